@@ -1,0 +1,1 @@
+"""Is attention explanation? Models, attention, measures and interventions of five papers."""

@@ -1,0 +1,104 @@
+"""What a dataset is once it is read: instances in three splits, and the vocabulary of the training split."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+PAD, UNKNOWN, START, END = range(4)
+SPECIALS = ("<pad>", "<unk>", "<start>", "<end>")
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One text with its label.
+
+    `rationale` holds the spans [start, end) of `tokens` that decide the label, or None where nobody knows them.
+    """
+
+    id: str
+    text: str
+    tokens: tuple[str, ...]
+    label: int
+    rationale: tuple[tuple[int, int], ...] | None = None
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Ids of the words of the training split: pad 0, unknown 1, start 2, end 3, words from 4 (Jain & Wallace)."""
+
+    words: tuple[str, ...]
+
+    @classmethod
+    def of(cls, texts: Iterable[Iterable[str]], min_df: int = 1) -> "Vocabulary":
+        """The words that occur in at least `min_df` of the texts, in alphabetical order."""
+        frequency = Counter(word for tokens in texts for word in set(tokens))
+        return cls(SPECIALS + tuple(sorted(word for word, df in frequency.items() if df >= min_df)))
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        return {word: index for index, word in enumerate(self.words)}
+
+    def encode(self, tokens: Iterable[str]) -> np.ndarray:
+        """Ids of start, the tokens, end: (tokens + 2,) int64."""
+        ids = self.ids
+        return np.array([START, *(ids.get(token, UNKNOWN) for token in tokens), END], dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+@dataclass(frozen=True)
+class Split:
+    """The instances of train, dev or test, and their ids in the corpus' vocabulary."""
+
+    name: str
+    instances: tuple[Instance, ...]
+    vocabulary: Vocabulary = field(repr=False)
+
+    @cached_property
+    def encoded(self) -> tuple[np.ndarray, np.ndarray]:
+        """(ids of all texts end to end, offsets): text i is ids[offsets[i]:offsets[i + 1]], start and end included."""
+        rows = [self.vocabulary.encode(instance.tokens) for instance in self.instances]
+        offsets = np.cumsum([0, *map(len, rows)])
+        return np.concatenate(rows) if rows else np.empty(0, dtype=np.int64), offsets
+
+    @cached_property
+    def labels(self) -> np.ndarray:
+        return np.array([instance.label for instance in self.instances], dtype=np.int64)
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """(instance,) tokens of each text, without start and end."""
+        return np.array([len(instance.tokens) for instance in self.instances], dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.instances)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A dataset as an experiment reads it.
+
+    `notes` says in sentences what was left out and why; `checksum` covers every token and label of the three splits.
+    """
+
+    name: str
+    title: str
+    classes: tuple[str, ...]
+    vocabulary: Vocabulary = field(repr=False)
+    train: Split = field(repr=False)
+    dev: Split = field(repr=False)
+    test: Split = field(repr=False)
+    profile: str = "paper"
+    citation: str = ""
+    licence: str = ""
+    source: str = ""
+    notes: tuple[str, ...] = ()
+    checksum: str = ""
+
+    @property
+    def splits(self) -> tuple[Split, Split, Split]:
+        return self.train, self.dev, self.test

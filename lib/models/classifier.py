@@ -1,0 +1,75 @@
+"""The model of all five papers: embed, encode, attend, read out."""
+
+import torch
+from torch import Tensor, nn
+
+from lib.datasets.batches import Batch
+from lib.datasets.corpus import PAD
+from lib.models.attention import ATTENTIONS
+from lib.models.encoders import ENCODERS
+from lib.models.output import ModelOutput
+from lib.projections import projection
+
+
+def pick(kinds: dict, name: str, what: str):
+    """kinds[name], or a KeyError that lists what there is."""
+    if name not in kinds:
+        raise KeyError(f"unknown {what} {name!r}; known: {', '.join(kinds)}")
+    return kinds[name]
+
+
+class AttentionClassifier(nn.Module):
+    """A classifier whose decoder reads the attended average of the hidden states.
+
+    Args:
+        vectors: (word, embedding), the initial embedding table; row 0 is padding.
+        outputs: 1 for one sigmoid output (two classes), else the number of classes.
+    Raises:
+        KeyError: unknown encoder, attention or projection.
+    """
+
+    def __init__(
+        self,
+        vectors: Tensor,
+        encoder: str = "bilstm",
+        attention: str = "additive",
+        projection_name: str = "softmax",
+        outputs: int = 1,
+        **encoder_options,
+    ):
+        super().__init__()
+        self.embedding = nn.Embedding.from_pretrained(vectors.clone(), freeze=False, padding_idx=PAD)
+        self.encoder = pick(ENCODERS, encoder, "encoder")(vectors.shape[1], **encoder_options)
+        self.attention = pick(ATTENTIONS, attention, "attention")(self.encoder.hidden_size)
+        self.projection = projection(projection_name)
+        self.decoder = nn.Linear(self.encoder.hidden_size, outputs)
+
+    def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
+        """The seam: `attention` (batch, token), where given, is imposed in place of the model's own."""
+        return self.from_embeddings(self.embedding(batch.tokens), batch, attention)
+
+    def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
+        """The output for embedded tokens (batch, word, embedding) in place of the batch's own."""
+        if torch.is_grad_enabled() and not embeddings.requires_grad:
+            embeddings.requires_grad_()  # importance needs their gradient, also when the table is frozen
+        hidden = self.encoder(embeddings, batch.lengths)
+        scores = self.attention(hidden)
+        if attention is None:
+            attention = self.projection(scores, batch.mask)
+        logits = self.decode(attention, hidden)
+        return ModelOutput(logits, scores, attention, batch.mask, hidden, embeddings)
+
+    def decode(self, attention: Tensor, hidden: Tensor) -> Tensor:
+        """Logits of the attended average: attention (batch, token), hidden (batch, token, hidden)."""
+        return self.decoder((attention.unsqueeze(1) @ hidden).squeeze(1))
+
+    def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
+        """Logits under another attention: (batch, token) -> (batch, class), (batch, draw, token) -> (batch, draw, class)."""
+        if attention.dim() == 2:
+            return self.decode(attention, output.hidden)
+        token_logits, bias = self.token_logits(output)
+        return attention @ token_logits + bias
+
+    def token_logits(self, output: ModelOutput) -> tuple[Tensor, Tensor]:
+        """((batch, token, class), bias (class,)): the decoder is affine, so logits = attention @ token_logits + bias."""
+        return output.hidden @ self.decoder.weight.T, self.decoder.bias

@@ -1,0 +1,78 @@
+"""From embedded tokens to hidden states: (batch, word, embedding) -> (batch, word, hidden)."""
+
+import torch
+from torch import Tensor, nn
+
+
+def reversed_by_length(sequences: Tensor, lengths: Tensor) -> Tensor:
+    """Each text backwards, its padding left where it is: (batch, word, feature). Its own inverse."""
+    position = torch.arange(sequences.shape[1], device=sequences.device)
+    mirrored = lengths[:, None] - 1 - position
+    index = torch.where(mirrored >= 0, mirrored, position)
+    return sequences.gather(1, index[:, :, None].expand_as(sequences))
+
+
+class BiLSTM(nn.Module):
+    """One LSTM in each direction; their states side by side.
+
+    Two one-directional LSTMs, the second over the texts reversed by length: exact on padded batches (the backward
+    direction never reads padding) and several times faster than packing on long texts.
+    """
+
+    def __init__(self, embedding_size: int, hidden_size: int = 256, layers: int = 1):
+        super().__init__()
+        if hidden_size % 2:
+            raise ValueError(f"hidden_size is {hidden_size}; a BiLSTM needs an even number, half of it per direction")
+        self.hidden_size = hidden_size
+        sizes = [embedding_size] + [hidden_size] * (layers - 1)
+        self.onward = nn.ModuleList(nn.LSTM(size, hidden_size // 2, batch_first=True) for size in sizes)
+        self.backward_ = nn.ModuleList(nn.LSTM(size, hidden_size // 2, batch_first=True) for size in sizes)
+
+    def forward(self, embedded: Tensor, lengths: Tensor) -> Tensor:
+        hidden = embedded
+        for onward, backward in zip(self.onward, self.backward_, strict=True):
+            left_to_right = onward(hidden)[0]
+            right_to_left = backward(reversed_by_length(hidden, lengths))[0]
+            hidden = torch.cat([left_to_right, reversed_by_length(right_to_left, lengths)], dim=-1)
+        return hidden
+
+
+class Average(nn.Module):
+    """Each token by itself: one affine layer and tanh.
+
+    Differs from the paper: Jain & Wallace (2019, section 2) write ReLU; their code uses tanh, and so do we.
+    `activation="relu"` is the text's way.
+    """
+
+    def __init__(self, embedding_size: int, hidden_size: int = 128, activation: str = "tanh"):
+        super().__init__()
+        if activation not in ("tanh", "relu"):
+            raise ValueError(f"unknown activation {activation!r}; known: tanh, relu")
+        self.hidden_size = hidden_size
+        self.affine = nn.Linear(embedding_size, hidden_size)
+        self.activation = getattr(torch, activation)
+
+    def forward(self, embedded: Tensor, lengths: Tensor) -> Tensor:
+        return self.activation(self.affine(embedded))
+
+
+class Convolution(nn.Module):
+    """Convolutions over 1, 3, 5 and 7 tokens, 32 channels each, same padding, ReLU; their outputs side by side."""
+
+    def __init__(self, embedding_size: int, hidden_size: int = 128, widths: tuple[int, ...] = (1, 3, 5, 7)):
+        super().__init__()
+        if hidden_size % len(widths) or not all(width % 2 for width in widths):
+            raise ValueError(f"widths {widths} must be odd, and hidden_size {hidden_size} a multiple of their number")
+        self.hidden_size = hidden_size
+        channels = hidden_size // len(widths)
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(embedding_size, channels, width, padding=width // 2) for width in widths
+        )
+
+    def forward(self, embedded: Tensor, lengths: Tensor) -> Tensor:
+        inside = torch.arange(embedded.shape[1], device=embedded.device) < lengths[:, None]
+        channels_first = (embedded * inside[:, :, None]).transpose(1, 2)
+        return torch.relu(torch.cat([conv(channels_first) for conv in self.convolutions], dim=1)).transpose(1, 2)
+
+
+ENCODERS = {"bilstm": BiLSTM, "average": Average, "conv": Convolution}

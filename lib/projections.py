@@ -1,0 +1,37 @@
+"""From scores to attention: each projection is `(scores, mask) -> attention`."""
+
+import torch
+from torch import Tensor
+
+
+def refuse_empty_rows(mask: Tensor) -> None:
+    """Raises ValueError, naming the first row in which nothing may be attended."""
+    empty = ~mask.any(dim=-1)
+    if empty.any():
+        raise ValueError(
+            f"row {int(empty.nonzero()[0, 0])} of the mask is empty: a text needs at least one token to attend to"
+        )
+
+
+def softmax(scores: Tensor, mask: Tensor) -> Tensor:
+    """Softmax over the tokens in the mask.
+
+    Args:
+        scores: (batch, token). mask: (batch, token), True where attention may go.
+    Returns:
+        (batch, token): rows sum to 1 over the mask, exactly 0 elsewhere.
+    Raises:
+        ValueError: a row of the mask is empty.
+    """
+    refuse_empty_rows(mask)
+    return torch.softmax(scores.masked_fill(~mask, -torch.inf), dim=-1)
+
+
+PROJECTIONS = {"softmax": softmax}
+
+
+def projection(name: str):
+    """The projection of that name; KeyError with the known names otherwise."""
+    if name not in PROJECTIONS:
+        raise KeyError(f"unknown projection {name!r}; known: {', '.join(PROJECTIONS)}")
+    return PROJECTIONS[name]
