@@ -1,0 +1,34 @@
+"""How much of an experiment is run: `quick` for minutes on two cores, `paper` for the papers' sizes."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Sizes of a run.
+
+    train_tokens, test_tokens   at most so many tokens of train, and of dev or test, are read; None: all of them
+    epochs                      passes over the training split
+    seeds                       runs of each configuration, by default
+    draws                       permutations of each instance's attention
+    """
+
+    name: str
+    train_tokens: int | None
+    test_tokens: int | None
+    epochs: int
+    seeds: int
+    draws: int
+
+
+PROFILES = {
+    "quick": Profile("quick", train_tokens=250_000, test_tokens=60_000, epochs=5, seeds=2, draws=100),
+    "paper": Profile("paper", train_tokens=None, test_tokens=None, epochs=8, seeds=3, draws=100),
+}
+
+
+def profile(name: str) -> Profile:
+    """The profile of that name; KeyError with the known names otherwise."""
+    if name not in PROFILES:
+        raise KeyError(f"unknown profile {name!r}; known: {', '.join(PROFILES)}")
+    return PROFILES[name]

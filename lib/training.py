@@ -1,0 +1,330 @@
+"""One training run: `train(Run(...))` trains it, or reads it from the cache, bit for bit the same."""
+
+import json
+import math
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+from sklearn.metrics import f1_score, roc_auc_score
+from torch import nn
+
+from lib import cache, checkpoint, datasets, objectives, workers
+from lib.datasets import batches as length_batches
+from lib.datasets import vectors as word_vectors
+from lib.datasets.batches import Batch
+from lib.datasets.corpus import Corpus, Split
+from lib.models import AttentionClassifier
+from lib.profiles import profile
+from lib.progress import Progress
+
+# Jain & Wallace's code: batch of 32, Adam with amsgrad at 1e-3, weight decay 1e-5 but not on the attention.
+# None: the profile's epochs, the encoder's own hidden size and activation.
+OPTIONS = {
+    "epochs": None,
+    "batch_size": 32,
+    "learning_rate": 1e-3,
+    "weight_decay": 1e-5,
+    "reduction": "sum",
+    "embedding_size": 300,
+    "hidden_size": None,
+    "activation": None,
+}
+VARIANTS = ("base",)
+EVALUATION_BATCH = 128
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is trained: everything that decides the weights, except the data themselves and the code.
+
+    `options` is a sorted tuple of (name, value): those of OPTIONS and of the dataset. `base` is another run whose
+    outputs this one uses.
+    """
+
+    dataset: str
+    encoder: str = "bilstm"
+    attention: str = "additive"
+    projection: str = "softmax"
+    variant: str = "base"
+    layers: int = 1
+    seed: int = 0
+    profile: str = "quick"
+    vectors: str = "auto"
+    device_kind: str = "cpu"
+    options: tuple[tuple[str, object], ...] = ()
+    base: "Run | None" = None
+
+    def __post_init__(self):
+        known = set(OPTIONS) | set(datasets.spec(self.dataset).options)
+        unknown = [name for name, _ in self.options if name not in known]
+        if unknown:
+            raise KeyError(f"unknown option {unknown[0]!r} of a run on {self.dataset}; known: {', '.join(sorted(known))}")
+        if self.variant not in VARIANTS:
+            raise KeyError(f"unknown variant {self.variant!r}; known: {', '.join(VARIANTS)}")
+        profile(self.profile)
+        object.__setattr__(self, "options", tuple(sorted(self.options)))
+
+    def option(self, name: str):
+        """The value of a training option: the run's own, else the default."""
+        return dict(self.options).get(name, OPTIONS[name])
+
+    @property
+    def epochs(self) -> int:
+        return self.option("epochs") or profile(self.profile).epochs
+
+    @property
+    def data(self) -> tuple:
+        """What decides the corpus: dataset, profile, and the dataset's own options."""
+        return self.dataset, self.profile, tuple(option for option in self.options if option[0] not in OPTIONS)
+
+    def __str__(self) -> str:
+        layers = f"{self.layers} layers" if self.layers > 1 else ""
+        parts = [self.dataset, self.encoder, layers, self.attention, self.projection, self.variant]
+        parts += [f"{name} {value}" for name, value in self.options]
+        return " ".join(p for p in parts if p not in ("", "softmax", "base")) + f", seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A finished run. `history` has one record per epoch; `chosen` is the epoch with the best dev ROC-AUC."""
+
+    run: Run
+    model: AttentionClassifier
+    corpus: Corpus
+    vectors: word_vectors.Vectors
+    history: tuple[dict, ...]
+    chosen: int
+
+    def batches(self, split: str, size: int = EVALUATION_BATCH) -> Iterator[Batch]:
+        """The texts of train, dev or test from short to long, on the model's device."""
+        device = next(self.model.parameters()).device
+        return (batch.to(device) for batch in length_batches.batches(getattr(self.corpus, split), size))
+
+
+def load_corpus(run: Run, data_home: str | Path | None = None) -> Corpus:
+    """The corpus that a run reads."""
+    dataset, size, options = run.data
+    return datasets.load(dataset, size, data_home, **dict(options))
+
+
+def train(
+    run: Run,
+    data_home: str | Path | None = None,
+    corpus: Corpus | None = None,
+    say: Say = print,
+    checkpoint_seconds: float = 30,
+) -> Trained:
+    """The trained model of a run, from the cache where it is.
+
+    A run that was killed goes on from its last checkpoint, at most `checkpoint_seconds` of training earlier, and ends
+    in the same weights. While another process trains the same run, this one waits for it.
+
+    Raises:
+        DataError: the data are missing or wrong. KeyError: unknown encoder, attention or projection.
+        FloatingPointError: the loss is not finite.
+    """
+    corpus = corpus or load_corpus(run, data_home)
+    vectors = load_vectors(run, corpus, data_home)
+    name = entry_name(run, corpus, vectors)
+    folder = cache.finished(name)
+    if not folder:
+        with cache.locked(name, lambda: say(f"{run}: another process is training it; waiting")):
+            folder = cache.finished(name)  # the process that held the lock may have finished it
+            if not folder:
+                folder = _train_into_cache(name, run, corpus, vectors, say, checkpoint_seconds)
+    return _read(folder, run, corpus, vectors)
+
+
+def load_vectors(run: Run, corpus: Corpus, data_home: str | Path | None = None) -> word_vectors.Vectors:
+    """The word vectors that a run starts from; random ones are drawn from its seed."""
+    size = run.option("embedding_size")
+    return word_vectors.load(run.vectors, corpus.vocabulary, data_home, seed=run.seed, size=size)
+
+
+def is_trained(run: Run, corpus: Corpus, data_home: str | Path | None = None) -> bool:
+    """Whether the cache holds the run."""
+    return cache.finished(entry_name(run, corpus, load_vectors(run, corpus, data_home))) is not None
+
+
+def entry_name(run: Run, corpus: Corpus, vectors: word_vectors.Vectors) -> str:
+    """Readable name and hash of what decides the weights: run, data, vectors, code, torch, kind of device."""
+    decides = {
+        "run": asdict(run),
+        "epochs": run.epochs,
+        "corpus": corpus.checksum,
+        "vectors": vectors.checksum,
+        "code": cache.code_fingerprint("lib.training"),
+        "torch": torch.__version__,
+    }
+    parts = [run.dataset, run.encoder, run.attention, run.projection, run.variant, run.profile, f"seed{run.seed}"]
+    readable = "-".join(re.sub(r"[^A-Za-z0-9]+", "_", part)[:30] for part in parts)
+    return f"{readable}-{cache.digest(decides)[:16]}"
+
+
+def train_all(
+    runs: Sequence[Run], data_home: str | Path | None = None, processes: int | None = None
+) -> list[Trained]:
+    """The trained models of all runs, in their order; what the cache lacks is trained in spawned processes.
+
+    One thread a process, and by default as many processes as cores. A run's base is trained before it.
+    """
+    corpora = {}
+    for run in with_bases(runs):
+        if run.data not in corpora:
+            corpora[run.data] = load_corpus(run, data_home)
+    missing = [run for run in with_bases(runs) if not is_trained(run, corpora[run.data], data_home)]
+    if missing:
+        with Progress("training", total=len(missing)) as progress:
+            task = partial(_task, data_home, corpora)
+            for stage in stages(missing):
+                count = min(processes or workers.cores(), len(stage))
+                workers.run_all(task, stage, count, progress.say, lambda run: progress.advance(str(run)))
+    return [train(run, data_home, corpora[run.data]) for run in runs]
+
+
+def _task(data_home: str | Path | None, corpora: dict, run: Run, say: Say) -> None:
+    train(run, data_home, corpora[run.data], say)
+
+
+def with_bases(runs: Sequence[Run]) -> list[Run]:
+    """The runs and the bases that they need, each once, bases first."""
+    ordered: dict[Run, None] = {}
+    for run in runs:
+        ordered.update(dict.fromkeys([*with_bases([run.base] if run.base else []), run]))
+    return list(ordered)
+
+
+def stages(runs: Sequence[Run]) -> list[list[Run]]:
+    """The runs in groups that can be trained side by side: no run stands in one group with its base."""
+    by_depth: dict[int, list[Run]] = {}
+    for run in runs:
+        by_depth.setdefault(len(with_bases([run])), []).append(run)
+    return [by_depth[depth] for depth in sorted(by_depth)]
+
+
+def build(run: Run, corpus: Corpus, vectors: word_vectors.Vectors) -> AttentionClassifier:
+    """The untrained model of a run; its initial weights depend on the seed alone."""
+    encoder_options = {name: run.option(name) for name in ("hidden_size", "activation") if run.option(name)}
+    if run.encoder == "bilstm":
+        encoder_options["layers"] = run.layers
+    elif run.layers != 1:
+        raise ValueError(f"layers is {run.layers}; the encoder {run.encoder!r} has one")
+    with torch.random.fork_rng():
+        torch.manual_seed(run.seed)
+        outputs = 1 if len(corpus.classes) == 2 else len(corpus.classes)
+        model = AttentionClassifier(
+            vectors.table, run.encoder, run.attention, run.projection, outputs, **encoder_options
+        )
+    return model.to(run.device_kind)
+
+
+def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
+    """All trained parameters, with weight decay on all but the attention's (Jain & Wallace's code)."""
+    attention = {id(parameter) for parameter in model.attention.parameters()}
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    return [
+        {"params": [p for p in trained if id(p) not in attention], "weight_decay": weight_decay},
+        {"params": [p for p in trained if id(p) in attention], "weight_decay": 0.0},
+    ]
+
+
+def train_epoch(model: nn.Module, run: Run, split: Split, optimizer: torch.optim.Optimizer, epoch: int) -> float:
+    """One pass over the split, in an order that seed and epoch decide; the mean loss per text, in nats."""
+    model.train()
+    device = run.device_kind
+    weight = objectives.class_weights(torch.from_numpy(split.labels), model.decoder.out_features)
+    weight = None if weight is None else weight.to(device)
+    losses, texts = torch.zeros((), device=device), 0
+    for batch in length_batches.batches(split, run.option("batch_size"), seed=(run.seed, epoch)):
+        batch = batch.to(device)
+        loss = objectives.prediction_loss(model(batch).logits, batch.label, weight, run.option("reduction"))
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+        losses += loss.detach() * (1 if run.option("reduction") == "sum" else len(batch))
+        texts += len(batch)
+    return float(losses) / texts
+
+
+def evaluate(model: nn.Module, split: Split, device: str) -> dict[str, float]:
+    """ROC-AUC, F1 of the positive class (several classes: macro averages), accuracy and loss (nats) on a split."""
+    model.eval()
+    logits, labels = [], []
+    with torch.inference_mode():
+        for batch in length_batches.batches(split, EVALUATION_BATCH):
+            logits.append(model(batch.to(device)).logits.double().cpu())
+            labels.append(batch.label)
+    logits, labels = torch.cat(logits), torch.cat(labels)
+    if logits.shape[1] == 1:
+        probability, prediction, average = logits.sigmoid().squeeze(1), logits.squeeze(1) > 0, "binary"
+    else:
+        probability, prediction, average = logits.softmax(-1), logits.argmax(-1), "macro"
+    return {
+        "auc": float(roc_auc_score(labels, probability, multi_class="ovr")),
+        "f1": float(f1_score(labels, prediction, average=average)),
+        "accuracy": float((prediction == labels).double().mean()),
+        "loss": float(objectives.prediction_loss(logits, labels, reduction="mean")),
+    }
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread: several of them on busy cores are slower than one, and their sums differ in the last bits."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _train_into_cache(name, run, corpus, vectors, say: Say, checkpoint_seconds: float) -> Path:
+    working = cache.working_folder(name)
+    with one_thread():
+        best, history = _fit(working / "checkpoint.safetensors", run, corpus, vectors, say, checkpoint_seconds)
+    save_file(best, working / "weights.safetensors")
+    cache.write_json(working / "history.json", history)
+    cache.write_json(working / "run.json", asdict(run))
+    return cache.finish(name, working, ("weights.safetensors", "history.json", "run.json"))
+
+
+def _fit(path: Path, run, corpus, vectors, say: Say, checkpoint_seconds: float) -> tuple[dict, list[dict]]:
+    """The weights of the best epoch, and the history; goes on from the checkpoint where there is one."""
+    model = build(run, corpus, vectors)
+    optimizer = torch.optim.Adam(
+        parameter_groups(model, run.option("weight_decay")), run.option("learning_rate"), amsgrad=True, fused=True
+    )
+    best, history = checkpoint.restore(path, model, optimizer)
+    saved = time.monotonic()
+    for epoch in range(len(history), run.epochs):
+        started = time.monotonic()
+        torch.manual_seed(run.seed * 1_000_003 + epoch)  # dropout, where a model has it, resumes the same
+        loss = train_epoch(model, run, corpus.train, optimizer, epoch)
+        if not math.isfinite(loss):
+            raise FloatingPointError(f"{run}: the loss of epoch {epoch + 1} is {loss}; try a lower learning_rate")
+        scores = {f"dev_{key}": value for key, value in evaluate(model, corpus.dev, run.device_kind).items()}
+        if all(scores["dev_auc"] > record["dev_auc"] for record in history):
+            best = checkpoint.weights_of(model)
+        seconds = time.monotonic() - started
+        history.append({"epoch": epoch + 1, "train_loss": loss, **scores, "seconds": round(seconds, 3)})
+        say(f"{run}: epoch {epoch + 1}/{run.epochs}, loss {loss:.3f}, dev AUC {scores['dev_auc']:.4f}")
+        if time.monotonic() - saved > checkpoint_seconds and epoch + 1 < run.epochs:
+            checkpoint.save(path, model, optimizer, best, history)
+            saved = time.monotonic()
+    return best, history
+
+
+def _read(folder: Path, run: Run, corpus: Corpus, vectors) -> Trained:
+    model = build(run, corpus, vectors)
+    model.load_state_dict(load_file(folder / "weights.safetensors"))
+    history = json.loads((folder / "history.json").read_text())
+    chosen = max(history, key=lambda record: record["dev_auc"])["epoch"]  # the first of equals
+    return Trained(run, model.eval(), corpus, vectors, tuple(history), chosen)
