@@ -1,0 +1,94 @@
+# The commands of this project. Each sets up .venv by itself, from requirements.txt and constraints.txt, and does nothing twice.
+#
+#   make reports      run the notebooks and write reports/index.html
+#   make test         run the tests
+#   make lab          JupyterLab, on this machine only
+#   make bench        how fast the measures are
+#   make clean        remove the reports' pages and the caches of tools; raw data and trained models stay
+#
+# Choices (make reports DATASETS="planted sst" PROFILE=paper):
+NOTEBOOKS ?= $(sort $(patsubst notebooks/%.ipynb,%,$(wildcard notebooks/*.ipynb)))
+DATASETS  ?= planted
+PROFILE   ?= quick
+# the seeds of the runs, as 0,1,2; empty: as many as the profile says
+SEEDS     ?=
+# where real data lies; empty: data/raw
+DATA_HOME ?=
+# the Python that makes .venv, 3.11 to 3.13; empty: the first on the PATH that fits
+PYTHON    ?=
+
+SHELL := /bin/sh
+RUN   := .venv/bin/python
+STAMP := .venv/installed
+export OMP_NUM_THREADS := 1
+export JUPYTER_PREFER_ENV_PATH := 1
+
+ifneq ($(strip $(DATA_HOME)),)
+  FOUND_HOME := $(shell cd "$(DATA_HOME)" 2>/dev/null && pwd)
+  ifeq ($(FOUND_HOME),)
+    $(error DATA_HOME=$(DATA_HOME) is not a folder)
+  endif
+  override DATA_HOME := $(FOUND_HOME)
+  export DATA_HOME
+else
+  unexport DATA_HOME
+endif
+
+.PHONY: help reports test lab bench clean environment
+.DEFAULT_GOAL := help
+
+help:
+	@sed -n 's/^#   \(make .*\)/\1/p' Makefile
+
+environment: $(STAMP)
+
+reports: $(STAMP)
+	@if [ -z "$(strip $(NOTEBOOKS))" ]; then echo "no notebook to run: notebooks/ has none"; exit 1; fi
+	@trap 'exit 130' INT; failed=; \
+	for notebook in $(NOTEBOOKS); do for dataset in $(DATASETS); do \
+	  $(RUN) -m lib.report "$$notebook" -p dataset "$$dataset" -p profile "$(PROFILE)" \
+	    $(if $(strip $(SEEDS)),-p seeds "$(SEEDS)") || failed="$$failed $$notebook-$$dataset"; \
+	done; done; \
+	echo; \
+	if [ -n "$$failed" ]; then echo "not made:$$failed"; fi; \
+	$(RUN) -m lib.report index; \
+	test -z "$$failed"
+
+test: $(STAMP)
+	@$(RUN) -m pytest -q
+
+lab: $(STAMP)
+	@echo "JupyterLab on http://127.0.0.1:8888 (or the port below), for this machine only; stop it with Ctrl-C"
+	@PYTHONPATH="$(CURDIR)" $(RUN) -m jupyterlab --ip=127.0.0.1 --notebook-dir="$(CURDIR)"
+
+bench: $(STAMP)
+	@$(RUN) -m benchmarks
+
+clean:
+	@echo "removing reports/, .pytest_cache, .ruff_cache, __pycache__ and .ipynb_checkpoints; data/ and .venv stay"
+	@rm -rf reports .pytest_cache .ruff_cache
+	@find . -path ./.venv -prune -o -path ./data -prune -o \
+	  -type d \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
+
+# The stamp is written last: an interrupted installation leaves none, and the next command takes it up again.
+# The file project.pth lets a notebook import lib wherever it is opened.
+$(STAMP): requirements.txt constraints.txt
+	@rm -f $@; found=; \
+	fits='import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))'; \
+	if [ -x $(RUN) ] && $(RUN) -c "$$fits" 2>/dev/null; then \
+	  echo "Updating .venv to requirements.txt and constraints.txt"; \
+	else \
+	  for python in $(if $(strip $(PYTHON)),"$(strip $(PYTHON))",python3 python3.13 python3.12 python3.11 python); do \
+	    if "$$python" -c "$$fits" >/dev/null 2>&1; then found=$$python; break; fi; \
+	  done; \
+	  if [ -z "$$found" ]; then \
+	    echo "No Python 3.11, 3.12 or 3.13 with the modules venv and ensurepip was found$(if $(strip $(PYTHON)), as PYTHON=$(strip $(PYTHON)))."; \
+	    echo "Install one (Debian, Ubuntu: apt install python3 python3-venv), or say where it is: make PYTHON=/path/to/python3"; \
+	    exit 1; \
+	  fi; \
+	  echo "Setting up .venv with $$("$$found" --version): some minutes and about 2 GB, once"; \
+	  "$$found" -m venv --clear .venv || exit 1; \
+	fi; \
+	$(RUN) -m pip install --disable-pip-version-check -r requirements.txt -c constraints.txt || exit 1; \
+	$(RUN) -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "project.pth").write_text(str(pathlib.Path.cwd()))'; \
+	touch $@; echo "The environment is ready."
