@@ -5,21 +5,18 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
 import torch
 from safetensors.torch import load_file, save_file
-from sklearn.metrics import f1_score, roc_auc_score
-from torch import nn
 
-from lib import cache, checkpoint, datasets, objectives, workers
+from lib import cache, checkpoint, datasets, fitting, workers
 from lib.datasets import batches as length_batches
 from lib.datasets import vectors as word_vectors
 from lib.datasets.batches import Batch
-from lib.datasets.corpus import Corpus, Split
+from lib.datasets.corpus import Corpus
 from lib.models import AttentionClassifier
 from lib.profiles import profile
 from lib.progress import Progress
@@ -37,7 +34,6 @@ OPTIONS = {
     "activation": None,
 }
 VARIANTS = ("base",)
-EVALUATION_BATCH = 128
 Say = Callable[[str], None]
 
 
@@ -66,7 +62,9 @@ class Run:
         known = set(OPTIONS) | set(datasets.spec(self.dataset).options)
         unknown = [name for name, _ in self.options if name not in known]
         if unknown:
-            raise KeyError(f"unknown option {unknown[0]!r} of a run on {self.dataset}; known: {', '.join(sorted(known))}")
+            raise KeyError(
+                f"unknown option {unknown[0]!r} of a run on {self.dataset}; known: {', '.join(sorted(known))}"
+            )
         if self.variant not in VARIANTS:
             raise KeyError(f"unknown variant {self.variant!r}; known: {', '.join(VARIANTS)}")
         profile(self.profile)
@@ -103,7 +101,7 @@ class Trained:
     history: tuple[dict, ...]
     chosen: int
 
-    def batches(self, split: str, size: int = EVALUATION_BATCH) -> Iterator[Batch]:
+    def batches(self, split: str, size: int = fitting.EVALUATION_BATCH) -> Iterator[Batch]:
         """The texts of train, dev or test from short to long, on the model's device."""
         device = next(self.model.parameters()).device
         return (batch.to(device) for batch in length_batches.batches(getattr(self.corpus, split), size))
@@ -169,9 +167,7 @@ def entry_name(run: Run, corpus: Corpus, vectors: word_vectors.Vectors) -> str:
     return f"{readable}-{cache.digest(decides)[:16]}"
 
 
-def train_all(
-    runs: Sequence[Run], data_home: str | Path | None = None, processes: int | None = None
-) -> list[Trained]:
+def train_all(runs: Sequence[Run], data_home: str | Path | None = None, processes: int | None = None) -> list[Trained]:
     """The trained models of all runs, in their order; what the cache lacks is trained in spawned processes.
 
     One thread a process, and by default as many processes as cores. A run's base is trained before it.
@@ -226,69 +222,9 @@ def build(run: Run, corpus: Corpus, vectors: word_vectors.Vectors) -> AttentionC
     return model.to(run.device_kind)
 
 
-def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
-    """All trained parameters, with weight decay on all but the attention's (Jain & Wallace's code)."""
-    attention = {id(parameter) for parameter in model.attention.parameters()}
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    return [
-        {"params": [p for p in trained if id(p) not in attention], "weight_decay": weight_decay},
-        {"params": [p for p in trained if id(p) in attention], "weight_decay": 0.0},
-    ]
-
-
-def train_epoch(model: nn.Module, run: Run, split: Split, optimizer: torch.optim.Optimizer, epoch: int) -> float:
-    """One pass over the split, in an order that seed and epoch decide; the mean loss per text, in nats."""
-    model.train()
-    device = run.device_kind
-    weight = objectives.class_weights(torch.from_numpy(split.labels), model.decoder.out_features)
-    weight = None if weight is None else weight.to(device)
-    losses, texts = torch.zeros((), device=device), 0
-    for batch in length_batches.batches(split, run.option("batch_size"), seed=(run.seed, epoch)):
-        batch = batch.to(device)
-        loss = objectives.prediction_loss(model(batch).logits, batch.label, weight, run.option("reduction"))
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        optimizer.step()
-        losses += loss.detach() * (1 if run.option("reduction") == "sum" else len(batch))
-        texts += len(batch)
-    return float(losses) / texts
-
-
-def evaluate(model: nn.Module, split: Split, device: str) -> dict[str, float]:
-    """ROC-AUC, F1 of the positive class (several classes: macro averages), accuracy and loss (nats) on a split."""
-    model.eval()
-    logits, labels = [], []
-    with torch.inference_mode():
-        for batch in length_batches.batches(split, EVALUATION_BATCH):
-            logits.append(model(batch.to(device)).logits.double().cpu())
-            labels.append(batch.label)
-    logits, labels = torch.cat(logits), torch.cat(labels)
-    if logits.shape[1] == 1:
-        probability, prediction, average = logits.sigmoid().squeeze(1), logits.squeeze(1) > 0, "binary"
-    else:
-        probability, prediction, average = logits.softmax(-1), logits.argmax(-1), "macro"
-    return {
-        "auc": float(roc_auc_score(labels, probability, multi_class="ovr")),
-        "f1": float(f1_score(labels, prediction, average=average)),
-        "accuracy": float((prediction == labels).double().mean()),
-        "loss": float(objectives.prediction_loss(logits, labels, reduction="mean")),
-    }
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """One thread: several of them on busy cores are slower than one, and their sums differ in the last bits."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def _train_into_cache(name, run, corpus, vectors, say: Say, checkpoint_seconds: float) -> Path:
     working = cache.working_folder(name)
-    with one_thread():
+    with fitting.one_thread():
         best, history = _fit(working / "checkpoint.safetensors", run, corpus, vectors, say, checkpoint_seconds)
     save_file(best, working / "weights.safetensors")
     cache.write_json(working / "history.json", history)
@@ -300,17 +236,21 @@ def _fit(path: Path, run, corpus, vectors, say: Say, checkpoint_seconds: float) 
     """The weights of the best epoch, and the history; goes on from the checkpoint where there is one."""
     model = build(run, corpus, vectors)
     optimizer = torch.optim.Adam(
-        parameter_groups(model, run.option("weight_decay")), run.option("learning_rate"), amsgrad=True, fused=True
+        fitting.parameter_groups(model, run.option("weight_decay")),
+        run.option("learning_rate"),
+        amsgrad=True,
+        fused=True,
     )
     best, history = checkpoint.restore(path, model, optimizer)
     saved = time.monotonic()
     for epoch in range(len(history), run.epochs):
         started = time.monotonic()
         torch.manual_seed(run.seed * 1_000_003 + epoch)  # dropout, where a model has it, resumes the same
-        loss = train_epoch(model, run, corpus.train, optimizer, epoch)
+        order, size = (run.seed, epoch), run.option("batch_size")
+        loss = fitting.train_epoch(model, corpus.train, optimizer, order, size, run.option("reduction"))
         if not math.isfinite(loss):
             raise FloatingPointError(f"{run}: the loss of epoch {epoch + 1} is {loss}; try a lower learning_rate")
-        scores = {f"dev_{key}": value for key, value in evaluate(model, corpus.dev, run.device_kind).items()}
+        scores = {f"dev_{key}": value for key, value in fitting.evaluate(model, corpus.dev).items()}
         if all(scores["dev_auc"] > record["dev_auc"] for record in history):
             best = checkpoint.weights_of(model)
         seconds = time.monotonic() - started

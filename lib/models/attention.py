@@ -16,7 +16,7 @@ class Additive(nn.Module):
 
 
 class Dot(nn.Module):
-    """w . h / sqrt(hidden): the scaled dot product with one learned vector (Jain & Wallace 2019, section 2, no query)."""
+    """w . h / sqrt(hidden): scaled dot product with a learned w (Jain & Wallace 2019, section 2, no query)."""
 
     def __init__(self, hidden_size: int):
         super().__init__()

@@ -64,12 +64,12 @@ class AttentionClassifier(nn.Module):
         return self.decoder((attention.unsqueeze(1) @ hidden).squeeze(1))
 
     def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
-        """Logits under another attention: (batch, token) -> (batch, class), (batch, draw, token) -> (batch, draw, class)."""
+        """Logits under another attention: (batch, token) or (batch, draw, token) -> the same with class for token."""
         if attention.dim() == 2:
             return self.decode(attention, output.hidden)
         token_logits, bias = self.token_logits(output)
         return attention @ token_logits + bias
 
     def token_logits(self, output: ModelOutput) -> tuple[Tensor, Tensor]:
-        """((batch, token, class), bias (class,)): the decoder is affine, so logits = attention @ token_logits + bias."""
+        """((batch, token, class), bias (class,)): logits = attention @ token_logits + bias, the decoder being affine."""
         return output.hidden @ self.decoder.weight.T, self.decoder.bias

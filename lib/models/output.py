@@ -38,7 +38,7 @@ class AttentionModel(Protocol):
         """The model's output; `attention` (batch, token), where given, is put in place of the model's own."""
 
     def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
-        """Logits under another attention: (batch, token) -> (batch, class), (batch, draw, token) -> (batch, draw, class)."""
+        """Logits under another attention: (batch, token) or (batch, draw, token) -> the same with class for token."""
 
     def token_logits(self, output: ModelOutput) -> tuple[Tensor, Tensor] | None:
         """((batch, token, class), bias (class,)) with logits = attention @ token_logits + bias, or None."""

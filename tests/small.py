@@ -1,0 +1,35 @@
+"""Small random models and texts, in float64, for tests against brute force."""
+
+import numpy as np
+import torch
+
+from lib.datasets.batches import Batch, collate
+from lib.datasets.corpus import Instance, Split, Vocabulary
+from lib.models import AttentionClassifier
+
+WORDS = tuple(f"w{number}" for number in range(30))
+
+
+def split(lengths=(1, 2, 3, 7, 12), seed=0, name="test") -> Split:
+    """Random texts of the given lengths, labels 0 and 1 in turn."""
+    random = np.random.default_rng(seed)
+    instances = tuple(
+        Instance(f"{name}-{i}", "", tuple(random.choice(WORDS, length)), i % 2) for i, length in enumerate(lengths)
+    )
+    return Split(name, instances, Vocabulary.of([WORDS]))
+
+
+def batch(lengths=(1, 2, 3, 7, 12), seed=0) -> Batch:
+    return collate(split(lengths, seed), np.arange(len(lengths)))
+
+
+def model(encoder="bilstm", attention="additive", outputs=1, seed=0, **options) -> AttentionClassifier:
+    """An untrained model with weights large enough that attention is far from uniform."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        made = AttentionClassifier(
+            torch.randn(len(WORDS) + 4, 10), encoder, attention, outputs=outputs, hidden_size=8, **options
+        )
+        for parameter in made.attention.parameters():
+            torch.nn.init.normal_(parameter, std=2)
+    return made.double().eval()

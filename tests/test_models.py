@@ -1,0 +1,119 @@
+"""The seam: what a model shows of itself, and what may be put in the place of its attention."""
+
+import pytest
+import small
+import torch
+
+from lib.datasets.batches import Batch
+from lib.models import ATTENTIONS, ENCODERS, AttentionClassifier
+from lib.projections import softmax
+
+KINDS = [(encoder, attention) for encoder in ENCODERS for attention in ATTENTIONS]
+
+
+@pytest.fixture(params=KINDS, ids="-".join)
+def model(request):
+    return small.model(*request.param)
+
+
+def padded(batch: Batch, extra: int) -> Batch:
+    """The same texts with more padding behind them."""
+    return Batch.of(torch.nn.functional.pad(batch.tokens, (0, extra)), batch.lengths, batch.label, batch.instance)
+
+
+def test_padding_and_company_change_nothing(model):
+    batch = small.batch()
+    together, wider = model(batch), model(padded(batch, 9))
+    torch.testing.assert_close(wider.logits, together.logits, rtol=0, atol=1e-12)
+    for row in range(len(batch)):
+        alone = model(batch.rows(torch.tensor([row])))
+        width = alone.attention.shape[1]
+        torch.testing.assert_close(alone.logits[0], together.logits[row], rtol=0, atol=1e-12)
+        torch.testing.assert_close(alone.attention[0], together.attention[row, :width], rtol=0, atol=1e-12)
+
+
+def test_a_models_own_attention_put_back_changes_nothing(model):
+    batch = small.batch()
+    output = model(batch)
+    assert torch.equal(model(batch, attention=output.attention).logits, output.logits)
+    torch.testing.assert_close(model.read_out(output, output.attention), output.logits, rtol=0, atol=1e-12)
+
+
+def test_imposed_attention_is_used_exactly(model):
+    batch = small.batch()
+    output = model(batch)
+    one_hot = torch.nn.functional.one_hot(batch.mask.double().argmax(1), batch.mask.shape[1]).double()
+    imposed = model(batch, attention=one_hot)
+    first = torch.stack([output.hidden[row, 1] for row in range(len(batch))])
+    torch.testing.assert_close(imposed.logits, model.decoder(first), rtol=0, atol=1e-12)
+    assert torch.equal(imposed.attention, one_hot)
+
+
+def test_draws_and_token_logits_agree_with_the_decoder():
+    model, batch = small.model(outputs=3), small.batch()
+    output = model(batch)
+    draws = torch.stack([output.attention, softmax(torch.zeros_like(output.scores), batch.mask)], dim=1)
+    logits = model.read_out(output, draws)
+    assert logits.shape == (len(batch), 2, 3)
+    for draw in range(2):
+        torch.testing.assert_close(logits[:, draw], model.read_out(output, draws[:, draw]), rtol=0, atol=1e-12)
+    token_logits, bias = model.token_logits(output)
+    naive = model.decoder(torch.einsum("bt,bth->bh", output.attention, output.hidden))
+    torch.testing.assert_close(torch.einsum("bt,btc->bc", output.attention, token_logits) + bias, naive)
+
+
+def test_attention_is_a_distribution_over_the_texts_own_tokens(model):
+    output = model(small.batch())
+    torch.testing.assert_close(output.attention.sum(1), torch.ones(5, dtype=torch.float64))
+    assert (output.attention[~output.mask] == 0).all()
+    assert output.attention[0, 1] == 1  # the one-token text
+
+
+def test_embeddings_have_a_gradient_also_when_the_table_is_frozen(model):
+    model.embedding.weight.requires_grad_(False)
+    output = model(small.batch())
+    (gradient,) = torch.autograd.grad(output.logits.sum(), output.embeddings)
+    assert gradient.abs().sum() > 0
+    with torch.inference_mode():
+        assert not model(small.batch()).embeddings.requires_grad
+
+
+def test_the_bilstm_is_torchs_bidirectional_lstm_on_packed_texts():
+    model, batch = small.model(), small.batch()
+    both = torch.nn.LSTM(10, 4, batch_first=True, bidirectional=True).double()
+    for direction, suffix in ((model.encoder.onward[0], "l0"), (model.encoder.backward_[0], "l0_reverse")):
+        for name, value in direction.named_parameters():
+            getattr(both, name.replace("l0", suffix)).data = value.data
+    embedded = model.embedding(batch.tokens)
+    pack = torch.nn.utils.rnn.pack_padded_sequence(embedded, batch.lengths, batch_first=True, enforce_sorted=False)
+    packed, _ = torch.nn.utils.rnn.pad_packed_sequence(both(pack)[0], batch_first=True)
+    ours = model.encoder(embedded, batch.lengths)
+    inside = torch.arange(ours.shape[1]) < batch.lengths[:, None]
+    torch.testing.assert_close(ours[inside], packed[inside], rtol=0, atol=1e-12)
+
+
+def test_the_convolution_sees_zeros_beyond_the_text():
+    model, batch = small.model("conv"), small.batch()
+    row = batch.rows(torch.tensor([2]))
+    embedded = torch.nn.functional.pad(model.embedding(row.tokens)[0], (0, 0, 3, 3))
+    by_hand = []
+    for position in range(int(row.lengths)):
+        window = embedded[position : position + 7]
+        parts = [
+            conv.bias + torch.einsum("oiw,wi->o", conv.weight, window[3 - w // 2 : 4 + w // 2])
+            for conv, w in zip(model.encoder.convolutions, (1, 3, 5, 7), strict=True)
+        ]
+        by_hand.append(torch.relu(torch.cat(parts)))
+    torch.testing.assert_close(model(batch).hidden[2, : int(row.lengths)], torch.stack(by_hand))
+
+
+@pytest.mark.parametrize("wrong", [{"encoder": "gru"}, {"attention": "cosine"}, {"projection_name": "hardmax"}])
+def test_unknown_parts_are_refused_with_the_known_ones(wrong):
+    with pytest.raises(KeyError, match="unknown .* known: .*(bilstm|additive|softmax)"):
+        AttentionClassifier(torch.randn(5, 3), **wrong)
+
+
+def test_an_empty_row_is_refused_by_name():
+    mask = torch.tensor([[True, False], [False, False]])
+    with pytest.raises(ValueError, match="row 1 of the mask is empty"):
+        softmax(torch.zeros(2, 2), mask)
