@@ -1,0 +1,234 @@
+"""Made-up reviews whose right explanation is known: the dataset that needs no download.
+
+The rule, word by word:
+
+1. *Opinion words* are the words of PRAISE and of BLAME. All other words are neutral.
+2. A *negator* ("not", "never", ...) flips the next opinion word when that comes within REACH = 3 words after it:
+   "not good" and "never the least good" are blame. A negator with no opinion word in reach flips nothing.
+3. An *aside*, from an opener ("although", ...) to its closer ("still", ...), does not count: in "although awful still a
+   gripping story" only "gripping" counts. The opinion words in an aside are the *distractors*.
+4. The label is what the opinion words outside asides say: 1 praise, 0 blame. They all agree: with `cues` of them, each
+   alone would do.
+
+So the right explanation of a text, its `rationale`, is its opinion words outside asides, each with the negator that
+flips it. Whether a distractor praises or blames is the toss of a coin, so that nothing in a text tells its label once
+the rationale is taken out. A bag of words sees opinion words and cannot know which count; a model that reads the
+order can.
+
+Everything else (lengths, frequencies, the number of distinct words) follows the Stanford Sentiment Treebank. Dials:
+
+cues         opinion words that count, in each text; 1: no redundancy
+negation     share of opinion words that are flipped by a negator
+distractors  opinion words that do not count, in each text
+noise        share of texts that get the wrong label
+
+`python -m lib.planted` prints a few texts with their rationales marked.
+"""
+
+import random
+from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate, product
+
+SIZES = {"train": 2000, "dev": 400, "test": 400}
+CLASSES = ("blame", "praise")
+REACH = 3
+SHORTEST, LONGEST = 6, 50
+
+PRAISE = """good funny great best entertaining moving fascinating engaging charming compelling powerful smart solid
+enjoyable heartfelt clever beautiful touching fun hilarious gripping delightful brilliant intelligent perfect warm
+original witty remarkable refreshing""".split()
+BLAME = """bad dull boring silly worst predictable flat awful tired mess tedious shallow stupid lame contrived bland
+clumsy pointless hollow mediocre pretentious forgettable sloppy annoying cheap lifeless terrible stale dreadful
+uninspired""".split()
+NEGATORS = ("not", "never", "hardly")
+OPENERS = ("although", "though")
+CLOSERS = ("still", "yet")
+
+# In order of frequency; some are phrases, so that texts can nearly be read.
+LINKS = [
+    phrase.split()
+    for phrase in """the, a, and, of, to, of the, is a, it s, that, in a, as, and the, an, with, this, for, but, its, you,
+    is, in the, on, to be, by, one of the, are, at, than, like, all, more, about, has, i, have, from, his, or, who, so, out
+    of, up, too, just, if, most, what, there s, does, into, even, when, will, her, your, through, they, we, can, how, only,
+    their, been, because, no, any, some, us, him, then, over, much, where, while, between""".split(",")
+]
+COMMON = """film movie story characters time comedy way make drama director little work plot life see script humor feel
+action cast big people new performances made world picture thriller look heart audience ending screenplay moments love
+minutes scenes years actors kind family music romance style real documentary american get young old screen camera tale
+long end man woman hour kids john watch fans role show premise""".split()
+# Made-up words are onset + vowel + coda + ending ("plandery", "trolfing"), chosen so that no rude word comes out.
+ONSETS = "b d f g h k l m n p r s t v w bl br cl cr dr fl gr pl pr sk sp st th tr".split()
+VOWELS = "a e i o u ea".split()
+CODAS = "ll r nd st lt lm rv nt ld rl ft lf".split()
+ENDINGS = "- s ed ing er ly y al ous ment ness ion".split()
+TYPES = 13_500
+
+
+@dataclass(frozen=True)
+class Record:
+    """One review. `rationale` holds spans [start, end) of `tokens`; `flipped` says that noise turned the label."""
+
+    id: str
+    tokens: tuple[str, ...]
+    label: int
+    rationale: tuple[tuple[int, int], ...]
+    flipped: bool = False
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.tokens)
+
+
+@dataclass(frozen=True)
+class Dials:
+    """How hard the reviews are: see the module's docstring.
+
+    Raises:
+        ValueError: a dial is out of its range.
+    """
+
+    cues: int = 1
+    negation: float = 0.3
+    distractors: int = 1
+    noise: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self):
+        for name, low, high in (("cues", 1, 8), ("distractors", 0, 8), ("seed", 0, 2**32)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+                raise ValueError(f"{name} is {value!r}; allowed: whole numbers from {low} to {high}")
+        for name, high in (("negation", 1.0), ("noise", 0.5)):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= high:
+                raise ValueError(f"{name} is {value!r}; allowed: a share from 0 to {high}")
+
+
+def records(split: str, **dials) -> list[Record]:
+    """The reviews of train, dev or test, the same ones for the same dials. No text occurs twice, in any split.
+
+    Args:
+        split: train, dev or test.
+        dials: cues=1, negation=0.3, distractors=1, noise=0.0, seed=0.
+    Raises:
+        KeyError: unknown split. TypeError: unknown dial. ValueError: a dial is out of its range.
+    """
+    if split not in SIZES:
+        raise KeyError(f"unknown split {split!r}; known: {', '.join(SIZES)}")
+    return list(_all_records(Dials(**dials))[split])
+
+
+@cache
+def _all_records(dials: Dials) -> dict[str, tuple[Record, ...]]:
+    rng, seen, splits = random.Random(f"planted {dials.seed}"), set(), {}
+    for split, size in SIZES.items():
+        labels = [index % 2 for index in range(size)]
+        rng.shuffle(labels)
+        made = []
+        for index, label in enumerate(labels):
+            while (review := _review(rng, dials, label))[0] in seen:
+                pass
+            seen.add(review[0])
+            flipped = rng.random() < dials.noise
+            made.append(Record(f"{split}-{index}", *_shown(review, label ^ flipped), flipped))
+        splits[split] = tuple(made)
+    return splits
+
+
+def _shown(review, label):
+    tokens, rationale = review
+    return tokens, label, rationale
+
+
+def _review(rng: random.Random, dials: Dials, label: int) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...]]:
+    """Tokens and rationale of one text: opinions, an aside and neutral words around them, in random order."""
+    length = min(LONGEST, SHORTEST + int(rng.gammavariate(2.2, 6.0)))
+    units = [_opinion(rng, dials, label) for _ in range(dials.cues)]
+    if dials.distractors:
+        units.append(_aside(rng, dials))
+    if rng.random() < dials.negation:
+        units.append([rng.choice(NEGATORS), *_neutral(rng, REACH)])
+    spare = max(0, length - sum(len(unit) for unit in units))
+    cuts = sorted(rng.randint(0, spare) for _ in units)
+    rng.shuffle(units)
+    tokens, counted = [], []
+    for unit, size in zip([*units, []], _gaps(cuts, spare), strict=True):
+        tokens += _neutral(rng, size)
+        if isinstance(unit, _Counted):
+            counted += [len(tokens), len(tokens) + len(unit) - 1]
+        tokens += unit
+    return tuple(tokens), _spans(counted)
+
+
+class _Counted(list):
+    """The words of an opinion that counts: its first word is the negator where it has one, its last the cue."""
+
+
+def _opinion(rng: random.Random, dials: Dials, polarity: int) -> list[str]:
+    """A cue, or a negator, up to two neutral words and a cue of the other polarity."""
+    negated = rng.random() < dials.negation
+    words = PRAISE if polarity ^ negated else BLAME
+    cue = rng.choices(words, cum_weights=_zipf(len(words), 2.0))[0]
+    before = [rng.choice(NEGATORS), *_neutral(rng, rng.randint(0, REACH - 1))] if negated else []
+    return _Counted([*before, cue])
+
+
+def _aside(rng: random.Random, dials: Dials) -> list[str]:
+    """Opinions that do not count, between an opener and a closer."""
+    words = [rng.choice(OPENERS)]
+    for _ in range(dials.distractors):
+        words += [*_neutral(rng, rng.randint(0, 2)), *_opinion(rng, dials, rng.randint(0, 1))]
+    return [*words, *_neutral(rng, rng.randint(0, 1)), rng.choice(CLOSERS)]
+
+
+def _neutral(rng: random.Random, size: int) -> list[str]:
+    """`size` neutral words: links and content words by turns."""
+    words = []
+    while len(words) < size:
+        words += rng.choices(LINKS, cum_weights=_zipf(len(LINKS), 2.0))[0]
+        words += rng.choices(content_words(), cum_weights=_zipf(TYPES, 300.0), k=rng.choice((1, 2, 2, 3)))
+    return words[:size]
+
+
+def _gaps(cuts: list[int], spare: int) -> list[int]:
+    return [after - before for before, after in zip([0, *cuts], [*cuts, spare], strict=True)]
+
+
+def _spans(positions: list[int]) -> tuple[tuple[int, int], ...]:
+    """Positions as spans [start, end), neighbours joined."""
+    spans = []
+    for position in sorted(set(positions)):
+        if spans and spans[-1][1] == position:
+            spans[-1] = (spans[-1][0], position + 1)
+        else:
+            spans.append((position, position + 1))
+    return tuple(spans)
+
+
+@cache
+def _zipf(size: int, offset: float) -> list[float]:
+    """Cumulative weights 1 / (rank + offset)."""
+    return list(accumulate(1 / (rank + offset) for rank in range(size)))
+
+
+@cache
+def content_words() -> list[str]:
+    """TYPES neutral words, the most frequent first: common ones of film reviews, then made-up ones."""
+    taken = {*PRAISE, *BLAME, *NEGATORS, *OPENERS, *CLOSERS, *COMMON, *(word for link in LINKS for word in link)}
+    parts = product(ONSETS, VOWELS, CODAS, ENDINGS)
+    made_up = {"".join(part).replace("-", "") for part in parts} - taken
+    return COMMON + random.Random("planted words").sample(sorted(made_up), TYPES - len(COMMON))
+
+
+def marked(record: Record) -> str:
+    """The text with its rationale in brackets."""
+    starts, ends = {start for start, _ in record.rationale}, {end - 1 for _, end in record.rationale}
+    return " ".join(
+        ("[" if i in starts else "") + word + ("]" if i in ends else "") for i, word in enumerate(record.tokens)
+    )
+
+
+if __name__ == "__main__":
+    for example in records("train")[:8]:
+        print(f"{CLASSES[example.label]:>6}  {marked(example)}")
