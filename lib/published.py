@@ -1,0 +1,154 @@
+"""The papers' printed and released values, beside ours."""
+
+from functools import cache
+from html import escape
+from pathlib import Path
+
+import pandas as pd
+from IPython.display import HTML
+
+from lib.quantities import RUN_COLUMNS, readable
+
+KEYS = [*RUN_COLUMNS, "quantity"]
+SOURCE = Path(__file__).parent.parent / "data" / "published.csv"
+COUNTED = ("instances", "tokens", "words", "sentences", "types", "classes")
+PAPERS = {
+    "jain2019": "Jain & Wallace 2019",
+    "wiegreffe2019": "Wiegreffe & Pinter 2019",
+    "serrano2019": "Serrano & Smith 2019",
+    "tutek2020": "Tutek & Šnajder 2020",
+    "meister2021": "Meister et al. 2021",
+}
+
+
+@cache
+def _published() -> pd.DataFrame:
+    frame = pd.read_csv(SOURCE, keep_default_na=False, dtype=str)
+    frame["value"] = frame["value"].astype(float)
+    frame["sd"] = pd.to_numeric(frame["sd"])  # NaN where none is printed
+    return frame
+
+
+def table(paper: str | None = None, dataset: str | None = None) -> pd.DataFrame:
+    """The published values, of one paper and of one dataset where given; none for a dataset that no paper reports.
+
+    Columns: those of data/published.csv; value in `unit`, sd NaN where none is printed, all else text.
+
+    Raises:
+        KeyError: unknown paper.
+    """
+    frame = _published()
+    if paper is not None and paper not in PAPERS:
+        raise KeyError(f"unknown paper {paper!r}; known: {', '.join(PAPERS)}")
+    keep = pd.Series(True, index=frame.index)
+    for column, wanted in (("paper", paper), ("dataset", dataset)):
+        if wanted is not None:
+            keep &= frame[column] == wanted
+    return frame[keep].reset_index(drop=True)
+
+
+def counts(dataset: str) -> pd.DataFrame:
+    """What the papers' data tables say about a dataset: paper, table, quantity, value, unit; empty where none does."""
+    frame = table(dataset=dataset)
+    frame = frame[(frame["encoder"] == "") & frame["unit"].isin(COUNTED)]
+    return frame[["paper", "table", "quantity", "value", "unit"]].reset_index(drop=True)
+
+
+def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+    """Each published value next to ours, by dataset, encoder, attention, projection, variant, layers and quantity.
+
+    A value that stands in two tables or papers has a row for each, with ours repeated. What has no partner on the
+    other side is kept with NaN there. Values are compared as they are: no unit is converted.
+
+    Args:
+        ours: the columns of lib.instances.summarise; low and high may be missing.
+        theirs: the columns of `table`.
+    Returns:
+        the keys, unit, ours, low, high, seeds, paper, table, theirs, difference (ours less theirs), inside (whether
+        theirs lies within our interval; missing where there is nothing to compare), note.
+    Raises:
+        ValueError: a key stands twice in ours, or the units of two partners differ.
+    """
+    ours, theirs = with_text_keys(ours), with_text_keys(theirs)
+    twice = ours[ours.duplicated(KEYS)]
+    if len(twice):
+        raise ValueError(f"ours has {named(twice.iloc[0])} more than once; summarise it first")
+    ours = ours.reindex(columns=[*KEYS, "value", "unit", "low", "high", "seeds"])
+    theirs = theirs.reindex(columns=[*KEYS, "value", "unit", "paper", "table", "note"])
+    both = ours.merge(theirs, on=KEYS, how="outer", suffixes=("", "_theirs"), sort=False)
+    refuse_other_units(both)
+    both["unit"] = both["unit"].fillna(both["unit_theirs"])
+    both = both.rename(columns={"value": "ours", "value_theirs": "theirs"})
+    both["difference"] = both["ours"] - both["theirs"]
+    within = (both["low"] <= both["theirs"]) & (both["theirs"] <= both["high"])
+    comparable = both[["low", "high", "theirs"]].notna().all(axis=1)
+    both["inside"] = within.astype("boolean").where(comparable)
+    both[["paper", "table", "note"]] = both[["paper", "table", "note"]].fillna("")
+    order = [*KEYS, "unit", "ours", "low", "high", "seeds", "paper", "table", "theirs", "difference", "inside", "note"]
+    return both[order]
+
+
+def with_text_keys(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with every key as text, "" for a missing one: one layer is "1", not 1 or 1.0."""
+    missing = [name for name in (*KEYS, "value", "unit") if name not in frame]
+    if missing:
+        raise ValueError(f"a table of values needs the columns {', '.join(missing)}; it has {', '.join(frame.columns)}")
+    return frame.assign(**{name: [text_key(value) for value in frame[name]] for name in KEYS})
+
+
+def text_key(value) -> str:
+    if pd.isna(value):
+        return ""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def named(row: pd.Series) -> str:
+    return " ".join(row[name] for name in KEYS if row[name])
+
+
+def refuse_other_units(both: pd.DataFrame) -> None:
+    """Raises ValueError where two partners are in different units."""
+    wrong = both[both["unit"].notna() & both["unit_theirs"].notna() & (both["unit"] != both["unit_theirs"])]
+    if len(wrong):
+        row = wrong.iloc[0]
+        raise ValueError(
+            f"{named(row)} is in {row['unit']} here and in {row['unit_theirs']} in {row['paper']} {row['table']} "
+            f"({len(wrong)} such rows); both must be in one unit"
+        )
+
+
+def show(beside: pd.DataFrame, percent: bool = False) -> HTML:
+    """A table to read: ours with its 95% interval, theirs, the difference; all text from data is escaped.
+
+    What is the same in every row stands once, above the table. `percent` shows fractions as percent.
+    """
+    beside = beside.reset_index(drop=True)
+    constant = [name for name in RUN_COLUMNS if beside[name].nunique() == 1]
+    varying = [name for name in RUN_COLUMNS if beside[name].nunique() > 1]
+    caption = ", ".join(f"{name} {readable(str(beside[name].iloc[0]))}" for name in constant if beside[name].iloc[0])
+    head = [*varying, "quantity", "ours", "95% interval", "theirs", "difference", "within", "source"]
+    body = "".join(shown_row(row, varying, percent) for _, row in beside.iterrows())
+    cells = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
+    return HTML(
+        f'<table class="beside"><caption>{escape(caption)}</caption><thead><tr>{cells}</tr></thead>'
+        f"<tbody>{body}</tbody></table>"
+    )
+
+
+def shown_row(row: pd.Series, varying: list[str], percent: bool) -> str:
+    """One row of `show` in HTML."""
+    scale, unit = (100, "%") if percent and row["unit"] == "fraction" else (1, row["unit"])
+    digits = 1 if scale == 100 else 3
+
+    def number(value: float, sign: str = "") -> str:
+        return "–" if pd.isna(value) else f"{value * scale:{sign}.{digits}f}".replace("-", "−")
+
+    interval = "–" if pd.isna(row["low"]) else f"{number(row['low'])} to {number(row['high'])}"
+    texts = [*(readable(str(row[name])) for name in varying), f"{readable(row['quantity'])} ({unit})"]
+    numbers = [number(row["ours"]), interval, number(row["theirs"]), number(row["difference"], "+")]
+    inside = "–" if pd.isna(row["inside"]) else "yes" if row["inside"] else "no"
+    source = f"{PAPERS.get(row['paper'], row['paper'])}, {row['table']}" if row["paper"] else "–"
+    cells = [f"<td>{escape(text)}</td>" for text in texts]
+    cells += [f'<td style="text-align:right">{escape(value)}</td>' for value in numbers]
+    cells += [f"<td>{escape(text)}</td>" for text in (inside, source)]
+    return f"<tr>{''.join(cells)}</tr>"

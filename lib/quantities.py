@@ -1,0 +1,50 @@
+"""Names of measured quantities, those of data/published.csv: their units, and how a reader reads them."""
+
+import re
+
+RUN_COLUMNS = ("dataset", "encoder", "attention", "projection", "variant", "layers")
+
+UNITS = (  # the first pattern that is found in a name decides
+    (r"_significant$|_p$", "fraction"),
+    (r"^kendall_tau", "tau-b"),
+    (r"jsd|entropy|mutual_information", "nats"),
+    (r"^length|average_length", "tokens"),
+    (r"accuracy|f1|auc|tvd|probability|change_of_p|max_attention|flip|removed|permut", "fraction"),
+)
+WORDS = {
+    "attention": "attention",
+    "attention_weights": "attention",
+    "gradient_times_input": "gradient × input",
+    "gradient_of_input": "gradient",
+    "gradient_of_hidden": "gradient of hidden states",
+    "leave_one_out_of_input": "leave-one-out",
+    "leave_one_out_of_hidden": "leave-one-out of hidden states",
+    "f1": "F1",
+    "auc": "AUC",
+    "jsd": "JSD",
+    "tvd": "TVD",
+    "bilstm": "BiLSTM",
+}
+
+
+def unit(quantity: str) -> str:
+    """The unit of a quantity: fraction, nats, tau-b or tokens; "1" for a name that no rule knows."""
+    return next((unit for pattern, unit in UNITS if re.search(pattern, quantity)), "1")
+
+
+def tau_name(pair: tuple[str, str]) -> str:
+    """("attention", "gradient_times_input") -> "kendall_tau_attention_vs_gradient_times_input".
+
+    The column of the weights, `attention_weights`, is called "attention" in the name, as in published.csv.
+    """
+    first, second = ("attention" if name == "attention_weights" else name for name in pair)
+    return f"kendall_tau_{first}_vs_{second}"
+
+
+def readable(name: str) -> str:
+    """A quantity, or a part of a model, for a reader: "attention / leave-one-out"."""
+    if name.endswith("_significant"):
+        return f"{readable(name.removesuffix('_significant'))}, share with p ≤ .05"
+    if name.startswith("kendall_tau_") and "_vs_" in name:
+        return " / ".join(readable(side) for side in name.removeprefix("kendall_tau_").split("_vs_"))
+    return WORDS.get(name, name.replace("_", " "))

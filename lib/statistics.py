@@ -1,0 +1,95 @@
+"""Intervals: the bootstrap by weights, Student's t, and scores that take weights. NumPy and SciPy only."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from scipy import stats
+
+CELLS = 2_000_000  # most weights held at once: 16 MB
+
+
+def resampled(count: int, draws: int, seed: int) -> Iterator[np.ndarray]:
+    """Bootstrap samples of `count` instances as weights: how often each was drawn.
+
+    Yields:
+        (draw, instance) float64, rows sum to `count`; all chunks together have `draws` rows.
+    """
+    if draws < 1:
+        raise ValueError(f"draws is {draws}; allowed: 1 or more")
+    random = np.random.default_rng(seed)
+    step = max(1, CELLS // max(count, 1))
+    for start in range(0, draws, step):
+        rows = min(step, draws - start)
+        drawn = random.integers(0, count, (rows, count)) + np.arange(rows)[:, None] * count
+        yield np.bincount(drawn.ravel(), minlength=rows * count).reshape(rows, count).astype(np.float64)
+
+
+def bootstrap(statistic: Callable[[np.ndarray], np.ndarray], count: int, draws: int, seed: int) -> np.ndarray:
+    """What `statistic`, weights (draw, instance) -> (draw, ...), is in `draws` bootstrap samples: (draws, ...)."""
+    return np.concatenate([statistic(weights) for weights in resampled(count, draws, seed)])
+
+
+def interval(samples: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    """The percentile interval of samples (draw, ...): (low, high), each (...); NaN where every sample is undefined."""
+    tail = (1 - level) / 2
+    undefined = np.isnan(samples).all(axis=0)
+    bounds = np.nanquantile(np.where(undefined, 0.0, samples), [tail, 1 - tail], axis=0)
+    low, high = np.where(undefined, np.nan, bounds)
+    return low, high
+
+
+def t_interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float]:
+    """Student's interval for the mean of values (seed,); NaN for fewer than two."""
+    values = values[~np.isnan(values)]
+    if len(values) < 2:
+        return np.nan, np.nan
+    half = stats.t.ppf((1 + level) / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    return values.mean() - half, values.mean() + half
+
+
+def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+    """numerator / denominator, NaN where the denominator is 0."""
+    return np.divide(numerator, denominator, out=np.full_like(denominator, np.nan), where=denominator != 0)
+
+
+def mean_over(axis: int, values: np.ndarray) -> np.ndarray:
+    """The mean along one axis of what is defined; NaN, without a warning, where nothing is."""
+    defined = ~np.isnan(values)
+    return ratio(np.where(defined, values, 0.0).sum(axis), defined.sum(axis).astype(np.float64))
+
+
+def weighted_mean(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """weights (draw, instance), values (instance, quantity) with NaN where undefined -> (draw, quantity)."""
+    defined = ~np.isnan(values)
+    return ratio(weights @ np.where(defined, values, 0.0), weights @ defined.astype(np.float64))
+
+
+def weighted_f1(weights: np.ndarray, label: np.ndarray, prediction: np.ndarray, classes: int = 2) -> np.ndarray:
+    """F1 of the positive class for two classes, the mean of all classes' F1 (macro) for more.
+
+    Args:
+        weights: (draw, instance). label, prediction: (instance,) classes from 0.
+    Returns:
+        (draw,) fraction; a class that is neither a label nor predicted has no F1 and does not count.
+    """
+    kinds = np.array([1]) if classes == 2 else np.arange(classes)
+    is_label, is_predicted = label[:, None] == kinds, prediction[:, None] == kinds  # (instance, class)
+    hits = weights @ (is_label & is_predicted).astype(np.float64)
+    both = weights @ (is_label.astype(np.float64) + is_predicted)  # 2 tp + fp + fn
+    return mean_over(-1, ratio(2 * hits, both))
+
+
+def weighted_auc(weights: np.ndarray, label: np.ndarray, score: np.ndarray) -> np.ndarray:
+    """Area under the ROC curve: how often a positive instance scores above a negative one, ties half.
+
+    Args:
+        weights: (draw, instance). label: (instance,) 0 or 1. score: (instance,).
+    Returns:
+        (draw,) fraction, NaN where a sample has one class only.
+    """
+    order = np.argsort(score, kind="stable")
+    weights, positive, score = weights[:, order], label[order] == 1, score[order]
+    below = np.concatenate([np.zeros((len(weights), 1)), np.cumsum(weights * ~positive, axis=1)], axis=1)
+    first, after = np.searchsorted(score, score, side="left"), np.searchsorted(score, score, side="right")
+    beaten = (below[:, first] + below[:, after]) / 2  # weight of the negatives below, and half of the tied
+    return ratio((weights * positive * beaten).sum(1), (weights * positive).sum(1) * (weights * ~positive).sum(1))
