@@ -1,0 +1,89 @@
+"""Where a result comes from: commit, versions, device, seeds, time and memory."""
+
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pandas as pd
+import torch
+
+PROJECT = Path(__file__).resolve().parent.parent
+PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "altair")
+
+
+def provenance(device: str | torch.device, seeds: Sequence[int], started: float) -> pd.DataFrame:
+    """What made a result, as a table `what | value`.
+
+    Args:
+        device: on which the models ran, for example "cpu".
+        seeds: of the runs.
+        started: time.time() at the beginning, in seconds.
+    """
+    memory = _peak_memory()  # before git is started: a forked child counts this process's memory as its own
+    rows = {
+        "commit": commit(),
+        "Python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
+        "torch": torch.__version__,
+        **{name: _version(name) for name in PACKAGES},
+        "device": _device_name(torch.device(device)),
+        "threads": str(torch.get_num_threads()),
+        "seeds": ", ".join(str(seed) for seed in seeds) or "none",
+        "run time": f"{max(time.time() - started, 0):.1f} seconds",
+        "peak memory": memory,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    }
+    return pd.DataFrame({"what": list(rows), "value": list(rows.values())})
+
+
+def commit(folder: Path = PROJECT) -> str:
+    """The commit of the project, with "modified" where a tracked file differs; where there is none, a word why."""
+    try:
+        top, head = _git(folder, "rev-parse", "--show-toplevel", "HEAD").split("\n")[:2]
+        if Path(top).resolve() != Path(folder).resolve():
+            return "unknown (no git checkout)"  # a checkout around the project is not the project's
+        changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
+    except FileNotFoundError:
+        return "unknown (git is not installed)"
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired, ValueError):
+        return "unknown (no git checkout)"
+    return f"{head[:12]}, modified" if changed else head[:12]
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(folder), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _device_name(device: torch.device) -> str:
+    if device.type == "cuda" and torch.cuda.is_available():
+        return f"{device} ({torch.cuda.get_device_name(device)})"
+    return f"{device} ({platform.processor() or platform.machine()})"
+
+
+def _peak_memory() -> str:
+    """Of this process and of the largest process that it started, in MiB."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such count
+        return "unknown"
+    unit = 1024**2 if sys.platform == "darwin" else 1024
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / unit
+    memory = f"{own:.0f} MiB"
+    if largest:
+        memory += f", {largest:.0f} MiB in the largest process beside it"
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        memory += f", {torch.cuda.max_memory_allocated() / 1024**2:.0f} MiB on the GPU"
+    return memory

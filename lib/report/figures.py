@@ -1,0 +1,144 @@
+"""Charts in a report: drawn by the page's own Vega, with title, description and the data they were made from."""
+
+import copy
+import json
+import re
+from collections.abc import Iterator
+from html import escape
+from typing import Any
+
+ROWS = 200  # of a chart's data that its table shows
+LONGEST_CELL = 300  # characters
+COMPOSED = ("facet", "repeat", "concat", "hconcat", "vconcat")
+
+
+def figure(spec: dict[str, Any], number: int) -> str:
+    """One chart of the report as HTML: its title, the place it is drawn in, its specification, and its data folded."""
+    title, subtitle = titles(spec)
+    description = spec.get("description") or title
+    kind = "fixed" if _has_own_width(spec) else "fluid"
+    own_text = " own-text" if _text_lies_on_marks(spec) else ""
+    caption = f"<b>Figure {number}.</b> {escape(title)}"
+    if subtitle:
+        caption += f" <span>{escape(subtitle)}</span>"
+    return f"""
+<figure class="chart" id="figure-{number}" aria-labelledby="caption-{number}">
+<figcaption id="caption-{number}">{caption}</figcaption>
+<div class="drawing {kind}{own_text}" data-chart="chart-{number}"></div>
+<script type="application/json" id="chart-{number}">{json_for_html(prepared(spec, description))}</script>
+<noscript><p class="note">A script in this file draws this chart, and scripts are off. Its data is below.</p></noscript>
+{data_tables(spec, description)}
+</figure>"""
+
+
+def titles(spec: dict[str, Any]) -> tuple[str, str]:
+    """Title and subtitle of a chart, each one line."""
+    title = spec.get("title") or ""
+    if not isinstance(title, dict):
+        title = {"text": title}
+    return _joined(title.get("text")), _joined(title.get("subtitle"))
+
+
+def prepared(spec: dict[str, Any], description: str) -> dict[str, Any]:
+    """The chart as the page draws it: title in the caption, no background of its own, and as wide as the column."""
+    spec = copy.deepcopy(spec)
+    for name in ("title", "background", "$schema"):
+        spec.pop(name, None)
+    spec.get("config", {}).pop("background", None)
+    spec["background"] = "transparent"
+    spec["description"] = description
+    if not _has_own_width(spec):
+        spec["width"] = "container"
+        spec["autosize"] = {"type": "fit-x", "contains": "padding"}
+    return spec
+
+
+def datasets(spec: dict[str, Any]) -> list[list[dict[str, Any]]]:
+    """The rows that a chart was made from: each data set once, in the order of use."""
+    named = spec.get("datasets", {})
+    found: dict[str, list] = {}
+    for part in _parts(spec):
+        data = part.get("data")
+        if isinstance(data, dict):
+            values = data.get("values", named.get(data.get("name")))
+            if isinstance(values, list) and values:
+                rows = [row if isinstance(row, dict) else {"value": row} for row in values]
+                found.setdefault(data.get("name") or json.dumps(values, default=str), rows)
+    return list(found.values())
+
+
+def data_tables(spec: dict[str, Any], description: str) -> str:
+    """The chart's description and data, folded; every cell escaped, at most ROWS rows of each data set."""
+    sets = datasets(spec)
+    count = sum(len(rows) for rows in sets)
+    rows_in_all = f"{count:,} row{'s' if count != 1 else ''}"
+    tables = "".join(_table(rows) for rows in sets)
+    return f"""<details class="data"><summary>Data: {rows_in_all}</summary>
+<p class="note">{escape(description)}</p>{tables}</details>"""
+
+
+def json_for_html(value: Any) -> str:
+    """JSON that may stand in a <script> of an HTML page: no character in it can end the element."""
+    finite = json.loads(json.dumps(value, default=str), parse_constant=lambda _: None)  # NaN is no JSON
+    text = json.dumps(finite, ensure_ascii=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def small_drawing(spec: dict[str, Any], identity: str) -> str:
+    """A chart as SVG text, small, for the list of reports; `identity` keeps the names in it apart."""
+    import vl_convert
+
+    spec = prepared(spec, titles(spec)[0])
+    if spec.get("width") == "container":
+        spec |= {"width": 280, "height": 150}
+    spec.pop("autosize", None)
+    drawing = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
+    return re.sub(r'(\bid="|url\(#)', rf"\g<1>{identity}-", drawing)
+
+
+def _table(rows: list[dict[str, Any]]) -> str:
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    head = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in columns)
+    body = "".join(f"<tr>{''.join(_cell(row.get(name)) for name in columns)}</tr>" for row in rows[:ROWS])
+    more = f'<p class="note">The first {ROWS} of {len(rows):,} rows.</p>' if len(rows) > ROWS else ""
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="Data of the chart">{table}</div>{more}'
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "<td></td>"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        text = str(value)
+        text = text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}… ({len(text):,} characters)"
+        return f'<td dir="auto">{escape(text)}</td>'
+    return f'<td class="number">{value:.6g}</td>' if isinstance(value, float) else f'<td class="number">{value}</td>'
+
+
+def _parts(spec: Any) -> Iterator[dict[str, Any]]:
+    """The specification and every view inside it; data is not searched."""
+    if isinstance(spec, dict):
+        yield spec
+        for name in ("layer", "hconcat", "vconcat", "concat", "spec"):
+            inner = spec.get(name)
+            for part in inner if isinstance(inner, list) else [inner]:
+                yield from _parts(part)
+
+
+def _has_own_width(spec: dict[str, Any]) -> bool:
+    """Whether the chart's width follows from what is in it: several views, or so much per category."""
+    if any(name in spec for name in COMPOSED) or isinstance(spec.get("width"), dict):
+        return True
+    return any({"row", "column", "facet"} & set(part.get("encoding", {})) for part in _parts(spec))
+
+
+def _text_lies_on_marks(spec: dict[str, Any]) -> bool:
+    """Whether words stand on coloured cells: their colour was chosen against the cell, so dark pages leave it alone."""
+    marks = {mark.get("type") if isinstance(mark, dict) else mark for mark in (p.get("mark") for p in _parts(spec))}
+    return {"rect", "text"} <= marks
+
+
+def _joined(text: Any) -> str:
+    return " ".join(str(line) for line in text) if isinstance(text, list) else str(text or "")

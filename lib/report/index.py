@@ -1,0 +1,58 @@
+"""The list of the reports that were made: reports/index.html."""
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from lib.progress import spoken
+from lib.report.figures import small_drawing
+from lib.report.page import environment, policy, style
+
+
+def kept_summary(page: Path) -> dict[str, Any] | None:
+    """What a finished report says of itself; None where there is no such report. See `lib.report.page.page`."""
+    try:
+        text = page.read_text(encoding="utf-8")
+    except (FileNotFoundError, UnicodeDecodeError):
+        return None
+    found = re.search(r'<script type="application/json" id="summary">(.*?)</script>', text, re.DOTALL)
+    return json.loads(found[1]) if found and text.rstrip().endswith("</html>") else None
+
+
+def write_index(folder: Path) -> Path:
+    """Write the list of all reports in `folder`, the newest first."""
+    summaries = [summary for path in folder.glob("*.html") if (summary := kept_summary(path))]
+    summaries.sort(key=lambda summary: summary["made"], reverse=True)
+    reports = [
+        summary | {"link": quote(summary["file"]), "time": spoken(summary["seconds"]), "drawing": _drawing(summary)}
+        for summary in summaries
+    ]
+    text = environment().get_template("index.html.j2").render(reports=reports, style=style(), policy=policy([]))
+    return write_atomically(folder / "index.html", text)
+
+
+def write_atomically(path: Path, text: str) -> Path:
+    """Write a file so that nobody ever sees half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, suffix=".part", delete=False) as file:
+        part = Path(file.name)
+        try:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        except BaseException:
+            part.unlink()
+            raise
+    part.chmod(0o644)
+    return part.replace(path)
+
+
+def _drawing(summary: dict[str, Any]) -> str:
+    charts = [finding["chart"] for finding in summary["findings"] if finding.get("chart")]
+    identity = "c" + hashlib.sha256(summary["file"].encode()).hexdigest()[:6]
+    return small_drawing(charts[0], identity) if charts else ""

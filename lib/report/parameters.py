@@ -1,0 +1,182 @@
+"""What a notebook may be told: its parameters, their kinds and allowed values, and what a person gave for them."""
+
+import ast
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+
+
+class Refused(ValueError):
+    """What was asked for cannot be done; the message says what was seen and what is allowed."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One line of a notebook's parameters cell: `name = default  # help`.
+
+    A help that starts "one of: a, b" closes the list of values, "some of: a, b" that of a list's elements.
+    """
+
+    name: str
+    default: Any
+    help: str
+
+    @property
+    def kind(self) -> str:
+        """The kind of value: text, whole number, number, yes or no, list; anything where the default is None."""
+        kinds = {str: "text", int: "whole number", float: "number", bool: "yes or no", list: "list", tuple: "list"}
+        return kinds.get(type(self.default), "anything")
+
+    @property
+    def allowed(self) -> list[str]:
+        """The closed list of values, where the help gives one; it ends at a semicolon, a bracket or a full stop."""
+        given = re.match(r"(?:one|some) of:\s*(.+)", self.help.strip())
+        if not given:
+            return []
+        listed = re.split(r"[;(]|\.\s|\.$", given[1])[0]
+        return [value for value in re.split(r"[,\s|]+", listed.replace("'", "").replace('"', "")) if value]
+
+    def read(self, given: str) -> Any:
+        """The value that a person wrote, in the parameter's kind; Refused where it is of another, or not allowed."""
+        readers = {"text": str, "whole number": _whole, "number": _number, "yes or no": _boolean, "list": self._list}
+        try:
+            value = readers.get(self.kind, _literal)(given)
+        except (ValueError, SyntaxError) as error:
+            raise Refused(f"parameter {self.name!r} is a {self.kind}, not {given!r}") from error
+        wrong = [item for item in self._items(value) if self.allowed and str(item) not in self.allowed]
+        if wrong:
+            known = ", ".join(self.allowed)
+            raise Refused(f"parameter {self.name!r} cannot be {wrong[0]!r}; allowed: {known}")
+        if self.default and isinstance(value, list) and not value:
+            raise Refused(f"parameter {self.name!r} is an empty list; it needs at least one element")
+        return value
+
+    def _list(self, given: str) -> list:
+        """`[0, 1, 2]`, `0,1,2` and `0 1 2` are the same list; its elements are of the default's kind."""
+        given = given.strip()
+        try:
+            whole = ast.literal_eval(given)
+        except (ValueError, SyntaxError):
+            whole = [_literal(item) for item in re.split(r"[,\s]+", given.strip("[]()")) if item]
+        values = list(whole) if isinstance(whole, list | tuple) else [whole]
+        if not self.default:
+            return values
+        first = self.default[0]
+        of_kind = Parameter(f"each of {self.name}", first, "")
+        return [value if type(value) is type(first) else of_kind.read(str(value)) for value in values]
+
+    def _items(self, value: Any) -> list:
+        return value if isinstance(value, list) else [value]
+
+
+def known_notebooks(folder: Path = NOTEBOOKS) -> list[str]:
+    """Names of the notebooks in `folder`, without .ipynb."""
+    return sorted(path.stem for path in folder.glob("*.ipynb"))
+
+
+def find_notebook(name: str, folder: Path = NOTEBOOKS) -> Path:
+    """The notebook of that name; Refused with the known ones otherwise."""
+    known = known_notebooks(folder)
+    if name not in known:
+        raise Refused(f"unknown notebook {name!r}; known: {', '.join(known) or 'none'}")
+    return folder / f"{name}.ipynb"
+
+
+def known_parameters(notebook: Path) -> dict[str, Parameter]:
+    """What papermill finds in the cell tagged `parameters`, by name."""
+    import papermill
+
+    try:
+        found = papermill.inspect_notebook(str(notebook))
+    except (nbformat.reader.NotJSONError, nbformat.ValidationError, UnicodeDecodeError) as error:
+        raise Refused(f"{notebook} is not a notebook: {str(error).splitlines()[0]}") from error
+    return {name: Parameter(name, _default(entry["default"]), entry["help"] or "") for name, entry in found.items()}
+
+
+def given_parameters(notebook: Path, given: list[tuple[str, str]]) -> dict[str, Any]:
+    """The values of (name, text) pairs in the kinds of the notebook's parameters; Refused where something is not."""
+    known = known_parameters(notebook)
+    values = {}
+    for name, text in given:
+        if name not in known:
+            raise Refused(f"unknown parameter {name!r} of {notebook.stem}; known: {', '.join(known) or 'none'}")
+        values[name] = known[name].read(text)
+        if name == "dataset":
+            values[name] = known_dataset(values[name])
+    return values
+
+
+def known_dataset(name: str) -> str:
+    """The dataset's name, or the whole path of a person's own; Refused with the known names otherwise."""
+    from lib.datasets import DATASETS
+
+    homes = [Path(os.environ.get("DATA_HOME") or "data/raw"), Path("data/raw")]
+    if name in DATASETS or (name and any((home / name).is_dir() for home in homes)):
+        return name
+    if name and Path(name).exists():
+        return str(Path(name).resolve())
+    raise Refused(f"unknown dataset {name!r}; known: {', '.join(DATASETS)}, or the path of a file of one's own")
+
+
+def report_name(notebook: Path, values: dict[str, Any]) -> str:
+    """A name for the report's file: notebook, dataset, the profile where it is not quick, and what else differs."""
+    defaults = {name: parameter.default for name, parameter in known_parameters(notebook).items()}
+    settings = defaults | values
+    parts = [notebook.stem]
+    if "dataset" in settings:
+        parts.append(slug(Path(str(settings["dataset"])).name, str(settings["dataset"])))
+    if settings.get("profile", "quick") != "quick":
+        parts.append(slug(str(settings["profile"])))
+    others = sorted(n for n, v in values.items() if n not in ("dataset", "profile") and v != defaults[n])
+    if others:
+        parts.append(slug("-".join(f"{name}={_short(values[name])}" for name in others)))
+    return "-".join(parts)
+
+
+def slug(text: str, identity: str | None = None, longest: int = 48) -> str:
+    """`text` for a file name; a hash of `identity` (default: the text) follows wherever the short form is not it."""
+    identity = text if identity is None else identity
+    short = re.sub(r"[^A-Za-z0-9._=+-]+", "_", text)[:longest].strip("._-")
+    if short == identity:
+        return short
+    return f"{short}-{hashlib.sha256(identity.encode()).hexdigest()[:6]}".strip("-")
+
+
+def _short(value: Any) -> str:
+    return "+".join(str(item) for item in value) if isinstance(value, list) else str(value)
+
+
+def _default(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return None
+
+
+def _literal(given: str) -> Any:
+    try:
+        return ast.literal_eval(given)
+    except (ValueError, SyntaxError):
+        return given
+
+
+def _whole(given: str) -> int:
+    return int(given)
+
+
+def _number(given: str) -> float:
+    return float(given)
+
+
+def _boolean(given: str) -> bool:
+    words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+    if given.lower() not in words:
+        raise ValueError(given)
+    return words[given.lower()]

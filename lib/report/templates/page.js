@@ -1,0 +1,45 @@
+// Draws every chart of the page. Vega's expressions are interpreted (ast: true), so that no code is made from text.
+(function () {
+  "use strict";
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const smallest = 0.72; // a chart with a width of its own is made no smaller than this; then its box scrolls
+
+  function fit(place) {
+    const drawing = place.querySelector("svg.marks");
+    if (!drawing || !place.classList.contains("fixed")) return;
+    const width = Number(drawing.getAttribute("width"));
+    drawing.style.width = Math.min(width, Math.max(place.clientWidth, smallest * width)) + "px";
+    drawing.style.height = "auto";
+  }
+
+  function narrowed(spec, place) {
+    if (place.clientWidth >= 480 || !place.classList.contains("fluid")) return spec;
+    const legend = Object.assign({ orient: "bottom", columns: 2 }, (spec.config || {}).legend);
+    return Object.assign({}, spec, { config: Object.assign({}, spec.config, { legend: legend }) });
+  }
+
+  function draw(place) {
+    const spec = JSON.parse(document.getElementById(place.dataset.chart).textContent);
+    const options = {
+      renderer: "svg",
+      ast: true,
+      tooltip: { theme: dark.matches ? "dark" : "light" },
+      actions: { export: true, source: false, compiled: false, editor: false },
+      downloadFileName: place.dataset.chart,
+    };
+    return window.vegaEmbed(place, narrowed(spec, place), options).then(
+      function () { place.dataset.drawn = "yes"; fit(place); },
+      function (error) {
+        place.textContent = "This chart could not be drawn: " + error.message;
+        console.error(place.dataset.chart, error);
+      });
+  }
+
+  const places = Array.from(document.querySelectorAll("[data-chart]"));
+  window.addEventListener("resize", function () { places.forEach(fit); });
+  if (window.innerWidth < 1100) {
+    const contents = document.querySelector("nav.contents details");
+    if (contents) contents.open = false;
+  }
+  Promise.all(places.map(draw)).then(function () { document.documentElement.dataset.charts = "drawn"; });
+})();
