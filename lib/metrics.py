@@ -1,0 +1,95 @@
+"""Distances between distributions, entropy and F1. Kendall's tau-b is in lib.kendall and offered here too."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from lib.kendall import kendall_tau, kendall_taus
+
+__all__ = [
+    "entropy",
+    "f1",
+    "jensen_shannon",
+    "kendall_tau",
+    "kendall_taus",
+    "normalized_entropy",
+    "probabilities",
+    "total_variation",
+]
+
+
+def jensen_shannon(p: Tensor, q: Tensor) -> Tensor:
+    """How far apart two attention distributions are.
+
+    Tutek & Snajder (2020), Eq. 8: (KL(p || m) + KL(q || m)) / 2 with m = (p + q) / 2. Written in d = (p - q)/(p + q):
+    where |d| < 1/2 a token adds (p + q)/4 (log1p(-d^2) + 2 d atanh d), which is exact for nearly equal p and q too.
+
+    Args:
+        p, q: (..., token), rows sum to 1, 0 on padding. Their gradients are finite, also where both are 0.
+    Returns:
+        (...,) in nats: 0 when equal, log 2 when the supports are disjoint.
+    """
+    p, q = torch.broadcast_tensors(p, q)
+    tiny = torch.finfo(p.dtype).tiny
+    both = p + q
+    total = torch.where(both > tiny, both, torch.ones_like(both))  # 0 / 1 where there is nothing
+    difference = (p - q) / total
+    near = difference.abs() < 0.5
+    d = torch.where(near, difference, torch.zeros_like(difference))  # the branch not taken must stay finite
+    close = total / 4 * (torch.log1p(-d * d) + 2 * d * torch.atanh(d))
+    apart = (p * (2 * p / total).clamp_min(tiny).log() + q * (2 * q / total).clamp_min(tiny).log()) / 2
+    return torch.where(near, close, apart).sum(dim=-1).clamp(0, math.log(2))
+
+
+def total_variation(p: Tensor, q: Tensor) -> Tensor:
+    """How far a prediction moved: half the sum of |p - q| over the classes.
+
+    Args:
+        p, q: (..., class), rows sum to 1.
+    Returns:
+        (...,) in [0, 1], a fraction of probability; with two classes |change of p|.
+    """
+    return (p - q).abs().sum(dim=-1) / 2
+
+
+def probabilities(logits: Tensor) -> Tensor:
+    """Class distributions from logits: (..., 1) of one sigmoid output -> (..., 2) as (1 - p, p); softmax otherwise."""
+    if logits.shape[-1] == 1:
+        return torch.cat([torch.sigmoid(-logits), torch.sigmoid(logits)], dim=-1)
+    return torch.softmax(logits, dim=-1)
+
+
+def entropy(p: Tensor) -> Tensor:
+    """Shannon entropy in nats over the last axis, 0 log 0 = 0: (..., token) -> (...,). Gradients are finite at 0."""
+    return -(p * p.clamp_min(torch.finfo(p.dtype).tiny).log()).sum(dim=-1)
+
+
+def normalized_entropy(p: Tensor, mask: Tensor) -> Tensor:
+    """Entropy as a fraction of that of the uniform distribution, H / ln n (Meister et al. 2021, section 4).
+
+    Args:
+        p: (batch, token), rows sum to 1 over the mask. mask: (batch, token), True on the n real tokens.
+    Returns:
+        (batch,) in [0, 1]; NaN where n = 1 (undefined).
+    """
+    count = mask.sum(dim=-1)
+    most = torch.where(count > 1, count, 1).to(p.dtype).log()
+    share = (entropy(p.masked_fill(~mask, 0)) / torch.where(count > 1, most, 1)).clamp(0, 1)
+    return share.masked_fill(count <= 1, math.nan)
+
+
+def f1(label: Tensor, prediction: Tensor, weights: Tensor | None = None, positive: int = 1) -> Tensor:
+    """F1 of one class, 2 TP / (2 TP + FP + FN); 0 where the class is neither there nor predicted (as scikit-learn).
+
+    Args:
+        label, prediction: (instance,) classes.
+        weights: (..., instance), how often each instance counts: a row per bootstrap draw. None: once.
+    Returns:
+        (...,) fraction, float64.
+    """
+    real, predicted = (label == positive).double(), (prediction == positive).double()
+    counts = torch.stack([real * predicted, real + predicted], dim=-1)  # TP, and 2 TP + FP + FN
+    weights = torch.ones_like(real) if weights is None else weights.double()
+    hits, either = (weights @ counts).unbind(dim=-1)
+    return torch.where(either > 0, 2 * hits / either.clamp_min(1e-300), 0)
