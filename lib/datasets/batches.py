@@ -41,9 +41,7 @@ class Batch:
         """The texts that `keep` (bool or positions) names, padded no longer than they need."""
         lengths = self.lengths[keep]
         width = int(lengths.max()) if len(lengths) else 0
-        return Batch(
-            self.tokens[keep, :width], lengths, self.mask[keep, :width], self.label[keep], self.instance[keep]
-        )
+        return Batch(self.tokens[keep, :width], lengths, self.mask[keep, :width], self.label[keep], self.instance[keep])
 
     def __len__(self) -> int:
         return len(self.tokens)

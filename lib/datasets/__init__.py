@@ -1,0 +1,54 @@
+"""Datasets by name: `load("sst")` is a Corpus, prepared as the papers do."""
+
+from pathlib import Path
+
+from lib import profiles
+from lib.datasets import files
+from lib.datasets.assembly import assemble
+from lib.datasets.card import card
+from lib.datasets.classification import SPECS, Spec
+from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
+from lib.datasets.files import DataError
+
+__all__ = ["DATASETS", "Corpus", "DataError", "Instance", "Spec", "Split", "Vocabulary", "card", "load", "spec"]
+
+DATASETS = {one.name: one for one in SPECS}
+
+
+def load(name: str, profile: str = "paper", data_home: str | Path | None = None, **options) -> Corpus:
+    """The dataset of that name.
+
+    Args:
+        name: one of DATASETS.
+        profile: how much of it is read (lib.profiles).
+        data_home: the folder of datasets; None: $DATA_HOME if set. Then data/raw of the project.
+        options: what the dataset offers (`DATASETS[name].options`).
+    Raises:
+        DataError: unknown name, profile or option; missing or damaged data.
+    """
+    chosen = spec(name)
+    try:
+        size = profiles.profile(profile)
+    except KeyError as error:
+        raise DataError(error.args[0]) from None
+    settled = _options(chosen, options)
+    folder = files.find(chosen.folder, data_home) if chosen.folder else None
+    return assemble(chosen, chosen.read(chosen, folder, settled), size)
+
+
+def spec(name: str) -> Spec:
+    """How the dataset of that name is prepared; DataError with the known names otherwise."""
+    if name not in DATASETS:
+        raise DataError(f"unknown dataset {name!r}; known: {', '.join(DATASETS)}")
+    return DATASETS[name]
+
+
+def _options(chosen: Spec, given: dict) -> dict:
+    for option, value in given.items():
+        if option not in chosen.options:
+            known = ", ".join(chosen.options) or "none"
+            raise DataError(f"unknown option {option!r} of the dataset {chosen.name!r}; known: {known}")
+        allowed = chosen.choices.get(option)
+        if allowed and value not in allowed:
+            raise DataError(f"{option} of the dataset {chosen.name!r} is {value!r}; allowed: {', '.join(allowed)}")
+    return {**chosen.options, **given}

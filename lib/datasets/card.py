@@ -1,0 +1,28 @@
+"""A dataset in a table."""
+
+import numpy as np
+import pandas as pd
+
+from lib.datasets.corpus import UNKNOWN, Corpus
+
+
+def card(corpus: Corpus) -> pd.DataFrame:
+    """One row per split: texts, texts of each class, tokens of a text (mean, median, maximum).
+
+    `vocabulary` counts the words a model can tell apart, the four special ones included; `unknown` is the share of
+    the split's tokens outside it, as a fraction.
+    """
+    rows = []
+    for split in corpus.splits:
+        per_class = np.bincount(split.labels, minlength=len(corpus.classes))
+        tokens = {"mean": split.lengths.mean(), "median": np.median(split.lengths), "max": split.lengths.max()}
+        rows.append(
+            {"split": split.name, "texts": len(split)}
+            | dict(zip(corpus.classes, per_class.tolist(), strict=True))
+            | {f"tokens_{name}": value for name, value in tokens.items()}
+            | {
+                "vocabulary": len(corpus.vocabulary),
+                "unknown": float((split.encoded[0] == UNKNOWN).sum() / split.lengths.sum()),
+            }
+        )
+    return pd.DataFrame(rows)

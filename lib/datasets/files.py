@@ -1,0 +1,174 @@
+"""Finding a dataset's folder and reading its files, so that whatever is wrong is said in one sentence."""
+
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[2]
+SUFFIX = ".jsonl.gz"
+
+
+class DataError(ValueError):
+    """Something is wrong with the data: the message says what was found, what is allowed and what to do."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a file: its record, and where it stands."""
+
+    record: dict
+    split: str
+    line: int
+
+    @property
+    def id(self) -> str:
+        """The record's own `id`, else "<split>-<line number>"."""
+        return str(self.record.get("id", f"{self.split}-{self.line}"))
+
+    @property
+    def place(self) -> str:
+        return f"{self.split}{SUFFIX}, line {self.line}"
+
+
+def homes(data_home: str | Path | None = None) -> list[Path]:
+    """The folders where datasets are looked for: `data_home`, else $DATA_HOME if set; then data/raw of the project."""
+    first = data_home or os.environ.get("DATA_HOME")
+    return [*([Path(first).expanduser()] if first else []), PROJECT / "data" / "raw"]
+
+
+def find(name: str, data_home: str | Path | None = None) -> Path:
+    """The folder `name` in the first home that has it.
+
+    Raises:
+        DataError: no home has it.
+    """
+    places = [home / name for home in homes(data_home)]
+    for place in places:
+        if place.is_dir():
+            return place
+    looked = " and ".join(str(place) for place in places)
+    raise DataError(
+        f"no folder {name!r} of data: looked for {looked}; set DATA_HOME (or the parameter data_home) to the folder that "
+        f"holds {name}/, or use the dataset 'planted', which needs no download"
+    )
+
+
+def read_bytes(path: Path) -> bytes:
+    """A file's content, unpacked where it is gzip (by its name)."""
+    try:
+        content = path.read_bytes()
+        return gzip.decompress(content) if path.suffix == ".gz" else content
+    except FileNotFoundError:
+        there = ", ".join(sorted(other.name for other in path.parent.glob("*"))[:8]) or "nothing"
+        raise DataError(f"{path} is missing; its folder has {there}") from None
+    except EOFError:
+        raise DataError(f"{path} ends too early: the gzip file is cut off; copy or download it again") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{path} is no sound gzip file ({error}); copy or download it again") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def decode(content: bytes, where: str) -> str:
+    """UTF-8 text without a NUL."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{where} is not UTF-8: byte {error.object[error.start]:#04x}; save the file as UTF-8"
+        ) from None
+    if "\0" in text:
+        raise DataError(f"{where} holds a NUL character, which is no text; take it out")
+    return text
+
+
+def description(folder: Path) -> dict:
+    """What dataset.json says: at least its list of classes.
+
+    Raises:
+        DataError: missing, no JSON, or without at least two classes.
+    """
+    path = folder / "dataset.json"
+    try:
+        found = json.loads(decode(read_bytes(path), str(path)))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{path} is no JSON ({error}); it must hold an object with a list of classes") from None
+    classes = found.get("classes") if isinstance(found, dict) else None
+    if not isinstance(classes, list) or len(classes) < 2 or not all(isinstance(name, str) for name in classes):
+        raise DataError(f"{path} has classes = {classes!r}; allowed: a list of at least two names")
+    return found
+
+
+def rows(folder: Path, split: str) -> Iterator[Row]:
+    """The records of a split, in the order of its file; empty lines are passed over.
+
+    Raises:
+        DataError: file missing, empty or damaged; a line that is not a JSON object in UTF-8.
+    """
+    path = folder / f"{split}{SUFFIX}"
+    content, found = read_bytes(path), False
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        if line.strip():
+            found = True
+            yield Row(_record(decode(line, f"{path}, line {number},"), path, number), split, number)
+    if not found:
+        raise DataError(f"{path} is empty: found no record; it needs one JSON object a line")
+
+
+def _record(line: str, path: Path, number: int) -> dict:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise DataError(
+            f"{path}, line {number}, is no JSON ({str(error)[:80]}); each line must be one object"
+        ) from None
+    if not isinstance(record, dict):
+        raise DataError(f"{path}, line {number}, is a JSON {type(record).__name__}; each line must be one object")
+    return record
+
+
+def text_of(row: Row, field: str = "text") -> str:
+    """The text of a record.
+
+    Raises:
+        DataError: missing, not a string, with a NUL or half a surrogate pair.
+    """
+    text = row.record.get(field)
+    if not isinstance(text, str):
+        seen = "has no" if text is None else f"has a {type(text).__name__} as"
+        raise DataError(f"{row.place}: the record {seen} {field!r}; every record needs one, a string")
+    if "\0" in text:
+        raise DataError(f"{row.place}: {field!r} holds a NUL character, which is no text; take it out")
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise DataError(f"{row.place}: {field!r} holds half a surrogate pair, which is no text; take it out")
+    return text
+
+
+def label_of(row: Row, classes: list[str]) -> int:
+    """The label of a record: the number of its class.
+
+    Raises:
+        DataError: missing, not a whole number, or out of range.
+    """
+    label = row.record.get("label")
+    allowed = f"allowed: whole numbers from 0 to {len(classes) - 1} (the {len(classes)} classes of dataset.json)"
+    if label is None:
+        raise DataError(f"{row.place}: the record has no 'label'; {allowed}")
+    if not isinstance(label, int) or isinstance(label, bool) or not 0 <= label < len(classes):
+        raise DataError(f"{row.place}: the label is {str(label)[:40]!r}; {allowed}")
+    return label
+
+
+def refuse_duplicate_ids(all_rows: list[Row]) -> None:
+    """Raises DataError, naming both places, if two records have one id."""
+    seen: dict[str, Row] = {}
+    for row in all_rows:
+        if row.id in seen:
+            raise DataError(f"{row.place}: the id {row.id[:80]!r} is that of {seen[row.id].place} too; ids must differ")
+        seen[row.id] = row
