@@ -7,18 +7,11 @@ from pathlib import Path
 import pandas as pd
 from IPython.display import HTML
 
-from lib.quantities import RUN_COLUMNS, readable
+from lib.quantities import PAPERS, RUN_COLUMNS, readable
 
 KEYS = [*RUN_COLUMNS, "quantity"]
 SOURCE = Path(__file__).parent.parent / "data" / "published.csv"
 COUNTED = ("instances", "tokens", "words", "sentences", "types", "classes")
-PAPERS = {
-    "jain2019": "Jain & Wallace 2019",
-    "wiegreffe2019": "Wiegreffe & Pinter 2019",
-    "serrano2019": "Serrano & Smith 2019",
-    "tutek2020": "Tutek & Šnajder 2020",
-    "meister2021": "Meister et al. 2021",
-}
 
 
 @cache
@@ -75,7 +68,11 @@ def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
         raise ValueError(f"ours has {named(twice.iloc[0])} more than once; summarise it first")
     ours = ours.reindex(columns=[*KEYS, "value", "unit", "low", "high", "seeds"])
     theirs = theirs.reindex(columns=[*KEYS, "value", "unit", "paper", "table", "note"])
-    both = ours.merge(theirs, on=KEYS, how="outer", suffixes=("", "_theirs"), sort=False)
+    places = [frame.assign(place=range(len(frame))) for frame in (ours, theirs)]
+    both = places[0].merge(places[1], on=KEYS, how="outer", suffixes=("", "_theirs"))
+    both = both.sort_values(
+        ["place", "place_theirs"], ignore_index=True
+    )  # in the order of ours, then what is theirs alone
     refuse_other_units(both)
     both["unit"] = both["unit"].fillna(both["unit_theirs"])
     both = both.rename(columns={"value": "ours", "value_theirs": "theirs"})

@@ -7,7 +7,7 @@ RUN_COLUMNS = ("dataset", "encoder", "attention", "projection", "variant", "laye
 UNITS = (  # the first pattern that is found in a name decides
     (r"_significant$|_p$", "fraction"),
     (r"^kendall_tau", "tau-b"),
-    (r"jsd|entropy|mutual_information", "nats"),
+    (r"jsd|entropy|mutual_information|loss", "nats"),
     (r"^length|average_length", "tokens"),
     (r"accuracy|f1|auc|tvd|probability|change_of_p|max_attention|flip|removed|permut", "fraction"),
 )
@@ -24,6 +24,13 @@ WORDS = {
     "jsd": "JSD",
     "tvd": "TVD",
     "bilstm": "BiLSTM",
+}
+PAPERS = {
+    "jain2019": "Jain & Wallace 2019",
+    "wiegreffe2019": "Wiegreffe & Pinter 2019",
+    "serrano2019": "Serrano & Smith 2019",
+    "tutek2020": "Tutek & Šnajder 2020",
+    "meister2021": "Meister et al. 2021",
 }
 
 
@@ -47,4 +54,4 @@ def readable(name: str) -> str:
         return f"{readable(name.removesuffix('_significant'))}, share with p ≤ .05"
     if name.startswith("kendall_tau_") and "_vs_" in name:
         return " / ".join(readable(side) for side in name.removeprefix("kendall_tau_").split("_vs_"))
-    return WORDS.get(name, name.replace("_", " "))
+    return WORDS.get(name) or " ".join(WORDS.get(word, word) for word in name.split("_"))

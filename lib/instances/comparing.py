@@ -31,7 +31,7 @@ def difference(
     if shared.empty:
         raise ValueError(f"no text has a value of {quantity!r} in both {between[0]} and {between[1]}")
     tables = [table.loc[shared].to_numpy(dtype=np.float64) for table in tables]
-    means = [mean_over(0, mean_over(0, table)) for table in tables]
+    means = [float(mean_over(0, mean_over(0, table))) for table in tables]
     random = np.random.default_rng(seed)
     samples = []
     for weights in resampled(len(shared), draws, seed):

@@ -45,7 +45,7 @@ def summarise(
             missing = int(undefined(group, name).sum())
             rows.append(
                 key
-                | {"quantity": name, "value": mean_over(0, averaged[:, column]), "unit": unit(name)}
+                | {"quantity": name, "value": float(mean_over(0, averaged[:, column])), "unit": unit(name)}
                 | spread(samples[:, column], mean_over(0, table), table)
                 | {"n": int((~np.isnan(averaged[:, column])).sum()), "seeds": table.shape[1], "undefined": missing}
                 | {"left_out": int(group[name].isna().sum()) - missing}
@@ -132,7 +132,7 @@ def classification(
             correct = (label == prediction).astype(np.float64) if name == "accuracy" else None
             rows.append(
                 key
-                | {"quantity": name, "value": mean_over(0, ours), "unit": "fraction"}
+                | {"quantity": name, "value": float(mean_over(0, ours)), "unit": "fraction"}
                 | spread(mean_over(1, by_draw), ours, correct)
                 | {"n": len(label), "seeds": len(ours), "undefined": int(np.isnan(ours).sum()), "left_out": 0}
             )

@@ -1,0 +1,20 @@
+"""The theme and the few charts. Each takes a table and returns a chart that needs no other explanation."""
+
+from lib.charts.comparison import performance_beside, taus_beside
+from lib.charts.distributions import jsd_histogram, learning_curves, length_histogram, tau_histogram
+from lib.charts.text import attention_text
+from lib.charts.theme import MIME, enable
+from lib.charts.violins import permutation_violins
+
+__all__ = [
+    "MIME",
+    "attention_text",
+    "enable",
+    "jsd_histogram",
+    "learning_curves",
+    "length_histogram",
+    "performance_beside",
+    "permutation_violins",
+    "tau_histogram",
+    "taus_beside",
+]

@@ -1,0 +1,106 @@
+"""Ours beside the papers': a dot with its interval, and a mark for each published value."""
+
+from collections.abc import Sequence
+
+import altair as alt
+import pandas as pd
+
+from lib.charts.theme import COLORS, INK, WIDTH, titled
+from lib.quantities import PAPERS, readable
+
+OURS = "ours, with 95% interval"
+SHAPES = ("diamond", "triangle-up", "square", "cross", "triangle-down")
+
+
+def taus_beside(beside: pd.DataFrame) -> alt.TopLevelMixin:
+    """Every mean tau of a table made by lib.published.beside, one panel per pair of measures."""
+    taus = beside["quantity"].str.startswith("kendall_tau_") & ~beside["quantity"].str.endswith(("_significant", "_p"))
+    return dots(
+        beside[taus],
+        "Rank correlation of measures, beside the published values",
+        "1: both measures rank tokens alike; 0: as chance would.",
+        "mean Kendall tau-b",
+        alt.Scale(zero=True),
+        ".1f",
+    )
+
+
+def performance_beside(
+    beside: pd.DataFrame, quantities: Sequence[str] = ("f1", "accuracy", "auc")
+) -> alt.TopLevelMixin:
+    """F1, accuracy and AUC of a table made by lib.published.beside, one panel each."""
+    return dots(
+        beside[beside["quantity"].isin(quantities)],
+        "How well the models classify, beside the published values",
+        "A model that classifies worse than the papers' would be a poor witness for or against attention.",
+        "percent",
+        alt.Scale(zero=False, nice=True),
+        ".0%",
+    )
+
+
+def dots(beside: pd.DataFrame, title: str, see: str, axis: str, scale: alt.Scale, digits: str) -> alt.TopLevelMixin:
+    """One panel per quantity, one line per configuration, ours and theirs on it."""
+    frame = long(beside)
+    quantities = frame["quantity"].drop_duplicates().tolist()
+    series = [OURS, *(name for name in frame["series"].drop_duplicates() if name != OURS)]
+    shapes = ["circle", *SHAPES[: len(series) - 1]]
+    key = alt.Scale(domain=series, range=list(COLORS[: len(series)]))
+    x = alt.X("value:Q", title=axis, scale=scale, axis=alt.Axis(format=digits, tickCount=4))
+    y = alt.Y("model:N", title=None, sort=frame["model"].drop_duplicates().tolist(), axis=alt.Axis(grid=True))
+    tips = [
+        alt.Tooltip("model:N"),
+        alt.Tooltip("series:N", title="from"),
+        alt.Tooltip("value:Q", format=".3f"),
+        alt.Tooltip("low:Q", format=".3f"),
+        alt.Tooltip("high:Q", format=".3f"),
+        alt.Tooltip("table:N"),
+    ]
+    color = alt.Color("series:N", title=None, scale=key)
+    shape = alt.Shape("series:N", title=None, scale=alt.Scale(domain=series, range=shapes))
+    ranges = alt.Chart().mark_rule(strokeWidth=2.5, opacity=0.6).encode(x=alt.X("low:Q"), x2="high", y=y, color=color)
+    points = alt.Chart().mark_point(filled=True, size=50, opacity=1).encode(x, y, color, shape, tooltip=tips)
+    zero = alt.Chart().transform_calculate(zero="0").mark_rule(color=INK, strokeDash=[4, 3]).encode(x="mean(zero):Q")
+    layers = [zero, ranges, points] if axis.startswith("mean Kendall") else [ranges, points]
+    across = min(3, len(quantities))
+    two_lines = alt.Header(labelExpr="split(replace(datum.label, ' / ', ' /|'), '|')")
+    drawn = alt.layer(*layers, data=frame).properties(width=(WIDTH - 110) // across - 12, height=alt.Step(20))
+    drawn = drawn.facet(facet=alt.Facet("quantity:N", title=None, sort=quantities, header=two_lines), columns=across)
+    return titled(drawn, title, [see, said_of(beside)])
+
+
+def long(beside: pd.DataFrame) -> pd.DataFrame:
+    """A row per value: quantity, model, series (ours or a paper), value, low, high, table."""
+    if beside[["ours", "theirs"]].notna().sum().sum() == 0:
+        raise ValueError("nothing to draw: the table has neither values of ours nor published ones")
+    names = varying(beside)
+    common = pd.DataFrame(
+        {
+            "quantity": beside["quantity"].map(readable),
+            "model": [" · ".join(readable(str(row[n])) for n in names) or "all" for _, row in beside.iterrows()],
+        }
+    )
+    ours = common.assign(series=OURS, value=beside["ours"], low=beside["low"], high=beside["high"], table="")
+    papers = beside["paper"].map(lambda paper: PAPERS.get(paper, paper))
+    theirs = common.assign(series=papers, value=beside["theirs"], low=None, high=None, table=beside["table"])
+    both = [part.dropna(subset="value").astype({"low": float, "high": float}) for part in (ours, theirs)]
+    return pd.concat(both, ignore_index=True).drop_duplicates()
+
+
+def varying(beside: pd.DataFrame) -> list[str]:
+    """The run's columns that tell the rows apart; encoder and attention always."""
+    others = ("dataset", "projection", "variant", "layers")
+    return ["encoder", "attention", *(name for name in others if beside[name].nunique() > 1)]
+
+
+def said_of(beside: pd.DataFrame) -> str:
+    """Dataset and seeds of what is drawn, and how many published values have no partner."""
+    parts = [", ".join(readable(str(name)) for name in beside["dataset"].unique())]
+    seeds = beside["seeds"].dropna()
+    if len(seeds):
+        most = int(seeds.max())
+        parts.append(f"ours: mean over {most} seeds, interval over texts" if most > 1 else "ours: 1 seed")
+    alone = int((beside["theirs"].isna() & beside["ours"].notna()).sum())
+    if alone:
+        parts.append(f"{alone} of ours without a published value")
+    return " · ".join(parts) + "."
