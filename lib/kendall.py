@@ -1,13 +1,15 @@
 """Kendall's tau-b with p-values, many rows at once."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 import torch
 from scipy.stats import kendalltau
 from torch import Tensor
+
+from lib.chunks import by_length
 
 LONGEST_SIGN_MATRIX = 512  # tokens; beyond, SciPy's O(n log n) a row
 LONGEST_EXACT = 33  # tokens up to which SciPy uses the exact distribution, where there are no ties
@@ -46,7 +48,8 @@ def kendall_taus(measures: Sequence[Tensor], mask: Tensor) -> tuple[Tensor, Tens
         count = mask.sum(dim=-1)
         agree = values.new_zeros(len(mask), len(measures), len(measures), dtype=torch.float64)
         ties = values.new_zeros(3, len(measures), len(mask), dtype=torch.float64)
-        for rows in _chunks(count, len(measures)):
+        batched = count.masked_fill((count < 2) | (count > LONGEST_SIGN_MATRIX), 0)
+        for rows in by_length(batched, CELLS // len(measures), power=2):
             columns = mask[rows].any(dim=0).nonzero()
             kept = values[rows][:, :, int(columns[0]) : int(columns[-1]) + 1]
             agree[rows], ties[:, :, rows] = _compare(kept, count[rows])
@@ -63,18 +66,6 @@ def _refuse_unequal_shapes(measures: Sequence[Tensor], mask: Tensor) -> None:
     shapes = [tuple(m.shape) for m in measures]
     if len(measures) < 2 or any(shape != tuple(mask.shape) for shape in shapes):
         raise ValueError(f"shapes {shapes} with a mask {tuple(mask.shape)}; two or more measures of the mask's shape")
-
-
-def _chunks(count: Tensor, measures: int) -> Iterator[Tensor]:
-    """Rows of nearly one length, from short to long, as many as fit in CELLS; none of one token or very many."""
-    lengths, order = count.sort()
-    start, lengths = int((lengths < 2).sum()), lengths[lengths <= LONGEST_SIGN_MATRIX].tolist()
-    while start < len(lengths):
-        # the longest row decides the size: take what fits at the first's length, then what fits at the last's
-        guess = min(start + max(1, CELLS // (measures * lengths[start] ** 2)), len(lengths))
-        stop = min(start + max(1, CELLS // (measures * lengths[guess - 1] ** 2)), guess)
-        yield order[start:stop]
-        start = stop
 
 
 def _compare(values: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:

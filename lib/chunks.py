@@ -1,0 +1,20 @@
+"""Many texts in pieces that fit in memory (and in the processor's cache)."""
+
+from collections.abc import Iterator
+
+from torch import Tensor
+
+
+def by_length(lengths: Tensor, cells: int, power: int = 1) -> Iterator[Tensor]:
+    """Positions of the texts from short to long, in pieces of at most `cells` = texts x longest ** power.
+
+    A text that is larger by itself is a piece by itself. Empty texts are left out.
+    """
+    lengths, order = lengths.sort()
+    start, lengths = int((lengths < 1).sum()), lengths.tolist()
+    while start < len(lengths):
+        # the longest text decides the size: take what fits at the first's length, then what fits at the last's
+        guess = min(start + max(1, cells // lengths[start] ** power), len(lengths))
+        stop = min(start + max(1, cells // lengths[guess - 1] ** power), guess)
+        yield order[start:stop]
+        start = stop

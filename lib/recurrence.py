@@ -1,0 +1,95 @@
+"""One direction of an LSTM in plain tensor operations, for what torch's own cannot do fast: sweeps of many deletions,
+and gradients of the inputs alone."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """The weights of a one-layer LSTM, scaled so that a step is one product and one tanh over all four gates.
+
+    sigmoid(x) = (1 + tanh(x / 2)) / 2, so the rows of the input, forget and output gate are halved, and a state is kept
+    as `twice` the hidden state, h2 = (1 + tanh(o / 2)) tanh(c), which halves the columns that read it.
+
+    input_weight (4 hidden, embedding), input_bias (4 hidden,), state_weight (4 hidden, hidden); gates in torch's order
+    input, forget, cell, output.
+    """
+
+    input_weight: Tensor
+    input_bias: Tensor
+    state_weight: Tensor
+
+    @classmethod
+    def of(cls, lstm: nn.LSTM) -> "Recurrence":
+        scale = torch.full_like(lstm.bias_ih_l0, 0.5)
+        scale[2 * lstm.hidden_size : 3 * lstm.hidden_size] = 1  # the cell's candidate is a tanh already
+        bias = (lstm.bias_ih_l0 + lstm.bias_hh_l0) * scale
+        return cls(
+            (lstm.weight_ih_l0 * scale[:, None]).detach(),
+            bias.detach(),
+            (lstm.weight_hh_l0 * scale[:, None] / 2).detach(),
+        )
+
+    @property
+    def size(self) -> int:
+        return self.state_weight.shape[1]
+
+    def project(self, embedded: Tensor) -> Tensor:
+        """What the inputs add to the gates: (..., embedding) -> (..., 4 hidden)."""
+        return embedded @ self.input_weight.T + self.input_bias
+
+    def advance(self, gates: Tensor, twice: Tensor, cell: Tensor) -> None:
+        """One step of all rows, in place. gates (row, 4 hidden) holds the inputs and then tanh of the gates;
+        twice, cell (row, hidden) hold the states before and then after."""
+        gates.addmm_(twice, self.state_weight.T).tanh_()
+        enter, keep, candidate, leave = gates.chunk(4, dim=-1)
+        cell.addcmul_(keep, cell).lerp_(torch.addcmul(candidate, enter, candidate), 0.5)
+        torch.tanh(cell, out=twice)
+        twice.addcmul_(leave, twice)
+
+    def states(self, inputs: Tensor) -> Tensor:
+        """Twice the hidden states: inputs (word, row, 4 hidden) as `project` gives them -> (word, row, hidden)."""
+        words, rows, _ = inputs.shape
+        states = inputs.new_empty(words, rows, self.size)
+        twice, cell = inputs.new_zeros(2, rows, self.size)
+        for word in range(words):
+            self.advance(inputs[word].clone(), twice, cell)
+            states[word] = twice
+        return states
+
+    def remembered(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """(twice the hidden states, cells), each (word, row, hidden); `inputs` turns into tanh of the gates in place."""
+        words, rows, _ = inputs.shape
+        states, cells = inputs.new_empty(2, words, rows, self.size)
+        twice, cell = inputs.new_zeros(2, rows, self.size)
+        for word in range(words):
+            self.advance(inputs[word], twice, cell)
+            states[word], cells[word] = twice, cell
+        return states, cells
+
+    def backward(self, gradient: Tensor, gates: Tensor, cells: Tensor) -> Tensor:
+        """The gradient of the projected inputs, in place of `gates`; the sweep of `remembered` the other way round.
+
+        Args:
+            gradient: (word, row, hidden) of the hidden states. gates, cells: as `remembered` leaves them.
+        """
+        words, rows, _ = gradient.shape
+        of_cell, of_twice = gates.new_zeros(2, rows, self.size)
+        for word in reversed(range(words)):
+            enter, keep, candidate, leave = gates[word].chunk(4, dim=-1)
+            of_twice.add_(gradient[word], alpha=0.5)
+            squashed = cells[word].tanh()
+            of_leave = of_twice * squashed
+            of_squashed = of_twice.addcmul_(of_twice, leave)
+            of_cell.add_(of_squashed).addcmul_(of_squashed, squashed.square_(), value=-1).mul_(0.5)
+            before = cells[word - 1] if word else torch.zeros_like(of_cell)
+            of_gates = torch.cat(
+                [of_cell * candidate, of_cell * before, torch.addcmul(of_cell, of_cell, enter), of_leave], dim=-1
+            )
+            of_cell.addcmul_(of_cell, keep)
+            gates[word].square_().neg_().add_(1).mul_(of_gates)  # tanh' = 1 - tanh^2
+            torch.mm(gates[word], self.state_weight, out=of_twice)
+        return gates

@@ -1,0 +1,115 @@
+"""Every single deletion in a BiLSTM text at once, exactly.
+
+Deleting token d changes the forward states after d and the backward states before it, nothing else. One sweep a
+direction carries all deletions along: at step t there is a row for every earlier deletion, which went on from the state
+before its token, and a row for the text as it is. What is kept of a state is its attention score and its logits.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from lib.chunks import by_length
+from lib.datasets.batches import Batch
+from lib.models import AttentionClassifier
+from lib.models.attention import Additive
+from lib.recurrence import Recurrence
+
+ROWS = 2**11  # deletions times texts swept at once
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Scores and logits as sums over the two directions: features = h2 @ onward + h2' @ backward + bias.
+
+    onward, backward (hidden / 2, feature) read twice the states of a direction; the last `classes` features are logits.
+    """
+
+    onward: Tensor
+    backward: Tensor
+    bias: Tensor
+    context: Tensor | None
+    classes: int
+
+    @classmethod
+    def of(cls, model: AttentionClassifier) -> "Reading":
+        decoder, attention, half = model.decoder.weight, model.attention, model.encoder.hidden_size // 2
+        if isinstance(attention, Additive):
+            scores, bias, context = attention.affine.weight, attention.affine.bias, attention.context.weight[0]
+        else:
+            scores, context = attention.context.weight / model.encoder.hidden_size**0.5, None
+            bias = scores.new_zeros(1)
+        weight = torch.cat([scores, decoder]).T / 2
+        bias = torch.cat([bias, bias.new_zeros(len(decoder))])
+        return cls(weight[:half].contiguous(), weight[half:].contiguous(), bias, context, len(decoder))
+
+    def scores_and_logits(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """(..., feature) -> scores (...,), logits (..., class) without the decoder's bias."""
+        first, logits = features[..., : -self.classes], features[..., -self.classes :]
+        return (first[..., 0] if self.context is None else first.tanh() @ self.context), logits
+
+
+@torch.no_grad()
+def logits_by_one_sweep(model: AttentionClassifier, batch: Batch) -> Tensor:
+    """(batch, token, class) logits without each token, NaN off the mask; for a BiLSTM of one layer under softmax."""
+    reading = Reading.of(model)
+    directions = Recurrence.of(model.encoder.onward[0]), Recurrence.of(model.encoder.backward_[0])
+    words, ids = batch.tokens.unique(return_inverse=True)
+    tables = [direction.project(model.embedding(words)) for direction in directions]
+    logits = reading.bias.new_full((*batch.tokens.shape, reading.classes), torch.nan)
+    for rows in by_length(batch.lengths, ROWS):
+        lengths = batch.lengths[rows]
+        width = int(lengths.max())
+        some = _without_each(reading, directions, tables, ids[rows, :width].T, lengths)
+        logits[rows, :width] = (some + model.decoder.bias).transpose(0, 1)
+    return logits.masked_fill(~batch.mask[:, :, None], torch.nan)
+
+
+def _without_each(reading: Reading, directions, tables, ids: Tensor, lengths: Tensor) -> Tensor:
+    """(word, batch, class): attended logits, no bias. ids (word, batch) of the tables' rows."""
+    place = torch.arange(len(ids), device=ids.device)[:, None]
+    mirror = torch.where(place < lengths, lengths - 1 - place, place)  # its own inverse
+    onward, backward = tables[0][ids], tables[1][ids.gather(0, mirror)]
+    seen_onward = directions[0].states(onward) @ reading.onward + reading.bias
+    seen_backward = directions[1].states(backward) @ reading.backward + reading.bias
+    after = _sweep(directions[0], onward, reading.onward, _turned(seen_backward, mirror), reading, lengths)
+    before = _sweep(directions[1], backward, reading.backward, _turned(seen_onward, mirror), reading, lengths)
+    before = [_turned(part, mirror) for part in before]
+    mass = torch.logaddexp(after[0], before[0])
+    share = [torch.exp(part - mass).nan_to_num_() for part, _ in (after, before)]  # nothing left: -inf - -inf
+    return share[0] * after[1] + share[1] * before[1]
+
+
+def _turned(sequences: Tensor, mirror: Tensor) -> Tensor:
+    """(word, batch, feature), each text backwards."""
+    return sequences.gather(0, mirror[:, :, None].expand_as(sequences))
+
+
+def _sweep(direction: Recurrence, inputs, weight, others, reading: Reading, lengths) -> tuple[Tensor, Tensor]:
+    """What the tokens after each deletion hold, in the order of this direction.
+
+    Args:
+        inputs: (word, batch, gate) projected. weight: (hidden, feature) of this direction.
+        others: (word, batch, feature), the other direction's features and the bias.
+    Returns:
+        (word, batch, 1) log of the sum of exp(score), (word, batch, class) attended logits, over the later tokens.
+    """
+    words, texts, _ = inputs.shape
+    twice, cell = inputs.new_zeros(2, words, texts, direction.size)  # row 0: nothing deleted; row d: without word d
+    gates = inputs.new_empty(words, texts, 4 * direction.size)
+    scores = inputs.new_full((words, words, texts), -torch.inf)  # (token, deletion, batch)
+    logits = inputs.new_zeros(words, words, texts, reading.classes)
+    for word in range(words - 1):
+        twice[word], cell[word] = twice[0], cell[0]  # without this word, its predecessor's state stays
+        rows = slice(0, max(word, 1))
+        gates[rows] = inputs[word]
+        direction.advance(gates[rows].flatten(0, 1), twice[rows].flatten(0, 1), cell[rows].flatten(0, 1))
+        if word > 1:
+            features = (twice[1:word].flatten(0, 1) @ weight).view(word - 1, texts, -1).add_(others[word])
+            scores[word, 1:word], logits[word, 1:word] = reading.scores_and_logits(features)
+    place = torch.arange(words, device=lengths.device)
+    scores.masked_fill_((place[:, None] >= lengths - 1)[:, None], -torch.inf)  # end and padding
+    mass = scores.logsumexp(dim=0)
+    share = scores.sub_(mass).exp_().nan_to_num_()
+    return mass[:, :, None], (share[..., None] * logits).sum(dim=0)

@@ -1,0 +1,105 @@
+"""Every single deletion where a hidden state sees only its neighbours: the average encoder and convolutions.
+
+A deletion changes the states of at most `reach` tokens on each side (none under the average encoder). All others keep
+their score and logits: prefix and suffix sums over them, kept as logarithms so that nothing cancels or vanishes however
+unequal the scores are (B3 of the exact algorithms, with logarithms).
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad
+
+from lib.chunks import by_length
+from lib.datasets.batches import Batch
+from lib.models import AttentionClassifier
+from lib.models.encoders import Average
+
+WORDS = 2**13  # encoded at once
+
+
+@torch.no_grad()
+def logits_by_windows(model: AttentionClassifier, batch: Batch) -> Tensor:
+    """(batch, token, class) logits without each token, NaN off the mask; average or conv encoder under softmax."""
+    logits = model.decoder.weight.new_full((*batch.tokens.shape, len(model.decoder.bias)), torch.nan)
+    for rows in by_length(batch.lengths, WORDS):
+        part = batch.rows(rows)
+        width = part.tokens.shape[1]
+        if isinstance(model.encoder, Average):
+            hidden = model.encoder(model.embedding(part.tokens), part.lengths)
+            reach, changed = 0, hidden[:, :, None][:, :, :0]
+        else:
+            hidden, changed = _convolved(model.encoder.convolutions, model.embedding(part.tokens), part.lengths)
+            reach = changed.shape[2] // 2
+        kept = _terms(model, hidden, part.mask)
+        near = _terms(model, changed, _neighbours(part.mask, reach))
+        logits[rows, :width] = (_attended(kept, near, reach) + model.decoder.bias.double()).to(logits.dtype)
+    return logits.masked_fill(~batch.mask[:, :, None], torch.nan)
+
+
+def _terms(model: AttentionClassifier, hidden: Tensor, mask: Tensor) -> Tensor:
+    """Logarithms of what each state adds to the sums of exp(score) and of exp(score) times the positive and the
+    negative part of its logits: (..., hidden), (...) -> (..., 1 + 2 class), -inf off the mask."""
+    scores = model.attention(hidden).double()[..., None]
+    logits = (hidden @ model.decoder.weight.T).double()
+    parts = torch.cat([torch.ones_like(scores), logits.clamp_min(0), (-logits).clamp_min(0)], dim=-1)
+    return (scores + parts.log()).masked_fill(~mask[..., None], -torch.inf)
+
+
+def _attended(kept: Tensor, near: Tensor, reach: int) -> Tensor:
+    """(batch, token, class) without each token. kept (batch, token, term); near (batch, token, neighbour, term)."""
+    words = kept.shape[1]
+    gap = (0, 0, reach + 1, 0)
+    before = pad(kept.logcumsumexp(dim=1), gap, value=-torch.inf)[:, :words]
+    after = pad(kept.flip(1).logcumsumexp(dim=1), gap, value=-torch.inf)[:, :words].flip(1)
+    sums = torch.cat([before[:, :, None], after[:, :, None], near], dim=2).logsumexp(dim=2)
+    mass, positive, negative = sums.split([1, (sums.shape[-1] - 1) // 2, (sums.shape[-1] - 1) // 2], dim=-1)
+    some = mass > -torch.inf  # else nothing is left: the attended vector is zero
+    mass = mass.masked_fill(~some, 0)
+    return ((positive - mass).exp() - (negative - mass).exp()).masked_fill(~some, 0)
+
+
+def _neighbours(mask: Tensor, reach: int) -> Tensor:
+    """(batch, token, 2 reach): whether the tokens at -reach .. -1, 1 .. reach of each are in the mask."""
+    return torch.stack([_shifted(mask, by) for by in _offsets(reach)], dim=2) if reach else mask[:, :, None][:, :, :0]
+
+
+def _offsets(reach: int) -> list[int]:
+    return [by for by in range(-reach, reach + 1) if by]
+
+
+def _shifted(sequences: Tensor, by: int) -> Tensor:
+    """(batch, word, ...): at each word what stands `by` words later, zero beyond the ends."""
+    words = sequences.shape[1]
+    by = max(-words, min(by, words))
+    ends = (0, 0) * (sequences.dim() - 2) + (max(-by, 0), max(by, 0))
+    return pad(sequences, ends)[:, max(by, 0) : max(by, 0) + words]
+
+
+def _convolved(convolutions: nn.ModuleList, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """(hidden (batch, word, hidden), the neighbours' hidden states once each word is deleted
+    (batch, word, neighbour, hidden)). Each tap of a filter is applied once to each word; the rest is additions."""
+    reach = max(conv.kernel_size[0] // 2 for conv in convolutions)
+    inside = torch.arange(embedded.shape[1], device=embedded.device) < lengths[:, None]
+    embedded = embedded * inside[:, :, None]
+    hidden, changed = [], []
+    for conv in convolutions:
+        half = conv.kernel_size[0] // 2
+        taps = [embedded @ conv.weight[:, :, k].T for k in range(2 * half + 1)]
+        base = conv.bias + sum(_shifted(tap, k - half) for k, tap in enumerate(taps))
+        hidden.append(base)
+        changed.append(
+            torch.stack([_without(taps, conv.bias, base, by) for by in _offsets(reach)], dim=2)
+            if reach
+            else base[:, :, None][:, :, :0]
+        )
+    return torch.relu(torch.cat(hidden, dim=-1)), torch.relu(torch.cat(changed, dim=-1))
+
+
+def _without(taps: list[Tensor], bias: Tensor, base: Tensor, by: int) -> Tensor:
+    """The output at the neighbour `by` words away once the word here is deleted: taps that reach across shift by one."""
+    half = len(taps) // 2
+    if abs(by) > half:
+        return _shifted(base, by)
+    across = [by + k - half for k in range(len(taps))]  # word that each tap reads, seen from the deleted one
+    moved = [at + (at >= 0 > by) - (at <= 0 < by) for at in across]
+    return bias + sum(_shifted(tap, at) for tap, at in zip(taps, moved, strict=True))
