@@ -32,8 +32,8 @@ def figure(spec: dict[str, Any], number: int) -> str:
 
 
 def titles(spec: dict[str, Any]) -> tuple[str, str]:
-    """Title and subtitle of a chart, each one line."""
-    title = spec.get("title") or ""
+    """Title and subtitle of a chart, each one line; of layers, the first that has a title."""
+    title = next((part["title"] for part in _titled(spec) if part.get("title")), "")
     if not isinstance(title, dict):
         title = {"text": title}
     return _joined(title.get("text")), _joined(title.get("subtitle"))
@@ -42,14 +42,13 @@ def titles(spec: dict[str, Any]) -> tuple[str, str]:
 def prepared(spec: dict[str, Any], description: str) -> dict[str, Any]:
     """The chart as the page draws it: title in the caption, no background of its own, and as wide as the column."""
     spec = copy.deepcopy(spec)
-    for name in ("title", "background", "$schema"):
-        spec.pop(name, None)
-    spec.get("config", {}).pop("background", None)
+    for part in _titled(spec):
+        part.pop("title", None)
     spec["background"] = "transparent"
     spec["description"] = description
     if not _has_own_width(spec):
         spec["width"] = "container"
-        spec["autosize"] = {"type": "fit-x", "contains": "padding"}
+        spec.pop("autosize", None)  # a width of "container" brings its own
     return spec
 
 
@@ -93,7 +92,6 @@ def small_drawing(spec: dict[str, Any], identity: str) -> str:
     spec = prepared(spec, titles(spec)[0])
     if spec.get("width") == "container":
         spec |= {"width": 280, "height": 150}
-    spec.pop("autosize", None)
     drawing = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
     return re.sub(r'(\bid="|url\(#)', rf"\g<1>{identity}-", drawing)
 
@@ -125,6 +123,11 @@ def _parts(spec: Any) -> Iterator[dict[str, Any]]:
             inner = spec.get(name)
             for part in inner if isinstance(inner, list) else [inner]:
                 yield from _parts(part)
+
+
+def _titled(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    """Where a title is the whole chart's: the chart itself and its layers, not the charts in a row of charts."""
+    return [spec, *(part for layer in spec.get("layer", []) for part in _titled(layer))]
 
 
 def _has_own_width(spec: dict[str, Any]) -> bool:

@@ -33,19 +33,20 @@ class _Renderer(IPythonRenderer):
         return formula(body, display="block")
 
     def latex_environment(self, name: str, body: str) -> str:
-        inner = "aligned" if name.rstrip("*") in ("align", "equation", "gather") and "&" in body else None
-        plain = name.rstrip("*") in ("equation", "gather", "align", "displaymath", "math")
-        latex = rf"\begin{{{inner or name}}}{body}\end{{{inner or name}}}" if inner or not plain else body
-        return formula(latex, display="block")
+        return formula(rf"\begin{{{name}}}{body}\end{{{name}}}", display="block")
 
 
 def formula(latex: str, display: str) -> str:
     """LaTeX as MathML, `display` being inline or block; as it was written where that cannot be done."""
+    plain = re.sub(r"\\(begin|end)\{(equation|gather|displaymath)\*?\}", "", latex.strip())
+    plain = re.sub(r"\{(aligned|gathered)\}", "{split}", plain).replace("{align}", "{align*}")  # no numbers
     try:
-        drawn = convert(latex.strip(), display=display)
+        drawn = convert(plain, display=display)
     except Exception:  # the converter's errors have no common base; a formula must not cost the report
         drawn = f"<code>{escape(latex)}</code>"
-    return f'<div class="formula">{drawn}</div>' if display == "block" else drawn
+    drawn = re.sub(r"<(?!/?(?:m[a-z]+|code)[ />])", "&lt;", drawn)  # the converter leaves < and & as they are
+    drawn = re.sub(r"&(?!#?\w+;)", "&amp;", drawn)
+    return f'<span class="formula">{drawn}</span>' if display == "block" else drawn
 
 
 def markdown(text: str, contents: Contents, trusted: bool) -> str:

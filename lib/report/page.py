@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+from nbconvert.filters.ansi import strip_ansi
 from nbconvert.filters.highlight import Highlight2HTML
-from nbconvert.filters.strings import strip_ansi
 from pygments.formatters import HtmlFormatter
 
 from lib.progress import spoken
 from lib.report import HEADLINE
 from lib.report.figures import figure, json_for_html
 from lib.report.markdown import Contents, formula, markdown
+from lib.report.tables import aligned
 
 TEMPLATES = Path(__file__).parent / "templates"
 VEGALITE = re.compile(r"application/vnd\.vegalite\.v\d+\+json")
@@ -92,7 +93,7 @@ class _Cells:
                 return figure(data[kind], self.charts)
         if "text/html" in data:
             kind = "finding" if HEADLINE in data else "scroll"
-            return f'<div class="output {kind}">{data["text/html"]}</div>'
+            return f'<div class="output {kind}">{aligned(data["text/html"])}</div>'
         for kind in ("image/svg+xml", "image/png", "image/jpeg"):
             if kind in data:
                 return image(kind, data[kind], data.get("text/plain", "picture"))

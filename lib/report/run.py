@@ -75,8 +75,8 @@ def run_notebook(notebook: Path, values: dict[str, Any], work: Path) -> Any:
     """Run a notebook by papermill; the executed notebook and the log lie in `work`.
 
     Raises:
-        Failed: a cell raised an error, or the kernel died. Only papermill's exceptions are to be trusted for that: in the
-            notebook it writes "completed" even after the kernel was killed.
+        Failed: a cell raised an error, or the kernel died. Only papermill's exceptions say so: in the notebook it
+            writes "completed" even after the kernel was killed.
     """
     import papermill
     from nbclient.exceptions import DeadKernelError
@@ -90,6 +90,7 @@ def run_notebook(notebook: Path, values: dict[str, Any], work: Path) -> Any:
             return papermill.execute_notebook(
                 str(notebook), str(ran), parameters=values, kernel_name="python3", language="python", cwd=str(PROJECT),
                 progress_bar=False, log_output=True, stdout_file=told,
+                extra_arguments=["--log-level=ERROR"],  # of the kernel: no word about its sockets on the terminal
             )  # fmt: skip
         except papermill.PapermillExecutionError as error:
             if error.ename == "DataError":

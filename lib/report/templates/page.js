@@ -23,6 +23,7 @@
     const options = {
       renderer: "svg",
       ast: true,
+      logLevel: 1, // errors only
       tooltip: { theme: dark.matches ? "dark" : "light" },
       actions: { export: true, source: false, compiled: false, editor: false },
       downloadFileName: place.dataset.chart,
