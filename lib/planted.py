@@ -26,7 +26,7 @@ noise        share of texts that get the wrong label
 """
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from itertools import accumulate, product
 
@@ -48,10 +48,10 @@ CLOSERS = ("still", "yet")
 # In order of frequency; some are phrases, so that texts can nearly be read.
 LINKS = [
     phrase.split()
-    for phrase in """the, a, and, of, to, of the, is a, it s, that, in a, as, and the, an, with, this, for, but, its, you,
-    is, in the, on, to be, by, one of the, are, at, than, like, all, more, about, has, i, have, from, his, or, who, so, out
-    of, up, too, just, if, most, what, there s, does, into, even, when, will, her, your, through, they, we, can, how, only,
-    their, been, because, no, any, some, us, him, then, over, much, where, while, between""".split(",")
+    for phrase in """the, a, and, of, to, of the, is a, it s, that, in a, as, and the, an, with, this, for, but, its,
+    you, is, in the, on, to be, by, one of the, are, at, than, like, all, more, about, has, i, have, from, his, or, who,
+    so, out of, up, too, just, if, most, what, there s, does, into, even, when, will, her, your, through, they, we, can,
+    how, only, their, been, because, no, any, some, us, him, then, over, much, where, while, between""".split(",")
 ]
 COMMON = """film movie story characters time comedy way make drama director little work plot life see script humor feel
 action cast big people new performances made world picture thriller look heart audience ending screenplay moments love
@@ -88,9 +88,9 @@ class Dials:
         ValueError: a dial is out of its range.
     """
 
-    cues: int = 1
+    cues: int = 2
     negation: float = 0.3
-    distractors: int = 1
+    distractors: int = 2
     noise: float = 0.0
     seed: int = 0
 
@@ -105,12 +105,15 @@ class Dials:
                 raise ValueError(f"{name} is {value!r}; allowed: a share from 0 to {high}")
 
 
+DEFAULTS = {dial.name: dial.default for dial in fields(Dials)}
+
+
 def records(split: str, **dials) -> list[Record]:
     """The reviews of train, dev or test, the same ones for the same dials. No text occurs twice, in any split.
 
     Args:
         split: train, dev or test.
-        dials: cues=1, negation=0.3, distractors=1, noise=0.0, seed=0.
+        dials: cues=2, negation=0.3, distractors=2, noise=0.0, seed=0.
     Raises:
         KeyError: unknown split. TypeError: unknown dial. ValueError: a dial is out of its range.
     """
@@ -121,57 +124,50 @@ def records(split: str, **dials) -> list[Record]:
 
 @cache
 def _all_records(dials: Dials) -> dict[str, tuple[Record, ...]]:
+    """The records of all splits: made together, since no text may occur twice."""
     rng, seen, splits = random.Random(f"planted {dials.seed}"), set(), {}
     for split, size in SIZES.items():
         labels = [index % 2 for index in range(size)]
         rng.shuffle(labels)
         made = []
         for index, label in enumerate(labels):
-            while (review := _review(rng, dials, label))[0] in seen:
-                pass
-            seen.add(review[0])
-            flipped = rng.random() < dials.noise
-            made.append(Record(f"{split}-{index}", *_shown(review, label ^ flipped), flipped))
+            tokens, rationale = _review(rng, dials, label)
+            while tokens in seen:
+                tokens, rationale = _review(rng, dials, label)
+            seen.add(tokens)
+            wrong = rng.random() < dials.noise
+            made.append(Record(f"{split}-{index + 1}", tokens, label ^ wrong, rationale, wrong))
         splits[split] = tuple(made)
     return splits
 
 
-def _shown(review, label):
-    tokens, rationale = review
-    return tokens, label, rationale
-
-
 def _review(rng: random.Random, dials: Dials, label: int) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...]]:
-    """Tokens and rationale of one text: opinions, an aside and neutral words around them, in random order."""
+    """Tokens and rationale of one text: opinions, an aside, perhaps an idle negator, and neutral words around them."""
     length = min(LONGEST, SHORTEST + int(rng.gammavariate(2.2, 6.0)))
-    units = [_opinion(rng, dials, label) for _ in range(dials.cues)]
+    units = [(_opinion(rng, dials, label), True) for _ in range(dials.cues)]
     if dials.distractors:
-        units.append(_aside(rng, dials))
+        units.append((_aside(rng, dials), False))
     if rng.random() < dials.negation:
-        units.append([rng.choice(NEGATORS), *_neutral(rng, REACH)])
-    spare = max(0, length - sum(len(unit) for unit in units))
-    cuts = sorted(rng.randint(0, spare) for _ in units)
+        units.append(([rng.choice(NEGATORS), *_neutral(rng, REACH)], False))
     rng.shuffle(units)
-    tokens, counted = [], []
-    for unit, size in zip([*units, []], _gaps(cuts, spare), strict=True):
-        tokens += _neutral(rng, size)
-        if isinstance(unit, _Counted):
-            counted += [len(tokens), len(tokens) + len(unit) - 1]
-        tokens += unit
-    return tuple(tokens), _spans(counted)
-
-
-class _Counted(list):
-    """The words of an opinion that counts: its first word is the negator where it has one, its last the cue."""
+    spare = max(0, length - sum(len(words) for words, _ in units))
+    cuts = [0, *sorted(rng.randint(0, spare) for _ in units)]
+    tokens, rationale = [], []
+    for (words, counts), start, end in zip(units, cuts[:-1], cuts[1:], strict=True):
+        tokens += _neutral(rng, end - start)
+        if counts:  # the cue, which is last, and the negator, which is first where there is one
+            rationale += _spans({len(tokens), len(tokens) + len(words) - 1})
+        tokens += words
+    tokens += _neutral(rng, spare - cuts[-1])
+    return tuple(tokens), tuple(rationale)
 
 
 def _opinion(rng: random.Random, dials: Dials, polarity: int) -> list[str]:
-    """A cue, or a negator, up to two neutral words and a cue of the other polarity."""
+    """An opinion word, or a negator, up to two neutral words and an opinion word of the other polarity."""
     negated = rng.random() < dials.negation
     words = PRAISE if polarity ^ negated else BLAME
-    cue = rng.choices(words, cum_weights=_zipf(len(words), 2.0))[0]
-    before = [rng.choice(NEGATORS), *_neutral(rng, rng.randint(0, REACH - 1))] if negated else []
-    return _Counted([*before, cue])
+    opinion = rng.choices(words, cum_weights=_zipf(len(words), 2.0))
+    return [rng.choice(NEGATORS), *_neutral(rng, rng.randint(0, REACH - 1)), *opinion] if negated else opinion
 
 
 def _aside(rng: random.Random, dials: Dials) -> list[str]:
@@ -191,19 +187,10 @@ def _neutral(rng: random.Random, size: int) -> list[str]:
     return words[:size]
 
 
-def _gaps(cuts: list[int], spare: int) -> list[int]:
-    return [after - before for before, after in zip([0, *cuts], [*cuts, spare], strict=True)]
-
-
-def _spans(positions: list[int]) -> tuple[tuple[int, int], ...]:
-    """Positions as spans [start, end), neighbours joined."""
-    spans = []
-    for position in sorted(set(positions)):
-        if spans and spans[-1][1] == position:
-            spans[-1] = (spans[-1][0], position + 1)
-        else:
-            spans.append((position, position + 1))
-    return tuple(spans)
+def _spans(positions: set[int]) -> list[tuple[int, int]]:
+    """One or two positions as spans [start, end), one span where they are neighbours."""
+    first, last = min(positions), max(positions)
+    return [(first, last + 1)] if last - first < 2 else [(first, first + 1), (last, last + 1)]
 
 
 @cache

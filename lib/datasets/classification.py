@@ -77,8 +77,8 @@ def read_agnews(spec: Spec, folder: Path, options: dict) -> Draft:
         kept = [row for row in of_two if not description or row.record.get("description") is not None]
         if len(kept) < len(of_two):
             notes.append(
-                f"{len(of_two) - len(kept):,} of {len(of_two):,} World and Business texts of {split}{files.SUFFIX} were left "
-                "out because they do not keep title and description apart; text='whole' takes them."
+                f"{len(of_two) - len(kept):,} of {len(of_two):,} World and Business texts of {split} were left out "
+                "because they do not keep title and description apart; text='whole' takes them."
             )
         field_name = "description" if description else "text"
         splits[split] = [_instance(spec, row, about["classes"], field_name, relabelled) for row in kept]
@@ -147,13 +147,13 @@ SPECS = (
         "planted",
         read_planted,
         "Made-up reviews in the frequencies and lengths of SST, their right explanation known; see lib/planted.py.",
-        options={"cues": 2, "negation": 0.3, "distractors": 1, "noise": 0.0, "seed": 0},
+        options=dict(planted.DEFAULTS),
     ),
     Spec(
         "sst",
         read_folder,
-        "Neutral sentences dropped; brackets and punctuation dropped, lower-case; more than 5 tokens, and fewer than the "
-        "longest of the split.",
+        "Neutral sentences dropped; brackets and punctuation dropped, lower-case; more than 5 tokens, and fewer than "
+        "the longest of the split.",
         folder="sst",
         tokens=text.words,
         longer_than=5,
@@ -162,8 +162,8 @@ SPECS = (
     Spec(
         "imdb",
         read_folder,
-        "Lower-case words without punctuation and <br />; more than 6 tokens, under 400, and fewer than the longest of the "
-        "split; 20% of train is dev, 20% of test is test (seed 1378); words in at least 10 texts.",
+        "Lower-case words without punctuation and <br />; more than 6 tokens, under 400, and fewer than the longest of "
+        "the split; 20% of train is dev, 20% of test is test (seed 1378); words in at least 10 texts.",
         folder="imdb",
         tokens=text.keras_words,
         divide=divide_imdb,
@@ -174,8 +174,8 @@ SPECS = (
     Spec(
         "20news",
         read_folder,
-        "Headers, footers and quotes removed; spaCy's English tokens, lower-case, qqq for tokens with a digit, punctuation "
-        "dropped; more than 6 and fewer than 500 tokens; words in at least 2 texts.",
+        "Headers, footers and quotes removed; spaCy's English tokens, lower-case, qqq for tokens with a digit, "
+        "punctuation dropped; more than 6 and fewer than 500 tokens; words in at least 2 texts.",
         folder="20news",
         tokens=text.generic_words,
         longer_than=6,
@@ -185,8 +185,8 @@ SPECS = (
     Spec(
         "agnews",
         read_agnews,
-        "World against Business, the description without the title; spaCy's English tokens, lower-case, qqq for tokens with "
-        "a digit; 15% of train is dev (seed 16377); words in at least 5 texts.",
+        "World against Business, the description without the title; spaCy's English tokens, lower-case, qqq for tokens "
+        "with a digit; 15% of train is dev (seed 16377); words in at least 5 texts.",
         folder="agnews4",
         tokens=text.generic,
         divide=divide_agnews,

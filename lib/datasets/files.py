@@ -52,8 +52,8 @@ def find(name: str, data_home: str | Path | None = None) -> Path:
             return place
     looked = " and ".join(str(place) for place in places)
     raise DataError(
-        f"no folder {name!r} of data: looked for {looked}; set DATA_HOME (or the parameter data_home) to the folder that "
-        f"holds {name}/, or use the dataset 'planted', which needs no download"
+        f"no folder {name!r} of data: looked for {looked}; set DATA_HOME (or the parameter data_home) to the folder "
+        f"that holds {name}/, or use the dataset 'planted', which needs no download"
     )
 
 
