@@ -7,6 +7,7 @@ RUN_COLUMNS = ("dataset", "encoder", "attention", "projection", "variant", "laye
 UNITS = (  # the first pattern that is found in a name decides
     (r"_significant$|_p$", "fraction"),
     (r"^kendall_tau", "tau-b"),
+    (r"entropy_of|normalized_entropy", "fraction"),
     (r"jsd|entropy|mutual_information|loss", "nats"),
     (r"^length|average_length", "tokens"),
     (r"accuracy|f1|auc|tvd|probability|change_of_p|max_attention|flip|removed|permut", "fraction"),

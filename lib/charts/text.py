@@ -110,7 +110,7 @@ def legend(maps: Mapping[str, np.ndarray], largest: float, rationale: bool, keep
     """One line: the scale, what is underlined, what is not shown."""
     ground = "background:rgba({}, {:.3f});padding:.1em .5em"
     steps = "".join(
-        f'<span style="{ground.format(HUES[0], STRONGEST * step)}">{step * largest:.2f}</span>'
+        f'<span style="{ground.format(HUES[0], STRONGEST * step)}">{step * largest:.2g}</span>'
         for step in (0, 0.25, 0.5, 0.75, 1)
     )
     parts = [f"weight {steps}, the same scale for all" if len(maps) > 1 else f"weight {steps}"]

@@ -67,12 +67,10 @@ def panels(
     drawn = alt.layer(*layers).properties(width=width, height=height)
     frame = frame.assign(**{name: [readable(str(value)) for value in frame[name]] for name in (column, row)})
     drawn.data = frame
-    facets = {}
-    if len(across) > 1:
-        facets["column"] = alt.Column(f"{column}:N", title=None, sort=[readable(str(value)) for value in across])
+    facets = {"column": alt.Column(f"{column}:N", title=None, sort=[readable(str(value)) for value in across])}
     if len(down) > 1:
         facets["row"] = alt.Row(f"{row}:N", title=None, sort=[readable(str(value)) for value in down])
-    return drawn.facet(**facets) if facets else drawn
+    return drawn.facet(**facets)
 
 
 def said_once(instances: pd.DataFrame) -> str:

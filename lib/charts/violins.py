@@ -104,7 +104,7 @@ def violin_layers(names: list[str], axis: str, frame: pd.DataFrame) -> list[alt.
     """Shapes, dots and medians; the rows of the y axis are numbers with the bins as their labels."""
     scale = alt.Scale(domain=names, range=list(COLORS))
     color = alt.Color("class:N", title="predicted class", scale=scale)
-    stroke = alt.Stroke("class:N", scale=scale, legend=None)  # a long thin tail stays a line
+    stroke = alt.Stroke("class:N", title="predicted class", scale=scale)  # a long thin tail stays a line
     labels = " : ".join(f"datum.value == {index} ? '{label}'" for index, label in enumerate(BINS)) + " : ''"
     rows = alt.Axis(values=[0, 1, 2, 3], labelExpr=labels, grid=False, ticks=False, domain=False)
     y = alt.Y("low:Q", title="largest weight", axis=rows, scale=alt.Scale(domain=[-0.5, 3.5], nice=False))

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pandas as pd
 import torch
+from pandas.api.types import is_object_dtype
 from scipy.stats import false_discovery_control
 
 from lib.metrics import kendall_tau
@@ -53,7 +54,8 @@ def column_of(name: str) -> str:
 def token_values(instances: pd.DataFrame, name: str) -> list[np.ndarray | None]:
     """The arrays of a token-level column; KeyError with the known names otherwise."""
     column = column_of(name)
-    known = [c for c in instances if any(isinstance(value, np.ndarray) for value in instances[c])]
+    objects = [c for c in instances if is_object_dtype(instances[c])]
+    known = [c for c in objects if any(isinstance(value, np.ndarray) for value in instances[c])]
     if column not in known and not (column in instances and instances[column].isna().all()):
         raise KeyError(f"no column {column!r} with a value per token; there are: {', '.join(known) or 'none'}")
     return [value if isinstance(value, np.ndarray) else None for value in instances[column]]

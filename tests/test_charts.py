@@ -1,0 +1,232 @@
+"""Every chart is valid, small, says what it shows, and can be drawn; text from data stays text."""
+
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import altair as alt
+import numpy as np
+import pandas as pd
+import pytest
+import vl_convert
+
+from lib import charts, published
+from lib.charts.text import visible
+from lib.instances import classification, summarise
+from lib.quantities import RUN_COLUMNS, tau_name
+
+PAIR = ("attention", "gradient_times_input")
+HOSTILE = [
+    "<script>alert('x')</script>",
+    "\u202eevil",
+    "\u2069",
+    '"quoted"',
+    "&amp;",
+    "👩🏽‍🚀",
+    "שלום",
+    "\x00",
+    " ",
+    "</bdi>",
+]
+
+
+def instances(n=60, encoders=("bilstm", "average", "conv"), seeds=(0, 1), classes=2) -> pd.DataFrame:
+    random = np.random.default_rng(0)
+    parts = []
+    for encoder in encoders:
+        for attention in ("additive", "dot"):
+            for seed in seeds:
+                run = dict(zip(RUN_COLUMNS, ("sst", encoder, attention, "softmax", "base", 1), strict=True))
+                part = pd.DataFrame({"instance": range(n), "label": np.arange(n) % classes, "length": 9})
+                part["prediction"], part["probability"] = random.integers(0, classes, n), random.random(n)
+                part["left_out"], part["max_attention"] = [()] * n, random.random(n)
+                part[tau_name(PAIR)] = random.uniform(-1, 1, n)
+                part["permuted_change_of_p"] = random.beta(1, 8, n)
+                part["jsd_exact"] = random.uniform(0, np.log(2), n)
+                part["jsd_gradient"] = part["jsd_exact"] * 0.9
+                parts.append(part.assign(**run, seed=seed))
+    return pd.concat(parts, ignore_index=True)
+
+
+def histories() -> dict:
+    return {
+        f"sst {name}, seed {seed}": [{"epoch": i + 1, "train_loss": 1 / (i + 1), "dev_auc": 0.9} for i in range(3)]
+        for name in ("bilstm", "conv")
+        for seed in (0, 1)
+    }
+
+
+def all_charts(frame: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
+    ours = pd.concat([summarise(frame, [tau_name(PAIR)], draws=20), classification(frame, draws=20)])
+    beside = published.beside(ours, published.table("jain2019", "sst"))
+    return {
+        "lengths": charts.length_histogram({"train": [3, 4, 5, 20_000], "test": [1]}),
+        "tau": charts.tau_histogram(frame, PAIR),
+        "permuted": charts.permutation_violins(frame, "permuted_change_of_p"),
+        "adversary": charts.permutation_violins(frame, "jsd_exact"),
+        "jsd": charts.jsd_histogram(frame, {"exact": "jsd_exact", "gradient search": "jsd_gradient"}),
+        "taus": charts.taus_beside(beside),
+        "performance": charts.performance_beside(beside),
+        "training": charts.learning_curves(histories()),
+    }
+
+
+@pytest.fixture(autouse=True)
+def theme():
+    before = alt.renderers.active, alt.theme.active
+    charts.enable()
+    yield
+    alt.renderers.enable(before[0])
+    alt.theme.enable(before[1])
+
+
+def titles_of_axes(spec) -> list:
+    """The titles of all x and y channels of a specification."""
+    if isinstance(spec, list):
+        return [title for part in spec for title in titles_of_axes(part)]
+    if not isinstance(spec, dict):
+        return []
+    here = [spec["encoding"][axis]["title"] for axis in "xy" if "title" in spec.get("encoding", {}).get(axis, {})]
+    return here + [title for key, part in spec.items() if key != "encoding" for title in titles_of_axes(part)]
+
+
+def rows_of(spec: dict) -> int:
+    return sum(len(rows) for rows in spec["datasets"].values())
+
+
+def test_every_chart_is_drawn_and_says_what_it_shows():
+    for name, chart in all_charts(instances()).items():
+        spec = chart.to_dict()
+        svg = vl_convert.vegalite_to_svg(spec)
+        assert "NaN" not in svg and "undefined" not in svg, name
+        assert spec["title"]["text"] and spec["title"]["subtitle"] and len(spec["description"]) > 40, name
+        assert any(titles_of_axes(spec)), name
+        width = float(svg.split('width="')[1].split('"')[0])
+        assert 300 < width <= 765, f"{name} is {width} pixels wide"
+
+
+def test_no_chart_grows_with_the_number_of_instances():
+    frame = instances(n=20_000, encoders=("bilstm",), seeds=(0, 1))
+    frame["prediction"] = np.arange(len(frame)) % 2
+    for name, chart in all_charts(frame).items():
+        assert rows_of(chart.to_dict()) < 5_000, name
+    twelve = instances(n=40, encoders=tuple("abcdef"))
+    assert rows_of(charts.permutation_violins(twelve, "permuted_change_of_p").to_dict()) < 5_000
+
+
+def test_bins_hold_every_defined_value_once():
+    frame = instances()
+    frame.loc[:10, tau_name(PAIR)] = np.nan
+    frame.loc[11:13, tau_name(PAIR)] = [-1, 1, 0.0]
+    chart = charts.tau_histogram(frame, PAIR)
+    rows = pd.DataFrame(next(iter(chart.to_dict()["datasets"].values())))
+    assert rows["texts"].sum() == len(frame) - 11
+    np.testing.assert_allclose(rows.groupby(["encoder", "attention", "class"])["share"].sum(), 1)
+    assert "11 values undefined or left out" in chart.to_dict()["description"]
+    assert "60 texts · 2 seeds pooled" in chart.to_dict()["description"]
+
+
+def test_violins_of_few_or_equal_values_are_dots():
+    frame = instances(n=12, encoders=("bilstm",), seeds=(0,))
+    frame["permuted_change_of_p"], frame["prediction"] = 0.25, 1
+    spec = charts.permutation_violins(frame, "permuted_change_of_p").to_dict()
+    rows = pd.DataFrame(next(iter(spec["datasets"].values())))
+    assert set(rows["kind"]) == {"dot", "median"} and (rows["x"] == 0.25).all()
+    vl_convert.vegalite_to_svg(spec)
+
+
+def test_charts_of_three_classes_and_of_one_configuration():
+    frame = instances(encoders=("bilstm",), classes=3)
+    frame = frame[frame["attention"] == "dot"]
+    for chart in (
+        charts.tau_histogram(frame, PAIR, ["no", "maybe", "<b>yes</b>"]),
+        charts.permutation_violins(frame, "jsd_exact"),
+    ):
+        svg = vl_convert.vegalite_to_svg(chart.to_dict())
+        assert "<b>" not in svg
+    with pytest.raises(ValueError, match="2 class names were given, but class 2"):
+        charts.tau_histogram(frame, PAIR, ["no", "yes"])
+
+
+def test_nothing_to_draw_is_one_clear_error():
+    frame = instances()
+    with pytest.raises(KeyError, match="no column 'nonsense' to draw"):
+        charts.permutation_violins(frame, "nonsense")
+    with pytest.raises(ValueError, match="undefined or left out for all 720"):
+        charts.jsd_histogram(frame.assign(jsd_exact=np.nan), ["jsd_exact"])
+    with pytest.raises(ValueError, match="no split has a text"):
+        charts.length_histogram({"train": []})
+
+
+def test_a_corpus_has_its_lengths_drawn():
+    splits = [SimpleNamespace(name=name, lengths=np.array([3, 8, 8])) for name in ("train", "dev", "test")]
+    spec = charts.length_histogram(SimpleNamespace(title="SST", splits=splits)).to_dict()
+    assert "SST" in spec["title"]["text"] and rows_of(spec) > 3
+
+
+def test_charts_are_displayed_as_the_type_that_jupyterlab_and_the_report_draw():
+    chart = all_charts(instances())["tau"]
+    bundle = chart._repr_mimebundle_()
+    bundle = bundle[0] if isinstance(bundle, tuple) else bundle
+    assert set(bundle) == {charts.MIME, "text/plain"}
+    assert bundle[charts.MIME]["config"]["background"] == "transparent"
+    assert bundle["text/plain"].startswith("Rank correlation")
+
+
+class Reader(HTMLParser):
+    """The text of each element <bdi>, every tag, and whether tags are balanced."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.words, self.open = [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.open.append(tag)
+        if tag == "bdi":
+            self.words.append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "bdi":
+            self.words[-1] += data
+
+
+def read(html: str) -> Reader:
+    reader = Reader()
+    reader.feed(html)
+    reader.close()
+    assert reader.open == []
+    return reader
+
+
+def test_hostile_tokens_stay_tokens():
+    weights = np.linspace(0, 0.2, len(HOSTILE))
+    html = charts.attention_text(HOSTILE, {"<i>original": weights, "adversarial": weights[::-1]}, title="<h1>")
+    reader = read(html._repr_html_())
+    assert set(reader.tags) == {"figure", "figcaption", "div", "p", "span", "bdi"}
+    assert reader.words == [visible(token) for token in HOSTILE] * 2
+    assert visible("\u202eevil") == "<U+202E>evil" and visible("👩🏽‍🚀") == "👩🏽‍🚀"
+    assert not set(html.data) & set("\u202e\u2069\x00")
+    assert html.data.count('title="0.2000"') == 2 and html.data.count("rgba(58, 134, 200, 0.750)") == 2
+
+
+def test_the_rationale_is_underlined():
+    html = charts.attention_text(list("abcd"), {"own": np.full(4, 0.25)}, rationale=((1, 3),)).data
+    assert html.count("text-decoration:underline") == 2 and "the words that decide the label" in html
+
+
+def test_a_long_text_is_shortened_around_its_highest_weights_and_says_so():
+    weights = np.full(20_000, 1e-6)
+    weights[[5_000, 15_000]] = 0.4
+    html = charts.attention_text([f"w{i}" for i in range(20_000)], {"own": weights}, most=30).data
+    words = read(html).words
+    assert words[8] == "w5000" and words[25] == "w15000" and len(words) == 34
+    assert "… 4,992 tokens …" in html and "34 of 20,000 tokens shown" in html and "hold 98%" in html
+
+
+@pytest.mark.parametrize("weights", [{}, {"own": [0.5]}, {"own": [0.5, np.nan]}, {"own": [1.5, -0.5]}])
+def test_weights_that_do_not_fit_are_refused(weights):
+    with pytest.raises(ValueError, match=r"must have one finite weight|nothing to draw"):
+        charts.attention_text(["a", "b"], weights)

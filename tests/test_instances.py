@@ -1,0 +1,343 @@
+"""measure, correlate, summarise, classification and difference against brute force, SciPy and scikit-learn."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy import stats
+from sklearn import metrics as judge
+
+from lib.datasets.batches import batches, collate
+from lib.instances import (
+    attention_weights,
+    classification,
+    correlate,
+    difference,
+    left_out,
+    max_attention,
+    measure,
+    measure_all,
+    permutation_null,
+    significance,
+    summarise,
+)
+from lib.quantities import unit
+from lib.statistics import resampled, t_interval, weighted_auc, weighted_f1
+from tests import small
+
+LENGTHS = (12, 1, 3, 7, 2, 30, 5)
+RUN = SimpleNamespace(
+    dataset="sst", encoder="bilstm", attention="additive", projection="softmax", variant="base", layers=1, seed=3
+)
+
+
+def squares(model, batch, output):
+    return output.attention**2
+
+
+def two(model, batch, output):
+    return {"low": output.attention.amin(dim=-1), "word_ids": batch.tokens}
+
+
+def short_only(model, batch, output):
+    return {"sum": batch.tokens.sum(dim=1), "weights": output.attention}
+
+
+short_only.max_tokens = 5
+
+
+def measured(size=3, **options):
+    quantities = {"attention_weights": attention_weights, "max_attention": max_attention, "two": two, "few": short_only}
+    return measure(small.model(**options), batches(small.split(LENGTHS), size), quantities, RUN)
+
+
+def table(n=400, seeds=(0, 1, 2), encoder="bilstm", shift=0.0, seed=0) -> pd.DataFrame:
+    """Instances with a tau-like column whose mean, texts' sd and seeds' sd are known."""
+    random = np.random.default_rng(seed)
+    per_text, label = random.normal(0.3 + shift, 0.2, n), random.integers(0, 2, n)
+    parts = []
+    for s in seeds:
+        score = random.normal(0, 1, n).round(1) + label
+        part = pd.DataFrame(
+            {"instance": range(n), "length": 9, "label": label, "prediction": (score > 0.5).astype(int)}
+        )
+        part["probability"], part["left_out"] = 1 / (1 + np.exp(-score)), [()] * n
+        part["tau"] = per_text + random.normal(0, 0.05, n)
+        parts.append(part.assign(**vars(RUN) | {"seed": s, "encoder": encoder}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_every_column_is_what_the_model_says_of_each_text_alone():
+    frame, split, model = measured(), small.split(LENGTHS), small.model()
+    assert frame["instance"].tolist() == list(range(len(LENGTHS)))
+    assert frame["length"].tolist() == list(LENGTHS)
+    assert frame["label"].tolist() == split.labels.tolist()
+    run = frame[["encoder", "attention", "layers", "seed"]].drop_duplicates()
+    assert run.values.tolist() == [["bilstm", "additive", 1, 3]]
+    for position, row in frame.iterrows():
+        batch = collate(split, np.array([position]))
+        output = model(batch)
+        p = torch.sigmoid(output.logits[0, 0]).item()
+        assert row["probability"] == pytest.approx(p, abs=1e-12) and row["prediction"] == int(p > 0.5)
+        weights = output.attention[0][batch.mask[0]].detach().numpy()
+        np.testing.assert_allclose(row["attention_weights"], weights, atol=1e-12)
+        assert row["max_attention"] == pytest.approx(weights.max(), abs=1e-12)
+        np.testing.assert_array_equal(row["two_word_ids"], batch.tokens[0, 1:-1])
+
+
+def test_the_batches_change_nothing():
+    one, all_at_once = measured(size=1), measured(size=100)
+    for column in one:
+        for a, b in zip(one[column], all_at_once[column], strict=True):
+            if isinstance(a, np.ndarray | float):
+                np.testing.assert_allclose(a, b, atol=1e-12)
+            else:
+                assert a == b
+
+
+def test_several_classes_give_the_probability_of_the_predicted_one():
+    frame = measured(outputs=3)
+    batch = collate(small.split(LENGTHS), np.arange(len(LENGTHS)))
+    p = small.model(outputs=3)(batch).logits.softmax(dim=1)
+    np.testing.assert_allclose(frame["probability"], p.amax(dim=1).detach(), atol=1e-12)
+    np.testing.assert_array_equal(frame["prediction"], p.argmax(dim=1))
+
+
+def test_a_bounded_quantity_leaves_long_texts_out_and_says_so():
+    frame = measured(size=4)
+    long = np.array(LENGTHS) > 5
+    np.testing.assert_array_equal(frame["few_sum"].isna(), long)
+    assert [value is None for value in frame["few_weights"]] == long.tolist()
+    kept = [len(value) for value in frame["few_weights"] if value is not None]
+    assert kept == [length for length in LENGTHS if length <= 5]
+    assert frame["probability"].notna().all()
+    said = left_out(frame).set_index("quantity")
+    assert said.loc["few_sum"].tolist() == [long.sum(), "longer than 5 tokens"]
+    row = summarise(frame, ["few_sum"]).iloc[0]
+    assert (row["n"], row["undefined"], row["left_out"]) == (len(LENGTHS) - long.sum(), 0, long.sum())
+
+
+def test_a_quantity_that_no_text_is_short_enough_for_is_an_empty_column():
+    def none(model, batch, output):
+        raise AssertionError("never called")
+
+    none.max_tokens = 0
+    frame = measure(small.model(), batches(small.split(LENGTHS), 3), {"none": none})
+    assert frame["none"].isna().all() and left_out(frame)["texts left out"].tolist() == [len(LENGTHS)]
+
+
+def test_the_model_is_left_as_it_was():
+    model = small.model()
+    model.train()
+    model.encoder.eval()
+    measure(model, batches(small.split(LENGTHS), 3), {"squares": squares})
+    assert model.training and not model.encoder.training
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("quantity", "name", "says"),
+    [
+        (squares, "attention", "attention_weights"),
+        (lambda model, batch, output: output.hidden, "hidden", "allowed here"),
+    ],
+)
+def test_a_wrong_quantity_is_one_clear_error(quantity, name, says):
+    with pytest.raises(ValueError, match=says):
+        measure(small.model(), batches(small.split(LENGTHS), 3), {name: quantity})
+
+
+def test_a_diverged_model_is_one_clear_error():
+    model = small.model()
+    torch.nn.init.constant_(model.decoder.bias, torch.nan)
+    with pytest.raises(ValueError, match=r"not finite for 3 of 3 texts .* instance 1"):
+        measure(model, batches(small.split(LENGTHS), 3), {})
+
+
+def test_several_runs_are_one_table():
+    trained = [
+        SimpleNamespace(
+            model=small.model(seed=seed),
+            run=SimpleNamespace(**vars(RUN) | {"seed": seed}),
+            batches=lambda split: batches(small.split(LENGTHS), 3),
+        )
+        for seed in (0, 1)
+    ]
+    frame = measure_all(trained, {"max_attention": max_attention})
+    assert frame["seed"].tolist() == [0] * len(LENGTHS) + [1] * len(LENGTHS)
+
+
+def test_taus_are_scipys_and_undefined_ones_are_counted():
+    random = np.random.default_rng(0)
+    lengths = [1, 2, 5, 40, 5, 17, 3]
+    frame = table(len(lengths), seeds=(0,))
+    frame["attention_weights"] = [random.random(n) for n in lengths]
+    frame["gradient_times_input"] = [random.integers(0, 4, n).astype(float) for n in lengths]
+    frame.at[2, "gradient_times_input"] = np.ones(5)
+    frame.at[6, "gradient_times_input"] = None
+    frame.at[6, "left_out"] = (("gradient_times_input", "longer than 2 tokens"),)
+    pair = ("attention", "gradient_times_input")
+    done = correlate(frame, [pair])
+    name = "kendall_tau_attention_vs_gradient_times_input"
+    for _, row in done.iloc[1:6].iterrows():
+        expected = stats.kendalltau(row["attention_weights"], row["gradient_times_input"])
+        np.testing.assert_allclose([row[name], row[f"{name}_p"]], expected, atol=1e-9)
+    assert done[name].isna().tolist() == [True, False, True, False, False, False, True]
+    row = summarise(done, [name]).iloc[0]
+    assert (row["n"], row["undefined"], row["left_out"], row["unit"]) == (4, 2, 1, "tau-b")
+    assert row["value"] == pytest.approx(done[name].mean())
+    said = left_out(done)
+    assert said.values.tolist() == [
+        ["gradient_times_input", 1, "longer than 2 tokens"],
+        [name, 1, "longer than 2 tokens"],
+        [name, 2, "undefined"],
+    ]
+    shares = significance(frame, pair).iloc[0]
+    assert (shares["n"], shares["undefined"], shares["left_out"], shares["seeds"]) == (4, 2, 1, 1)
+    assert shares["significant"] == pytest.approx(done[f"{name}_significant"].mean())
+
+
+def test_measures_over_different_tokens_are_refused():
+    frame = table(2, seeds=(0,))
+    frame["a"], frame["b"] = [np.ones(3), np.ones(2)], [np.ones(3), np.ones(4)]
+    with pytest.raises(ValueError, match="2 tokens, the other 4"):
+        correlate(frame, [("a", "b")])
+    with pytest.raises(KeyError, match="there are: a, b"):
+        correlate(frame, [("a", "c")])
+
+
+def test_the_permutation_null_is_seeded_and_has_the_level_of_the_test():
+    random = np.random.default_rng(1)
+    frame = table(2000, seeds=(0,))
+    frame["a"] = [random.random(20) for _ in range(2000)]
+    frame["b"] = [values + 0.3 * random.random(20) for values in frame["a"]]
+    taus, share = permutation_null(frame, ("a", "b"), seed=5)
+    assert share == pytest.approx(0.05, abs=0.02) and abs(taus.mean()) < 0.02
+    np.testing.assert_array_equal(taus, permutation_null(frame, ("a", "b"), seed=5)[0])
+    assert (taus != permutation_null(frame, ("a", "b"), seed=6)[0]).any()
+    shares = significance(frame, ("a", "b")).iloc[0]
+    p = correlate(frame, [("a", "b")])["kendall_tau_a_vs_b_p"]
+    kept = np.arange(1, 2001)[np.sort(p) <= 0.05 * np.arange(1, 2001) / 2000].max() / 2000  # Benjamini & Hochberg 1995
+    assert shares["significant_controlled"] == pytest.approx(kept)
+    assert shares["significant_controlled"] <= shares["significant"]
+
+
+def test_summarise_is_the_closed_form_for_a_mean():
+    frame = table()
+    row = summarise(frame, ["tau"], draws=4000).iloc[0]
+    averaged = frame.groupby("instance")["tau"].mean()
+    assert row["value"] == pytest.approx(averaged.mean(), abs=1e-12)
+    half = 1.96 * averaged.std() / np.sqrt(len(averaged))
+    assert (row["high"] - row["low"]) / 2 == pytest.approx(half, rel=0.06)
+    scipys = stats.bootstrap((averaged,), np.mean, n_resamples=4000, method="percentile", rng=1).confidence_interval
+    np.testing.assert_allclose([row["low"], row["high"]], scipys, atol=0.1 * half)
+    by_seed = frame.groupby("seed")["tau"]
+    assert row["sd_seeds"] == pytest.approx(by_seed.mean().std())
+    assert row["sd_instances"] == pytest.approx(np.sqrt((by_seed.std() ** 2).mean()))
+    t = stats.t.interval(0.95, 2, by_seed.mean().mean(), stats.sem(by_seed.mean()))
+    np.testing.assert_allclose([row["low_seeds"], row["high_seeds"]], t)
+    assert (row["n"], row["seeds"], row["undefined"]) == (400, 3, 0)
+
+
+def test_an_undefined_value_is_counted_and_never_averaged_in():
+    frame = table(50)
+    frame.loc[(frame["instance"] == 7) | ((frame["instance"] == 9) & (frame["seed"] == 1)), "tau"] = np.nan
+    row = summarise(frame, ["tau"]).iloc[0]
+    assert (row["n"], row["undefined"]) == (49, 4)
+    assert row["value"] == pytest.approx(frame.groupby("instance")["tau"].mean().mean())
+    frame["tau"] = np.nan
+    row = summarise(frame, ["tau"]).iloc[0]
+    assert np.isnan([row["value"], row["low"], row["high"]]).all() and (row["n"], row["undefined"]) == (0, 150)
+
+
+def test_one_seed_has_no_interval_over_seeds_and_a_run_measured_twice_is_refused():
+    frame = table(30, seeds=(4,))
+    row = summarise(frame, ["tau"]).iloc[0]
+    assert np.isnan([row["sd_seeds"], row["low_seeds"], row["high_seeds"]]).all() and row["seeds"] == 1
+    with pytest.raises(ValueError, match="instance 0 of seed 4 stands twice"):
+        summarise(pd.concat([frame, frame]), ["tau"])
+    assert np.isnan(t_interval(np.array([1.0, np.nan]))).all()
+
+
+def test_the_bootstrap_honours_its_seed():
+    same, again, other = (summarise(table(), ["tau"], draws=50, seed=seed)["low"].iloc[0] for seed in (1, 1, 2))
+    assert same == again != other
+    weights = np.concatenate(list(resampled(40_000, 120, seed=0)))  # in several chunks
+    assert weights.shape == (120, 40_000) and (weights.sum(axis=1) == 40_000).all()
+    assert weights.var() == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_weighted_scores_are_scikit_learns(classes):
+    random = np.random.default_rng(0)
+    label, prediction = random.integers(0, classes, (2, 300))
+    score = (label == 1) + random.normal(0, 1, 300).round(1)
+    weights = next(resampled(300, 20, seed=0))
+    average = "binary" if classes == 2 else "macro"
+    f1 = [judge.f1_score(label, prediction, average=average, sample_weight=row) for row in weights]
+    np.testing.assert_allclose(weighted_f1(weights, label, prediction, classes), f1)
+    positive = (label == 1).astype(int)
+    auc = [judge.roc_auc_score(positive, score, sample_weight=row) for row in weights]
+    np.testing.assert_allclose(weighted_auc(weights, positive, score), auc)
+
+
+def test_classification_is_scikit_learns_over_the_seeds():
+    frame = table()
+    rows = classification(frame).set_index("quantity")
+    runs = [run for _, run in frame.groupby("seed")]
+    for name, score in {
+        "accuracy": lambda r: judge.accuracy_score(r["label"], r["prediction"]),
+        "f1": lambda r: judge.f1_score(r["label"], r["prediction"]),
+        "auc": lambda r: judge.roc_auc_score(r["label"], r["probability"]),
+    }.items():
+        ours, row = [score(run) for run in runs], rows.loc[name]
+        assert row["value"] == pytest.approx(np.mean(ours)) and row["sd_seeds"] == pytest.approx(np.std(ours, ddof=1))
+        assert row["low"] < row["value"] < row["high"] and row["unit"] == "fraction"
+    correct = (frame["label"] == frame["prediction"]).groupby(frame["instance"]).mean()
+    half = 1.96 * correct.std() / np.sqrt(len(correct))
+    assert (rows.loc["accuracy", "high"] - rows.loc["accuracy", "low"]) / 2 == pytest.approx(half, rel=0.1)
+
+
+def test_classification_without_a_positive_text_is_undefined_not_wrong():
+    frame = table(20).assign(label=0, prediction=0)
+    rows = classification(frame).set_index("quantity")
+    assert rows.loc["accuracy", "value"] == 1 and rows.loc[["f1", "auc"], "value"].isna().all()
+    with pytest.raises(ValueError, match="different instances"):
+        classification(frame.iloc[1:])
+
+
+def test_a_difference_is_paired_and_has_a_word():
+    both = pd.concat([table(), table(encoder="average", shift=0.02)])
+    groups = ({"encoder": "average"}, {"encoder": "bilstm"})
+    found = difference(both, "tau", groups)
+    paired = both.groupby(["encoder", "instance"])["tau"].mean()
+    deltas = paired["average"] - paired["bilstm"]
+    assert found["difference"] == pytest.approx(deltas.mean()) and found["word"] == "higher"
+    assert found["high"] - found["low"] < 0.03  # unpaired it would be .056: the texts' own sd of .2 cancels
+    assert difference(both, "tau", groups[::-1])["word"] == "lower"
+    same = pd.concat([table(), table(encoder="average", seed=1)])
+    assert difference(same, "tau", groups)["word"] == "undecided"
+
+
+def test_a_difference_knows_that_seeds_differ():
+    noisy = [table(encoder=name) for name in ("average", "bilstm")]
+    for frame, shifts in zip(noisy, ([0.3, -0.2, 0.05], [0.0, 0.0, 0.0]), strict=True):
+        frame["tau"] += frame["seed"].map(dict(enumerate(shifts)))
+    found = difference(pd.concat(noisy), "tau", ({"encoder": "average"}, {"encoder": "bilstm"}))
+    assert found["word"] == "undecided" and found["seeds"] == (3, 3)
+    assert found["high"] - found["low"] > 2 * 1.96 * np.std([0.3, -0.2, 0.05], ddof=1) / np.sqrt(3) * 0.8
+
+
+def test_a_group_that_is_none_or_several_is_refused():
+    both = pd.concat([table(), table(encoder="average")])
+    with pytest.raises(ValueError, match="selects 2 configurations"):
+        difference(both, "tau", ({"attention": "additive"}, {"encoder": "bilstm"}))
+    with pytest.raises(ValueError, match="selects 0 configurations"):
+        difference(both, "tau", ({"encoder": "conv"}, {"encoder": "bilstm"}))
+
+
+def test_units():
+    names = ("kendall_tau_a_vs_b", "kendall_tau_a_vs_b_significant", "jsd_exact", "f1", "length", "lambda")
+    assert [unit(name) for name in names] == ["tau-b", "fraction", "nats", "fraction", "tokens", "1"]
