@@ -2,7 +2,6 @@
 
 import ast
 import hashlib
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,15 +113,15 @@ def given_parameters(notebook: Path, given: list[tuple[str, str]]) -> dict[str, 
 
 
 def known_dataset(name: str) -> str:
-    """The dataset's name, or the whole path of a person's own; Refused with the known names otherwise."""
-    from lib.datasets import DATASETS
+    """The dataset's name, with the whole path where it is a person's own file; Refused with the known ones otherwise."""
+    from lib.datasets import DataError, spec
 
-    homes = [Path(os.environ.get("DATA_HOME") or "data/raw"), Path("data/raw")]
-    if name in DATASETS or (name and any((home / name).is_dir() for home in homes)):
-        return name
-    if name and Path(name).exists():
-        return str(Path(name).resolve())
-    raise Refused(f"unknown dataset {name!r}; known: {', '.join(DATASETS)}, or the path of a file of one's own")
+    name = str(Path(name).resolve()) if Path(name).is_file() else name
+    try:
+        spec(name)
+    except DataError as error:
+        raise Refused(str(error)) from error
+    return name
 
 
 def report_name(notebook: Path, values: dict[str, Any]) -> str:

@@ -210,13 +210,18 @@ def fingerprint(notebook: Path, values: dict[str, Any]) -> str:
 
 def _data_files(notebook: Path, values: dict[str, Any]) -> list[Path]:
     """The files of the report's dataset, where it has some, and its word vectors."""
+    from lib.datasets import DataError, spec
+
     dataset = values.get("dataset", _default(notebook, "dataset"))
     home = Path(values.get("data_home") or os.environ.get("DATA_HOME") or PROJECT / "data" / "raw")
-    if not isinstance(dataset, str) or not dataset:
-        return []
-    own = Path(dataset)
-    files = [own] if own.is_file() else sorted((own if own.is_absolute() else home / own).glob("*"))
-    return [*files, *sorted((home / "vectors").glob("*"))]
+    vectors = sorted((home / "vectors").glob("*"))
+    if Path(str(dataset)).is_file():
+        return [Path(dataset), *vectors]
+    try:
+        folder = spec(dataset).folder
+    except DataError:  # a notebook without a dataset
+        return vectors
+    return [*sorted((home / folder).glob("*")), *vectors] if folder else vectors
 
 
 def _default(notebook: Path, name: str) -> Any:

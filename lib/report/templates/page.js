@@ -4,6 +4,14 @@
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const smallest = 0.72; // a chart with a width of its own is made no smaller than this; then its box scrolls
 
+  // A chart as wide as the column whose height follows from its rows: meant so here, and no reason for a warning.
+  const warn = console.warn.bind(console);
+  console.warn = function () {
+    if (!Array.from(arguments).some(function (word) { return String(word).startsWith('Dropping "fit-'); })) {
+      warn.apply(null, arguments);
+    }
+  };
+
   function fit(place) {
     const drawing = place.querySelector("svg.marks");
     if (!drawing || !place.classList.contains("fixed")) return;
@@ -23,7 +31,6 @@
     const options = {
       renderer: "svg",
       ast: true,
-      logLevel: 1, // errors only
       tooltip: { theme: dark.matches ? "dark" : "light" },
       actions: { export: true, source: false, compiled: false, editor: false },
       downloadFileName: place.dataset.chart,

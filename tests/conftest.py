@@ -1,0 +1,69 @@
+"""What tests need from outside: real data and a browser. What is missing is told in one line, or is a failure."""
+
+import os
+import shutil
+from collections import Counter
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import pytest
+import torch
+
+torch.set_num_threads(1)
+
+PROJECT = Path(__file__).resolve().parents[1]
+REQUIRE_ALL = os.environ.get("REQUIRE_ALL", "") not in ("", "0")
+MISSING = {
+    "data": "real data (set DATA_HOME to its folder)",
+    "browser": "a browser (install Chromium, or set BROWSER_PATH)",
+}
+NOT_RUN = pytest.StashKey[Counter]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[NOT_RUN] = Counter()
+    if os.environ.get("DATA_HOME"):
+        os.environ["DATA_HOME"] = str(Path(os.environ["DATA_HOME"]).resolve())
+
+
+@pytest.fixture(scope="session")
+def data_home(pytestconfig: pytest.Config) -> Path:
+    """The folder of real datasets, $DATA_HOME."""
+    home = os.environ.get("DATA_HOME")
+    return Path(home) if home and Path(home).is_dir() else _missing("data")
+
+
+@pytest.fixture(scope="session")
+def browser() -> str:
+    """The path of Chromium: $BROWSER_PATH, or the one on the PATH."""
+    given = os.environ.get("BROWSER_PATH")
+    found = shutil.which(given) if given else shutil.which("chromium") or shutil.which("chromium-browser")
+    return found or _missing("browser")
+
+
+def _missing(what: str):
+    if REQUIRE_ALL:
+        pytest.fail(f"REQUIRE_ALL is set, and this test needs {MISSING[what]}", pytrace=False)
+    pytest.skip(f"missing: {what}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
+    """Tests that lack something are counted apart, and not among the skipped ones."""
+    report = yield
+    if report.skipped and "missing: " in str(report.longrepr):
+        item.config.stash[NOT_RUN][str(report.longrepr).rsplit("missing: ", 1)[1].split("'")[0]] += 1
+        report.lacks = True
+    return report
+
+
+def pytest_report_teststatus(report: pytest.TestReport):
+    return ("not run", "-", "NOT RUN") if getattr(report, "lacks", False) else None
+
+
+def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
+    counts = config.stash[NOT_RUN]
+    told = [f"{counts[what]} for want of {needed}" for what, needed in MISSING.items() if counts[what]]
+    if told:
+        terminalreporter.write_line(f"tests not run: {', '.join(told)}")

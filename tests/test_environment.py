@@ -1,0 +1,142 @@
+"""The environment, the commands, and what must never be committed."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[1]
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+
+
+def lines(name: str) -> list[str]:
+    text = (PROJECT / name).read_text(encoding="utf-8")
+    return [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+
+
+def pins(name: str) -> dict[str, set[str]]:
+    """Name -> versions (several where they differ by Python) of a requirements file."""
+    found: dict[str, set[str]] = {}
+    for line in lines(name):
+        package, version = line.split(";")[0].strip().split("==")
+        found.setdefault(package.lower().replace("_", "-"), set()).add(version)
+    return found
+
+
+def tracked() -> list[Path]:
+    """The files that git has, or would have: those ignored are left out."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    return [path for name in listed.stdout.split("\0") if name and (path := PROJECT / name).is_file()]
+
+
+def make(*arguments: str, cwd: Path = PROJECT, **environment: str) -> subprocess.CompletedProcess:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "DATA_HOME"))}
+    command = ["make", "--no-print-directory", *arguments]
+    return subprocess.run(command, cwd=cwd, env=clean | environment, capture_output=True, text=True, timeout=60)
+
+
+def test_every_requirement_is_pinned_and_constrained_to_the_same_version():
+    assert all(re.fullmatch(rf"{NAME}==[0-9][^\s;]*", line) for line in lines("requirements.txt"))
+    required, constrained = pins("requirements.txt"), pins("constraints.txt")
+    assert {name: constrained.get(name) for name in required} == required
+
+
+def test_constraints_name_no_host_no_path_and_no_hash():
+    text = (PROJECT / "constraints.txt").read_text(encoding="utf-8")
+    assert not re.search(r"://|--|^-|@ ", re.sub(r"^#.*$", "", text, flags=re.MULTILINE), re.MULTILINE)
+
+
+def test_what_the_project_imports_is_required():
+    known = {"sklearn": "scikit-learn", "IPython": "ipykernel", "bs4": "nbconvert", "vl_convert": "vl-convert-python"}
+    below = {"jinja2": "nbconvert", "pygments": "nbconvert", "traitlets": "nbconvert", "jupyter_client": "nbclient"}
+    required = pins("requirements.txt")
+    for path in [*PROJECT.glob("lib/**/*.py"), *PROJECT.glob("tests/*.py"), *PROJECT.glob("benchmarks/**/*.py")]:
+        found = re.findall(r"^\s*(?:from|import) ([a-zA-Z0-9_]+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        foreign = set(found) - set(sys.stdlib_module_names) - {"lib", "tests", "benchmarks", "small", "conftest"}
+        local = {name for name in foreign if (path.parent / f"{name}.py").exists()}
+        names = {(known | below).get(name, name).lower().replace("_", "-") for name in foreign - local}
+        assert names <= set(required), f"{path.name} imports {sorted(names - set(required))}"
+
+
+@pytest.mark.parametrize("target", ["reports", "test", "lab", "bench"])
+def test_each_command_sets_the_environment_up_by_itself(target, tmp_path):
+    for name in ("Makefile", "requirements.txt", "constraints.txt"):
+        shutil.copy(PROJECT / name, tmp_path)
+    planned = make("-n", target, "NOTEBOOKS=one", cwd=tmp_path)
+    assert planned.returncode == 0, planned.stderr
+    assert "-m venv" in planned.stdout and "-r requirements.txt -c constraints.txt" in planned.stdout
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "installed").touch()
+    again = make("-n", target, "NOTEBOOKS=one", cwd=tmp_path)
+    assert "-m venv" not in again.stdout, "what is set up is not set up twice"
+
+
+def test_make_says_clearly_when_there_is_no_fitting_python(tmp_path):
+    for name in ("Makefile", "requirements.txt", "constraints.txt"):
+        shutil.copy(PROJECT / name, tmp_path)
+    refused = make("environment", "PYTHON=/nowhere/python3", cwd=tmp_path)
+    assert refused.returncode != 0 and "No Python 3.11, 3.12 or 3.13" in refused.stdout
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_an_interrupted_installation_leaves_no_stamp(tmp_path):
+    shutil.copy(PROJECT / "Makefile", tmp_path)
+    (tmp_path / "requirements.txt").write_text("no such requirement!\n")
+    (tmp_path / "constraints.txt").write_text("")
+    failed = make("environment", f"PYTHON={sys.executable}", cwd=tmp_path)
+    assert failed.returncode != 0
+    assert not (tmp_path / ".venv" / "installed").exists()
+
+
+def test_reports_passes_the_choices_on():
+    chosen = ["NOTEBOOKS=one two", "DATASETS=sst", "PROFILE=paper", "SEEDS=0,1", "DATA_HOME=lib/.."]
+    given = make("-n", "reports", *chosen)
+    assert given.returncode == 0, given.stderr
+    assert "for notebook in one two; do for dataset in sst" in given.stdout
+    assert '-p profile "paper"' in given.stdout and '-p seeds "0,1"' in given.stdout
+
+
+def test_a_data_home_that_is_no_folder_is_refused():
+    refused = make("-n", "test", "DATA_HOME=/no/such/folder")
+    assert refused.returncode != 0 and "DATA_HOME=/no/such/folder is not a folder" in refused.stderr
+
+
+def test_no_tracked_file_names_this_machine_or_a_registry():
+    here = [f"{PROJECT}/", f"{PROJECT.parent}/", "/" + "tmp/"]
+    registries = ["find-" + "links", "extra-" + "index-url", "pypi." + "org", "files.python" + "hosted"]
+    for path in tracked():
+        if path.suffix not in (".png", ".svg", ".gz", ".npz"):
+            text = path.read_text(encoding="utf-8")
+            assert not [word for word in here + registries if word in text], path.relative_to(PROJECT)
+
+
+def test_no_raw_data_or_report_is_tracked():
+    names = {str(path.relative_to(PROJECT)) for path in tracked()}
+    assert {name for name in names if name.startswith("data/")} <= {"data/README.md", "data/published.csv"}
+    assert not {name for name in names if name.startswith("reports/")}
+
+
+NOTEBOOKS = sorted((PROJECT / "notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_are_kept_without_outputs(path):
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert not [cell for cell in code if cell["outputs"] or cell["execution_count"]]
+    assert sum("parameters" in cell["metadata"].get("tags", []) for cell in code) == 1
+    assert notebook["metadata"]["kernelspec"]["name"] == "python3"
+
+
+def test_ruff_has_nothing_to_say():
+    command = [sys.executable, "-m", "ruff", "check", "--quiet", "."]
+    checked = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout

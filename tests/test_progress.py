@@ -1,0 +1,83 @@
+"""Progress and provenance: what a reader is told while it runs, and afterwards."""
+
+import subprocess
+import time
+
+import pytest
+from IPython.display import HTML
+
+from lib import progress, provenance
+from lib.progress import Progress, spoken
+
+
+def test_outside_jupyterlab_every_step_prints_one_line(capsys):
+    with Progress("training", total=2) as steps:
+        steps.advance("bilstm")
+        steps.say("saved")
+        steps.advance()
+    assert capsys.readouterr().out.splitlines() == [
+        "training: 1 of 2, 0 s · bilstm",
+        "training: 1 of 2, 0 s · saved",
+        "training: 2 of 2, 0 s",
+    ]
+
+
+def test_in_jupyterlab_one_display_is_updated_in_place(monkeypatch, capsys):
+    shown = []
+    handle = type("Handle", (), {"update": lambda self, content: shown.append(content)})()
+    monkeypatch.setattr(progress, "in_jupyterlab", lambda: True)
+    monkeypatch.setattr("IPython.display.display", lambda content, display_id: shown.append(content) or handle)
+    with Progress("training", total=1) as steps:
+        steps.advance("<script>alert(1)</script>")
+    assert capsys.readouterr().out == "" and len(shown) == 2
+    assert all(isinstance(content, HTML) for content in shown)
+    assert "<script>" not in shown[-1].data and 'value="1"' in shown[-1].data
+
+
+def test_time_left_is_said_once_it_is_known(monkeypatch):
+    steps = Progress("training", total=4)
+    steps.done = 1
+    monkeypatch.setattr(time, "monotonic", lambda: steps._started + 30)
+    assert steps.line() == "training: 1 of 4, 30 s, about 1 min 30 s left"
+
+
+def test_an_error_inside_is_told_and_passed_on(capsys):
+    with pytest.raises(ZeroDivisionError), Progress("training", total=3):
+        1 / 0  # noqa: B018
+    assert "stopped by ZeroDivisionError" in capsys.readouterr().out
+
+
+def test_seconds_in_words():
+    assert [spoken(seconds) for seconds in (0.4, 59.6, 200, 7500)] == ["0 s", "1 min 0 s", "3 min 20 s", "2 h 5 min"]
+
+
+def test_provenance_says_what_made_a_result():
+    table = provenance.provenance("cpu", [0, 1], started=time.time() - 5)
+    values = dict(zip(table["what"], table["value"], strict=True))
+    assert list(table.columns) == ["what", "value"]
+    assert {"commit", "Python", "torch", "device", "threads", "peak memory", "date"} <= set(values)
+    assert values["seeds"] == "0, 1"
+    assert 5 <= float(values["run time"].split()[0]) < 60
+
+
+def test_the_commit_says_when_files_were_modified(tmp_path):
+    def git(*arguments):
+        identity = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    git("init")
+    (tmp_path / "file").write_text("one")
+    git("add", "file")
+    git("commit", "-m", "one")
+    clean = provenance.commit(tmp_path)
+    assert len(clean) == 12
+    (tmp_path / "file").write_text("two")
+    assert provenance.commit(tmp_path) == f"{clean}, modified"
+    (tmp_path / "inner").mkdir()
+    assert provenance.commit(tmp_path / "inner") == "unknown (no git checkout)"
+
+
+def test_without_git_provenance_says_so_in_a_word(tmp_path, monkeypatch):
+    assert provenance.commit(tmp_path) == "unknown (no git checkout)"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert provenance.commit(tmp_path) == "unknown (git is not installed)"
