@@ -76,20 +76,23 @@ class Recurrence:
         Args:
             gradient: (word, row, hidden) of the hidden states. gates, cells: as `remembered` leaves them.
         """
-        words, rows, _ = gradient.shape
-        of_cell, of_twice = gates.new_zeros(2, rows, self.size)
+        words, rows, size = gradient.shape
+        of_cell, of_twice = gates.new_zeros(2, rows, size)
+        of_gates, squares = gates.new_empty(2, rows, 4 * size)
+        of_enter, of_keep, of_candidate, of_leave = of_gates.chunk(4, dim=-1)
+        squashed, start = gates.new_empty(rows, size), gates.new_zeros(rows, size)
         for word in reversed(range(words)):
             enter, keep, candidate, leave = gates[word].chunk(4, dim=-1)
             of_twice.add_(gradient[word], alpha=0.5)
-            squashed = cells[word].tanh()
-            of_leave = of_twice * squashed
-            of_squashed = of_twice.addcmul_(of_twice, leave)
-            of_cell.add_(of_squashed).addcmul_(of_squashed, squashed.square_(), value=-1).mul_(0.5)
-            before = cells[word - 1] if word else torch.zeros_like(of_cell)
-            of_gates = torch.cat(
-                [of_cell * candidate, of_cell * before, torch.addcmul(of_cell, of_cell, enter), of_leave], dim=-1
-            )
+            torch.tanh(cells[word], out=squashed)
+            torch.mul(of_twice, squashed, out=of_leave)
+            of_twice.addcmul_(of_twice, leave)
+            of_cell.add_(of_twice).addcmul_(of_twice, squashed.square_(), value=-1).mul_(0.5)
+            torch.mul(of_cell, candidate, out=of_enter)
+            torch.mul(of_cell, cells[word - 1] if word else start, out=of_keep)
+            torch.addcmul(of_cell, of_cell, enter, out=of_candidate)
             of_cell.addcmul_(of_cell, keep)
-            gates[word].square_().neg_().add_(1).mul_(of_gates)  # tanh' = 1 - tanh^2
+            torch.mul(gates[word], gates[word], out=squares)
+            torch.addcmul(of_gates, of_gates, squares, value=-1, out=gates[word])  # tanh' = 1 - tanh^2
             torch.mm(gates[word], self.state_weight, out=of_twice)
         return gates

@@ -1,0 +1,153 @@
+"""How much each token of the input matters to the prediction, by gradients and by leaving it out.
+
+Two gradient measures, two names: `gradient` is Meister et al.'s (2021) norm, with the attention in the graph;
+`gradient_times_input` is Jain & Wallace's (2019), with the attention weights detached.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from lib.chunks import by_length
+from lib.datasets.batches import Batch
+from lib.deletion import logits_without_each
+from lib.input_gradients import bilstm_gradients
+from lib.metrics import probabilities, total_variation
+from lib.models import AttentionClassifier, AttentionModel, ModelOutput
+from lib.models.encoders import BiLSTM
+
+WORDS = 2**15  # of the texts whose gradients are computed at once: some 200 MB
+Quantity = Callable[[AttentionModel, Batch, ModelOutput], Tensor]
+
+
+def gradient(model: AttentionModel, batch: Batch, through_attention: bool = True, of: str = "input") -> Tensor:
+    """L2 norm of the gradient of the prediction with respect to each embedded token (Meister et al. 2021, section 4).
+
+    The prediction is p, or with several classes the probability of the predicted one. The norm is not normalised to
+    sum 1; no rank correlation depends on that.
+
+    Args:
+        through_attention: whether the gradient also flows through the attention weights.
+    Returns:
+        (batch, token), 0 off the mask.
+    """
+    _refuse_other_than_input(of)
+    return _by_gradients(model, batch, through_attention, _predicted, lambda g, embedded: g[0].norm(dim=-1))
+
+
+def gradient_times_input(model: AttentionModel, batch: Batch, through_attention: bool = False) -> Tensor:
+    """|gradient . embedding| of each token, summed over the outputs (Jain & Wallace 2019, section 3).
+
+    Args:
+        through_attention: whether the gradient also flows through the attention weights; theirs does not.
+    Returns:
+        (batch, token), 0 off the mask.
+    """
+
+    def times_input(gradients: Tensor, embedded: Tensor) -> Tensor:
+        return (gradients * embedded).sum(dim=-1).abs().sum(dim=0)
+
+    return _by_gradients(model, batch, through_attention, _every_output, times_input)
+
+
+def leave_one_out(model: AttentionModel, batch: Batch, of: str = "input") -> Tensor:
+    """How far the prediction moves when the token is deleted and the text encoded again (Jain & Wallace 2019, section 3).
+
+    |change of p|, with several classes the total variation. With nothing left the attended vector is zero and the
+    logits are the decoder's bias. Costs O(n) texts of n tokens: `measure` leaves out texts beyond `max_tokens`.
+
+    Returns:
+        (batch, token), a fraction of probability, 0 off the mask.
+    """
+    _refuse_other_than_input(of)
+    with torch.no_grad():
+        logits = model(batch).logits
+        without = logits_without_each(model, batch)
+        # doubles: where the model is sure, single precision would round small changes to ties
+        change = total_variation(probabilities(without.double()), probabilities(logits.double())[:, None])
+    return change.to(logits.dtype).masked_fill(~batch.mask, 0)
+
+
+leave_one_out.max_tokens = 2000
+
+
+def as_quantity(function: Callable[..., Tensor], max_tokens: int | None = None, **options) -> Quantity:
+    """An importance as a quantity for `measure`: (model, batch, output) -> function(model, batch, **options).
+
+    Args:
+        max_tokens: the longest text it is computed for; None: the function's own bound, if it has one.
+    """
+
+    def quantity(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
+        return function(model, batch, **options)
+
+    longest = getattr(function, "max_tokens", None) if max_tokens is None else max_tokens
+    if longest is not None:
+        quantity.max_tokens = longest
+    return quantity
+
+
+def _by_gradients(model: AttentionModel, batch: Batch, through_attention: bool, targets, importance) -> Tensor:
+    """(batch, token), 0 off the mask: what `importance` makes of the gradients for the embedded tokens.
+
+    Args:
+        targets: logits (batch, class) -> (batch, target), whose gradients are wanted.
+        importance: gradients (target, batch, word, embedding), embeddings (batch, word, embedding) -> (batch, word).
+    """
+    by_hand = isinstance(model, AttentionClassifier) and isinstance(model.encoder, BiLSTM)
+    way = bilstm_gradients if by_hand and len(model.encoder.onward) == 1 else _autograd
+    result = torch.zeros(batch.mask.shape, device=batch.mask.device)
+    with _fixed_parameters(model):
+        for rows in by_length(batch.lengths, WORDS):
+            part = importance(*way(model, batch.rows(rows), through_attention, targets)).detach()
+            result = result.to(part.dtype)
+            result[rows, : part.shape[1]] = part
+    return result.masked_fill(~batch.mask, 0)
+
+
+def _autograd(model: AttentionModel, batch: Batch, through_attention: bool, targets) -> tuple[Tensor, Tensor]:
+    """The gradients for any model behind the seam; attention detached is the model's own attention imposed on it."""
+    output = model(batch)
+    if not through_attention:
+        output = model(batch, attention=output.attention.detach())
+    if not output.embeddings.requires_grad:
+        raise ValueError("the model's embeddings are not in the graph; ModelOutput.embeddings must require a gradient")
+    values = targets(output.logits)
+    gradients = [
+        torch.autograd.grad(value.sum(), output.embeddings, retain_graph=k + 1 < values.shape[1])[0]
+        for k, value in enumerate(values.T)
+    ]
+    return torch.stack(gradients), output.embeddings.detach()
+
+
+@contextmanager
+def _fixed_parameters(model: nn.Module) -> Iterator[None]:
+    """Gradients on, for inputs alone: no parameter asks for one. cuDNN's recurrent layers refuse that in eval mode."""
+    asking = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    for parameter in asking:
+        parameter.requires_grad_(False)
+    try:
+        with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
+            yield
+    finally:
+        for parameter in asking:
+            parameter.requires_grad_(True)
+
+
+def _every_output(logits: Tensor) -> Tensor:
+    """(batch, target): the less likely of p and 1 - p (their gradients differ in sign alone, and 1 - p cannot round to
+    0 where the model is sure), or every class. In doubles."""
+    chances = probabilities(logits.double())
+    return chances.min(dim=-1, keepdim=True).values if logits.shape[-1] == 1 else chances
+
+
+def _predicted(logits: Tensor) -> Tensor:
+    """(batch, 1): as _every_output for one output, else the probability of the predicted class."""
+    return _every_output(logits).max(dim=-1, keepdim=True).values
+
+
+def _refuse_other_than_input(of: str) -> None:
+    if of != "input":
+        raise ValueError(f"of is {of!r}; importance is there for the tokens of the input only: of='input'")
