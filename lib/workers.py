@@ -2,9 +2,9 @@
 
 import multiprocessing
 import os
-import queue
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing.connection import Connection, wait
 
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
 
@@ -30,15 +30,14 @@ def environment(values: dict[str, str]) -> Iterator[None]:
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
-def _work(function: Callable, tasks: Sequence, numbers, reports) -> None:
-    """A worker's life: take the next number, do that task, report; until a None comes."""
-    while (number := numbers.get()) is not None:
-        reports.put(("started", number, os.getpid()))
+def _work(function: Callable, tasks: Sequence, pipe: Connection) -> None:
+    """A worker's life: receive a number, do that task, report; until a None comes."""
+    while (number := pipe.recv()) is not None:
         try:
-            function(tasks[number], lambda message: reports.put(("said", None, message)))
-            reports.put(("done", number, None))
+            function(tasks[number], lambda message: pipe.send(("said", message)))
+            pipe.send(("done", None))
         except Exception as error:
-            reports.put(("failed", number, error))
+            pipe.send(("failed", error))
 
 
 def run_all(function: Callable, tasks: Sequence, workers: int, say: Callable[[str], None], done: Callable) -> None:
@@ -50,44 +49,47 @@ def run_all(function: Callable, tasks: Sequence, workers: int, say: Callable[[st
         WorkerDied: a process was killed. Whatever a task raised.
     """
     context = multiprocessing.get_context("spawn")
-    numbers, reports = context.Queue(), context.Queue()
-    for number in [*range(len(tasks)), *[None] * workers]:
-        numbers.put(number)
-    processes = [
-        context.Process(target=_work, args=(function, tasks, numbers, reports), daemon=True) for _ in range(workers)
-    ]
-    with environment(ONE_THREAD):
-        for process in processes:
-            process.start()
+    started: dict[Connection, multiprocessing.Process] = {}
     try:
-        _follow(processes, reports, tasks, say, done)
+        with environment(ONE_THREAD):
+            for _ in range(min(workers, len(tasks))):
+                ours, theirs = context.Pipe()
+                started[ours] = context.Process(target=_work, args=(function, tasks, theirs), daemon=True)
+                started[ours].start()
+                theirs.close()  # the worker holds the only other end: when it dies, ours says so
+        _follow(started, tasks, say, done)
     finally:
-        for process in processes:
+        for process in started.values():
             process.terminate()
             process.join()
 
 
-def _follow(processes, reports, tasks: Sequence, say: Callable[[str], None], done: Callable) -> None:
-    """Reads the reports until every task is done, or one failed, or a process died."""
-    left, busy = len(tasks), {}
-    while left:
-        try:
-            kind, number, detail = reports.get(timeout=1)
-        except queue.Empty:
-            dead = [process for process in processes if process.exitcode not in (None, 0)]
-            if dead:
-                task = tasks[busy[dead[0].pid]] if dead[0].pid in busy else "no task yet"
+def _follow(started: dict, tasks: Sequence, say: Callable[[str], None], done: Callable) -> None:
+    """Hands out the tasks and hears the reports, until every task is done, or one failed, or a process died."""
+    waiting, busy = iter(range(len(tasks))), {}
+
+    def next_task(pipe: Connection) -> None:
+        busy.pop(pipe, None)
+        if (number := next(waiting, None)) is not None:
+            busy[pipe] = tasks[number]
+            pipe.send(number)
+
+    for pipe in started:
+        next_task(pipe)
+    while busy:
+        for pipe in wait(list(busy)):
+            try:
+                kind, detail = pipe.recv()
+            except (EOFError, ConnectionError):
+                started[pipe].join()
                 raise WorkerDied(
-                    f"the process of {task} ended with exit code {dead[0].exitcode}: killed, or out of memory; "
-                    "what was finished is kept, start again to go on"
+                    f"the process of {busy[pipe]} ended with exit code {started[pipe].exitcode}: killed, or out of "
+                    "memory; what was finished is kept, start again to go on"
                 ) from None
-            continue
-        if kind == "started":
-            busy[detail] = number
-        elif kind == "said":
-            say(detail)
-        elif kind == "failed":
-            raise detail
-        else:
-            left -= 1
-            done(tasks[number])
+            if kind == "said":
+                say(detail)
+            elif kind == "failed":
+                raise detail
+            else:
+                done(busy[pipe])
+                next_task(pipe)

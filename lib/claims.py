@@ -1,0 +1,124 @@
+"""What a paper claims, as questions that an interval can answer: supported, contradicted or undecided."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from lib.instances import difference, summarise
+from lib.quantities import readable, tau_name
+
+GRADIENT = ("attention", "gradient_times_input")
+LEAVE_ONE_OUT = ("attention", "leave_one_out_of_input")
+EACH_OTHER = ("gradient_times_input", "leave_one_out_of_input")
+SMALL_CHANGE = 0.05  # of the probability: the bound within which Jain & Wallace's adversary counts as unchanged
+FAR = np.log(2) / 2  # nats: half of the largest possible Jensen-Shannon divergence
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of a paper held against our numbers.
+
+    verdict   supported, contradicted or undecided: decided only where the 95% interval leaves no doubt
+    evidence  the sentence with the numbers
+    """
+
+    paper: str
+    claim: str
+    model: str
+    verdict: str
+    evidence: str
+
+
+def verdict(low: float, high: float, threshold: float = 0.0) -> str:
+    """supported when the whole interval lies above the threshold, contradicted when below, else undecided."""
+    if low > threshold:
+        return "supported"
+    return "contradicted" if high < threshold else "undecided"
+
+
+def correlation_claims(instances: pd.DataFrame) -> list[Claim]:
+    """The claims of Jain & Wallace (2019), each for every model it speaks of.
+
+    Needs the taus of attention, gradient x input and leave-one-out, `permutation` and `adversary_exact_jsd`.
+    """
+    claims = []
+    for key, group in instances.groupby(["encoder", "attention"], sort=False):
+        model = " + ".join(readable(part) for part in key)
+        if key[0] == "bilstm":
+            claims.append(weakly_correlated(model, group))
+        claims += [permutation_changes_little(model, group), adversary_exists(model, group)]
+    for attention in instances["attention"].unique():
+        claims += simple_encoder_correlates_more(instances, attention)
+    order = ["correlates", "simple", "permut", "adversar"]
+    return sorted(claims, key=lambda claim: next(i for i, word in enumerate(order) if word in claim.claim.lower()))
+
+
+def weakly_correlated(model: str, group: pd.DataFrame) -> Claim:
+    """Attention agrees less with the gradient than the gradient agrees with leave-one-out (section 4.1)."""
+    gap = group[tau_name(EACH_OTHER)] - group[tau_name(GRADIENT)]
+    row = summarise(group.assign(gap_of_taus=gap), ["gap_of_taus"]).iloc[0]
+    ours = summarise(group, [tau_name(GRADIENT), tau_name(EACH_OTHER)])["value"]
+    evidence = (
+        f"attention / gradient {ours[0]:.2f}, gradient / leave-one-out {ours[1]:.2f} tau-b: "
+        f"{row['value']:.2f} more [{row['low']:.2f}, {row['high']:.2f}]"
+    )
+    claim = "Attention correlates less with the gradient than the gradient does with leave-one-out"
+    return Claim("jain2019", claim, model, verdict(row["low"], row["high"]), evidence)
+
+
+def simple_encoder_correlates_more(instances: pd.DataFrame, attention: str) -> list[Claim]:
+    """In the average encoder attention agrees more with the gradient than in the BiLSTM (section 4.1)."""
+    if not {"average", "bilstm"} <= set(instances["encoder"]):
+        return []
+    same = instances[instances["attention"] == attention]
+    row = difference(same, tau_name(GRADIENT), ({"encoder": "average"}, {"encoder": "bilstm"}))
+    evidence = (
+        f"attention / gradient: average {row['first']:.2f}, BiLSTM {row['second']:.2f} tau-b; "
+        f"difference {row['difference']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}]"
+    )
+    claim = "The simple encoder's attention agrees more with the gradient than the BiLSTM's"
+    model = f"average against BiLSTM, {readable(attention)}"
+    return [Claim("jain2019", claim, model, verdict(row["low"], row["high"]), evidence)]
+
+
+def share_claim(claim: str, model: str, group: pd.DataFrame, holds: pd.Series, what: str) -> Claim:
+    """Supported when it holds for more than half of the texts; undefined values do not count."""
+    row = summarise(group.assign(share=holds), ["share"]).iloc[0]
+    evidence = f"{what} in {row['value']:.0%} of the texts [{row['low']:.0%}, {row['high']:.0%}]"
+    return Claim("jain2019", claim, model, verdict(row["low"], row["high"], 0.5), evidence)
+
+
+def permutation_changes_little(model: str, group: pd.DataFrame) -> Claim:
+    """The median change of p under permuted attention is small for most texts (section 4.2.1)."""
+    moved = group["permutation"]
+    holds = (moved <= SMALL_CHANGE).astype(float).where(moved.notna())
+    claim = "Permuting the attention hardly changes the prediction of most texts"
+    return share_claim(claim, model, group, holds, f"median change of p at most {SMALL_CHANGE}")
+
+
+def adversary_exists(model: str, group: pd.DataFrame) -> Claim:
+    """For most texts a quite different attention gives the same prediction (section 4.2.2)."""
+    jsd = group["adversary_exact_jsd"]
+    holds = (jsd >= FAR).astype(float).where(jsd.notna())
+    claim = "An adversarial attention, far from the model's own, gives the same prediction for most texts"
+    return share_claim(claim, model, group, holds, f"JSD of at least {FAR:.2f} nats (half of the maximum) is reached")
+
+
+def table(claims: list[Claim]) -> pd.DataFrame:
+    """One row per claim and model."""
+    return pd.DataFrame([claim.__dict__ for claim in claims])
+
+
+def sentences(claims: list[Claim]) -> list[str]:
+    """One sentence per claim: for which models it is supported, contradicted or undecided."""
+    result = []
+    for claim in dict.fromkeys(one.claim for one in claims):
+        same = [one for one in claims if one.claim == claim]
+        said = [
+            f"{word} for {', '.join(one.model for one in same if one.verdict == word)}"
+            for word in ("supported", "contradicted", "undecided")
+            if any(one.verdict == word for one in same)
+        ]
+        result.append(f"{claim}: {'; '.join(said)}.")
+    return result

@@ -1,0 +1,248 @@
+"""Runs: the same weights again, whatever happens between."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import small
+import torch
+from safetensors.torch import load_file
+
+from lib import cache, checkpoint, fitting, objectives, workers
+from lib.training import Run, stages, train, train_all, with_bases
+
+SMALL = (("embedding_size", 20), ("epochs", 3), ("hidden_size", 16))
+RUN = Run("planted", vectors="random", options=SMALL)
+PROJECT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path, monkeypatch):
+    """An empty cache for each test, also in the processes that it starts."""
+    monkeypatch.setenv("CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(PROJECT))
+    return tmp_path
+
+
+def silent(message: str) -> None:
+    pass
+
+
+def the_entry(store: Path) -> Path:
+    (entry,) = [folder for folder in store.iterdir() if not folder.name.startswith(".")]
+    return entry
+
+
+def weights(store: Path) -> bytes:
+    return (the_entry(store) / "weights.safetensors").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory) -> bytes:
+    """The weights of RUN, trained once without trouble."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    with workers.environment({"CACHE_HOME": str(folder)}):
+        train(RUN, say=silent)
+        return weights(folder)
+
+
+def test_the_same_run_gives_the_same_weights_bit_for_bit(store, undisturbed):
+    messages = []
+    first = train(RUN, say=messages.append)
+    assert weights(store) == undisturbed and len(messages) == 3
+    again = train(RUN, say=messages.append)
+    assert len(messages) == 3, "the second call reads the cache"
+    batch = next(first.batches("test"))
+    assert torch.equal(first.model(batch).logits, again.model(batch).logits)
+    best = max(record["dev_auc"] for record in again.history)
+    assert again.history[again.chosen - 1]["dev_auc"] == best
+    assert fitting.evaluate(again.model, again.corpus.dev)["auc"] == pytest.approx(best, abs=1e-6)
+
+
+def test_another_seed_gives_other_weights(store, undisturbed):
+    train(Run("planted", vectors="random", seed=1, options=SMALL), say=silent)
+    assert weights(store) != undisturbed
+
+
+KILLED = """
+    from lib.training import Run, train
+    train(Run("planted", vectors="random", options={options}), checkpoint_seconds=0)
+"""
+
+
+def test_a_killed_run_goes_on_from_its_checkpoint_to_the_same_weights(store, undisturbed):
+    script = textwrap.dedent(KILLED.format(options=SMALL))
+    process = subprocess.Popen([sys.executable, "-u", "-c", script], stdout=subprocess.PIPE, text=True, cwd=PROJECT)
+    assert "epoch 1/3" in process.stdout.readline()
+    while not list(store.glob(".working/*/checkpoint.safetensors")):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not [folder for folder in store.iterdir() if not folder.name.startswith(".")], "nothing looks finished"
+    messages = []
+    train(RUN, say=messages.append)
+    assert "epoch 1/3" not in "".join(messages), "the first epoch is not trained twice"
+    assert weights(store) == undisturbed
+
+
+def test_a_damaged_entry_is_trained_again(store, undisturbed):
+    train(RUN, say=silent)
+    entry = the_entry(store)
+    weight_file, contents = entry / "weights.safetensors", entry / "contents.json"
+    good, listed = weight_file.read_bytes(), contents.read_text()
+    for file, damaged in (
+        (weight_file, good[:-1] + bytes([good[-1] ^ 1])),
+        (weight_file, good[:100]),
+        (contents, b"{"),
+        (contents, b"[]"),
+    ):
+        file.write_bytes(damaged)
+        assert cache.finished(entry.name) is None
+        weight_file.write_bytes(good)
+        contents.write_text(listed)
+        assert cache.finished(entry.name) == entry
+    weight_file.unlink()
+    messages = []
+    train(RUN, say=messages.append)
+    assert len(messages) == 3 and weights(store) == undisturbed
+
+
+def test_two_processes_do_not_train_one_run_twice(store, undisturbed):
+    script = textwrap.dedent(KILLED.format(options=SMALL))
+    both = [
+        subprocess.Popen([sys.executable, "-u", "-c", script], stdout=subprocess.PIPE, text=True, cwd=PROJECT)
+        for _ in range(2)
+    ]
+    said = "".join(process.communicate()[0] for process in both)
+    assert [process.returncode for process in both] == [0, 0]
+    assert said.count("epoch 1/3") == 1
+    assert weights(store) == undisturbed
+
+
+def test_processes_give_the_same_weights_as_this_one(store, undisturbed, capfd):
+    runs = [RUN, Run("planted", vectors="random", seed=1, options=SMALL)]
+    trained = train_all(runs, processes=2)
+    assert [one.run for one in trained] == runs
+    with workers.environment({"CACHE_HOME": str(store / "other")}):
+        alone = train(runs[0], say=silent)
+    for name, value in alone.model.state_dict().items():
+        assert torch.equal(value, trained[0].model.state_dict()[name])
+    assert "epoch 3/3" in "".join(capfd.readouterr())
+
+
+def fail(task: str, say) -> None:
+    """A worker's task that ends as its name says."""
+    if task == "raises":
+        raise ValueError("no such luck")
+    if task == "dies":
+        os.kill(os.getpid(), signal.SIGKILL)
+    say(task)
+
+
+def test_a_failing_and_a_dying_worker_are_reported():
+    done = []
+    with pytest.raises(ValueError, match="no such luck"):
+        workers.run_all(fail, ["raises"], 1, silent, done.append)
+    with pytest.raises(workers.WorkerDied, match="process of dies ended with exit code -9"):
+        workers.run_all(fail, ["dies"], 1, silent, done.append)
+    workers.run_all(fail, ["a", "b", "c"], 2, silent, done.append)
+    assert sorted(done) == ["a", "b", "c"]
+
+
+def test_the_code_fingerprint_sees_code_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "PROJECT", tmp_path)
+    (tmp_path / "lib").mkdir()
+    main, other = tmp_path / "lib" / "main.py", tmp_path / "lib" / "other.py"
+    other.write_text("X = 1\n")
+
+    def fingerprint(source: str) -> str:
+        main.write_text(source)
+        return cache.code_fingerprint("lib.main")
+
+    plain = fingerprint("from lib.other import X\ndef f():\n    return X\n")
+    assert fingerprint('"""Doc."""\nfrom lib.other import X\n# why\ndef f():\n    """What."""\n    return X\n') == plain
+    assert fingerprint("from lib.other import X\ndef f():\n    return X + 1\n") != plain
+    other.write_text("X = 2\n")
+    assert fingerprint("from lib.other import X\ndef f():\n    return X\n") != plain
+
+
+def test_the_entry_depends_on_the_data(store):
+    train(RUN, say=silent)
+    messages = []
+    train(Run("planted", vectors="random", options=(*SMALL, ("cues", 3))), say=messages.append)
+    assert len(messages) == 3
+
+
+def test_the_cache_holds_no_pickle_and_says_what_it_is(store):
+    train(RUN, say=silent)
+    entry = the_entry(store)
+    assert {file.name for file in entry.iterdir()} == {
+        "weights.safetensors",
+        "history.json",
+        "run.json",
+        "contents.json",
+    }
+    assert json.loads((entry / "run.json").read_text())["dataset"] == "planted"
+    assert all(value.dtype == torch.float32 for value in load_file(entry / "weights.safetensors").values())
+
+
+def test_bases_come_first():
+    base = Run("planted", seed=1)
+    child = Run("planted", seed=2, base=base)
+    assert with_bases([child, base]) == [base, child]
+    assert stages([base, child]) == [[base], [child]]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"options": (("epoch", 3),)}, {"variant": "tied"}, {"profile": "huge"}, {"dataset": "sst3"}]
+)
+def test_a_wrong_run_is_refused_with_what_is_known(wrong):
+    with pytest.raises((KeyError, ValueError), match="unknown .* known: "):
+        Run(**{"dataset": "planted", **wrong})
+
+
+def test_weight_decay_spares_the_attention():
+    model = small.model()
+    decayed, spared = fitting.parameter_groups(model, 1e-5)
+    assert [tuple(p.shape) for p in spared["params"]] == [tuple(p.shape) for p in model.attention.parameters()]
+    assert spared["weight_decay"] == 0 and decayed["weight_decay"] == 1e-5
+    assert len(decayed["params"]) + len(spared["params"]) == len(list(model.parameters()))
+
+
+def test_the_loss_by_hand():
+    logits, labels = torch.tensor([[0.3], [-1.2], [2.0]]), torch.tensor([1, 0, 0])
+    weight = objectives.class_weights(labels, 1)
+    p = logits.squeeze(1).sigmoid().numpy()
+    by_hand = -2 * np.log(p[0]) - np.log(1 - p[1]) - np.log(1 - p[2])
+    assert float(objectives.prediction_loss(logits, labels, weight)) == pytest.approx(by_hand, rel=1e-6)
+    assert float(objectives.prediction_loss(logits, labels, weight, "mean")) == pytest.approx(by_hand / 3, rel=1e-6)
+
+
+def test_a_checkpoint_holds_the_whole_state(tmp_path):
+    model, split = small.model().float(), small.split(range(1, 40), name="train")
+
+    def optimizer(model):
+        return torch.optim.Adam(fitting.parameter_groups(model, 1e-5), 1e-3, amsgrad=True, fused=True)
+
+    def epoch(model, optimizer, order):
+        return fitting.train_epoch(model, split, optimizer, order, 8, "sum")
+
+    first = optimizer(model)
+    epoch(model, first, (0, 0))
+    checkpoint.save(tmp_path / "c", model, first, {}, [{"epoch": 1}])
+    other = small.model(seed=5).float()
+    second = optimizer(other)
+    (tmp_path / "damaged").write_bytes((tmp_path / "c").read_bytes()[:1000])
+    assert checkpoint.restore(tmp_path / "damaged", other, second) == ({}, [])
+    assert not (tmp_path / "damaged").exists()
+    assert checkpoint.restore(tmp_path / "c", other, second)[1] == [{"epoch": 1}]
+    assert epoch(model, first, (0, 1)) == epoch(other, second, (0, 1))
+    for a, b in zip(model.parameters(), other.parameters(), strict=True):
+        assert torch.equal(a, b)
