@@ -67,13 +67,13 @@ TYPES = 13_500
 
 @dataclass(frozen=True)
 class Record:
-    """One review. `rationale` holds spans [start, end) of `tokens`; `flipped` says that noise turned the label."""
+    """One review. `rationale` holds spans [start, end) of `tokens`; `mislabelled` says that noise turned its label."""
 
     id: str
     tokens: tuple[str, ...]
     label: int
     rationale: tuple[tuple[int, int], ...]
-    flipped: bool = False
+    mislabelled: bool = False
 
     @property
     def text(self) -> str:

@@ -1,6 +1,6 @@
 """Texts as padded tensors, grouped by length so that almost nothing is padding."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -63,7 +63,7 @@ def collate(split: Split, instances: np.ndarray) -> Batch:
     )
 
 
-def batches(split: Split, size: int, seed: int | None = None, pool: int = 50) -> Iterator[Batch]:
+def batches(split: Split, size: int, seed: int | Sequence[int] | None = None, pool: int = 50) -> Iterator[Batch]:
     """Every text of a split once, in batches of texts of nearly one length.
 
     Without a seed the texts come from short to long (evaluation). With a seed they are shuffled, cut into pools of
@@ -72,7 +72,7 @@ def batches(split: Split, size: int, seed: int | None = None, pool: int = 50) ->
     """
     if size < 1:
         raise ValueError(f"batch size is {size}; allowed: 1 or more")
-    if seed is None:
+    if seed is None or not len(split):
         order = np.argsort(split.lengths, kind="stable")
         chunks = [order[start : start + size] for start in range(0, len(order), size)]
     else:

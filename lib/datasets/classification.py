@@ -175,7 +175,7 @@ SPECS = (
         "20news",
         read_folder,
         "Headers, footers and quotes removed; spaCy's English tokens, lower-case, qqq for tokens with a digit, "
-        "punctuation dropped; more than 6 and fewer than 500 tokens; words in at least 2 texts.",
+        "punctuation outside tokens dropped; more than 6 and fewer than 500 tokens; words in at least 2 texts.",
         folder="20news",
         tokens=text.generic_words,
         longer_than=6,

@@ -141,8 +141,8 @@ def text_of(row: Row, field: str = "text") -> str:
     """
     text = row.record.get(field)
     if not isinstance(text, str):
-        seen = "has no" if text is None else f"has a {type(text).__name__} as"
-        raise DataError(f"{row.place}: the record {seen} {field!r}; every record needs one, a string")
+        seen = "is missing" if text is None else f"is of type {type(text).__name__}"
+        raise DataError(f"{row.place}: {field!r} {seen}; every record needs one, a string")
     if "\0" in text:
         raise DataError(f"{row.place}: {field!r} holds a NUL character, which is no text; take it out")
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
@@ -159,7 +159,7 @@ def label_of(row: Row, classes: list[str]) -> int:
     label = row.record.get("label")
     allowed = f"allowed: whole numbers from 0 to {len(classes) - 1} (the {len(classes)} classes of dataset.json)"
     if label is None:
-        raise DataError(f"{row.place}: the record has no 'label'; {allowed}")
+        raise DataError(f"{row.place}: 'label' is missing; {allowed}")
     if not isinstance(label, int) or isinstance(label, bool) or not 0 <= label < len(classes):
         raise DataError(f"{row.place}: the label is {str(label)[:40]!r}; {allowed}")
     return label

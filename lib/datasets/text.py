@@ -47,6 +47,6 @@ def generic_words(text: str) -> tuple[str, ...]:
     r"""The generic cleaner, then every run of non-word characters becomes its last one: 20 Newsgroups.
 
     As in Jain & Wallace's notebook, `re.sub(r"(\W)+", r" \1 ", text)`: since tokens are already apart, the last
-    character of a run is a space, so punctuation goes, and "n't" becomes "n t"; only at the end of a post it stays.
+    character of a run is a space and punctuation goes; it stays inside tokens ("n't" becomes "n ' t") and at the end.
     """
     return tuple(re.sub(r"(\W)+", r" \1 ", " ".join(generic(text))).split())

@@ -1,0 +1,81 @@
+"""Batches hold every text once, exactly as it is, with almost no padding."""
+
+import numpy as np
+import pytest
+import torch
+
+from lib.datasets.batches import batches, collate
+from lib.datasets.corpus import END, PAD, START, UNKNOWN, Instance, Split, Vocabulary
+
+
+def split_of(lengths, seed=0):
+    """Random texts of these lengths; about one word in ten is unknown."""
+    random = np.random.default_rng(seed)
+    vocabulary = Vocabulary.of([[f"word{i}" for i in range(90)]])
+    texts = [tuple(f"word{i}" for i in random.integers(0, 100, length)) for length in lengths]
+    return Split("train", tuple(Instance(f"{i}", " ".join(t), t, i % 3) for i, t in enumerate(texts)), vocabulary)
+
+
+@pytest.fixture(scope="module")
+def split():
+    """Lengths as in SST: mean about 19, from 6 to 50."""
+    return split_of(np.clip(6 + np.random.default_rng(1).gamma(2.2, 6.0, 1500).astype(int), 6, 50))
+
+
+@pytest.mark.parametrize("seed", [None, 3, (3, 1)])
+def test_every_text_occurs_once_and_unchanged(split, seed):
+    seen = []
+    for batch in batches(split, 32, seed=seed):
+        assert len(batch) <= 32
+        for row, position in enumerate(batch.instance.tolist()):
+            instance, length = split.instances[position], int(batch.lengths[row])
+            expected = [START, *(split.vocabulary.ids.get(t, UNKNOWN) for t in instance.tokens), END]
+            assert batch.tokens[row, :length].tolist() == expected
+            assert (batch.tokens[row, length:] == PAD).all()
+            assert batch.mask[row].nonzero().squeeze(1).tolist() == list(range(1, length - 1))
+            assert batch.label[row] == instance.label
+            seen.append(position)
+        assert batch.tokens.shape[1] == batch.lengths.max()
+    assert sorted(seen) == list(range(len(split)))
+
+
+def test_the_seed_decides_the_order(split):
+    def order(seed):
+        return torch.cat([batch.instance for batch in batches(split, 32, seed=seed)])
+
+    assert torch.equal(order(5), order(5))
+    assert not torch.equal(order(5), order(6))
+    assert not torch.equal(order((5, 0)), order((5, 1)))
+
+
+def test_without_a_seed_texts_come_from_short_to_long(split):
+    lengths = torch.cat([batch.lengths for batch in batches(split, 32)])
+    assert (lengths.diff() >= 0).all()
+
+
+def test_pooled_batches_are_hardly_padded(split):
+    sizes = [(batch.tokens.numel(), int(batch.lengths.sum())) for batch in batches(split, 32, seed=0)]
+    padded, real = map(sum, zip(*sizes, strict=True))
+    assert padded / real < 1.1
+    assert len({numel // 32 for numel, _ in sizes[:5]}) > 1, "batches of all lengths follow each other"
+
+
+def test_rows_keep_the_named_texts_and_lose_their_padding(split):
+    batch = collate(split, np.argsort(split.lengths)[[0, 500, -1]])
+    for keep in (torch.tensor([True, True, False]), torch.tensor([1, 0])):
+        part, expected = batch.rows(keep), collate(split, batch.instance[keep].numpy())
+        for name in ("tokens", "lengths", "mask", "label", "instance"):
+            assert torch.equal(getattr(part, name), getattr(expected, name))
+    assert len(batch.rows(torch.zeros(3, dtype=torch.bool))) == 0
+
+
+def test_one_token_one_text_no_text():
+    (batch,) = batches(split_of([1]), 32, seed=0)
+    assert batch.lengths.tolist() == [3]
+    assert batch.mask.tolist() == [[False, True, False]]
+    assert list(batches(split_of([]), 32)) == list(batches(split_of([]), 32, seed=0)) == []
+
+
+def test_a_size_below_one_is_refused(split):
+    with pytest.raises(ValueError, match="batch size is 0; allowed: 1 or more"):
+        batches(split, 0)

@@ -1,0 +1,292 @@
+"""Datasets come out as the papers have them, and whatever is wrong with data is said in one clear sentence."""
+
+import gzip
+import json
+import re
+
+import numpy as np
+import pytest
+
+from lib import datasets, planted
+from lib.datasets import DataError, assembly, text
+from lib.datasets.corpus import Instance, Vocabulary
+from lib.profiles import PROFILES
+
+ABOUT = {"name": "sst", "title": "Tiny", "classes": ["negative", "positive"], "citation": "None 2024"}
+TEXTS = ["one of the very best films", "a dull and pointless mess , sadly so", "it is good but far too long for me"]
+
+
+def texts(size=12):
+    return [{"text": f"{TEXTS[i % 3]} number {i} {'again ' * (i % 4)}", "label": i % 2} for i in range(size)]
+
+
+def lines(records):
+    return "".join(json.dumps(record) + "\n" for record in records).encode()
+
+
+def write(home, name="sst", about=ABOUT, **content):
+    """A dataset's folder: `content` is the records of a split, or the bytes of its file before packing."""
+    folder = home / name
+    folder.mkdir(exist_ok=True)
+    (folder / "dataset.json").write_text(about if isinstance(about, str) else json.dumps(about))
+    for split in ("train", "dev", "test"):
+        found = content.get(split, texts())
+        (folder / f"{split}.jsonl.gz").write_bytes(gzip.compress(found if isinstance(found, bytes) else lines(found)))
+    return folder
+
+
+def error_of(*arguments, **named):
+    with pytest.raises(DataError) as caught:
+        datasets.load(*arguments, **named)
+    assert caught.value.__cause__ is None and "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# --- as the papers have them
+
+
+def test_sst_is_exactly_that_of_the_paper(data_home):
+    corpus = datasets.load("sst", data_home=data_home)
+    assert [np.bincount(split.labels).tolist() for split in corpus.splits] == [[3034, 3321], [397, 424], [863, 862]]
+    assert len(corpus.vocabulary) == 13_826
+    assert corpus.classes == ("negative", "positive")
+    assert any(note.startswith("565 of 6,920 texts of train were left out") for note in corpus.notes)
+    assert datasets.load("sst", data_home=data_home).checksum == corpus.checksum
+
+
+def test_20news_is_that_of_the_released_notebook(data_home):
+    corpus = datasets.load("20news", data_home=data_home)
+    assert [len(split) for split in corpus.splits] == [1145, 278, 357]
+    assert len(corpus.vocabulary) == 6517
+    assert "qqq" in corpus.vocabulary.ids and not any(re.search(r"\d", word) for word in corpus.vocabulary.words)
+
+
+def test_agnews_is_world_against_business_by_their_descriptions(data_home):
+    corpus = datasets.load("agnews", data_home=data_home)
+    assert [len(split) for split in corpus.splits] == [15_916, 2_809, 3_800]
+    assert len(corpus.train) + len(corpus.dev) == 18_725
+    assert corpus.classes == ("World", "Business")
+    assert np.bincount(corpus.test.labels).tolist() == [1900, 1900]
+    assert any("6,561 of 25,286 World and Business texts of train" in note for note in corpus.notes)
+    whole = datasets.load("agnews", data_home=data_home, text="whole")
+    assert len(whole.train) + len(whole.dev) == 25_286
+    assert whole.checksum != corpus.checksum
+
+
+def test_imdb_has_about_the_papers_sizes(data_home):
+    """The papers' own tokens (Keras' pickle) are not to be had: their test split has 2,184 and 2,172 texts."""
+    spec = datasets.spec("imdb")
+    draft = spec.read(spec, data_home / "imdb", {})
+    corpus, quick = (assembly.assemble(spec, draft, PROFILES[name]) for name in ("paper", "quick"))
+    sizes = [len(split) for split in corpus.splits]
+    assert sizes == pytest.approx([17_200, 4_300, 4_356], rel=0.01)
+    assert len(corpus.vocabulary) == pytest.approx(12_487, rel=0.02), "as printed by Jain & Wallace"
+    assert max(split.lengths.max() for split in corpus.splits) < 400
+    assert min(split.lengths.min() for split in corpus.splits) > 6
+    ids = [instance.id for split in corpus.splits for instance in split.instances]
+    assert len(set(ids)) == len(ids)
+
+    assert quick.train.lengths.sum() <= PROFILES["quick"].train_tokens
+    assert {x.id for x in quick.train.instances} < {x.id for x in corpus.train.instances}
+    assert len(quick.vocabulary) < len(corpus.vocabulary)
+    assert any(re.match(r"The profile quick reads 1,\d+ of 17,307 texts of train", note) for note in quick.notes)
+
+
+def test_a_card_counts_what_is_there(data_home):
+    card = datasets.card(datasets.load("sst", data_home=data_home)).set_index("split")
+    assert card.loc["train", ["texts", "negative", "positive", "vocabulary", "unknown"]].tolist() == [
+        6355, 3034, 3321, 13_826, 0.0,
+    ]  # fmt: skip
+    assert card.loc["test", "tokens_max"] < 52 and 0.05 < card.loc["test", "unknown"] < 0.06
+
+
+def test_pieces_apart_are_cut_as_whole_texts_are(data_home):
+    """`generic` cuts each piece between spaces once; spaCy's tokeniser on whole texts is the judge."""
+    with gzip.open(data_home / "20news" / "dev.jsonl.gz", "rt", encoding="utf-8") as file:
+        posts = [json.loads(line)["text"] for line in file]
+    for post in posts[:150]:
+        whole = [token.text.lower() for token in text.english()(" ".join(post.split()))]
+        assert text.generic(post) == tuple("qqq" if any(c.isdigit() for c in word) else word for word in whole)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "given", "expected"),
+    [
+        (text.words, "It 's -LRB- not -RRB- GOOD , is n't it ?", "it s not good is n t it"),
+        (text.keras_words, "I don't<br /><br />know -- really!", "i don't know really"),
+        (text.generic, " It's 4:30  in the\nU.S., isn't it?", "it 's qqq in the u.s. , is n't it ?"),
+        (text.generic_words, "He said: (don't) -- ... 3rd base!", "he said do n ' t qqq base !"),
+        (text.generic, "", ""),
+        (text.words, " ,;- ", ""),
+    ],
+)
+def test_tokens(tokens, given, expected):
+    assert " ".join(tokens(given)) == expected
+
+
+# --- planted
+
+
+def test_planted_needs_no_data_and_keeps_its_rationales(tmp_path):
+    corpus = datasets.load("planted", data_home=tmp_path / "nowhere", cues=3)
+    assert [len(split) for split in corpus.splits] == [2000, 400, 400]
+    for instance, record in zip(corpus.dev.instances, planted.records("dev", cues=3), strict=True):
+        assert (instance.tokens, instance.rationale) == (record.tokens, record.rationale)
+    assert corpus.checksum != datasets.load("planted").checksum
+    assert datasets.load("planted").checksum == datasets.load("planted", "quick").checksum
+
+
+# --- vocabulary, subset, checksum
+
+
+def test_words_of_dev_are_unknown_and_those_of_texts_left_out_are_not(tmp_path):
+    long = {"text": "longest " * 30, "label": 0}
+    write(tmp_path, train=[*texts(), long], dev=[*texts(), {"text": "unseen words are all of these six", "label": 1}])
+    corpus = datasets.load("sst", data_home=tmp_path)
+    assert "longest" in corpus.vocabulary.ids, "the vocabulary is that of the unfiltered training split"
+    assert "unseen" not in corpus.vocabulary.ids
+    assert "longest" not in {word for instance in corpus.train.instances for word in instance.tokens}
+    assert corpus.train.instances[0].id == "train-1"
+
+
+def test_min_df_counts_texts_not_words():
+    vocabulary = Vocabulary.of([["a", "a", "b"], ["b", "c"]], min_df=2)
+    assert vocabulary.words == ("<pad>", "<unk>", "<start>", "<end>", "b")
+    assert vocabulary.encode(["b", "zzz"]).tolist() == [2, 4, 1, 3]
+
+
+def test_a_subset_keeps_whole_texts_and_the_shares_of_the_classes():
+    random = np.random.default_rng(0)
+    labels, lengths = (random.random(3000) < 0.2).astype(int), random.integers(1, 60, 3000)
+    instances = [Instance(str(i), "", ("w",) * n, y) for i, (n, y) in enumerate(zip(lengths, labels, strict=True))]
+    chosen = assembly.subset(instances, 20_000)
+    used = sum(len(instance.tokens) for instance in chosen)
+    assert 19_800 <= used <= 20_000
+    assert np.mean([instance.label for instance in chosen]) == pytest.approx(labels.mean(), abs=0.03)
+    assert [int(x.id) for x in chosen] == sorted(int(x.id) for x in chosen)
+    assert chosen == assembly.subset(instances, 20_000)
+    assert assembly.subset(instances, None) == assembly.subset(instances, 10**9) == instances
+    assert {x.label for x in assembly.subset(instances, 1)} == {0, 1}
+
+
+def test_the_checksum_covers_tokens_labels_and_splits(tmp_path):
+    def checksum(**content):
+        write(tmp_path, **content)
+        return datasets.load("sst", data_home=tmp_path).checksum
+
+    other_label, other_word, moved = texts(), texts(), texts()
+    other_label[4]["label"] ^= 1
+    other_word[4]["text"] = other_word[4]["text"].replace("number", "nummer")
+    moved[1], moved[2] = moved[2], moved[1]
+    found = [checksum(), checksum(test=other_label), checksum(test=other_word), checksum(test=moved)]
+    assert len(set(found)) == 4 and checksum() == found[0]
+
+
+# --- what is wrong, in one sentence
+
+
+def test_missing_data_says_where_it_looked_and_what_to_do(tmp_path, monkeypatch):
+    message = error_of("sst", data_home=tmp_path)
+    assert str(tmp_path / "sst") in message and "data/raw/sst" in message
+    assert "set DATA_HOME" in message and "'planted', which needs no download" in message
+    monkeypatch.setenv("DATA_HOME", str(tmp_path / "elsewhere"))
+    assert str(tmp_path / "elsewhere" / "sst") in error_of("sst")
+
+
+def test_unknown_names_options_and_profiles_are_refused_with_the_known_ones():
+    assert error_of("sts") == "unknown dataset 'sts'; known: planted, sst, imdb, 20news, agnews"
+    assert error_of("sst", "big") == "unknown profile 'big'; known: quick, paper"
+    assert error_of("sst", cues=1) == "unknown option 'cues' of the dataset 'sst'; known: none"
+    assert "known: cues, negation, distractors, noise, seed" in error_of("planted", cue=1)
+    assert error_of("agnews", text="title") == "text of the dataset 'agnews' is 'title'; allowed: description, whole"
+    assert "cues is 99; allowed: whole numbers from 1 to 8" in error_of("planted", cues=99)
+
+
+def with_line(line):
+    return lines(texts()) + line + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("train", "message"),
+    [
+        (b"", "train.jsonl.gz is empty: found no record"),
+        (b"\n \n", "train.jsonl.gz is empty"),
+        (with_line(b'{"text": "cut off'), "line 13, is no JSON"),
+        (with_line(b"[" * 100_000), "line 13, is no JSON"),
+        (with_line(b"[1]"), "line 13, is a JSON list"),
+        (with_line(b'{"label": 1}'), "train.jsonl.gz, line 13: 'text' is missing"),
+        (with_line(b'{"text": 7, "label": 1}'), "line 13: 'text' is of type int"),
+        (with_line(b'{"text": "seven"}'), "line 13: 'label' is missing; allowed: whole numbers from 0 to 1"),
+        (with_line(b'{"text": "seven", "label": 2}'), "the label is '2'; allowed: whole numbers from 0 to 1"),
+        (with_line(b'{"text": "seven", "label": -1}'), "the label is '-1'"),
+        (with_line(b'{"text": "seven", "label": 0.5}'), "the label is '0.5'"),
+        (with_line(b'{"text": "seven", "label": true}'), "the label is 'True'"),
+        (with_line(b'{"text": "seven", "label": "1"}'), "the label is '1'"),
+        (with_line(b'{"text": "caf\xe9", "label": 1}'), "line 13, is not UTF-8: byte 0xe9"),
+        (with_line(b'{"text": "a\\u0000b", "label": 1}'), "line 13: 'text' holds a NUL"),
+        (with_line(b'{"text": "a\0b", "label": 1}'), "line 13, holds a NUL"),
+        (with_line(b'{"text": "\\ud83d", "label": 1}'), "line 13: 'text' holds half a surrogate pair"),
+        ([{**record, "label": 1} for record in texts()], "are of the class 'positive'; a classifier needs"),
+        ([{**record, "text": ", . !"} for record in texts()], "no text of train is left"),
+        ([{**record, "id": "twice"} for record in texts()], "line 2: the id 'twice' is that of train.jsonl.gz, line 1"),
+    ],
+)
+def test_bad_records_are_named(tmp_path, train, message):
+    write(tmp_path, train=train)
+    assert message in error_of("sst", data_home=tmp_path)
+
+
+def test_bad_files_are_named(tmp_path):
+    folder = write(tmp_path)
+    file = folder / "dev.jsonl.gz"
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    assert "dev.jsonl.gz ends too early: the gzip file is cut off" in error_of("sst", data_home=tmp_path)
+    file.write_bytes(lines(texts()))
+    assert "dev.jsonl.gz is no sound gzip file" in error_of("sst", data_home=tmp_path)
+    file.write_bytes(whole[:20] + b"\xff" * 30 + whole[50:])
+    assert "dev.jsonl.gz is no sound gzip file" in error_of("sst", data_home=tmp_path)
+    file.unlink()
+    message = error_of("sst", data_home=tmp_path)
+    assert "dev.jsonl.gz is missing; its folder has dataset.json, test.jsonl.gz, train.jsonl.gz" in message
+    file.mkdir()
+    assert "dev.jsonl.gz cannot be read" in error_of("sst", data_home=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("about", "message"),
+    [
+        ("{", "dataset.json is no JSON"),
+        ("[]", "dataset.json has classes = None"),
+        ({"classes": ["one"]}, "dataset.json has classes = ['one']; allowed: a list of at least two names"),
+    ],
+)
+def test_a_bad_description_is_named(tmp_path, about, message):
+    write(tmp_path, about=about)
+    assert message in error_of("sst", data_home=tmp_path)
+
+
+def test_texts_without_tokens_are_left_out_and_counted(tmp_path):
+    write(tmp_path, train=[*texts(), {"text": "...", "label": 0}])
+    corpus = datasets.load("sst", data_home=tmp_path)
+    assert "1 of 13 texts of train were left out because they have no tokens." in corpus.notes
+
+
+def test_too_few_texts_to_divide_are_one_sentence(tmp_path):
+    write(tmp_path, "imdb", train=texts(1), test=texts())
+    assert "has too few texts (train 1, test 12) to be divided" in error_of("imdb", data_home=tmp_path)
+    write(tmp_path, "agnews4", train=texts(1), test=texts())
+    assert "has 2 classes; AG News has 4" in error_of("agnews", data_home=tmp_path)
+
+
+def test_hostile_text_is_read_as_it_is(tmp_path):
+    hostile = [
+        {"text": "<script>alert(1)</script> six more words of good cheer", "label": 1},
+        {"text": "\u202eright to left\u202c marks in a text of many words", "label": 0},
+        {"text": "\U0001f600 an emoji is no word but these seven are \u2028 ok", "label": 1},
+        {"text": "word " * 20_000, "label": 0},
+    ]
+    write(tmp_path, train=[*texts(), *hostile, {"text": "word " * 20_001, "label": 1}])
+    corpus = datasets.load("sst", data_home=tmp_path)
+    assert [instance.text for instance in corpus.train.instances[-4:]] == [record["text"] for record in hostile]
+    assert corpus.train.lengths.max() == 20_000
