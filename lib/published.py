@@ -117,35 +117,46 @@ def refuse_other_units(both: pd.DataFrame) -> None:
 def show(beside: pd.DataFrame, percent: bool = False) -> HTML:
     """A table to read: ours with its 95% interval, theirs, the difference; all text from data is escaped.
 
-    What is the same in every row stands once, above the table. `percent` shows fractions as percent.
+    What is the same in every row stands once, above the table; without any published value there are no columns for it.
+    `percent` shows fractions as percent.
     """
     beside = beside.reset_index(drop=True)
-    constant = [name for name in RUN_COLUMNS if beside[name].nunique() == 1]
-    varying = [name for name in RUN_COLUMNS if beside[name].nunique() > 1]
-    caption = ", ".join(f"{name} {readable(str(beside[name].iloc[0]))}" for name in constant if beside[name].iloc[0])
-    head = [*varying, "quantity", "ours", "95% interval", "theirs", "difference", "within", "source"]
-    body = "".join(shown_row(row, varying, percent) for _, row in beside.iterrows())
-    cells = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
+    rows = pd.DataFrame([shown_row(row, percent) for _, row in beside.iterrows()])
+    constant = [name for name in (*RUN_COLUMNS, "published in") if rows[name].replace("–", None).nunique() <= 1]
+    if beside["theirs"].isna().all():
+        rows = rows.drop(columns=["theirs", "difference", "in interval"])
+    said = {name: next((text for text in rows[name] if text not in ("", "–")), "") for name in constant}
+    caption = escape(" · ".join(f"{name} {text}" for name, text in said.items() if text))
+    rows = rows.drop(columns=constant)
+    head = "".join(f'<th scope="col" style="text-align:left">{escape(name)}</th>' for name in rows)
+    body = "".join(f"<tr>{''.join(map(cell, rows.columns, row))}</tr>" for row in rows.itertuples(index=False))
     return HTML(
-        f'<table class="beside"><caption>{escape(caption)}</caption><thead><tr>{cells}</tr></thead>'
-        f"<tbody>{body}</tbody></table>"
+        f'<table class="beside"><caption style="text-align:left">{caption}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     )
 
 
-def shown_row(row: pd.Series, varying: list[str], percent: bool) -> str:
-    """One row of `show` in HTML."""
-    scale, unit = (100, "%") if percent and row["unit"] == "fraction" else (1, row["unit"])
-    digits = 1 if scale == 100 else 3
+def cell(column: str, text: str) -> str:
+    """One cell; text from data may break over lines, numbers may not."""
+    wraps = column in (*RUN_COLUMNS, "quantity", "published in")
+    style = "left" if wraps else "left;white-space:nowrap;font-variant-numeric:tabular-nums"
+    return f'<td style="text-align:{style}">{escape(text)}</td>'
+
+
+def shown_row(row: pd.Series, percent: bool) -> dict[str, str]:
+    """One row of `show` as text by column."""
+    scale, unit, digits = (100, "%", 1) if percent and row["unit"] == "fraction" else (1, row["unit"], 3)
 
     def number(value: float, sign: str = "") -> str:
         return "–" if pd.isna(value) else f"{value * scale:{sign}.{digits}f}".replace("-", "−")
 
-    interval = "–" if pd.isna(row["low"]) else f"{number(row['low'])} to {number(row['high'])}"
-    texts = [*(readable(str(row[name])) for name in varying), f"{readable(row['quantity'])} ({unit})"]
-    numbers = [number(row["ours"]), interval, number(row["theirs"]), number(row["difference"], "+")]
-    inside = "–" if pd.isna(row["inside"]) else "yes" if row["inside"] else "no"
-    source = f"{PAPERS.get(row['paper'], row['paper'])}, {row['table']}" if row["paper"] else "–"
-    cells = [f"<td>{escape(text)}</td>" for text in texts]
-    cells += [f'<td style="text-align:right">{escape(value)}</td>' for value in numbers]
-    cells += [f"<td>{escape(text)}</td>" for text in (inside, source)]
-    return f"<tr>{''.join(cells)}</tr>"
+    return {
+        **{name: readable(str(row[name])) for name in RUN_COLUMNS},
+        "quantity": f"{readable(row['quantity'])} ({unit})",
+        "ours": number(row["ours"]),
+        "95% interval": "–" if pd.isna(row["low"]) else f"{number(row['low'])} to {number(row['high'])}",
+        "theirs": number(row["theirs"]),
+        "difference": number(row["difference"], "+"),
+        "in interval": "–" if pd.isna(row["inside"]) else "yes" if row["inside"] else "no",
+        "published in": f"{PAPERS.get(row['paper'], row['paper'])}, {row['table']}" if row["paper"] else "–",
+    }

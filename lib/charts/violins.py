@@ -89,18 +89,18 @@ def permutation_violins(
     frame = pd.concat(parts, ignore_index=True)
     axis = axis or f"{readable(value)} ({unit(value)})"
     return titled(
-        panels(frame, violin_layers(names, axis, frame), height=200),
+        panels(frame, violin_layers(names, axis, frame, unit(value) == "nats"), height=200),
         title or f"{readable(value)[:1].upper()}{readable(value)[1:]} by the largest attention weight",
         [
             see or SEE[unit(value) == "nats"],
-            "Ticks are medians. Every violin has the same height, whatever the number of its texts (hover); fewer "
-            f"than {FEWEST} texts, or equal values, are dots.",
+            "Ticks are medians. Every violin has the same height, whatever n, its number of texts (each seed counts); fewer than "
+            f"{FEWEST} texts, or equal values, are dots.",
             f"{said_once(instances)}. {absent(instances, value)}",
         ],
     )
 
 
-def violin_layers(names: list[str], axis: str, frame: pd.DataFrame) -> list[alt.Chart]:
+def violin_layers(names: list[str], axis: str, frame: pd.DataFrame, unit_is_nats: bool) -> list[alt.Chart]:
     """Shapes, dots and medians; the rows of the y axis are numbers with the bins as their labels."""
     scale = alt.Scale(domain=names, range=list(COLORS))
     color = alt.Color("class:N", title="predicted class", scale=scale)
@@ -108,8 +108,8 @@ def violin_layers(names: list[str], axis: str, frame: pd.DataFrame) -> list[alt.
     labels = " : ".join(f"datum.value == {index} ? '{label}'" for index, label in enumerate(BINS)) + " : ''"
     rows = alt.Axis(values=[0, 1, 2, 3], labelExpr=labels, grid=False, ticks=False, domain=False)
     y = alt.Y("low:Q", title="largest weight", axis=rows, scale=alt.Scale(domain=[-0.5, 3.5], nice=False))
-    largest = float(frame["x"].max())
-    x = alt.X("x:Q", title=axis, axis=alt.Axis(tickCount=4), scale=alt.Scale(domain=[0, max(largest, 0.01)]))
+    end = max(float(frame["x"].max()), 0.01)
+    x = alt.X("x:Q", title=axis, axis=alt.Axis(tickCount=4), scale=alt.Scale(domain=[0, end]))
     tips = [
         alt.Tooltip("class:N"),
         alt.Tooltip("bin:N", title="largest weight"),
@@ -119,6 +119,15 @@ def violin_layers(names: list[str], axis: str, frame: pd.DataFrame) -> list[alt.
     kind = alt.datum.kind
     shape = alt.Chart().transform_filter(kind == "shape").mark_area(opacity=0.65, orient="vertical", strokeWidth=0.8)
     dots = alt.Chart().transform_filter(kind == "dot").mark_point(filled=True, size=22, opacity=0.8)
+    numbers = (
+        alt.Chart()
+        .transform_filter(kind == "median")
+        .transform_calculate(middle_of="(datum.low + datum.high) / 2", words="'n ' + format(datum.texts, ',')")
+    )
+    # where the violins are thin: adversaries lie to the right, changes of p to the left
+    numbers = numbers.mark_text(
+        align="left" if unit_is_nats else "right", fontSize=9, color=INK, dx=4 if unit_is_nats else 0, dy=-1
+    )
     medians = alt.Chart().transform_filter(kind == "median").mark_rule(strokeWidth=2, color=INK)
     return [
         shape.encode(
@@ -132,4 +141,5 @@ def violin_layers(names: list[str], axis: str, frame: pd.DataFrame) -> list[alt.
         ),
         dots.encode(x, y, color=color, tooltip=tips),
         medians.encode(x, y, alt.Y2("high"), tooltip=tips),
+        numbers.encode(alt.X(datum=0 if unit_is_nats else end), alt.Y("middle_of:Q"), text="words:N"),
     ]
