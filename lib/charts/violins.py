@@ -93,8 +93,8 @@ def permutation_violins(
         title or f"{readable(value)[:1].upper()}{readable(value)[1:]} by the largest attention weight",
         [
             see or SEE[unit(value) == "nats"],
-            "Ticks are medians. Every violin has the same height, whatever n, its number of texts (each seed counts); fewer than "
-            f"{FEWEST} texts, or equal values, are dots.",
+            "Ticks are medians. Every violin has the same height, whatever n, its number of texts (each seed counts); "
+            f"fewer than {FEWEST} texts, or equal values, are dots.",
             f"{said_once(instances)}. {absent(instances, value)}",
         ],
     )
