@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
 from lib import planted
+from lib.training import Run, train
 
 
 def by_the_rule(tokens):
@@ -85,6 +86,15 @@ def test_a_bag_of_words_knows_little_and_nothing_without_the_rationale(seed):
     train, dev = planted.records("train", seed=seed), planted.records("dev", seed=seed)
     assert 0.6 <= bag_of_words_f1(pairs(train), pairs(dev)) <= 0.78
     assert bag_of_words_f1(pairs(train, True), pairs(dev, True)) <= 0.58
+
+
+def test_a_bilstm_learns_the_rule_far_better_than_a_bag_of_words(tmp_path, monkeypatch):
+    """Dev F1 of ten runs on four sets of texts: .917 to .936 after 5 epochs, .926 to .946 after 8."""
+    monkeypatch.setenv("CACHE_HOME", str(tmp_path))
+    trained = train(Run("planted", vectors="random"), say=lambda message: None)
+    f1 = trained.history[trained.chosen - 1]["dev_f1"]
+    assert 0.85 <= f1 <= 0.97
+    assert f1 - bag_of_words_f1(pairs(planted.records("train")), pairs(planted.records("dev"))) >= 0.05
 
 
 def test_without_context_a_bag_of_words_suffices():

@@ -70,10 +70,10 @@ def read_agnews(spec: Spec, folder: Path, options: dict) -> Draft:
     if len(about["classes"]) != 4:
         raise DataError(f"{folder / 'dataset.json'} has {len(about['classes'])} classes; AG News has 4")
     description, relabelled = options["text"] == "description", {0: 0, 2: 1}
-    for split in ("train", "test"):
-        rows = list(files.rows(folder, split))
-        files.refuse_duplicate_ids(rows)
-        of_two = [row for row in rows if files.label_of(row, about["classes"]) in relabelled]
+    rows = {split: list(files.rows(folder, split)) for split in ("train", "test")}
+    files.refuse_duplicate_ids([*rows["train"], *rows["test"]])
+    for split in rows:
+        of_two = [row for row in rows[split] if files.label_of(row, about["classes"]) in relabelled]
         kept = [row for row in of_two if not description or row.record.get("description") is not None]
         if len(kept) < len(of_two):
             notes.append(

@@ -48,7 +48,8 @@ def _wanted(path: Path, words: list[str], vectors: np.ndarray, rows: dict[str, i
         raise _another_size(path, vectors.shape[1], size)
     first = {word: index for index, word in reversed(list(enumerate(words))) if word in rows}
     found = np.array([rows[word] for word in first], dtype=np.int64)
-    return found, vectors[np.array(list(first.values()), dtype=np.int64)].astype(np.float32)
+    with np.errstate(over="ignore"):  # infinity is refused later, with the word's name
+        return found, vectors[np.array(list(first.values()), dtype=np.int64)].astype(np.float32)
 
 
 def _another_size(path: Path, seen: int, size: int) -> DataError:
@@ -119,6 +120,7 @@ def _checked_first_line(path: Path, fields: bytes, size: int) -> bool:
 
 def _numbers(path: Path, number: int, fields: list[bytes]) -> np.ndarray:
     try:
-        return np.array([float(value) for value in fields], dtype=np.float32)
+        with np.errstate(over="ignore"):  # infinity is refused later, with the word's name
+            return np.array([float(value) for value in fields], dtype=np.float32)
     except ValueError as error:
         raise DataError(f"{path}, line {number}: {str(error)[:60]}; allowed: a word and its numbers") from None
