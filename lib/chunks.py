@@ -1,6 +1,7 @@
 """Many texts in pieces that fit in memory (and in the processor's cache)."""
 
 from collections.abc import Iterator
+from dataclasses import fields, replace
 
 from torch import Tensor
 
@@ -18,3 +19,9 @@ def by_length(lengths: Tensor, cells: int, power: int = 1) -> Iterator[Tensor]:
         stop = min(start + max(1, cells // lengths[guess - 1] ** power), guess)
         yield order[start:stop]
         start = stop
+
+
+def rows_of(output, rows: Tensor):
+    """The named texts of a dataclass of tensors whose first axis is the batch, such as a ModelOutput."""
+    held = {field.name: getattr(output, field.name) for field in fields(output)}
+    return replace(output, **{name: value[rows] for name, value in held.items() if isinstance(value, Tensor)})

@@ -53,10 +53,10 @@ def gradient_times_input(model: AttentionModel, batch: Batch, through_attention:
 
 
 def leave_one_out(model: AttentionModel, batch: Batch, of: str = "input") -> Tensor:
-    """How far the prediction moves when the token is deleted and the text encoded again (Jain & Wallace 2019, section 3).
+    """How far the prediction moves when the token is deleted and the text encoded again (Jain & Wallace 2019, sec. 3).
 
     |change of p|, with several classes the total variation. With nothing left the attended vector is zero and the
-    logits are the decoder's bias. Costs O(n) texts of n tokens: `measure` leaves out texts beyond `max_tokens`.
+    logits are the decoder's bias. Costs O(n) texts of n tokens: `measure` omits texts beyond `max_tokens`.
 
     Returns:
         (batch, token), a fraction of probability, 0 off the mask.

@@ -61,7 +61,7 @@ class Recurrence:
         return states
 
     def remembered(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
-        """(twice the hidden states, cells), each (word, row, hidden); `inputs` turns into tanh of the gates in place."""
+        """(twice the hidden states, cells), each (word, row, hidden); `inputs` becomes tanh of the gates in place."""
         words, rows, _ = inputs.shape
         states, cells = inputs.new_empty(2, words, rows, self.size)
         twice, cell = inputs.new_zeros(2, rows, self.size)

@@ -96,7 +96,7 @@ def _convolved(convolutions: nn.ModuleList, embedded: Tensor, lengths: Tensor) -
 
 
 def _without(taps: list[Tensor], bias: Tensor, base: Tensor, by: int) -> Tensor:
-    """The output at the neighbour `by` words away once the word here is deleted: taps that reach across shift by one."""
+    """The output at the neighbour `by` words away once the word here is deleted: taps that reach across it move on."""
     half = len(taps) // 2
     if abs(by) > half:
         return _shifted(base, by)

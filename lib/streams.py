@@ -1,0 +1,60 @@
+"""Random numbers that belong to an instance: the same whatever batch it is computed in, and without a loop over texts.
+
+Each value is a hash of (seed, instance, counter), the splitmix64 generator (Steele, Lea & Flood 2014).
+"""
+
+import numpy as np
+
+GOLDEN, FIRST, SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+TOP = np.uint64(1 << 63)
+
+
+def streams(seed: int, instances: np.ndarray) -> np.ndarray:
+    """(instance,) uint64: where the stream of each instance starts under this seed."""
+    start = _mixed(np.array([seed % 2**64], dtype=np.uint64) * GOLDEN)
+    return _mixed(start ^ _mixed((instances.astype(np.uint64) + np.uint64(1)) * GOLDEN))
+
+
+def bits(stream: np.ndarray, counter: np.ndarray) -> np.ndarray:
+    """Random uint64, as `stream` (...) and `counter` (...) broadcast; the higher bits are the better ones."""
+    return _mixed(stream + counter.astype(np.uint64) * GOLDEN)
+
+
+def normal(stream: np.ndarray, counter: np.ndarray) -> np.ndarray:
+    """Standard normal numbers (Box & Muller), as the arguments broadcast."""
+    first, second = (
+        (bits(stream, 2 * counter.astype(np.uint64) + np.uint64(k)) >> np.uint64(11)).astype(np.float64) / 2**53
+        for k in (0, 1)
+    )
+    return np.sqrt(-2 * np.log1p(-first)) * np.cos(2 * np.pi * second)
+
+
+def orders(stream: np.ndarray, draws: int, real: np.ndarray) -> np.ndarray:
+    """Uniformly random orders of the first tokens of each row.
+
+    Random keys are sorted that carry their token in the lowest bits.
+
+    Args:
+        stream: (row,). real: (row, token) True on the first tokens, which are permuted; the others stay in place.
+    Returns:
+        (row, draw, token) int64: which token stands at each place.
+    """
+    tokens = real.shape[1]
+    low = np.uint64((1 << max(1, (tokens - 1).bit_length())) - 1)
+    place = np.arange(tokens, dtype=np.uint64)
+    counter = (np.arange(draws, dtype=np.uint64)[:, None] << np.uint64(32)) + place
+    keys = bits(stream[:, None, None], counter)
+    keys &= ~(low | TOP)
+    keys |= np.where(real, place, place | TOP)[:, None]
+    keys.sort(axis=-1)
+    keys &= low
+    return keys.view(np.int64)
+
+
+def _mixed(state: np.ndarray) -> np.ndarray:
+    """In place; the last step of splitmix64, which only improves the lowest bits, is left out."""
+    state ^= state >> np.uint64(30)
+    state *= FIRST
+    state ^= state >> np.uint64(27)
+    state *= SECOND
+    return state
