@@ -5,12 +5,9 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
 
 import pytest
-import torch
-
-torch.set_num_threads(1)
 
 PROJECT = Path(__file__).resolve().parents[1]
 REQUIRE_ALL = os.environ.get("REQUIRE_ALL", "") not in ("", "0")

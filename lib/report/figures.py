@@ -15,16 +15,17 @@ COMPOSED = ("facet", "repeat", "concat", "hconcat", "vconcat")
 def figure(spec: dict[str, Any], number: int) -> str:
     """One chart of the report as HTML: its title, the place it is drawn in, its specification, and its data folded."""
     title, subtitle = titles(spec)
-    description = spec.get("description") or title
+    description = described(spec)
     kind = "fixed" if _has_own_width(spec) else "fluid"
-    own_text = " own-text" if _text_lies_on_marks(spec) else ""
+    kind += " own-text" if _text_lies_on_marks(spec) else ""
+    place = f'class="drawing {kind}" role="group" aria-label="{escape(description)}"'
     caption = f"<b>Figure {number}.</b> {escape(title)}"
     if subtitle:
         caption += f" <span>{escape(subtitle)}</span>"
     return f"""
 <figure class="chart" id="figure-{number}" aria-labelledby="caption-{number}">
 <figcaption id="caption-{number}">{caption}</figcaption>
-<div class="drawing {kind}{own_text}" data-chart="chart-{number}"></div>
+<div {place} data-chart="chart-{number}"></div>
 <script type="application/json" id="chart-{number}">{json_for_html(prepared(spec, description))}</script>
 <noscript><p class="note">A script in this file draws this chart, and scripts are off. Its data is below.</p></noscript>
 {data_tables(spec, description)}
@@ -37,6 +38,12 @@ def titles(spec: dict[str, Any]) -> tuple[str, str]:
     if not isinstance(title, dict):
         title = {"text": title}
     return _joined(title.get("text")), _joined(title.get("subtitle"))
+
+
+def described(spec: dict[str, Any]) -> str:
+    """What a chart shows, in words: its description, or what its parts say, or its title."""
+    said = [part.get("description") or _joined(part.get("title")) for part in _parts(spec)]
+    return spec.get("description") or titles(spec)[0] or ". ".join(dict.fromkeys(filter(None, said))) or "A chart"
 
 
 def prepared(spec: dict[str, Any], description: str) -> dict[str, Any]:
@@ -89,7 +96,7 @@ def small_drawing(spec: dict[str, Any], identity: str) -> str:
     """A chart as SVG text, small, for the list of reports; `identity` keeps the names in it apart."""
     import vl_convert
 
-    spec = prepared(spec, titles(spec)[0])
+    spec = prepared(spec, described(spec))
     if spec.get("width") == "container":
         spec |= {"width": 280, "height": 150}
     drawing = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
@@ -144,4 +151,6 @@ def _text_lies_on_marks(spec: dict[str, Any]) -> bool:
 
 
 def _joined(text: Any) -> str:
+    if isinstance(text, dict):
+        text = text.get("text")
     return " ".join(str(line) for line in text) if isinstance(text, list) else str(text or "")

@@ -113,7 +113,7 @@ def given_parameters(notebook: Path, given: list[tuple[str, str]]) -> dict[str, 
 
 
 def known_dataset(name: str) -> str:
-    """The dataset's name, with the whole path where it is a person's own file; Refused with the known ones otherwise."""
+    """The dataset's name; the whole path where it is a person's own file. Refused with the known ones otherwise."""
     from lib.datasets import DataError, spec
 
     name = str(Path(name).resolve()) if Path(name).is_file() else name
@@ -142,7 +142,7 @@ def report_name(notebook: Path, values: dict[str, Any]) -> str:
 def slug(text: str, identity: str | None = None, longest: int = 48) -> str:
     """`text` for a file name; a hash of `identity` (default: the text) follows wherever the short form is not it."""
     identity = text if identity is None else identity
-    short = re.sub(r"[^A-Za-z0-9._=+-]+", "_", text)[:longest].strip("._-")
+    short = re.sub(r"[^A-Za-z0-9._=+-]+|\.{2,}", "_", text)[:longest].strip("._-")
     if short == identity:
         return short
     return f"{short}-{hashlib.sha256(identity.encode()).hexdigest()[:6]}".strip("-")

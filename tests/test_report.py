@@ -1,0 +1,236 @@
+"""Reports: what is refused, what a failure leaves, what a page is made of. In a browser: test_report_page.py."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import notebooks
+from lib.report import page as pages
+from lib.report.__main__ import main
+from lib.report.figures import datasets, json_for_html, titles
+from lib.report.index import kept_summary
+from lib.report.markdown import formula, markdown
+from lib.report.parameters import Refused, given_parameters, report_name, slug
+from lib.report.tables import aligned
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("studies")
+    notebooks.save(made / "small.ipynb", "print('counted')", "from lib.report import headline\nheadline('One.')")
+    notebooks.save(made / "failing.ipynb", "## The hard part", "x = 0", "1 / x")
+    notebooks.save(made / "killed.ipynb", "## The hungry part", "import os\nos.kill(os.getpid(), 9)")
+    notebooks.save(made / "dataless.ipynb", "from lib.datasets import load\nload('sst', data_home='nowhere')")
+    return made
+
+
+def report(folder: Path, *arguments: str) -> int:
+    return main([*arguments, "--notebooks", str(folder), "--output", str(folder / "out")])
+
+
+# what is refused
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nothing"], "unknown notebook 'nothing'; known: dataless, failing, killed, small"),
+        (["../small"], "unknown notebook '../small'; known: dataless"),
+        (["small", "-p", "sead", "1"], "unknown parameter 'sead' of small; known: dataset, profile, seeds, encoders"),
+        (["small", "-p", "profile", "huge"], "parameter 'profile' cannot be 'huge'; allowed: quick, paper"),
+        (["small", "-p", "encoders", "bilstm,gru"], "parameter 'encoders' cannot be 'gru'; allowed: bilstm, average"),
+        (["small", "-p", "encoders", "[]"], "parameter 'encoders' is an empty list"),
+        (["small", "-p", "draws", "many"], "parameter 'draws' is a whole number, not 'many'"),
+        (["small", "-p", "epsilon", "tiny"], "parameter 'epsilon' is a number, not 'tiny'"),
+        (["small", "-p", "keep", "perhaps"], "parameter 'keep' is a yes or no, not 'perhaps'"),
+        (["small", "-p", "dataset", "<script>"], "unknown dataset '<script>'; known: "),
+        (["small", "-p", "dataset", ""], "unknown dataset ''; known: "),
+    ],
+)
+def test_what_is_unknown_is_refused_in_one_sentence(folder, capsys, arguments, said):
+    assert report(folder, *arguments) == 2
+    told = capsys.readouterr()
+    assert said in told.err and len(told.err.strip().splitlines()) == 1 and "Traceback" not in told.err
+
+
+def test_no_name_at_all_is_refused_with_the_known_ones(folder):
+    command = [sys.executable, "-m", "lib.report", "--notebooks", str(folder)]
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert refused.returncode == 2 and "known: dataless, failing, killed, small" in refused.stderr
+
+
+def test_a_file_that_is_no_notebook_is_refused(tmp_path, capsys):
+    (tmp_path / "broken.ipynb").write_text("{ no JSON")
+    assert report(tmp_path, "broken") == 2
+    assert "is not a notebook" in capsys.readouterr().err
+
+
+def test_the_list_names_every_parameter_with_its_default(folder, capsys):
+    assert report(folder, "--list") == 0
+    assert "-p profile 'quick'    one of: quick, paper" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("written", ["[0, 1, 2]", "0,1,2", "0 1 2", "(0, 1, 2)"])
+def test_a_list_may_be_written_in_several_ways(folder, written):
+    assert given_parameters(folder / "small.ipynb", [("seeds", written)]) == {"seeds": [0, 1, 2]}
+
+
+def test_values_take_the_kind_of_their_default(folder):
+    given = [("draws", "20"), ("epsilon", "5"), ("keep", "yes"), ("note", "1"), ("encoders", "conv")]
+    read = given_parameters(folder / "small.ipynb", given)
+    assert read == {"draws": 20, "epsilon": 5.0, "keep": True, "note": "1", "encoders": ["conv"]}
+    assert isinstance(read["epsilon"], float)
+    with pytest.raises(Refused):
+        given_parameters(folder / "small.ipynb", [("draws", "1.5")])
+
+
+# names
+
+
+def test_a_reports_name_tells_what_is_special_about_it(folder):
+    study = folder / "small.ipynb"
+    assert report_name(study, {}) == "small-planted"
+    assert report_name(study, {"dataset": "sst", "profile": "paper", "draws": 100}) == "small-sst-paper"
+    assert report_name(study, {"seeds": [0, 1]}) == "small-planted-seeds=0+1"
+
+
+def test_no_value_leaves_the_folder_or_meets_another(folder):
+    study = folder / "small.ipynb"
+    hostile = ["../../etc", "a/b", "a b", "a_b", "<script>", "", "é" * 300, "a" * 300, "a" * 301]
+    names = [report_name(study, {"note": value}) for value in hostile]
+    assert len(set(names)) == len(hostile)
+    assert all(len(name) < 120 and not set(name) & set("/\\<> é") and ".." not in name for name in names)
+    assert slug("plain", "/elsewhere/plain") != slug("plain", "/here/plain")
+
+
+# failures
+
+
+def test_a_failing_notebook_says_where_and_leaves_no_page(folder, capsys):
+    finished = folder / "out" / "failing-planted.html"
+    finished.parent.mkdir(exist_ok=True)
+    finished.write_text("<html>a report made earlier</html>")
+    assert report(folder, "failing") == 1
+    told = capsys.readouterr().err
+    assert "cell 5 (The hard part) failed: ZeroDivisionError: division by zero" in told and "Traceback" not in told
+    work = folder / "out" / "work" / "failing-planted"
+    assert str(work / "run.log") in told and str(work / "failing.ipynb") in told
+    assert (work / "run.log").read_text() and (work / "failing.ipynb").exists()
+    assert not finished.exists() and (work / "earlier.html").exists()
+    assert "failing" not in (folder / "out" / "index.html").read_text()
+
+
+def test_a_killed_kernel_is_a_failure(folder, capsys):
+    assert report(folder, "killed") == 1
+    told = capsys.readouterr().err
+    assert "cell 4 (The hungry part) failed: the kernel was killed (out of memory?)" in told
+    assert not (folder / "out" / "killed-planted.html").exists()
+
+
+def test_wrong_data_ends_in_its_own_sentence(folder, capsys, monkeypatch):
+    monkeypatch.delenv("DATA_HOME", raising=False)
+    assert report(folder, "dataless") == 1
+    told = capsys.readouterr().err
+    assert "sst" in told and "DataError" not in told and "Traceback" not in told and "log: " in told
+
+
+# a finished report
+
+
+def test_a_report_is_made_once_and_again_when_something_changed(folder, capsys):
+    page = folder / "out" / "small-planted.html"
+    assert report(folder, "small") == 0
+    assert "counted" in capsys.readouterr().out
+    first = page.stat().st_mtime_ns
+    assert report(folder, "small") == 0
+    assert "up to date" in capsys.readouterr().out and page.stat().st_mtime_ns == first
+    notebooks.save(folder / "small.ipynb", "print('changed')")
+    assert report(folder, "small") == 0
+    assert page.stat().st_mtime_ns > first
+    assert not list((folder / "out").glob("*.part"))
+    assert kept_summary(page)["notebook"] == "small"
+    assert "small-planted.html" in (folder / "out" / "index.html").read_text()
+
+
+def test_the_index_can_be_written_before_there_is_any_report(tmp_path, capsys):
+    assert main(["index", "--output", str(tmp_path / "new")]) == 0
+    assert str(tmp_path / "new" / "index.html") in capsys.readouterr().out
+    assert "None yet" in (tmp_path / "new" / "index.html").read_text()
+
+
+def test_half_a_page_is_no_report(tmp_path):
+    half = tmp_path / "half.html"
+    half.write_text('<html><script type="application/json" id="summary">{}</script>')
+    assert kept_summary(half) is None and kept_summary(tmp_path / "none.html") is None
+
+
+# parts of a page
+
+
+def test_json_in_a_page_cannot_end_its_element():
+    text = json_for_html({"a": "</script><!--\u2028", "b": float("nan")})
+    assert "<" not in text and "\u2028" not in text and "NaN" not in text
+
+
+def test_formulas_become_mathml_and_let_nothing_through():
+    assert "<mfrac>" in formula(r"\frac{a}{b}", "block")
+    assert "<mtable" in markdown("\\begin{align}a &= b \\\\ c &= d\\end{align}", [], trusted=True)
+    for evil in (notebooks.HOSTILE, rf"\text{{{notebooks.HOSTILE}}}", "\\broken{" + notebooks.HOSTILE):
+        assert "<script" not in formula(evil, "inline") and "<img" not in formula(evil, "inline")
+
+
+def test_markdown_keeps_raw_html_only_of_the_notebook_itself():
+    assert "<details>" in markdown("<details>more</details>", [], trusted=True)
+    assert "<details>" not in markdown("<details>more</details>", [], trusted=False)
+
+
+def test_headings_that_are_alike_get_anchors_of_their_own():
+    contents = []
+    markdown("## Same\n\n## Same\n\n## שלום", contents, trusted=True)
+    assert len({anchor for _, anchor, _ in contents}) == 3
+
+
+def test_logs_fold_when_they_are_long_and_keep_the_last_of_an_overwritten_line():
+    assert "<details" in pages.log("a\nb\nc\nd\n", "Log") and "4 lines" in pages.log("a\nb\nc\nd\n", "Log")
+    assert pages.log("10%\r20%\r100%\n", "Log") == '<pre class="log">100%</pre>'
+    assert "\x1b" not in pages.log("\x1b[31mred\x1b[0m", "Log")
+
+
+def test_the_policy_allows_no_request_and_no_foreign_script():
+    policy = pages.policy(["drawing"])
+    assert "default-src 'none'" in policy and "unsafe-eval" not in policy
+    assert "'unsafe-inline'" not in policy.split("script-src")[1].split(";")[0]
+
+
+def test_a_charts_data_is_found_wherever_it_stands_and_once():
+    rows = [{"a": 1}, {"a": 2}]
+    named, inline = {"data": {"name": "x"}}, {"data": {"values": [3]}}
+    assert datasets({"datasets": {"x": rows}, "layer": [named, named, inline]}) == [rows, [{"value": 3}]]
+    assert titles({"layer": [{"title": {"text": ["two", "lines"], "subtitle": "sub"}}]}) == ("two lines", "sub")
+
+
+def test_tables_put_words_left_and_numbers_right():
+    import pandas as pd
+
+    table = aligned(pd.DataFrame({"word": ["a<b"], "number": [1.5]}).to_html())
+    assert '<td class="words" dir="auto">a&lt;b</td>' in table and '<td class="number" dir="auto">1.5</td>' in table
+    assert 'counted' in table and aligned("<p>no table</p>") == "<p>no table</p>"
+
+
+# the suite's own manners
+
+
+MISSING = [("", 0, "tests not run: 1 for want of a browser"), ("1", 1, "REQUIRE_ALL is set")]
+
+
+@pytest.mark.parametrize(("required", "code", "said"), MISSING)
+def test_a_missing_browser_is_told_in_one_line_or_fails(required, code, said):
+    chosen = "tests/test_report_page.py::test_the_index_opens"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", chosen]
+    environment = os.environ | {"BROWSER_PATH": "/nowhere/chromium", "REQUIRE_ALL": required}
+    project = Path(__file__).resolve().parents[1]
+    ran = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, timeout=100)
+    assert ran.returncode == code and said in ran.stdout, ran.stdout

@@ -1,0 +1,173 @@
+"""A report in a real browser, without network: every chart is drawn, and nothing hostile in the data runs."""
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+import notebooks
+from lib.report.__main__ import main
+
+NOTE = f"{notebooks.HOSTILE} {notebooks.RIGHT_TO_LEFT} {notebooks.EMOJI}"
+
+
+@pytest.fixture(scope="module")
+def made(browser, tmp_path_factory) -> Path:
+    """The report of the hostile notebook."""
+    folder = tmp_path_factory.mktemp("reports")
+    notebooks.hostile(folder)
+    arguments = ["hostile", "-p", "note", NOTE, "--notebooks", str(folder), "--output", str(folder)]
+    assert main(arguments) == 0
+    return next(folder.glob("hostile-*.html"))
+
+
+@pytest.fixture(scope="module")
+def chromium(browser):
+    with sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@dataclass
+class Visit:
+    """A page in the browser, and whatever went wrong on it."""
+
+    page: object
+    wrong: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def visit(chromium, file: Path, scheme: str = "light", width: int = 1280, script: bool = True):
+    context = chromium.new_context(
+        offline=True, color_scheme=scheme, viewport={"width": width, "height": 800}, java_script_enabled=script
+    )
+    page = context.new_page()
+    seen = Visit(page)
+    page.on("console", lambda message: seen.wrong.append(f"console {message.type}: {message.text}"))
+    page.on("pageerror", lambda error: seen.wrong.append(f"error: {error}"))
+    page.on("dialog", lambda dialog: (seen.wrong.append("dialog"), dialog.dismiss()))
+    allowed = ("data:", "blob:", file.as_uri())
+    page.on("request", lambda request: request.url.startswith(allowed) or seen.wrong.append(f"asked for {request.url}"))
+    page.goto(file.as_uri())
+    if script and page.locator("[data-chart]").count():
+        page.wait_for_selector("html[data-charts=drawn]", timeout=30_000)
+    yield seen
+    context.close()
+
+
+def text_contrast(page, selector: str) -> float:
+    """The lowest contrast (1 to 21, WCAG) between the page's ground and the words that `selector` finds."""
+    return page.evaluate(
+        """selector => {
+          const channels = colour => colour.match(/[\\d.]+/g).slice(0, 3).map(Number);
+          const light = colour => channels(colour).map(v => v / 255)
+            .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+            .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+          const ground = light(getComputedStyle(document.body).backgroundColor);
+          const contrast = words => (Math.max(words, ground) + 0.05) / (Math.min(words, ground) + 0.05);
+          const colour = selector.includes("svg") ? "fill" : "color";
+          return Math.min(...Array.from(document.querySelectorAll(selector))
+            .map(element => contrast(light(getComputedStyle(element)[colour]))));
+        }""",
+        selector,
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_chart_is_drawn_and_nothing_goes_wrong(chromium, made, scheme):
+    with visit(chromium, made, scheme) as seen:
+        assert seen.page.locator("[data-chart]").count() == notebooks.CHARTS
+        assert seen.page.locator("[data-drawn=yes] svg.marks").count() == notebooks.CHARTS
+        sizes = seen.page.eval_on_selector_all("svg.marks", "all => all.map(one => one.getBoundingClientRect().width)")
+        assert min(sizes) > 100
+        assert seen.page.locator("math").count() >= 3
+        assert seen.wrong == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_stand_out_from_the_ground(chromium, made, scheme):
+    axes = "svg .role-axis-label text, svg .role-axis-title text, svg .role-legend-label text"
+    with visit(chromium, made, scheme) as seen:
+        for words in ("main p", "main td", "figcaption", "summary", axes):
+            assert text_contrast(seen.page, words) >= 4.5, words
+
+
+@pytest.mark.parametrize("width", [320, 375, 768, 1280])
+def test_no_page_scrolls_sideways(chromium, made, width):
+    with visit(chromium, made, width=width) as seen:
+        for page in (made, made.parent / "index.html"):
+            seen.page.goto(page.as_uri())
+            if page == made:
+                seen.page.wait_for_selector("html[data-charts=drawn]")
+            seen.page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+            assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_hostile_words_are_shown_and_never_run(chromium, made):
+    with visit(chromium, made) as seen:
+        seen.page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        for place in (".findings", ".settings", "pre.log", "figcaption", ".data td", ".dataframe td"):
+            assert "<script>alert(1)</script>" in "".join(seen.page.locator(place).all_text_contents()), place
+        text = seen.page.locator("main").inner_text()
+        assert notebooks.EMOJI in text and "שלום" in text
+        assert seen.page.locator("main img, main script:not([type='application/json'])").count() == 0
+        seen.page.locator("svg.marks").first.hover()
+        assert seen.wrong == []
+
+
+def test_the_policy_stops_what_might_slip_through(chromium, made):
+    """A script put into the page by another way does not run: the policy knows its own scripts by their hash."""
+    with visit(chromium, made) as seen:
+        make = "const one = document.createElement('script'); one.textContent = 'window.ran = 1'"
+        seen.page.evaluate(f"{make}; document.body.append(one)")
+        assert seen.page.evaluate("window.ran") is None
+        assert any("Content Security Policy" in line for line in seen.wrong)
+
+
+def test_each_chart_says_in_words_and_numbers_what_it_shows(chromium, made):
+    with visit(chromium, made) as seen:
+        assert seen.page.locator("figure.chart details.data table").count() >= notebooks.CHARTS
+        assert seen.page.locator("[data-chart][aria-label]:not([aria-label=''])").count() == notebooks.CHARTS
+        assert "The first 200 of 600 rows." in seen.page.locator("#figure-3").inner_html()
+
+
+def test_the_page_is_complete(chromium, made):
+    with visit(chromium, made) as seen:
+        page = seen.page
+        assert page.title().startswith("A small study")
+        assert page.locator("nav.contents a[href='#a-formula']").count() == 1
+        assert page.locator("details.code").count() >= 8 and page.locator("details.code[open]").count() == 0
+        assert page.locator("details.log").count() == 2 and page.locator("details.log[open]").count() == 0
+        assert page.locator(".settings tbody tr").count() == 8 and page.locator(".settings .changed").count() == 1
+        assert page.locator(".findings li").count() == 2 and "quick run" in page.locator(".quick").inner_text()
+        targets = page.eval_on_selector_all("nav a[href^='#']", "all => all.map(one => one.getAttribute('href'))")
+        assert all(page.locator(f"[id='{target[1:]}']").count() == 1 for target in targets)
+
+
+def test_charts_answer_to_the_pointer(chromium, made):
+    with visit(chromium, made) as seen:
+        seen.page.locator("#figure-1 svg .mark-rect.role-mark path").first.hover()
+        seen.page.wait_for_selector("#vg-tooltip-element.visible")
+        assert seen.wrong == []
+
+
+def test_without_scripts_the_numbers_are_still_there(chromium, made):
+    with visit(chromium, made, script=False) as seen:
+        assert seen.page.locator("figure.chart noscript p").first.is_visible()
+        assert seen.page.locator("figure.chart table").count() >= notebooks.CHARTS
+
+
+def test_the_index_opens(chromium, made):
+    with visit(chromium, made.parent / "index.html", "dark", width=375) as seen:
+        page = seen.page
+        assert page.locator(".card").count() == 1 and page.locator(".card svg").count() == 1
+        assert notebooks.HOSTILE in page.locator(".card li").first.inner_text()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 375
+        assert text_contrast(page, ".card svg .role-axis-label text") >= 4.5
+        assert seen.wrong == []
+        page.locator(".card h2 a").click()
+        page.wait_for_selector("html[data-charts=drawn]")
+        assert page.url == made.as_uri()
