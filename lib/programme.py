@@ -1,6 +1,7 @@
-"""What each notebook needs trained: the one list of runs."""
+"""What each notebook, and each further experiment in it, needs trained: the one list of runs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 
 import torch
@@ -10,6 +11,7 @@ from lib.profiles import profile as profile_named
 from lib.training import Run
 
 DEVICES = ("auto", "cpu", "cuda")
+VECTOR_SCALES = (0.3, 0.1)
 
 
 def device_kind(device: str = "auto") -> str:
@@ -39,7 +41,13 @@ def correlation(dataset: str, profile: str, encoders, attentions, seeds, vectors
     ]
 
 
-NOTEBOOKS = {"correlation": correlation}
+def vector_scales(dataset: str, profile: str, encoders, attentions, seeds, vectors: str, device: str) -> list[Run]:
+    """The first encoder with the first attention and seed, its word vectors made shorter: why taus differ."""
+    first = correlation(dataset, profile, encoders[:1], attentions[:1], seeds_of(profile, seeds)[:1], vectors, device)
+    return [replace(run, options=(("vector_scale", scale),)) for run in first for scale in VECTOR_SCALES]
+
+
+NOTEBOOKS = {"correlation": correlation, "correlation/vector_scales": vector_scales}
 
 
 def runs(

@@ -30,6 +30,7 @@ OPTIONS = {
     "weight_decay": 1e-5,
     "reduction": "sum",
     "embedding_size": 300,
+    "vector_scale": 1.0,  # the word vectors are multiplied by it before training
     "hidden_size": None,
     "activation": None,
 }
@@ -155,10 +156,9 @@ def is_trained(run: Run, corpus: Corpus, data_home: str | Path | None = None) ->
 def entry_name(run: Run, corpus: Corpus, vectors: word_vectors.Vectors) -> str:
     """Readable name and hash of what decides the weights: run, data, vectors, code, torch, kind of device."""
     decides = {
-        "run": asdict(run),
+        "run": asdict(run) | {"vectors": vectors.checksum},  # not where the file lies
         "epochs": run.epochs,
         "corpus": corpus.checksum,
-        "vectors": vectors.checksum,
         "code": cache.code_fingerprint("lib.training"),
         "torch": torch.__version__,
     }
@@ -217,7 +217,12 @@ def build(run: Run, corpus: Corpus, vectors: word_vectors.Vectors) -> AttentionC
         torch.manual_seed(run.seed)
         outputs = 1 if len(corpus.classes) == 2 else len(corpus.classes)
         model = AttentionClassifier(
-            vectors.table, run.encoder, run.attention, run.projection, outputs, **encoder_options
+            vectors.table * run.option("vector_scale"),
+            run.encoder,
+            run.attention,
+            run.projection,
+            outputs,
+            **encoder_options,
         )
     return model.to(run.device_kind)
 
