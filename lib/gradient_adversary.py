@@ -16,7 +16,7 @@ from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.streams import normal, streams
 
-CELLS = 2**15  # tokens x restarts x texts at once: they stay in the processor's cache
+CELLS = 2**16  # tokens x restarts x texts at once: about what stays in the processor's cache
 PENALTY, LEARNING_RATE, SPREAD = 500.0, 0.01, 3.0
 AWAY = -60.0  # log attention of padding: e^-60 of nothing, but no infinity in the logarithms
 
@@ -33,20 +33,24 @@ def search(
     """The best attention found within epsilon, doubles (batch, token). The start depends on seed and instance alone."""
     instance = torch.arange(len(output.mask)) if instance is None else instance
     stream = streams(seed, instance.cpu().numpy())
+    affine = model.token_logits(output)
     found = output.attention.double().clone()
     for rows in by_length(output.mask.sum(dim=-1), CELLS // max(restarts, 1)):
-        part = rows_of(output, rows)
-        columns = part.mask.any(dim=0).nonzero()[:, 0]
-        read_out = _read_out(model, part, columns)
-        mask, base = part.mask[:, columns].T, part.attention[:, columns].T  # (token, batch)
+        columns = output.mask[rows].any(dim=0).nonzero()[:, 0]
+        cells = rows[:, None], columns
+        mask, base = output.mask[cells].T, output.attention[cells].T  # (token, batch)
+        if affine is None:
+            read_out = AnyReadOut(model, rows_of(output, rows), columns, base)
+        else:
+            read_out = AffineReadOut(affine[0][cells], affine[1], base)
         start = _start(stream[rows.cpu().numpy()], mask, restarts).to(base.dtype)
-        best = _climb(start, base, mask, read_out, epsilon, steps)
-        found[rows[:, None], columns] = _furthest(best, base, mask, read_out, epsilon).T
+        best = _climb(start, base, read_out, epsilon, steps)
+        found[cells] = _furthest(best, base, mask, read_out, epsilon).T
     return found
 
 
 def _start(stream: np.ndarray, mask: Tensor, restarts: int) -> Tensor:
-    """(token, restart, batch): log(1 / n) + 3 N(0, 1); the numbers belong to the instance, the restart and the token."""
+    """(token, restart, batch): log(1 / n) + 3 N(0, 1), whose numbers belong to instance, restart and token."""
     real = mask.cpu().numpy()
     place = np.maximum(real.cumsum(axis=0) - 1, 0).astype(np.uint64)  # among the real tokens
     counter = (np.arange(restarts, dtype=np.uint64)[:, None] << np.uint64(32)) + place[:, None]
@@ -55,50 +59,74 @@ def _start(stream: np.ndarray, mask: Tensor, restarts: int) -> Tensor:
     return torch.where(mask[:, None], start, AWAY)
 
 
-def _climb(start: Tensor, base: Tensor, mask: Tensor, read_out, epsilon: float, steps: int) -> Tensor:
+def _climb(start: Tensor, base: Tensor, read_out, epsilon: float, steps: int) -> Tensor:
     """(token, restart, batch): the best attention of each restart that is within epsilon, `base` where none was."""
-    restarts, base = start.shape[1], base[:, None]
+    restarts, base, log_q = start.shape[1], base[:, None], start
     within = epsilon - 16 * torch.finfo(start.dtype).eps  # not beyond epsilon by rounding
-    free = torch.nn.Parameter(start)
-    optimizer = torch.optim.Adam([free], lr=LEARNING_RATE, amsgrad=True, fused=True)
     best = base.expand_as(start).clone()
     furthest = (torch.special.entr(base).sum(dim=0) - 2 * np.log(2)).expand_as(start[0])  # `distance` of the base
-    free.grad, weight = torch.empty_like(start), torch.empty_like(start)
-    for _ in range(steps + 1):
-        log_q = torch.log_softmax(free.detach(), dim=0)
-        q = log_q.exp()
-        both = q + base
-        log_both = both.log()
+    momentum, square, largest = (torch.zeros_like(start) for _ in range(3))
+    q, both, log_both, slope, buffer = (torch.empty_like(start) for _ in range(5))
+    meetings = _meetings(slope, q, buffer)
+    for step in range(steps + 1):
+        total = torch.exp(log_q, out=q).sum(dim=0)
+        q.mul_(total.reciprocal())
+        log_q.sub_(total.log())  # the same attention; from here on its logarithm
+        torch.log(torch.add(q, base, out=both), out=log_both)
         # twice the JSD, up to the base's entropy: sum q ln q - sum (q + alpha) ln (q + alpha)
-        distance = torch.mul(q, log_q, out=weight).sum(dim=0) - both.mul_(log_both).sum(dim=0)
+        distance = torch.mul(q, log_q, out=buffer).sum(dim=0) - both.mul_(log_both).sum(dim=0)
         moved, pull = read_out.moved(q)
         better = (moved <= within) & (distance > furthest)
         furthest = torch.where(better, distance, furthest)
-        torch.where(better, q, best, out=best)
-        slope = torch.mul(log_q, -(0.5 + (restarts - 1) / restarts**2), out=free.grad).add_(log_both, alpha=0.5)
-        _push_apart(slope, q)
+        best.lerp_(q, better.to(q.dtype))  # weight 0 or 1: one of the two, bit for bit
+        torch.mul(log_q, -(0.5 + (restarts - 1) / restarts**2), out=slope).add_(log_both, alpha=0.5)
+        _push_apart(slope, buffer, meetings, 1 / restarts**2)
         read_out.add(slope, pull * (PENALTY * (moved > epsilon)))
-        slope.sub_(torch.mul(slope, q, out=weight).sum(dim=0)).mul_(q)  # through the softmax
-        optimizer.step()
+        slope.sub_(torch.mul(slope, q, out=buffer).sum(dim=0)).mul_(q)  # through the softmax
+        _adam(log_q, slope, momentum, square, largest, buffer, step + 1)
     return best
 
 
-def _push_apart(slope: Tensor, q: Tensor) -> None:
-    """Adds, in place, log(q_k + q_j) / K^2 of every other restart j: the diversity's slope, up to log q_k."""
-    restarts = q.shape[1]
+def _meetings(slope: Tensor, q: Tensor, buffer: Tensor) -> list[tuple[tuple[Tensor, ...], ...]]:
+    """Views of each restart beside the one `by` places before it, in a circle: made once, used at every step.
+
+    For each distance `by`: (one, other, where their sum goes) twice, up to the end of the circle and around it, and
+    (whose slope, which sum) twice; at half the circle the pairs have met from both ends already.
+    """
+    restarts, views = q.shape[1], []
     for by in range(1, restarts // 2 + 1):
-        log_pair = q.roll(by, dims=1).add_(q).log_()
-        slope.add_(log_pair, alpha=1 / restarts**2)
-        if 2 * by != restarts:  # at half the circle the pair has met from both ends
-            slope.add_(log_pair.roll(-by, dims=1), alpha=1 / restarts**2)
+        sums = (q[:, by:], q[:, :-by], buffer[:, by:]), (q[:, :by], q[:, -by:], buffer[:, :by])
+        back = ((slope[:, :-by], buffer[:, by:]), (slope[:, -by:], buffer[:, :by])) if 2 * by != restarts else ()
+        views.append((sums, back))
+    return views
+
+
+def _push_apart(slope: Tensor, buffer: Tensor, meetings: list, share: float) -> None:
+    """Adds, in place, share x log(q_k + q_j) of every other restart j: the diversity's slope, up to log q_k."""
+    for sums, back in meetings:
+        for one, other, total in sums:
+            torch.add(one, other, out=total)
+        slope.add_(buffer.log_(), alpha=share)
+        for whose, which in back:
+            whose.add_(which, alpha=share)
+
+
+def _adam(free: Tensor, slope: Tensor, momentum: Tensor, square: Tensor, largest: Tensor, buffer: Tensor, step: int):
+    """One step of Adam with amsgrad (torch's defaults) in place, without the overhead of an optimizer object."""
+    momentum.lerp_(slope, 0.1)
+    square.mul_(0.999).addcmul_(slope, slope, value=0.001)
+    torch.maximum(largest, square, out=largest)
+    correction = (1 - 0.999**step) ** 0.5
+    torch.sqrt(largest, out=buffer).add_(1e-8 * correction)
+    free.addcdiv_(momentum, buffer, value=-LEARNING_RATE * correction / (1 - 0.9**step))
 
 
 def _furthest(best: Tensor, base: Tensor, mask: Tensor, read_out, epsilon: float) -> Tensor:
-    """(token, batch) in doubles: the restart with the largest JSD that is within epsilon in doubles too, or the base."""
+    """(token, batch) in doubles: the restart with the largest JSD within epsilon, in doubles too, or the base."""
     q = best.double().masked_fill(~mask[:, None], 0)
     q, base = q / q.sum(dim=0), base.double()
     distance = jensen_shannon(q.movedim(0, -1), base.T)
-    moved = total_variation(read_out.prediction(q), read_out.prediction(base[:, None]))
+    moved = read_out.distance(q, base[:, None])
     top, restart = distance.masked_fill(moved > epsilon, -1).max(dim=0)
     chosen = q.gather(1, restart.expand(1, 1, -1).expand(len(q), 1, -1))[:, 0]
     return torch.where(top > 0, chosen, base)
@@ -109,20 +137,27 @@ class AffineReadOut:
 
     def __init__(self, token_logits: Tensor, bias: Tensor, base: Tensor):
         self.classes = [part.T[:, None].contiguous() for part in token_logits.unbind(dim=-1)]  # (token, 1, batch) each
-        self.bias = bias
-        self.base = self.prediction(base.T[:, None])
+        self.bias = bias[:, None, None]
+        self.base = self._chances(base[:, None])
 
-    def prediction(self, q: Tensor) -> Tensor:
-        """(token, restart, batch) -> (restart, batch, class) probabilities."""
-        return probabilities(torch.stack([(q * part).sum(dim=0) for part in self.classes], dim=-1) + self.bias)
+    def _chances(self, q: Tensor) -> Tensor:
+        """(token, restart, batch) -> p (1, restart, batch) of one output, else (class, restart, batch)."""
+        logits = torch.stack([(q * part).sum(dim=0) for part in self.classes]) + self.bias
+        return logits.sigmoid() if len(logits) == 1 else logits.softmax(dim=0)
+
+    def distance(self, q: Tensor, base: Tensor) -> Tensor:
+        """(restart, batch) total variation between the predictions of two attentions (token, restart, batch)."""
+        away = (self._chances(q) - self._chances(base)).abs()
+        return away[0] if len(away) == 1 else away.sum(dim=0) / 2
 
     def moved(self, q: Tensor) -> tuple[Tensor, Tensor]:
         """(restart, batch) total variation to the base, and its slope along the logits (class, restart, batch)."""
-        chance = self.prediction(q)
+        chance = self._chances(q)
         away = chance - self.base
-        sign = away.sign() / 2
-        pull = chance * (sign - (chance * sign).sum(dim=-1, keepdim=True))
-        return away.abs().sum(dim=-1) / 2, pull[..., -len(self.classes) :].movedim(-1, 0)  # of (1 - p, p) the last
+        if len(away) == 1:
+            return away[0].abs(), chance * (1 - chance) * away.sign()
+        half = away.sign() / 2
+        return away.abs().sum(dim=0) / 2, chance * (half - (chance * half).sum(dim=0))
 
     def add(self, slope: Tensor, pull: Tensor) -> None:
         for part, by in zip(self.classes, pull, strict=True):
@@ -134,27 +169,26 @@ class AnyReadOut:
 
     def __init__(self, model: AttentionModel, output: ModelOutput, columns: Tensor, base: Tensor):
         self.model, self.output, self.columns = model, output, columns
-        self.base = self.prediction(base.T[:, None])
+        self.base = self._chances(base[:, None])
 
-    def prediction(self, q: Tensor) -> Tensor:
+    def _chances(self, q: Tensor) -> Tensor:
         full = torch.zeros(
             *q.shape[:0:-1], self.output.mask.shape[1], dtype=self.output.attention.dtype, device=q.device
         )
         full[..., self.columns] = q.permute(2, 1, 0).to(full.dtype)
         return probabilities(self.model.read_out(self.output, full)).transpose(0, 1)
 
+    def distance(self, q: Tensor, base: Tensor) -> Tensor:
+        """(restart, batch) total variation between the predictions of two attentions (token, restart, batch)."""
+        return total_variation(self._chances(q), self._chances(base))
+
     def moved(self, q: Tensor) -> tuple[Tensor, Tensor]:
         """(restart, batch) total variation to the base, and its slope along the attention (token, restart, batch)."""
         with torch.enable_grad():
             free = q.detach().requires_grad_()
-            moved = total_variation(self.prediction(free), self.base)
+            moved = total_variation(self._chances(free), self.base)
             (slope,) = torch.autograd.grad(moved.sum(), free)
         return moved.detach(), slope
 
     def add(self, slope: Tensor, pull: Tensor) -> None:
         slope.add_(pull)
-
-
-def _read_out(model: AttentionModel, output: ModelOutput, columns: Tensor) -> AffineReadOut | AnyReadOut:
-    base, affine = output.attention[:, columns], model.token_logits(output)
-    return AffineReadOut(affine[0][:, columns], affine[1], base) if affine else AnyReadOut(model, output, columns, base)
