@@ -11,7 +11,7 @@ from lib.profiles import profile as profile_named
 from lib.training import Run
 
 DEVICES = ("auto", "cpu", "cuda")
-VECTOR_SCALES = (0.3, 0.1)
+VECTOR_SCALES = (1.0, 0.3, 0.1)
 
 
 def device_kind(device: str = "auto") -> str:
@@ -42,9 +42,10 @@ def correlation(dataset: str, profile: str, encoders, attentions, seeds, vectors
 
 
 def vector_scales(dataset: str, profile: str, encoders, attentions, seeds, vectors: str, device: str) -> list[Run]:
-    """The first encoder with the first attention and seed, its word vectors made shorter: why taus differ."""
+    """The first encoder with the first attention and seed, its word vectors as they are and shorter: why taus differ."""
     first = correlation(dataset, profile, encoders[:1], attentions[:1], seeds_of(profile, seeds)[:1], vectors, device)
-    return [replace(run, options=(("vector_scale", scale),)) for run in first for scale in VECTOR_SCALES]
+    scales = [() if scale == 1 else (("vector_scale", scale),) for scale in VECTOR_SCALES]
+    return [replace(run, options=options) for run in first for options in scales]
 
 
 NOTEBOOKS = {"correlation": correlation, "correlation/vector_scales": vector_scales}

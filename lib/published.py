@@ -120,6 +120,8 @@ def show(beside: pd.DataFrame, percent: bool = False) -> HTML:
     What is the same in every row stands once, above the table; without any published value there are no columns for it.
     `percent` shows fractions as percent.
     """
+    if beside.empty:
+        return HTML("<p>There is nothing to show: no row.</p>")
     beside = beside.reset_index(drop=True)
     rows = pd.DataFrame([shown_row(row, percent) for _, row in beside.iterrows()])
     constant = [name for name in (*RUN_COLUMNS, "published in") if rows[name].replace("–", None).nunique() <= 1]

@@ -2,6 +2,7 @@
 
 from lib.charts.comparison import performance_beside, taus_beside
 from lib.charts.distributions import jsd_histogram, learning_curves, length_histogram, tau_histogram
+from lib.charts.sweep import sweep
 from lib.charts.text import attention_text
 from lib.charts.theme import MIME, enable
 from lib.charts.violins import permutation_violins
@@ -15,6 +16,7 @@ __all__ = [
     "length_histogram",
     "performance_beside",
     "permutation_violins",
+    "sweep",
     "tau_histogram",
     "taus_beside",
 ]

@@ -2,6 +2,7 @@
 
 from lib.instances.comparing import difference
 from lib.instances.correlating import correlate, permutation_null, significance
+from lib.instances.joining import examples, joined
 from lib.instances.measuring import attention_weights, left_out, max_attention, measure, measure_all
 from lib.instances.summarising import classification, summarise
 
@@ -10,6 +11,8 @@ __all__ = [
     "classification",
     "correlate",
     "difference",
+    "examples",
+    "joined",
     "left_out",
     "max_attention",
     "measure",

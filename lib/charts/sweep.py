@@ -1,0 +1,49 @@
+"""What a quantity does as one dial is turned."""
+
+import altair as alt
+import pandas as pd
+
+from lib.charts.theme import INK, WIDTH, titled
+from lib.quantities import readable, unit
+
+
+def sweep(
+    summary: pd.DataFrame,
+    dial: str,
+    title: str,
+    see: str,
+    theirs: pd.DataFrame | None = None,
+    dial_title: str | None = None,
+    log: bool = False,
+) -> alt.TopLevelMixin:
+    """One line per quantity over the values of a dial, with its interval; published values as dashed rules.
+
+    Args:
+        summary: rows of lib.instances.summarise of one configuration, with the dial's value in the column `dial`.
+        theirs: rows of lib.published.table of the same configuration; only the quantities of the summary are drawn.
+        log: whether the dial's axis is logarithmic.
+    """
+    if summary.empty:
+        raise ValueError("nothing to draw: the summary has no row")
+    order = [readable(name) for name in summary["quantity"].drop_duplicates()]
+    frame = summary[[dial, "quantity", "value", "low", "high"]].assign(series=summary["quantity"].map(readable))
+    color = alt.Color("series:N", title=None, sort=order, scale=alt.Scale(domain=order))
+    x = alt.X(
+        f"{dial}:Q",
+        title=dial_title or readable(dial),
+        scale=alt.Scale(type="log" if log else "linear", nice=not log),
+        axis=alt.Axis(values=sorted(frame[dial].unique()), grid=False),
+    )
+    y = alt.Y("value:Q", title=unit(summary["quantity"].iloc[0]))
+    tips = [alt.Tooltip("series:N", title="of"), alt.Tooltip(f"{dial}:Q"), alt.Tooltip("value:Q", format=".3f")]
+    band = alt.Chart(frame).mark_area(opacity=0.25).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color)
+    line = alt.Chart(frame).mark_line(point=True, strokeWidth=2).encode(x, y, color, tooltip=tips)
+    layers = [band, line]
+    if theirs is not None and len(theirs):
+        known = theirs[theirs["quantity"].isin(summary["quantity"])]
+        rules = known.assign(series=known["quantity"].map(readable))[["series", "value", "paper"]]
+        dashed = alt.Chart(rules).mark_rule(strokeDash=[5, 4], strokeWidth=1.5)
+        layers.append(dashed.encode(y="value:Q", color=color, tooltip=["series:N", "paper:N", "value:Q"]))
+        see += " Dashed: the published values."
+    zero = alt.Chart(pd.DataFrame({"value": [0.0]})).mark_rule(color=INK).encode(y="value:Q")
+    return titled(alt.layer(zero, *layers).properties(width=WIDTH - 200, height=240), title, [see])
