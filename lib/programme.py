@@ -42,7 +42,7 @@ def correlation(dataset: str, profile: str, encoders, attentions, seeds, vectors
 
 
 def vector_scales(dataset: str, profile: str, encoders, attentions, seeds, vectors: str, device: str) -> list[Run]:
-    """The first encoder with the first attention and seed, its word vectors as they are and shorter: why taus differ."""
+    """The first encoder, attention and seed, its word vectors as they are and shorter: why taus differ."""
     first = correlation(dataset, profile, encoders[:1], attentions[:1], seeds_of(profile, seeds)[:1], vectors, device)
     scales = [() if scale == 1 else (("vector_scale", scale),) for scale in VECTOR_SCALES]
     return [replace(run, options=options) for run in first for options in scales]

@@ -57,7 +57,7 @@ def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
         ours: the columns of lib.instances.summarise; low and high may be missing.
         theirs: the columns of `table`.
     Returns:
-        the keys, unit, ours, low, high, seeds, paper, table, theirs, difference (ours less theirs), inside (whether
+        the keys, unit, ours, low, high, sd_seeds, seeds, paper, table, theirs, difference (ours less theirs), inside (whether
         theirs lies within our interval; missing where there is nothing to compare), note.
     Raises:
         ValueError: a key stands twice in ours, or the units of two partners differ.
@@ -66,7 +66,7 @@ def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     twice = ours[ours.duplicated(KEYS)]
     if len(twice):
         raise ValueError(f"ours has {named(twice.iloc[0])} more than once; summarise it first")
-    ours = ours.reindex(columns=[*KEYS, "value", "unit", "low", "high", "seeds"])
+    ours = ours.reindex(columns=[*KEYS, "value", "unit", "low", "high", "sd_seeds", "seeds"])
     theirs = theirs.reindex(columns=[*KEYS, "value", "unit", "paper", "table", "note"])
     places = [frame.assign(place=range(len(frame))) for frame in (ours, theirs)]
     both = places[0].merge(places[1], on=KEYS, how="outer", suffixes=("", "_theirs"))
@@ -81,7 +81,8 @@ def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     comparable = both[["low", "high", "theirs"]].notna().all(axis=1)
     both["inside"] = within.astype("boolean").where(comparable)
     both[["paper", "table", "note"]] = both[["paper", "table", "note"]].fillna("")
-    order = [*KEYS, "unit", "ours", "low", "high", "seeds", "paper", "table", "theirs", "difference", "inside", "note"]
+    of_ours, of_theirs = ("ours", "low", "high", "sd_seeds", "seeds"), ("paper", "table", "theirs")
+    order = [*KEYS, "unit", *of_ours, *of_theirs, "difference", "inside", "note"]
     return both[order]
 
 
@@ -125,6 +126,8 @@ def show(beside: pd.DataFrame, percent: bool = False) -> HTML:
     beside = beside.reset_index(drop=True)
     rows = pd.DataFrame([shown_row(row, percent) for _, row in beside.iterrows()])
     constant = [name for name in (*RUN_COLUMNS, "published in") if rows[name].replace("–", None).nunique() <= 1]
+    if beside["sd_seeds"].isna().all():
+        rows = rows.drop(columns="sd of seeds")
     if beside["theirs"].isna().all():
         rows = rows.drop(columns=["theirs", "difference", "in interval"])
     said = {name: next((text for text in rows[name] if text not in ("", "–")), "") for name in constant}
@@ -157,6 +160,7 @@ def shown_row(row: pd.Series, percent: bool) -> dict[str, str]:
         "quantity": f"{readable(row['quantity'])} ({unit})",
         "ours": number(row["ours"]),
         "95% interval": "–" if pd.isna(row["low"]) else f"{number(row['low'])} to {number(row['high'])}",
+        "sd of seeds": number(row["sd_seeds"]),
         "theirs": number(row["theirs"]),
         "difference": number(row["difference"], "+"),
         "in interval": "–" if pd.isna(row["inside"]) else "yes" if row["inside"] else "no",

@@ -21,6 +21,7 @@ FLOORS = [
     ("5 cellar", "deletion adversarial"),
     ("5", "programme importance interventions"),
     ("6", "instances"),
+    ("7 cellar", "tables"),
     ("7", "published charts claims results"),
     ("8", "report"),
 ]

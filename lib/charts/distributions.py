@@ -135,11 +135,14 @@ def tau_histogram(
     )
 
 
-def jsd_histogram(instances: pd.DataFrame, columns: Mapping[str, str] | Sequence[str]) -> alt.TopLevelMixin:
+def jsd_histogram(
+    instances: pd.DataFrame, columns: Mapping[str, str] | Sequence[str], epsilon: float | None = None
+) -> alt.TopLevelMixin:
     """How far attention can move while the prediction stays (Jain & Wallace 2019, Figure 7), one series a method.
 
     Args:
         columns: columns in nats, or a mapping from the name of a method to its column, such as {"exact": "jsd_exact"}.
+        epsilon: the bound on the change of the prediction, to be named in the title.
     """
     columns = columns if isinstance(columns, Mapping) else {readable(name): name for name in columns}
     groups = [
@@ -148,11 +151,12 @@ def jsd_histogram(instances: pd.DataFrame, columns: Mapping[str, str] | Sequence
         for (encoder, attention), rows in some(instances, column).groupby(["encoder", "attention"], sort=False)
     ]
     frame = histograms(groups, np.linspace(0, LARGEST_JSD, 29))
-    layers = overlaid("method", list(columns), "JSD (nats)", "texts", [0, 0.2, 0.4, 0.6, 0.7], "found by")
+    layers = overlaid("method", list(columns), "JSD (nats)", "texts", [0, 0.75], "found by")
+    layers[0].encoding.x.axis = alt.Axis(values=[0, 0.2, 0.4, 0.6], format=".1f")
     ceiling = alt.Chart().transform_calculate(x=f"{LARGEST_JSD}").mark_rule(color=INK, strokeDash=[4, 3])
     return titled(
         panels(frame, [*layers, ceiling.encode(x="mean(x):Q")], height=130),
-        "How far attention can move while the prediction stays",
+        f"How far attention can move while the prediction stays{'' if epsilon is None else f' within {epsilon:g}'}",
         [
             "Jensen-Shannon divergence from the model's own attention. Right: an attention that shares almost nothing "
             "with it gives the same prediction. The dashed line is the most that is possible, "

@@ -1,9 +1,12 @@
 """Several measurements of the same runs as one table, and a few of its texts to look at."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
 from lib.instances.measuring import OWN_COLUMNS, RUN
+from lib.quantities import readable
 
 READABLE = 60  # tokens: the longest text that is chosen to be read, where there is a shorter one
 
@@ -26,7 +29,7 @@ def joined(instances: pd.DataFrame, more: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([instances.assign(left_out=left_out), added], axis=1)
 
 
-def examples(instances: pd.DataFrame, far: str | None = None) -> pd.DataFrame:
+def examples(instances: pd.DataFrame, classes: Sequence[str], far: str | None = None) -> pd.DataFrame:
     """A few texts of one run, chosen by a rule and not by hand; the column `why` says by which.
 
     Of each class the text that the model is surest of and right about, the text it is least sure of, and, where `far`
@@ -43,8 +46,8 @@ def examples(instances: pd.DataFrame, far: str | None = None) -> pd.DataFrame:
     for label in np.unique(run["label"]):
         sure = sureness[right & (run["label"] == label)]
         if len(sure):
-            chosen[f"class {label}: right, and surest of all"] = sure.idxmax()
-    chosen["least sure of all"] = sureness.idxmin()
+            chosen[f"The text that is most surely, and rightly, {classes[label]}"] = sure.idxmax()
+    chosen["The text the model is least sure of"] = sureness.idxmin()
     if far is not None and run[far].notna().any():
-        chosen[f"largest {far}"] = run[far].idxmax()
+        chosen[f"The text with the largest {readable(far)}"] = run[far].idxmax()
     return run.loc[list(chosen.values())].assign(why=list(chosen))

@@ -71,5 +71,5 @@ class AttentionClassifier(nn.Module):
         return attention @ token_logits + bias
 
     def token_logits(self, output: ModelOutput) -> tuple[Tensor, Tensor]:
-        """((batch, token, class), bias (class,)): logits = attention @ token_logits + bias, the decoder being affine."""
+        """((batch, token, class), bias (class,)): logits = attention @ token_logits + bias."""
         return output.hidden @ self.decoder.weight.T, self.decoder.bias

@@ -1,0 +1,72 @@
+"""Tables to read: what is the same in every row is said once, numbers are rounded, text is escaped."""
+
+from html import escape
+
+import pandas as pd
+from IPython.display import HTML
+
+from lib.quantities import RUN_COLUMNS, readable
+
+NAMED = (*RUN_COLUMNS, "quantity")  # columns that hold names of parts of a model or of quantities
+
+
+def show(frame: pd.DataFrame, empty: str = "There is nothing to show.", index: str = "", digits: int = 3) -> HTML:
+    """A table as HTML; the sentence `empty` where it has no rows.
+
+    Args:
+        index: a name for the frame's index, to show it as the first column.
+        digits: of numbers that are not whole; smaller ones keep as many significant digits.
+    """
+    frame = frame.reset_index(names=index) if index else frame.reset_index(drop=True)
+    if frame.empty:
+        return HTML(f"<p>{escape(empty)}</p>")
+    texts = frame.apply(lambda column: [text(value, column.name, digits) for value in column])
+    constant = [name for name in texts if name in RUN_COLUMNS and texts[name].nunique() == 1]
+    said = [f"{name} {texts[name].iloc[0]}" for name in constant if texts[name].iloc[0]]
+    caption = f'<caption style="text-align:left">{escape(" · ".join(said))}</caption>' if said else ""
+    texts = texts.drop(columns=constant)
+    sides = ["right" if pd.api.types.is_numeric_dtype(frame[name]) else "left" for name in texts]
+    columns = list(zip(texts, sides, strict=True))
+    head = "".join(
+        f'<th scope="col" style="text-align:{side}">{escape(str(name).replace("_", " "))}</th>'
+        for name, side in columns
+    )
+    rows = (
+        "".join(f'<td style="text-align:{side}">{escape(row[name])}</td>' for name, side in columns)
+        for _, row in texts.iterrows()
+    )
+    body = "".join(f"<tr>{cells}</tr>" for cells in rows)
+    return HTML(f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+
+
+def text(value: object, column: str, digits: int) -> str:
+    """One value for a reader; a dash where there is none."""
+    if isinstance(value, str):
+        return readable(value) if column in NAMED else value
+    if pd.isna(value):
+        return "–"
+    if isinstance(value, bool) or float(value).is_integer():
+        return f"{value:,}" if isinstance(value, bool) else f"{int(value):,}"
+    rounded = f"{value:,.{digits}f}"
+    return (f"{value:.{digits}g}" if float(rounded.replace(",", "")) == 0 else rounded).replace("-", "−")
+
+
+def summary(frame: pd.DataFrame) -> HTML:
+    """Rows of lib.instances.summarise to read: value, 95% intervals over texts and over seeds, sds, counts."""
+    shown = frame[[*NAMED, "unit", "value"]].assign(
+        over_texts=intervals(frame["low"], frame["high"]),
+        over_seeds=intervals(frame["low_seeds"], frame["high_seeds"]),
+        sd_of_texts=frame["sd_instances"],
+        sd_of_seeds=frame["sd_seeds"],
+        **{name: frame[name] for name in ("n", "seeds", "undefined", "left_out")},
+    )
+    idle = [name for name in ("undefined", "left_out") if not shown[name].any()]
+    idle += [name for name in ("sd_of_texts", "sd_of_seeds") if shown[name].isna().all()]
+    idle += ["over_seeds"] if frame["low_seeds"].isna().all() else []
+    return show(shown.drop(columns=idle).rename(columns={"over_texts": "95% over texts", "over_seeds": "95% over seeds"}))
+
+
+def intervals(low: pd.Series, high: pd.Series, digits: int = 3) -> list[str]:
+    """ "0.123 to 0.456" of each pair of bounds."""
+    pairs = zip(low, high, strict=True)
+    return ["–" if pd.isna(a) else f"{text(a, '', digits)} to {text(b, '', digits)}" for a, b in pairs]
