@@ -35,7 +35,7 @@ def orders(stream: np.ndarray, draws: int, real: np.ndarray) -> np.ndarray:
     Random keys are sorted that carry their token in the lowest bits.
 
     Args:
-        stream: (row,). real: (row, token) True on the first tokens, which are permuted; the others stay in place.
+        stream: (row,). real: (row, token) True on the first tokens, which are permuted; the others stay behind them.
     Returns:
         (row, draw, token) int64: which token stands at each place.
     """

@@ -1,0 +1,191 @@
+"""Importances against brute force, a hand computation and captum."""
+
+import pytest
+import torch
+from captum.attr import InputXGradient, Saliency
+from small import batch, model
+
+from lib import deletion, importance, recurrent_deletion, windowed_deletion
+from lib.datasets.batches import Batch
+from lib.metrics import probabilities
+
+ENCODERS, ATTENTIONS = ("bilstm", "average", "conv"), ("additive", "dot")
+LENGTHS = (5, 1, 2, 3, 12, 7, 1, 4)
+MEASURES = (importance.gradient, importance.gradient_times_input, importance.leave_one_out)
+
+
+class Foreign(torch.nn.Module):
+    """The seam and nothing else: what the fast ways must not recognise."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+        self.read_out, self.token_logits = inner.read_out, inner.token_logits
+
+    def forward(self, given, attention=None):
+        return self.inner(given, attention)
+
+
+def everywhere():
+    cases = [(e, a, c) for e in ENCODERS for a in ATTENTIONS for c in (1, 3)]
+    return pytest.mark.parametrize(("encoder", "attention", "outputs"), cases)
+
+
+def shortened_by_hand(given: Batch, row: int, position: int) -> Batch:
+    """One text without the word at `position`, as a batch of its own."""
+    length = int(given.lengths[row])
+    tokens = torch.cat([given.tokens[row, :position], given.tokens[row, position + 1 : length]])[None]
+    return Batch.of(tokens, torch.tensor([length - 1]), given.label[row : row + 1], given.instance[row : row + 1])
+
+
+@everywhere()
+def test_logits_without_each_token_are_those_of_the_shortened_texts(encoder, attention, outputs):
+    tested, given = model(encoder, attention, outputs), batch(LENGTHS)
+    logits = deletion.logits_without_each(tested, given)
+    assert torch.equal(logits.isnan().any(dim=-1), ~given.mask)
+    for row, position in given.mask.nonzero().tolist():
+        if given.lengths[row] == 3:
+            expected = tested.decoder.bias
+        else:
+            expected = tested(shortened_by_hand(given, row, position)).logits[0]
+        assert torch.allclose(logits[row, position], expected, atol=1e-9, rtol=0)
+
+
+@everywhere()
+def test_the_fast_deletions_are_the_naive_ones_in_small_pieces_too(encoder, attention, outputs, monkeypatch):
+    tested, given = model(encoder, attention, outputs, seed=1), batch((30, 1, 6, 40, 9, 6), seed=1)
+    expected = deletion.naive_logits_without_each(tested, given)
+    fast = deletion.logits_without_each(tested, given)
+    assert torch.allclose(fast, expected, atol=1e-9, rtol=0, equal_nan=True)
+    for module, name in ((recurrent_deletion, "ROWS"), (windowed_deletion, "WORDS"), (deletion, "WORDS")):
+        monkeypatch.setattr(module, name, 40)
+    assert torch.allclose(deletion.logits_without_each(tested, given), fast, atol=1e-12, rtol=0, equal_nan=True)
+    assert torch.allclose(deletion.logits_without_each(Foreign(tested), given), fast, atol=1e-9, equal_nan=True)
+
+
+def test_a_deletion_that_leaves_only_far_lower_scores_is_still_exact():
+    tested, given = model("average"), batch((4,))
+    with torch.no_grad():
+        tested.attention.context.weight.mul_(300)
+    scores = tested(given).scores[given.mask]
+    assert scores.max() - scores.min() > 700  # exp of which is no double
+    expected = deletion.naive_logits_without_each(tested, given)
+    assert torch.allclose(deletion.logits_without_each(tested, given), expected, atol=1e-9, equal_nan=True)
+
+
+def test_leave_one_out_on_the_average_encoder_by_hand():
+    tested, given = model("average"), batch((3,))
+    output = tested(given)
+    logits, bias = tested.token_logits(output)
+    weight = output.scores[0].exp()
+    expected = torch.zeros(5, dtype=torch.float64)
+    for out in (1, 2, 3):
+        a, b = (i for i in (1, 2, 3) if i != out)
+        left = (weight[a] * logits[0, a] + weight[b] * logits[0, b]) / (weight[a] + weight[b]) + bias
+        expected[out] = (left.sigmoid() - output.logits[0].sigmoid()).abs()
+    assert torch.allclose(importance.leave_one_out(tested, given)[0], expected, atol=1e-12)
+
+
+def test_a_bilstm_of_two_layers_takes_the_general_way():
+    tested, given = model("bilstm", layers=2), batch((1, 4, 6))
+    for measure in MEASURES:
+        assert torch.allclose(measure(tested, given), measure(Foreign(tested), given), atol=1e-12)
+
+
+@everywhere()
+def test_gradients_by_hand_are_autograds(encoder, attention, outputs):
+    tested, given = model(encoder, attention, outputs), batch(LENGTHS)
+    for measure in (importance.gradient, importance.gradient_times_input):
+        for through in (True, False):
+            expected = measure(Foreign(tested), given, through_attention=through)
+            assert torch.allclose(measure(tested, given, through_attention=through), expected, atol=1e-12)
+            assert expected.max() > 1e-6
+
+
+@everywhere()
+def test_gradients_are_captums(encoder, attention, outputs):
+    tested, given = model(encoder, attention, outputs), batch((4, 9, 2))
+    embeddings = tested.embedding(given.tokens).detach()
+    own = tested(given).attention.detach()
+    through = lambda e: probabilities(tested.from_embeddings(e, given).logits)  # noqa: E731
+    detached = lambda e: probabilities(tested.from_embeddings(e, given, own).logits)  # noqa: E731
+    predicted = through(embeddings).argmax(dim=-1)
+    saliency = Saliency(through).attribute(embeddings.clone(), target=predicted, abs=False).norm(dim=-1)
+    assert torch.allclose(importance.gradient(tested, given), saliency * given.mask, atol=1e-12)
+    classes = (1,) if outputs == 1 else range(outputs)
+    parts = [InputXGradient(detached).attribute(embeddings.clone(), target=c).sum(dim=-1).abs() for c in classes]
+    assert torch.allclose(importance.gradient_times_input(tested, given), sum(parts) * given.mask, atol=1e-12)
+
+
+def test_detached_and_attached_gradients_are_two_quantities():
+    tested, given = model(), batch((9,))
+    attached, detached = (importance.gradient(tested, given, through_attention=t) for t in (True, False))
+    assert (attached - detached).abs().max() > 1e-6
+
+
+@everywhere()
+def test_padding_and_other_texts_change_nothing(encoder, attention, outputs):
+    tested, given = model(encoder, attention, outputs), batch(LENGTHS)
+    alone = given.rows(torch.tensor([2]))
+    wider = Batch.of(torch.nn.functional.pad(given.tokens, (0, 9)), given.lengths, given.label, given.instance)
+    for measure in MEASURES:
+        expected = measure(tested, given)
+        assert (expected[~given.mask] == 0).all() and expected.isfinite().all()
+        padded = measure(tested, wider)
+        assert torch.allclose(padded[:, : expected.shape[1]], expected, atol=1e-12) and (padded[~wider.mask] == 0).all()
+        assert torch.allclose(measure(tested, alone)[0], expected[2, : alone.tokens.shape[1]], atol=1e-12)
+
+
+def test_pieces_change_nothing(monkeypatch):
+    tested, given = model(), batch(LENGTHS)
+    whole = importance.gradient_times_input(tested, given)
+    monkeypatch.setattr(importance, "WORDS", 20)
+    assert torch.allclose(importance.gradient_times_input(tested, given), whole, atol=1e-14)
+
+
+def test_a_sure_model_still_ranks_its_tokens():
+    tested, given = model(outputs=1).float(), batch((12,))
+    with torch.no_grad():
+        tested.decoder.bias.fill_(30.0)  # p rounds to 1 in single precision
+    for measure in MEASURES:
+        found = measure(tested, given)[given.mask]
+        assert found.dtype == torch.float32 and len(found.unique()) == 12
+
+
+def test_measuring_leaves_the_model_and_the_mode_as_they_were():
+    tested, given = model(), batch()
+    tested.embedding.weight.requires_grad_(False)
+    asked = [p.requires_grad for p in tested.parameters()]
+    with torch.no_grad():
+        importance.gradient(tested, given)
+        assert not torch.is_grad_enabled()
+    with pytest.raises(AttributeError):
+        importance.gradient(tested, None)
+    assert [p.requires_grad for p in tested.parameters()] == asked
+    assert all(p.grad is None for p in tested.parameters())
+
+
+def test_quantities_carry_the_bound_of_what_they_measure():
+    tested, given = model(), batch()
+    quantity = importance.as_quantity(importance.leave_one_out)
+    assert quantity.max_tokens == 2000
+    assert importance.as_quantity(importance.leave_one_out, max_tokens=5).max_tokens == 5
+    gradient = importance.as_quantity(importance.gradient, through_attention=False)
+    assert not hasattr(gradient, "max_tokens")
+    expected = importance.gradient(tested, given, through_attention=False)
+    assert torch.equal(gradient(tested, given, tested(given)), expected)
+
+
+def test_what_is_not_there_is_refused():
+    for measure in (importance.gradient, importance.leave_one_out):
+        with pytest.raises(ValueError, match="hidden"):
+            measure(model(), batch(), of="hidden")
+
+
+def test_a_text_of_twenty_thousand_tokens_has_gradients():
+    tested = model()
+    given = Batch.of(
+        torch.randint(4, 30, (1, 20_002)), torch.tensor([20_002]), torch.zeros(1).long(), torch.zeros(1).long()
+    )
+    assert importance.gradient_times_input(tested, given).isfinite().all()
+    assert importance.leave_one_out.max_tokens < 20_000

@@ -1,0 +1,293 @@
+"""Permuted, uniform and adversarial attention against enumeration, grids and other searches."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize
+from scipy.stats import chisquare
+from small import batch, model
+
+from lib import exact_adversary, gradient_adversary, interventions
+from lib.chunks import rows_of
+from lib.datasets.batches import Batch
+from lib.metrics import jensen_shannon, probabilities, total_variation
+from lib.streams import orders, streams
+
+LENGTHS = (5, 1, 2, 3, 12, 7, 1, 4)
+
+
+class NotAffine:
+    """The same predictions from a model that only has read_out."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def token_logits(self, output):
+        return None
+
+    def read_out(self, output, attention):
+        if attention.dim() == 2:
+            return self.inner.decode(attention, output.hidden)
+        return self.inner.decoder(attention @ output.hidden)
+
+
+def case(lengths=LENGTHS, outputs=1, seed=0, spread=4.0):
+    """A model whose predictions depend on the attention, a batch, and its output."""
+    tested, given = model(outputs=outputs, seed=seed), batch(lengths, seed)
+    with torch.no_grad():
+        tested.decoder.weight.mul_(spread)
+        return tested, given, tested(given)
+
+
+def moved(tested, output, attention):
+    return total_variation(probabilities(tested.read_out(output, attention)), probabilities(output.logits))
+
+
+def every_order(tested, output, row):
+    """Logits (order, class) of a text under all orders of its attention."""
+    mask = output.mask[row]
+    token_logits, bias = tested.token_logits(output)
+    ways = torch.tensor(list(permutations(range(int(mask.sum())))))
+    return output.attention[row, mask][ways] @ token_logits[row, mask] + bias
+
+
+@pytest.mark.parametrize("tokens", [3, 4])
+def test_permutations_are_uniform_over_all_orders(tokens):
+    real = np.arange(6) < tokens
+    drawn = orders(streams(0, np.arange(20)), 1200, np.tile(real, (20, 1)))
+    assert (np.sort(drawn[:, :, tokens:]) == np.arange(tokens, 6)).all()
+    _, counts = np.unique(drawn[:, :, :tokens].reshape(-1, tokens), axis=0, return_counts=True)
+    assert len(counts) == np.prod(np.arange(1, tokens + 1)) and chisquare(counts).pvalue > 0.001
+    _, counts = np.unique(drawn[:, 0, 0] * 10 + drawn[:, 1, 0], return_counts=True)
+    assert len(counts) > 3  # draws and instances differ
+
+
+def test_permuted_logits_are_those_of_permuted_attention():
+    tested, _, output = case((3, 5), outputs=2)
+    logits = interventions.permuted(tested, output, draws=400)
+    for row in range(2):
+        known = every_order(tested, output, row)
+        nearest = torch.cdist(logits[row], known, compute_mode="donot_use_mm_for_euclid_dist").min(dim=1)
+        assert nearest.values.max() < 1e-12
+        assert len(nearest.indices.unique()) > 0.9 * len(known)
+
+
+def test_the_seed_and_the_instance_decide_a_permutation_and_the_batch_does_not():
+    tested, given, output = case()
+    first = interventions.permuted(tested, output, 20, seed=1)
+    assert torch.equal(first, interventions.permuted(tested, output, 20, seed=1))
+    assert not torch.equal(first[0], interventions.permuted(tested, output, 20, seed=2)[0])
+    rows = torch.tensor([5, 3])
+    alone = interventions.permuted(tested, rows_of(output, rows), 20, seed=1, instance=rows)
+    assert torch.allclose(alone, first[rows], atol=1e-12)
+    effect = interventions.permutation_effect(20, seed=1)
+    expected = np.median(total_variation(probabilities(first), probabilities(output.logits)[:, None]).numpy(), axis=-1)
+    np.testing.assert_allclose(effect(tested, given, output), expected, atol=1e-12)
+    part = given.rows(rows)
+    np.testing.assert_allclose(effect(tested, part, tested(part)), expected[rows])
+
+
+def test_a_model_that_is_not_affine_is_permuted_through_its_read_out():
+    tested, _, output = case(outputs=3)
+    expected = interventions.permuted(tested, output, 30)
+    assert torch.allclose(interventions.permuted(NotAffine(tested), output, 30), expected, atol=1e-12)
+    with pytest.raises(ValueError, match="affine"):
+        interventions.permuted_moments(NotAffine(tested), output)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_moments_are_those_of_all_orders(outputs):
+    tested, _, output = case((1, 2, 3, 6), outputs)
+    mean, variance = interventions.permuted_moments(tested, output)
+    for row in range(4):
+        known = every_order(tested, output, row)
+        assert torch.allclose(mean[row], known.mean(dim=0), atol=1e-12)
+        assert torch.allclose(variance[row], known.var(dim=0, correction=0), atol=1e-12)
+    assert torch.allclose(mean, interventions.uniform(tested, output), atol=1e-12)
+
+
+def test_one_token_moves_nothing():
+    tested, given, output = case((1, 1))
+    assert (interventions.permutation_effect(10)(tested, given, output) == 0).all()
+    for method in ("exact", "gradient"):
+        attention, jsd = interventions.adversarial_attention(tested, output, 0.01, method)
+        assert (jsd == 0).all() and torch.equal(attention, output.attention)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.01, 0.05, 0.3, 1.0])
+def test_the_exact_adversary_is_allowed_and_says_its_distance(epsilon):
+    tested, _, output = case()
+    attention, jsd = interventions.adversarial_attention(tested, output, epsilon)
+    assert (moved(tested, output, attention) <= epsilon + 1e-9).all()
+    assert (attention >= 0).all() and (attention[~output.mask] == 0).all()
+    assert torch.allclose(attention.sum(dim=-1), torch.ones(8, dtype=torch.float64))
+    assert torch.allclose(jsd, jensen_shannon(attention, output.attention))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("epsilon", [0.01, 0.1])
+def test_no_grid_point_and_no_optimiser_beats_the_exact_adversary(seed, epsilon):
+    tested, _, output = case((3,), seed=seed)
+    _, jsd = interventions.adversarial_attention(tested, output, epsilon)
+    step = torch.linspace(0, 1, 401, dtype=torch.float64)
+    first, second = (part.flatten() for part in torch.meshgrid(step, step, indexing="ij"))
+    grid = torch.stack([first * 0, first, second, 1 - first - second, first * 0], dim=-1)[first + second <= 1]
+    allowed = moved(tested, rows_of(output, torch.zeros(len(grid)).long()), grid) <= epsilon
+    assert jensen_shannon(grid[allowed], output.attention).max() <= jsd + 1e-12
+    fine = jsd - jensen_shannon(grid[allowed], output.attention).max()
+    assert fine < 0.03  # and the grid comes close
+
+    logits, bias = (part.detach().numpy() for part in tested.token_logits(output))
+    base, p = output.attention[0, 1:4].numpy(), float(output.logits.sigmoid())
+
+    def chance(q):
+        return 1 / (1 + np.exp(-(q @ logits[0, 1:4, 0] + bias[0])))
+
+    def distance(q):
+        return -float(jensen_shannon(torch.tensor(np.clip(q, 0, 1)), torch.tensor(base)))
+
+    limits = [
+        {"type": "eq", "fun": lambda q: q.sum() - 1},
+        {"type": "ineq", "fun": lambda q: epsilon - 1e-9 - chance(q) + p},
+        {"type": "ineq", "fun": lambda q: epsilon - 1e-9 + chance(q) - p},
+    ]
+    for start in np.random.default_rng(seed).dirichlet([1, 1, 1], 10):
+        found = minimize(distance, start, bounds=[(0, 1)] * 3, constraints=limits, method="SLSQP")
+        if found.success and abs(chance(found.x) - p) <= epsilon and abs(found.x.sum() - 1) < 1e-9:
+            assert -found.fun <= float(jsd[0]) + 1e-7
+
+
+def test_the_exact_adversary_is_the_best_of_all_single_tokens_and_pairs():
+    tested, _, output = case((2, 6, 15, 9), seed=3)
+    epsilon = 0.02
+    _, jsd = interventions.adversarial_attention(tested, output, epsilon)
+    logits = (tested.token_logits(output)[0] + tested.decoder.bias)[..., 0].detach()
+    p = output.logits.sigmoid()[:, 0]
+    limits = [torch.logit((p + sign * epsilon).clamp(0, 1)) for sign in (-1, 1)]
+    for row in range(4):
+        places = output.mask[row].nonzero()[:, 0].tolist()
+        best = 0.0
+        for i in places:
+            for j in places:
+                for bound in limits:
+                    share = 1.0 if i == j else float((bound[row] - logits[row, j]) / (logits[row, i] - logits[row, j]))
+                    if 0 <= share <= 1:
+                        q = torch.zeros_like(logits[row])
+                        q[j] = 1 - share
+                        q[i] += share
+                        if abs((q @ logits[row]).sigmoid() - p[row]) <= epsilon + 1e-9:
+                            best = max(best, float(jensen_shannon(q, output.attention[row])))
+        assert float(jsd[row]) == pytest.approx(best, abs=1e-9)
+
+
+def test_small_pieces_change_no_adversary(monkeypatch):
+    tested, _, output = case()
+    ways = [("exact", {}), ("gradient", {"steps": 30})]
+    whole = [interventions.adversarial_attention(tested, output, 0.05, way, **options) for way, options in ways]
+    monkeypatch.setattr(exact_adversary, "PAIRS", 7)
+    monkeypatch.setattr(gradient_adversary, "CELLS", 60)
+    for (way, options), (attention, jsd) in zip(ways, whole, strict=True):
+        again = interventions.adversarial_attention(tested, output, 0.05, way, **options)
+        assert torch.allclose(again[0], attention, atol=1e-9) and torch.allclose(again[1], jsd, atol=1e-9)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+@pytest.mark.parametrize("epsilon", [0.01, 0.05])
+def test_the_search_stays_within_epsilon_and_below_the_optimum(outputs, epsilon):
+    tested, _, output = case((2, 3, 5, 8, 12, 20, 1), outputs)
+    attention, jsd = interventions.adversarial_attention(tested, output, epsilon, "gradient")
+    assert (moved(tested, output, attention) <= epsilon + 1e-12).all()
+    assert (attention[~output.mask] == 0).all() and jsd[:-1].max() > 0.3
+    if outputs == 1:
+        optimum = interventions.adversarial_attention(tested, output, epsilon)[1]
+        assert (jsd <= optimum + 1e-12).all() and (optimum - jsd).mean() < 0.15
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_the_searchs_gradient_by_hand_is_autograds(outputs):
+    tested, _, output = case((4, 9), outputs)
+    options = {"epsilon": 0.01, "method": "gradient", "steps": 60}
+    by_hand = interventions.adversarial_attention(tested, output, **options)
+    by_autograd = interventions.adversarial_attention(NotAffine(tested), output, **options)
+    assert torch.allclose(by_hand[0], by_autograd[0], atol=1e-9)
+
+
+@pytest.mark.parametrize("restarts", [1, 4, 5])
+def test_a_step_of_the_search_goes_down_jain_and_wallaces_loss(restarts):
+    """The hand-written slope is the gradient of the loss as they wrote it, for odd and even numbers of restarts."""
+    tested, _, output = case((6,), spread=9.0)
+    mask, base = output.mask[0, 1:7, None], output.attention[0, 1:7, None]
+    read_out = gradient_adversary.AffineReadOut(
+        tested.token_logits(output)[0].detach()[:, 1:7], tested.decoder.bias.detach(), base
+    )
+    start = gradient_adversary._start(streams(0, np.arange(1)), mask, restarts)
+    free = start.clone().requires_grad_()
+    q = torch.softmax(free, dim=0).movedim(0, -1)[:, 0]  # (restart, token)
+    change = moved(tested, rows_of(output, torch.zeros(restarts).long()), torch.nn.functional.pad(q, (1, 1)))
+    across = jensen_shannon(q[:, None], q[None]).mean()
+    loss = (500 * (change - 0.01).relu() - jensen_shannon(q, base[:, 0])).sum() - across
+    (gradient,) = torch.autograd.grad(loss, free)
+    first = {}
+
+    def remember(log_q, slope, *rest):
+        first.setdefault("slope", slope.clone())
+
+    original, gradient_adversary._adam = gradient_adversary._adam, remember
+    try:
+        gradient_adversary._climb(start.clone(), base, read_out, 0.01, steps=0)
+    finally:
+        gradient_adversary._adam = original
+    assert torch.allclose(first["slope"], gradient, atol=1e-10)
+
+
+def test_the_hand_written_adam_is_torchs():
+    generator = torch.Generator().manual_seed(0)
+    slopes = torch.randn(30, 50, generator=generator, dtype=torch.float64)
+    ours, theirs = torch.zeros(50, dtype=torch.float64), torch.nn.Parameter(torch.zeros(50, dtype=torch.float64))
+    optimizer = torch.optim.Adam([theirs], lr=0.01, amsgrad=True)
+    momentum, square, largest, buffer = torch.zeros(4, 50, dtype=torch.float64)
+    for step, slope in enumerate(slopes):
+        theirs.grad = slope.clone()
+        optimizer.step()
+        gradient_adversary._adam(ours, slope, momentum, square, largest, buffer, step + 1)
+    assert torch.allclose(ours, theirs, atol=1e-12)
+
+
+def test_the_search_honours_its_seed_and_not_its_batch():
+    tested, _, output = case()
+    search = lambda out, **options: interventions.adversarial_attention(  # noqa: E731
+        tested, out, 0.05, "gradient", steps=40, restarts=2, **options
+    )
+    first = search(output, seed=1)
+    assert torch.equal(search(output, seed=1)[0], first[0]) and not torch.equal(search(output, seed=2)[0], first[0])
+    rows = torch.tensor([5, 3])
+    assert torch.allclose(search(rows_of(output, rows), seed=1, instance=rows)[0], first[0][rows], atol=1e-9)
+
+
+def test_the_adversary_as_a_quantity():
+    tested, given, output = case()
+    found = interventions.adversary(0.05, with_attention=True)(tested, given, output)
+    assert list(found) == ["jsd", "tvd", "attention"] and (found["tvd"] <= 0.05 + 1e-9).all()
+    assert list(interventions.adversary(0.01, "gradient", steps=3)(tested, given, output)) == ["jsd", "tvd"]
+
+
+def test_what_is_not_there_is_refused():
+    tested, _, output = case(outputs=3)
+    for options, said in (({"epsilon": 0.1}, "one output"), ({"epsilon": 0.1, "method": "best"}, "exact, gradient")):
+        with pytest.raises(ValueError, match=said):
+            interventions.adversarial_attention(tested, output, **options)
+    with pytest.raises(ValueError, match="-0.1"):
+        interventions.adversarial_attention(tested, output, -0.1, "gradient")
+
+
+def test_a_text_of_twenty_thousand_tokens_is_permuted_and_attacked():
+    tested, words = model().float(), 20_002
+    given = Batch.of(torch.randint(4, 30, (1, words)), *(torch.tensor([n]) for n in (words, 0, 0)))
+    with torch.no_grad():
+        output = tested(given)
+        assert interventions.permuted(tested, output, draws=3).isfinite().all()
+        for method in ("exact", "gradient"):
+            found = interventions.adversarial_attention(tested, output, 0.01, method, steps=2)
+            assert found[1] > 0 and moved(tested, output, found[0]) < 0.01 + 1e-5

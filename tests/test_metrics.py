@@ -1,0 +1,145 @@
+"""Distances, entropy, F1 and Kendall's tau-b against SciPy and scikit-learn."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy.spatial.distance import jensenshannon
+from scipy.stats import entropy as scipy_entropy
+from scipy.stats import kendalltau
+from sklearn.metrics import f1_score
+
+from lib import metrics
+
+
+def distributions(rows=40, tokens=9, seed=0):
+    """Random rows with exact zeros and very unequal values, and their mask: two rows of one token among them."""
+    generator = torch.Generator().manual_seed(seed)
+    count = torch.randint(1, tokens + 1, (rows,), generator=generator)
+    count[:2] = 1
+    mask = torch.arange(tokens) < count[:, None]
+    values = torch.rand(rows, tokens, generator=generator, dtype=torch.float64) ** 12 * mask
+    values[rows // 2 :] *= torch.rand(rows - rows // 2, tokens, generator=generator) > 0.4
+    values[:, 0] += 1e-9
+    return values / values.sum(dim=-1, keepdim=True), mask
+
+
+def test_jensen_shannon_is_scipys_squared():
+    p, q = distributions(seed=1)[0], distributions(seed=2)[0]
+    expected = jensenshannon(p.numpy(), q.numpy(), axis=-1) ** 2
+    np.testing.assert_allclose(metrics.jensen_shannon(p, q), expected, atol=1e-12)
+
+
+def test_jensen_shannon_is_zero_for_equals_and_log_two_apart():
+    p, _ = distributions()
+    assert (metrics.jensen_shannon(p, p) == 0).all()
+    apart = metrics.jensen_shannon(torch.tensor([1.0, 0, 0]), torch.tensor([0, 0.25, 0.75]))
+    assert apart == pytest.approx(math.log(2))
+
+
+def test_jensen_shannon_of_nearly_equal_distributions_keeps_its_digits():
+    p = torch.tensor([0.25, 0.75], dtype=torch.float64)
+    step = torch.tensor([1e-7, -1e-7], dtype=torch.float64)
+    assert float(metrics.jensen_shannon(p, p + step)) == pytest.approx((1e-14 / p).sum().item() / 8, rel=1e-5)
+
+
+def test_jensen_shannon_passes_gradcheck_with_padding():
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(2, 4, 6, generator=generator, dtype=torch.float64)
+    mask = torch.arange(6) < torch.tensor([[6], [4], [2], [1]])
+
+    def distance(first, second):
+        p, q = (torch.softmax(s.masked_fill(~mask, -torch.inf), dim=-1) for s in (first, second))
+        return metrics.jensen_shannon(p, q)
+
+    assert torch.autograd.gradcheck(distance, [s.clone().requires_grad_() for s in scores])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_gradients_are_finite_at_zeros_and_subnormal_values(dtype):
+    smallest = torch.finfo(dtype).tiny / 8
+    p = torch.tensor([[0, 1, 0, smallest, 0.0]], dtype=dtype, requires_grad=True)
+    q = torch.tensor([[0, 0, 1, smallest, smallest]], dtype=dtype, requires_grad=True)
+    (metrics.jensen_shannon(p, q) + metrics.entropy(p)).sum().backward()
+    assert p.grad.isfinite().all() and q.grad.isfinite().all()
+
+
+def test_one_sigmoid_output_is_a_distribution_over_two_classes():
+    logits = torch.tensor([[-800.0], [0.3], [800.0]], dtype=torch.float64)
+    chances = metrics.probabilities(logits)
+    assert torch.equal(chances[:, 1], logits[:, 0].sigmoid())
+    assert torch.allclose(chances.sum(dim=-1), torch.ones(3, dtype=torch.float64))
+    change = metrics.total_variation(chances[:1], chances)
+    assert torch.allclose(change, (chances[:, 1] - chances[0, 1]).abs())
+
+
+def test_entropy_is_scipys_and_normalised_by_the_real_tokens():
+    p, mask = distributions()
+    np.testing.assert_allclose(metrics.entropy(p), scipy_entropy(p.numpy(), axis=-1), atol=1e-12)
+    share, count = metrics.normalized_entropy(p, mask), mask.sum(dim=-1)
+    assert torch.equal(share.isnan(), count == 1)
+    expected = metrics.entropy(p)[count > 1] / count[count > 1].double().log()
+    assert torch.allclose(share[count > 1], expected)
+    assert torch.allclose(metrics.normalized_entropy(mask / count[:, None], mask)[count > 1], torch.tensor(1.0))
+
+
+def test_f1_is_scikit_learns_with_and_without_weights():
+    random = np.random.default_rng(0)
+    label, prediction = random.integers(0, 3, (2, 50))
+    weights = random.integers(0, 4, (7, 50))
+    given = [torch.from_numpy(a) for a in (label, prediction, weights)]
+    assert float(metrics.f1(*given[:2])) == pytest.approx(f1_score(label == 1, prediction == 1))
+    expected = [f1_score(label == 2, prediction == 2, sample_weight=w) for w in weights]
+    np.testing.assert_allclose(metrics.f1(*given, positive=2), expected)
+    assert metrics.f1(given[0] * 0, given[0] * 0) == 0
+
+
+def values(kind: str, seed=0):
+    """Rows of 0 to 60 tokens and some of 500 to 600, at random places of a wider tensor."""
+    generator = torch.Generator().manual_seed(seed)
+    count = torch.cat([torch.arange(61), torch.randint(1, 60, (200,), generator=generator), torch.tensor([512, 600])])
+    start = torch.randint(0, 5, (len(count), 1), generator=generator)
+    place = torch.arange(610)
+    mask = (place >= start) & (place < start + count[:, None])
+    x, y = torch.rand(2, len(count), 610, generator=generator, dtype=torch.float64)
+    if kind == "ties":
+        x, y = (x * 5).floor(), (y * 9).floor()
+    if kind == "half":
+        x[:, ::2] = 0  # exact zeros in one measure only
+    if kind == "same":
+        y = x.clone()
+        y[::2] *= -1
+        y[::3, 7:9] = y[::3, 7:9].flip(1)  # and a pair or two out of order
+    return x, y, mask
+
+
+@pytest.mark.parametrize("kind", ["plain", "ties", "half", "same"])
+@pytest.mark.filterwarnings("ignore:One or more sample arguments is too small")
+def test_tau_and_p_value_are_scipys(kind):
+    x, y, mask = values(kind)
+    expected = np.array([tuple(kendalltau(a[m].numpy(), b[m].numpy())) for a, b, m in zip(x, y, mask, strict=True)])
+    tau, p_value = metrics.kendall_tau(x, y, mask)
+    np.testing.assert_allclose(tau, expected[:, 0], atol=1e-12)
+    np.testing.assert_allclose(p_value, expected[:, 1], atol=1e-12)
+
+
+def test_tau_is_undefined_for_constants_one_token_and_nan():
+    x = torch.tensor([[1.0, 2, 3], [1, 1, 1], [1, 2, 3], [1, 2, torch.nan], [1, 2, torch.nan]])
+    mask = torch.tensor([[1, 1, 1], [1, 1, 1], [1, 0, 0], [1, 1, 1], [1, 1, 0]]).bool()
+    tau, p_value = metrics.kendall_tau(x, x[:1].expand(5, 3), mask)
+    assert tau.isnan().tolist() == p_value.isnan().tolist() == [False, True, True, True, False]
+
+
+def test_several_measures_share_their_work_and_not_their_results():
+    x, y, mask = values("ties")
+    z = values("plain", seed=3)[0]
+    tau, p_value = metrics.kendall_taus([x, y, z], mask)
+    for pair, (one, other) in enumerate([(x, y), (x, z), (y, z)]):
+        for together, alone in zip((tau, p_value), metrics.kendall_tau(one, other, mask), strict=True):
+            assert torch.equal(together[pair].nan_to_num(9), alone.nan_to_num(9))
+
+
+def test_tau_refuses_shapes_that_differ():
+    with pytest.raises(ValueError, match=r"\(2, 3\).*\(2, 4\)"):
+        metrics.kendall_tau(torch.zeros(2, 3), torch.zeros(2, 3), torch.ones(2, 4).bool())
