@@ -57,8 +57,8 @@ def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
         ours: the columns of lib.instances.summarise; low and high may be missing.
         theirs: the columns of `table`.
     Returns:
-        the keys, unit, ours, low, high, sd_seeds, seeds, paper, table, theirs, difference (ours less theirs), inside (whether
-        theirs lies within our interval; missing where there is nothing to compare), note.
+        the keys, unit, ours, low, high, sd_seeds, seeds, paper, table, theirs, difference (ours less theirs), inside
+        (whether theirs lies within our interval; missing where there is nothing to compare), note.
     Raises:
         ValueError: a key stands twice in ours, or the units of two partners differ.
     """

@@ -63,7 +63,9 @@ def summary(frame: pd.DataFrame) -> HTML:
     idle = [name for name in ("undefined", "left_out") if not shown[name].any()]
     idle += [name for name in ("sd_of_texts", "sd_of_seeds") if shown[name].isna().all()]
     idle += ["over_seeds"] if frame["low_seeds"].isna().all() else []
-    return show(shown.drop(columns=idle).rename(columns={"over_texts": "95% over texts", "over_seeds": "95% over seeds"}))
+    return show(
+        shown.drop(columns=idle).rename(columns={"over_texts": "95% over texts", "over_seeds": "95% over seeds"})
+    )
 
 
 def intervals(low: pd.Series, high: pd.Series, digits: int = 3) -> list[str]:

@@ -5,8 +5,9 @@ import torch
 from captum.attr import InputXGradient, Saliency
 from small import batch, model
 
-from lib import deletion, importance, recurrent_deletion, windowed_deletion
+from lib import importance
 from lib.datasets.batches import Batch
+from lib.importance import deletion, gradients, recurrent_deletion, windowed_deletion
 from lib.metrics import probabilities
 
 ENCODERS, ATTENTIONS = ("bilstm", "average", "conv"), ("additive", "dot")
@@ -139,7 +140,7 @@ def test_padding_and_other_texts_change_nothing(encoder, attention, outputs):
 def test_pieces_change_nothing(monkeypatch):
     tested, given = model(), batch(LENGTHS)
     whole = importance.gradient_times_input(tested, given)
-    monkeypatch.setattr(importance, "WORDS", 20)
+    monkeypatch.setattr(gradients, "WORDS", 20)
     assert torch.allclose(importance.gradient_times_input(tested, given), whole, atol=1e-14)
 
 

@@ -23,8 +23,8 @@ from lib.instances import (
     significance,
     summarise,
 )
+from lib.instances.statistics import resampled, t_interval, weighted_auc, weighted_f1
 from lib.quantities import unit
-from lib.statistics import resampled, t_interval, weighted_auc, weighted_f1
 from tests import small
 
 LENGTHS = (12, 1, 3, 7, 2, 30, 5)

@@ -9,11 +9,12 @@ from scipy.optimize import minimize
 from scipy.stats import chisquare
 from small import batch, model
 
-from lib import exact_adversary, gradient_adversary, interventions
+from lib import interventions
 from lib.chunks import rows_of
 from lib.datasets.batches import Batch
+from lib.interventions import exact_adversary, gradient_adversary
+from lib.interventions.streams import orders, streams
 from lib.metrics import jensen_shannon, probabilities, total_variation
-from lib.streams import orders, streams
 
 LENGTHS = (5, 1, 2, 3, 12, 7, 1, 4)
 

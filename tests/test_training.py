@@ -15,8 +15,8 @@ import small
 import torch
 from safetensors.torch import load_file
 
-from lib import cache, checkpoint, fitting, objectives, workers
-from lib.training import Run, stages, train, train_all, with_bases
+from lib import objectives
+from lib.training import Run, cache, checkpoint, fitting, stages, train, train_all, with_bases, workers
 
 SMALL = (("embedding_size", 20), ("epochs", 3), ("hidden_size", 16))
 RUN = Run("planted", vectors="random", options=SMALL)

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
+from lib.instances.statistics import interval, mean_over, resampled, weighted_mean
 from lib.instances.summarising import by_seed
 from lib.quantities import RUN_COLUMNS, unit
-from lib.statistics import interval, mean_over, resampled, weighted_mean
 
 
 def difference(

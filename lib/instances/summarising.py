@@ -6,8 +6,16 @@ import numpy as np
 import pandas as pd
 
 from lib.instances.measuring import quantity_columns, undefined
+from lib.instances.statistics import (
+    bootstrap,
+    interval,
+    mean_over,
+    t_interval,
+    weighted_auc,
+    weighted_f1,
+    weighted_mean,
+)
 from lib.quantities import RUN_COLUMNS, unit
-from lib.statistics import bootstrap, interval, mean_over, t_interval, weighted_auc, weighted_f1, weighted_mean
 
 CLASSIFICATION = ("accuracy", "f1", "auc")
 

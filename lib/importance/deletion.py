@@ -1,8 +1,8 @@
 """Each token deleted in turn: the text without it is encoded again, one token shorter.
 
 Start and end stay. The naive way runs the model on every shortened text; where the model is our classifier with softmax
-attention, an exact shorter way does the same (lib.recurrent_deletion for a BiLSTM, lib.windowed_deletion for the
-average and convolutions).
+attention, an exact shorter way does the same (recurrent_deletion for a BiLSTM, windowed_deletion for average
+and convolutions).
 """
 
 import torch
@@ -10,11 +10,11 @@ from torch import Tensor
 
 from lib.chunks import by_length
 from lib.datasets.batches import Batch
+from lib.importance.recurrent_deletion import logits_by_one_sweep
+from lib.importance.windowed_deletion import logits_by_windows
 from lib.models import AttentionClassifier, AttentionModel
 from lib.models.encoders import Average, BiLSTM, Convolution
 from lib.projections import softmax
-from lib.recurrent_deletion import logits_by_one_sweep
-from lib.windowed_deletion import logits_by_windows
 
 WORDS = 2**15  # of the shortened texts that are encoded at once
 

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from lib.chunks import by_length
 from lib.datasets.batches import Batch
+from lib.importance.recurrence import Recurrence
 from lib.models import AttentionClassifier
 from lib.models.attention import Additive
-from lib.recurrence import Recurrence
 
 ROWS = 2**11  # deletions times texts swept at once
 

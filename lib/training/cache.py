@@ -11,11 +11,11 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-PROJECT = Path(__file__).resolve().parent.parent
+PROJECT = Path(__file__).resolve().parents[2]
 
 # Code that cannot change the weights of a run that is hashed with its epochs and the checksum of its splits:
 # loaders of datasets, profiles, and what only organises the work.
-LEFT_OUT = ("lib.datasets", "lib.planted", "lib.profiles", "lib.progress", "lib.workers", "lib.cache")
+LEFT_OUT = ("lib.datasets", "lib.planted", "lib.profiles", "lib.progress", "lib.training.workers", "lib.training.cache")
 KEPT = ("lib.datasets.batches", "lib.datasets.corpus")
 
 

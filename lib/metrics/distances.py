@@ -1,22 +1,9 @@
-"""Distances between distributions, entropy and F1. Kendall's tau-b is in lib.kendall and offered here too."""
+"""Distances between distributions, entropy and F1."""
 
 import math
 
 import torch
 from torch import Tensor
-
-from lib.kendall import kendall_tau, kendall_taus
-
-__all__ = [
-    "entropy",
-    "f1",
-    "jensen_shannon",
-    "kendall_tau",
-    "kendall_taus",
-    "normalized_entropy",
-    "probabilities",
-    "total_variation",
-]
 
 
 def jensen_shannon(p: Tensor, q: Tensor) -> Tensor:

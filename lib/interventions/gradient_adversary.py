@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from lib.chunks import by_length, rows_of
+from lib.interventions.streams import normal, streams
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
-from lib.streams import normal, streams
 
 CELLS = 2**16  # tokens x restarts x texts at once: about what stays in the processor's cache
 ALIGNED = 16  # texts: rows of whole cache lines are twice as fast

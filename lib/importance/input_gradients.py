@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
+from lib.importance.recurrence import Recurrence
 from lib.models import AttentionClassifier
 from lib.models.encoders import reversed_by_length
-from lib.recurrence import Recurrence
 
 
 def bilstm_gradients(

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from lib.chunks import by_length
 from lib.datasets.batches import Batch
-from lib.deletion import logits_without_each
-from lib.input_gradients import bilstm_gradients
+from lib.importance.deletion import logits_without_each
+from lib.importance.input_gradients import bilstm_gradients
 from lib.metrics import probabilities, total_variation
 from lib.models import AttentionClassifier, AttentionModel, ModelOutput
 from lib.models.encoders import BiLSTM

@@ -1,4 +1,4 @@
-"""Attention replaced by something else, and what the prediction does: permuted, uniform, adversarial.
+"""Attention permuted or made uniform, and what the prediction does.
 
 Where the read-out is affine (`model.token_logits`) each token's logits are computed once and everything else is sums of
 them; elsewhere `model.read_out` is called in chunks.
@@ -10,21 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lib.adversarial import adversarial_attention, adversary
 from lib.chunks import by_length, rows_of
 from lib.datasets.batches import Batch
+from lib.interventions.streams import orders, streams
 from lib.metrics import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
-from lib.streams import orders, streams
-
-__all__ = [
-    "adversarial_attention",
-    "adversary",
-    "permutation_effect",
-    "permuted",
-    "permuted_moments",
-    "uniform",
-]
 
 CELLS = 2**17  # draws x tokens x texts permuted at once: they stay in the processor's cache
 

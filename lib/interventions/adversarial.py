@@ -1,7 +1,7 @@
 """Adversarial attention: as far as possible from the model's own, while the prediction stays within epsilon.
 
-Jain & Wallace (2019), section 4.2.2: maximise JSD(alpha', alpha) subject to TVD(prediction', prediction) <= epsilon. Two
-ways, per instance: the exact optimum for one output (lib.exact_adversary) and their search by gradients.
+Jain & Wallace (2019), section 4.2.2: maximise JSD(alpha', alpha) subject to TVD(prediction', prediction) <= epsilon.
+Two ways, per instance: the exact optimum for one output, and their search by gradients.
 """
 
 from collections.abc import Callable
@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
-from lib.exact_adversary import optimum
-from lib.gradient_adversary import search
+from lib.interventions.exact_adversary import optimum
+from lib.interventions.gradient_adversary import search
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 

@@ -1,0 +1,22 @@
+"""How far apart distributions are, how even, how good predictions are, and whether two rankings agree."""
+
+from lib.metrics.distances import (
+    entropy,
+    f1,
+    jensen_shannon,
+    normalized_entropy,
+    probabilities,
+    total_variation,
+)
+from lib.metrics.kendall import kendall_tau, kendall_taus
+
+__all__ = [
+    "entropy",
+    "f1",
+    "jensen_shannon",
+    "kendall_tau",
+    "kendall_taus",
+    "normalized_entropy",
+    "probabilities",
+    "total_variation",
+]
