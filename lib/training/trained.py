@@ -147,7 +147,7 @@ def build(run: Run, corpus: Corpus, vectors: word_vectors.Vectors) -> AttentionC
 
 def _train_into_cache(name, run, corpus, vectors, say: Say, checkpoint_seconds: float) -> Path:
     working = cache.working_folder(name)
-    with fitting.one_thread():
+    with fitting.one_thread(), torch.random.fork_rng():  # leaves the caller's random numbers alone
         best, history = _fit(working / "checkpoint.safetensors", run, corpus, vectors, say, checkpoint_seconds)
     save_file(best, working / "weights.safetensors")
     cache.write_json(working / "history.json", history)
