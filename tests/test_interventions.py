@@ -58,11 +58,22 @@ def every_order(tested, output, row):
 def test_permutations_are_uniform_over_all_orders(tokens):
     real = np.arange(6) < tokens
     drawn = orders(streams(0, np.arange(20)), 1200, np.tile(real, (20, 1)))
-    assert (np.sort(drawn[:, :, tokens:]) == np.arange(tokens, 6)).all()
+    assert (drawn[:, :, tokens:] == np.arange(tokens, 6)).all()
     _, counts = np.unique(drawn[:, :, :tokens].reshape(-1, tokens), axis=0, return_counts=True)
     assert len(counts) == np.prod(np.arange(1, tokens + 1)) and chisquare(counts).pvalue > 0.001
     _, counts = np.unique(drawn[:, 0, 0] * 10 + drawn[:, 1, 0], return_counts=True)
     assert len(counts) > 3  # draws and instances differ
+
+
+@pytest.mark.parametrize("tokens", [255, 256, 257, 900])
+def test_orders_of_many_tokens_are_orders_and_uniform(tokens):
+    """Keys of 32 bits and of 64 bits: each token once, and equally often at every place."""
+    drawn = orders(streams(0, np.arange(2)), 2000, np.ones((2, tokens), dtype=bool))
+    assert (np.sort(drawn) == np.arange(tokens)).all()
+    for place in (0, tokens // 2, tokens - 1):
+        expected = np.bincount(np.arange(tokens) * 10 // tokens) * 4000 / tokens
+        assert chisquare(np.bincount(drawn[:, :, place].ravel() * 10 // tokens), expected).pvalue > 0.001
+    assert abs(np.corrcoef(drawn[0, :, 0], drawn[0, :, 1])[0, 1]) < 0.1
 
 
 def test_permuted_logits_are_those_of_permuted_attention():

@@ -6,7 +6,6 @@ Each value is a hash of (seed, instance, counter), the splitmix64 generator (Ste
 import numpy as np
 
 GOLDEN, FIRST, SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
-TOP = np.uint64(1 << 63)
 
 
 def streams(seed: int, instances: np.ndarray) -> np.ndarray:
@@ -16,7 +15,7 @@ def streams(seed: int, instances: np.ndarray) -> np.ndarray:
 
 
 def bits(stream: np.ndarray, counter: np.ndarray) -> np.ndarray:
-    """Random uint64, as `stream` (...) and `counter` (...) broadcast; the higher bits are the better ones."""
+    """Random uint64, as `stream` (...) and `counter` (...) broadcast."""
     return _mixed(stream + counter.astype(np.uint64) * GOLDEN)
 
 
@@ -32,29 +31,34 @@ def normal(stream: np.ndarray, counter: np.ndarray) -> np.ndarray:
 def orders(stream: np.ndarray, draws: int, real: np.ndarray) -> np.ndarray:
     """Uniformly random orders of the first tokens of each row.
 
-    Random keys are sorted that carry their token in the lowest bits.
+    Random keys are sorted that carry their token in the lowest bits: keys of 32 bits, two from a hash, for up to 256
+    tokens (23 random bits or more: ties shift the chance of an order by 1e-7 at most), keys of 64 bits beyond.
 
     Args:
-        stream: (row,). real: (row, token) True on the first tokens, which are permuted; the others stay behind them.
+        stream: (row,). real: (row, token) True on the first tokens, which are permuted; the others stay in place.
     Returns:
         (row, draw, token) int64: which token stands at each place.
     """
     tokens = real.shape[1]
-    low = np.uint64((1 << max(1, (tokens - 1).bit_length())) - 1)
-    place = np.arange(tokens, dtype=np.uint64)
-    counter = (np.arange(draws, dtype=np.uint64)[:, None] << np.uint64(32)) + place
-    keys = bits(stream[:, None, None], counter)
-    keys &= ~(low | TOP)
-    keys |= np.where(real, place, place | TOP)[:, None]
+    kind, each = (np.uint32, 2) if tokens <= 256 else (np.uint64, 1)
+    low = kind((1 << max(1, (tokens - 1).bit_length())) - 1)
+    top = kind(1 << (8 * np.dtype(kind).itemsize - 1))  # what comes last has it
+    place = np.arange(-(-tokens // each) * each, dtype=kind)
+    last = np.ones((len(real), len(place)), dtype=bool)
+    last[:, :tokens] = ~real
+    counter = (np.arange(draws, dtype=np.uint64)[:, None] << np.uint64(32)) + place[::each].astype(np.uint64)
+    keys = bits(stream[:, None, None], counter).view(kind)
+    keys &= ~(low | top)
+    keys |= np.where(last, ~low | place, place)[:, None]
     keys.sort(axis=-1)
-    keys &= low
-    return keys.view(np.int64)
+    return (keys[:, :, :tokens] & low).astype(np.int64)
 
 
 def _mixed(state: np.ndarray) -> np.ndarray:
-    """In place; the last step of splitmix64, which only improves the lowest bits, is left out."""
+    """In place."""
     state ^= state >> np.uint64(30)
     state *= FIRST
     state ^= state >> np.uint64(27)
     state *= SECOND
+    state ^= state >> np.uint64(31)
     return state

@@ -1,0 +1,182 @@
+"""The straightforward ways: batches of 32 texts as they come, packed sequences, a model call for every question.
+
+They are written after the code that Jain & Wallace (2019) released, and give the same answers as ours.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+import torch
+from scipy.stats import kendalltau
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from lib.datasets.corpus import Split
+from lib.models import AttentionClassifier
+
+BATCH = 32
+
+
+class PackedClassifier(nn.Module):
+    """A BiLSTM classifier with additive attention and one output, on packed sequences; the weights are a model's."""
+
+    def __init__(self, model: AttentionClassifier):
+        super().__init__()
+        half = model.encoder.hidden_size // 2
+        self.embedding = nn.Embedding.from_pretrained(model.embedding.weight.detach().clone(), freeze=False)
+        self.encoder = nn.LSTM(self.embedding.embedding_dim, half, batch_first=True, bidirectional=True)
+        both = ((model.encoder.onward[0], ""), (model.encoder.backward_[0], "_reverse"))
+        self.encoder.load_state_dict(
+            {f"{name}{suffix}": weight for lstm, suffix in both for name, weight in lstm.state_dict().items()}
+        )
+        self.affine, self.context, self.decoder = (
+            nn.Linear(2 * half, half),
+            nn.Linear(half, 1, bias=False),
+            nn.Linear(2 * half, 1),
+        )
+        self.affine.load_state_dict(model.attention.affine.state_dict())
+        self.context.load_state_dict(model.attention.context.state_dict())
+        self.decoder.load_state_dict(model.decoder.state_dict())
+
+    def encode(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        embedded = self.embedding(ids)
+        packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
+        return embedded, pad_packed_sequence(self.encoder(packed)[0], batch_first=True)[0]
+
+    def attend(self, hidden: Tensor, lengths: Tensor) -> Tensor:
+        place = torch.arange(hidden.shape[1])
+        mask = (place > 0) & (place < lengths[:, None] - 1)
+        scores = self.context(self.affine(hidden).tanh()).squeeze(-1)
+        return torch.softmax(scores.masked_fill(~mask, -torch.inf), dim=-1)
+
+    def decode(self, attention: Tensor, hidden: Tensor) -> Tensor:
+        return self.decoder((attention.unsqueeze(-1) * hidden).sum(dim=-2)).squeeze(-1)
+
+    def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        _, hidden = self.encode(ids, lengths)
+        return self.decode(self.attend(hidden, lengths), hidden)
+
+
+def padded(rows: list[np.ndarray]) -> tuple[Tensor, Tensor]:
+    """Ids (batch, word) and lengths of some texts, padded in a Python loop."""
+    lengths = [len(row) for row in rows]
+    ids = np.zeros((len(rows), max(lengths)), dtype=np.int64)
+    for place, row in enumerate(rows):
+        ids[place, : len(row)] = row
+    return torch.from_numpy(ids), torch.tensor(lengths)
+
+
+def texts(split: Split) -> list[np.ndarray]:
+    ids, offsets = split.encoded
+    return [ids[start:stop] for start, stop in pairwise(offsets)]
+
+
+def batched(rows: list) -> list[list]:
+    return [rows[start : start + BATCH] for start in range(0, len(rows), BATCH)]
+
+
+def train_epoch(model: PackedClassifier, split: Split) -> None:
+    """Batches of texts of any length, shuffled; Adam as it comes."""
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3, amsgrad=True, weight_decay=1e-5, foreach=False, fused=False)
+    rows, order = texts(split), np.random.default_rng(0).permutation(len(split))
+    loss_of = nn.BCEWithLogitsLoss(reduction="sum")
+    for chosen in batched(list(order)):
+        logits = model(*padded([rows[i] for i in chosen]))
+        loss = loss_of(logits, torch.tensor([float(split.labels[i]) for i in chosen]))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def gradients(model: PackedClassifier, split: Split) -> list[np.ndarray]:
+    """|gradient . embedding| of each token, attention detached; the whole model is differentiated."""
+    found = []
+    for rows in batched(texts(split)):
+        ids, lengths = padded(rows)
+        embedded, hidden = model.encode(ids, lengths)
+        embedded.retain_grad()
+        model.decode(model.attend(hidden, lengths).detach(), hidden).sigmoid().sum().backward()
+        importance = (embedded.grad * embedded).sum(dim=-1).abs()
+        found += [importance[row, 1 : length - 1].detach().numpy() for row, length in enumerate(lengths.tolist())]
+        model.zero_grad()
+    return found
+
+
+@torch.no_grad()
+def leave_one_out(model: PackedClassifier, split: Split) -> list[np.ndarray]:
+    """|change of p|: for each position one pass over the batch without it."""
+    found = []
+    for rows in batched(texts(split)):
+        base = model(*padded(rows)).sigmoid()
+        importance = [np.zeros(len(row) - 2) for row in rows]
+        for position in range(1, max(len(row) for row in rows) - 1):
+            some = [i for i, row in enumerate(rows) if position < len(row) - 1]
+            ids, lengths = padded([np.delete(rows[i], position) for i in some])
+            for i, p in zip(some, model(ids, lengths).sigmoid(), strict=True):
+                importance[i][position - 1] = abs(float(p) - float(base[i]))
+        found += importance
+    return found
+
+
+@torch.no_grad()
+def encoded(model: PackedClassifier, split: Split) -> list[tuple[Tensor, Tensor, Tensor]]:
+    """(hidden states, attention, lengths) of each batch: what the next two start from."""
+    result = []
+    for rows in batched(texts(split)):
+        ids, lengths = padded(rows)
+        _, hidden = model.encode(ids, lengths)
+        result.append((hidden, model.attend(hidden, lengths), lengths))
+    return result
+
+
+@torch.no_grad()
+def permutation_effect(model: PackedClassifier, states: list, draws: int = 100) -> np.ndarray:
+    """The median |change of p|: a permutation of each text and a decoder call for every draw."""
+    random, found = np.random.default_rng(0), []
+    for hidden, attention, lengths in states:
+        base, changes = model.decode(attention, hidden).sigmoid(), []
+        for _ in range(draws):
+            permuted = attention.clone()
+            for row, length in enumerate(lengths.tolist()):
+                permuted[row, 1 : length - 1] = attention[row, 1 + random.permutation(length - 2)]
+            changes.append((model.decode(permuted, hidden).sigmoid() - base).abs().numpy())
+        found.append(np.median(changes, axis=0))
+    return np.concatenate(found)
+
+
+def adversary(model: PackedClassifier, states: list, epsilon: float = 0.01, steps: int = 500) -> np.ndarray:
+    """Jain & Wallace's search as they run it: Adam through the decoder, five restarts, the last iterate; best JSD."""
+    generator, found = torch.Generator().manual_seed(0), []
+    for hidden, attention, lengths in states:
+        place = torch.arange(hidden.shape[1])
+        mask = ((place > 0) & (place < lengths[:, None] - 1))[:, None]
+        start = -(lengths - 2.0).log()[:, None, None] + 3 * torch.randn(
+            len(lengths), 5, hidden.shape[1], generator=generator
+        )
+        free = start.requires_grad_()
+        optimizer = torch.optim.Adam([free], 0.01, amsgrad=True)
+        base, own = model.decode(attention, hidden).sigmoid().detach()[:, None], attention[:, None]
+        for _ in range(steps):
+            q = torch.softmax(free.masked_fill(~mask, -torch.inf), dim=-1)
+            change = (model.decode(q, hidden[:, None]).sigmoid() - base).abs()
+            distance = divergence(q, own)
+            across = divergence(q[:, :, None], q[:, None])
+            loss = (500 * torch.relu(change - epsilon) - distance).sum() - across.sum(dim=0).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        found.append(distance.masked_fill(change > epsilon, 0).max(dim=-1).values.detach().numpy())
+    return np.concatenate(found)
+
+
+def divergence(p: Tensor, q: Tensor) -> Tensor:
+    """Jensen-Shannon divergence as they write it."""
+    middle = (p + q) / 2
+    tiny = 1e-20
+    first = (p * ((p + tiny).log() - (middle + tiny).log())).sum(dim=-1)
+    return (first + (q * ((q + tiny).log() - (middle + tiny).log())).sum(dim=-1)) / 2
+
+
+def kendall(one: list[np.ndarray], other: list[np.ndarray]) -> list[tuple[float, float]]:
+    """SciPy, a text at a time."""
+    return [tuple(kendalltau(a, b)) for a, b in zip(one, other, strict=True)]

@@ -1,0 +1,61 @@
+"""What is measured: SST where it is, else texts of its shape, and long texts; with the model that reads them."""
+
+import numpy as np
+import torch
+
+from lib import datasets
+from lib.datasets.corpus import Instance, Split, Vocabulary
+from lib.models import AttentionClassifier
+
+WORDS = 13_822  # of SST's training split
+TRAIN, TEST, LONG = 6_355, 1_725, 1_000  # texts
+
+
+def short(texts: int | None) -> tuple[str, Split, Split]:
+    """(what it is, train, test): SST's splits as the papers read them, or random texts as long as those."""
+    try:
+        corpus = datasets.load("sst", "paper")
+        name, train, test = "SST", corpus.train, corpus.test
+    except datasets.DataError:
+        name, train, test = "synthetic texts of SST's lengths", *(_random(_sst_lengths(n), n) for n in (TRAIN, TEST))
+    return name, first(train, texts), first(test, texts)
+
+
+def long(texts: int | None) -> Split:
+    """Random texts of 230 tokens, about the mean of IMDB."""
+    return first(_random(np.full(LONG, 230), seed=1), texts)
+
+
+def classifier(split: Split) -> AttentionClassifier:
+    """An untrained BiLSTM with additive attention, 300-d vectors, 128 per direction; its weights are large enough
+    that predictions and attention vary."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = AttentionClassifier(torch.randn(len(split.vocabulary), 300), "bilstm", "additive")
+        with torch.no_grad():
+            model.decoder.weight.mul_(10)
+            model.attention.context.weight.mul_(10)
+    return model.eval()
+
+
+def _sst_lengths(texts: int) -> np.ndarray:
+    return np.clip(np.random.default_rng(texts).gamma(4.4, 4.4, texts).round(), 6, 55).astype(int)
+
+
+def _random(lengths: np.ndarray, seed: int) -> Split:
+    """Words by Zipf's law, labels at random."""
+    random = np.random.default_rng(seed)
+    share = 1 / np.arange(1, WORDS + 1)
+    words = [f"w{number}" for number in range(WORDS)]
+    ids = random.choice(WORDS, lengths.sum(), p=share / share.sum())
+    rows = np.split(ids, np.cumsum(lengths)[:-1])
+    instances = tuple(
+        Instance(f"random-{i}", "", tuple(words[word] for word in row), int(random.integers(2)))
+        for i, row in enumerate(rows)
+    )
+    return Split("test", instances, Vocabulary.of([words]))
+
+
+def first(split: Split, texts: int | None) -> Split:
+    """The first texts of a split; None: all."""
+    return split if texts is None else Split(split.name, split.instances[:texts], split.vocabulary)

@@ -1,0 +1,176 @@
+"""The rows of the table: what is done, our way, the straightforward way, and whether both give the same."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+
+from benchmarks import naive
+from benchmarks.texts import classifier
+from lib import importance, interventions
+from lib.datasets.batches import batches, collate
+from lib.datasets.corpus import Split
+from lib.metrics import kendall_tau
+from lib.training import fitting
+
+SIZE = 512  # texts in a batch, our way
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row. `ours` and `theirs` do the work and return what they found; `compare` says how far apart it is.
+
+    goal: CPU seconds. sample: how many texts the straightforward way does, its time then scaled up; None: all.
+    prepare: what `theirs` needs of those texts, made outside the clock.
+    """
+
+    name: str
+    goal: float
+    ours: Callable[[], object]
+    theirs: Callable[[object], object]
+    split: Split
+    sample: int | None = None
+    compare: Callable[[object, object], float] | None = None
+    prepare: Callable[[Split], object] = lambda split: split
+
+
+class Work:
+    """A split, a model for it, and what several rows start from, computed once and outside the clock."""
+
+    def __init__(self, split: Split):
+        self.split, self.model = split, classifier(split)
+        self.packed = naive.PackedClassifier(self.model)
+
+    @cached_property
+    def outputs(self) -> list:
+        """(batch, output) of all texts, sorted by length."""
+        with torch.no_grad():
+            return [(batch, self.model(batch)) for batch in batches(self.split, SIZE)]
+
+    def states(self, split: Split) -> list:
+        return naive.encoded(self.packed, split)
+
+    def importances(self, measure) -> list[np.ndarray]:
+        """Per text, in the split's order."""
+        found = [np.empty(0)] * len(self.split)
+        for batch in batches(self.split, SIZE):
+            for row, values, mask in zip(batch.instance.tolist(), measure(self.model, batch), batch.mask, strict=True):
+                found[row] = values[mask].numpy()
+        return found
+
+    def quantity(self, quantity) -> np.ndarray:
+        """Per text, in the split's order; a dict of quantities gives its JSD."""
+        found = np.empty(len(self.split))
+        for batch, output in self.outputs:
+            value = quantity(self.model, batch, output)
+            found[batch.instance] = value["jsd"] if isinstance(value, dict) else value
+        return found
+
+
+def apart(ours: list[np.ndarray], theirs: list[np.ndarray]) -> float:
+    """The largest difference between two lists of importances, as a share of the largest importance."""
+    both = list(zip(ours, theirs, strict=False))
+    return max(np.abs(a - b).max() for a, b in both) / max(np.abs(b).max() for _, b in both)
+
+
+def mean_apart(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """Ours minus theirs on average: where both are random."""
+    return float(ours[: len(theirs)].mean() - theirs.mean())
+
+
+def training(train: Split) -> Row:
+    work = Work(train)
+
+    def ours():
+        model = classifier(train)
+        optimizer = torch.optim.Adam(fitting.parameter_groups(model, 1e-5), 1e-3, amsgrad=True, fused=True)
+        fitting.train_epoch(model, train, optimizer, (0, 0), 32, "sum")
+
+    return Row("train one epoch", 4.9, ours, lambda split: naive.train_epoch(work.packed, split), train)
+
+
+def short_rows(test: Split) -> list[Row]:
+    work = Work(test)
+    random = np.random.default_rng(0)
+    pairs = [random.random((2, n)) for n in test.lengths]
+    return [
+        *_rows(work, goals=(1.0, 2.8, 0.05, 1.0), samples=(None, None, None, 128)),
+        Row(
+            "per-instance adversary, exact optimum",
+            1.0,
+            lambda: work.quantity(interventions.adversary(0.01, "exact")),
+            lambda states: naive.adversary(work.packed, states),
+            test,
+            128,
+            mean_apart,
+            work.states,
+        ),
+        _kendall(test, pairs),
+    ]
+
+
+def long_rows(split: Split) -> list[Row]:
+    return _rows(Work(split), goals=(5, 140, 0.2, 5), samples=(None, 64, 256, 32))
+
+
+def _rows(work: Work, goals: tuple, samples: tuple) -> list[Row]:
+    model, split = work.packed, work.split
+    ways = (
+        (
+            "gradient",
+            lambda: work.importances(importance.gradient_times_input),
+            lambda some: naive.gradients(model, some),
+            apart,
+            lambda some: some,
+        ),
+        (
+            "leave-one-out",
+            lambda: work.importances(importance.leave_one_out),
+            lambda some: naive.leave_one_out(model, some),
+            apart,
+            lambda some: some,
+        ),
+        (
+            "100 permutations",
+            lambda: work.quantity(interventions.permutation_effect(100)),
+            lambda states: naive.permutation_effect(model, states),
+            mean_apart,
+            work.states,
+        ),
+        (
+            "per-instance adversary, 5 x 500 steps",
+            lambda: work.quantity(interventions.adversary(0.01, "gradient")),
+            lambda states: naive.adversary(model, states),
+            mean_apart,
+            work.states,
+        ),
+    )
+    return [
+        Row(name, goal, ours, theirs, split, sample, compare, prepare)
+        for (name, ours, theirs, compare, prepare), goal, sample in zip(ways, goals, samples, strict=True)
+    ]
+
+
+def _kendall(split: Split, pairs: list[np.ndarray]) -> Row:
+    batch = collate(split, np.arange(len(split)))
+    x, y = torch.zeros(2, *batch.mask.shape, dtype=torch.float64)
+    for row, pair in enumerate(pairs):
+        x[row, batch.mask[row]], y[row, batch.mask[row]] = torch.from_numpy(pair)
+
+    def ours():
+        return np.stack([part.numpy() for part in kendall_tau(x, y, batch.mask)], axis=-1)
+
+    def theirs(some: Split):
+        return np.array(naive.kendall(*zip(*pairs[: len(some)], strict=True)))
+
+    return Row(
+        "Kendall tau-b with p-value, one pair",
+        0.02,
+        ours,
+        theirs,
+        split,
+        None,
+        lambda a, b: float(np.abs(a[: len(b)] - b).max()),
+    )
