@@ -204,7 +204,7 @@ def curves(frame: pd.DataFrame, quantity: str) -> alt.Chart:
         .encode(
             alt.X("epoch:Q", title="epoch", axis=alt.Axis(format="d", tickMinStep=1, grid=False)),
             alt.Y("value:Q", title=f"{readable(quantity)} ({unit(quantity)})", scale=alt.Scale(zero=False)),
-            color,
+            color=color,
             detail="run:N",
             tooltip=tips,
         )

@@ -38,6 +38,7 @@ def examples(instances: pd.DataFrame, classes: Sequence[str], far: str | None = 
     """
     first = instances.iloc[0][list(RUN)]
     run = instances[(instances[list(RUN)] == first).all(axis=1)]
+    run = run if far is None or run[far].isna().all() else run[run[far].notna()]
     short = run[run["length"] <= READABLE]
     run = short if len(short) else run
     sureness = (run["probability"] - 0.5).abs() if run["label"].max() < 2 else run["probability"]

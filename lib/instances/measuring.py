@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from lib.chunks import by_length
 from lib.datasets.batches import Batch
 from lib.models.output import ModelOutput
 from lib.progress import Progress
@@ -17,6 +18,7 @@ from lib.quantities import RUN_COLUMNS
 
 Quantity = Callable[[nn.Module, Batch, ModelOutput], "Tensor | dict[str, Tensor]"]
 RUN = (*RUN_COLUMNS, "seed")
+CELLS = 2**16  # words measured at once, padding included: some 70 MB of hidden states
 OWN_COLUMNS = (*RUN, "instance", "length", "label", "prediction", "probability", "left_out")
 
 
@@ -59,7 +61,7 @@ def measure(
     device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     rows, columns = {}, {name: [] for name in quantities}
     with evaluation(model):
-        for batch in batches:
+        for batch in pieces(batches):
             rows |= measure_batch(model, batch.to(device), quantities, columns)
     if progress is not None:
         progress.advance(str(run or ""))
@@ -71,6 +73,13 @@ def measure_all(trained: Sequence, quantities: Mapping[str, Quantity], split: st
     with Progress(f"measuring {', '.join(quantities)}", total=len(trained)) as progress:
         frames = [measure(one.model, one.batches(split), quantities, one.run, progress) for one in trained]
     return pd.concat(frames, ignore_index=True)
+
+
+def pieces(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """The batches, cut where one long text would have many short ones padded to its length."""
+    for batch in batches:
+        for rows in by_length(batch.lengths, CELLS):
+            yield batch if len(rows) == len(batch) else batch.rows(rows)
 
 
 def table_of(rows: list[dict], columns: dict[str, list[str]], run) -> pd.DataFrame:

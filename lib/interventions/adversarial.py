@@ -58,12 +58,13 @@ def adversarial_attention(
 
 
 def adversary(
-    epsilon: float = 0.01, method: str = "exact", with_attention: bool = False, **options
+    epsilon: float = 0.01, method: str = "exact", with_attention: bool = False, max_tokens: int = 5000, **options
 ) -> Callable[[AttentionModel, Batch, ModelOutput], dict[str, Tensor]]:
     """A quantity: {"jsd" (batch,) nats, "tvd" (batch,) fraction} of the adversarial attention of each text.
 
     Args:
         with_attention: also {"attention" (batch, token)}. options: those of adversarial_attention.
+        max_tokens: longer texts are left out by `measure`; one of 20,000 tokens would take half a minute.
     """
 
     def quantity(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
@@ -73,4 +74,5 @@ def adversary(
             tvd = total_variation(moved, probabilities(output.logits))
         return {"jsd": jsd, "tvd": tvd} | ({"attention": attention} if with_attention else {})
 
+    quantity.max_tokens = max_tokens
     return quantity

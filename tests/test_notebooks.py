@@ -1,0 +1,125 @@
+"""Every notebook from end to end, in a tiny setting, through to a browser without network."""
+
+import gzip
+import json
+import random
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from lib.report.__main__ import main
+
+HOSTILE = ("<script>alert(1)</script>", "<img src=x onerror=alert(2)>", "\u202e\u05e9\u05dc\u05d5\u05dd", "😀", "&amp;", "`$x$`")
+WORDS = {0: "war peace minister border treaty".split(), 1: "profit shares bank market price".split()}
+COMMON = "the a of and to in said on for with".split()
+LONG = 20_000
+
+
+def hostile_texts(number: int, seed: int) -> list[dict]:
+    """Short news of two classes, whose words a page must not take for its own."""
+    draw = random.Random(seed)
+    rows = []
+    for index in range(number):
+        label = index % 2
+        words = draw.choices(WORDS[label], k=3) + draw.choices(COMMON, k=9) + [HOSTILE[index % len(HOSTILE)]]
+        draw.shuffle(words)
+        rows.append({"label": 2 * label, "title": "", "description": f"{seed} {index} {' '.join(words)}"})
+    return rows
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory) -> Path:
+    """A folder of datasets that holds an `agnews4` of hostile words, one text of it with 20,000 tokens."""
+    folder = tmp_path_factory.mktemp("data") / "agnews4"
+    folder.mkdir()
+    about = {"name": "agnews4", "title": f"News {HOSTILE[0]}", "citation": HOSTILE[1], "licence": HOSTILE[0]}
+    about |= {"task": "classification", "classes": ["World", "Sports", "Business", "Sci/Tech"], "complete": False}
+    (folder / "dataset.json").write_text(json.dumps(about))
+    long_words = " ".join(random.Random(0).choices(WORDS[0] + WORDS[1] + COMMON, k=LONG))
+    long = {"label": 0, "title": "", "description": f"{HOSTILE[0]} {long_words}"}
+    for split, rows in {"train": hostile_texts(240, 1), "test": [*hostile_texts(30, 2), long]}.items():
+        with gzip.open(folder / f"{split}.jsonl.gz", "wt") as file:
+            file.writelines(json.dumps(row | {"text": f"{row['title']} {row['description']}"}) + "\n" for row in rows)
+    return folder.parent
+
+
+def report(monkeypatch, folder: Path, *parameters: str) -> str:
+    """The page of `correlation` made with the parameters; nothing is written into the project."""
+    monkeypatch.setenv("CACHE_HOME", str(folder / "cache"))
+    monkeypatch.setenv("RESULTS_HOME", str(folder / "results"))
+    arguments = [word for parameter in parameters for word in ("-p", *parameter.split(" ", 1))]
+    assert main(["correlation", *arguments, "--output", str(folder)]) == 0
+    (page,) = folder.glob("correlation-*.html")
+    return str(page)
+
+
+def opened(browser: str, page: str) -> dict:
+    """What a reader's browser shows of a page, with the network off: its charts, texts, and whatever went wrong."""
+    wrong = []
+    with sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        sheet = chromium.new_context(offline=True).new_page()
+        sheet.on("console", lambda message: wrong.append(message.text))
+        sheet.on("pageerror", lambda error: wrong.append(str(error)))
+        sheet.on("dialog", lambda dialog: (wrong.append("a dialog opened"), dialog.dismiss()))
+        uri = Path(page).as_uri()
+        sheet.on("request", lambda request: request.url.startswith(("data:", uri)) or wrong.append(request.url))
+        sheet.goto(uri)
+        sheet.wait_for_selector("html[data-charts=drawn]", timeout=60_000)
+        shown = {
+            "wrong": wrong,
+            "charts": sheet.locator("svg.marks").count(),
+            "images": sheet.locator("img").count(),
+            "text": sheet.locator("body").inner_text(),
+            "findings": sheet.get_by_text("What we find").count(),
+        }
+        chromium.close()
+    return shown
+
+
+def charts_made(page: str) -> int:
+    """How many charts the executed notebook holds."""
+    work = Path(page).parent / "work" / Path(page).stem
+    return len(re.findall(r'"application/vnd\.vegalite\.v5\+json": \{', (work / "correlation.ipynb").read_text()))
+
+
+def test_correlation_on_hostile_words_and_a_text_of_20_000_tokens(monkeypatch, tmp_path, home, browser):
+    monkeypatch.setenv("DATA_HOME", str(home))
+    page = report(
+        monkeypatch, tmp_path, "dataset agnews", "encoders bilstm,average", "attentions additive", "seeds 0",
+        "vectors random",
+    )  # fmt: skip
+    shown = opened(browser, page)
+    assert shown["wrong"] == [] and shown["images"] == 0
+    assert shown["charts"] == charts_made(page) >= 12
+    assert "longer than 2,000 tokens" in shown["text"]
+    assert "😀" in Path(page).read_text()
+
+
+def test_correlation_on_planted_reviews_with_one_model(monkeypatch, tmp_path, browser):
+    page = report(monkeypatch, tmp_path, "dataset planted", "encoders average", "attentions dot", "seeds 0")
+    shown = opened(browser, page)
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) >= 12
+    assert shown["findings"] >= 1 and "supported" in shown["text"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        (["dataset sst3"], "planted"),
+        (["dataset sst", "data_home /nowhere"], "sst"),
+        (["vectors /nowhere.npz"], "nowhere.npz"),
+        (["encoders gru"], "bilstm, average, conv"),
+        (["device tpu"], "auto, cpu, cuda"),
+    ],
+)
+def test_a_wrong_choice_ends_in_one_sentence(monkeypatch, tmp_path, capsys, parameters, said):
+    monkeypatch.setenv("CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("DATA_HOME", raising=False)
+    arguments = [word for parameter in parameters for word in ("-p", *parameter.split(" ", 1))]
+    assert main(["correlation", *arguments, "--output", str(tmp_path)]) in (1, 2)
+    told = "".join(capsys.readouterr())
+    assert said in told and "Traceback" not in told
+    assert not list(tmp_path.glob("correlation-*.html"))
