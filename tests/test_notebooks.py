@@ -11,7 +11,8 @@ from playwright.sync_api import sync_playwright
 
 from lib.report.__main__ import main
 
-HOSTILE = ("<script>alert(1)</script>", "<img src=x onerror=alert(2)>", "\u202e\u05e9\u05dc\u05d5\u05dd", "😀", "&amp;", "`$x$`")
+HOSTILE = ("<script>alert(1)</script>", "<img src=x onerror=alert(2)>")
+HOSTILE += ("\u202e\u05e9\u05dc\u05d5\u05dd", "😀", "&amp;", "`$x$`")
 WORDS = {0: "war peace minister border treaty".split(), 1: "profit shares bank market price".split()}
 COMMON = "the a of and to in said on for with".split()
 LONG = 20_000

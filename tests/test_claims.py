@@ -1,0 +1,139 @@
+"""Claims, examples, tables, kept results and the list of runs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lib import claims, programme, results, tables
+from lib.charts import sweep
+from lib.instances import examples, joined
+from lib.training import Run
+
+TAUS = [claims.tau_name(pair) for pair in (claims.GRADIENT, claims.LEAVE_ONE_OUT, claims.EACH_OTHER)]
+
+
+def instances(gradient: dict, each_other=0.6, permutation=0.01, jsd=0.69, texts=60, seeds=2) -> pd.DataFrame:
+    """Measured texts of two encoders whose attention agrees with the gradient as `gradient` says."""
+    random = np.random.default_rng(0)
+    frames = []
+    for (encoder, tau), seed in ((pair, seed) for pair in gradient.items() for seed in range(seeds)):
+        frame = pd.DataFrame({"instance": range(texts), "seed": seed, "encoder": encoder, "attention": "additive"})
+        frame["dataset"], frame["projection"], frame["variant"], frame["layers"] = "planted", "softmax", "base", 1
+        frame["label"] = frame["prediction"] = frame["instance"] % 2
+        frame["probability"] = random.uniform(0, 0.4, texts) + 0.6 * frame["label"]
+        frame["length"], frame["left_out"] = 10, [()] * texts
+        for name, mean in zip(TAUS, (tau, tau, each_other), strict=True):
+            frame[name] = mean + random.normal(0, 0.1, texts)
+        frame["permutation"], frame["adversary_exact_jsd"] = permutation, jsd
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True)
+
+
+def verdicts(frame: pd.DataFrame) -> dict[str, str]:
+    return {f"{one.claim.split()[0]} {one.model}": one.verdict for one in claims.correlation_claims(frame)}
+
+
+def test_clear_numbers_support_or_contradict_and_others_do_neither():
+    said = verdicts(instances({"bilstm": 0.3, "average": 0.6}))
+    assert set(said.values()) == {"supported"} and len(said) == 6
+    said = verdicts(instances({"bilstm": 0.7, "average": 0.5}, permutation=0.3, jsd=0.1))
+    assert set(said.values()) == {"contradicted"}
+    said = verdicts(instances({"bilstm": 0.6, "average": 0.6}, texts=8))
+    assert said["Attention BiLSTM + additive"] == said["The average against BiLSTM, additive"] == "undecided"
+
+
+def test_a_claim_on_encoders_that_were_not_run_is_not_made():
+    made = claims.correlation_claims(instances({"average": 0.5}))
+    assert {one.model for one in made} == {"average + additive"} and len(made) == 2
+    assert all("supported" in sentence for sentence in claims.sentences(made))
+
+
+def test_undefined_values_do_not_count_for_a_share():
+    frame = instances({"average": 0.5}, permutation=0.01)
+    frame.loc[frame["instance"] < 20, "permutation"] = np.nan
+    frame.loc[frame["instance"].between(20, 29), "permutation"] = 0.5
+    (one,) = [claim for claim in claims.correlation_claims(frame) if "Permuting" in claim.claim]
+    assert "75% of the texts" in one.evidence
+
+
+def test_examples_follow_their_rule():
+    frame = instances({"bilstm": 0.3})
+    chosen = examples(frame, ("bad", "good"), far="adversary_exact_jsd")
+    first = frame[frame["seed"] == 0]
+    assert chosen["seed"].eq(0).all()
+    assert chosen.iloc[0]["probability"] == first.loc[first["label"] == 0, "probability"].min()
+    assert chosen.iloc[1]["probability"] == first.loc[first["label"] == 1, "probability"].max()
+    sureness = (first["probability"] - 0.5).abs()
+    assert chosen.iloc[2]["instance"] == first.loc[sureness.idxmin(), "instance"]
+    assert "good" in chosen.iloc[1]["why"]
+
+
+def test_joined_adds_columns_and_refuses_what_does_not_fit():
+    frame = instances({"bilstm": 0.3})
+    run = ["dataset", "encoder", "attention", "projection", "variant", "layers", "seed", "instance", "left_out"]
+    more = frame[run].assign(extra=1.5, left_out=[(("extra", "why"),)] * len(frame))
+    both = joined(frame, more)
+    assert both["extra"].eq(1.5).all() and both["left_out"].iloc[0] == (("extra", "why"),)
+    with pytest.raises(ValueError, match="both tables hold extra"):
+        joined(both, more)
+    with pytest.raises(ValueError, match="not of the same runs"):
+        joined(frame, more.iloc[::-1])
+
+
+def test_a_table_says_once_what_is_the_same_and_escapes_the_rest():
+    frame = pd.DataFrame({"dataset": ["<b>x</b>"] * 2, "quantity": ["f1", "auc"], "value": [0.12345, 1e-7]})
+    html = tables.show(frame).data
+    assert html.count("&lt;b&gt;x") == 1 and "<b>" not in html
+    assert ">0.123<" in html and ">1e-07<".replace("-", "−") in html and ">F1<" in html
+    assert tables.show(frame.iloc[:0], "None.").data == "<p>None.</p>"
+
+
+def test_only_results_of_the_paper_profile_are_kept(tmp_path):
+    summary, table = pd.DataFrame({"value": [1 / 3]}), pd.DataFrame({"verdict": ["supported"]})
+    run = Run("planted", profile="quick")
+    assert "not kept" in results.keep("correlation", run, [0], summary, table, tmp_path)
+    assert not list(tmp_path.iterdir())
+    paper = replace(run, profile="paper", vectors="/home/me/v.npz")
+    results.keep("correlation", paper, [0, 1], summary, table, tmp_path)
+    kept = pd.read_csv(tmp_path / "correlation-planted.csv", dtype=str).iloc[0]
+    assert kept["value"] == "0.333333" and kept["of_seeds"] == "0 1" and kept["vectors"] == "v.npz"
+    assert {path.name for path in tmp_path.iterdir()} == {"correlation-planted.csv", "correlation-planted-claims.csv"}
+
+
+def test_the_programme_lists_every_run_once():
+    runs = programme.runs("correlation", "planted", "quick", seeds=[3, 5], device="cpu")
+    assert len(runs) == len(set(runs)) == 12 and {run.seed for run in runs} == {3, 5}
+    assert {run.seed for run in programme.runs("correlation", seeds=2, encoders=["average"])} == {0, 1}
+    scales = programme.runs("correlation/vector_scales", "planted", encoders=["average"], seeds=[4])
+    assert [run.option("vector_scale") for run in scales] == [1.0, 0.3, 0.1]
+    assert scales[0] in programme.runs("correlation", "planted", encoders=["average"], seeds=[4])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"encoders": ["gru"]}, "bilstm, average, conv"),
+        ({"attentions": ["cosine"]}, "additive, dot"),
+        ({"device": "tpu"}, "auto, cpu, cuda"),
+        ({"seeds": [1, 1]}, "different whole numbers"),
+        ({"seeds": [-1]}, "different whole numbers"),
+        ({"notebook": "erosion"}, "correlation"),
+        ({"profile": "huge"}, "quick, paper"),
+    ],
+)
+def test_wrong_choices_are_refused_with_what_is_allowed(wrong, said):
+    with pytest.raises((KeyError, ValueError), match=said):
+        programme.runs(**{"notebook": "correlation", **wrong})
+
+
+def test_a_sweep_draws_ours_and_theirs():
+    rows = [
+        {"dial": dial, "quantity": name, "value": 0.5, "low": 0.4, "high": 0.6} for dial in (0.1, 1) for name in TAUS
+    ]
+    theirs = pd.DataFrame({"quantity": TAUS[:1], "value": [0.35], "paper": "jain2019"})
+    chart = sweep(pd.DataFrame(rows), "dial", "Title", "See.", theirs, log=True).to_dict()
+    assert "published" in chart["description"] and len(chart["layer"]) == 4
+    with pytest.raises(ValueError, match="nothing to draw"):
+        sweep(pd.DataFrame(columns=["dial", "quantity"]), "dial", "Title", "See.")
