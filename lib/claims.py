@@ -19,11 +19,13 @@ FAR = np.log(2) / 2  # nats: half of the largest possible Jensen-Shannon diverge
 class Claim:
     """A claim of a paper held against our numbers.
 
+    short     the claim in a few words
     verdict   supported, contradicted or undecided: decided only where the 95% interval leaves no doubt
     evidence  the sentence with the numbers
     """
 
     paper: str
+    short: str
     claim: str
     model: str
     verdict: str
@@ -64,7 +66,7 @@ def weakly_correlated(model: str, group: pd.DataFrame) -> Claim:
         f"{row['value']:.2f} more [{row['low']:.2f}, {row['high']:.2f}]"
     )
     claim = "Attention correlates less with the gradient than the gradient does with leave-one-out"
-    return Claim("jain2019", claim, model, verdict(row["low"], row["high"]), evidence)
+    return Claim("jain2019", "attention correlates weakly", claim, model, verdict(row["low"], row["high"]), evidence)
 
 
 def simple_encoder_correlates_more(instances: pd.DataFrame, attention: str) -> list[Claim]:
@@ -79,14 +81,15 @@ def simple_encoder_correlates_more(instances: pd.DataFrame, attention: str) -> l
     )
     claim = "The simple encoder's attention agrees more with the gradient than the BiLSTM's"
     model = f"average against BiLSTM, {readable(attention)}"
-    return [Claim("jain2019", claim, model, verdict(row["low"], row["high"]), evidence)]
+    short = "a simple encoder's attention correlates more"
+    return [Claim("jain2019", short, claim, model, verdict(row["low"], row["high"]), evidence)]
 
 
-def share_claim(claim: str, model: str, group: pd.DataFrame, holds: pd.Series, what: str) -> Claim:
+def share_claim(short: str, claim: str, model: str, group: pd.DataFrame, holds: pd.Series, what: str) -> Claim:
     """Supported when it holds for more than half of the texts; undefined values do not count."""
     row = summarise(group.assign(share=holds), ["share"]).iloc[0]
     evidence = f"{what} in {row['value']:.0%} of the texts [{row['low']:.0%}, {row['high']:.0%}]"
-    return Claim("jain2019", claim, model, verdict(row["low"], row["high"], 0.5), evidence)
+    return Claim("jain2019", short, claim, model, verdict(row["low"], row["high"], 0.5), evidence)
 
 
 def permutation_changes_little(model: str, group: pd.DataFrame) -> Claim:
@@ -94,7 +97,9 @@ def permutation_changes_little(model: str, group: pd.DataFrame) -> Claim:
     moved = group["permutation"]
     holds = (moved <= SMALL_CHANGE).astype(float).where(moved.notna())
     claim = "Permuting the attention hardly changes the prediction of most texts"
-    return share_claim(claim, model, group, holds, f"median change of p at most {SMALL_CHANGE}")
+    return share_claim(
+        "permuting it changes little", claim, model, group, holds, f"median change of p at most {SMALL_CHANGE}"
+    )
 
 
 def adversary_exists(model: str, group: pd.DataFrame) -> Claim:
@@ -102,7 +107,8 @@ def adversary_exists(model: str, group: pd.DataFrame) -> Claim:
     jsd = group["adversary_exact_jsd"]
     holds = (jsd >= FAR).astype(float).where(jsd.notna())
     claim = "An adversarial attention, far from the model's own, gives the same prediction for most texts"
-    return share_claim(claim, model, group, holds, f"JSD of at least {FAR:.2f} nats (half of the maximum) is reached")
+    what = f"JSD of at least {FAR:.2f} nats (half of the maximum) is reached"
+    return share_claim("an adversary exists", claim, model, group, holds, what)
 
 
 def table(claims: list[Claim]) -> pd.DataFrame:

@@ -1,42 +1,97 @@
-"""The summarised tables of the last `paper` run of each notebook and dataset, kept with the project."""
+"""The summarised tables of the last `paper` run of each notebook and dataset, and the README's findings from them.
+
+`python -m lib.results` draws the picture of each kept table and writes the findings into the README.
+"""
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
+from lib import charts, published
 from lib.provenance import PROJECT, commit
+from lib.training import Trained
 
 FOLDER = PROJECT / "reports" / "results"
+PAPER_OF = {"correlation": "jain2019"}
 
 
 def keep(
-    notebook: str,
-    run: object,
-    seeds: Sequence[int],
-    summary: pd.DataFrame,
-    claims: pd.DataFrame,
-    folder: Path | None = None,
+    notebook: str, trained: Sequence[Trained], summary: pd.DataFrame, claims: pd.DataFrame, folder: Path | None = None
 ) -> str:
-    """Writes <notebook>-<dataset>.csv and <notebook>-<dataset>-claims.csv, and says where; README is made from them.
+    """Writes <notebook>-<dataset>.csv and <notebook>-<dataset>-claims.csv, and says where.
 
-    Only a run in profile `paper` is kept. Each row carries the commit, the device, the vectors and the seeds.
+    Only a run in profile `paper` is kept. Each row carries the commit, the device, the word vectors and the seeds.
 
     Args:
-        run: a lib.training.Run, of which dataset, profile, vectors and device_kind are read.
+        trained: the runs that were measured, all of one dataset.
         folder: by default $RESULTS_HOME, else reports/results of the project.
     """
-    if run.profile != "paper":
-        return f"not kept: the profile is {run.profile!r}; only results of 'paper' are"
+    first = trained[0].run
+    if first.profile != "paper":
+        return f"not kept: the profile is {first.profile!r}; only results of 'paper' are"
     folder = Path(folder or os.environ.get("RESULTS_HOME") or FOLDER)
     folder.mkdir(parents=True, exist_ok=True)
-    vectors = run.vectors if run.vectors in ("auto", "random") else Path(run.vectors).name
-    made = {"commit": commit(), "device": run.device_kind, "vectors": vectors, "of_seeds": " ".join(map(str, seeds))}
+    seeds = " ".join(str(seed) for seed in sorted({one.run.seed for one in trained}))
+    made = {"commit": commit(), "device": first.device_kind, "vectors": str(trained[0].vectors), "of_seeds": seeds}
     paths = []
-    for name, table in ((f"{notebook}-{run.dataset}", summary), (f"{notebook}-{run.dataset}-claims", claims)):
+    for name, table in ((f"{notebook}-{first.dataset}", summary), (f"{notebook}-{first.dataset}-claims", claims)):
         paths.append(folder / f"{name}.csv")
         partial = paths[-1].with_suffix(".partial")
         table.assign(**made).to_csv(partial, index=False, float_format="%.6g")
         partial.replace(paths[-1])
     return f"kept in {' and '.join(path.name for path in paths)}"
+
+
+def finding(claims: pd.DataFrame, dataset: str) -> str:
+    """One paragraph for the README: each claim's verdict by model."""
+    seeds = len(str(claims["of_seeds"].iloc[0]).split())
+    said = []
+    for short, same in claims.groupby("short", sort=False):
+        verdicts = [
+            f"{word} for {', '.join(models)}" if same["verdict"].nunique() > 1 else f"{word} for all {len(models)}"
+            for word, models in same.groupby("verdict", sort=False)["model"]
+        ]
+        said.append(f"*{short}*: {'; '.join(verdicts)}")
+    return f"**{dataset}**, {seeds} seeds. {'. '.join(said)}."
+
+
+def picture(notebook: str, dataset: str, folder: Path = FOLDER) -> Path:
+    """Draws the taus of a kept table beside the published ones: <notebook>-<dataset>.svg."""
+    ours = pd.read_csv(folder / f"{notebook}-{dataset}.csv")
+    ours = ours[ours["quantity"].str.startswith("kendall_tau")]
+    theirs = published.table(PAPER_OF[notebook], dataset)
+    beside = published.beside(ours, theirs[theirs["quantity"].isin(ours["quantity"])])
+    path = folder / f"{notebook}-{dataset}.svg"
+    charts.enable()
+    charts.taus_beside(beside[beside["theirs"].notna()]).save(path)
+    return path
+
+
+def readme(text: str, folder: Path = FOLDER) -> str:
+    """The README's text with what is kept between `<!-- findings: NOTEBOOK -->` and `<!-- end -->`."""
+
+    def kept(match: re.Match) -> str:
+        notebook, endings = match[1], "-claims.csv"
+        paths = sorted(folder.glob(f"{notebook}-*{endings}"))
+        findings = [
+            finding(pd.read_csv(path), path.name.removeprefix(f"{notebook}-").removesuffix(endings)) for path in paths
+        ]
+        return f"<!-- findings: {notebook} -->{' '.join(findings) or 'not run yet'}<!-- end -->"
+
+    return re.sub(r"<!-- findings: (\w+) -->.*?<!-- end -->", kept, text, flags=re.DOTALL)
+
+
+def main() -> None:
+    for notebook in PAPER_OF:
+        for path in sorted(FOLDER.glob(f"{notebook}-*-claims.csv")):
+            print(picture(notebook, path.name.removeprefix(f"{notebook}-").removesuffix("-claims.csv")))
+    page = PROJECT / "README.md"
+    page.write_text(readme(page.read_text(encoding="utf-8")), encoding="utf-8")
+    print(page)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,7 @@
 """Claims, examples, tables, kept results and the list of runs."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -92,14 +93,24 @@ def test_a_table_says_once_what_is_the_same_and_escapes_the_rest():
 
 def test_only_results_of_the_paper_profile_are_kept(tmp_path):
     summary, table = pd.DataFrame({"value": [1 / 3]}), pd.DataFrame({"verdict": ["supported"]})
-    run = Run("planted", profile="quick")
-    assert "not kept" in results.keep("correlation", run, [0], summary, table, tmp_path)
+    runs = [Run("planted", profile="quick", seed=seed) for seed in (1, 0)]
+    trained = [SimpleNamespace(run=run, vectors="90 of 100 words from v.npz") for run in runs]
+    assert "not kept" in results.keep("correlation", trained, summary, table, tmp_path)
     assert not list(tmp_path.iterdir())
-    paper = replace(run, profile="paper", vectors="/home/me/v.npz")
-    results.keep("correlation", paper, [0, 1], summary, table, tmp_path)
+    trained = [SimpleNamespace(run=replace(one.run, profile="paper"), vectors=one.vectors) for one in trained]
+    results.keep("correlation", trained, summary, table, tmp_path)
     kept = pd.read_csv(tmp_path / "correlation-planted.csv", dtype=str).iloc[0]
-    assert kept["value"] == "0.333333" and kept["of_seeds"] == "0 1" and kept["vectors"] == "v.npz"
+    assert kept["value"] == "0.333333" and kept["of_seeds"] == "0 1" and kept["vectors"] == "90 of 100 words from v.npz"
     assert {path.name for path in tmp_path.iterdir()} == {"correlation-planted.csv", "correlation-planted-claims.csv"}
+
+
+def test_the_readme_says_what_the_kept_results_say(tmp_path):
+    page = (results.PROJECT / "README.md").read_text(encoding="utf-8")
+    assert "<!-- findings: correlation -->" in page
+    assert results.readme(page) == page, "run python -m lib.results"
+    made = claims.table(claims.correlation_claims(instances({"bilstm": 0.3, "average": 0.6})))
+    made.assign(of_seeds="0 1").to_csv(tmp_path / "correlation-some-claims.csv", index=False)
+    assert "an adversary exists*: supported for all 2" in results.readme(page, tmp_path)
 
 
 def test_the_programme_lists_every_run_once():

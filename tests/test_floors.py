@@ -17,7 +17,8 @@ FLOORS = [
     ("5", "programme importance interventions"),
     ("6", "instances"),
     ("7 cellar", "tables"),
-    ("7", "published charts claims results"),
+    ("7", "published charts claims"),
+    ("7 attic", "results"),
     ("8", "report"),
 ]
 FLOOR = {name: height for height, (_, names) in enumerate(FLOORS) for name in names.split()}
