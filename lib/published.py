@@ -124,13 +124,15 @@ def show(beside: pd.DataFrame, percent: bool = False) -> HTML:
     if beside.empty:
         return HTML("<p>There is nothing to show: no row.</p>")
     beside = beside.reset_index(drop=True)
-    rows = pd.DataFrame([shown_row(row, percent) for _, row in beside.iterrows()])
+    several_units = beside["unit"].nunique() > 1 or percent
+    rows = pd.DataFrame([shown_row(row, percent, several_units) for _, row in beside.iterrows()])
     constant = [name for name in (*RUN_COLUMNS, "published in") if rows[name].replace("–", None).nunique() <= 1]
     if beside["sd_seeds"].isna().all():
         rows = rows.drop(columns="sd of seeds")
     if beside["theirs"].isna().all():
         rows = rows.drop(columns=["theirs", "difference", "in interval"])
     said = {name: next((text for text in rows[name] if text not in ("", "–")), "") for name in constant}
+    said |= {} if several_units else {"unit": beside["unit"].iloc[0]}
     caption = escape(" · ".join(f"{name} {text}" for name, text in said.items() if text))
     rows = rows.drop(columns=constant)
     head = "".join(f'<th scope="col" style="text-align:left">{escape(name)}</th>' for name in rows)
@@ -145,10 +147,11 @@ def cell(column: str, text: str) -> str:
     """One cell; text from data may break over lines, numbers may not."""
     wraps = column in (*RUN_COLUMNS, "quantity", "published in")
     style = "left" if wraps else "left;white-space:nowrap;font-variant-numeric:tabular-nums"
+    style += ";min-width:13em" if column == "quantity" else ""
     return f'<td style="text-align:{style}">{escape(text)}</td>'
 
 
-def shown_row(row: pd.Series, percent: bool) -> dict[str, str]:
+def shown_row(row: pd.Series, percent: bool, with_unit: bool) -> dict[str, str]:
     """One row of `show` as text by column."""
     scale, unit, digits = (100, "%", 1) if percent and row["unit"] == "fraction" else (1, row["unit"], 3)
 
@@ -157,7 +160,7 @@ def shown_row(row: pd.Series, percent: bool) -> dict[str, str]:
 
     return {
         **{name: readable(str(row[name])) for name in RUN_COLUMNS},
-        "quantity": f"{readable(row['quantity'])} ({unit})",
+        "quantity": readable(row["quantity"]) + (f" ({unit})" if with_unit else ""),
         "ours": number(row["ours"]),
         "95% interval": "–" if pd.isna(row["low"]) else f"{number(row['low'])} to {number(row['high'])}",
         "sd of seeds": number(row["sd_seeds"]),

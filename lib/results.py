@@ -50,11 +50,10 @@ def finding(claims: pd.DataFrame, dataset: str) -> str:
     seeds = len(str(claims["of_seeds"].iloc[0]).split())
     said = []
     for short, same in claims.groupby("short", sort=False):
-        verdicts = [
-            f"{word} for {', '.join(models)}" if same["verdict"].nunique() > 1 else f"{word} for all {len(models)}"
-            for word, models in same.groupby("verdict", sort=False)["model"]
-        ]
-        said.append(f"*{short}*: {'; '.join(verdicts)}")
+        models = {word: list(models) for word, models in same.groupby("verdict", sort=False)["model"]}
+        verdicts = [f"{word} for {', '.join(names) if len(models) > 1 else 'all'}" for word, names in models.items()]
+        first = same.iloc[0]
+        said.append(f"*{short}*: {'; '.join(verdicts)} ({first['model']}: {first['evidence']})")
     return f"**{dataset}**, {seeds} seeds. {'. '.join(said)}."
 
 

@@ -5,8 +5,9 @@ from html import escape
 import pandas as pd
 from IPython.display import HTML
 
-from lib.quantities import RUN_COLUMNS, readable
+from lib.quantities import PAPERS, RUN_COLUMNS, readable
 
+WIDE = {"quantity": ";min-width:13em"}
 NAMED = (*RUN_COLUMNS, "quantity")  # columns that hold names of parts of a model or of quantities
 
 
@@ -32,7 +33,7 @@ def show(frame: pd.DataFrame, empty: str = "There is nothing to show.", index: s
         for name, side in columns
     )
     rows = (
-        "".join(f'<td style="text-align:{side}">{escape(row[name])}</td>' for name, side in columns)
+        "".join(f'<td style="text-align:{side}{WIDE.get(name, "")}">{escape(row[name])}</td>' for name, side in columns)
         for _, row in texts.iterrows()
     )
     body = "".join(f"<tr>{cells}</tr>" for cells in rows)
@@ -42,7 +43,7 @@ def show(frame: pd.DataFrame, empty: str = "There is nothing to show.", index: s
 def text(value: object, column: str, digits: int) -> str:
     """One value for a reader; a dash where there is none."""
     if isinstance(value, str):
-        return readable(value) if column in NAMED else value
+        return PAPERS.get(value, value) if column == "paper" else readable(value) if column in NAMED else value
     if pd.isna(value):
         return "–"
     if isinstance(value, bool) or float(value).is_integer():

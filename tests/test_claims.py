@@ -110,7 +110,7 @@ def test_the_readme_says_what_the_kept_results_say(tmp_path):
     assert results.readme(page) == page, "run python -m lib.results"
     made = claims.table(claims.correlation_claims(instances({"bilstm": 0.3, "average": 0.6})))
     made.assign(of_seeds="0 1").to_csv(tmp_path / "correlation-some-claims.csv", index=False)
-    assert "an adversary exists*: supported for all 2" in results.readme(page, tmp_path)
+    assert "an adversary exists*: supported for all (BiLSTM + additive: JSD" in results.readme(page, tmp_path)
 
 
 def test_the_programme_lists_every_run_once():

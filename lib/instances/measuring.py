@@ -18,6 +18,7 @@ from lib.quantities import RUN_COLUMNS
 
 Quantity = Callable[[nn.Module, Batch, ModelOutput], "Tensor | dict[str, Tensor]"]
 RUN = (*RUN_COLUMNS, "seed")
+BATCH = 512  # texts: the searches and sweeps are fastest on many at once
 CELLS = 2**16  # words measured at once, padding included: some 70 MB of hidden states
 OWN_COLUMNS = (*RUN, "instance", "length", "label", "prediction", "probability", "left_out")
 
@@ -71,7 +72,7 @@ def measure(
 def measure_all(trained: Sequence, quantities: Mapping[str, Quantity], split: str = "test") -> pd.DataFrame:
     """`measure` of several trained runs (lib.training.Trained) on a split, one below the other."""
     with Progress(f"measuring {', '.join(quantities)}", total=len(trained)) as progress:
-        frames = [measure(one.model, one.batches(split), quantities, one.run, progress) for one in trained]
+        frames = [measure(one.model, one.batches(split, BATCH), quantities, one.run, progress) for one in trained]
     return pd.concat(frames, ignore_index=True)
 
 
