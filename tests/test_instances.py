@@ -161,7 +161,7 @@ def test_several_runs_are_one_table():
         SimpleNamespace(
             model=small.model(seed=seed),
             run=SimpleNamespace(**vars(RUN) | {"seed": seed}),
-            batches=lambda split: batches(small.split(LENGTHS), 3),
+            batches=lambda split, size: batches(small.split(LENGTHS), 3),
         )
         for seed in (0, 1)
     ]
