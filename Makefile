@@ -65,8 +65,9 @@ bench: $(STAMP)
 	@$(RUN) -m benchmarks
 
 clean:
-	@echo "removing reports/, .pytest_cache, .ruff_cache, __pycache__ and .ipynb_checkpoints; data/ and .venv stay"
-	@rm -rf reports .pytest_cache .ruff_cache
+	@echo "removing the reports, .pytest_cache, .ruff_cache, __pycache__ and .ipynb_checkpoints;"
+	@echo "reports/results, data/ and .venv stay"
+	@rm -rf reports/*.html reports/work .pytest_cache .ruff_cache
 	@find . -path ./.venv -prune -o -path ./data -prune -o \
 	  -type d \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
 
