@@ -42,10 +42,10 @@ def correlation(dataset: str, profile: str, encoders, attentions, seeds, vectors
 
 
 def vector_scales(dataset: str, profile: str, encoders, attentions, seeds, vectors: str, device: str) -> list[Run]:
-    """The first encoder, attention and seed, its word vectors as they are and shorter: why taus differ."""
-    first = correlation(dataset, profile, encoders[:1], attentions[:1], seeds_of(profile, seeds)[:1], vectors, device)
+    """The first encoder and attention, its word vectors as they are and shorter: why taus differ."""
+    first = correlation(dataset, profile, encoders[:1], attentions[:1], seeds, vectors, device)
     scales = [() if scale == 1 else (("vector_scale", scale),) for scale in VECTOR_SCALES]
-    return [replace(run, options=options) for run in first for options in scales]
+    return [replace(run, options=options) for options in scales for run in first]
 
 
 NOTEBOOKS = {"correlation": correlation, "correlation/vector_scales": vector_scales}

@@ -6,11 +6,13 @@
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 from lib import charts, published
+from lib.programme import runs
 from lib.provenance import PROJECT, commit
 from lib.training import Trained
 
@@ -23,7 +25,8 @@ def keep(
 ) -> str:
     """Writes <notebook>-<dataset>.csv and <notebook>-<dataset>-claims.csv, and says where.
 
-    Only a run in profile `paper` is kept. Each row carries the commit, the device, the word vectors and the seeds.
+    Only a whole run in profile `paper` is kept: a part of it would replace the tables of the whole. Each row carries
+    the commit, the device, the word vectors and the seeds.
 
     Args:
         trained: the runs that were measured, all of one dataset.
@@ -32,17 +35,25 @@ def keep(
     first = trained[0].run
     if first.profile != "paper":
         return f"not kept: the profile is {first.profile!r}; only results of 'paper' are"
+    whole = set(runs(notebook, first.dataset, "paper", device="cpu"))
+    if {replace(one.run, device_kind="cpu") for one in trained} != whole:
+        return "not kept: the encoders, attentions, seeds or word vectors are not those of the whole programme"
     folder = Path(folder or os.environ.get("RESULTS_HOME") or FOLDER)
     folder.mkdir(parents=True, exist_ok=True)
     seeds = " ".join(str(seed) for seed in sorted({one.run.seed for one in trained}))
-    made = {"commit": commit(), "device": first.device_kind, "vectors": str(trained[0].vectors), "of_seeds": seeds}
+    made = {
+        "commit": commit(),
+        "device": first.device_kind,
+        "vectors": Path(trained[0].vectors.source).name,
+        "of_seeds": seeds,
+    }
     paths = []
     for name, table in ((f"{notebook}-{first.dataset}", summary), (f"{notebook}-{first.dataset}-claims", claims)):
         paths.append(folder / f"{name}.csv")
         partial = paths[-1].with_suffix(".partial")
         table.assign(**made).to_csv(partial, index=False, float_format="%.6g")
         partial.replace(paths[-1])
-    return f"kept in {' and '.join(path.name for path in paths)}"
+    return f"kept in {' and '.join(path.name for path in paths)}; python -m lib.results brings them into the README"
 
 
 def finding(claims: pd.DataFrame, dataset: str) -> str:

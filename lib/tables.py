@@ -52,21 +52,25 @@ def text(value: object, column: str, digits: int) -> str:
     return (f"{value:.{digits}g}" if float(rounded.replace(",", "")) == 0 else rounded).replace("-", "−")
 
 
+def sentences(*lines: str) -> HTML:
+    """Sentences below each other, small; nothing for none."""
+    return HTML("".join(f"<p><small>{escape(line)}</small></p>" for line in lines if line))
+
+
 def summary(frame: pd.DataFrame) -> HTML:
-    """Rows of lib.instances.summarise to read: value, 95% intervals over texts and over seeds, sds, counts."""
+    """Rows of lib.instances.summarise to read: value, 95% intervals, sds, counts."""
     shown = frame[[*NAMED, "unit", "value"]].assign(
-        over_texts=intervals(frame["low"], frame["high"]),
-        over_seeds=intervals(frame["low_seeds"], frame["high_seeds"]),
-        sd_of_texts=frame["sd_instances"],
-        sd_of_seeds=frame["sd_seeds"],
+        **{
+            "95% over texts and seeds": intervals(frame["low"], frame["high"]),
+            "over texts": intervals(frame["low_texts"], frame["high_texts"]),
+            "sd of texts": frame["sd_instances"],
+            "sd of seeds": frame["sd_seeds"],
+        },
         **{name: frame[name] for name in ("n", "seeds", "undefined", "left_out")},
     )
     idle = [name for name in ("undefined", "left_out") if not shown[name].any()]
-    idle += [name for name in ("sd_of_texts", "sd_of_seeds") if shown[name].isna().all()]
-    idle += ["over_seeds"] if frame["low_seeds"].isna().all() else []
-    return show(
-        shown.drop(columns=idle).rename(columns={"over_texts": "95% over texts", "over_seeds": "95% over seeds"})
-    )
+    idle += [name for name in ("sd of texts", "sd of seeds") if shown[name].isna().all()]
+    return show(shown.drop(columns=idle))
 
 
 def intervals(low: pd.Series, high: pd.Series, digits: int = 3) -> list[str]:

@@ -1,6 +1,5 @@
 """Claims, examples, tables, kept results and the list of runs."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 from lib import claims, programme, results, tables
 from lib.charts import sweep
 from lib.instances import examples, joined
-from lib.training import Run
 
 TAUS = [claims.tau_name(pair) for pair in (claims.GRADIENT, claims.LEAVE_ONE_OUT, claims.EACH_OTHER)]
 
@@ -93,14 +91,19 @@ def test_a_table_says_once_what_is_the_same_and_escapes_the_rest():
 
 def test_only_results_of_the_paper_profile_are_kept(tmp_path):
     summary, table = pd.DataFrame({"value": [1 / 3]}), pd.DataFrame({"verdict": ["supported"]})
-    runs = [Run("planted", profile="quick", seed=seed) for seed in (1, 0)]
-    trained = [SimpleNamespace(run=run, vectors="90 of 100 words from v.npz") for run in runs]
-    assert "not kept" in results.keep("correlation", trained, summary, table, tmp_path)
+    vectors = SimpleNamespace(source="/home/me/v.npz")
+
+    def keep(profile: str, **choices) -> str:
+        runs = programme.runs("correlation", "planted", profile, device="cpu", **choices)
+        trained = [SimpleNamespace(run=run, vectors=vectors) for run in runs]
+        return results.keep("correlation", trained, summary, table, tmp_path)
+
+    assert "not kept: the profile" in keep("quick")
+    assert "not kept: the encoders" in keep("paper", encoders=["average"])
     assert not list(tmp_path.iterdir())
-    trained = [SimpleNamespace(run=replace(one.run, profile="paper"), vectors=one.vectors) for one in trained]
-    results.keep("correlation", trained, summary, table, tmp_path)
+    assert keep("paper").startswith("kept in")
     kept = pd.read_csv(tmp_path / "correlation-planted.csv", dtype=str).iloc[0]
-    assert kept["value"] == "0.333333" and kept["of_seeds"] == "0 1" and kept["vectors"] == "90 of 100 words from v.npz"
+    assert kept["value"] == "0.333333" and kept["of_seeds"] == "0 1 2" and kept["vectors"] == "v.npz"
     assert {path.name for path in tmp_path.iterdir()} == {"correlation-planted.csv", "correlation-planted-claims.csv"}
 
 

@@ -230,14 +230,16 @@ def test_summarise_is_the_closed_form_for_a_mean():
     averaged = frame.groupby("instance")["tau"].mean()
     assert row["value"] == pytest.approx(averaged.mean(), abs=1e-12)
     half = 1.96 * averaged.std() / np.sqrt(len(averaged))
-    assert (row["high"] - row["low"]) / 2 == pytest.approx(half, rel=0.06)
+    assert (row["high_texts"] - row["low_texts"]) / 2 == pytest.approx(half, rel=0.06)
     scipys = stats.bootstrap((averaged,), np.mean, n_resamples=4000, method="percentile", rng=1).confidence_interval
-    np.testing.assert_allclose([row["low"], row["high"]], scipys, atol=0.1 * half)
+    np.testing.assert_allclose([row["low_texts"], row["high_texts"]], scipys, atol=0.1 * half)
     by_seed = frame.groupby("seed")["tau"]
     assert row["sd_seeds"] == pytest.approx(by_seed.mean().std())
     assert row["sd_instances"] == pytest.approx(np.sqrt((by_seed.std() ** 2).mean()))
     t = stats.t.interval(0.95, 2, by_seed.mean().mean(), stats.sem(by_seed.mean()))
     np.testing.assert_allclose([row["low_seeds"], row["high_seeds"]], t)
+    both = np.hypot(half, (t[1] - t[0]) / 2)
+    assert (row["high"] - row["low"]) / 2 == pytest.approx(both, rel=0.06)
     assert (row["n"], row["seeds"], row["undefined"]) == (400, 3, 0)
 
 
@@ -297,7 +299,7 @@ def test_classification_is_scikit_learns_over_the_seeds():
         assert row["low"] < row["value"] < row["high"] and row["unit"] == "fraction"
     correct = (frame["label"] == frame["prediction"]).groupby(frame["instance"]).mean()
     half = 1.96 * correct.std() / np.sqrt(len(correct))
-    assert (rows.loc["accuracy", "high"] - rows.loc["accuracy", "low"]) / 2 == pytest.approx(half, rel=0.1)
+    assert (rows.loc["accuracy", "high_texts"] - rows.loc["accuracy", "low_texts"]) / 2 == pytest.approx(half, rel=0.1)
 
 
 def test_classification_without_a_positive_text_is_undefined_not_wrong():
@@ -327,7 +329,26 @@ def test_a_difference_knows_that_seeds_differ():
         frame["tau"] += frame["seed"].map(dict(enumerate(shifts)))
     found = difference(pd.concat(noisy), "tau", ({"encoder": "average"}, {"encoder": "bilstm"}))
     assert found["word"] == "undecided" and found["seeds"] == (3, 3)
-    assert found["high"] - found["low"] > 2 * 1.96 * np.std([0.3, -0.2, 0.05], ddof=1) / np.sqrt(3) * 0.8
+    seeds_alone = 2 * stats.t.ppf(0.975, 2) * np.std([0.3, -0.2, 0.05], ddof=1) / np.sqrt(3)
+    assert found["high"] - found["low"] == pytest.approx(seeds_alone, rel=0.05)
+
+
+@pytest.mark.parametrize("seeds", [2, 3])
+def test_intervals_cover_what_other_texts_and_seeds_would_give(seeds):
+    random, covered, of_texts, paired = np.random.default_rng(seeds), 0, 0, 0
+    for _ in range(200):
+        values = 0.4 + random.normal(0, 0.15, (100, 1)) + random.normal(0, 0.05, (1, seeds))
+        others = values + 0.1 + random.normal(0, 0.05, (1, seeds))
+        frames = [table(n=100, seeds=range(seeds), encoder=name) for name in ("bilstm", "average")]
+        for frame, tau in zip(frames, (values, others), strict=True):
+            frame["tau"] = tau[frame["instance"], frame["seed"]]
+        row = summarise(frames[0], ["tau"], draws=100).iloc[0]
+        covered += row["low"] <= 0.4 <= row["high"]
+        of_texts += row["low_texts"] <= 0.4 <= row["high_texts"]
+        found = difference(pd.concat(frames), "tau", ({"encoder": "average"}, {"encoder": "bilstm"}), draws=100)
+        paired += found["low"] <= 0.1 <= found["high"]
+    assert covered >= 184 and paired >= 184, "at least 92 of 100"
+    assert of_texts < 150, "an interval over texts alone knows nothing of other seeds"
 
 
 def test_a_group_that_is_none_or_several_is_refused():

@@ -99,7 +99,11 @@ def said_of(beside: pd.DataFrame) -> str:
     seeds = beside["seeds"].dropna()
     if len(seeds):
         most = int(seeds.max())
-        parts.append(f"ours: mean over {most} seeds, interval over texts" if most > 1 else "ours: 1 seed")
+        parts.append(
+            f"ours: mean over {most} seeds, interval over texts and seeds"
+            if most > 1
+            else "ours: 1 seed, interval over texts"
+        )
     alone = int((beside["theirs"].isna() & beside["ours"].notna()).sum())
     if alone:
         parts.append(f"{alone} of ours without a published value")

@@ -5,12 +5,24 @@ from pathlib import Path
 from lib import profiles
 from lib.datasets import files
 from lib.datasets.assembly import assemble
-from lib.datasets.card import card
+from lib.datasets.card import about, card
 from lib.datasets.classification import SPECS, Spec
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
 from lib.datasets.files import DataError
 
-__all__ = ["DATASETS", "Corpus", "DataError", "Instance", "Spec", "Split", "Vocabulary", "card", "load", "spec"]
+__all__ = [
+    "DATASETS",
+    "Corpus",
+    "DataError",
+    "Instance",
+    "Spec",
+    "Split",
+    "Vocabulary",
+    "about",
+    "card",
+    "load",
+    "spec",
+]
 
 DATASETS = {one.name: one for one in SPECS}
 

@@ -1,4 +1,4 @@
-"""A dataset in a table."""
+"""A dataset in a table and a few sentences."""
 
 import numpy as np
 import pandas as pd
@@ -26,3 +26,10 @@ def card(corpus: Corpus) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def about(corpus: Corpus) -> list[str]:
+    """Where the texts come from, on what terms, and what was left out and why."""
+    source = [f"{corpus.title}. {corpus.citation}".strip(" .") + "."]
+    licence = [f"Licence: {corpus.licence}."] if corpus.licence else []
+    return [*source, *licence, *corpus.notes]

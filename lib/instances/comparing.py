@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from lib.instances.statistics import interval, mean_over, resampled, weighted_mean
+from lib.instances.statistics import interval_over_texts_and_seeds, mean_over, resampled, weighted_mean
 from lib.instances.summarising import by_seed
 from lib.quantities import RUN_COLUMNS, unit
 
@@ -14,9 +14,9 @@ def difference(
     """The mean of a quantity in the first group less that in the second, over the texts that both have.
 
     `between` selects two groups by their run columns: ({"encoder": "average"}, {"encoder": "bilstm"}); other columns
-    must have one value, the same or not, within a group. The bootstrap draws instances (the same for both groups: the
-    difference is paired) and, independently, the seeds of each group; a seed's deviation is scaled by sqrt(k / (k - 1))
-    because k drawn seeds spread too little. With one seed the interval knows nothing of other seeds: see `seeds`.
+    must have one value, the same or not, within a group. The bootstrap draws instances, the same for both
+    groups (the difference is paired); the seeds of each group add the variance of their mean. With one seed the
+    interval knows nothing of other seeds: see `seeds`.
 
     Returns:
         first, second (means), difference, low, high (95%), word: "higher" where the interval lies above 0, "lower"
@@ -32,12 +32,12 @@ def difference(
         raise ValueError(f"no text has a value of {quantity!r} in both {between[0]} and {between[1]}")
     tables = [table.loc[shared].to_numpy(dtype=np.float64) for table in tables]
     means = [float(mean_over(0, mean_over(0, table))) for table in tables]
-    random = np.random.default_rng(seed)
-    samples = []
-    for weights in resampled(len(shared), draws, seed):
-        one, other = (mean_over_drawn_seeds(weighted_mean(weights, table), random) for table in tables)
-        samples.append(one - other)
-    low, high = map(float, interval(np.concatenate(samples)))
+    samples = [
+        mean_over(1, weighted_mean(weights, tables[0])) - mean_over(1, weighted_mean(weights, tables[1]))
+        for weights in resampled(len(shared), draws, seed)
+    ]
+    of_seeds = [mean_over(0, table) for table in tables]
+    low, high = interval_over_texts_and_seeds(means[0] - means[1], np.concatenate(samples), *of_seeds)
     return pd.Series(
         {
             "quantity": quantity,
@@ -65,13 +65,3 @@ def table_of(instances: pd.DataFrame, quantity: str, where: dict) -> pd.DataFram
     if len(kinds) != 1:
         raise ValueError(f"{where} selects {len(kinds)} configurations; it must select exactly one")
     return by_seed(group, quantity)
-
-
-def mean_over_drawn_seeds(values: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """(draw, seed) -> (draw,): each draw's mean over seeds drawn with replacement."""
-    draws, seeds = values.shape
-    if seeds == 1:
-        return values[:, 0]
-    drawn = random.multinomial(seeds, np.full(seeds, 1 / seeds), size=draws) / seeds
-    weights = 1 / seeds + (drawn - 1 / seeds) * np.sqrt(seeds / (seeds - 1))
-    return (weights * values).sum(axis=1)

@@ -47,6 +47,32 @@ def t_interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float]:
     return values.mean() - half, values.mean() + half
 
 
+def interval_over_texts_and_seeds(
+    value: float, samples: np.ndarray, *groups: np.ndarray, level: float = 0.95
+) -> tuple[float, float]:
+    """An interval for what other texts and other seeds would give.
+
+    Each source of variation has an interval of its own: the bootstrap's normal one over texts, and Student's over the
+    seeds of each group, wide where there are few of them. Their half-widths add as squares (Zou & Donner 2008, method
+    of variance estimates recovery). Groups of one seed add nothing: the interval is then of these very models.
+
+    Args:
+        value: the estimate. samples: (draw,) of the bootstrap over texts. groups: the values of the seeds (seed,).
+    """
+    samples = samples[~np.isnan(samples)]
+    groups = [group[~np.isnan(group)] for group in groups]
+    halves = [stats.norm.ppf((1 + level) / 2) * samples.std(ddof=1)] if len(samples) > 1 else []
+    halves += [
+        stats.t.ppf((1 + level) / 2, len(group) - 1) * group.std(ddof=1) / np.sqrt(len(group))
+        for group in groups
+        if len(group) > 1
+    ]
+    if not halves or np.isnan(value):
+        return np.nan, np.nan
+    half = np.linalg.norm(halves)
+    return value - half, value + half
+
+
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
     """numerator / denominator, NaN where the denominator is 0."""
     return np.divide(numerator, denominator, out=np.full_like(denominator, np.nan), where=denominator != 0)

@@ -9,6 +9,7 @@ from lib.instances.measuring import quantity_columns, undefined
 from lib.instances.statistics import (
     bootstrap,
     interval,
+    interval_over_texts_and_seeds,
     mean_over,
     t_interval,
     weighted_auc,
@@ -25,9 +26,10 @@ def summarise(
 ) -> pd.DataFrame:
     """One row per configuration and quantity: its mean over the instances, with intervals.
 
-    value is the mean over instances of each instance's mean over the seeds; [low, high] is the 95% percentile bootstrap
-    over instances, which keeps an instance's seeds together; [low_seeds, high_seeds] Student's 95% interval over the
-    seeds' means (NaN for one seed); sd_instances the sd over instances within a run (pooled over the seeds), as the
+    value is the mean over instances of each instance's mean over the seeds; [low, high] is its 95% interval over
+    instances and seeds together (of one seed: over instances alone); [low_texts, high_texts] is the percentile
+    bootstrap over instances, the trained models as they are; [low_seeds, high_seeds] is Student's 95% interval over
+    the seeds' means (NaN for one seed); sd_instances the sd over instances within a run (pooled over the seeds), as the
     papers print it; sd_seeds the sd of the seeds' means. An undefined value is counted (`undefined`, over all seeds),
     never averaged in; n is the number of instances with a value in at least one seed; left_out counts the texts that a
     measure's bound left out.
@@ -54,7 +56,7 @@ def summarise(
             rows.append(
                 key
                 | {"quantity": name, "value": float(mean_over(0, averaged[:, column])), "unit": unit(name)}
-                | spread(samples[:, column], mean_over(0, table), table)
+                | spread(mean_over(0, averaged[:, column]), samples[:, column], mean_over(0, table), table)
                 | {"n": int((~np.isnan(averaged[:, column])).sum()), "seeds": table.shape[1], "undefined": missing}
                 | {"left_out": int(group[name].isna().sum()) - missing}
             )
@@ -63,18 +65,24 @@ def summarise(
 
 SUMMARY = [
     *RUN_COLUMNS,
-    *("quantity", "value", "unit", "low", "high", "sd_instances", "sd_seeds", "low_seeds", "high_seeds"),
+    *("quantity", "value", "unit", "low", "high", "sd_instances", "sd_seeds"),
+    *("low_texts", "high_texts", "low_seeds", "high_seeds"),
     *("n", "seeds", "undefined", "left_out"),
 ]
 
 
-def spread(samples: np.ndarray, seed_values: np.ndarray, table: np.ndarray | None = None) -> dict[str, float]:
+def spread(
+    value: float, samples: np.ndarray, seed_values: np.ndarray, table: np.ndarray | None = None
+) -> dict[str, float]:
     """Intervals and sds from bootstrap samples (draw,), values (seed,) and, for a mean, its table (instance, seed)."""
-    low, high = interval(samples)
+    low, high = interval_over_texts_and_seeds(value, samples, seed_values)
+    low_texts, high_texts = interval(samples)
     low_seeds, high_seeds = t_interval(seed_values)
     return {
         "low": float(low),
         "high": float(high),
+        "low_texts": float(low_texts),
+        "high_texts": float(high_texts),
         "sd_instances": np.nan if table is None else pooled_sd(table),
         "sd_seeds": sd(seed_values),
         "low_seeds": low_seeds,
@@ -141,7 +149,7 @@ def classification(
             rows.append(
                 key
                 | {"quantity": name, "value": float(mean_over(0, ours)), "unit": "fraction"}
-                | spread(mean_over(1, by_draw), ours, correct)
+                | spread(mean_over(0, ours), mean_over(1, by_draw), ours, correct)
                 | {"n": len(label), "seeds": len(ours), "undefined": int(np.isnan(ours).sum()), "left_out": 0}
             )
     return pd.DataFrame(rows, columns=SUMMARY)
