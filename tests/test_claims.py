@@ -13,7 +13,7 @@ from lib.instances import examples, joined
 TAUS = [claims.tau_name(pair) for pair in (claims.GRADIENT, claims.LEAVE_ONE_OUT, claims.EACH_OTHER)]
 
 
-def instances(gradient: dict, each_other=0.6, permutation=0.01, jsd=0.69, texts=60, seeds=2) -> pd.DataFrame:
+def instances(gradient: dict, each_other=0.6, permutation=0.01, jsd=0.69, texts=60, seeds=4) -> pd.DataFrame:
     """Measured texts of two encoders whose attention agrees with the gradient as `gradient` says."""
     random = np.random.default_rng(0)
     frames = []
