@@ -13,12 +13,13 @@ CHARTS = 5
 PARAMETERS = """\
 dataset = "planted"  # the texts
 profile = "quick"  # one of: quick, paper
-seeds = []  # of the runs; empty: as many as the profile says
+seeds = []  # whole numbers; empty: as many as the profile says
 encoders = ["bilstm"]  # some of: bilstm, average, conv
 epsilon = 0.01  # nats
 draws = 100
 keep = False
-note = "plain"  # any words"""
+note = "plain"  # any words
+vectors = "auto"  # auto, random, or a file"""
 
 SETUP = f"""\
 import altair as alt, pandas as pd, sys

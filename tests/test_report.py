@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 import notebooks
+from lib.datasets import files
+from lib.profiles import PROFILES
 from lib.report import page as pages
 from lib.report.__main__ import main
 from lib.report.figures import datasets, json_for_html, titles
 from lib.report.index import kept_summary
 from lib.report.markdown import formula, markdown
 from lib.report.parameters import Refused, given_parameters, report_name, slug
+from lib.report.run import fingerprint
 from lib.report.tables import aligned
 
 
@@ -43,6 +46,11 @@ def report(folder: Path, *arguments: str) -> int:
         (["small", "-p", "profile", "huge"], "parameter 'profile' cannot be 'huge'; allowed: quick, paper"),
         (["small", "-p", "encoders", "bilstm,gru"], "parameter 'encoders' cannot be 'gru'; allowed: bilstm, average"),
         (["small", "-p", "encoders", "[]"], "parameter 'encoders' is an empty list"),
+        (["small", "-p", "encoders", "bilstm,conv,bilstm"], "parameter 'encoders' has 'bilstm' 2 times; allowed: each"),
+        (["small", "-p", "seeds", "1,1"], "parameter 'seeds' has 1 2 times; allowed: each value once"),
+        (["small", "-p", "seeds", "foo"], "parameter 'seeds' is a list of whole numbers from 0 up; 'foo' is none"),
+        (["small", "-p", "seeds", "0,1.5"], "parameter 'seeds' is a list of whole numbers from 0 up; 1.5 is none"),
+        (["small", "-p", "seeds", "-1"], "parameter 'seeds' is a list of whole numbers from 0 up; -1 is none"),
         (["small", "-p", "draws", "many"], "parameter 'draws' is a whole number, not 'many'"),
         (["small", "-p", "epsilon", "tiny"], "parameter 'epsilon' is a number, not 'tiny'"),
         (["small", "-p", "keep", "perhaps"], "parameter 'keep' is a yes or no, not 'perhaps'"),
@@ -103,7 +111,7 @@ def test_no_value_leaves_the_folder_or_meets_another(folder):
     names = [report_name(study, {"note": value}) for value in hostile]
     assert len(set(names)) == len(hostile)
     assert all(len(name) < 120 and not set(name) & set("/\\<> é") and ".." not in name for name in names)
-    assert slug("plain", "/elsewhere/plain") != slug("plain", "/here/plain")
+    assert slug("plain") == "plain" and slug("a/b") != slug("a_b")
 
 
 # failures
@@ -155,6 +163,28 @@ def test_a_report_is_made_once_and_again_when_something_changed(folder, capsys):
     assert "small-planted.html" in (folder / "out" / "index.html").read_text()
 
 
+def test_what_a_report_reads_counts_wherever_it_lies(folder, tmp_path, monkeypatch):
+    """The kernel falls back from $DATA_HOME to data/raw, and runs in the project's folder."""
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    texts, words = project / "data" / "raw" / "sst" / "train.jsonl.gz", tmp_path / "words.txt"
+    texts.parent.mkdir(parents=True)
+    elsewhere.mkdir()
+    monkeypatch.setenv("DATA_HOME", str(elsewhere))
+    monkeypatch.setattr(files, "PROJECT", project)
+    monkeypatch.chdir(tmp_path)
+    asked = {"dataset": "sst", "vectors": str(words)}
+    marks = []
+    for text, word in [("one", "a 1"), ("two", "a 1"), ("two", "a 2"), ("two", "a 2")]:
+        texts.write_text(text)
+        words.write_text(word)
+        marks.append(fingerprint(folder / "small.ipynb", asked))
+    assert len(set(marks[:3])) == 3 and marks[2] == marks[3]
+    asked["vectors"] = "random"
+    before = fingerprint(folder / "small.ipynb", asked)
+    words.write_text("a 3")
+    assert fingerprint(folder / "small.ipynb", asked) == before
+
+
 def test_the_index_can_be_written_before_there_is_any_report(tmp_path, capsys):
     assert main(["index", "--output", str(tmp_path / "new")]) == 0
     assert str(tmp_path / "new" / "index.html") in capsys.readouterr().out
@@ -203,6 +233,15 @@ def test_the_policy_allows_no_request_and_no_foreign_script():
     policy = pages.policy(["drawing"])
     assert "default-src 'none'" in policy and "unsafe-eval" not in policy
     assert "'unsafe-inline'" not in policy.split("script-src")[1].split(";")[0]
+
+
+def test_a_quick_run_says_what_is_smaller_in_it():
+    said = pages.quick({"profile": "quick", "seeds": []})
+    for profile in PROFILES.values():
+        assert f"{profile.epochs}" in said and f"{profile.seeds}" in said
+    assert f"{PROFILES['quick'].train_tokens:,} tokens" in said
+    assert "seeds" not in pages.quick({"profile": "quick", "seeds": [4]})
+    assert pages.quick({"profile": "paper", "seeds": []}) == pages.quick({}) == ""
 
 
 def test_a_charts_data_is_found_wherever_it_stands_and_once():

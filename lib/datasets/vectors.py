@@ -54,7 +54,7 @@ def load(
         return random(vocabulary, seed, size)
     if name == "auto":
         return _automatic(vocabulary, data_home, seed, size)
-    return from_file(_find(Path(name), data_home), vocabulary, size)
+    return from_file(find(name, data_home), vocabulary, size)
 
 
 def random(vocabulary: Vocabulary, seed: int = 0, size: int = 300, why: str = "") -> Vectors:
@@ -87,7 +87,7 @@ def from_file(path: Path, vocabulary: Vocabulary, size: int = 300) -> Vectors:
 
 def _automatic(vocabulary: Vocabulary, data_home: str | Path | None, seed: int, size: int) -> Vectors:
     why = ""
-    for path in (path for home in homes(data_home) for path in sorted((home / "vectors").glob("*.npz"))):
+    for path in files_of("auto", data_home):
         try:
             vectors = from_file(path, vocabulary, size)
         except DataError as error:
@@ -99,7 +99,26 @@ def _automatic(vocabulary: Vocabulary, data_home: str | Path | None, seed: int, 
     return random(vocabulary, seed, size, why)
 
 
-def _find(name: Path, data_home: str | Path | None) -> Path:
+def files_of(name: str | Path, data_home: str | Path | None = None) -> list[Path]:
+    """The files that `load` may read for that name, in the order in which it tries them; none for "random".
+
+    Raises:
+        DataError: no such file.
+    """
+    if name == "random":
+        return []
+    if name == "auto":
+        return [path for home in homes(data_home) for path in sorted((home / "vectors").glob("*.npz"))]
+    return [find(name, data_home)]
+
+
+def find(name: str | Path, data_home: str | Path | None = None) -> Path:
+    """The file of that name: its path, else its path in a home of data, else in the home's folder vectors/.
+
+    Raises:
+        DataError: no such file.
+    """
+    name = Path(name)
     places = [
         name.expanduser(),
         *(place for home in homes(data_home) for place in (home / name, home / "vectors" / name)),

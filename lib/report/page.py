@@ -13,6 +13,7 @@ from nbconvert.filters.ansi import strip_ansi
 from nbconvert.filters.highlight import Highlight2HTML
 from pygments.formatters import HtmlFormatter
 
+from lib.profiles import PROFILES
 from lib.progress import spoken
 from lib.report import HEADLINE
 from lib.report.figures import figure, json_for_html
@@ -41,6 +42,7 @@ def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]
         summary=summary,
         kept=json_for_html(summary),
         time=spoken(summary["seconds"]),
+        quick=quick(summary["parameters"]),
         parameters=parameters,
         opening=opening,
         parts=parts,
@@ -49,6 +51,17 @@ def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]
         scripts=[vega(), script] if cells.charts else [],
         policy=policy([vega(), script] if cells.charts else []),
     )
+
+
+def quick(parameters: dict[str, Any]) -> str:
+    """How a run in profile `quick` differs from one in `paper`, in words; "" for a run in any other profile."""
+    if parameters.get("profile") != "quick":
+        return ""
+    here, whole = PROFILES["quick"], PROFILES["paper"]
+    seeds = "" if parameters.get("seeds") else f" and {here.seeds} seeds"  # given seeds are nobody's default
+    instead = f" and {whole.seeds}" if seeds else ""
+    tokens = f"at most {here.train_tokens:,} tokens of train and {here.test_tokens:,} of dev and of test"
+    return f"{here.epochs} epochs{seeds} instead of {whole.epochs}{instead}, and {tokens} are read."
 
 
 class _Cells:

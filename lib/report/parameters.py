@@ -20,7 +20,8 @@ class Refused(ValueError):
 class Parameter:
     """One line of a notebook's parameters cell: `name = default  # help`.
 
-    A help that starts "one of: a, b" closes the list of values, "some of: a, b" that of a list's elements.
+    A help that starts "one of: a, b" closes the list of values, "some of: a, b" that of a list's elements; one that
+    starts "whole numbers" says what an empty list's elements are: whole numbers from 0 up.
     """
 
     name: str
@@ -53,9 +54,21 @@ class Parameter:
         if wrong:
             known = ", ".join(self.allowed)
             raise Refused(f"parameter {self.name!r} cannot be {wrong[0]!r}; allowed: {known}")
-        if self.default and isinstance(value, list) and not value:
-            raise Refused(f"parameter {self.name!r} is an empty list; it needs at least one element")
+        if isinstance(value, list):
+            self._refuse_list(value)
         return value
+
+    def _refuse_list(self, values: list) -> None:
+        """Refused where the list is empty and must not be, or has an element twice, or one that is no whole number."""
+        if self.default and not values:
+            raise Refused(f"parameter {self.name!r} is an empty list; it needs at least one element")
+        whole = [type(value) is int and value >= 0 for value in values]
+        if self.help.startswith("whole numbers") and not all(whole):
+            seen = values[whole.index(False)]
+            raise Refused(f"parameter {self.name!r} is a list of whole numbers from 0 up; {seen!r} is none")
+        twice = [value for value in values if values.count(value) > 1]
+        if twice:
+            raise Refused(f"parameter {self.name!r} has {twice[0]!r} {len(twice)} times; allowed: each value once")
 
     def _list(self, given: str) -> list:
         """`[0, 1, 2]`, `0,1,2` and `0 1 2` are the same list; its elements are of the default's kind."""
@@ -113,10 +126,9 @@ def given_parameters(notebook: Path, given: list[tuple[str, str]]) -> dict[str, 
 
 
 def known_dataset(name: str) -> str:
-    """The dataset's name; the whole path where it is a person's own file. Refused with the known ones otherwise."""
+    """The dataset's name; Refused with the known ones if it is unknown."""
     from lib.datasets import DataError, spec
 
-    name = str(Path(name).resolve()) if Path(name).is_file() else name
     try:
         spec(name)
     except DataError as error:
@@ -130,7 +142,7 @@ def report_name(notebook: Path, values: dict[str, Any]) -> str:
     settings = defaults | values
     parts = [notebook.stem]
     if "dataset" in settings:
-        parts.append(slug(Path(str(settings["dataset"])).name, str(settings["dataset"])))
+        parts.append(slug(str(settings["dataset"])))
     if settings.get("profile", "quick") != "quick":
         parts.append(slug(str(settings["profile"])))
     others = sorted(n for n, v in values.items() if n not in ("dataset", "profile") and v != defaults[n])
@@ -139,13 +151,12 @@ def report_name(notebook: Path, values: dict[str, Any]) -> str:
     return "-".join(parts)
 
 
-def slug(text: str, identity: str | None = None, longest: int = 48) -> str:
-    """`text` for a file name; a hash of `identity` (default: the text) follows wherever the short form is not it."""
-    identity = text if identity is None else identity
+def slug(text: str, longest: int = 48) -> str:
+    """`text` for a file name; a hash of the text follows wherever the short form is not the text itself."""
     short = re.sub(r"[^A-Za-z0-9._=+-]+|\.{2,}", "_", text)[:longest].strip("._-")
-    if short == identity:
+    if short == text:
         return short
-    return f"{short}-{hashlib.sha256(identity.encode()).hexdigest()[:6]}".strip("-")
+    return f"{short}-{hashlib.sha256(text.encode()).hexdigest()[:6]}".strip("-")
 
 
 def _short(value: Any) -> str:

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -209,24 +209,19 @@ def fingerprint(notebook: Path, values: dict[str, Any]) -> str:
 
 
 def _data_files(notebook: Path, values: dict[str, Any]) -> list[Path]:
-    """The files of the report's dataset, where it has some, and its word vectors."""
-    from lib.datasets import DataError, spec
+    """The files of the report's dataset and its word vectors, found as its kernel will find them."""
+    from lib.datasets import DataError, files, spec, vectors
 
-    dataset = values.get("dataset", _default(notebook, "dataset"))
-    home = Path(values.get("data_home") or os.environ.get("DATA_HOME") or PROJECT / "data" / "raw")
-    vectors = sorted((home / "vectors").glob("*"))
-    if Path(str(dataset)).is_file():
-        return [Path(dataset), *vectors]
-    try:
-        folder = spec(dataset).folder
-    except DataError:  # a notebook without a dataset
-        return vectors
-    return [*sorted((home / folder).glob("*")), *vectors] if folder else vectors
-
-
-def _default(notebook: Path, name: str) -> Any:
-    parameter = known.known_parameters(notebook).get(name)
-    return parameter.default if parameter else None
+    told = {name: parameter.default for name, parameter in known.known_parameters(notebook).items()} | values
+    home, found = told.get("data_home") or None, []
+    with _kernel_environment(), chdir(PROJECT):
+        try:
+            found += vectors.files_of(told.get("vectors", "auto"), home)
+            folder = spec(told["dataset"]).folder if "dataset" in told else None
+            found += sorted(files.find(folder, home).glob("*")) if folder else []
+        except DataError:
+            pass  # what is missing the notebook itself will say, in its place
+        return [path.resolve() for path in found]
 
 
 def _is_death(error: Exception) -> bool:
