@@ -24,7 +24,6 @@ def provenance(device: str | torch.device, seeds: Sequence[int], started: float)
         seeds: of the runs.
         started: time.time() at the beginning, in seconds.
     """
-    memory = _peak_memory()  # before git is started: a forked child counts this process's memory as its own
     rows = {
         "commit": commit(),
         "Python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
@@ -34,14 +33,21 @@ def provenance(device: str | torch.device, seeds: Sequence[int], started: float)
         "threads": str(torch.get_num_threads()),
         "seeds": ", ".join(str(seed) for seed in seeds) or "none",
         "run time": f"{max(time.time() - started, 0):.1f} seconds",
-        "peak memory": memory,
+        "peak memory": _peak_memory(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }
     return pd.DataFrame({"what": list(rows), "value": list(rows.values())})
 
 
-def commit(folder: Path = PROJECT) -> str:
-    """The commit of the project, with "modified" where a tracked file differs; where there is none, a word why."""
+def commit(folder: Path | None = None) -> str:
+    """The commit of `folder`, with "modified" where a tracked file differs; where there is none, a word why.
+
+    Without a folder: the project's, as it was when this module was imported. A long run may end after an edit.
+    """
+    return AT_START if folder is None else _commit(folder)
+
+
+def _commit(folder: Path) -> str:
     try:
         top, head = _git(folder, "rev-parse", "--show-toplevel", "HEAD").split("\n")[:2]
         if Path(top).resolve() != Path(folder).resolve():
@@ -80,10 +86,22 @@ def _peak_memory() -> str:
         return "unknown"
     unit = 1024**2 if sys.platform == "darwin" else 1024
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / unit
     memory = f"{own:.0f} MiB"
-    if largest:
-        memory += f", {largest:.0f} MiB in the largest process beside it"
+    if _children() > GIT:
+        memory += f", {_children() / unit:.0f} MiB in the largest process beside it"
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         memory += f", {torch.cuda.max_memory_allocated() / 1024**2:.0f} MiB on the GPU"
     return memory
+
+
+def _children() -> int:
+    """The memory of the largest process that this one started, in the system's own unit; 0 where it is not counted."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such count
+        return 0
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+
+
+AT_START = _commit(PROJECT)
+GIT = _children()  # a forked child counts this process's memory as its own, so git looks as large as what started it
