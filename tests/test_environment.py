@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from jupyterlab.commands import get_app_dir
+
+from lib.charts import MIME
 
 PROJECT = Path(__file__).resolve().parents[1]
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
@@ -102,6 +105,11 @@ def test_reports_passes_the_choices_on():
     assert given.returncode == 0, given.stderr
     assert "for notebook in one two; do for dataset in sst" in given.stdout
     assert '-p profile "paper"' in given.stdout and '-p seeds "0,1"' in given.stdout
+
+
+def test_the_installed_jupyterlab_draws_the_charts():
+    served = Path(get_app_dir()) / "static"
+    assert any(MIME in path.read_text(encoding="utf-8") for path in served.glob("jlab_core.*.js"))
 
 
 def test_a_data_home_that_is_no_folder_is_refused():
