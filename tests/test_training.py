@@ -102,6 +102,7 @@ def test_a_damaged_entry_is_trained_again(store, undisturbed):
         (weight_file, good[:100]),
         (contents, b"{"),
         (contents, b"[]"),
+        (contents, b"{}"),
     ):
         file.write_bytes(damaged)
         assert cache.finished(entry.name) is None
@@ -137,10 +138,19 @@ def test_processes_give_the_same_weights_as_this_one(store, undisturbed, capfd):
     assert "epoch 3/3" in "".join(capfd.readouterr())
 
 
+class Unsendable(Exception):
+    """An error that a pipe cannot carry: it takes more than it keeps."""
+
+    def __init__(self, first: str, second: str):
+        super().__init__(f"{first} {second}")
+
+
 def fail(task: str, say) -> None:
     """A worker's task that ends as its name says."""
     if task == "raises":
         raise ValueError("no such luck")
+    if task == "raises what cannot be sent":
+        raise Unsendable("one", "two")
     if task == "dies":
         os.kill(os.getpid(), signal.SIGKILL)
     say(task)
@@ -148,8 +158,11 @@ def fail(task: str, say) -> None:
 
 def test_a_failing_and_a_dying_worker_are_reported():
     done = []
-    with pytest.raises(ValueError, match="no such luck"):
+    with pytest.raises(ValueError, match="no such luck") as told:
         workers.run_all(fail, ["raises"], 1, silent, done.append)
+    assert "in fail" in "".join(told.value.__notes__), "the worker's traceback comes along"
+    with pytest.raises(RuntimeError, match="Unsendable: one two"):
+        workers.run_all(fail, ["raises what cannot be sent"], 1, silent, done.append)
     with pytest.raises(workers.WorkerDied, match="process of dies ended with exit code -9"):
         workers.run_all(fail, ["dies"], 1, silent, done.append)
     workers.run_all(fail, ["a", "b", "c"], 2, silent, done.append)
@@ -201,10 +214,21 @@ def test_bases_come_first():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"options": (("epoch", 3),)}, {"variant": "tied"}, {"profile": "huge"}, {"dataset": "sst3"}]
+    "wrong",
+    [
+        {"options": (("epoch", 3),)},
+        {"options": (("epochs", 0),)},
+        {"options": (("reduction", "none"),)},
+        {"options": (("batch_size", "x"),)},
+        {"seed": -1},
+        {"encoder": "gru"},
+        {"variant": "tied"},
+        {"profile": "huge"},
+        {"dataset": "sst3"},
+    ],
 )
 def test_a_wrong_run_is_refused_with_what_is_known(wrong):
-    with pytest.raises((KeyError, ValueError), match="unknown .* known: "):
+    with pytest.raises((KeyError, ValueError), match="unknown .* known: |; allowed: "):
         Run(**{"dataset": "planted", **wrong})
 
 
@@ -239,9 +263,11 @@ def test_a_checkpoint_holds_the_whole_state(tmp_path):
     checkpoint.save(tmp_path / "c", model, first, {}, [{"epoch": 1}])
     other = small.model(seed=5).float()
     second = optimizer(other)
-    (tmp_path / "damaged").write_bytes((tmp_path / "c").read_bytes()[:1000])
-    assert checkpoint.restore(tmp_path / "damaged", other, second) == ({}, [])
-    assert not (tmp_path / "damaged").exists()
+    good = (tmp_path / "c").read_bytes()
+    for damaged in (good[:1000], good[:-1] + bytes([good[-1] ^ 1]), b""):
+        (tmp_path / "damaged").write_bytes(damaged)
+        assert checkpoint.restore(tmp_path / "damaged", other, second) == ({}, [])
+        assert not (tmp_path / "damaged").exists()
     assert checkpoint.restore(tmp_path / "c", other, second)[1] == [{"epoch": 1}]
     assert epoch(model, first, (0, 1)) == epoch(other, second, (0, 1))
     for a, b in zip(model.parameters(), other.parameters(), strict=True):

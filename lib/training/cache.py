@@ -118,7 +118,7 @@ def finished(name: str) -> Path | None:
     folder = home() / name
     try:
         contents = json.loads((folder / "contents.json").read_text())
-        sound = all(file_digest(folder / file) == expected for file, expected in contents.items())
+        sound = bool(contents) and all(file_digest(folder / file) == expected for file, expected in contents.items())
     except (OSError, ValueError, AttributeError):
         sound = False
     return folder if sound else None

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import torch
 from sklearn.metrics import f1_score, roc_auc_score
-from torch import nn
+from torch import Tensor, nn
 
 from lib import objectives
 from lib.datasets.batches import batches
@@ -43,8 +43,11 @@ def train_epoch(
     return float(losses) / len(split)
 
 
-def evaluate(model: nn.Module, split: Split) -> dict[str, float]:
-    """ROC-AUC, F1 of the positive class (several classes: macro averages), accuracy and loss (nats) on a split."""
+def evaluate(model: nn.Module, split: Split, weight: Tensor | None = None) -> dict[str, float]:
+    """ROC-AUC, F1 of the positive class (several classes: macro averages), accuracy and loss (nats) on a split.
+
+    The loss weighs the positive class by `weight`, as training does.
+    """
     model.eval()
     device = next(model.parameters()).device
     logits, labels = [], []
@@ -61,7 +64,7 @@ def evaluate(model: nn.Module, split: Split) -> dict[str, float]:
         "auc": float(roc_auc_score(labels, probability, multi_class="ovr")),
         "f1": float(f1_score(labels, prediction, average=average)),
         "accuracy": float((prediction == labels).double().mean()),
-        "loss": float(objectives.prediction_loss(logits, labels, reduction="mean")),
+        "loss": float(objectives.prediction_loss(logits, labels, weight, reduction="mean")),
     }
 
 

@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lib import datasets
+from lib.models import ATTENTIONS, ENCODERS
+from lib.objectives import REDUCTIONS
 from lib.profiles import profile
+from lib.projections import PROJECTIONS
 
 # Jain & Wallace's code: batch of 32, Adam with amsgrad at 1e-3, weight decay 1e-5 but not on the attention.
 # None: the profile's epochs, the encoder's own hidden size and activation.
@@ -20,6 +23,23 @@ OPTIONS = {
     "activation": None,
 }
 VARIANTS = ("base",)
+PARTS = {"encoder": ENCODERS, "attention": ATTENTIONS, "projection": PROJECTIONS, "variant": VARIANTS}
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _positive(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
+
+
+ALLOWED = {
+    **dict.fromkeys(("epochs", "batch_size", "embedding_size", "hidden_size"), (_whole, "a whole number from 1 up")),
+    **dict.fromkeys(("learning_rate", "vector_scale"), (_positive, "a number above 0")),
+    "weight_decay": (lambda value: value == 0 or _positive(value), "a number from 0 up"),
+    "reduction": (lambda value: value in REDUCTIONS, " or ".join(REDUCTIONS)),
+}
 
 
 @dataclass(frozen=True)
@@ -50,8 +70,15 @@ class Run:
             raise KeyError(
                 f"unknown option {unknown[0]!r} of a run on {self.dataset}; known: {', '.join(sorted(known))}"
             )
-        if self.variant not in VARIANTS:
-            raise KeyError(f"unknown variant {self.variant!r}; known: {', '.join(VARIANTS)}")
+        for what, known in PARTS.items():
+            if getattr(self, what) not in known:
+                raise KeyError(f"unknown {what} {getattr(self, what)!r}; known: {', '.join(known)}")
+        for name, (allowed, words) in ALLOWED.items():
+            value = self.option(name)
+            if value is not None and not allowed(value):
+                raise ValueError(f"{name} is {value!r}; allowed: {words}")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
+            raise ValueError(f"seed is {self.seed!r}; allowed: a whole number from 0 up")
         profile(self.profile)
         object.__setattr__(self, "options", tuple(sorted(self.options)))
 
@@ -61,7 +88,8 @@ class Run:
 
     @property
     def epochs(self) -> int:
-        return self.option("epochs") or profile(self.profile).epochs
+        chosen = self.option("epochs")
+        return profile(self.profile).epochs if chosen is None else chosen
 
     @property
     def data(self) -> tuple:

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file, save_file
 
-from lib import datasets
+from lib import datasets, objectives
 from lib.datasets import batches as length_batches
 from lib.datasets import vectors as word_vectors
 from lib.datasets.batches import Batch
@@ -165,6 +165,7 @@ def _fit(path: Path, run, corpus, vectors, say: Say, checkpoint_seconds: float) 
         fused=True,
     )
     best, history = checkpoint.restore(path, model, optimizer)
+    weight = objectives.class_weights(torch.from_numpy(corpus.train.labels), model.decoder.out_features)
     saved = time.monotonic()
     for epoch in range(len(history), run.epochs):
         started = time.monotonic()
@@ -173,7 +174,7 @@ def _fit(path: Path, run, corpus, vectors, say: Say, checkpoint_seconds: float) 
         loss = fitting.train_epoch(model, corpus.train, optimizer, order, size, run.option("reduction"))
         if not math.isfinite(loss):
             raise FloatingPointError(f"{run}: the loss of epoch {epoch + 1} is {loss}; try a lower learning_rate")
-        scores = {f"dev_{key}": value for key, value in fitting.evaluate(model, corpus.dev).items()}
+        scores = {f"dev_{key}": value for key, value in fitting.evaluate(model, corpus.dev, weight).items()}
         if all(scores["dev_auc"] > record["dev_auc"] for record in history):
             best = checkpoint.weights_of(model)
         seconds = time.monotonic() - started

@@ -2,6 +2,8 @@
 
 import multiprocessing
 import os
+import pickle
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
@@ -37,7 +39,19 @@ def _work(function: Callable, tasks: Sequence, pipe: Connection) -> None:
             function(tasks[number], lambda message: pipe.send(("said", message)))
             pipe.send(("done", None))
         except Exception as error:
-            pipe.send(("failed", error))
+            pipe.send(("failed", _sendable(error)))
+
+
+def _sendable(error: Exception) -> Exception:
+    """The error with its traceback as a note; one that does not survive the way is told in words."""
+    error.add_note(traceback.format_exc())
+    try:
+        pickle.loads(pickle.dumps(error))  # made in this process a moment ago: nothing foreign is read
+    except Exception:
+        told = RuntimeError(f"{type(error).__name__}: {error}")
+        told.add_note(traceback.format_exc())
+        return told
+    return error
 
 
 def run_all(function: Callable, tasks: Sequence, workers: int, say: Callable[[str], None], done: Callable) -> None:
@@ -83,8 +97,9 @@ def _follow(started: dict, tasks: Sequence, say: Callable[[str], None], done: Ca
             except (EOFError, ConnectionError):
                 started[pipe].join()
                 raise WorkerDied(
-                    f"the process of {busy[pipe]} ended with exit code {started[pipe].exitcode}: killed, or out of "
-                    "memory; what was finished is kept, start again to go on"
+                    f"the process of {busy[pipe]} ended with exit code {started[pipe].exitcode}"
+                    f"{': killed, or out of memory' if (started[pipe].exitcode or 0) < 0 else ''}; "
+                    "what was finished is kept, start again to go on"
                 ) from None
             if kind == "said":
                 say(detail)
