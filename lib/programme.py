@@ -74,4 +74,6 @@ def runs(
         for name in names:
             if name not in known:
                 raise KeyError(f"unknown {what} {name!r}; known: {', '.join(known)}")
+        if not names or len(set(names)) < len(names):
+            raise ValueError(f"{what}s are {list(names)}; allowed: at least one, each once")
     return NOTEBOOKS[notebook](dataset, profile, encoders, attentions, seeds, vectors, device)

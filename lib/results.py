@@ -63,8 +63,7 @@ def finding(claims: pd.DataFrame, dataset: str) -> str:
     for short, same in claims.groupby("short", sort=False):
         models = {word: list(models) for word, models in same.groupby("verdict", sort=False)["model"]}
         verdicts = [f"{word} for {', '.join(names) if len(models) > 1 else 'all'}" for word, names in models.items()]
-        first = same.iloc[0]
-        said.append(f"*{short}*: {'; '.join(verdicts)} ({first['model']}: {first['evidence']})")
+        said.append(f"*{short}*: {'; '.join(verdicts)}")
     return f"**{dataset}**, {seeds} seeds. {'. '.join(said)}."
 
 
