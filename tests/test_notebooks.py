@@ -12,7 +12,8 @@ from playwright.sync_api import sync_playwright
 from lib.report.__main__ import main
 
 HOSTILE = ("<script>alert(1)</script>", "<img src=x onerror=alert(2)>")
-HOSTILE += ("\u202e\u05e9\u05dc\u05d5\u05dd", "😀", "&amp;", "`$x$`")
+HOSTILE += ("\u202e\u05e9\u05dc\u05d5\u05dd", "&amp;", "`$x$`")
+EMOJI = "😀"  # in every short text: whichever is shown has it
 WORDS = {0: "war peace minister border treaty".split(), 1: "profit shares bank market price".split()}
 COMMON = "the a of and to in said on for with".split()
 LONG = 20_000
@@ -24,7 +25,7 @@ def hostile_texts(number: int, seed: int) -> list[dict]:
     rows = []
     for index in range(number):
         label = index % 2
-        words = draw.choices(WORDS[label], k=3) + draw.choices(COMMON, k=9) + [HOSTILE[index % len(HOSTILE)]]
+        words = draw.choices(WORDS[label], k=3) + draw.choices(COMMON, k=9) + [EMOJI, HOSTILE[index % len(HOSTILE)]]
         draw.shuffle(words)
         rows.append({"label": 2 * label, "title": "", "description": f"{seed} {index} {' '.join(words)}"})
     return rows
@@ -40,7 +41,7 @@ def home(tmp_path_factory) -> Path:
     (folder / "dataset.json").write_text(json.dumps(about))
     long_words = " ".join(random.Random(0).choices(WORDS[0] + WORDS[1] + COMMON, k=LONG))
     long = {"label": 0, "title": "", "description": f"{HOSTILE[0]} {long_words}"}
-    for split, rows in {"train": hostile_texts(240, 1), "test": [*hostile_texts(30, 2), long]}.items():
+    for split, rows in {"train": hostile_texts(120, 1), "test": [*hostile_texts(30, 2), long]}.items():
         with gzip.open(folder / f"{split}.jsonl.gz", "wt") as file:
             file.writelines(json.dumps(row | {"text": f"{row['title']} {row['description']}"}) + "\n" for row in rows)
     return folder.parent
@@ -89,14 +90,15 @@ def charts_made(page: str) -> int:
 def test_correlation_on_hostile_words_and_a_text_of_20_000_tokens(monkeypatch, tmp_path, home, browser):
     monkeypatch.setenv("DATA_HOME", str(home))
     page = report(
-        monkeypatch, tmp_path, "dataset agnews", "encoders bilstm,average", "attentions additive", "seeds 0",
+        monkeypatch, tmp_path, "dataset agnews", "encoders average,bilstm", "attentions additive", "seeds 0",
         "vectors random",
     )  # fmt: skip
     shown = opened(browser, page)
     assert shown["wrong"] == [] and shown["images"] == 0
     assert shown["charts"] == charts_made(page) >= 12
     assert "longer than 2,000 tokens" in shown["text"]
-    assert "😀" in Path(page).read_text()
+    assert "The longest text has 20," in Path(page).read_text()
+    assert EMOJI in Path(page).read_text()
 
 
 def test_correlation_on_planted_reviews_with_one_model(monkeypatch, tmp_path, browser):
