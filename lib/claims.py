@@ -88,7 +88,8 @@ def simple_encoder_correlates_more(instances: pd.DataFrame, attention: str) -> l
 def share_claim(short: str, claim: str, model: str, group: pd.DataFrame, holds: pd.Series, what: str) -> Claim:
     """Supported when it holds for more than half of the texts; undefined values do not count."""
     row = summarise(group.assign(share=holds), ["share"]).iloc[0]
-    evidence = f"{what} in {row['value']:.0%} of the texts [{row['low']:.0%}, {row['high']:.0%}]"
+    low, high = max(row["low"], 0), min(row["high"], 1)
+    evidence = f"{what} in {row['value']:.0%} of the texts [{low:.0%}, {high:.0%}]"
     return Claim("jain2019", short, claim, model, verdict(row["low"], row["high"], 0.5), evidence)
 
 
