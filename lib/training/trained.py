@@ -23,6 +23,7 @@ from lib.training import cache, checkpoint, fitting, workers
 from lib.training.runs import Run, stages, with_bases
 
 Say = Callable[[str], None]
+TINY = 500_000  # tokens of all epochs: to start processes would take longer
 
 
 @dataclass(frozen=True)
@@ -104,19 +105,22 @@ def entry_name(run: Run, corpus: Corpus, vectors: word_vectors.Vectors) -> str:
 def train_all(runs: Sequence[Run], data_home: str | Path | None = None, processes: int | None = None) -> list[Trained]:
     """The trained models of all runs, in their order; what the cache lacks is trained in spawned processes.
 
-    One thread a process, and by default as many processes as cores. A run's base is trained before it.
+    One thread a process, and by default as many processes as cores; runs that are tiny altogether (TINY) are trained
+    in this one. A run's base is trained before it.
     """
     corpora = {}
     for run in with_bases(runs):
         if run.data not in corpora:
             corpora[run.data] = load_corpus(run, data_home)
     missing = [run for run in with_bases(runs) if not is_trained(run, corpora[run.data], data_home)]
+    tokens = sum(int(corpora[run.data].train.lengths.sum()) * run.epochs for run in missing)
     if missing:
         with Progress("training", total=len(missing)) as progress:
             task = partial(_task, data_home, corpora)
             for stage in stages(missing):
-                count = min(processes or workers.cores(), len(stage))
-                workers.run_all(task, stage, count, progress.say, lambda run: progress.advance(str(run)))
+                count = processes or (1 if tokens < TINY else min(workers.cores(), len(stage)))
+                work = workers.run_here if count == 1 else workers.run_all
+                work(task, stage, count, progress.say, lambda run: progress.advance(str(run)))
     return [train(run, data_home, corpora[run.data]) for run in runs]
 
 
