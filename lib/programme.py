@@ -11,7 +11,7 @@ from lib.profiles import profile as profile_named
 from lib.training import Run
 
 DEVICES = ("auto", "cpu", "cuda")
-VECTOR_SCALES = (1.0, 0.3, 0.1)
+VECTOR_SCALES = {"quick": (1.0, 0.1), "paper": (1.0, 0.3, 0.1)}
 
 
 def device_kind(device: str = "auto") -> str:
@@ -44,7 +44,7 @@ def correlation(dataset: str, profile: str, encoders, attentions, seeds, vectors
 def vector_scales(dataset: str, profile: str, encoders, attentions, seeds, vectors: str, device: str) -> list[Run]:
     """The first encoder and attention, its word vectors as they are and shorter: why taus differ."""
     first = correlation(dataset, profile, encoders[:1], attentions[:1], seeds, vectors, device)
-    scales = [() if scale == 1 else (("vector_scale", scale),) for scale in VECTOR_SCALES]
+    scales = [() if scale == 1 else (("vector_scale", scale),) for scale in VECTOR_SCALES[profile]]
     return [replace(run, options=options) for options in scales for run in first]
 
 

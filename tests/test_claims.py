@@ -120,9 +120,9 @@ def test_the_programme_lists_every_run_once():
     runs = programme.runs("correlation", "planted", "quick", seeds=[3, 5], device="cpu")
     assert len(runs) == len(set(runs)) == 12 and {run.seed for run in runs} == {3, 5}
     assert {run.seed for run in programme.runs("correlation", seeds=2, encoders=["average"])} == {0, 1}
-    scales = programme.runs("correlation/vector_scales", "planted", encoders=["average"], seeds=[4])
+    scales = programme.runs("correlation/vector_scales", "planted", "paper", encoders=["average"], seeds=[4])
     assert [run.option("vector_scale") for run in scales] == [1.0, 0.3, 0.1]
-    assert scales[0] in programme.runs("correlation", "planted", encoders=["average"], seeds=[4])
+    assert scales[0] in programme.runs("correlation", "planted", "paper", encoders=["average"], seeds=[4])
 
 
 @pytest.mark.parametrize(
