@@ -61,8 +61,8 @@ def all_charts(frame: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
     return {
         "lengths": charts.length_histogram({"train": [3, 4, 5, 20_000], "test": [1]}),
         "tau": charts.tau_histogram(frame, PAIR),
-        "permuted": charts.permutation_violins(frame, "permuted_change_of_p"),
-        "adversary": charts.permutation_violins(frame, "jsd_exact"),
+        "permuted": charts.violins_by_max_attention(frame, "permuted_change_of_p"),
+        "adversary": charts.violins_by_max_attention(frame, "jsd_exact"),
         "jsd": charts.jsd_histogram(frame, {"exact": "jsd_exact", "gradient search": "jsd_gradient"}),
         "taus": charts.taus_beside(beside),
         "performance": charts.performance_beside(beside),
@@ -110,7 +110,7 @@ def test_no_chart_grows_with_the_number_of_instances():
     for name, chart in all_charts(frame).items():
         assert rows_of(chart.to_dict()) < 5_000, name
     twelve = instances(n=40, encoders=tuple("abcdef"))
-    assert rows_of(charts.permutation_violins(twelve, "permuted_change_of_p").to_dict()) < 5_000
+    assert rows_of(charts.violins_by_max_attention(twelve, "permuted_change_of_p").to_dict()) < 5_000
 
 
 def test_bins_hold_every_defined_value_once():
@@ -128,7 +128,7 @@ def test_bins_hold_every_defined_value_once():
 def test_violins_of_few_or_equal_values_are_dots():
     frame = instances(n=12, encoders=("bilstm",), seeds=(0,))
     frame["permuted_change_of_p"], frame["prediction"] = 0.25, 1
-    spec = charts.permutation_violins(frame, "permuted_change_of_p").to_dict()
+    spec = charts.violins_by_max_attention(frame, "permuted_change_of_p").to_dict()
     rows = pd.DataFrame(next(iter(spec["datasets"].values())))
     assert set(rows["kind"]) == {"dot", "median"} and (rows["x"] == 0.25).all()
     vl_convert.vegalite_to_svg(spec)
@@ -139,7 +139,7 @@ def test_charts_of_three_classes_and_of_one_configuration():
     frame = frame[frame["attention"] == "dot"]
     for chart in (
         charts.tau_histogram(frame, PAIR, ["no", "maybe", "<b>yes</b>"]),
-        charts.permutation_violins(frame, "jsd_exact"),
+        charts.violins_by_max_attention(frame, "jsd_exact"),
     ):
         svg = vl_convert.vegalite_to_svg(chart.to_dict())
         assert "<b>" not in svg
@@ -150,7 +150,7 @@ def test_charts_of_three_classes_and_of_one_configuration():
 def test_nothing_to_draw_is_one_clear_error():
     frame = instances()
     with pytest.raises(KeyError, match="no column 'nonsense' to draw"):
-        charts.permutation_violins(frame, "nonsense")
+        charts.violins_by_max_attention(frame, "nonsense")
     with pytest.raises(ValueError, match="undefined or left out for all 720"):
         charts.jsd_histogram(frame.assign(jsd_exact=np.nan), ["jsd_exact"])
     with pytest.raises(ValueError, match="no split has a text"):

@@ -69,6 +69,21 @@ def test_examples_follow_their_rule():
     assert "good" in chosen.iloc[1]["why"]
 
 
+def test_examples_are_short_right_and_have_an_adversary():
+    frame = instances({"bilstm": 0.3}, seeds=1)
+    frame.loc[frame["probability"].idxmax(), "length"] = 61  # too long to read
+    second = frame.loc[frame["length"] < 61, "probability"].idxmax()
+    frame.loc[second, "prediction"] = 0  # wrong
+    third = frame.loc[(frame["length"] < 61) & (frame["prediction"] == 1), "probability"].idxmax()
+    frame.loc[third, "adversary_exact_jsd"] = np.nan  # left out
+    allowed = frame[(frame["length"] < 61) & (frame["prediction"] == 1) & frame["adversary_exact_jsd"].notna()]
+    farthest = allowed.index[3]
+    frame.loc[farthest, "adversary_exact_jsd"] = 0.693
+    chosen = examples(frame, ("bad", "good"), far="adversary_exact_jsd")
+    assert chosen.index[1] == allowed["probability"].idxmax() and chosen.index[-1] == farthest
+    assert examples(frame.assign(length=100), ("bad", "good")).shape[0] == 3, "long texts where there is no short one"
+
+
 def test_joined_adds_columns_and_refuses_what_does_not_fit():
     frame = instances({"bilstm": 0.3})
     run = ["dataset", "encoder", "attention", "projection", "variant", "layers", "seed", "instance", "left_out"]

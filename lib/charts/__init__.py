@@ -5,7 +5,7 @@ from lib.charts.distributions import jsd_histogram, learning_curves, length_hist
 from lib.charts.sweep import sweep
 from lib.charts.text import attention_text
 from lib.charts.theme import MIME, enable
-from lib.charts.violins import permutation_violins
+from lib.charts.violins import violins_by_max_attention
 
 __all__ = [
     "MIME",
@@ -15,8 +15,8 @@ __all__ = [
     "learning_curves",
     "length_histogram",
     "performance_beside",
-    "permutation_violins",
     "sweep",
     "tau_histogram",
     "taus_beside",
+    "violins_by_max_attention",
 ]

@@ -56,7 +56,7 @@ def places(number: int) -> list[tuple[float, tuple[float, float]]]:
     return [(0.45 - step * (index + 0.5), (step * 0.46, step * 0.46)) for index in range(number)]
 
 
-def permutation_violins(
+def violins_by_max_attention(
     instances: pd.DataFrame,
     value: str,
     by: str = "max_attention",
@@ -70,7 +70,7 @@ def permutation_violins(
     For the median |change of p| of permuted attention, and for the adversary's JSD alike.
 
     Args:
-        value: a column, for example "permuted_change_of_p". by: the column of the largest weight, in [0, 1].
+        value: a column, for example "permutation". by: the column of the largest weight, in [0, 1].
         title, see, axis: in place of what is said by default.
     """
     defined, names = some(some(instances, value), by), class_names(instances, classes)
