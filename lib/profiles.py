@@ -22,7 +22,7 @@ class Profile:
 
 
 PROFILES = {
-    "quick": Profile("quick", train_tokens=250_000, test_tokens=60_000, epochs=4, seeds=2, draws=100),
+    "quick": Profile("quick", train_tokens=80_000, test_tokens=20_000, epochs=4, seeds=2, draws=100),
     "paper": Profile("paper", train_tokens=None, test_tokens=None, epochs=8, seeds=3, draws=100),
 }
 
