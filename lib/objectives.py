@@ -1,9 +1,14 @@
-"""What a run minimises: the loss of its predictions, and later what a variant adds to it."""
+"""What a run minimises: the loss of its predictions, or the adversary's distance from its base."""
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
+from lib.metrics import jensen_shannon, kullback_leibler, total_variation
+
 REDUCTIONS = ("sum", "mean")
+DIVERGENCES = ("kl", "jsd")
+TVDS = {"half": 0.5, "full": 1.0}
 
 
 def class_weights(labels: Tensor, outputs: int) -> Tensor | None:
@@ -32,3 +37,36 @@ def prediction_loss(logits: Tensor, labels: Tensor, weight: Tensor | None = None
             logits.squeeze(1), labels.to(logits.dtype), pos_weight=weight, reduction=reduction
         )
     return functional.cross_entropy(logits, labels, reduction=reduction)
+
+
+def adversarial_loss(
+    prediction: tuple[Tensor, Tensor],
+    attention: tuple[Tensor, Tensor],
+    strength: float,
+    divergence: str = "kl",
+    tvd: str = "half",
+) -> dict[str, Tensor]:
+    """Wiegreffe & Pinter (2019), section 4: TVD(y_a, y_b) - lambda KL(alpha_a || alpha_b), of each text.
+
+    Differs from the paper: with one sigmoid output their code measures |p_a - p_b| / 2, half the two-class TVD of the
+    formula, and their lambda goes with that; so do we. `tvd="full"` is the formula, at twice their lambda.
+    `divergence="jsd"` puts the bounded divergence, which they report, into the loss.
+
+    Args:
+        prediction: class distributions (batch, class) of adversary and base.
+        attention: (batch, token) of adversary and base, 0 outside the mask.
+        strength: lambda.
+    Returns:
+        loss, tvd (the full one, a fraction), jsd and kl (nats): each (batch,).
+    """
+    own, base = attention
+    moved = total_variation(*prediction)
+    distances = {
+        "jsd": lambda: jensen_shannon(own, base),
+        # an attention that has underflowed to 0 would make the divergence infinite
+        "kl": lambda: kullback_leibler(own, base.clamp_min(torch.finfo(base.dtype).tiny)),
+    }
+    away = distances[divergence]()
+    with torch.no_grad():
+        reported = {name: away.detach() if name == divergence else of() for name, of in distances.items()}
+    return {"loss": TVDS[tvd] * moved - strength * away, "tvd": moved.detach()} | reported

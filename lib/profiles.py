@@ -9,6 +9,7 @@ class Profile:
 
     train_tokens, test_tokens   at most so many tokens of train, and of dev or test, are read; None: all of them
     epochs                      passes over the training split
+    adversary_epochs            most passes of a trained adversary, which ends when its loss stands still
     seeds                       runs of each configuration, by default
     draws                       permutations of each instance's attention
     """
@@ -17,13 +18,14 @@ class Profile:
     train_tokens: int | None
     test_tokens: int | None
     epochs: int
+    adversary_epochs: int
     seeds: int
     draws: int
 
 
 PROFILES = {
-    "quick": Profile("quick", train_tokens=80_000, test_tokens=20_000, epochs=4, seeds=2, draws=100),
-    "paper": Profile("paper", train_tokens=None, test_tokens=None, epochs=8, seeds=3, draws=100),
+    "quick": Profile("quick", 80_000, 20_000, epochs=4, adversary_epochs=10, seeds=2, draws=100),
+    "paper": Profile("paper", None, None, epochs=8, adversary_epochs=300, seeds=3, draws=100),
 }
 
 

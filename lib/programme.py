@@ -1,7 +1,7 @@
 """What each notebook, and each further experiment in it, needs trained: the one list of runs."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 import torch
@@ -9,9 +9,16 @@ import torch
 from lib.models import ATTENTIONS, ENCODERS
 from lib.profiles import profile as profile_named
 from lib.training import Run
+from lib.training.runs import ADVERSARY_OPTIONS
 
 DEVICES = ("auto", "cpu", "cuda")
 VECTOR_SCALES = {"quick": (1.0, 0.1), "paper": (1.0, 0.3, 0.1)}
+BASE_SEEDS = {"quick": 3, "paper": 9}  # the base and others: eight, as Wiegreffe & Pinter have it
+ADVERSARY_SEEDS = {"quick": 3, "paper": 5}
+# Wiegreffe & Pinter's of SST is 5.25e-4, that of their table 3 is 1e-3.
+LAMBDAS = {"quick": (5e-4, 2e-3), "paper": (3e-4, 5.25e-4, 1e-3)}
+# With a frozen encoder attention hardly moves at those.
+FROZEN_LAMBDAS = {"quick": (5e-3, 2e-2), "paper": (1e-3, 5e-3, 2e-2)}
 
 
 def device_kind(device: str = "auto") -> str:
@@ -33,22 +40,105 @@ def seeds_of(profile: str, seeds: int | Sequence[int] | None = None) -> list[int
     return chosen
 
 
-def correlation(dataset: str, profile: str, encoders, attentions, seeds, vectors: str, device: str) -> list[Run]:
+@dataclass(frozen=True)
+class Choice:
+    """What a reader chooses of a notebook's runs; from `lambdas` on it is about adversaries."""
+
+    dataset: str
+    profile: str
+    encoders: Sequence[str]
+    attentions: Sequence[str]
+    seeds: int | Sequence[int] | None
+    vectors: str
+    device: str
+    lambdas: Sequence[float] | None
+    frozen_lambdas: Sequence[float] | None
+    divergence: str
+    tvd: str
+
+    def run(self, encoder: str, attention: str, seed: int) -> Run:
+        kind = device_kind(self.device)
+        return Run(
+            *(self.dataset, encoder, attention), seed=seed, profile=self.profile, vectors=self.vectors, device_kind=kind
+        )
+
+    def bases(self, others: int = 0) -> list[Run]:
+        """Wiegreffe & Pinter's main model under every seed, and under `others` seeds more."""
+        chosen = seeds_of(self.profile, self.seeds or ADVERSARY_SEEDS[self.profile])
+        more = [seed for seed in range(len(chosen) + others) if seed not in chosen][:others]
+        return [self.run("bilstm", self.attentions[0], seed) for seed in chosen + more]
+
+
+def correlation(choice: Choice) -> list[Run]:
     """Jain & Wallace (2019): every encoder with every attention, several seeds."""
-    return [
-        Run(dataset, encoder, attention, seed=seed, profile=profile, vectors=vectors, device_kind=device_kind(device))
-        for encoder, attention, seed in product(encoders, attentions, seeds_of(profile, seeds))
-    ]
+    seeds = seeds_of(choice.profile, choice.seeds)
+    return [choice.run(*parts) for parts in product(choice.encoders, choice.attentions, seeds)]
 
 
-def vector_scales(dataset: str, profile: str, encoders, attentions, seeds, vectors: str, device: str) -> list[Run]:
+def vector_scales(choice: Choice) -> list[Run]:
     """The first encoder and attention, its word vectors as they are and shorter: why taus differ."""
-    first = correlation(dataset, profile, encoders[:1], attentions[:1], seeds, vectors, device)
-    scales = [() if scale == 1 else (("vector_scale", scale),) for scale in VECTOR_SCALES[profile]]
+    first = correlation(replace(choice, encoders=choice.encoders[:1], attentions=choice.attentions[:1]))
+    scales = [() if scale == 1 else (("vector_scale", scale),) for scale in VECTOR_SCALES[choice.profile]]
     return [replace(run, options=options) for options in scales for run in first]
 
 
-NOTEBOOKS = {"correlation": correlation, "correlation/vector_scales": vector_scales}
+def adversary(choice: Choice) -> list[Run]:
+    """Wiegreffe & Pinter (2019): all of the parts below."""
+    parts = (base_seeds, uniform, guides, sweep, frozen_sweep)
+    return list(dict.fromkeys(run for part in parts for run in part(choice)))
+
+
+def base_seeds(choice: Choice) -> list[Run]:
+    """The base, and the same model under other seeds: BASE_SEEDS of the profile, or as many as were chosen."""
+    return choice.bases(others=max(0, BASE_SEEDS[choice.profile] - len(choice.bases())))
+
+
+def uniform(choice: Choice) -> list[Run]:
+    """The base's architecture with equal attention to all tokens (section 3.2)."""
+    return [replace(base, variant="uniform") for base in choice.bases()]
+
+
+def sweep(choice: Choice, trains: str = "all") -> list[Run]:
+    """Trained adversaries (section 4): for each seed one of each lambda, against the base of that seed."""
+    aim = {"divergence": choice.divergence, "tvd": choice.tvd, "trains": trains}
+    aim = tuple((name, value) for name, value in aim.items() if value != ADVERSARY_OPTIONS[name])
+    return [
+        replace(base, variant="adversary", base=base, options=(("lambda", strength), *aim))
+        for base in choice.bases()
+        for strength in choice.lambdas or LAMBDAS[choice.profile]
+    ]
+
+
+def frozen_sweep(choice: Choice) -> list[Run]:
+    """The same with the base's encoder and decoder, fixed: only the attention learns."""
+    return sweep(replace(choice, lambdas=choice.frozen_lambdas or FROZEN_LAMBDAS[choice.profile]), trains="attention")
+
+
+def guides(choice: Choice) -> list[Run]:
+    """The guided MLP (section 3.4), which is Jain & Wallace's average encoder: without and with each guide.
+
+    The trained adversary that guides is that of the largest lambda, as in the paper's table 3.
+    """
+    strongest = max(choice.lambdas or LAMBDAS[choice.profile])
+    found = []
+    for adversary in sweep(replace(choice, lambdas=[strongest])):
+        learned = replace(adversary.base, encoder="average")
+        guided = [("base", adversary.base), ("adversary", adversary), ("instance_adversary", adversary.base)]
+        found += [replace(learned, variant="uniform"), learned]
+        found += [replace(learned, variant=f"guide_{kind}", base=base) for kind, base in guided]
+    return found
+
+
+NOTEBOOKS = {
+    "correlation": correlation,
+    "correlation/vector_scales": vector_scales,
+    "adversary": adversary,
+    "adversary/base_seeds": base_seeds,
+    "adversary/uniform": uniform,
+    "adversary/guides": guides,
+    "adversary/sweep": sweep,
+    "adversary/frozen_sweep": frozen_sweep,
+}
 
 
 def runs(
@@ -60,14 +150,21 @@ def runs(
     seeds: int | Sequence[int] | None = None,
     vectors: str = "auto",
     device: str = "auto",
+    lambdas: Sequence[float] | None = None,
+    frozen_lambdas: Sequence[float] | None = None,
+    divergence: str = ADVERSARY_OPTIONS["divergence"],
+    tvd: str = ADVERSARY_OPTIONS["tvd"],
 ) -> list[Run]:
-    """All runs of a notebook on a dataset.
+    """All runs of a notebook, or of a part of it, on a dataset.
 
+    Args:
+        seeds, lambdas, frozen_lambdas: none: the profile's.
     Raises:
         KeyError, ValueError: an unknown notebook, encoder, attention, profile, seed or device, with the known ones.
     """
     for what, names, known in (
         ("notebook", [notebook], NOTEBOOKS),
+        ("profile", [profile], BASE_SEEDS),
         ("encoder", encoders, ENCODERS),
         ("attention", attentions, ATTENTIONS),
     ):
@@ -76,4 +173,5 @@ def runs(
                 raise KeyError(f"unknown {what} {name!r}; known: {', '.join(known)}")
         if not names or len(set(names)) < len(names):
             raise ValueError(f"{what}s are {list(names)}; allowed: at least one, each once")
-    return NOTEBOOKS[notebook](dataset, profile, encoders, attentions, seeds, vectors, device)
+    models = dataset, profile, encoders, attentions, seeds, vectors, device
+    return NOTEBOOKS[notebook](Choice(*models, lambdas, frozen_lambdas, divergence, tvd))

@@ -27,7 +27,17 @@ def softmax(scores: Tensor, mask: Tensor) -> Tensor:
     return torch.softmax(scores.masked_fill(~mask, -torch.inf), dim=-1)
 
 
-PROJECTIONS = {"softmax": softmax}
+def uniform(scores: Tensor, mask: Tensor) -> Tensor:
+    """Equal attention to every token in the mask, whatever the scores (Wiegreffe & Pinter 2019, section 3.2).
+
+    Args and returns as `softmax`. Raises ValueError: a row of the mask is empty.
+    """
+    refuse_empty_rows(mask)
+    real = mask.to(scores.dtype)
+    return real / real.sum(dim=-1, keepdim=True)
+
+
+PROJECTIONS = {"softmax": softmax, "uniform": uniform}
 
 
 def projection(name: str):

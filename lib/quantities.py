@@ -10,7 +10,7 @@ UNITS = (  # the first pattern that is found in a name decides
     (r"entropy_of|normalized_entropy", "fraction"),
     (r"jsd|entropy|mutual_information|loss", "nats"),
     (r"^length|average_length", "tokens"),
-    (r"accuracy|f1|auc|tvd|probability|change_of_p|max_attention|flip|removed|permut", "fraction"),
+    (r"accuracy|f1|auc|tvd|probability|change_of_p|max_attention|rationale|flip|removed|permut", "fraction"),
 )
 WORDS = {
     "attention": "attention",

@@ -17,7 +17,8 @@ from lib.provenance import PROJECT, commit
 from lib.training import Trained
 
 FOLDER = PROJECT / "reports" / "results"
-PAPER_OF = {"correlation": "jain2019"}
+PAPER_OF = {"correlation": "jain2019", "adversary": "wiegreffe2019"}
+PICTURED = ("correlation",)
 
 
 def keep(
@@ -94,7 +95,7 @@ def readme(text: str, folder: Path = FOLDER) -> str:
 
 
 def main() -> None:
-    for notebook in PAPER_OF:
+    for notebook in PICTURED:
         for path in sorted(FOLDER.glob(f"{notebook}-*-claims.csv")):
             print(picture(notebook, path.name.removeprefix(f"{notebook}-").removesuffix("-claims.csv")))
     page = PROJECT / "README.md"

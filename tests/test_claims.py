@@ -8,9 +8,11 @@ import pytest
 
 from lib import claims, programme, results, tables
 from lib.charts import sweep
+from lib.claims.correlation import EACH_OTHER, GRADIENT
 from lib.instances import examples, joined
+from lib.quantities import tau_name
 
-TAUS = [claims.tau_name(pair) for pair in (claims.GRADIENT, claims.LEAVE_ONE_OUT, claims.EACH_OTHER)]
+TAUS = [tau_name(pair) for pair in (GRADIENT, EACH_OTHER)]
 
 
 def instances(gradient: dict, each_other=0.6, permutation=0.01, jsd=0.69, texts=60, seeds=4) -> pd.DataFrame:
@@ -23,7 +25,7 @@ def instances(gradient: dict, each_other=0.6, permutation=0.01, jsd=0.69, texts=
         frame["label"] = frame["prediction"] = frame["instance"] % 2
         frame["probability"] = random.uniform(0, 0.4, texts) + 0.6 * frame["label"]
         frame["length"], frame["left_out"] = 10, [()] * texts
-        for name, mean in zip(TAUS, (tau, tau, each_other), strict=True):
+        for name, mean in zip(TAUS, (tau, each_other), strict=True):
             frame[name] = mean + random.normal(0, 0.1, texts)
         frame["permutation"], frame["adversary_exact_jsd"] = permutation, jsd
         frames.append(frame)

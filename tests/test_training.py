@@ -16,7 +16,9 @@ import torch
 from safetensors.torch import load_file
 
 from lib import objectives
+from lib.datasets.batches import batches
 from lib.training import Run, cache, checkpoint, fitting, stages, train, train_all, with_bases, workers
+from lib.training.courses import Prediction
 
 SMALL = (("embedding_size", 20), ("epochs", 3), ("hidden_size", 16))
 RUN = Run("planted", vectors="random", options=SMALL)
@@ -63,7 +65,7 @@ def test_the_same_run_gives_the_same_weights_bit_for_bit(store, undisturbed):
     assert torch.equal(first.model(batch).logits, again.model(batch).logits)
     best = max(record["dev_auc"] for record in again.history)
     assert again.history[again.chosen - 1]["dev_auc"] == best
-    assert fitting.evaluate(again.model, again.corpus.dev)["auc"] == pytest.approx(best, abs=1e-6)
+    assert fitting.evaluate(again.model, again.batches("dev"))["auc"] == pytest.approx(best, abs=1e-6)
 
 
 def test_another_seed_gives_other_weights(store, undisturbed):
@@ -208,7 +210,7 @@ def test_the_cache_holds_no_pickle_and_says_what_it_is(store):
 
 def test_bases_come_first():
     base = Run("planted", seed=1)
-    child = Run("planted", seed=2, base=base)
+    child = Run("planted", seed=2, variant="adversary", base=base)
     assert with_bases([child, base]) == [base, child]
     assert stages([base, child]) == [[base], [child]]
 
@@ -223,6 +225,12 @@ def test_bases_come_first():
         {"seed": -1},
         {"encoder": "gru"},
         {"variant": "tied"},
+        {"variant": "adversary"},
+        {"variant": "guide_adversary", "base": Run("planted")},
+        {"base": Run("planted")},
+        {"variant": "adversary", "base": Run("planted", options=(("cues", 3),))},
+        {"variant": "adversary", "base": Run("planted"), "options": (("divergence", "l2"),)},
+        {"options": (("lambda", 1e-3),)},
         {"profile": "huge"},
         {"dataset": "sst3"},
     ],
@@ -256,7 +264,8 @@ def test_a_checkpoint_holds_the_whole_state(tmp_path):
         return torch.optim.Adam(fitting.parameter_groups(model, 1e-5), 1e-3, amsgrad=True, fused=True)
 
     def epoch(model, optimizer, order):
-        return fitting.train_epoch(model, split, optimizer, order, 8, "sum")
+        course = Prediction(torch.from_numpy(split.labels), outputs=1)
+        return fitting.train_epoch(model, batches(split, 8, seed=order), optimizer, course.losses, "sum")
 
     first = optimizer(model)
     epoch(model, first, (0, 0))

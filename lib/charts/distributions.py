@@ -166,7 +166,12 @@ def jsd_histogram(
     )
 
 
-def learning_curves(histories: Mapping[str, Sequence[dict]], quantities: Sequence[str] | None = None):
+def learning_curves(
+    histories: Mapping[str, Sequence[dict]],
+    quantities: Sequence[str] | None = None,
+    title: str = "Training",
+    see: str = "A dev score that still rises at the last epoch asks for more epochs.",
+) -> alt.TopLevelMixin:
     """What training reports after each epoch, one line a run: a mapping from a run (or its name) to its history.
 
     Runs whose names differ only after ", seed" have one colour.
@@ -185,8 +190,7 @@ def learning_curves(histories: Mapping[str, Sequence[dict]], quantities: Sequenc
     quantities = quantities or [name for name in frame if name not in ("run", "model", "epoch", "seconds")]
     across = min(3, len(quantities))
     drawn = [curves(frame, name).properties(width=WIDTH // across - 60, height=130) for name in quantities]
-    subtitle = "Each line is a run. A dev score that still rises at the last epoch asks for more epochs."
-    return titled(alt.concat(*drawn, columns=across), "Training", [subtitle])
+    return titled(alt.concat(*drawn, columns=across), title, [f"Each line is a run. {see}"])
 
 
 def curves(frame: pd.DataFrame, quantity: str) -> alt.Chart:
@@ -197,10 +201,11 @@ def curves(frame: pd.DataFrame, quantity: str) -> alt.Chart:
     if 1 < len(models) <= len(COLORS):
         color = alt.Color("model:N", title=None, scale=scale, legend=alt.Legend(columns=3))
     data = frame[["run", "model", "epoch", quantity]].rename(columns={quantity: "value"}).dropna()
+    few = data["epoch"].nunique() <= 12
     tips = ["run:N", "epoch:Q", alt.Tooltip("value:Q", title=readable(quantity), format=".3f")]
     return (
         alt.Chart(data)
-        .mark_line(point=alt.OverlayMarkDef(size=18), strokeWidth=1.5, opacity=0.8)
+        .mark_line(point=alt.OverlayMarkDef(size=18) if few else False, strokeWidth=1.5, opacity=0.8)
         .encode(
             alt.X("epoch:Q", title="epoch", axis=alt.Axis(format="d", tickMinStep=1, grid=False)),
             alt.Y("value:Q", title=f"{readable(quantity)} ({unit(quantity)})", scale=alt.Scale(zero=False)),

@@ -108,7 +108,7 @@ def violin_layers(names: list[str], axis: str, frame: pd.DataFrame, unit_is_nats
     labels = " : ".join(f"datum.value == {index} ? '{label}'" for index, label in enumerate(BINS)) + " : ''"
     rows = alt.Axis(values=[0, 1, 2, 3], labelExpr=labels, grid=False, ticks=False, domain=False)
     y = alt.Y("low:Q", title="largest weight", axis=rows, scale=alt.Scale(domain=[-0.5, 3.5], nice=False))
-    end = max(float(frame["x"].max()), 0.01)
+    end = float(np.log(2)) if unit_is_nats else max(float(frame["x"].max()), 0.01)  # charts of JSDs share one axis
     x = alt.X("x:Q", title=axis, axis=alt.Axis(tickCount=4), scale=alt.Scale(domain=[0, end]))
     tips = [
         alt.Tooltip("class:N"),
@@ -125,9 +125,8 @@ def violin_layers(names: list[str], axis: str, frame: pd.DataFrame, unit_is_nats
         .transform_calculate(middle_of="(datum.low + datum.high) / 2", words="'n ' + format(datum.texts, ',')")
     )
     # where the violins are thin: adversaries lie to the right, changes of p to the left
-    numbers = numbers.mark_text(
-        align="left" if unit_is_nats else "right", fontSize=9, color=INK, dx=4 if unit_is_nats else 0, dy=-1
-    )
+    left = float(frame["middle"].mean()) > end / 2
+    numbers = numbers.mark_text(align="left" if left else "right", fontSize=9, color=INK, dx=4 if left else 0, dy=-1)
     medians = alt.Chart().transform_filter(kind == "median").mark_rule(strokeWidth=2, color=INK)
     return [
         shape.encode(
@@ -141,5 +140,5 @@ def violin_layers(names: list[str], axis: str, frame: pd.DataFrame, unit_is_nats
         ),
         dots.encode(x, y, color=color, tooltip=tips),
         medians.encode(x, y, alt.Y2("high"), tooltip=tips),
-        numbers.encode(alt.X(datum=0 if unit_is_nats else end), alt.Y("middle_of:Q"), text="words:N"),
+        numbers.encode(alt.X(datum=0 if left else end), alt.Y("middle_of:Q"), text="words:N"),
     ]

@@ -19,6 +19,7 @@ class Batch:
     mask      (batch, word) True on the text's own tokens: not on start, end or padding
     label     (batch,) class
     instance  (batch,) position in the split
+    guide     (batch, word) attention to be imposed, 0 where the mask is False; only for models that need it
     """
 
     tokens: Tensor
@@ -26,6 +27,7 @@ class Batch:
     mask: Tensor
     label: Tensor
     instance: Tensor
+    guide: Tensor | None = None
 
     @classmethod
     def of(cls, tokens: Tensor, lengths: Tensor, label: Tensor, instance: Tensor) -> "Batch":
@@ -35,13 +37,16 @@ class Batch:
         return cls(tokens, lengths, mask, label, instance)
 
     def to(self, device: str | torch.device) -> "Batch":
-        return Batch(*(getattr(self, f.name).to(device, non_blocking=True) for f in fields(self)))
+        held = (getattr(self, f.name) for f in fields(self))
+        return Batch(*(value if value is None else value.to(device, non_blocking=True) for value in held))
 
     def rows(self, keep: Tensor) -> "Batch":
         """The texts that `keep` (bool or positions) names, padded no longer than they need."""
         lengths = self.lengths[keep]
         width = int(lengths.max()) if len(lengths) else 0
-        return Batch(self.tokens[keep, :width], lengths, self.mask[keep, :width], self.label[keep], self.instance[keep])
+        per_word = (self.tokens, self.mask, self.guide)
+        tokens, mask, guide = (value if value is None else value[keep, :width] for value in per_word)
+        return Batch(tokens, lengths, mask, self.label[keep], self.instance[keep], guide)
 
     def __len__(self) -> int:
         return len(self.tokens)

@@ -1,10 +1,12 @@
-"""Is a quantity higher here than there? A paired difference with an interval over instances and seeds."""
+"""Is a quantity, or a score, higher here than there? Paired differences with intervals over instances and seeds."""
+
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 
 from lib.instances.statistics import interval_over_texts_and_seeds, mean_over, resampled, weighted_mean
-from lib.instances.summarising import by_seed
+from lib.instances.summarising import CLASSIFICATION, by_seed, scores
 from lib.quantities import RUN_COLUMNS, unit
 
 
@@ -37,7 +39,67 @@ def difference(
         for weights in resampled(len(shared), draws, seed)
     ]
     of_seeds = [mean_over(0, table) for table in tables]
-    low, high = interval_over_texts_and_seeds(means[0] - means[1], np.concatenate(samples), *of_seeds)
+    return compared(quantity, means, np.concatenate(samples), of_seeds, len(shared))
+
+
+def score_difference(
+    instances: pd.DataFrame, score: str, between: tuple[dict, dict], draws: int = 2000, seed: int = 0
+) -> pd.Series:
+    """A score (f1, accuracy, auc) of the first group less that of the second, on the same texts.
+
+    As `difference`, and beside it p, of the paired randomisation test over texts: how often the difference is at least
+    as large when chance swaps the two models' answers to each text (the seeds that both have, together). It asks about
+    these very models; the interval also about other seeds.
+
+    Raises:
+        KeyError: unknown score. ValueError: a group is empty or mixes configurations; the texts are not the same.
+    """
+    if score not in CLASSIFICATION:
+        raise KeyError(f"unknown score {score!r}; known: {', '.join(CLASSIFICATION)}")
+    given = "probability" if score == "auc" else "prediction"
+    tables = [table_of(instances, given, where) for where in between]
+    label = table_of(instances, "label", between[0])
+    if not all(table.index.equals(label.index) for table in tables):
+        raise ValueError(f"{between[0]} and {between[1]} were measured on other texts; the test is paired")
+    labels, classes = label.to_numpy(), max(2, int(instances["label"].max()) + 1)
+
+    def of(weights: np.ndarray, table: np.ndarray) -> np.ndarray:
+        """(draw, seed)"""
+        return scores(score, weights, np.broadcast_to(labels[:, :1], table.shape), table, classes)
+
+    arrays = [table.to_numpy() for table in tables]
+    ones = np.ones((1, len(label)))
+    of_seeds = [of(ones, array)[0] for array in arrays]
+    samples = [
+        mean_over(1, of(weights, arrays[0])) - mean_over(1, of(weights, arrays[1]))
+        for weights in resampled(len(label), draws, seed)
+    ]
+    found = compared(
+        score, [float(mean_over(0, values)) for values in of_seeds], np.concatenate(samples), of_seeds, len(label)
+    )
+    both = [seed for seed in tables[0] if seed in tables[1]]
+    paired = [table[both].to_numpy() for table in tables]
+    found["p"] = swapped_p(lambda one: float(mean_over(0, of(ones, one)[0])), paired, draws, seed) if both else np.nan
+    return found
+
+
+def swapped_p(statistic: Callable, tables: list[np.ndarray], draws: int, seed: int) -> float:
+    """The two-sided p of a paired randomisation test: tables (instance, seed), whose rows chance swaps."""
+    random = np.random.default_rng(seed)
+    seen = abs(statistic(tables[0]) - statistic(tables[1]))
+    beyond = 0
+    for _ in range(draws):
+        swap = random.random((len(tables[0]), 1)) < 0.5
+        one, other = np.where(swap, tables[1], tables[0]), np.where(swap, tables[0], tables[1])
+        beyond += abs(statistic(one) - statistic(other)) >= seen - 1e-12
+    return (beyond + 1) / (draws + 1)
+
+
+def compared(
+    quantity: str, means: list[float], samples: np.ndarray, of_seeds: list[np.ndarray], texts: int
+) -> pd.Series:
+    """What `difference` returns, from the two means, the bootstrap's differences and the seeds' values."""
+    low, high = interval_over_texts_and_seeds(means[0] - means[1], samples, *of_seeds)
     return pd.Series(
         {
             "quantity": quantity,
@@ -48,8 +110,8 @@ def difference(
             "high": high,
             "word": "higher" if low > 0 else "lower" if high < 0 else "undecided",
             "unit": unit(quantity),
-            "n": len(shared),
-            "seeds": tuple(table.shape[1] for table in tables),
+            "n": texts,
+            "seeds": tuple(len(values) for values in of_seeds),
         }
     )
 

@@ -1,6 +1,6 @@
 """What a group of instances says: means and classification scores with intervals over instances and over seeds."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -56,7 +56,7 @@ def summarise(
             rows.append(
                 key
                 | {"quantity": name, "value": float(mean_over(0, averaged[:, column])), "unit": unit(name)}
-                | spread(mean_over(0, averaged[:, column]), samples[:, column], mean_over(0, table), table)
+                | spread(mean_over(0, averaged[:, column]), samples[:, column], mean_over(0, table), unit(name), table)
                 | {"n": int((~np.isnan(averaged[:, column])).sum()), "seeds": table.shape[1], "undefined": missing}
                 | {"left_out": int(group[name].isna().sum()) - missing}
             )
@@ -71,13 +71,22 @@ SUMMARY = [
 ]
 
 
+BOUNDS = {"fraction": (0.0, 1.0), "tau-b": (-1.0, 1.0)}
+
+
 def spread(
-    value: float, samples: np.ndarray, seed_values: np.ndarray, table: np.ndarray | None = None
+    value: float, samples: np.ndarray, seed_values: np.ndarray, unit: str, table: np.ndarray | None = None
 ) -> dict[str, float]:
-    """Intervals and sds from bootstrap samples (draw,), values (seed,) and, for a mean, its table (instance, seed)."""
+    """Intervals and sds from bootstrap samples (draw,), values (seed,) and, for a mean, its table (instance, seed).
+
+    An interval ends where the unit's values do.
+    """
     low, high = interval_over_texts_and_seeds(value, samples, seed_values)
     low_texts, high_texts = interval(samples)
     low_seeds, high_seeds = t_interval(seed_values)
+    low, high, low_seeds, high_seeds = np.clip(
+        (low, high, low_seeds, high_seeds), *BOUNDS.get(unit, (-np.inf, np.inf))
+    )
     return {
         "low": float(low),
         "high": float(high),
@@ -85,8 +94,8 @@ def spread(
         "high_texts": float(high_texts),
         "sd_instances": np.nan if table is None else pooled_sd(table),
         "sd_seeds": sd(seed_values),
-        "low_seeds": low_seeds,
-        "high_seeds": high_seeds,
+        "low_seeds": float(low_seeds),
+        "high_seeds": float(high_seeds),
     }
 
 
@@ -105,6 +114,16 @@ def configurations(instances: pd.DataFrame) -> Iterator[tuple[dict, pd.DataFrame
     """(run columns, rows) of each configuration, in the order of the table."""
     for key, group in instances.groupby(list(RUN_COLUMNS), sort=False, dropna=False):
         yield dict(zip(RUN_COLUMNS, key, strict=True)), group
+
+
+def each(instances: pd.DataFrame, by: Sequence[str], statistic: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
+    """`statistic` of each group of rows with the same values in the columns `by`, which its rows then carry too.
+
+    For runs that differ in what RUN_COLUMNS do not name, such as an adversary's lambda; missing values are one group.
+    """
+    groups = instances.groupby(list(by), sort=False, dropna=False)
+    found = [statistic(rows).assign(**dict(zip(by, key, strict=True))) for key, rows in groups]
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=list(by))
 
 
 def by_seed(group: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -149,7 +168,7 @@ def classification(
             rows.append(
                 key
                 | {"quantity": name, "value": float(mean_over(0, ours)), "unit": "fraction"}
-                | spread(mean_over(0, ours), mean_over(1, by_draw), ours, correct)
+                | spread(mean_over(0, ours), mean_over(1, by_draw), ours, "fraction", correct)
                 | {"n": len(label), "seeds": len(ours), "undefined": int(np.isnan(ours).sum()), "left_out": 0}
             )
     return pd.DataFrame(rows, columns=SUMMARY)

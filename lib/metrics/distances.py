@@ -29,6 +29,20 @@ def jensen_shannon(p: Tensor, q: Tensor) -> Tensor:
     return torch.where(near, close, apart).sum(dim=-1).clamp(0, math.log(2))
 
 
+def kullback_leibler(p: Tensor, q: Tensor) -> Tensor:
+    """KL(p || q), how much p is unlike q: sum of p ln(p / q) where p > 0.
+
+    Args:
+        p, q: (..., token), rows sum to 1, 0 on padding. Their gradients are finite, also where both are 0.
+    Returns:
+        (...,) in nats; infinite where p has weight and q has none.
+    """
+    there = p > 0
+    ones = torch.ones_like(p)
+    ratio = torch.where(there, p, ones).log() - torch.where(there, q, ones).log()
+    return (p * ratio).sum(dim=-1)
+
+
 def total_variation(p: Tensor, q: Tensor) -> Tensor:
     """How far a prediction moved: half the sum of |p - q| over the classes.
 

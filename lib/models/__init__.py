@@ -1,8 +1,8 @@
 """Encoders, attention and the classifier that joins them, behind one seam: ModelOutput."""
 
 from lib.models.attention import ATTENTIONS
-from lib.models.classifier import AttentionClassifier
+from lib.models.classifier import AttentionClassifier, GuidedClassifier
 from lib.models.encoders import ENCODERS
 from lib.models.output import AttentionModel, ModelOutput
 
-__all__ = ["ATTENTIONS", "ENCODERS", "AttentionClassifier", "AttentionModel", "ModelOutput"]
+__all__ = ["ATTENTIONS", "ENCODERS", "AttentionClassifier", "AttentionModel", "GuidedClassifier", "ModelOutput"]

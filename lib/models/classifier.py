@@ -73,3 +73,15 @@ class AttentionClassifier(nn.Module):
     def token_logits(self, output: ModelOutput) -> tuple[Tensor, Tensor]:
         """((batch, token, class), bias (class,)): logits = attention @ token_logits + bias."""
         return output.hidden @ self.decoder.weight.T, self.decoder.bias
+
+
+class GuidedClassifier(AttentionClassifier):
+    """A classifier without attention of its own: each text brings its weights along, in `batch.guide`.
+
+    Wiegreffe & Pinter (2019), section 3.4: imposed in training and in test.
+    """
+
+    def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
+        if attention is None and batch.guide is None:
+            raise ValueError("this model is guided, and the batch brings no attention: take batches of its own run")
+        return super().from_embeddings(embeddings, batch, batch.guide if attention is None else attention)

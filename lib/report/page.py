@@ -58,10 +58,9 @@ def quick(parameters: dict[str, Any]) -> str:
     if parameters.get("profile") != "quick":
         return ""
     here, whole = PROFILES["quick"], PROFILES["paper"]
-    seeds = "" if parameters.get("seeds") else f" and {here.seeds} seeds"  # given seeds are nobody's default
-    instead = f" and {whole.seeds}" if seeds else ""
+    fewer = "epochs" if parameters.get("seeds") else "epochs and seeds"  # given seeds are nobody's default
     tokens = f"at most {here.train_tokens:,} tokens of train and {here.test_tokens:,} of dev and of test"
-    return f"{here.epochs} epochs{seeds} instead of {whole.epochs}{instead}, and {tokens} are read."
+    return f"fewer {fewer} than in the papers ({here.epochs} epochs instead of {whole.epochs}), and {tokens} are read."
 
 
 class _Cells:

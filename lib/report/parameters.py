@@ -21,7 +21,7 @@ class Parameter:
     """One line of a notebook's parameters cell: `name = default  # help`.
 
     A help that starts "one of: a, b" closes the list of values, "some of: a, b" that of a list's elements; one that
-    starts "whole numbers" says what an empty list's elements are: whole numbers from 0 up.
+    starts "whole numbers" or "numbers" says what an empty list's elements are, from 0 up.
     """
 
     name: str
@@ -62,10 +62,10 @@ class Parameter:
         """Refused where the list is empty and must not be, or has an element twice, or one that is no whole number."""
         if self.default and not values:
             raise Refused(f"parameter {self.name!r} is an empty list; it needs at least one element")
-        whole = [type(value) is int and value >= 0 for value in values]
-        if self.help.startswith("whole numbers") and not all(whole):
-            seen = values[whole.index(False)]
-            raise Refused(f"parameter {self.name!r} is a list of whole numbers from 0 up; {seen!r} is none")
+        for start, allowed in (("whole numbers", _is_whole), ("numbers", _is_number)):
+            wrong = [value for value in values if not allowed(value)]
+            if self.help.startswith(start) and wrong:
+                raise Refused(f"parameter {self.name!r} is a list of {start} from 0 up; {wrong[0]!r} is none")
         twice = [value for value in values if values.count(value) > 1]
         if twice:
             raise Refused(f"parameter {self.name!r} has {twice[0]!r} {len(twice)} times; allowed: each value once")
@@ -175,6 +175,14 @@ def _literal(given: str) -> Any:
         return ast.literal_eval(given)
     except (ValueError, SyntaxError):
         return given
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value < float("inf")
 
 
 def _whole(given: str) -> int:

@@ -15,7 +15,10 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 # Code that cannot change the weights of a run that is hashed with its epochs and the checksum of its splits:
 # loaders of datasets, profiles, and what only organises the work.
-LEFT_OUT = ("lib.datasets", "lib.planted", "lib.profiles", "lib.progress", "lib.training.workers", "lib.training.cache")
+LEFT_OUT = (
+    *("lib.datasets", "lib.planted", "lib.profiles", "lib.progress", "lib.training.workers", "lib.training.cache"),
+    "lib.interventions",  # of runs that do not name it
+)
 KEPT = ("lib.datasets.batches", "lib.datasets.corpus")
 
 
@@ -65,7 +68,7 @@ def code_fingerprint(module: str) -> str:
     waiting, trees = [module], {}
     while waiting:
         name = waiting.pop()
-        left_out = name.startswith(LEFT_OUT) and name not in KEPT
+        left_out = name.startswith(LEFT_OUT) and name not in (*KEPT, module)
         path = _source(name) if name.startswith("lib.") and name not in trees and not left_out else None
         if path:
             tree = ast.parse(path.read_text(encoding="utf-8"))

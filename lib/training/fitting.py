@@ -1,6 +1,6 @@
 """One epoch of training, and how good a model is on a split."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import torch
@@ -8,10 +8,10 @@ from sklearn.metrics import f1_score, roc_auc_score
 from torch import Tensor, nn
 
 from lib import objectives
-from lib.datasets.batches import batches
-from lib.datasets.corpus import Split
+from lib.datasets.batches import Batch
 
 EVALUATION_BATCH = 128
+Losses = Callable[[nn.Module, Batch], dict[str, Tensor]]
 
 
 def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
@@ -25,37 +25,43 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
 
 
 def train_epoch(
-    model: nn.Module, split: Split, optimizer: torch.optim.Optimizer, order: Sequence[int], size: int, reduction: str
-) -> float:
-    """One pass over the split in batches of `size`, shuffled by the seed `order`; the mean loss per text, in nats."""
+    model: nn.Module, batches: Iterable[Batch], optimizer: torch.optim.Optimizer, losses: Losses, reduction: str
+) -> dict[str, float]:
+    """One pass over the batches; the mean per text of each loss, "loss" being the one that is minimised.
+
+    Args:
+        losses: (model, batch) -> sums over the batch. reduction: "sum" minimises the sum, "mean" the mean per text.
+    """
     model.train()
-    device = next(model.parameters()).device
-    weight = objectives.class_weights(torch.from_numpy(split.labels), model.decoder.out_features)
-    weight = None if weight is None else weight.to(device)
-    losses = torch.zeros((), device=device)
-    for batch in batches(split, size, seed=order):
-        batch = batch.to(device)
-        loss = objectives.prediction_loss(model(batch).logits, batch.label, weight, reduction)
+    totals, texts = {}, 0
+    for batch in batches:
+        found = losses(model, batch)
+        loss = found["loss"] if reduction == "sum" else found["loss"] / len(batch)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
-        losses += loss.detach() * (1 if reduction == "sum" else len(batch))
-    return float(losses) / len(split)
+        totals = {name: totals.get(name, 0) + value.detach() for name, value in found.items()}
+        texts += len(batch)
+    return {name: float(total) / texts for name, total in totals.items()}
 
 
-def evaluate(model: nn.Module, split: Split, weight: Tensor | None = None) -> dict[str, float]:
-    """ROC-AUC, F1 of the positive class (several classes: macro averages), accuracy and loss (nats) on a split.
+def evaluate(model: nn.Module, batches: Iterable[Batch], weight: Tensor | None = None) -> dict[str, float]:
+    """How well the model classifies: the scores of `scored`, and the loss (nats).
 
     The loss weighs the positive class by `weight`, as training does.
     """
     model.eval()
-    device = next(model.parameters()).device
     logits, labels = [], []
     with torch.inference_mode():
-        for batch in batches(split, EVALUATION_BATCH):
-            logits.append(model(batch.to(device)).logits.double().cpu())
-            labels.append(batch.label)
+        for batch in batches:
+            logits.append(model(batch).logits.double().cpu())
+            labels.append(batch.label.cpu())
     logits, labels = torch.cat(logits), torch.cat(labels)
+    return scored(logits, labels) | {"loss": float(objectives.prediction_loss(logits, labels, weight, "mean"))}
+
+
+def scored(logits: Tensor, labels: Tensor) -> dict[str, float]:
+    """ROC-AUC, F1 of the positive class (several classes: macro averages) and accuracy of logits (text, class)."""
     if logits.shape[1] == 1:
         probability, prediction, average = logits.sigmoid().squeeze(1), logits.squeeze(1) > 0, "binary"
     else:
@@ -64,7 +70,6 @@ def evaluate(model: nn.Module, split: Split, weight: Tensor | None = None) -> di
         "auc": float(roc_auc_score(labels, probability, multi_class="ovr")),
         "f1": float(f1_score(labels, prediction, average=average)),
         "accuracy": float((prediction == labels).double().mean()),
-        "loss": float(objectives.prediction_loss(logits, labels, weight, reduction="mean")),
     }
 
 

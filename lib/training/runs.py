@@ -1,11 +1,11 @@
 """What is trained: a run, what decides its weights, and which runs must come before which."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lib import datasets
 from lib.models import ATTENTIONS, ENCODERS
-from lib.objectives import REDUCTIONS
+from lib.objectives import DIVERGENCES, REDUCTIONS, TVDS
 from lib.profiles import profile
 from lib.projections import PROJECTIONS
 
@@ -22,7 +22,18 @@ OPTIONS = {
     "hidden_size": None,
     "activation": None,
 }
-VARIANTS = ("base",)
+# The variants, and of each those of the run whose outputs it uses, its `base`; none: it has no base.
+VARIANTS = {
+    "base": (),
+    "uniform": (),
+    "adversary": ("base",),
+    "guide_base": ("base",),
+    "guide_instance_adversary": ("base",),
+    "guide_adversary": ("adversary",),
+}
+# Of an adversary only. trains: all weights, or the attention's alone, the others fixed at the base's.
+ADVERSARY_OPTIONS = {"lambda": 5e-4, "divergence": "kl", "tvd": "half", "trains": "all"}
+TRAINS = ("all", "attention")
 PARTS = {"encoder": ENCODERS, "attention": ATTENTIONS, "projection": PROJECTIONS, "variant": VARIANTS}
 
 
@@ -34,11 +45,18 @@ def _positive(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
 
 
+def _one_of(names: Iterable[str]) -> tuple:
+    return (lambda value: value in names), " or ".join(names)
+
+
 ALLOWED = {
     **dict.fromkeys(("epochs", "batch_size", "embedding_size", "hidden_size"), (_whole, "a whole number from 1 up")),
     **dict.fromkeys(("learning_rate", "vector_scale"), (_positive, "a number above 0")),
-    "weight_decay": (lambda value: value == 0 or _positive(value), "a number from 0 up"),
-    "reduction": (lambda value: value in REDUCTIONS, " or ".join(REDUCTIONS)),
+    **dict.fromkeys(("weight_decay", "lambda"), (lambda value: value == 0 or _positive(value), "a number from 0 up")),
+    "reduction": _one_of(REDUCTIONS),
+    "divergence": _one_of(DIVERGENCES),
+    "tvd": _one_of(TVDS),
+    "trains": _one_of(TRAINS),
 }
 
 
@@ -64,15 +82,18 @@ class Run:
     base: "Run | None" = None
 
     def __post_init__(self):
-        known = set(OPTIONS) | set(datasets.spec(self.dataset).options)
-        unknown = [name for name, _ in self.options if name not in known]
-        if unknown:
-            raise KeyError(
-                f"unknown option {unknown[0]!r} of a run on {self.dataset}; known: {', '.join(sorted(known))}"
-            )
         for what, known in PARTS.items():
             if getattr(self, what) not in known:
                 raise KeyError(f"unknown {what} {getattr(self, what)!r}; known: {', '.join(known)}")
+        known = set(OPTIONS) | set(datasets.spec(self.dataset).options)
+        known |= set(ADVERSARY_OPTIONS) if self.variant == "adversary" else set()
+        unknown = [name for name, _ in self.options if name not in known]
+        if unknown:
+            raise KeyError(
+                f"unknown option {unknown[0]!r} of a run of {self.variant} on {self.dataset}; "
+                f"known: {', '.join(sorted(known))}"
+            )
+        self._refuse_wrong_base()
         for name, (allowed, words) in ALLOWED.items():
             value = self.option(name)
             if value is not None and not allowed(value):
@@ -82,19 +103,31 @@ class Run:
         profile(self.profile)
         object.__setattr__(self, "options", tuple(sorted(self.options)))
 
+    def _refuse_wrong_base(self):
+        allowed = VARIANTS[self.variant]
+        if (self.base.variant if self.base else None) not in (allowed or (None,)):
+            raise ValueError(
+                f"a run of {self.variant} has {self.base.variant + ' as' if self.base else 'no'} base; "
+                f"allowed: {' or '.join(allowed) or 'no base'}"
+            )
+        if self.base and self.base.data != self.data:
+            raise ValueError(f"the base reads {self.base.data}, the run {self.data}; allowed: the same data")
+
     def option(self, name: str):
         """The value of a training option: the run's own, else the default."""
-        return dict(self.options).get(name, OPTIONS[name])
+        return dict(self.options).get(name, (OPTIONS | ADVERSARY_OPTIONS)[name])
 
     @property
     def epochs(self) -> int:
-        chosen = self.option("epochs")
-        return profile(self.profile).epochs if chosen is None else chosen
+        """The passes over the training split; of an adversary the most, since it ends when its loss stands still."""
+        sizes = profile(self.profile)
+        return self.option("epochs") or (sizes.adversary_epochs if self.variant == "adversary" else sizes.epochs)
 
     @property
     def data(self) -> tuple:
         """What decides the corpus: dataset, profile, and the dataset's own options."""
-        return self.dataset, self.profile, tuple(option for option in self.options if option[0] not in OPTIONS)
+        of_training = OPTIONS | ADVERSARY_OPTIONS
+        return self.dataset, self.profile, tuple(option for option in self.options if option[0] not in of_training)
 
     def __str__(self) -> str:
         layers = f"{self.layers} layers" if self.layers > 1 else ""

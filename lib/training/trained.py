@@ -5,30 +5,43 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import torch
 from safetensors.torch import load_file, save_file
 
-from lib import datasets, objectives
+from lib import datasets
 from lib.datasets import batches as length_batches
 from lib.datasets import vectors as word_vectors
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Corpus
-from lib.models import AttentionClassifier
+from lib.models import AttentionClassifier, GuidedClassifier
 from lib.progress import Progress
-from lib.training import cache, checkpoint, fitting, workers
+from lib.training import cache, checkpoint, courses, fitting, workers
+from lib.training.guides import guide
 from lib.training.runs import Run, stages, with_bases
 
 Say = Callable[[str], None]
 TINY = 500_000  # tokens of all epochs: to start processes would take longer
+# What decides the weights of a variant: these modules and all that they import.
+MODULES = {
+    "base": ("lib.training",),
+    "guide_instance_adversary": (
+        "lib.training",
+        "lib.interventions.adversarial",
+        "lib.interventions.exact_adversary",
+    ),
+}
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A finished run. `history` has one record per epoch; `chosen` is the epoch with the best dev ROC-AUC."""
+    """A finished run. `history` has one record per epoch; `chosen` is the epoch whose weights the model has.
+
+    `base` is the run whose outputs this one uses; `converged` says whether an adversary's loss came to stand still.
+    """
 
     run: Run
     model: AttentionClassifier
@@ -36,11 +49,15 @@ class Trained:
     vectors: word_vectors.Vectors
     history: tuple[dict, ...]
     chosen: int
+    base: "Trained | None" = None
 
     def batches(self, split: str, size: int = fitting.EVALUATION_BATCH) -> Iterator[Batch]:
-        """The texts of train, dev or test from short to long, on the model's device."""
-        device = next(self.model.parameters()).device
-        return (batch.to(device) for batch in length_batches.batches(getattr(self.corpus, split), size))
+        """The texts of train, dev or test from short to long, on the model's device; a guided run's with its guide."""
+        return source_of(self.run, self.corpus, self.base)(split, size)
+
+    @property
+    def converged(self) -> bool:
+        return courses.Adversary.ended(list(self.history))
 
 
 def load_corpus(run: Run, data_home: str | Path | None = None) -> Corpus:
@@ -66,15 +83,17 @@ def train(
         FloatingPointError: the loss is not finite.
     """
     corpus = corpus or load_corpus(run, data_home)
+    base = train(run.base, data_home, corpus, say, checkpoint_seconds) if run.base else None
     vectors = load_vectors(run, corpus, data_home)
-    name = entry_name(run, corpus, vectors)
+    name = entry_name(run, corpus, data_home)
     folder = cache.finished(name)
     if not folder:
         with cache.locked(name, lambda: say(f"{run}: another process is training it; waiting")):
             folder = cache.finished(name)  # the process that held the lock may have finished it
             if not folder:
-                folder = _train_into_cache(name, run, corpus, vectors, say, checkpoint_seconds)
-    return _read(folder, run, corpus, vectors)
+                untrained = Trained(run, build(run, corpus, vectors), corpus, vectors, (), 0, base)
+                folder = _train_into_cache(name, untrained, say, checkpoint_seconds)
+    return _read(folder, run, corpus, vectors, base)
 
 
 def load_vectors(run: Run, corpus: Corpus, data_home: str | Path | None = None) -> word_vectors.Vectors:
@@ -85,16 +104,18 @@ def load_vectors(run: Run, corpus: Corpus, data_home: str | Path | None = None) 
 
 def is_trained(run: Run, corpus: Corpus, data_home: str | Path | None = None) -> bool:
     """Whether the cache holds the run."""
-    return cache.finished(entry_name(run, corpus, load_vectors(run, corpus, data_home))) is not None
+    return cache.finished(entry_name(run, corpus, data_home)) is not None
 
 
-def entry_name(run: Run, corpus: Corpus, vectors: word_vectors.Vectors) -> str:
+def entry_name(run: Run, corpus: Corpus, data_home: str | Path | None = None) -> str:
     """Readable name and hash of what decides the weights: run, data, vectors, code, torch, kind of device."""
+    vectors = load_vectors(run, corpus, data_home)
     decides = {
-        "run": asdict(run) | {"vectors": vectors.checksum},  # not where the file lies
+        "run": asdict(run) | {"vectors": vectors.checksum, "base": None},  # not where the file lies
+        "base": entry_name(run.base, corpus, data_home) if run.base else None,
         "epochs": run.epochs,
         "corpus": corpus.checksum,
-        "code": cache.code_fingerprint("lib.training"),
+        "code": [cache.code_fingerprint(module) for module in MODULES.get(run.variant, MODULES["base"])],
         "torch": torch.__version__,
     }
     parts = [run.dataset, run.encoder, run.attention, run.projection, run.variant, run.profile, f"seed{run.seed}"]
@@ -135,64 +156,101 @@ def build(run: Run, corpus: Corpus, vectors: word_vectors.Vectors) -> AttentionC
         encoder_options["layers"] = run.layers
     elif run.layers != 1:
         raise ValueError(f"layers is {run.layers}; the encoder {run.encoder!r} has one")
+    kind = GuidedClassifier if is_guided(run) else AttentionClassifier
     with torch.random.fork_rng():
         torch.manual_seed(run.seed)
-        outputs = 1 if len(corpus.classes) == 2 else len(corpus.classes)
-        model = AttentionClassifier(
+        model = kind(
             vectors.table * run.option("vector_scale"),
             run.encoder,
             run.attention,
-            run.projection,
-            outputs,
+            "uniform" if run.variant == "uniform" else run.projection,
+            outputs=1 if len(corpus.classes) == 2 else len(corpus.classes),
             **encoder_options,
         )
     return model.to(run.device_kind)
 
 
-def _train_into_cache(name, run, corpus, vectors, say: Say, checkpoint_seconds: float) -> Path:
+def is_guided(run: Run) -> bool:
+    return run.variant.startswith("guide_")
+
+
+def source_of(run: Run, corpus: Corpus, base: Trained | None) -> Callable[..., Iterator[Batch]]:
+    """batches(split, size, seed=None) of a run, each on its device; those of a guided run bring its guide.
+
+    The guide of a split is computed once, from its base.
+    """
+    guides = {}
+
+    def batches(split: str, size: int, seed: Sequence[int] | None = None) -> Iterator[Batch]:
+        texts = getattr(corpus, split)
+        if is_guided(run) and split not in guides:
+            given = guide(run.variant, str(run.base), base.model, texts, base.batches(split))
+            guides[split] = given.on(texts)
+        for batch in length_batches.batches(texts, size, seed):
+            if is_guided(run):
+                batch = replace(batch, guide=guides[split].at(batch))
+            yield batch.to(run.device_kind)
+
+    return batches
+
+
+def course_of(untrained: Trained) -> courses.Prediction | courses.Adversary:
+    """How a run is trained; makes a frozen adversary's model the base's, all but its attention."""
+    run, corpus, model, base = untrained.run, untrained.corpus, untrained.model, untrained.base
+    if run.variant != "adversary":
+        return courses.Prediction(torch.from_numpy(corpus.train.labels), model.decoder.out_features)
+    splits = {name: (getattr(corpus, name), list(base.batches(name))) for name in ("train", "dev")}
+    told = {name: courses.Told.by(base.model, *given) for name, given in splits.items()}
+    aim = *(run.option(name) for name in ("lambda", "divergence", "tvd")), told
+    if run.option("trains") == "all":
+        return courses.Adversary(*aim)
+    courses.freeze_all_but_attention(model, base.model)
+    return courses.FrozenAdversary(*aim, splits=splits, model=base.model)
+
+
+def _train_into_cache(name: str, untrained: Trained, say: Say, checkpoint_seconds: float) -> Path:
     working = cache.working_folder(name)
     with fitting.one_thread(), torch.random.fork_rng():  # leaves the caller's random numbers alone
-        best, history = _fit(working / "checkpoint.safetensors", run, corpus, vectors, say, checkpoint_seconds)
+        best, history = _fit(working / "checkpoint.safetensors", untrained, say, checkpoint_seconds)
     save_file(best, working / "weights.safetensors")
     cache.write_json(working / "history.json", history)
-    cache.write_json(working / "run.json", asdict(run))
+    cache.write_json(working / "run.json", asdict(untrained.run))
     return cache.finish(name, working, ("weights.safetensors", "history.json", "run.json"))
 
 
-def _fit(path: Path, run, corpus, vectors, say: Say, checkpoint_seconds: float) -> tuple[dict, list[dict]]:
-    """The weights of the best epoch, and the history; goes on from the checkpoint where there is one."""
-    model = build(run, corpus, vectors)
-    optimizer = torch.optim.Adam(
-        fitting.parameter_groups(model, run.option("weight_decay")),
-        run.option("learning_rate"),
-        amsgrad=True,
-        fused=True,
-    )
+def _fit(path: Path, untrained: Trained, say: Say, checkpoint_seconds: float) -> tuple[dict, list[dict]]:
+    """The weights of the kept epoch, and the history; goes on from the checkpoint where there is one."""
+    run, model, corpus = untrained.run, untrained.model, untrained.corpus
+    course, batches = course_of(untrained), source_of(run, corpus, untrained.base)
+    groups = fitting.parameter_groups(model, run.option("weight_decay"))
+    optimizer = torch.optim.Adam(groups, run.option("learning_rate"), amsgrad=True, fused=True)
     best, history = checkpoint.restore(path, model, optimizer)
-    weight = objectives.class_weights(torch.from_numpy(corpus.train.labels), model.decoder.out_features)
     saved = time.monotonic()
-    for epoch in range(len(history), run.epochs):
-        started = time.monotonic()
+    while len(history) < run.epochs and not course.ended(history):
+        started, epoch = time.monotonic(), len(history)
         torch.manual_seed(run.seed * 1_000_003 + epoch)  # dropout, where a model has it, resumes the same
-        order, size = (run.seed, epoch), run.option("batch_size")
-        loss = fitting.train_epoch(model, corpus.train, optimizer, order, size, run.option("reduction"))
-        if not math.isfinite(loss):
-            raise FloatingPointError(f"{run}: the loss of epoch {epoch + 1} is {loss}; try a lower learning_rate")
-        scores = {f"dev_{key}": value for key, value in fitting.evaluate(model, corpus.dev, weight).items()}
-        if all(scores["dev_auc"] > record["dev_auc"] for record in history):
+        order = batches("train", run.option("batch_size"), (run.seed, epoch))
+        losses = fitting.train_epoch(model, order, optimizer, course.losses, run.option("reduction"))
+        if not math.isfinite(losses["loss"]):
+            raise FloatingPointError(
+                f"{run}: the loss of epoch {epoch + 1} is {losses['loss']}; try a lower learning_rate"
+            )
+        scores = course.scores(model, corpus.dev, batches("dev", fitting.EVALUATION_BATCH))
+        record = {"epoch": epoch + 1} | {f"train_{key}": value for key, value in losses.items()}
+        record |= {f"dev_{key}": value for key, value in scores.items()}
+        history.append(record | {"seconds": round(time.monotonic() - started, 3)})
+        if course.chosen(history) == epoch + 1:
             best = checkpoint.weights_of(model)
-        seconds = time.monotonic() - started
-        history.append({"epoch": epoch + 1, "train_loss": loss, **scores, "seconds": round(seconds, 3)})
-        say(f"{run}: epoch {epoch + 1}/{run.epochs}, loss {loss:.3f}, dev AUC {scores['dev_auc']:.4f}")
-        if time.monotonic() - saved > checkpoint_seconds and epoch + 1 < run.epochs:
+        say(f"{run}: epoch {epoch + 1}/{run.epochs}, {course.told_of(record)}")
+        if time.monotonic() - saved > checkpoint_seconds and len(history) < run.epochs:
             checkpoint.save(path, model, optimizer, best, history)
             saved = time.monotonic()
     return best, history
 
 
-def _read(folder: Path, run: Run, corpus: Corpus, vectors) -> Trained:
+def _read(folder: Path, run: Run, corpus: Corpus, vectors, base: Trained | None) -> Trained:
     model = build(run, corpus, vectors)
     model.load_state_dict(load_file(folder / "weights.safetensors"))
     history = json.loads((folder / "history.json").read_text())
-    chosen = max(history, key=lambda record: record["dev_auc"])["epoch"]  # the first of equals
-    return Trained(run, model.eval(), corpus, vectors, tuple(history), chosen)
+    course = courses.Adversary if run.variant == "adversary" else courses.Prediction
+    return Trained(run, model.eval(), corpus, vectors, tuple(history), course.chosen(history), base)

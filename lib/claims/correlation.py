@@ -1,42 +1,16 @@
-"""What a paper claims, as questions that an interval can answer: supported, contradicted or undecided."""
-
-from dataclasses import dataclass
+"""The claims of Jain & Wallace (2019)."""
 
 import numpy as np
 import pandas as pd
 
+from lib.claims.claim import Claim, verdict
 from lib.instances import difference, summarise
 from lib.quantities import readable, tau_name
 
 GRADIENT = ("attention", "gradient_times_input")
-LEAVE_ONE_OUT = ("attention", "leave_one_out_of_input")
 EACH_OTHER = ("gradient_times_input", "leave_one_out_of_input")
 SMALL_CHANGE = 0.05  # of the probability: the bound within which Jain & Wallace's adversary counts as unchanged
 FAR = np.log(2) / 2  # nats: half of the largest possible Jensen-Shannon divergence
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A claim of a paper held against our numbers.
-
-    short     the claim in a few words
-    verdict   supported, contradicted or undecided: decided only where the 95% interval leaves no doubt
-    evidence  the sentence with the numbers
-    """
-
-    paper: str
-    short: str
-    claim: str
-    model: str
-    verdict: str
-    evidence: str
-
-
-def verdict(low: float, high: float, threshold: float = 0.0) -> str:
-    """supported when the whole interval lies above the threshold, contradicted when below, else undecided."""
-    if low > threshold:
-        return "supported"
-    return "contradicted" if high < threshold else "undecided"
 
 
 def correlation_claims(instances: pd.DataFrame) -> list[Claim]:
@@ -110,22 +84,3 @@ def adversary_exists(model: str, group: pd.DataFrame) -> Claim:
     claim = "An adversarial attention, far from the model's own, gives the same prediction for most texts"
     what = f"JSD of at least {FAR:.2f} nats (half of the maximum) is reached"
     return share_claim("an adversary exists", claim, model, group, holds, what)
-
-
-def table(claims: list[Claim]) -> pd.DataFrame:
-    """One row per claim and model."""
-    return pd.DataFrame([claim.__dict__ for claim in claims])
-
-
-def sentences(claims: list[Claim]) -> list[str]:
-    """One sentence per claim: for which models it is supported, contradicted or undecided."""
-    result = []
-    for claim in dict.fromkeys(one.claim for one in claims):
-        same = [one for one in claims if one.claim == claim]
-        said = [
-            f"{word} for {', '.join(one.model for one in same if one.verdict == word)}"
-            for word in ("supported", "contradicted", "undecided")
-            if any(one.verdict == word for one in same)
-        ]
-        result.append(f"{claim}: {'; '.join(said)}.")
-    return result

@@ -1,0 +1,7 @@
+"""What the papers claim, held against our numbers: a module a paper."""
+
+from lib.claims.adversary import adversary_claims
+from lib.claims.claim import Claim, sentences, table
+from lib.claims.correlation import correlation_claims
+
+__all__ = ["Claim", "adversary_claims", "correlation_claims", "sentences", "table"]

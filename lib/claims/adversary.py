@@ -1,0 +1,158 @@
+"""The claims of Wiegreffe & Pinter (2019)."""
+
+import pandas as pd
+
+from lib.claims.claim import Claim, verdict
+from lib.instances import difference, score_difference, summarise
+
+PAPER = "wiegreffe2019"
+ON_PAR = 0.02  # of F1: less than the papers' own spread between two reports of one model
+FAR = 0.4  # nats: from here on their adversary counts as one
+BASE, UNIFORM = {"encoder": "bilstm", "variant": "base"}, {"encoder": "bilstm", "variant": "uniform"}
+MLP = "MLP"
+
+
+def adversary_claims(
+    models: pd.DataFrame,
+    of_seeds: pd.DataFrame,
+    guided: pd.DataFrame,
+    adversaries: pd.DataFrame,
+    chosen: float | None,
+    per_instance: pd.DataFrame,
+    curves: pd.DataFrame,
+) -> list[Claim]:
+    """Each claim with its verdict.
+
+    Args:
+        models: measured base and uniform models. of_seeds: the base's rows of `across_seeds`, with adversary_exact_jsd.
+        guided: the MLPs under each guide. adversaries: `measure_against` of the sweep; chosen: its lambda, or None.
+        per_instance: the bases' rows, their jsd and tvd those of the per-instance adversary.
+        curves: rows of `curvatures`; those of all texts are judged.
+    """
+    return [
+        attention_is_needed(models),
+        seeds_move_less(of_seeds),
+        *guides(guided),
+        *adversary_is_on_par(models, adversaries, chosen),
+        *per_instance_exaggerates(adversaries, chosen, per_instance),
+        *adversary_leaves_the_reason(models, adversaries, chosen),
+        *(is_convex(curve) for _, curve in curves[curves["texts"] == "all texts"].iterrows()),
+    ]
+
+
+def told(row: pd.Series, first: str, second: str) -> str:
+    """first .83, second .82: difference +.01 [-.01, +.03], p .31"""
+    name = "F1" if row["quantity"] == "f1" else f"{row['quantity'].upper()} ({row['unit']})"
+    p = f", p {row['p']:.3f} over texts" if "p" in row else ""
+    return (
+        f"{name}: {first} {row['first']:.3f}, {second} {row['second']:.3f}; difference {row['difference']:+.3f} "
+        f"[{row['low']:+.3f}, {row['high']:+.3f}]{p}"
+    )
+
+
+def attention_is_needed(models: pd.DataFrame) -> Claim:
+    """Section 3.2: attention is not explanation where it is not needed; a verdict on the dataset."""
+    row = score_difference(models, "f1", (BASE, UNIFORM))
+    claim = "Learned attention classifies better than equal weights do"
+    evidence = told(row, "learned", "uniform")
+    return Claim(PAPER, "attention is needed", claim, "BiLSTM", verdict(row["low"], row["high"]), evidence)
+
+
+def seeds_move_less(of_seeds: pd.DataFrame) -> Claim:
+    """Section 3.3: another seed moves the attention less than the per-instance adversary does."""
+    gap = of_seeds["adversary_exact_jsd"] - of_seeds["jsd_of_seeds"]
+    row = summarise(of_seeds.assign(jsd_gap=gap), ["jsd_gap"]).iloc[0]
+    means = of_seeds[["jsd_of_seeds", "adversary_exact_jsd"]].mean()
+    evidence = (
+        f"mean JSD: other seeds {means.iloc[0]:.3f}, per-instance adversary {means.iloc[1]:.3f} nats; "
+        f"{row['value']:.3f} more [{row['low']:.3f}, {row['high']:.3f}] over the texts of one base"
+    )
+    claim = "Another seed moves the attention less than an adversary per instance"
+    return Claim(PAPER, "seeds move attention less", claim, "BiLSTM", verdict(row["low"], row["high"]), evidence)
+
+
+def guides(guided: pd.DataFrame) -> list[Claim]:
+    """Section 3.4 and table 3: attention that helps a model without context holds something of its own."""
+    pairs = (
+        ("its attention guides", "The base's attention guides an MLP better than equal weights", "base", "uniform"),
+        ("better than learned", "The base's attention guides an MLP better than what that learns", "base", "learned"),
+        (
+            "adversaries misguide",
+            "The base's attention is a better guide than a trained adversary's",
+            "base",
+            "adversary",
+        ),
+        (
+            "adversaries per instance misguide",
+            "The base's attention is a better guide than the per-instance adversary's",
+            "base",
+            "instance_adversary",
+        ),
+    )
+    variants = {"uniform": "uniform", "learned": "base"}
+    found = []
+    for short, claim, first, second in pairs:
+        between = [{"variant": variants.get(name, f"guide_{name}")} for name in (first, second)]
+        row = score_difference(guided, "f1", tuple(between))
+        evidence = told(row, "base", second.replace("_", " "))
+        found.append(Claim(PAPER, short, claim, MLP, verdict(row["low"], row["high"]), evidence))
+    return found
+
+
+def adversary_is_on_par(models: pd.DataFrame, adversaries: pd.DataFrame, chosen: float | None) -> list[Claim]:
+    """Table 4: the adversary, at least FAR from the base's attention, classifies as well as the base."""
+    claim = f"A trained adversary {FAR} nats away classifies as well as the base, to {ON_PAR} of F1"
+    short = "a trained adversary is on par"
+    if chosen is None:
+        most = adversaries.groupby("lambda")["jsd"].mean().max()
+        why = f"no lambda of the sweep has a mean dev JSD of {FAR} nats; the largest mean on test is {most:.3f}"
+        return [Claim(PAPER, short, claim, "BiLSTM", "undecided", why)]
+    both = pd.concat([models, adversaries[adversaries["lambda"] == chosen]])
+    row = score_difference(both, "f1", ({"encoder": "bilstm", "variant": "adversary"}, BASE))
+    evidence = f"lambda {chosen:g}: {told(row, 'adversary', 'base')}"
+    return [Claim(PAPER, short, claim, "BiLSTM", verdict(row["low"], row["high"], -ON_PAR), evidence)]
+
+
+def per_instance_exaggerates(
+    adversaries: pd.DataFrame, chosen: float | None, per_instance: pd.DataFrame
+) -> list[Claim]:
+    """Section 4: an adversary for each text by itself goes further than one model for all texts."""
+    strongest = adversaries["lambda"].max() if chosen is None else chosen
+    both = pd.concat([per_instance, adversaries[adversaries["lambda"] == strongest]])
+    row = difference(both, "jsd", ({"variant": "instance_adversary"}, {"variant": "adversary"}))
+    price = both.groupby("variant")["tvd"].mean()
+    evidence = (
+        f"lambda {strongest:g}: {told(row, 'per instance', 'trained')}; at a mean TVD of "
+        f"{price['instance_adversary']:.3f} and {price['adversary']:.3f}"
+    )
+    claim = "An adversary per instance goes further than one model for all texts"
+    return [Claim(PAPER, "per instance exaggerates", claim, "BiLSTM", verdict(row["low"], row["high"]), evidence)]
+
+
+def adversary_leaves_the_reason(models: pd.DataFrame, adversaries: pd.DataFrame, chosen: float | None) -> list[Claim]:
+    """Not the paper's, which could not ask it: where the reason is known, an adversary attends less to it."""
+    name = "attention_on_rationale"
+    if name not in models or models[name].isna().all():
+        return []
+    strongest = adversaries["lambda"].max() if chosen is None else chosen
+    both = pd.concat([models[models["variant"] == "base"], adversaries[adversaries["lambda"] == strongest]])
+    row = difference(both, name, ({"variant": "base"}, {"variant": "adversary"}))
+    evidence = (
+        f"lambda {strongest:g}, attention on the words that decide the label: base {row['first']:.3f}, adversary "
+        f"{row['second']:.3f}; difference {row['difference']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]"
+    )
+    claim = "A trained adversary takes attention off the words that decide the label"
+    found = verdict(row["low"], row["high"])
+    return [Claim(PAPER, "an adversary leaves the reason", claim, "BiLSTM", found, evidence)]
+
+
+def is_convex(curve: pd.Series) -> Claim:
+    """Section 4: a convex curve supports "attention is not explanation", a concave one opposes it."""
+    evidence = (
+        f"area between curve and chord {curve['area']:.4f} [{curve['low']:.4f}, {curve['high']:.4f}] nats x fraction: "
+        f"{curve['word']}"
+    )
+    claim = "The curve of TVD over JSD is convex: attention moves before the prediction does"
+    return Claim(
+        PAPER, "attention is easily moved", claim, curve["adversary"], verdict(curve["low"], curve["high"]), evidence
+    )

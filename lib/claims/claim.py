@@ -1,0 +1,48 @@
+"""What a paper claims, as questions that an interval can answer: supported, contradicted or undecided."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of a paper held against our numbers.
+
+    short     the claim in a few words
+    verdict   supported, contradicted or undecided: decided only where the 95% interval leaves no doubt
+    evidence  the sentence with the numbers
+    """
+
+    paper: str
+    short: str
+    claim: str
+    model: str
+    verdict: str
+    evidence: str
+
+
+def verdict(low: float, high: float, threshold: float = 0.0) -> str:
+    """supported when the whole interval lies above the threshold, contradicted when below, else undecided."""
+    if low > threshold:
+        return "supported"
+    return "contradicted" if high < threshold else "undecided"
+
+
+def table(claims: list[Claim]) -> pd.DataFrame:
+    """One row per claim and model."""
+    return pd.DataFrame([claim.__dict__ for claim in claims])
+
+
+def sentences(claims: list[Claim]) -> list[str]:
+    """One sentence per claim: for which models it is supported, contradicted or undecided."""
+    result = []
+    for claim in dict.fromkeys(one.claim for one in claims):
+        same = [one for one in claims if one.claim == claim]
+        said = [
+            f"{word} for {', '.join(one.model for one in same if one.verdict == word)}"
+            for word in ("supported", "contradicted", "undecided")
+            if any(one.verdict == word for one in same)
+        ]
+        result.append(f"{claim}: {'; '.join(said)}.")
+    return result

@@ -1,0 +1,161 @@
+"""The course of a training run: what is minimised, how an epoch is judged, which epoch is kept, and when it ends."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from lib import objectives
+from lib.datasets.batches import Batch
+from lib.datasets.corpus import Split
+from lib.metrics import probabilities
+from lib.models import AttentionClassifier
+from lib.training import fitting
+from lib.training.per_word import PerWord
+
+PATIENCE, LEAST = 10, 1e-3  # epochs; the share by which the loss must fall within them
+HELD = 2**29  # most numbers of hidden states kept in memory: 2 GB
+
+
+class Prediction:
+    """The labels are learned; the epoch with the best dev ROC-AUC is kept, the first of equals."""
+
+    def __init__(self, labels: Tensor, outputs: int):
+        self.weight = objectives.class_weights(labels, outputs)
+
+    def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
+        """Sums over the batch; "loss" is minimised."""
+        weight = None if self.weight is None else self.weight.to(batch.label.device)
+        return {"loss": objectives.prediction_loss(model(batch).logits, batch.label, weight)}
+
+    def scores(self, model: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> dict[str, float]:
+        return fitting.evaluate(model, batches, self.weight)
+
+    @staticmethod
+    def chosen(history: list[dict]) -> int:
+        """Which epoch is kept, from 1."""
+        return max(history, key=lambda record: record["dev_auc"])["epoch"]
+
+    @staticmethod
+    def ended(history: list[dict]) -> bool:
+        return False
+
+    @staticmethod
+    def told_of(record: dict) -> str:
+        return f"loss {record['train_loss']:.3f}, dev AUC {record['dev_auc']:.4f}"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the base says of a split: attention (word,), class distributions (text, class)."""
+
+    attention: PerWord
+    prediction: Tensor
+
+    @classmethod
+    @torch.no_grad()
+    def by(cls, base: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> "Told":
+        base.eval()
+        given, prediction = [], None
+        for batch in batches:
+            output = base(batch)
+            given.append((batch, output.attention))
+            said = probabilities(output.logits)
+            prediction = said.new_zeros(len(split), said.shape[1]) if prediction is None else prediction
+            prediction[batch.instance] = said
+        return cls(PerWord.of(split, given), prediction)
+
+
+class Adversary:
+    """The base's predictions are imitated with other attention (Wiegreffe & Pinter 2019, section 4).
+
+    It is trained until the loss has improved by less than LEAST, as a share of itself, in PATIENCE epochs; the last
+    epoch is kept. Nothing is chosen on dev, whose scores only show how the course went.
+    """
+
+    def __init__(self, strength: float, divergence: str, tvd: str, told: dict[str, Told]):
+        self.strength, self.divergence, self.tvd, self.told = strength, divergence, tvd, told
+
+    def output(self, model: AttentionClassifier, batch: Batch, split: str) -> tuple[Tensor, Tensor]:
+        """(logits, attention) of the adversary."""
+        output = model(batch)
+        return output.logits, output.attention
+
+    def _each(self, model: AttentionClassifier, batch: Batch, split: str) -> tuple[Tensor, dict[str, Tensor]]:
+        """Logits, and what the loss is made of, each (batch,)."""
+        logits, attention = self.output(model, batch, split)
+        told = self.told[split]
+        predictions = probabilities(logits), told.prediction[batch.instance]
+        pair = attention, told.attention.at(batch)
+        return logits, objectives.adversarial_loss(predictions, pair, self.strength, self.divergence, self.tvd)
+
+    def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
+        """Sums over the batch; "loss" is minimised."""
+        return {name: value.sum() for name, value in self._each(model, batch, "train")[1].items()}
+
+    @torch.no_grad()
+    def scores(self, model: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> dict[str, float]:
+        model.eval()
+        rows = [(*self._each(model, batch, split.name), batch.label) for batch in batches]
+        logits, each, labels = zip(*rows, strict=True)
+        means = {name: float(torch.cat([of[name] for of in each]).double().mean()) for name in each[0]}
+        how_good = fitting.scored(torch.cat(logits).double().cpu(), torch.cat(labels).cpu())
+        return {name: how_good[name] for name in ("auc", "f1", "accuracy")} | means
+
+    @staticmethod
+    def chosen(history: list[dict]) -> int:
+        """Which epoch is kept, from 1."""
+        return history[-1]["epoch"]
+
+    @staticmethod
+    def ended(history: list[dict]) -> bool:
+        losses = [record["train_loss"] for record in history]
+        if len(losses) <= PATIENCE:
+            return False
+        before = min(losses[:-PATIENCE])
+        return before - min(losses[-PATIENCE:]) < LEAST * abs(before)
+
+    @staticmethod
+    def told_of(record: dict) -> str:
+        return f"loss {record['train_loss']:.5f}, dev TVD {record['dev_tvd']:.3f}, JSD {record['dev_jsd']:.3f} nats"
+
+
+class FrozenAdversary(Adversary):
+    """An adversary of which only the attention learns: embedding, encoder and decoder are the base's.
+
+    The hidden states never change, so they are computed once and kept, up to HELD numbers; beyond, at each batch.
+    """
+
+    def __init__(self, *told, splits: dict[str, tuple[Split, list[Batch]]], model: AttentionClassifier):
+        super().__init__(*told)
+        self.hidden = {name: self._states(model, *given) for name, given in splits.items()}
+
+    @staticmethod
+    @torch.no_grad()
+    def _states(model: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> PerWord | None:
+        if len(split.encoded[0]) * model.encoder.hidden_size > HELD:
+            return None
+        return PerWord.of(split, ((batch, _hidden(model, batch)) for batch in batches))
+
+    def output(self, model: AttentionClassifier, batch: Batch, split: str) -> tuple[Tensor, Tensor]:
+        held = self.hidden[split]
+        hidden = _hidden(model, batch) if held is None else held.at(batch)
+        attention = model.projection(model.attention(hidden), batch.mask)
+        return model.decode(attention, hidden), attention
+
+
+@torch.no_grad()
+def _hidden(model: AttentionClassifier, batch: Batch) -> Tensor:
+    return model.encoder(model.embedding(batch.tokens), batch.lengths)
+
+
+def freeze_all_but_attention(model: AttentionClassifier, base: AttentionClassifier) -> None:
+    """The base's weights, fixed, for all but the attention, which stays as it is and learns.
+
+    From the base's own attention it could not start: there both terms of the loss are 0 and flat.
+    """
+    own = {f"attention.{name}": value for name, value in model.attention.state_dict().items()}
+    model.load_state_dict(base.state_dict() | own)
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(name.startswith("attention."))

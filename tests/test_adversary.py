@@ -1,0 +1,267 @@
+"""Wiegreffe & Pinter's models: trained adversaries, guided and uniform models, and what they are held against."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import small
+import torch
+from scipy.special import rel_entr
+from scipy.stats import entropy
+
+from lib import objectives
+from lib.datasets import DATASETS
+from lib.datasets.batches import batches, collate
+from lib.metrics import kullback_leibler, probabilities, total_variation
+from lib.models import GuidedClassifier
+from lib.training import Run, train, train_all, workers
+from lib.training.courses import Adversary, Prediction
+from lib.training.guides import Guide, guide
+from lib.training.per_word import PerWord
+from lib.training.trained import course_of, source_of
+
+SMALL = (("embedding_size", 20), ("epochs", 3), ("hidden_size", 16))
+BASE = Run("planted", vectors="random", options=SMALL)
+PROJECT = Path(__file__).resolve().parent.parent
+
+
+def adversary(base: Run = BASE, **options) -> Run:
+    return replace(base, variant="adversary", base=base, options=(*base.options, *options.items()))
+
+
+def silent(message: str) -> None:
+    pass
+
+
+@pytest.fixture(scope="module", autouse=True)
+def store(tmp_path_factory):
+    """One cache for the module: the base is trained once."""
+    folder = tmp_path_factory.mktemp("cache")
+    with workers.environment({"CACHE_HOME": str(folder), "PYTHONPATH": str(PROJECT)}):
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def base(store):
+    return train(BASE, say=silent)
+
+
+def predictions(trained, split: str = "test") -> torch.Tensor:
+    found = torch.empty(len(getattr(trained.corpus, split)), 2)
+    with torch.no_grad():
+        for batch in trained.batches(split):
+            found[batch.instance] = probabilities(trained.model(batch).logits)
+    return found
+
+
+def test_an_adversary_without_divergence_comes_closer_to_its_base_than_another_seed_does(base):
+    other = train(replace(BASE, seed=1), say=silent)
+    imitator = train(adversary(**{"lambda": 0.0}), say=silent)
+    assert len(imitator.history) == 3 and imitator.chosen == 3
+    moved = [float(total_variation(predictions(one), predictions(base)).mean()) for one in (imitator, other)]
+    assert moved[0] < moved[1]
+
+
+def test_a_larger_lambda_goes_further(base):
+    near, far = (train(adversary(**{"lambda": strength}), say=silent) for strength in (1e-4, 0.05))
+    assert far.history[-1]["dev_jsd"] > 2 * near.history[-1]["dev_jsd"]
+    assert far.history[-1]["dev_tvd"] > near.history[-1]["dev_tvd"]
+
+
+def test_kl_of_masked_attention_is_scipys():
+    generator = torch.Generator().manual_seed(0)
+    mask = small.batch().mask
+    p, q = (torch.softmax(torch.randn(mask.shape, generator=generator).double().masked_fill(~mask, -torch.inf), -1)
+            for _ in range(2))  # fmt: skip
+    ours = kullback_leibler(p, q)
+    assert torch.isfinite(ours).all()
+    for row, real in enumerate(mask):
+        assert float(ours[row]) == pytest.approx(entropy(p[row][real], q[row][real]), abs=1e-12)
+    assert torch.equal(kullback_leibler(p, p), torch.zeros(len(p)).double())
+    assert kullback_leibler(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0])) == torch.inf
+
+
+def test_the_adversarial_loss_by_hand_and_its_gradient_through_padding():
+    scores = torch.randn(2, 4, generator=torch.Generator().manual_seed(1)).double().requires_grad_()
+    mask = torch.tensor([[True, True, True, False], [True, True, False, False]])
+    own = torch.softmax(scores.masked_fill(~mask, -torch.inf), -1)
+    told = torch.tensor([[0.2, 0.3, 0.5, 0.0], [0.9, 0.1, 0.0, 0.0]]).double()
+    p = probabilities(torch.tensor([[0.5], [-1.0]]).double())
+    q = probabilities(torch.tensor([[0.1], [-0.2]]).double())
+    by_hand = np.abs((p - q)[:, 1].numpy()) / 2 - 0.1 * rel_entr(own.detach().numpy(), told.numpy()).sum(axis=1)
+    found = objectives.adversarial_loss((p, q), (own, told), 0.1)
+    assert found["loss"].detach().numpy() == pytest.approx(by_hand, rel=1e-9)
+    full = objectives.adversarial_loss((p, q), (own, told), 0.2, tvd="full")
+    assert torch.allclose(full["loss"], 2 * found["loss"])
+    by_jsd = objectives.adversarial_loss((p, q), (own, told), 0.1, "jsd")
+    assert torch.allclose(by_jsd["loss"], full["tvd"] / 2 - 0.1 * by_jsd["jsd"])
+    for loss in (found, by_jsd):
+        (slope,) = torch.autograd.grad(loss["loss"].sum(), scores, retain_graph=True)
+        assert torch.isfinite(slope).all() and slope[mask].abs().min() > 0 and not slope[~mask].any()
+    # a weight that has underflowed does not make the loss infinite
+    gone = objectives.adversarial_loss((p, q), (own, told.where(told != 0.2, 0)), 0.1)
+    assert torch.isfinite(gone["loss"]).all()
+
+
+def test_the_loss_stands_still_when_it_falls_by_less_than_a_thousandth_in_ten_epochs():
+    def history(losses):
+        return [{"train_loss": loss} for loss in losses]
+
+    assert not Adversary.ended(history([1.0] * 10))
+    assert Adversary.ended(history([1.0] * 11))
+    assert not Adversary.ended(history([1.0] * 10 + [0.998]))
+    assert Adversary.ended(history([1.0] * 10 + [0.9995]))
+    assert not Adversary.ended(history([-1.0] * 10 + [-1.002])) and Adversary.ended(history([-1.0] * 11))
+
+
+def test_a_frozen_adversary_changes_no_weight_but_the_attentions(base):
+    frozen = train(adversary(**{"lambda": 1e-2, "trains": "attention"}), say=silent)
+    before, after = base.model.state_dict(), frozen.model.state_dict()
+    for name, weight in before.items():
+        assert torch.equal(weight, after[name]) == (not name.startswith("attention.")), name
+    assert frozen.history[-1]["dev_jsd"] > 0
+
+
+def test_a_frozen_adversary_minimises_what_the_whole_model_would(base, monkeypatch):
+    """Through hidden states that are held, or computed at each batch, the loss is that of a forward pass."""
+    run = adversary(**{"lambda": 1e-2, "trains": "attention"})
+    found = []
+    for held in (2**29, 0):
+        monkeypatch.setattr("lib.training.courses.HELD", held)
+        untrained = replace(base, run=run, model=train(replace(BASE, seed=3), say=silent).model, base=base)
+        course = course_of(untrained)
+        batch = next(base.batches("train", 32))
+        found.append((course.losses(untrained.model, batch), Adversary.losses(course, untrained.model, batch)))
+        whole = Adversary(course.strength, course.divergence, course.tvd, course.told)
+        assert torch.allclose(found[-1][0]["loss"], whole.losses(untrained.model, batch)["loss"], rtol=1e-5)
+    assert torch.allclose(found[0][0]["loss"], found[1][0]["loss"], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["guide_base", "guide_instance_adversary"])
+def test_imposed_attention_is_used_exactly(base, kind):
+    run = replace(BASE, encoder="average", variant=kind, base=BASE)
+    guided = train(run, say=silent)
+    assert isinstance(guided.model, GuidedClassifier)
+    for split in ("train", "dev", "test"):
+        texts = getattr(base.corpus, split)
+        given = guide(kind, "the base", base.model, texts, base.batches(split)).attention
+        batch = next(guided.batches(split))
+        output = guided.model(batch)
+        for row, position in enumerate(batch.instance.tolist()):
+            weights = given[texts.instances[position].id]
+            assert torch.equal(output.attention[row][batch.mask[row]], weights)
+        assert not output.attention[~batch.mask].any()
+    by_hand = guided.model.decoder(torch.einsum("bt,bth->bh", output.attention, output.hidden))
+    assert torch.allclose(output.logits, by_hand, atol=1e-5)
+    bare = collate(guided.corpus.test, np.arange(3))
+    with pytest.raises(ValueError, match="brings no attention"):
+        guided.model(bare)
+    assert torch.equal(guided.model(bare, attention=torch.full(bare.mask.shape, 0.5)).attention.unique(),
+                       torch.tensor([0.5]))  # fmt: skip
+
+
+def test_the_attention_of_a_guided_run_does_not_learn(base):
+    run = replace(BASE, encoder="average", variant="guide_base", base=BASE)
+    texts = source_of(run, base.corpus, base)
+    batch = next(texts("train", 8, (0, 0)))
+    model = train(run, say=silent).model
+    course = Prediction(torch.from_numpy(base.corpus.train.labels), 1)
+    course.losses(model, batch)["loss"].backward()
+    assert all(parameter.grad is None for parameter in model.attention.parameters())
+
+
+def test_a_uniform_model_attends_to_all_tokens_alike():
+    trained = train(replace(BASE, variant="uniform"), say=silent)
+    batch = next(trained.batches("test"))
+    attention = trained.model(batch).attention
+    assert torch.equal(attention, batch.mask / batch.mask.sum(dim=1, keepdim=True))
+
+
+def test_a_guide_that_does_not_fit_is_refused():
+    split = small.split()
+    right = {x.id: torch.full((len(x.tokens),), 1 / len(x.tokens)) for x in split.instances}
+    assert Guide("a file", right).on(split).values.sum() == pytest.approx(len(split))
+    longest = split.instances[-1]
+    for wrong, words in (
+        ({name: weights for name, weights in right.items() if name != longest.id}, "no attention for text 'test-4'"),
+        (right | {longest.id: torch.ones(1)}, "1 weights for text 'test-4' of test, which has 12 tokens"),
+        (right | {longest.id: torch.full((12,), 0.5)}, "sum to 6.0000"),
+        (right | {longest.id: torch.tensor([2.0, -1.0] + [0.0] * 10)}, "the least is -1.0000"),
+        (right | {longest.id: torch.full((12,), torch.nan)}, "sum to nan"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            Guide("a file", wrong).on(split)
+
+
+def test_values_per_word_come_back_whatever_the_batches():
+    split = small.split()
+    given = [(batch, torch.rand(*batch.tokens.shape, 2)) for batch in batches(split, 2)]
+    given = [(batch, values * (batch.tokens != 0)[:, :, None]) for batch, values in given]
+    held = PerWord.of(split, given)
+    for batch, values in given:
+        assert torch.equal(held.at(batch), values)
+    everything = collate(split, np.arange(len(split))[::-1].copy())
+    assert held.at(everything).sum() == pytest.approx(float(sum(values.sum() for _, values in given)), rel=1e-5)
+
+
+def test_a_sweep_that_is_killed_goes_on_and_trains_nothing_twice(store, base, tmp_path):
+    """Killed in the middle of its second run; the first is then read, the second goes on, the third is new."""
+    lambdas = (1e-3, 2e-3, 3e-3)
+    script = textwrap.dedent(
+        f"""
+        from dataclasses import replace
+        from lib.training import Run, train
+        base = Run("planted", vectors="random", options={SMALL!r})
+        for strength in {lambdas!r}:
+            run = replace(base, variant="adversary", base=base, options=(*base.options, ("lambda", strength)))
+            train(run, checkpoint_seconds=0, say=lambda message: print(message, flush=True))
+        """
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            if "lambda 0.002" in line and "epoch 2/3" in line:
+                process.send_signal(signal.SIGKILL)
+                break
+    said = []
+    started = time.time()
+    found = [train(adversary(**{"lambda": strength}), say=said.append) for strength in lambdas]
+    epochs = [(message.split("lambda ")[1].split(",")[0], message.split("epoch ")[1][0]) for message in said]
+    assert ("0.001", "1") not in epochs and ("0.002", "1") not in epochs
+    assert [epoch for strength, epoch in epochs if strength == "0.003"] == ["1", "2", "3"]
+    assert found[1].history[0]["seconds"] < time.time() - started + 60 and len(found[1].history) == 3
+    with workers.environment({"CACHE_HOME": str(tmp_path)}):
+        again = train(adversary(**{"lambda": 2e-3}), say=silent)
+    for one, other in zip(found[1].model.parameters(), again.model.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_every_dataset_and_variant_has_its_runs():
+    from lib import programme
+
+    for dataset in DATASETS:
+        runs = programme.runs("adversary", dataset, "paper", device="cpu")
+        variants = {(run.encoder, run.variant) for run in runs}
+        assert variants == {("bilstm", name) for name in ("base", "uniform", "adversary")} | {
+            ("average", name)
+            for name in ("base", "uniform", "guide_base", "guide_adversary", "guide_instance_adversary")
+        }
+        bases = [run for run in runs if (run.encoder, run.variant) == ("bilstm", "base")]
+        assert [run.seed for run in bases] == list(range(9))
+        full = [run for run in runs if run.variant == "adversary" and run.option("trains") == "all"]
+        assert len({run.option("lambda") for run in full}) == 3 and len({run.seed for run in full}) == 5
+        assert all(run.base.seed == run.seed for run in runs if run.base)
+
+
+def test_train_all_trains_a_guide_before_what_it_guides(tmp_path):
+    with workers.environment({"CACHE_HOME": str(tmp_path)}):
+        one_epoch = (("embedding_size", 20), ("epochs", 1), ("hidden_size", 16))
+        base = replace(BASE, options=one_epoch)
+        guided = replace(base, encoder="average", variant="guide_adversary", base=adversary(base))
+        (trained,) = train_all([guided])
+        assert trained.base.run.variant == "adversary" and trained.base.base.run == base
