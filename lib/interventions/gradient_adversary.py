@@ -7,6 +7,9 @@ kept; the attention itself, at distance 0, is the first. The gradient is written
 logits; only for a read-out that is not affine autograd is used.
 """
 
+from collections.abc import Iterator
+from contextlib import nullcontext
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -16,9 +19,10 @@ from lib.interventions.streams import normal, streams
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 
-CELLS = 2**16  # tokens x restarts x texts at once: about what stays in the processor's cache
+CELLS = 2**17  # tokens x restarts x texts at once: a step's fixed cost is small, and its 11 buffers take 6 MB
 ALIGNED = 16  # texts: rows of whole cache lines are twice as fast
 PENALTY, LEARNING_RATE, SPREAD = 500.0, 0.01, 3.0
+RENEWED = 50  # steps after which the free logarithms are made those of the attention again: exp stays in range
 AWAY = -60.0  # log attention of padding: e^-60 of nothing, but no infinity in the logarithms
 
 
@@ -36,8 +40,7 @@ def search(
     stream = streams(seed, instance.cpu().numpy())
     affine = model.token_logits(output)
     found = output.attention.double().clone()
-    for rows in by_length(output.mask.sum(dim=-1), CELLS // max(restarts, 1)):
-        rows = torch.cat([rows, rows[-1:].expand(-len(rows) % ALIGNED)])  # the last text again: found twice, the same
+    for rows in _pieces(output.mask.sum(dim=-1), CELLS // max(restarts, 1)):
         columns = output.mask[rows].any(dim=0).nonzero()[:, 0]
         cells = rows[:, None], columns
         mask, base = output.mask[cells].T.contiguous(), output.attention[cells].T.contiguous()  # (token, batch)
@@ -46,92 +49,103 @@ def search(
         else:
             read_out = AffineReadOut(affine[0][cells], affine[1], base)
         start = _start(stream[rows.cpu().numpy()], mask, restarts).to(base.dtype)
-        best = _climb(start, base, read_out, epsilon, steps)
+        with nullcontext() if affine is None else torch.inference_mode():  # a small operation costs less
+            best = _climb(start, base, read_out, epsilon, steps)
         found[cells] = _furthest(best, base, mask, read_out, epsilon).T
     return found
 
 
+def _pieces(lengths: Tensor, cells: int) -> Iterator[Tensor]:
+    """Texts from short to long, always a multiple of ALIGNED. The last one again fills up: found twice, the same."""
+    order = lengths.argsort(stable=True)[int((lengths < 1).sum()) :]
+    if len(order):
+        groups = torch.cat([order, order[-1:].expand(-len(order) % ALIGNED)]).view(-1, ALIGNED)
+        for some in by_length(lengths[groups[:, -1]], cells // ALIGNED):
+            yield groups[some].flatten()
+
+
 def _start(stream: np.ndarray, mask: Tensor, restarts: int) -> Tensor:
-    """(token, restart, batch): log(1 / n) + 3 N(0, 1), whose numbers belong to instance, restart and token."""
+    """(restart, token, batch): log(1 / n) + 3 N(0, 1), whose numbers belong to instance, restart and token."""
     real = mask.cpu().numpy()
     place = np.maximum(real.cumsum(axis=0) - 1, 0).astype(np.uint64)  # among the real tokens
-    counter = (np.arange(restarts, dtype=np.uint64)[:, None] << np.uint64(32)) + place[:, None]
+    counter = (np.arange(restarts, dtype=np.uint64)[:, None] << np.uint64(32))[:, :, None] + place
     noise = torch.from_numpy(normal(stream, counter)).to(mask.device)
     start = SPREAD * noise - mask.sum(dim=0).double().log()
-    return torch.where(mask[:, None], start, AWAY)
+    return torch.where(mask, start, AWAY)
 
 
 def _climb(start: Tensor, base: Tensor, read_out, epsilon: float, steps: int) -> Tensor:
-    """(token, restart, batch): the best attention of each restart that is within epsilon, `base` where none was."""
-    restarts, base, log_q = start.shape[1], base[:, None], start
+    """(restart, token, batch): the best attention of each restart that is within epsilon, `base` where none was."""
+    restarts = len(start)
+    pairs, weights = _meetings(restarts, start)
+    logs = start.new_empty(2 * restarts + len(pairs), *base.shape)  # the slope is a weighted sum of these
+    free, log_both, log_pairs = logs[:restarts].copy_(start), logs[restarts : 2 * restarts], logs[2 * restarts :]
+    q, both, buffer = (torch.empty_like(start) for _ in range(3))
+    slope = both  # in the same place: fewer buffers to move through the processor's cache
+    adam = Adam(free)
     within = epsilon - 16 * torch.finfo(start.dtype).eps  # not beyond epsilon by rounding
     best = base.expand_as(start).clone()
-    furthest = (torch.special.entr(base).sum(dim=0) - 2 * np.log(2)).expand_as(start[0])  # `distance` of the base
-    momentum, square = torch.zeros_like(start), torch.zeros_like(start)
-    largest = torch.full_like(start, 1e-30)  # not 0, whose square root is ten times slower
-    q, both, log_both, slope, buffer = (torch.empty_like(start) for _ in range(5))
-    meetings = _meetings(slope, q, buffer)
+    furthest = (torch.special.entr(base).sum(dim=0) - 2 * np.log(2)).expand_as(start[:, 0])  # `distance` of the base
     for step in range(steps + 1):
-        total = torch.exp(log_q, out=q).sum(dim=0)
+        if step % RENEWED == 0:  # q does not change
+            free.sub_(free.logsumexp(dim=1, keepdim=True))
+        total = torch.exp(free, out=q).sum(dim=1, keepdim=True)
         q.mul_(total.reciprocal())
-        log_q.sub_(total.log())  # the same attention; from here on its logarithm
         torch.log(torch.add(q, base, out=both), out=log_both)
+        torch.mm(pairs, q.flatten(1), out=log_pairs.flatten(1))
+        log_pairs.log_()
         # twice the JSD, up to the base's entropy: sum q ln q - sum (q + alpha) ln (q + alpha)
-        distance = torch.mul(q, log_q, out=buffer).addcmul_(both, log_both, value=-1).sum(dim=0)
+        distance = torch.mul(q, free, out=buffer).addcmul_(both, log_both, value=-1).sum(dim=1) - total[:, 0].log()
         moved, pull = read_out.moved(q, buffer)
         better = (moved <= within) & (distance > furthest)
         furthest = torch.where(better, distance, furthest)
-        best.lerp_(q, better.to(q.dtype))  # weight 0 or 1: one of the two, bit for bit
-        torch.mul(log_q, -(0.5 + (restarts - 1) / restarts**2), out=slope).add_(log_both, alpha=0.5)
-        _push_apart(slope, buffer, meetings, 1 / restarts**2)
-        read_out.add(slope, pull * (PENALTY * (moved > epsilon)))
-        slope.sub_(torch.mul(slope, q, out=buffer).sum(dim=0)).mul_(q)  # through the softmax
-        _adam(log_q, slope, momentum, square, largest, buffer, step + 1)
+        best.lerp_(q, better[:, None].to(q.dtype))  # weight 0 or 1: one of the two, bit for bit
+        torch.mm(weights, logs.flatten(1), out=slope.flatten(1))
+        read_out.add(slope, pull, moved > epsilon)
+        slope.mul_(q).addcmul_(q, slope.sum(dim=1, keepdim=True), value=-1)  # through the softmax
+        adam.step(slope)
     return best
 
 
-def _meetings(slope: Tensor, q: Tensor, buffer: Tensor) -> list[tuple[tuple[Tensor, ...], ...]]:
-    """Views of each restart beside the one `by` places before it, in a circle: made once, used at every step.
+def _meetings(restarts: int, like: Tensor) -> tuple[Tensor, Tensor]:
+    """The sums over restarts in a step, as two matrices: a product each, in place of many sums of slices.
 
-    For each distance `by`: (one, other, where their sum goes) twice, up to the end of the circle and around it, and
-    (whose slope, which sum) twice; at half the circle the pairs have met from both ends already.
+    Returns:
+        pairs (pair, restart): times the q_k it is q_k + q_j of each pair of restarts.
+        weights (restart, 2 x restart + pair): times (log q_k; log(q_k + alpha); log(q_k + q_j)) it is the slope of the
+        loss along each q_k. What is the same for all tokens is left out: the softmax takes it away.
     """
-    restarts, views = q.shape[1], []
-    for by in range(1, restarts // 2 + 1):
-        sums = (q[:, by:], q[:, :-by], buffer[:, by:]), (q[:, :by], q[:, -by:], buffer[:, :by])
-        back = ((slope[:, :-by], buffer[:, by:]), (slope[:, -by:], buffer[:, :by])) if 2 * by != restarts else ()
-        views.append((sums, back))
-    return views
+    one, other = torch.triu_indices(restarts, restarts, 1)
+    own = torch.eye(restarts)
+    pairs, share = own[one] + own[other], 1 / restarts**2
+    weights = torch.cat([-(0.5 + (restarts - 1) * share) * own, 0.5 * own, share * pairs.T], dim=1)
+    return pairs.to(like), weights.to(like)
 
 
-def _push_apart(slope: Tensor, buffer: Tensor, meetings: list, share: float) -> None:
-    """Adds, in place, share x log(q_k + q_j) of every other restart j: the diversity's slope, up to log q_k."""
-    for sums, back in meetings:
-        for one, other, total in sums:
-            torch.add(one, other, out=total)
-        slope.add_(buffer.log_(), alpha=share)
-        for whose, which in back:
-            whose.add_(which, alpha=share)
+class Adam:
+    """Adam with amsgrad (torch's defaults), in place, one pass over memory: torch's fused step without the optimizer
+    around it, which takes longer than the step."""
 
+    def __init__(self, free: Tensor):
+        self.free, self.count = free, torch.zeros((), device=free.device)
+        self.momentum, self.square = torch.zeros_like(free), torch.zeros_like(free)
+        self.largest = torch.zeros_like(free)
 
-def _adam(free: Tensor, slope: Tensor, momentum: Tensor, square: Tensor, largest: Tensor, buffer: Tensor, step: int):
-    """One step of Adam with amsgrad (torch's defaults) in place, without the overhead of an optimizer object."""
-    momentum.lerp_(slope, 0.1)
-    square.mul_(0.999).addcmul_(slope, slope, value=0.001)
-    torch.maximum(largest, square, out=largest)
-    correction = (1 - 0.999**step) ** 0.5
-    torch.sqrt(largest, out=buffer).add_(1e-8 * correction)
-    free.addcdiv_(momentum, buffer, value=-LEARNING_RATE * correction / (1 - 0.9**step))
+    def step(self, slope: Tensor) -> None:
+        self.count.add_(1)
+        moments = [self.momentum], [self.square], [self.largest]
+        options = {"lr": LEARNING_RATE, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0}
+        torch._fused_adam_([self.free], [slope], *moments, [self.count], amsgrad=True, maximize=False, **options)
 
 
 def _furthest(best: Tensor, base: Tensor, mask: Tensor, read_out, epsilon: float) -> Tensor:
     """(token, batch) in doubles: the restart with the largest JSD within epsilon, in doubles too, or the base."""
-    q = best.double().masked_fill(~mask[:, None], 0)
-    q, base = q / q.sum(dim=0), base.double()
-    distance = jensen_shannon(q.movedim(0, -1), base.T)
-    moved = read_out.distance(q, base[:, None])
+    q = best.double().masked_fill(~mask, 0)
+    q, base = q / q.sum(dim=1, keepdim=True), base.double()
+    distance = jensen_shannon(q.mT, base.T)
+    moved = read_out.distance(q, base[None])
     top, restart = distance.masked_fill(moved > epsilon, -1).max(dim=0)
-    chosen = q.gather(1, restart.expand(1, 1, -1).expand(len(q), 1, -1))[:, 0]
+    chosen = q.gather(0, restart.expand(1, *base.shape))[0]
     return torch.where(top > 0, chosen, base)
 
 
@@ -139,17 +153,17 @@ class AffineReadOut:
     """Predictions from the tokens' logits: all the search needs of a model whose read-out is affine."""
 
     def __init__(self, token_logits: Tensor, bias: Tensor, base: Tensor):
-        self.classes = [part.T[:, None].contiguous() for part in token_logits.unbind(dim=-1)]  # (token, 1, batch) each
+        self.classes = [part.T.contiguous() for part in token_logits.unbind(dim=-1)]  # (token, batch) each
         self.bias = bias[:, None, None]
-        self.base = self._chances(base[:, None])
+        self.base = self._chances(base[None])
 
     def _chances(self, q: Tensor, buffer: Tensor | None = None) -> Tensor:
-        """(token, restart, batch) -> p (1, restart, batch) of one output, else (class, restart, batch)."""
-        logits = torch.stack([torch.mul(q, part, out=buffer).sum(dim=0) for part in self.classes]) + self.bias
+        """(restart, token, batch) -> p (1, restart, batch) of one output, else (class, restart, batch)."""
+        logits = torch.stack([torch.mul(q, part, out=buffer).sum(dim=1) for part in self.classes]) + self.bias
         return logits.sigmoid() if len(logits) == 1 else logits.softmax(dim=0)
 
     def distance(self, q: Tensor, base: Tensor) -> Tensor:
-        """(restart, batch) total variation between the predictions of two attentions (token, restart, batch)."""
+        """(restart, batch) total variation between the predictions of two attentions (restart, token, batch)."""
         away = (self._chances(q) - self._chances(base)).abs()
         return away[0] if len(away) == 1 else away.sum(dim=0) / 2
 
@@ -162,9 +176,10 @@ class AffineReadOut:
         half = away.sign() / 2
         return away.abs().sum(dim=0) / 2, chance * (half - (chance * half).sum(dim=0))
 
-    def add(self, slope: Tensor, pull: Tensor) -> None:
-        for part, by in zip(self.classes, pull, strict=True):
-            slope.addcmul_(part, by)
+    def add(self, slope: Tensor, pull: Tensor, beyond: Tensor) -> None:
+        """Adds, in place, PENALTY x the slope of `moved` where an attention (restart, batch) is beyond epsilon."""
+        for part, by in zip(self.classes, pull * beyond, strict=True):
+            slope.addcmul_(part, by[:, None], value=PENALTY)
 
 
 class AnyReadOut:
@@ -172,26 +187,26 @@ class AnyReadOut:
 
     def __init__(self, model: AttentionModel, output: ModelOutput, columns: Tensor, base: Tensor):
         self.model, self.output, self.columns = model, output, columns
-        self.base = self._chances(base[:, None])
+        self.base = self._chances(base[None])
 
     def _chances(self, q: Tensor) -> Tensor:
         full = torch.zeros(
-            *q.shape[:0:-1], self.output.mask.shape[1], dtype=self.output.attention.dtype, device=q.device
+            q.shape[2], len(q), self.output.mask.shape[1], dtype=self.output.attention.dtype, device=q.device
         )
-        full[..., self.columns] = q.permute(2, 1, 0).to(full.dtype)
+        full[..., self.columns] = q.permute(2, 0, 1).to(full.dtype)
         return probabilities(self.model.read_out(self.output, full)).transpose(0, 1)
 
     def distance(self, q: Tensor, base: Tensor) -> Tensor:
-        """(restart, batch) total variation between the predictions of two attentions (token, restart, batch)."""
+        """(restart, batch) total variation between the predictions of two attentions (restart, token, batch)."""
         return total_variation(self._chances(q), self._chances(base))
 
     def moved(self, q: Tensor, buffer: Tensor) -> tuple[Tensor, Tensor]:
-        """(restart, batch) total variation to the base, and its slope along the attention (token, restart, batch)."""
+        """(restart, batch) total variation to the base, and its slope along the attention (restart, token, batch)."""
         with torch.enable_grad():
             free = q.detach().requires_grad_()
             moved = total_variation(self._chances(free), self.base)
             (slope,) = torch.autograd.grad(moved.sum(), free)
         return moved.detach(), slope
 
-    def add(self, slope: Tensor, pull: Tensor) -> None:
-        slope.add_(pull)
+    def add(self, slope: Tensor, pull: Tensor, beyond: Tensor) -> None:
+        slope.addcmul_(pull, beyond[:, None].to(pull.dtype), value=PENALTY)
