@@ -6,6 +6,7 @@ Each value is a hash of (seed, instance, counter), the splitmix64 generator (Ste
 import numpy as np
 
 GOLDEN, FIRST, SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+BLOCK = 2**15  # numbers of 64 bits
 
 
 def streams(seed: int, instances: np.ndarray) -> np.ndarray:
@@ -51,14 +52,19 @@ def orders(stream: np.ndarray, draws: int, real: np.ndarray) -> np.ndarray:
     keys &= ~(low | top)
     keys |= np.where(last, ~low | place, place)[:, None]
     keys.sort(axis=-1)
-    return (keys[:, :, :tokens] & low).astype(np.int64)
+    return np.bitwise_and(keys[:, :, :tokens], low, out=np.empty((*keys.shape[:2], tokens), np.int64), casting="unsafe")
 
 
 def _mixed(state: np.ndarray) -> np.ndarray:
-    """In place."""
-    state ^= state >> np.uint64(30)
-    state *= FIRST
-    state ^= state >> np.uint64(27)
-    state *= SECOND
-    state ^= state >> np.uint64(31)
+    """In place, in blocks that stay in the processor's cache through the eight operations."""
+    state = np.ascontiguousarray(state)  # or `flat` would be a copy
+    flat, buffer = state.reshape(-1), np.empty(min(BLOCK, state.size), np.uint64)
+    for start in range(0, flat.size, BLOCK):
+        part = flat[start : start + BLOCK]
+        shifted = buffer[: len(part)]
+        part ^= np.right_shift(part, np.uint64(30), out=shifted)
+        part *= FIRST
+        part ^= np.right_shift(part, np.uint64(27), out=shifted)
+        part *= SECOND
+        part ^= np.right_shift(part, np.uint64(31), out=shifted)
     return state
