@@ -131,14 +131,19 @@ def encoded(model: PackedClassifier, split: Split) -> list[tuple[Tensor, Tensor,
 
 @torch.no_grad()
 def permutation_effect(model: PackedClassifier, states: list, draws: int = 100) -> np.ndarray:
-    """The median |change of p|: a permutation of each text and a decoder call for every draw."""
+    """The median |change of p|: for each draw the decoder computes the attention again, and permutes it.
+
+    As in the released code (Model.permute_attn, AttnDecoder.forward): scores and softmax in every call, a permutation
+    of each text in a Python loop, one gather. Differs from it: no graph for gradients is built.
+    """
     random, found = np.random.default_rng(0), []
     for hidden, attention, lengths in states:
         base, changes = model.decode(attention, hidden).sigmoid(), []
         for _ in range(draws):
-            permuted = attention.clone()
+            order = np.tile(np.arange(hidden.shape[1]), (len(hidden), 1))
             for row, length in enumerate(lengths.tolist()):
-                permuted[row, 1 : length - 1] = attention[row, 1 + random.permutation(length - 2)]
+                order[row, 1 : length - 1] = 1 + random.permutation(length - 2)
+            permuted = model.attend(hidden, lengths).gather(-1, torch.from_numpy(order))
             changes.append((model.decode(permuted, hidden).sigmoid() - base).abs().numpy())
         found.append(np.median(changes, axis=0))
     return np.concatenate(found)
