@@ -55,6 +55,7 @@ class Choice:
     frozen_lambdas: Sequence[float] | None
     divergence: str
     tvd: str
+    adversary_epochs: int | None
 
     def run(self, encoder: str, attention: str, seed: int) -> Run:
         kind = device_kind(self.device)
@@ -102,6 +103,8 @@ def sweep(choice: Choice, trains: str = "all") -> list[Run]:
     """Trained adversaries (section 4): for each seed one of each lambda, against the base of that seed."""
     aim = {"divergence": choice.divergence, "tvd": choice.tvd, "trains": trains}
     aim = tuple((name, value) for name, value in aim.items() if value != ADVERSARY_OPTIONS[name])
+    if choice.adversary_epochs and trains == "all":
+        aim += (("epochs", choice.adversary_epochs),)
     return [
         replace(base, variant="adversary", base=base, options=(("lambda", strength), *aim))
         for base in choice.bases()
@@ -154,11 +157,13 @@ def runs(
     frozen_lambdas: Sequence[float] | None = None,
     divergence: str = ADVERSARY_OPTIONS["divergence"],
     tvd: str = ADVERSARY_OPTIONS["tvd"],
+    adversary_epochs: int | None = None,
 ) -> list[Run]:
     """All runs of a notebook, or of a part of it, on a dataset.
 
     Args:
         seeds, lambdas, frozen_lambdas: none: the profile's.
+        adversary_epochs: the most epochs of an adversary that learns all its weights; none: the profile's.
     Raises:
         KeyError, ValueError: an unknown notebook, encoder, attention, profile, seed or device, with the known ones.
     """
@@ -174,4 +179,4 @@ def runs(
         if not names or len(set(names)) < len(names):
             raise ValueError(f"{what}s are {list(names)}; allowed: at least one, each once")
     models = dataset, profile, encoders, attentions, seeds, vectors, device
-    return NOTEBOOKS[notebook](Choice(*models, lambdas, frozen_lambdas, divergence, tvd))
+    return NOTEBOOKS[notebook](Choice(*models, lambdas, frozen_lambdas, divergence, tvd, adversary_epochs))

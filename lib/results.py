@@ -14,7 +14,7 @@ import pandas as pd
 from lib import charts, published
 from lib.programme import runs
 from lib.provenance import PROJECT, commit
-from lib.training import Trained
+from lib.training import Run, Trained
 
 FOLDER = PROJECT / "reports" / "results"
 PAPER_OF = {"correlation": "jain2019", "adversary": "wiegreffe2019"}
@@ -36,8 +36,7 @@ def keep(
     first = trained[0].run
     if first.profile != "paper":
         return f"not kept: the profile is {first.profile!r}; only results of 'paper' are"
-    whole = set(runs(notebook, first.dataset, "paper", device="cpu"))
-    if {replace(one.run, device_kind="cpu") for one in trained} != whole:
+    if {planned(one.run) for one in trained} != set(runs(notebook, first.dataset, "paper", device="cpu")):
         return "not kept: the encoders, attentions, seeds or word vectors are not those of the whole programme"
     folder = Path(folder or os.environ.get("RESULTS_HOME") or FOLDER)
     folder.mkdir(parents=True, exist_ok=True)
@@ -48,6 +47,9 @@ def keep(
         "vectors": Path(trained[0].vectors.source).name,
         "of_seeds": seeds,
     }
+    adversaries = [one.run for one in trained if one.run.variant == "adversary" and one.run.option("trains") == "all"]
+    limits = {str(run.epochs) for run in adversaries}
+    made |= {"adversary_epochs": " ".join(sorted(limits))} if limits else {}
     paths = []
     for name, table in ((f"{notebook}-{first.dataset}", summary), (f"{notebook}-{first.dataset}-claims", claims)):
         paths.append(folder / f"{name}.csv")
@@ -55,6 +57,12 @@ def keep(
         table.assign(**made).to_csv(partial, index=False, float_format="%.6g")
         partial.replace(paths[-1])
     return f"kept in {' and '.join(path.name for path in paths)}; python -m lib.results brings them into the README"
+
+
+def planned(run: Run) -> Run:
+    """The run as the programme lists it: on any device, and an adversary whatever its most epochs, which are noted."""
+    kept = tuple(option for option in run.options if not (run.variant == "adversary" and option[0] == "epochs"))
+    return replace(run, device_kind="cpu", options=kept, base=planned(run.base) if run.base else None)
 
 
 def finding(claims: pd.DataFrame, dataset: str) -> str:
@@ -65,7 +73,8 @@ def finding(claims: pd.DataFrame, dataset: str) -> str:
         models = {word: list(models) for word, models in same.groupby("verdict", sort=False)["model"]}
         verdicts = [f"{word} for {', '.join(names) if len(models) > 1 else 'all'}" for word, names in models.items()]
         said.append(f"*{short}*: {'; '.join(verdicts)}")
-    return f"**{dataset}**, {seeds} seeds. {'. '.join(said)}."
+    epochs = f", adversaries of {claims['adversary_epochs'].iloc[0]} epochs" if "adversary_epochs" in claims else ""
+    return f"**{dataset}**, {seeds} seeds{epochs}. {'. '.join(said)}."
 
 
 def picture(notebook: str, dataset: str, folder: Path = FOLDER) -> Path:

@@ -124,6 +124,19 @@ def test_only_results_of_the_paper_profile_are_kept(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"correlation-planted.csv", "correlation-planted-claims.csv"}
 
 
+def test_a_whole_run_of_the_adversary_is_kept_with_its_most_epochs(tmp_path):
+    summary = table = pd.DataFrame({"verdict": ["supported"]})
+
+    def keep(**choices) -> str:
+        runs = programme.runs("adversary", "planted", "paper", device="cpu", **choices)
+        trained = [SimpleNamespace(run=run, vectors=SimpleNamespace(source="random")) for run in runs]
+        return results.keep("adversary", trained, summary, table, tmp_path)
+
+    assert "not kept" in keep(lambdas=[1e-3]) and "not kept" in keep(seeds=[0])
+    assert keep(adversary_epochs=80).startswith("kept in")
+    assert pd.read_csv(tmp_path / "adversary-planted-claims.csv")["adversary_epochs"].tolist() == [80]
+
+
 def test_the_readme_says_what_the_kept_results_say(tmp_path):
     page = (results.PROJECT / "README.md").read_text(encoding="utf-8")
     assert "<!-- findings: correlation -->" in page

@@ -47,13 +47,13 @@ def home(tmp_path_factory) -> Path:
     return folder.parent
 
 
-def report(monkeypatch, folder: Path, *parameters: str) -> str:
-    """The page of `correlation` made with the parameters; nothing is written into the project."""
+def report(monkeypatch, folder: Path, notebook: str, *parameters: str) -> str:
+    """The page of a notebook made with the parameters; nothing is written into the project."""
     monkeypatch.setenv("CACHE_HOME", str(folder / "cache"))
     monkeypatch.setenv("RESULTS_HOME", str(folder / "results"))
     arguments = [word for parameter in parameters for word in ("-p", *parameter.split(" ", 1))]
-    assert main(["correlation", *arguments, "--output", str(folder)]) == 0
-    (page,) = folder.glob("correlation-*.html")
+    assert main([notebook, *arguments, "--output", str(folder)]) == 0
+    (page,) = folder.glob(f"{notebook}-*.html")
     return str(page)
 
 
@@ -84,13 +84,14 @@ def opened(browser: str, page: str) -> dict:
 def charts_made(page: str) -> int:
     """How many charts the executed notebook holds."""
     work = Path(page).parent / "work" / Path(page).stem
-    return len(re.findall(r'"application/vnd\.vegalite\.v5\+json": \{', (work / "correlation.ipynb").read_text()))
+    (executed,) = work.glob("*.ipynb")
+    return len(re.findall(r'"application/vnd\.vegalite\.v5\+json": \{', executed.read_text()))
 
 
 def test_correlation_on_hostile_words_and_a_text_of_20_000_tokens(monkeypatch, tmp_path, home, browser):
     monkeypatch.setenv("DATA_HOME", str(home))
     page = report(
-        monkeypatch, tmp_path, "dataset agnews", "encoders average,bilstm", "attentions additive", "seeds 0",
+        monkeypatch, tmp_path, "correlation", "dataset agnews", "encoders average,bilstm", "attentions additive", "seeds 0",
         "vectors random",
     )  # fmt: skip
     shown = opened(browser, page)
@@ -102,10 +103,33 @@ def test_correlation_on_hostile_words_and_a_text_of_20_000_tokens(monkeypatch, t
 
 
 def test_correlation_on_planted_reviews_with_one_model(monkeypatch, tmp_path, browser):
-    page = report(monkeypatch, tmp_path, "dataset planted", "encoders average", "attentions dot", "seeds 0")
+    page = report(
+        monkeypatch, tmp_path, "correlation", "dataset planted", "encoders average", "attentions dot", "seeds 0"
+    )
     shown = opened(browser, page)
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) >= 12
     assert shown["findings"] >= 1 and "supported" in shown["text"]
+
+
+TINY = ("seeds 0", "lambdas 0.002", "frozen_lambdas 0.02", "adversary_epochs 1", "vectors random")
+
+
+def test_adversary_on_hostile_words_and_a_text_of_20_000_tokens(monkeypatch, tmp_path, home, browser):
+    monkeypatch.setenv("DATA_HOME", str(home))
+    page = report(monkeypatch, tmp_path, "adversary", "dataset agnews", *TINY)
+    shown = opened(browser, page)
+    assert shown["wrong"] == [] and shown["images"] == 0
+    assert shown["charts"] == charts_made(page) == 7
+    assert "longer than 5,000 tokens" in shown["text"] and "agnews does not say which words decide" in shown["text"]
+    assert EMOJI in Path(page).read_text()
+
+
+def test_adversary_on_planted_reviews_tells_of_the_reason(monkeypatch, tmp_path, browser):
+    page = report(monkeypatch, tmp_path, "adversary", "dataset planted", "divergence jsd", "tvd full", *TINY)
+    shown = opened(browser, page)
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 7
+    assert "takes attention off the words that decide the label" in shown["text"]
+    assert "1 of 1 adversaries were stopped at the most epochs" in shown["text"]
 
 
 @pytest.mark.parametrize(

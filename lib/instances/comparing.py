@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from lib.instances.statistics import interval_over_texts_and_seeds, mean_over, resampled, weighted_mean
+from lib.instances.statistics import CELLS, interval_over_texts_and_seeds, mean_over, resampled, weighted_mean
 from lib.instances.summarising import CLASSIFICATION, by_seed, scores
 from lib.quantities import RUN_COLUMNS, unit
 
@@ -61,37 +61,46 @@ def score_difference(
     label = table_of(instances, "label", between[0])
     if not all(table.index.equals(label.index) for table in tables):
         raise ValueError(f"{between[0]} and {between[1]} were measured on other texts; the test is paired")
-    labels, classes = label.to_numpy(), max(2, int(instances["label"].max()) + 1)
+    labels, classes = label.to_numpy()[:, :1], max(2, int(instances["label"].max()) + 1)
 
     def of(weights: np.ndarray, table: np.ndarray) -> np.ndarray:
-        """(draw, seed)"""
-        return scores(score, weights, np.broadcast_to(labels[:, :1], table.shape), table, classes)
+        """(draw, instance), (instance, seed) -> (draw, seed); instances may be there several times over."""
+        again = np.tile(labels, (len(table) // len(labels), table.shape[1]))
+        return scores(score, weights, again, table, classes)
 
     arrays = [table.to_numpy() for table in tables]
-    ones = np.ones((1, len(label)))
-    of_seeds = [of(ones, array)[0] for array in arrays]
+    of_seeds = [of(np.ones((1, len(label))), array)[0] for array in arrays]
     samples = [
         mean_over(1, of(weights, arrays[0])) - mean_over(1, of(weights, arrays[1]))
         for weights in resampled(len(label), draws, seed)
     ]
-    found = compared(
-        score, [float(mean_over(0, values)) for values in of_seeds], np.concatenate(samples), of_seeds, len(label)
-    )
+    means = [float(mean_over(0, values)) for values in of_seeds]
+    found = compared(score, means, np.concatenate(samples), of_seeds, len(label))
     both = [seed for seed in tables[0] if seed in tables[1]]
     paired = [table[both].to_numpy() for table in tables]
-    found["p"] = swapped_p(lambda one: float(mean_over(0, of(ones, one)[0])), paired, draws, seed) if both else np.nan
+    found["p"] = swapped_p(lambda weights, table: mean_over(1, of(weights, table)), paired, draws, seed)
     return found
 
 
 def swapped_p(statistic: Callable, tables: list[np.ndarray], draws: int, seed: int) -> float:
-    """The two-sided p of a paired randomisation test: tables (instance, seed), whose rows chance swaps."""
-    random = np.random.default_rng(seed)
-    seen = abs(statistic(tables[0]) - statistic(tables[1]))
-    beyond = 0
-    for _ in range(draws):
-        swap = random.random((len(tables[0]), 1)) < 0.5
-        one, other = np.where(swap, tables[1], tables[0]), np.where(swap, tables[0], tables[1])
-        beyond += abs(statistic(one) - statistic(other)) >= seen - 1e-12
+    """The two-sided p of a paired randomisation test: tables (instance, seed), whose rows chance swaps.
+
+    Args:
+        statistic: (weights (draw, row), table (row, seed)) -> (draw,). A swapped pair is one whose weights are: both
+            tables stand below each other, and each draw gives one row of each pair to either side.
+    Returns:
+        p; NaN where the tables have no seed.
+    """
+    random, both, texts = np.random.default_rng(seed), np.concatenate(tables), len(tables[0])
+    if not both.shape[1]:
+        return np.nan
+    beyond, step = 0, max(1, CELLS // (2 * texts))
+    kept = np.repeat([[1.0, 0.0]], texts, axis=1)
+    seen = abs(float((statistic(kept, both) - statistic(1 - kept, both))[0]))
+    for start in range(0, draws, step):
+        swap = random.random((min(step, draws - start), texts)) < 0.5
+        weights = np.concatenate([~swap, swap], axis=1).astype(np.float64)
+        beyond += int((abs(statistic(weights, both) - statistic(1 - weights, both)) >= seen - 1e-12).sum())
     return (beyond + 1) / (draws + 1)
 
 

@@ -84,9 +84,7 @@ def spread(
     low, high = interval_over_texts_and_seeds(value, samples, seed_values)
     low_texts, high_texts = interval(samples)
     low_seeds, high_seeds = t_interval(seed_values)
-    low, high, low_seeds, high_seeds = np.clip(
-        (low, high, low_seeds, high_seeds), *BOUNDS.get(unit, (-np.inf, np.inf))
-    )
+    low, high, low_seeds, high_seeds = np.clip((low, high, low_seeds, high_seeds), *BOUNDS.get(unit, (-np.inf, np.inf)))
     return {
         "low": float(low),
         "high": float(high),
