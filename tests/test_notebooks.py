@@ -91,9 +91,9 @@ def charts_made(page: str) -> int:
 def test_correlation_on_hostile_words_and_a_text_of_20_000_tokens(monkeypatch, tmp_path, home, browser):
     monkeypatch.setenv("DATA_HOME", str(home))
     page = report(
-        monkeypatch, tmp_path, "correlation", "dataset agnews", "encoders average,bilstm", "attentions additive", "seeds 0",
-        "vectors random",
-    )  # fmt: skip
+        *(monkeypatch, tmp_path, "correlation", "dataset agnews"),
+        *("encoders average,bilstm", "attentions additive", "seeds 0", "vectors random"),
+    )
     shown = opened(browser, page)
     assert shown["wrong"] == [] and shown["images"] == 0
     assert shown["charts"] == charts_made(page) >= 12
