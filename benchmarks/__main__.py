@@ -41,7 +41,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _rows(count: int | None) -> tuple[str, list[Row]]:
     name, train, test = texts.short(count)
-    return name, [work.training(train), *work.short_rows(test), *work.long_rows(texts.long(count))]
+    of_training = [work.training(train), *work.adversaries(train)]
+    return name, [*of_training, *work.short_rows(test), *work.long_rows(texts.long(count))]
 
 
 def _timed(row: Row, ours_only: bool) -> dict[str, object]:

@@ -14,7 +14,7 @@ from lib.datasets.batches import batches, collate
 from lib.datasets.corpus import Split
 from lib.metrics import kendall_tau
 from lib.training import fitting
-from lib.training.courses import Prediction
+from lib.training.courses import Adversary, FrozenAdversary, Prediction, Told, freeze_all_but_attention
 
 SIZE = 512  # texts in a batch, our way
 
@@ -91,6 +91,29 @@ def training(train: Split) -> Row:
         fitting.train_epoch(model, batches(train, 32, seed=(0, 0)), optimizer, course.losses, "sum")
 
     return Row("train one epoch", 4.9, ours, lambda split: naive.train_epoch(work.packed, split), train)
+
+
+def adversaries(train: Split) -> list[Row]:
+    """Beside an epoch of the base, which is `straightforward` here, one of an adversary, whole or all but frozen."""
+    base = classifier(train)
+    texts = list(batches(train, 128))
+    aim = 5e-4, "kl", "half", {"train": Told.by(base, train, texts)}
+    frozen = FrozenAdversary(*aim, splits={"train": (train, texts)}, model=base)
+
+    def epoch(course, freeze: bool = False):
+        model = classifier(train)
+        if freeze:
+            freeze_all_but_attention(model, base)
+        optimizer = torch.optim.Adam(fitting.parameter_groups(model, 1e-5), 1e-3, amsgrad=True, fused=True)
+        fitting.train_epoch(model, batches(train, 32, seed=(0, 0)), optimizer, course.losses, "sum")
+
+    def of_base(split):
+        epoch(Prediction(torch.from_numpy(split.labels), outputs=1))
+
+    return [
+        Row("train one epoch, an adversary (ratio: to its base)", 9.1, lambda: epoch(Adversary(*aim)), of_base, train),
+        Row("train one epoch, its encoder frozen", 1.7, lambda: epoch(frozen, True), of_base, train),
+    ]
 
 
 def short_rows(test: Split) -> list[Row]:
