@@ -49,7 +49,9 @@ def adversarial_loss(
     """Wiegreffe & Pinter (2019), section 4: TVD(y_a, y_b) - lambda KL(alpha_a || alpha_b), of each text.
 
     Differs from the paper: with one sigmoid output their code measures |p_a - p_b| / 2, half the two-class TVD of the
-    formula, and their lambda goes with that; so do we. `tvd="full"` is the formula, at twice their lambda.
+    formula, and their lambda goes with that; so do we. `tvd="full"` is the formula, at twice their lambda. Their code
+    also multiplies each batch's loss by the weights of its classes, which is not in the formula and not done here, and
+    its divergence is undefined at masked tokens, which count for nothing here.
     `divergence="jsd"` puts the bounded divergence, which they report, into the loss.
 
     Args:

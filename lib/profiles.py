@@ -24,7 +24,7 @@ class Profile:
 
 
 PROFILES = {
-    "quick": Profile("quick", 80_000, 25_000, epochs=4, adversary_epochs=10, seeds=2, draws=100),
+    "quick": Profile("quick", 80_000, 25_000, epochs=4, adversary_epochs=8, seeds=2, draws=100),
     "paper": Profile("paper", None, None, epochs=8, adversary_epochs=300, seeds=3, draws=100),
 }
 

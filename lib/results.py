@@ -5,6 +5,7 @@
 
 import os
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +38,7 @@ def keep(
     if first.profile != "paper":
         return f"not kept: the profile is {first.profile!r}; only results of 'paper' are"
     if {planned(one.run) for one in trained} != set(runs(notebook, first.dataset, "paper", device="cpu")):
-        return "not kept: the encoders, attentions, seeds or word vectors are not those of the whole programme"
+        return "not kept: what is trained is not the whole programme; leave encoders, attentions, seeds and lambdas out"
     folder = Path(folder or os.environ.get("RESULTS_HOME") or FOLDER)
     folder.mkdir(parents=True, exist_ok=True)
     seeds = " ".join(str(seed) for seed in sorted({one.run.seed for one in trained}))
@@ -49,6 +50,8 @@ def keep(
     }
     adversaries = [one.run for one in trained if one.run.variant == "adversary" and one.run.option("trains") == "all"]
     limits = {str(run.epochs) for run in adversaries}
+    each = Counter((one.run.encoder, one.run.attention, one.run.variant, one.run.options) for one in trained).values()
+    made["seeds_each"] = " to ".join(dict.fromkeys((str(min(each)), str(max(each)))))
     made |= {"adversary_epochs": " ".join(sorted(limits))} if limits else {}
     paths = []
     for name, table in ((f"{notebook}-{first.dataset}", summary), (f"{notebook}-{first.dataset}-claims", claims)):
@@ -67,14 +70,16 @@ def planned(run: Run) -> Run:
 
 def finding(claims: pd.DataFrame, dataset: str) -> str:
     """One paragraph for the README: each claim's verdict by model."""
-    seeds = len(str(claims["of_seeds"].iloc[0]).split())
+    row = claims.iloc[0]
     said = []
     for short, same in claims.groupby("short", sort=False):
         models = {word: list(models) for word, models in same.groupby("verdict", sort=False)["model"]}
         verdicts = [f"{word} for {', '.join(names) if len(models) > 1 else 'all'}" for word, names in models.items()]
         said.append(f"*{short}*: {'; '.join(verdicts)}")
-    epochs = f", adversaries of {claims['adversary_epochs'].iloc[0]} epochs" if "adversary_epochs" in claims else ""
-    return f"**{dataset}**, {seeds} seeds{epochs}. {'. '.join(said)}."
+    told = f"{row.get('seeds_each', len(str(row['of_seeds']).split()))} seeds"
+    if "adversary_epochs" in row:
+        told += f", adversaries of at most {row['adversary_epochs']} epochs"
+    return f"**{dataset}**, {told}. {'. '.join(said)}."
 
 
 def picture(notebook: str, dataset: str, folder: Path = FOLDER) -> Path:

@@ -48,6 +48,8 @@ def text(value: object, column: str, digits: int) -> str:
         return "–"
     if isinstance(value, bool) or float(value).is_integer():
         return f"{value:,}" if isinstance(value, bool) else f"{int(value):,}"
+    if column == "lambda":  # a setting, not a measurement: all its digits
+        return f"{value:g}"
     rounded = f"{value:,.{digits}f}"
     return (f"{value:.{digits}g}" if float(rounded.replace(",", "")) == 0 else rounded).replace("-", "−")
 

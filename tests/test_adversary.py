@@ -4,7 +4,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -229,12 +228,11 @@ def test_a_sweep_that_is_killed_goes_on_and_trains_nothing_twice(store, base, tm
                 process.send_signal(signal.SIGKILL)
                 break
     said = []
-    started = time.time()
     found = [train(adversary(**{"lambda": strength}), say=said.append) for strength in lambdas]
     epochs = [(message.split("lambda ")[1].split(",")[0], message.split("epoch ")[1][0]) for message in said]
     assert ("0.001", "1") not in epochs and ("0.002", "1") not in epochs
     assert [epoch for strength, epoch in epochs if strength == "0.003"] == ["1", "2", "3"]
-    assert found[1].history[0]["seconds"] < time.time() - started + 60 and len(found[1].history) == 3
+    assert len(found[1].history) == 3
     with workers.environment({"CACHE_HOME": str(tmp_path)}):
         again = train(adversary(**{"lambda": 2e-3}), say=silent)
     for one, other in zip(found[1].model.parameters(), again.model.parameters(), strict=True):

@@ -116,7 +116,7 @@ def test_only_results_of_the_paper_profile_are_kept(tmp_path):
         return results.keep("correlation", trained, summary, table, tmp_path)
 
     assert "not kept: the profile" in keep("quick")
-    assert "not kept: the encoders" in keep("paper", encoders=["average"])
+    assert "not kept: what is trained" in keep("paper", encoders=["average"])
     assert not list(tmp_path.iterdir())
     assert keep("paper").startswith("kept in")
     kept = pd.read_csv(tmp_path / "correlation-planted.csv", dtype=str).iloc[0]
@@ -134,7 +134,8 @@ def test_a_whole_run_of_the_adversary_is_kept_with_its_most_epochs(tmp_path):
 
     assert "not kept" in keep(lambdas=[1e-3]) and "not kept" in keep(seeds=[0])
     assert keep(adversary_epochs=80).startswith("kept in")
-    assert pd.read_csv(tmp_path / "adversary-planted-claims.csv")["adversary_epochs"].tolist() == [80]
+    kept = pd.read_csv(tmp_path / "adversary-planted-claims.csv")
+    assert kept["adversary_epochs"].tolist() == [80] and kept["seeds_each"].tolist() == ["5 to 9"]
 
 
 def test_the_readme_says_what_the_kept_results_say(tmp_path):

@@ -130,6 +130,7 @@ def test_adversary_on_planted_reviews_tells_of_the_reason(monkeypatch, tmp_path,
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 7
     assert "takes attention off the words that decide the label" in shown["text"]
     assert "1 of 1 adversaries were stopped at the most epochs" in shown["text"]
+    assert "No text was left out, and every value is defined" in shown["text"]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from lib.instances import (
     summarise,
 )
 from lib.instances.comparing import swapped_p
-from lib.instances.tradeoff import area, curvature
+from lib.instances.tradeoff import area, curvature, last_gain
 
 RUN = {"dataset": "planted", "encoder": "bilstm", "attention": "additive", "projection": "softmax", "layers": 1}
 
@@ -98,13 +98,12 @@ def test_attention_on_the_rationale_by_hand():
 
 
 def test_the_area_is_that_of_the_polygon():
-    assert area(np.array([[1.0, 0.0], [2.0, 2.0]])) == pytest.approx(1.0)  # below the chord: convex
-    assert area(np.array([[0.0, 1.0], [2.0, 2.0]])) == pytest.approx(-1.0)
-    assert area(np.array([[1.0, 1.0], [2.0, 2.0]])) == pytest.approx(0) and area(np.array([[3.0, 5.0]])) == 0
+    assert area(np.array([[3.0, 1.0], [4.0, 1.0], [5.0, 3.0]])) == pytest.approx(1.0)  # below the chord: convex
+    assert area(np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 2.0]])) == pytest.approx(-1.0)
+    assert area(np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])) == pytest.approx(0) and area(np.eye(2)) == 0
     x, y = np.random.default_rng(0).uniform(size=(2, 6)).cumsum(axis=1)
-    corners = np.concatenate([[[0, 0]], np.stack([x, y], axis=1)])
-    under_the_chord, under_the_curve = x[-1] * y[-1] / 2, np.trapezoid(corners[:, 1], corners[:, 0])
-    assert area(corners[1:]) == pytest.approx(under_the_chord - under_the_curve)
+    under_the_chord, under_the_curve = (x[-1] - x[0]) * (y[-1] + y[0]) / 2, np.trapezoid(y, x)
+    assert area(np.stack([x, y], axis=1)) == pytest.approx(under_the_chord - under_the_curve)
 
 
 def sweep(curve, seeds=4, texts=50, noise=0.01) -> pd.DataFrame:
@@ -126,6 +125,10 @@ def test_convex_and_concave_curves_are_told_apart_and_noise_is_neither():
     assert curvature(sweep(lambda s: (0.2 * s, 0.1 * s**0.5)))["word"] == "concave"
     straight = curvature(sweep(lambda s: (0.2 * s, 0.05 * s), noise=0.1))
     assert straight["word"] == "undecided" and straight["low"] < 0 < straight["high"]
+    floor = sweep(lambda s: (0.2 * s, 0.1 + 0.01 * s**2))  # what imitation costs anyway is no price of distance
+    assert curvature(floor)["word"] == "convex" and curvature(floor, from_base=True)["word"] == "concave"
+    two = curvature(floor[floor["lambda"] < 3])
+    assert np.isnan(two["area"]) and two["word"] == "undecided" and two["points"] == 2
     one_seed = curvature(sweep(lambda s: (0.2 * s, 0.01 * s**2), seeds=1))
     assert one_seed["word"] == "convex" and one_seed["seeds"] == 1
     part = sweep(lambda s: (0.2 * s, 0.01 * s**2))
@@ -144,19 +147,20 @@ def test_points_are_the_means_and_classes_those_that_the_base_predicts():
     one = points(instances[instances["lambda"] == 1], "seeds")
     chart = charts.tradeoff(pd.concat([found, one]), "A title", "What to see.", "texts").to_dict()
     drawn = pd.DataFrame(next(iter(chart["datasets"].values())))
-    starts = drawn[~drawn["is_point"]]
-    assert len(starts) == 3 and not starts[["jsd", "tvd", "at"]].to_numpy().any()
+    assert len(drawn) == 10 and drawn["at"].isna().sum() == 1
 
 
 def test_lambda_is_chosen_by_dev_among_those_far_enough():
     def history(f1, jsd):
-        return ({"epoch": 1, "dev_f1": 0.99, "dev_jsd": 0.6, "dev_tvd": 0.1},
-                {"epoch": 2, "dev_f1": f1, "dev_jsd": jsd, "dev_tvd": 0.1})  # fmt: skip
+        return ({"epoch": 1, "dev_f1": 0.99, "dev_jsd": 0.6, "dev_tvd": 0.1, "train_loss": 1.0},
+                {"epoch": 2, "dev_f1": f1, "dev_jsd": jsd, "dev_tvd": 0.1, "train_loss": 0.5})  # fmt: skip
 
     histories = {(1.0, 0): history(0.9, 0.1), (1.0, 1): history(0.9, 0.6), (2.0, 0): history(0.8, 0.5),
                  (2.0, 1): history(0.8, 0.4), (3.0, 0): history(0.7, 0.6), (3.0, 1): history(0.7, 0.6)}  # fmt: skip
     found = lambda_by_dev(histories)
     assert found.loc[found["chosen"], "lambda"].tolist() == [2.0] and found["seeds"].tolist() == [2, 2, 2]
+    assert found["last_gain"].isna().all()  # two epochs say nothing of the last ten
+    assert last_gain([{"train_loss": loss} for loss in (3.0, 2.0, *[1.5] * 10)]) == pytest.approx(0.25)
     near = {key: value for key, value in histories.items() if key[0] == 1.0}
     assert not lambda_by_dev(near)["chosen"].any()
 

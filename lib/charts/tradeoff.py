@@ -13,15 +13,16 @@ SHAPES = ("circle", "diamond", "triangle-up", "square", "cross", "triangle-down"
 def tradeoff(points: pd.DataFrame, title: str, see: str, panel: str = "texts") -> alt.TopLevelMixin:
     """Mean JSD (x) against mean TVD (y), a panel for each value of `panel`.
 
-    A series with several points is a curve that starts at the base itself, (0, 0), and goes on by growing lambda; one
-    with a single point is a mark. Bars are 95% intervals over texts and seeds.
+    A series with values of lambda is a curve by growing lambda; one without is a mark. Bars are 95% intervals over
+    texts and seeds. The base itself is at (0, 0).
 
     Args:
         points: rows of lib.instances.points, with the column `panel`.
     """
     if points.empty:
         raise ValueError("nothing to draw: there is no point")
-    frame, curves, order = with_starts(points, panel), curves_of(points), points["series"].drop_duplicates().tolist()
+    curves, order = curves_of(points), points["series"].drop_duplicates().tolist()
+    frame = points.sort_values("at", kind="stable").assign(place=range(len(points)))
     color = alt.Color(
         "series:N",
         title=None,
@@ -34,21 +35,12 @@ def tradeoff(points: pd.DataFrame, title: str, see: str, panel: str = "texts") -
     across = min(3, len(panels))
     drawn = drawn.properties(width=(WIDTH - 70) // across - 20, height=300 if across == 1 else 240)
     drawn = drawn.facet(facet=alt.Facet(f"{panel}:N", title=None, sort=panels), columns=across)
-    return titled(drawn, title, [see, "Dashed: the chord of each curve, from the base itself. Bars: 95% intervals."])
+    return titled(drawn, title, [see, "The base is at 0. Dashed: the chord of each curve. Bars: 95% intervals."])
 
 
 def curves_of(points: pd.DataFrame) -> list[str]:
     """The series that lambda runs along."""
     return points.loc[points["at"].notna(), "series"].drop_duplicates().tolist()
-
-
-def with_starts(points: pd.DataFrame, panel: str) -> pd.DataFrame:
-    """The points, and (0, 0) as the start of each curve; `place` is the order along a curve."""
-    starts = points[points["series"].isin(curves_of(points))].drop_duplicates(["series", panel])
-    zeros = dict.fromkeys(["at", *(f"{axis}{end}" for axis in ("jsd", "tvd") for end in ("", "_low", "_high"))], 0.0)
-    both = pd.concat([starts.assign(**zeros, is_point=False), points.assign(is_point=True)])
-    both = both.sort_values("at", kind="stable").reset_index(drop=True)
-    return both.assign(place=range(len(both)))
 
 
 AXES = (
@@ -60,8 +52,9 @@ AXES = (
 def line_layers(color: alt.Color, curves: list[str], panel: str) -> list[alt.Chart]:
     """The curves and their chords."""
     lines = alt.Chart().transform_filter(alt.FieldOneOfPredicate("series", curves))
-    chords = lines.transform_joinaggregate(last="max(at)", groupby=["series", panel])
-    chords = chords.transform_filter("datum.at == 0 || datum.at == datum.last")
+    ends = {"first": "min(at)", "last": "max(at)"}
+    chords = lines.transform_joinaggregate(**ends, groupby=["series", panel])
+    chords = chords.transform_filter("datum.at == datum.first || datum.at == datum.last")
     return [
         lines.mark_line(strokeWidth=1.5).encode(*AXES, color, order="place:Q"),
         chords.mark_line(strokeDash=[3, 4], strokeWidth=1, opacity=0.7).encode(*AXES, color, order="place:Q"),
@@ -74,7 +67,7 @@ def mark_layers(color: alt.Color, order: list[str]) -> list[alt.Chart]:
     shape = alt.Shape("series:N", title=None, sort=order, scale=alt.Scale(domain=order, range=SHAPES[: len(order)]))
     tips = ["series:N", alt.Tooltip("at:Q", title="lambda"), alt.Tooltip("jsd:Q", format=".3f")]
     tips += [alt.Tooltip("tvd:Q", format=".3f"), "n:Q", "seeds:Q"]
-    seen = alt.Chart().transform_filter("datum.is_point")
+    seen = alt.Chart()
     bars = seen.mark_rule(strokeWidth=1.5, opacity=0.6)
     words = seen.transform_filter("isValid(datum.at)").transform_calculate(said="'λ ' + datum.at")
     return [

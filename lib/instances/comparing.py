@@ -11,14 +11,20 @@ from lib.quantities import RUN_COLUMNS, unit
 
 
 def difference(
-    instances: pd.DataFrame, quantity: str, between: tuple[dict, dict], draws: int = 2000, seed: int = 0
+    instances: pd.DataFrame,
+    quantity: str,
+    between: tuple[dict, dict],
+    draws: int = 2000,
+    seed: int = 0,
+    paired: bool = False,
 ) -> pd.Series:
     """The mean of a quantity in the first group less that in the second, over the texts that both have.
 
     `between` selects two groups by their run columns: ({"encoder": "average"}, {"encoder": "bilstm"}); other columns
     must have one value, the same or not, within a group. The bootstrap draws instances, the same for both
     groups (the difference is paired); the seeds of each group add the variance of their mean. With one seed the
-    interval knows nothing of other seeds: see `seeds`.
+    interval knows nothing of other seeds: see `seeds`. `paired`: the seeds that both groups have are taken, in pairs,
+    where those of one group belong to those of the other.
 
     Returns:
         first, second (means), difference, low, high (95%), word: "higher" where the interval lies above 0, "lower"
@@ -29,6 +35,7 @@ def difference(
     if quantity not in instances:
         raise KeyError(f"no column {quantity!r}; there are: {', '.join(map(str, instances.columns))}")
     tables = [table_of(instances, quantity, where) for where in between]
+    tables = same_seeds(tables, between) if paired else tables
     shared = tables[0].dropna(how="all").index.intersection(tables[1].dropna(how="all").index)
     if shared.empty:
         raise ValueError(f"no text has a value of {quantity!r} in both {between[0]} and {between[1]}")
@@ -39,17 +46,25 @@ def difference(
         for weights in resampled(len(shared), draws, seed)
     ]
     of_seeds = [mean_over(0, table) for table in tables]
-    return compared(quantity, means, np.concatenate(samples), of_seeds, len(shared))
+    return compared(quantity, means, np.concatenate(samples), of_seeds, len(shared), paired)
+
+
+def same_seeds(tables: list[pd.DataFrame], between: tuple[dict, dict]) -> list[pd.DataFrame]:
+    """The columns (seeds) that both tables have; ValueError where there is none."""
+    both = tables[0].columns.intersection(tables[1].columns)
+    if both.empty:
+        raise ValueError(f"no seed is in both {between[0]} and {between[1]}; the comparison is paired by seed")
+    return [table[both] for table in tables]
 
 
 def score_difference(
     instances: pd.DataFrame, score: str, between: tuple[dict, dict], draws: int = 2000, seed: int = 0
 ) -> pd.Series:
-    """A score (f1, accuracy, auc) of the first group less that of the second, on the same texts.
+    """A score (f1, accuracy, auc) of the first group less that of the second, on the same texts and seeds, in pairs.
 
     As `difference`, and beside it p, of the paired randomisation test over texts: how often the difference is at least
-    as large when chance swaps the two models' answers to each text (the seeds that both have, together). It asks about
-    these very models; the interval also about other seeds.
+    as large when chance swaps the two models' answers to each text (all seeds together). It asks about these very
+    models; the interval also about other seeds.
 
     Raises:
         KeyError: unknown score. ValueError: a group is empty or mixes configurations; the texts are not the same.
@@ -57,7 +72,7 @@ def score_difference(
     if score not in CLASSIFICATION:
         raise KeyError(f"unknown score {score!r}; known: {', '.join(CLASSIFICATION)}")
     given = "probability" if score == "auc" else "prediction"
-    tables = [table_of(instances, given, where) for where in between]
+    tables = same_seeds([table_of(instances, given, where) for where in between], between)
     label = table_of(instances, "label", between[0])
     if not all(table.index.equals(label.index) for table in tables):
         raise ValueError(f"{between[0]} and {between[1]} were measured on other texts; the test is paired")
@@ -75,10 +90,8 @@ def score_difference(
         for weights in resampled(len(label), draws, seed)
     ]
     means = [float(mean_over(0, values)) for values in of_seeds]
-    found = compared(score, means, np.concatenate(samples), of_seeds, len(label))
-    both = [seed for seed in tables[0] if seed in tables[1]]
-    paired = [table[both].to_numpy() for table in tables]
-    found["p"] = swapped_p(lambda weights, table: mean_over(1, of(weights, table)), paired, draws, seed)
+    found = compared(score, means, np.concatenate(samples), of_seeds, len(label), paired=True)
+    found["p"] = swapped_p(lambda weights, table: mean_over(1, of(weights, table)), arrays, draws, seed)
     return found
 
 
@@ -88,12 +101,8 @@ def swapped_p(statistic: Callable, tables: list[np.ndarray], draws: int, seed: i
     Args:
         statistic: (weights (draw, row), table (row, seed)) -> (draw,). A swapped pair is one whose weights are: both
             tables stand below each other, and each draw gives one row of each pair to either side.
-    Returns:
-        p; NaN where the tables have no seed.
     """
     random, both, texts = np.random.default_rng(seed), np.concatenate(tables), len(tables[0])
-    if not both.shape[1]:
-        return np.nan
     beyond, step = 0, max(1, CELLS // (2 * texts))
     kept = np.repeat([[1.0, 0.0]], texts, axis=1)
     seen = abs(float((statistic(kept, both) - statistic(1 - kept, both))[0]))
@@ -105,10 +114,11 @@ def swapped_p(statistic: Callable, tables: list[np.ndarray], draws: int, seed: i
 
 
 def compared(
-    quantity: str, means: list[float], samples: np.ndarray, of_seeds: list[np.ndarray], texts: int
+    quantity: str, means: list[float], samples: np.ndarray, of_seeds: list[np.ndarray], texts: int, paired: bool
 ) -> pd.Series:
     """What `difference` returns, from the two means, the bootstrap's differences and the seeds' values."""
-    low, high = interval_over_texts_and_seeds(means[0] - means[1], samples, *of_seeds)
+    groups = [of_seeds[0] - of_seeds[1]] if paired else of_seeds
+    low, high = interval_over_texts_and_seeds(means[0] - means[1], samples, *groups)
     return pd.Series(
         {
             "quantity": quantity,

@@ -56,7 +56,7 @@ def summarise(
             rows.append(
                 key
                 | {"quantity": name, "value": float(mean_over(0, averaged[:, column])), "unit": unit(name)}
-                | spread(mean_over(0, averaged[:, column]), samples[:, column], mean_over(0, table), unit(name), table)
+                | spread(mean_over(0, averaged[:, column]), samples[:, column], mean_over(0, table), name, table)
                 | {"n": int((~np.isnan(averaged[:, column])).sum()), "seeds": table.shape[1], "undefined": missing}
                 | {"left_out": int(group[name].isna().sum()) - missing}
             )
@@ -71,20 +71,24 @@ SUMMARY = [
 ]
 
 
-BOUNDS = {"fraction": (0.0, 1.0), "tau-b": (-1.0, 1.0)}
+def bounds(name: str) -> tuple[float, float]:
+    """The least and the largest value that a quantity can have."""
+    if name == "jsd" or name.endswith("_jsd"):
+        return 0.0, float(np.log(2))
+    return {"fraction": (0.0, 1.0), "tau-b": (-1.0, 1.0)}.get(unit(name), (-np.inf, np.inf))
 
 
 def spread(
-    value: float, samples: np.ndarray, seed_values: np.ndarray, unit: str, table: np.ndarray | None = None
+    value: float, samples: np.ndarray, seed_values: np.ndarray, name: str, table: np.ndarray | None = None
 ) -> dict[str, float]:
     """Intervals and sds from bootstrap samples (draw,), values (seed,) and, for a mean, its table (instance, seed).
 
-    An interval ends where the unit's values do.
+    An interval ends where the quantity's values do.
     """
     low, high = interval_over_texts_and_seeds(value, samples, seed_values)
     low_texts, high_texts = interval(samples)
     low_seeds, high_seeds = t_interval(seed_values)
-    low, high, low_seeds, high_seeds = np.clip((low, high, low_seeds, high_seeds), *BOUNDS.get(unit, (-np.inf, np.inf)))
+    low, high, low_seeds, high_seeds = np.clip((low, high, low_seeds, high_seeds), *bounds(name))
     return {
         "low": float(low),
         "high": float(high),
@@ -166,7 +170,7 @@ def classification(
             rows.append(
                 key
                 | {"quantity": name, "value": float(mean_over(0, ours)), "unit": "fraction"}
-                | spread(mean_over(0, ours), mean_over(1, by_draw), ours, "fraction", correct)
+                | spread(mean_over(0, ours), mean_over(1, by_draw), ours, name, correct)
                 | {"n": len(label), "seeds": len(ours), "undefined": int(np.isnan(ours).sum()), "left_out": 0}
             )
     return pd.DataFrame(rows, columns=SUMMARY)

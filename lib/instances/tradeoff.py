@@ -7,6 +7,7 @@ import pandas as pd
 
 from lib.instances.statistics import bootstrap, interval_over_texts_and_seeds, mean_over, weighted_mean
 from lib.instances.summarising import by_seed, summarise
+from lib.training.courses import PATIENCE
 
 AXES = ("jsd", "tvd")
 MOST = {"jsd": np.log(2), "tvd": 1.0}
@@ -55,18 +56,22 @@ def curvatures(kinds: Mapping[str, pd.DataFrame], classes: Sequence[str] = (), b
     )
 
 
-def curvature(instances: pd.DataFrame, by: str = "lambda", draws: int = 1000, seed: int = 0) -> pd.Series:
+def curvature(
+    instances: pd.DataFrame, by: str = "lambda", from_base: bool = False, draws: int = 1000, seed: int = 0
+) -> pd.Series:
     """Is the curve of mean TVD over mean JSD convex (attention is easily moved) or concave (it has its price)?
 
-    Wiegreffe & Pinter (2019), section 4 and figure 5. The curve starts at the base itself, which is at distance 0 of
-    itself in both, and goes on by growing lambda; its chord joins its two ends. The area between them is positive where
-    the curve runs below the chord.
+    Wiegreffe & Pinter (2019), section 4 and figure 5. The curve goes from the smallest `by` to the largest, the chord
+    joins its ends. The area between them is positive where the curve runs below the chord.
 
     Args:
         instances: rows of `measure_against` of one kind of adversary, each seed with every value of `by`.
+        from_base: the curve starts at the base itself, which is at distance 0 of itself in both. Not so by default: no
+            model that was trained to imitate it comes there, so that the start would always look costly.
     Returns:
         area (nats x fraction), low, high (95%, over texts and seeds), share (of the triangle under the chord), word:
-        convex or concave where the interval lies on one side of 0, else undecided; n, seeds.
+        convex or concave where the interval lies on one side of 0, else undecided; points, n, seeds. The area is NaN
+        where fewer than three points make no curve.
     Raises:
         ValueError: the seeds have not all the same values of `by`.
     """
@@ -74,44 +79,49 @@ def curvature(instances: pd.DataFrame, by: str = "lambda", draws: int = 1000, se
     seeds = {tuple(table.columns) for pair in tables for table in pair}
     if len(seeds) != 1:
         raise ValueError(f"not every seed has every {by}: {sorted(seeds)}; train the whole sweep")
-    values = np.stack([[table.to_numpy() for table in pair] for pair in tables])  # (lambda, axis, instance, seed)
-    strengths, axes, texts, of_seeds = values.shape
-    flat = values.transpose(2, 0, 1, 3).reshape(texts, -1)
+    texts = tables[0][0].index
+    values = np.stack([[table.reindex(texts).to_numpy() for table in pair] for pair in tables], axis=2)
+    values = values.transpose(1, 2, 0, 3)  # (instance, point, axis, seed)
+    if from_base:
+        values = np.concatenate([np.zeros_like(values[:, :1]), values], axis=1)
 
-    def areas(weights: np.ndarray) -> np.ndarray:
-        means = weighted_mean(weights, flat).reshape(len(weights), strengths, axes, of_seeds)
-        return area(mean_over(3, means))
+    def corners(weights: np.ndarray, of: np.ndarray) -> np.ndarray:
+        """(draw, instance), (instance, ...) -> means (draw, ...)"""
+        return weighted_mean(weights, of.reshape(len(texts), -1)).reshape(len(weights), *of.shape[1:])
 
-    ones = np.ones((1, texts))
-    each = area(weighted_mean(ones, flat).reshape(strengths, axes, of_seeds).transpose(2, 0, 1))
-    value = float(areas(ones)[0])
-    low, high = interval_over_texts_and_seeds(value, bootstrap(areas, texts, draws, seed), each)
-    end = np.nanmean(values[-1], axis=(1, 2))
+    ones, averaged = np.ones((1, len(texts))), mean_over(3, values)
+    ends = corners(ones, averaged)[0]
+    each_seed = area(np.moveaxis(corners(ones, values)[0], -1, 0))
+    value = float(area(ends)) if len(ends) > 2 else np.nan
+    samples = bootstrap(lambda weights: area(corners(weights, averaged)), len(texts), draws, seed)
+    low, high = interval_over_texts_and_seeds(value, samples, each_seed)
+    triangle = float(np.prod(ends[-1] - ends[0])) / 2
     return pd.Series(
         {
             "area": value,
             "low": low,
             "high": high,
-            "share": 2 * value / float(end.prod()) if end.prod() else np.nan,
+            "share": value / triangle if triangle else np.nan,
             "word": "convex" if low > 0 else "concave" if high < 0 else "undecided",
-            "n": texts,
-            "seeds": of_seeds,
+            "points": len(ends),
+            "n": len(texts),
+            "seeds": values.shape[-1],
         }
     )
 
 
 def area(corners: np.ndarray) -> np.ndarray:
-    """The signed area between curves that start at 0 and their chords: corners (..., point, (x, y)) -> (...).
+    """The signed area between curves and their chords: corners (..., point, (x, y)) -> (...).
 
-    Positive where the curve runs below its chord. The polygon's area by the shoelace formula: with the corner at 0 only
-    neighbouring points matter.
+    Positive where the curve runs below its chord. The polygon's area by the shoelace formula, the first corner moved
+    to 0, so that only neighbouring points matter.
     """
-    x, y = corners[..., 0], corners[..., 1]
+    x, y = np.moveaxis(corners[..., 1:, :] - corners[..., :1, :], -1, 0)
     return (x[..., :-1] * y[..., 1:] - x[..., 1:] * y[..., :-1]).sum(axis=-1) / 2
 
 
 def lambda_by_dev(histories: dict[tuple[float, int], tuple[dict, ...]], least: float = 0.4) -> pd.DataFrame:
-    """Dev scores of each lambda at its last epoch, means over seeds, and which one is chosen.
+    """Dev scores of each lambda at its last epoch, means over seeds, and which lambda is chosen.
 
     Wiegreffe & Pinter (2019), table 4: the highest F1 among those whose mean JSD is at least `least` nats. Differs from
     the paper: chosen on dev, not on test.
@@ -119,10 +129,23 @@ def lambda_by_dev(histories: dict[tuple[float, int], tuple[dict, ...]], least: f
     Args:
         histories: (lambda, seed) -> history of the run.
     Returns:
-        lambda, seeds, epochs (mean), dev_f1, dev_tvd, dev_jsd, chosen (at most one True).
+        lambda, seeds, epochs (mean), last_gain (by which share of itself the training loss still fell in the last ten
+        epochs; training ends below .001), dev_f1, dev_tvd, dev_jsd, chosen (at most one True).
     """
-    last = [{"lambda": at, "seed": seed} | dict(history[-1]) for (at, seed), history in histories.items()]
-    wanted = {name: (name, "mean") for name in ("dev_f1", "dev_tvd", "dev_jsd")}
+    last = [
+        {"lambda": at, "seed": seed, "last_gain": last_gain(history)} | dict(history[-1])
+        for (at, seed), history in histories.items()
+    ]
+    wanted = {name: (name, "mean") for name in ("last_gain", "dev_f1", "dev_tvd", "dev_jsd")}
     frame = pd.DataFrame(last).groupby("lambda").agg(seeds=("seed", "size"), epochs=("epoch", "mean"), **wanted)
     far = frame[frame["dev_jsd"] >= least]
     return frame.assign(chosen=frame.index == (far["dev_f1"].idxmax() if len(far) else None)).reset_index()
+
+
+def last_gain(history: Sequence[dict], epochs: int = PATIENCE) -> float:
+    """The share of itself by which the training loss fell in the last epochs; NaN for a shorter history."""
+    losses = [record["train_loss"] for record in history]
+    if len(losses) <= epochs:
+        return np.nan
+    before = min(losses[:-epochs])
+    return (before - min(losses[-epochs:])) / abs(before)

@@ -60,7 +60,10 @@ def quick(parameters: dict[str, Any]) -> str:
     here, whole = PROFILES["quick"], PROFILES["paper"]
     fewer = "epochs" if parameters.get("seeds") else "epochs and seeds"  # given seeds are nobody's default
     tokens = f"at most {here.train_tokens:,} tokens of train and {here.test_tokens:,} of dev and of test"
-    return f"fewer {fewer} than in the papers ({here.epochs} epochs instead of {whole.epochs}), and {tokens} are read."
+    epochs = f"{here.epochs} epochs instead of {whole.epochs}"
+    if parameters.get("adversary_epochs") == 0:
+        epochs += f", of an adversary at most {here.adversary_epochs} instead of {whole.adversary_epochs}"
+    return f"fewer {fewer} than in the papers ({epochs}), and {tokens} are read."
 
 
 class _Cells:

@@ -71,7 +71,8 @@ class Adversary:
     """The base's predictions are imitated with other attention (Wiegreffe & Pinter 2019, section 4).
 
     It is trained until the loss has improved by less than LEAST, as a share of itself, in PATIENCE epochs; the last
-    epoch is kept. Nothing is chosen on dev, whose scores only show how the course went.
+    epoch is kept. Nothing is chosen on dev, whose scores only show how the course went. The paper does not say how long
+    it trains; its code takes at most 80 epochs.
     """
 
     def __init__(self, strength: float, divergence: str, tvd: str, told: dict[str, Told]):
