@@ -31,15 +31,14 @@ def hostile_texts(number: int, seed: int) -> list[dict]:
     return rows
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory) -> Path:
-    """A folder of datasets that holds an `agnews4` of hostile words, one text of it with 20,000 tokens."""
-    folder = tmp_path_factory.mktemp("data") / "agnews4"
+def hostile_home(folder: Path, longest: int) -> Path:
+    """A folder of datasets that holds an `agnews4` of hostile words, one text of it with that many tokens."""
+    folder = folder / "agnews4"
     folder.mkdir()
     about = {"name": "agnews4", "title": f"News {HOSTILE[0]}", "citation": HOSTILE[1], "licence": HOSTILE[0]}
     about |= {"task": "classification", "classes": ["World", "Sports", "Business", "Sci/Tech"], "complete": False}
     (folder / "dataset.json").write_text(json.dumps(about))
-    long_words = " ".join(random.Random(0).choices(WORDS[0] + WORDS[1] + COMMON, k=LONG))
+    long_words = " ".join(random.Random(0).choices(WORDS[0] + WORDS[1] + COMMON, k=longest))
     long = {"label": 0, "title": "", "description": f"{HOSTILE[0]} {long_words}"}
     for split, rows in {"train": hostile_texts(120, 1), "test": [*hostile_texts(30, 2), long]}.items():
         with gzip.open(folder / f"{split}.jsonl.gz", "wt") as file:
@@ -88,8 +87,8 @@ def charts_made(page: str) -> int:
     return len(re.findall(r'"application/vnd\.vegalite\.v5\+json": \{', executed.read_text()))
 
 
-def test_correlation_on_hostile_words_and_a_text_of_20_000_tokens(monkeypatch, tmp_path, home, browser):
-    monkeypatch.setenv("DATA_HOME", str(home))
+def test_correlation_on_hostile_words_and_a_text_of_20_000_tokens(monkeypatch, tmp_path, browser):
+    monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, LONG)))
     page = report(
         *(monkeypatch, tmp_path, "correlation", "dataset agnews"),
         *("encoders average,bilstm", "attentions additive", "seeds 0", "vectors random"),
@@ -114,8 +113,8 @@ def test_correlation_on_planted_reviews_with_one_model(monkeypatch, tmp_path, br
 TINY = ("seeds 0", "lambdas 0.002", "frozen_lambdas 0.02", "adversary_epochs 1", "vectors random")
 
 
-def test_adversary_on_hostile_words_and_a_text_of_20_000_tokens(monkeypatch, tmp_path, home, browser):
-    monkeypatch.setenv("DATA_HOME", str(home))
+def test_adversary_on_hostile_words_and_a_text_beyond_the_adversarys_bound(monkeypatch, tmp_path, browser):
+    monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 5_100)))
     page = report(monkeypatch, tmp_path, "adversary", "dataset agnews", *TINY)
     shown = opened(browser, page)
     assert shown["wrong"] == [] and shown["images"] == 0
