@@ -1,4 +1,4 @@
-"""What a run minimises: the loss of its predictions, or the adversary's distance from its base."""
+"""What a run minimises: the loss of its predictions, an objective for each word, or distance from its base."""
 
 import torch
 from torch import Tensor
@@ -9,6 +9,7 @@ from lib.metrics import jensen_shannon, kullback_leibler, total_variation
 REDUCTIONS = ("sum", "mean")
 DIVERGENCES = ("kl", "jsd")
 TVDS = {"half": 0.5, "full": 1.0}
+MLM_LOSSES = ("text", "token")
 
 
 def class_weights(labels: Tensor, outputs: int) -> Tensor | None:
@@ -72,3 +73,28 @@ def adversarial_loss(
     with torch.no_grad():
         reported = {name: away.detach() if name == divergence else of() for name, of in distances.items()}
     return {"loss": TVDS[tvd] * moved - strength * away, "tvd": moved.detach()} | reported
+
+
+def tying_loss(hidden: Tensor, embeddings: Tensor, mask: Tensor) -> Tensor:
+    """The mean over a batch's tokens of ||h_t - e_t||^2 (Tutek & Snajder 2020, Eq. 4, without delta).
+
+    Args:
+        hidden, embeddings: (batch, token, size). mask: (batch, token), True on the texts' own tokens.
+    """
+    return (hidden - embeddings).square().sum(dim=-1)[mask].mean()
+
+
+def mlm_loss(hidden: Tensor, words: Tensor, table: Tensor, texts: int, per: str = "text") -> Tensor:
+    """Cross-entropy of masked words, decoded by the embedding table itself (Tutek & Snajder 2020, section 3.1), nats.
+
+    Args:
+        hidden: (masked token, size), of the masked positions alone. words: (masked token,) rows of the table.
+        table: (word, size).
+        texts: how many texts the tokens come from.
+        per: "text" sums over a text's masked tokens, so that long texts weigh more (the paper's footnote 5 implies
+            it); "token" is their mean.
+    Returns:
+        the mean per text, or per token; 0 where nothing is masked.
+    """
+    total = functional.cross_entropy(hidden @ table.T, words, reduction="sum")
+    return total / (texts if per == "text" else max(len(words), 1))

@@ -135,8 +135,8 @@ def compared(
     )
 
 
-def table_of(instances: pd.DataFrame, quantity: str, where: dict) -> pd.DataFrame:
-    """(instance, seed) of the one configuration that `where` selects."""
+def group_of(instances: pd.DataFrame, where: dict) -> pd.DataFrame:
+    """The rows of the one configuration that `where` selects by its run columns."""
     group = instances
     for column, value in where.items():
         if column not in RUN_COLUMNS:
@@ -145,4 +145,9 @@ def table_of(instances: pd.DataFrame, quantity: str, where: dict) -> pd.DataFram
     kinds = group[list(RUN_COLUMNS)].drop_duplicates()
     if len(kinds) != 1:
         raise ValueError(f"{where} selects {len(kinds)} configurations; it must select exactly one")
-    return by_seed(group, quantity)
+    return group
+
+
+def table_of(instances: pd.DataFrame, quantity: str, where: dict) -> pd.DataFrame:
+    """(instance, seed) of the one configuration that `where` selects."""
+    return by_seed(group_of(instances, where), quantity)

@@ -39,7 +39,8 @@ def measure(
     """One row per instance, in the order of the split, whatever the batches were.
 
     A quantity is `(model, batch, output) -> Tensor`: (batch,) becomes a column of floats, (batch, token) a column of
-    NumPy arrays that hold the text's own tokens only, a dict of such tensors the columns "<quantity>_<name>".
+    NumPy arrays that hold the text's own tokens only, a dict of such tensors the columns "<quantity>_<name>". One that
+    draws at random may have an attribute `draws`, and give (batch, draw): a column of arrays of that length.
     The output is given without its graph; a quantity that needs gradients runs the model itself. A text longer than
     the quantity's attribute `max_tokens`, if it has one, is left out of that quantity alone: NaN (None in a column of
     arrays), and `left_out` says so.
@@ -131,7 +132,8 @@ def measure_batch(
             rest = batch.rows(keep)
             shorter[bound] = rest, forward(model, rest)
         part = shorter[None if keep.all() else bound]
-        for column, values in named_values(name, quantity(model, *part), *part).items():
+        draws = getattr(quantity, "draws", None)
+        for column, values in named_values(name, quantity(model, *part), *part, draws).items():
             columns[name] += [column] if column not in columns[name] else []
             for position, value in zip(part[0].instance.tolist(), values, strict=True):
                 rows[position][column] = value
@@ -172,14 +174,18 @@ def described(batch: Batch, logits: Tensor) -> list[dict]:
     return [dict(zip(columns, row, strict=True), left_out=()) for row in values]
 
 
-def named_values(name: str, value: "Tensor | dict", batch: Batch, output: ModelOutput) -> dict[str, list]:
-    """Column -> one value a text: a float, or an array of the values of its own tokens."""
+def named_values(
+    name: str, value: "Tensor | dict", batch: Batch, output: ModelOutput, draws: int | None = None
+) -> dict[str, list]:
+    """Column -> one value a text: a float, or an array of the values of its own tokens, or of the draws."""
     if isinstance(value, dict):
-        parts = (named_values(f"{name}_{key}", part, batch, output) for key, part in value.items())
+        parts = (named_values(f"{name}_{key}", part, batch, output, draws) for key, part in value.items())
         return {column: values for part in parts for column, values in part.items()}
     value = value.detach().cpu()
     if value.shape == (len(batch),):
         return {name: value.double().tolist()}
+    if draws is not None and value.shape == (len(batch), draws):
+        return {name: list(value.numpy())}
     mask = next((mask.cpu() for mask in (output.mask, batch.mask) if mask.shape == value.shape), None)
     if mask is None:
         raise ValueError(

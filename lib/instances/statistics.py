@@ -94,15 +94,18 @@ def weighted_f1(weights: np.ndarray, label: np.ndarray, prediction: np.ndarray, 
     """F1 of the positive class for two classes, the mean of all classes' F1 (macro) for more.
 
     Args:
-        weights: (draw, instance). label, prediction: (instance,) classes from 0.
+        weights: (draw, instance). label: (instance,) classes from 0. prediction: the same, or (instance, model).
     Returns:
-        (draw,) fraction; a class that is neither a label nor predicted has no F1 and does not count.
+        (draw,) or (draw, model), fraction; a class that is neither a label nor predicted has no F1 and does not count.
     """
-    kinds = np.array([1]) if classes == 2 else np.arange(classes)
-    is_label, is_predicted = label[:, None] == kinds, prediction[:, None] == kinds  # (instance, class)
-    hits = weights @ (is_label & is_predicted).astype(np.float64)
-    both = weights @ (is_label.astype(np.float64) + is_predicted)  # 2 tp + fp + fn
-    return mean_over(-1, ratio(2 * hits, both))
+    models = prediction.reshape(len(label), -1)
+    of_classes = []
+    for kind in (1,) if classes == 2 else range(classes):
+        is_label, is_predicted = (label == kind)[:, None], models == kind  # (instance, model)
+        hits = weights @ (is_label & is_predicted).astype(np.float64)
+        both = weights @ (is_label.astype(np.float64) + is_predicted)  # 2 tp + fp + fn
+        of_classes.append(ratio(2 * hits, both))
+    return mean_over(0, np.stack(of_classes)).reshape(len(weights), *prediction.shape[1:])
 
 
 def weighted_auc(weights: np.ndarray, label: np.ndarray, score: np.ndarray) -> np.ndarray:

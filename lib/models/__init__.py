@@ -4,5 +4,14 @@ from lib.models.attention import ATTENTIONS
 from lib.models.classifier import AttentionClassifier, GuidedClassifier
 from lib.models.encoders import ENCODERS
 from lib.models.output import AttentionModel, ModelOutput
+from lib.models.retention import RETENTIONS
 
-__all__ = ["ATTENTIONS", "ENCODERS", "AttentionClassifier", "AttentionModel", "GuidedClassifier", "ModelOutput"]
+__all__ = [
+    "ATTENTIONS",
+    "ENCODERS",
+    "RETENTIONS",
+    "AttentionClassifier",
+    "AttentionModel",
+    "GuidedClassifier",
+    "ModelOutput",
+]

@@ -2,6 +2,8 @@
 
 from torch import Tensor, nn
 
+QUERY_INITS = ("default", "normal")
+
 
 class Additive(nn.Module):
     """v . tanh(W h + b), W: hidden -> hidden / 2, v without bias (Jain & Wallace 2019, section 2, no query)."""
@@ -16,11 +18,20 @@ class Additive(nn.Module):
 
 
 class Dot(nn.Module):
-    """w . h / sqrt(hidden): scaled dot product with a learned w (Jain & Wallace 2019, section 2, no query)."""
+    """w . h / sqrt(hidden): scaled dot product with a learned w (Jain & Wallace 2019, section 2, no query).
 
-    def __init__(self, hidden_size: int):
+    Args:
+        query_init: "default" starts w as torch's Linear does, from U(-1, 1) / sqrt(hidden); "normal" from N(0, 1),
+            without which the attention stays uniform (Tutek & Snajder 2020, appendix C).
+    """
+
+    def __init__(self, hidden_size: int, query_init: str = "default"):
         super().__init__()
+        if query_init not in QUERY_INITS:
+            raise ValueError(f"unknown query_init {query_init!r}; known: {', '.join(QUERY_INITS)}")
         self.context = nn.Linear(hidden_size, 1, bias=False)
+        if query_init == "normal":
+            nn.init.normal_(self.context.weight)
 
     def forward(self, hidden: Tensor) -> Tensor:
         return self.context(hidden).squeeze(-1) / hidden.shape[-1] ** 0.5

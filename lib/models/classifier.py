@@ -8,6 +8,7 @@ from lib.datasets.corpus import PAD
 from lib.models.attention import ATTENTIONS
 from lib.models.encoders import ENCODERS
 from lib.models.output import ModelOutput
+from lib.models.retention import RETENTIONS
 from lib.projections import projection
 
 
@@ -24,8 +25,12 @@ class AttentionClassifier(nn.Module):
     Args:
         vectors: (word, embedding), the initial embedding table; row 0 is padding.
         outputs: 1 for one sigmoid output (two classes), else the number of classes.
+        retention: how hidden states hold on to their input, one of RETENTIONS; none: by what the encoder keeps.
+        query_init: how the query of dot attention starts: "default", as torch has it, or "normal", N(0, 1).
+        frozen: the embedding table does not learn.
     Raises:
-        KeyError: unknown encoder, attention or projection.
+        KeyError: unknown encoder, attention, projection or retention.
+        ValueError: a residual connection between states of other sizes.
     """
 
     def __init__(
@@ -35,12 +40,18 @@ class AttentionClassifier(nn.Module):
         attention: str = "additive",
         projection_name: str = "softmax",
         outputs: int = 1,
+        retention: str | None = None,
+        query_init: str = "default",
+        frozen: bool = False,
         **encoder_options,
     ):
         super().__init__()
-        self.embedding = nn.Embedding.from_pretrained(vectors.clone(), freeze=False, padding_idx=PAD)
+        self.embedding = nn.Embedding.from_pretrained(vectors.clone(), freeze=frozen, padding_idx=PAD)
         self.encoder = pick(ENCODERS, encoder, "encoder")(vectors.shape[1], **encoder_options)
-        self.attention = pick(ATTENTIONS, attention, "attention")(self.encoder.hidden_size)
+        if retention is not None:
+            self.encoder = pick(RETENTIONS, retention, "retention")(self.encoder, vectors.shape[1])
+        query = {"query_init": query_init} if attention == "dot" else {}
+        self.attention = pick(ATTENTIONS, attention, "attention")(self.encoder.hidden_size, **query)
         self.projection = projection(projection_name)
         self.decoder = nn.Linear(self.encoder.hidden_size, outputs)
 

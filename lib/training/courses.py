@@ -26,8 +26,12 @@ class Prediction:
 
     def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
         """Sums over the batch; "loss" is minimised."""
+        return {"loss": self.of_labels(model(batch).logits, batch)}
+
+    def of_labels(self, logits: Tensor, batch: Batch) -> Tensor:
+        """The loss of the labels, summed over the batch."""
         weight = None if self.weight is None else self.weight.to(batch.label.device)
-        return {"loss": objectives.prediction_loss(model(batch).logits, batch.label, weight)}
+        return objectives.prediction_loss(logits, batch.label, weight)
 
     def scores(self, model: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> dict[str, float]:
         return fitting.evaluate(model, batches, self.weight)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from lib import objectives
 from lib.datasets.batches import Batch
+from lib.metrics import normalized_entropy
 
 EVALUATION_BATCH = 128
 Losses = Callable[[nn.Module, Batch], dict[str, Tensor]]
@@ -25,20 +26,29 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
 
 
 def train_epoch(
-    model: nn.Module, batches: Iterable[Batch], optimizer: torch.optim.Optimizer, losses: Losses, reduction: str
+    model: nn.Module,
+    batches: Iterable[Batch],
+    optimizer: torch.optim.Optimizer,
+    losses: Losses,
+    reduction: str,
+    clip: float | None = None,
 ) -> dict[str, float]:
     """One pass over the batches; the mean per text of each loss, "loss" being the one that is minimised.
 
     Args:
         losses: (model, batch) -> sums over the batch. reduction: "sum" minimises the sum, "mean" the mean per text.
+        clip: the gradient's norm is cut to it; None: never.
     """
     model.train()
     totals, texts = {}, 0
+    trained = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     for batch in batches:
         found = losses(model, batch)
         loss = found["loss"] if reduction == "sum" else found["loss"] / len(batch)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
+        if clip is not None:
+            nn.utils.clip_grad_norm_(trained, clip)
         optimizer.step()
         totals = {name: totals.get(name, 0) + value.detach() for name, value in found.items()}
         texts += len(batch)
@@ -46,18 +56,22 @@ def train_epoch(
 
 
 def evaluate(model: nn.Module, batches: Iterable[Batch], weight: Tensor | None = None) -> dict[str, float]:
-    """How well the model classifies: the scores of `scored`, and the loss (nats).
+    """How well the model classifies: the scores of `scored`, the loss (nats), and how even its attention is.
 
-    The loss weighs the positive class by `weight`, as training does.
+    The loss weighs the positive class by `weight`, as training does; `attention_entropy` is the mean over the texts of
+    the attention's entropy as a share of that of equal weights.
     """
     model.eval()
-    logits, labels = [], []
+    logits, labels, evenness = [], [], []
     with torch.inference_mode():
         for batch in batches:
-            logits.append(model(batch).logits.double().cpu())
+            output = model(batch)
+            logits.append(output.logits.double().cpu())
             labels.append(batch.label.cpu())
+            evenness.append(normalized_entropy(output.attention.double(), output.mask).cpu())
     logits, labels = torch.cat(logits), torch.cat(labels)
-    return scored(logits, labels) | {"loss": float(objectives.prediction_loss(logits, labels, weight, "mean"))}
+    found = scored(logits, labels) | {"loss": float(objectives.prediction_loss(logits, labels, weight, "mean"))}
+    return found | {"attention_entropy": float(torch.cat(evenness).nanmean())}
 
 
 def scored(logits: Tensor, labels: Tensor) -> dict[str, float]:

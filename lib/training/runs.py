@@ -2,39 +2,64 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from inspect import signature
 
 from lib import datasets
 from lib.models import ATTENTIONS, ENCODERS
-from lib.objectives import DIVERGENCES, REDUCTIONS, TVDS
+from lib.models.attention import QUERY_INITS
+from lib.models.retention import refuse_other_sizes
+from lib.objectives import DIVERGENCES, MLM_LOSSES, REDUCTIONS, TVDS
 from lib.profiles import profile
 from lib.projections import PROJECTIONS
 
-# Jain & Wallace's code: batch of 32, Adam with amsgrad at 1e-3, weight decay 1e-5 but not on the attention.
-# None: the profile's epochs, the encoder's own hidden size and activation.
-OPTIONS = {
+# What a run is trained by, unless its own options say otherwise. Jain & Wallace's code: batch of 32, Adam with amsgrad at
+# 1e-3, weight decay 1e-5 but not on the attention. None: the profile's epochs, the encoder's own hidden size and
+# activation, no clipping.
+JAIN = {
     "epochs": None,
     "batch_size": 32,
     "learning_rate": 1e-3,
     "weight_decay": 1e-5,
+    "clip": None,  # the largest norm of the gradient
     "reduction": "sum",
     "embedding_size": 300,
+    "embeddings": "trained",
     "vector_scale": 1.0,  # the word vectors are multiplied by it before training
     "hidden_size": None,
     "activation": None,
+    "query_init": "default",  # of dot attention
 }
+# Tutek & Snajder (2020), table 4 and appendix C: the states of both directions have together the embeddings' size.
+TUTEK = JAIN | {"clip": 5.0, "reduction": "mean", "hidden_size": 300, "query_init": "normal"}
+RECIPES = {"jain2019": JAIN, "tutek2020": TUTEK}
+
 # The variants, and of each those of the run whose outputs it uses, its `base`; none: it has no base.
+REGULARIZED = ("base", "frozen", "concat", "residual", "tying", "mlm")
 VARIANTS = {
-    "base": (),
-    "uniform": (),
-    "adversary": ("base",),
+    **dict.fromkeys((*REGULARIZED, "uniform"), ()),
+    "adversary": REGULARIZED,
     "guide_base": ("base",),
     "guide_instance_adversary": ("base",),
     "guide_adversary": ("adversary",),
 }
-# Of an adversary only. trains: all weights, or the attention's alone, the others fixed at the base's.
-ADVERSARY_OPTIONS = {"lambda": 5e-4, "divergence": "kl", "tvd": "half", "trains": "all"}
+# The options of one variant alone.
+# trains: all weights, or the attention's alone, the others fixed at the base's.
+# mlm_share: how many of the tokens are masked; mlm_loss: summed over those of a text, or their mean.
+OPTIONS_OF = {
+    "adversary": {"lambda": 5e-4, "divergence": "kl", "tvd": "half", "trains": "all"},
+    "tying": {"delta": 10.0},
+    "mlm": {"eta": 1.0, "mlm_share": 0.15, "mlm_loss": "text"},
+}
+NEED_EQUAL_SIZES = ("residual", "tying", "mlm")  # hidden states are added to embeddings, or compared with them
 TRAINS = ("all", "attention")
-PARTS = {"encoder": ENCODERS, "attention": ATTENTIONS, "projection": PROJECTIONS, "variant": VARIANTS}
+PARTS = {
+    "encoder": ENCODERS,
+    "attention": ATTENTIONS,
+    "projection": PROJECTIONS,
+    "variant": VARIANTS,
+    "recipe": RECIPES,
+}
+OF_TRAINING = {name for options in (JAIN, *OPTIONS_OF.values()) for name in options}
 
 
 def _whole(value: object) -> bool:
@@ -51,9 +76,15 @@ def _one_of(names: Iterable[str]) -> tuple:
 
 ALLOWED = {
     **dict.fromkeys(("epochs", "batch_size", "embedding_size", "hidden_size"), (_whole, "a whole number from 1 up")),
-    **dict.fromkeys(("learning_rate", "vector_scale"), (_positive, "a number above 0")),
-    **dict.fromkeys(("weight_decay", "lambda"), (lambda value: value == 0 or _positive(value), "a number from 0 up")),
+    **dict.fromkeys(("learning_rate", "vector_scale", "clip"), (_positive, "a number above 0")),
+    **dict.fromkeys(
+        ("weight_decay", "lambda", "delta", "eta"), (lambda value: value == 0 or _positive(value), "a number from 0 up")
+    ),
+    "mlm_share": (lambda value: _positive(value) and value < 1, "a number between 0 and 1"),
+    "mlm_loss": _one_of(MLM_LOSSES),
     "reduction": _one_of(REDUCTIONS),
+    "embeddings": _one_of(("trained", "frozen")),
+    "query_init": _one_of(QUERY_INITS),
     "divergence": _one_of(DIVERGENCES),
     "tvd": _one_of(TVDS),
     "trains": _one_of(TRAINS),
@@ -64,8 +95,8 @@ ALLOWED = {
 class Run:
     """What is trained: everything that decides the weights, except the data themselves and the code.
 
-    `options` is a sorted tuple of (name, value): those of OPTIONS and of the dataset. `base` is another run whose
-    outputs this one uses.
+    `recipe` names the options of training that `options` does not; `options` is a sorted tuple of (name, value): those
+    of the recipe, of the variant and of the dataset. `base` is another run whose outputs this one uses.
     """
 
     dataset: str
@@ -78,6 +109,7 @@ class Run:
     profile: str = "quick"
     vectors: str = "auto"
     device_kind: str = "cpu"
+    recipe: str = "jain2019"
     options: tuple[tuple[str, object], ...] = ()
     base: "Run | None" = None
 
@@ -85,22 +117,25 @@ class Run:
         for what, known in PARTS.items():
             if getattr(self, what) not in known:
                 raise KeyError(f"unknown {what} {getattr(self, what)!r}; known: {', '.join(known)}")
-        known = set(OPTIONS) | set(datasets.spec(self.dataset).options)
-        known |= set(ADVERSARY_OPTIONS) if self.variant == "adversary" else set()
+        known = {*self.defaults, *datasets.spec(self.dataset).options}
         unknown = [name for name, _ in self.options if name not in known]
         if unknown:
             raise KeyError(
                 f"unknown option {unknown[0]!r} of a run of {self.variant} on {self.dataset}; "
                 f"known: {', '.join(sorted(known))}"
             )
+        if len(dict(self.options)) < len(self.options):
+            raise ValueError(f"an option is there twice: {self.options}; allowed: each once")
         self._refuse_wrong_base()
-        for name, (allowed, words) in ALLOWED.items():
-            value = self.option(name)
+        for name, value in (self.defaults | dict(self.options)).items():
+            allowed, words = ALLOWED.get(name, (lambda value: True, ""))
             if value is not None and not allowed(value):
                 raise ValueError(f"{name} is {value!r}; allowed: {words}")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise ValueError(f"seed is {self.seed!r}; allowed: a whole number from 0 up")
         profile(self.profile)
+        if self.architecture in NEED_EQUAL_SIZES:
+            refuse_other_sizes(f"the variant {self.architecture!r}", self.hidden_size, self.option("embedding_size"))
         object.__setattr__(self, "options", tuple(sorted(self.options)))
 
     def _refuse_wrong_base(self):
@@ -113,9 +148,29 @@ class Run:
         if self.base and self.base.data != self.data:
             raise ValueError(f"the base reads {self.base.data}, the run {self.data}; allowed: the same data")
 
+    @property
+    def defaults(self) -> dict[str, object]:
+        """The options of training that this run has, with what they are where `options` does not say."""
+        return RECIPES[self.recipe] | OPTIONS_OF.get(self.variant, {})
+
     def option(self, name: str):
-        """The value of a training option: the run's own, else the default."""
-        return dict(self.options).get(name, (OPTIONS | ADVERSARY_OPTIONS)[name])
+        """The value of a training option: the run's own, else the default; KeyError where this variant has none."""
+        return dict(self.options).get(name, self.defaults[name])
+
+    @property
+    def architecture(self) -> str:
+        """The variant that decides what the model is made of: an adversary is built as its base."""
+        return self.base.architecture if self.variant == "adversary" else self.variant
+
+    @property
+    def hidden_size(self) -> int:
+        """The encoder's: as the options have it, else its own."""
+        own = signature(ENCODERS[self.encoder]).parameters["hidden_size"].default
+        return self.option("hidden_size") or own
+
+    @property
+    def freezes_embeddings(self) -> bool:
+        return self.architecture == "frozen" or self.option("embeddings") == "frozen"
 
     @property
     def epochs(self) -> int:
@@ -126,12 +181,12 @@ class Run:
     @property
     def data(self) -> tuple:
         """What decides the corpus: dataset, profile, and the dataset's own options."""
-        of_training = OPTIONS | ADVERSARY_OPTIONS
-        return self.dataset, self.profile, tuple(option for option in self.options if option[0] not in of_training)
+        return self.dataset, self.profile, tuple(option for option in self.options if option[0] not in OF_TRAINING)
 
     def __str__(self) -> str:
         layers = f"{self.layers} layers" if self.layers > 1 else ""
-        parts = [self.dataset, self.encoder, layers, self.attention, self.projection, self.variant]
+        of = f"of {self.base.variant}" if self.base and self.base.variant != "base" else ""
+        parts = [self.dataset, self.encoder, layers, self.attention, self.projection, self.variant, of]
         parts += [f"{name} {value}" for name, value in self.options]
         return " ".join(p for p in parts if p not in ("", "softmax", "base")) + f", seed {self.seed}"
 

@@ -11,15 +11,16 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from lib import datasets
 from lib.datasets import batches as length_batches
 from lib.datasets import vectors as word_vectors
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Corpus
-from lib.models import AttentionClassifier, GuidedClassifier
+from lib.models import RETENTIONS, AttentionClassifier, GuidedClassifier
 from lib.progress import Progress
-from lib.training import cache, checkpoint, courses, fitting, workers
+from lib.training import cache, checkpoint, courses, fitting, word_level, workers
 from lib.training.guides import guide
 from lib.training.runs import Run, stages, with_bases
 
@@ -160,14 +161,25 @@ def build(run: Run, corpus: Corpus, vectors: word_vectors.Vectors) -> AttentionC
     with torch.random.fork_rng():
         torch.manual_seed(run.seed)
         model = kind(
-            vectors.table * run.option("vector_scale"),
+            word_table(run, vectors) * run.option("vector_scale"),
             run.encoder,
             run.attention,
             "uniform" if run.variant == "uniform" else run.projection,
             outputs=1 if len(corpus.classes) == 2 else len(corpus.classes),
+            retention=run.architecture if run.architecture in RETENTIONS else None,
+            query_init=run.option("query_init"),
+            frozen=run.freezes_embeddings,
             **encoder_options,
         )
     return model.to(run.device_kind)
+
+
+def word_table(run: Run, vectors: word_vectors.Vectors) -> Tensor:
+    """(word, embedding): the vectors, and for a masked language model one row more, the mask's, drawn from the seed."""
+    if run.architecture != "mlm":
+        return vectors.table
+    mask = torch.randn(1, vectors.table.shape[1], generator=torch.Generator().manual_seed(run.seed))
+    return torch.cat([vectors.table, mask * vectors.table[vectors.table.any(dim=1)].std()])
 
 
 def is_guided(run: Run) -> bool:
@@ -198,7 +210,7 @@ def course_of(untrained: Trained) -> courses.Prediction | courses.Adversary:
     """How a run is trained; makes a frozen adversary's model the base's, all but its attention."""
     run, corpus, model, base = untrained.run, untrained.corpus, untrained.model, untrained.base
     if run.variant != "adversary":
-        return courses.Prediction(torch.from_numpy(corpus.train.labels), model.decoder.out_features)
+        return prediction_of(run, corpus, model.decoder.out_features)
     splits = {name: (getattr(corpus, name), list(base.batches(name))) for name in ("train", "dev")}
     told = {name: courses.Told.by(base.model, *given) for name, given in splits.items()}
     aim = *(run.option(name) for name in ("lambda", "divergence", "tvd")), told
@@ -206,6 +218,17 @@ def course_of(untrained: Trained) -> courses.Prediction | courses.Adversary:
         return courses.Adversary(*aim)
     courses.freeze_all_but_attention(model, base.model)
     return courses.FrozenAdversary(*aim, splits=splits, model=base.model)
+
+
+def prediction_of(run: Run, corpus: Corpus, outputs: int) -> courses.Prediction:
+    """The course of a run that learns the labels, with the objective for each word that its variant has."""
+    labels = torch.from_numpy(corpus.train.labels)
+    if run.variant == "tying":
+        return word_level.Tying(labels, outputs, run.option("delta"))
+    if run.variant == "mlm":
+        how = (run.option(name) for name in ("eta", "mlm_share", "mlm_loss"))
+        return word_level.MaskedLanguageModel(labels, outputs, len(corpus.vocabulary), *how)
+    return courses.Prediction(labels, outputs)
 
 
 def _train_into_cache(name: str, untrained: Trained, say: Say, checkpoint_seconds: float) -> Path:
@@ -230,7 +253,8 @@ def _fit(path: Path, untrained: Trained, say: Say, checkpoint_seconds: float) ->
         started, epoch = time.monotonic(), len(history)
         torch.manual_seed(run.seed * 1_000_003 + epoch)  # dropout, where a model has it, resumes the same
         order = batches("train", run.option("batch_size"), (run.seed, epoch))
-        losses = fitting.train_epoch(model, order, optimizer, course.losses, run.option("reduction"))
+        how = run.option("reduction"), run.option("clip")
+        losses = fitting.train_epoch(model, order, optimizer, course.losses, *how)
         if not math.isfinite(losses["loss"]):
             raise FloatingPointError(
                 f"{run}: the loss of epoch {epoch + 1} is {losses['loss']}; try a lower learning_rate"

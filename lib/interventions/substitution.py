@@ -1,0 +1,52 @@
+"""Other attention put in place of the model's own at test time, and what each token alone would be read as."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from lib.datasets.batches import Batch
+from lib.interventions.permutation import permuted, uniform
+from lib.metrics import probabilities
+from lib.models import AttentionModel, ModelOutput
+
+
+def substituted(draws: int = 100, seed: int = 0) -> Callable[[AttentionModel, Batch, ModelOutput], dict[str, Tensor]]:
+    """A quantity: the class predicted under other attention (Tutek & Snajder 2020, section 4.1).
+
+    {"uniform" (batch,): under equal weights; "permuted" (batch, draw): under random orders of the own weights}. Each
+    text has its own random orders: how texts are batched changes nothing.
+    """
+
+    def quantity(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
+        with torch.no_grad():
+            equal = probabilities(uniform(model, output)).argmax(dim=-1)
+            shuffled = probabilities(permuted(model, output, draws, seed, batch.instance)).argmax(dim=-1)
+        return {"uniform": equal, "permuted": shuffled.to(torch.int16)}
+
+    quantity.draws = draws
+    return quantity
+
+
+@torch.no_grad()
+def token_probabilities(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
+    """A quantity: how sure of its prediction the model were if all attention were on this token, (batch, token).
+
+    sigma(w . h_t + b) of the class that it predicts for the text (Tutek & Snajder 2020, section 5 and Eq. 9), a
+    fraction; with several classes the softmax's; 0 off the mask.
+    """
+    affine = model.token_logits(output)
+    if affine is None:
+        alone = torch.eye(output.mask.shape[1], dtype=output.attention.dtype, device=output.mask.device)
+        logits = model.read_out(output, alone.expand(len(output.mask), -1, -1))
+    else:
+        logits = affine[0] + affine[1]
+    predicted = probabilities(output.logits).argmax(dim=-1)
+    each = probabilities(logits.double())
+    own = each.gather(2, predicted[:, None, None].expand(-1, each.shape[1], 1)).squeeze(-1)
+    return own.masked_fill(~output.mask, 0)
+
+
+def mean_token_probability(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
+    """A quantity: the mean of `token_probabilities` over a text's tokens, (batch,) fraction (their table 3)."""
+    return token_probabilities(model, batch, output).sum(dim=-1) / output.mask.sum(dim=-1)

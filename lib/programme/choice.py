@@ -1,0 +1,76 @@
+"""What a reader chooses of a notebook's runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from lib.models import ATTENTIONS, ENCODERS
+from lib.profiles import profile as profile_named
+from lib.training import Run
+from lib.training.runs import OPTIONS_OF, REGULARIZED
+
+DEVICES = ("auto", "cpu", "cuda")
+
+
+def device_kind(device: str = "auto") -> str:
+    """cpu or cuda: what `device` names, or for "auto" a GPU where there is one."""
+    if device not in DEVICES:
+        raise ValueError(f"unknown device {device!r}; known: {', '.join(DEVICES)}")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device is 'cuda', but torch finds no GPU here; use 'cpu' or 'auto'")
+    return "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
+
+
+def seeds_of(profile: str, seeds: int | Sequence[int] | None = None) -> list[int]:
+    """The seeds themselves: as given, or 0 .. n - 1 for a number, or as many as the profile has."""
+    if seeds is None or seeds == 0 or seeds == []:
+        seeds = profile_named(profile).seeds
+    chosen = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+    if not all(isinstance(seed, int) and seed >= 0 for seed in chosen) or len(set(chosen)) < len(chosen):
+        raise ValueError(f"seeds are {seeds}; allowed: a number, or a list of different whole numbers from 0 up")
+    return chosen
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The parameters of the notebooks that decide what is trained.
+
+    seeds, lambdas, frozen_lambdas, adversary_epochs    none: the profile's
+    delta, eta       weights of tying and of the masked language model; none: as the paper's text has them
+    frozen           the variants whose embeddings do not learn
+    """
+
+    dataset: str = "planted"
+    profile: str = "quick"
+    encoders: Sequence[str] = tuple(ENCODERS)
+    attentions: Sequence[str] = tuple(ATTENTIONS)
+    seeds: int | Sequence[int] | None = None
+    vectors: str = "auto"
+    device: str = "auto"
+    lambdas: Sequence[float] | None = None
+    frozen_lambdas: Sequence[float] | None = None
+    divergence: str = OPTIONS_OF["adversary"]["divergence"]
+    tvd: str = OPTIONS_OF["adversary"]["tvd"]
+    adversary_epochs: int | None = None
+    delta: float | None = None
+    eta: float | None = None
+    frozen: Sequence[str] = ("residual", "tying", "mlm")
+
+    def __post_init__(self):
+        for what, names, known in (
+            ("encoder", self.encoders, ENCODERS),
+            ("attention", self.attentions, ATTENTIONS),
+            ("variant", self.frozen, REGULARIZED),
+        ):
+            for name in names:
+                if name not in known:
+                    raise KeyError(f"unknown {what} {name!r}; known: {', '.join(known)}")
+            if len(set(names)) < len(names) or (not names and what != "variant"):
+                raise ValueError(f"{what}s are {list(names)}; allowed: at least one, each once")
+        profile_named(self.profile)
+
+    def run(self, encoder: str, attention: str, seed: int, **more) -> Run:
+        kind = device_kind(self.device)
+        models = self.dataset, encoder, attention
+        return Run(*models, seed=seed, profile=self.profile, vectors=self.vectors, device_kind=kind, **more)

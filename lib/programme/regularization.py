@@ -1,0 +1,91 @@
+"""The runs of Tutek & Snajder (2020)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import product
+
+from lib.programme.choice import Choice, seeds_of
+from lib.training import Run
+from lib.training.runs import REGULARIZED
+
+# The paper tries these weights; its text does not say which eta goes with which dataset.
+DELTAS = {"quick": (1.0, 10.0, 30.0), "paper": (1.0, 10.0, 20.0, 30.0)}
+ETAS = {"quick": (0.1, 1.0), "paper": (0.1, 0.3, 1.0, 3.0, 5.0)}
+DELTA, ETA = 10.0, 1.0  # where no other was chosen on dev
+LAYERS = {"quick": (2,), "paper": (2, 3)}
+LAYERED = {"quick": ("base", "tying"), "paper": ("base", "concat", "tying", "mlm")}
+# Of the adversary, whose divergence is bounded here (Eq. 6); the paper gives none.
+LAMBDAS = {"quick": (0.05, 0.2), "paper": (0.02, 0.05, 0.1, 0.2)}
+# The paper: TVD of Eq. 7, over both classes, and JSD of Eq. 8 in the loss.
+AIM = (("divergence", "jsd"), ("tvd", "full"))
+
+
+def regularization(choice: Choice) -> list[Run]:
+    """All of the parts below."""
+    parts = (delta_sweep, eta_sweep, variants, layers, adversaries, dot_initialisation)
+    return list(dict.fromkeys(run for part in parts for run in part(choice)))
+
+
+def variant(choice: Choice, name: str, attention: str, seed: int, layers: int = 1) -> Run:
+    """One model of the paper: the base, or one that is to keep its words."""
+    options = {"tying": {"delta": choice.delta or DELTA}, "mlm": {"eta": choice.eta or ETA}}.get(name, {})
+    if name in choice.frozen:
+        options["embeddings"] = "frozen"
+    made = choice.run("bilstm", attention, seed, variant=name, layers=layers, recipe="tutek2020")
+    return replace(made, options=tuple(options.items()))
+
+
+def variants(choice: Choice, names: Sequence[str] = REGULARIZED) -> list[Run]:
+    """Table 1: every variant with every attention. `frozen`, which the paper has not, tells what freezing alone does."""
+    seeds = seeds_of(choice.profile, choice.seeds)
+    parts = product(choice.attentions, names, seeds)
+    return [variant(choice, name, attention, seed) for attention, name, seed in parts]
+
+
+def first_of(choice: Choice, name: str, **options) -> Run:
+    """A variant with the first attention and the first seed."""
+    return variant(replace(choice, **options), name, choice.attentions[0], seeds_of(choice.profile, choice.seeds)[0])
+
+
+def delta_sweep(choice: Choice) -> list[Run]:
+    """Tying with every delta, one seed."""
+    return [first_of(choice, "tying", delta=delta) for delta in DELTAS[choice.profile]]
+
+
+def eta_sweep(choice: Choice) -> list[Run]:
+    """The masked language model with every eta, one seed."""
+    return [first_of(choice, "mlm", eta=eta) for eta in ETAS[choice.profile]]
+
+
+def layers(choice: Choice) -> list[Run]:
+    """Table 6: more than one layer, with the first attention."""
+    seeds = seeds_of(choice.profile, choice.seeds)
+    return [
+        variant(choice, name, choice.attentions[0], seed, count)
+        for count in LAYERS[choice.profile]
+        for name in LAYERED[choice.profile]
+        for seed in seeds
+    ]
+
+
+def adversaries(choice: Choice, names: Iterable[str] = REGULARIZED) -> list[Run]:
+    """Figure 1: a model that imitates each variant and attends elsewhere, for each lambda, one seed."""
+    return [
+        imitation(first_of(choice, name), strength, choice.adversary_epochs)
+        for name in names
+        for strength in choice.lambdas or LAMBDAS[choice.profile]
+    ]
+
+
+def imitation(base: Run, strength: float, epochs: int | None) -> Run:
+    """The adversary of a variant: built as it is, and trained by Eq. 6 alone, without the variant's own objective."""
+    options = {name: value for name, value in base.options if name not in ("delta", "eta")}
+    options |= dict(AIM) | {"lambda": strength} | ({"epochs": epochs} if epochs else {})
+    return replace(base, variant="adversary", base=base, options=tuple(options.items()))
+
+
+def dot_initialisation(choice: Choice) -> list[Run]:
+    """Appendix C: the base with dot attention, its query drawn from N(0, 1) or as torch initialises it."""
+    seeds = seeds_of(choice.profile, choice.seeds)
+    normal = [variant(choice, "base", "dot", seed) for seed in seeds]
+    return normal + [replace(run, options=(*run.options, ("query_init", "default"))) for run in normal]
