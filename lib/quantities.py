@@ -7,7 +7,7 @@ RUN_COLUMNS = ("dataset", "encoder", "attention", "projection", "variant", "laye
 UNITS = (  # the first pattern that is found in a name decides
     (r"_significant$|_p$", "fraction"),
     (r"^kendall_tau", "tau-b"),
-    (r"entropy_of|normalized_entropy", "fraction"),
+    (r"entropy_of|normalized_entropy|attention_entropy", "fraction"),
     (r"jsd|entropy|mutual_information|loss", "nats"),
     (r"^length|average_length", "tokens"),
     (r"accuracy|f1|auc|tvd|probability|change_of_p|max_attention|rationale|flip|removed|permut", "fraction"),
@@ -25,6 +25,14 @@ WORDS = {
     "jsd": "JSD",
     "tvd": "TVD",
     "bilstm": "BiLSTM",
+    "mlm": "MLM",
+    "f1_uniform": "F1 with uniform attention",
+    "f1_permuted": "F1 with permuted attention",
+    "f1_drop_uniform": "change of F1 with uniform attention",
+    "f1_drop_permuted": "change of F1 with permuted attention",
+    "mutual_information_most_frequent": "mutual information, most frequent words",
+    "mutual_information_random_sample": "mutual information, random sample of words",
+    "token_probability_mean": "token probability",
 }
 PAPERS = {
     "jain2019": "Jain & Wallace 2019",

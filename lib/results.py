@@ -18,12 +18,17 @@ from lib.provenance import PROJECT, commit
 from lib.training import Run, Trained
 
 FOLDER = PROJECT / "reports" / "results"
-PAPER_OF = {"correlation": "jain2019", "adversary": "wiegreffe2019"}
+PAPER_OF = {"correlation": "jain2019", "adversary": "wiegreffe2019", "regularization": "tutek2020"}
 PICTURED = ("correlation",)
 
 
 def keep(
-    notebook: str, trained: Sequence[Trained], summary: pd.DataFrame, claims: pd.DataFrame, folder: Path | None = None
+    notebook: str,
+    trained: Sequence[Trained],
+    summary: pd.DataFrame,
+    claims: pd.DataFrame,
+    folder: Path | None = None,
+    **chosen,
 ) -> str:
     """Writes <notebook>-<dataset>.csv and <notebook>-<dataset>-claims.csv, and says where.
 
@@ -33,11 +38,12 @@ def keep(
     Args:
         trained: the runs that were measured, all of one dataset.
         folder: by default $RESULTS_HOME, else reports/results of the project.
+        chosen: what the programme was told after a sweep, such as delta.
     """
     first = trained[0].run
     if first.profile != "paper":
         return f"not kept: the profile is {first.profile!r}; only results of 'paper' are"
-    if {planned(one.run) for one in trained} != set(runs(notebook, first.dataset, "paper", device="cpu")):
+    if {planned(one.run) for one in trained} != set(runs(notebook, first.dataset, "paper", device="cpu", **chosen)):
         return "not kept: what is trained is not the whole programme; leave encoders, attentions, seeds and lambdas out"
     folder = Path(folder or os.environ.get("RESULTS_HOME") or FOLDER)
     folder.mkdir(parents=True, exist_ok=True)
@@ -50,7 +56,10 @@ def keep(
     }
     adversaries = [one.run for one in trained if one.run.variant == "adversary" and one.run.option("trains") == "all"]
     limits = {str(run.epochs) for run in adversaries}
-    each = Counter((one.run.encoder, one.run.attention, one.run.variant, one.run.options) for one in trained).values()
+    each = Counter(
+        (run.encoder, run.attention, run.variant, run.layers, run.options, run.base and run.base.variant)
+        for run in (one.run for one in trained)
+    ).values()
     made["seeds_each"] = " to ".join(dict.fromkeys((str(min(each)), str(max(each)))))
     made |= {"adversary_epochs": " ".join(sorted(limits))} if limits else {}
     paths = []

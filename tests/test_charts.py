@@ -55,6 +55,12 @@ def histories() -> dict:
     }
 
 
+def token_curves(tokens) -> alt.TopLevelMixin:
+    values = {name: np.linspace(0, 1, len(tokens)) for name in ("base", "tying", "mlm")}
+    own = dict.fromkeys(values, 0.7)
+    return charts.token_curves(tokens, values, own, "positive", "One text", rationale=[(1, 3)])
+
+
 def all_charts(frame: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
     ours = pd.concat([summarise(frame, [tau_name(PAIR)], draws=20), classification(frame, draws=20)])
     beside = published.beside(ours, published.table("jain2019", "sst"))
@@ -67,6 +73,7 @@ def all_charts(frame: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
         "taus": charts.taus_beside(beside),
         "performance": charts.performance_beside(beside),
         "training": charts.learning_curves(histories()),
+        "tokens": token_curves(HOSTILE),
     }
 
 
@@ -111,6 +118,13 @@ def test_no_chart_grows_with_the_number_of_instances():
         assert rows_of(chart.to_dict()) < 5_000, name
     twelve = instances(n=40, encoders=tuple("abcdef"))
     assert rows_of(charts.violins_by_max_attention(twelve, "permuted_change_of_p").to_dict()) < 5_000
+
+
+def test_token_curves_show_each_token_as_text_and_refuse_other_lengths():
+    svg = vl_convert.vegalite_to_svg(token_curves(HOSTILE).to_dict())
+    assert "&lt;script&gt;alert" in svg and "<script" not in svg and "quoted" in svg
+    with pytest.raises(ValueError, match="3 tokens, but the values of tying are not as many"):
+        charts.token_curves(["a"] * 3, {"base": [1, 1, 1], "tying": [1, 1]}, {}, "positive", "One text")
 
 
 def test_bins_hold_every_defined_value_once():

@@ -92,6 +92,43 @@ def test_imdb_has_about_the_papers_sizes(data_home):
     assert any(re.match(r"The profile quick reads \d+ of 17,307 texts of train", note) for note in quick.notes)
 
 
+def test_eraser_movies_names_its_reasons_by_the_tokens_of_the_text(data_home):
+    corpus = datasets.load("eraser_movies", data_home=data_home)
+    assert [len(split) for split in corpus.splits] == [1600, 200, 139]
+    shares = {}
+    for split in corpus.splits:
+        marked = 0
+        for instance in split.instances:
+            assert instance.tokens == tuple(instance.text.split())
+            spans = instance.rationale or ()
+            assert all(0 <= start < end <= len(instance.tokens) for start, end in spans)
+            marked += len({token for span in spans for token in range(*span)})
+        shares[split.name] = marked / split.lengths.sum()
+    assert shares["train"] == pytest.approx(0.09, abs=0.005) and shares["test"] == pytest.approx(0.31, abs=0.005)
+    assert any("mark 9% of train, 7% of dev, 31% of test" in note for note in corpus.notes), "told apart, not pooled"
+    first = corpus.test.instances[0]
+    start, end = first.rationale[0]
+    assert " ".join(first.tokens[start:end]) == "i even giggled"
+    assert [one.id for one in corpus.train.instances if one.rationale is None] == ["posR_161"]
+
+
+@pytest.mark.parametrize("spans", ["a word", [[0]], [[2, 1]], [[0, 5]], [[0, True]], [[-1, 2]], {"0": 1}, [[0.0, 1.0]]])
+def test_a_reason_outside_of_its_text_is_named(tmp_path, spans):
+    ours = [{"text": "a b c d", "label": i % 2, "rationale": [[0, 1], [2, 2]]} for i in range(6)]
+    write(tmp_path, "eraser_movies", train=ours, dev=ours, test=ours)
+    corpus = datasets.load("eraser_movies", data_home=tmp_path)
+    assert all(one.rationale == ((0, 1),) for one in corpus.test.instances)
+    write(
+        tmp_path,
+        "eraser_movies",
+        train=ours,
+        dev=ours,
+        test=[*ours, {"text": "a b c d", "label": 0, "rationale": spans}],
+    )
+    message = error_of("eraser_movies", data_home=tmp_path)
+    assert "test.jsonl.gz, line 7: 'rationale' is" in message and "of which this text has 4" in message
+
+
 def test_a_card_counts_what_is_there(data_home):
     card = datasets.card(datasets.load("sst", data_home=data_home)).set_index("split")
     assert card.loc["train", ["texts", "negative", "positive", "vocabulary", "unknown"]].tolist() == [
@@ -194,7 +231,7 @@ def test_missing_data_says_where_it_looked_and_what_to_do(tmp_path, monkeypatch)
 
 
 def test_unknown_names_options_and_profiles_are_refused_with_the_known_ones():
-    assert error_of("sts") == "unknown dataset 'sts'; known: planted, sst, imdb, 20news, agnews"
+    assert error_of("sts") == "unknown dataset 'sts'; known: planted, sst, imdb, 20news, agnews, eraser_movies"
     assert error_of("sst", "big") == "unknown profile 'big'; known: quick, paper"
     assert error_of("sst", cues=1) == "unknown option 'cues' of the dataset 'sst'; known: none"
     assert "known: cues, negation, distractors, noise, seed" in error_of("planted", cue=1)

@@ -1,15 +1,27 @@
 """Tutek & Snajder's models: what holds hidden states to their words, in training and by hand."""
 
 from dataclasses import replace
+from itertools import combinations
 
+import numpy as np
+import pandas as pd
 import pytest
 import small
 import torch
+from sklearn.metrics import average_precision_score, f1_score, homogeneity_score, v_measure_score
 from torch.nn import functional
 
-from lib import objectives, programme
+from lib import information, objectives, programme
 from lib.datasets import DATASETS
+from lib.datasets.batches import collate
 from lib.datasets.corpus import SPECIALS
+from lib.instances import fragility, fragility_difference, measure, on_rationale, price_difference
+from lib.instances import information as instances_information
+from lib.instances.fragility import FRAGILITY
+from lib.instances.rationales import chance
+from lib.instances.word_states import information_difference, word_states
+from lib.interventions import permuted, substituted, token_probabilities, token_probability_mean
+from lib.metrics import probabilities
 from lib.models import AttentionClassifier
 from lib.training import Run, train, workers
 from lib.training.masking import masked
@@ -216,9 +228,8 @@ def test_clipping_bounds_the_step():
         course = Tying(batch.label, 1, delta=0)
         losses = {"of": lambda m, b, c=course: {"loss": c.of_labels(m(b).logits, b)}}["of"]
         fitting.train_epoch(model, [batch], optimizer, losses, "sum", clip)
-        moved = (
-            sum(float((now - then).square().sum()) for now, then in zip(model.parameters(), before, strict=True)) ** 0.5
-        )
+        pairs = zip(model.parameters(), before, strict=True)
+        moved = sum(float((now.detach() - then).square().sum()) for now, then in pairs) ** 0.5
         assert moved > 1e-2 if bound is None else moved == pytest.approx(bound, rel=1e-3)
 
 
@@ -235,3 +246,238 @@ def test_every_dataset_has_its_runs_and_a_run_is_named_by_what_sets_it_apart():
         imitating = [run for run in runs if run.variant == "adversary"]
         assert len({run.option("lambda") for run in imitating}) == 4 and {run.seed for run in imitating} == {0}
     assert str(variant("tying", delta=5.0)).startswith("planted bilstm additive tying delta 5.0 ")
+
+
+def test_tokens_of_one_alone_are_read_as_the_text_itself_and_sum_to_its_logit():
+    for outputs in (1, 3):
+        model, batch = small.model(outputs=outputs), small.batch()
+        output = model(batch)
+        each = token_probabilities(model, batch, output)
+        own = probabilities(output.logits)
+        assert each[0, 1] == pytest.approx(float(own[0].max()))  # a text of one token
+        for row, position in batch.mask.nonzero().tolist():
+            alone = torch.zeros_like(output.attention)
+            alone[row, position] = 1
+            said = probabilities(model(batch, alone).logits)[row, own[row].argmax()]
+            assert each[row, position] == pytest.approx(float(said))
+        assert (each[~batch.mask] == 0).all()
+        if outputs == 1:
+            signs = torch.where(own.argmax(dim=-1) == 1, 1.0, -1.0)
+            logits = torch.logit(each.masked_fill(~batch.mask, 0.5)) * signs[:, None]
+            torch.testing.assert_close((output.attention * logits).sum(dim=-1), output.logits[:, 0])
+        mean = token_probability_mean(model, batch, output)
+        torch.testing.assert_close(mean[1], each[1, batch.mask[1]].mean())
+
+
+class NotAffine(torch.nn.Module):
+    """The same model without its short cut."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, batch, attention=None):
+        return self.model(batch, attention)
+
+    def read_out(self, output, attention):
+        return self.model.read_out(output, attention)
+
+    def token_logits(self, output):
+        return None
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_substituted_attention_gives_the_classes_of_a_model_that_has_it(outputs):
+    model, batch = small.model(outputs=outputs), small.batch((1, 2, 5, 9))
+    output = model(batch)
+    found = substituted(draws=20, seed=3)(model, batch, output)
+    equal = batch.mask / batch.mask.sum(dim=-1, keepdim=True)
+    assert torch.equal(found["uniform"], probabilities(model(batch, equal.double()).logits).argmax(dim=-1))
+    logits = permuted(model, output, 20, 3, batch.instance)
+    assert torch.equal(found["permuted"].long(), probabilities(logits).argmax(dim=-1))
+    slow = NotAffine(model)
+    for name, value in substituted(draws=20, seed=3)(slow, batch, output).items():
+        assert torch.equal(value, found[name])
+    torch.testing.assert_close(token_probabilities(slow, batch, output), token_probabilities(model, batch, output))
+    frame = measure(model, [batch], {"under": substituted(7)})
+    assert all(len(row) == 7 for row in frame["under_permuted"])
+
+
+def answers(texts: int = 200, seeds: int = 2, draws: int = 6, classes: int = 2, variant: str = "base", seed: int = 0):
+    """A table as `measure` gives it, of made-up answers: trained right in 90%, uniform 80%, permuted 60%."""
+    random, rows = np.random.default_rng(seed), []
+    label = random.integers(0, classes, texts)
+    for number in range(seeds):
+
+        def some(share, *shape, label=label):
+            shape = (texts, *shape)
+            wrong = random.integers(0, classes, shape)
+            return np.where(random.random(shape) < share, label.reshape(-1, *(1,) * (len(shape) - 1)), wrong)
+
+        trained, uniform, permuted_ = some(0.9), some(0.8), some(0.6, draws)
+        rows += [
+            {"dataset": "d", "encoder": "bilstm", "attention": "additive", "projection": "softmax", "variant": variant}
+            | {"layers": 1, "seed": number, "instance": text, "length": 5, "label": label[text]}
+            | {"prediction": trained[text], "probability": 0.5, "left_out": (), "under_uniform": float(uniform[text])}
+            | {"under_permuted": permuted_[text]}
+            for text in range(texts)
+        ]
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_fragility_is_what_scikit_learn_says_of_every_order(classes):
+    frame = answers(classes=classes)
+    average = "binary" if classes == 2 else "macro"
+    each = {name: [] for name in FRAGILITY}
+    for _, rows in frame.groupby("seed"):
+        trained = f1_score(rows["label"], rows["prediction"], average=average)
+        uniform = f1_score(rows["label"], rows["under_uniform"], average=average)
+        orders = np.stack(rows["under_permuted"].to_list())
+        shuffled = np.mean([f1_score(rows["label"], order, average=average) for order in orders.T])
+        values = trained, uniform, shuffled, uniform - trained, shuffled - trained
+        for name, value in zip(FRAGILITY, values, strict=True):
+            each[name].append(value)
+    found = fragility(frame, FRAGILITY, draws=200).set_index("quantity")
+    for name in FRAGILITY:
+        assert found.loc[name, "value"] == pytest.approx(np.mean(each[name]))
+    drop = found.loc["f1_drop_permuted"]
+    assert -1 <= drop["low"] < drop["value"] < drop["high"] < 0
+
+
+def test_a_difference_of_fragility_pairs_texts_and_seeds():
+    base = answers()
+    same = base.assign(variant="tying")
+    both = pd.concat([base, same])
+    row = fragility_difference(both, "f1_drop_permuted", ({"variant": "tying"}, {"variant": "base"}))
+    assert row["difference"] == row["low"] == row["high"] == 0 and row["word"] == "undecided"
+    random = np.random.default_rng(1)
+    worse = [
+        np.where(random.random(len(order)) < 0.8, 1 - label, order)
+        for order, label in zip(base["under_permuted"], base["label"], strict=True)
+    ]
+    both = pd.concat([base, base.assign(variant="tying", under_permuted=worse)])
+    row = fragility_difference(both, "f1_drop_permuted", ({"variant": "tying"}, {"variant": "base"}))
+    assert row["word"] == "lower" and row["high"] < -0.2
+    values = {name: fragility(rows, ["f1_drop_permuted"]).loc[0, "value"] for name, rows in both.groupby("variant")}
+    assert row["difference"] == pytest.approx(values["tying"] - values["base"])
+    with pytest.raises(KeyError, match="measure with"):
+        fragility(base.drop(columns="under_permuted"))
+
+
+def test_mutual_information_has_its_closed_forms():
+    random = np.random.default_rng(0)
+    labels = np.repeat(np.arange(8), 50)
+    random.shuffle(labels)
+    same = information.mutual_information(labels, labels)
+    assert same.plug_in == pytest.approx(np.log(8))
+    assert same.miller_madow == pytest.approx(np.log(8) + (8 - 1) / 800)  # 8 cells, 8 rows, 8 columns
+    assert same.null < 0.1 < same.plug_in
+    pairs = np.stack(np.meshgrid(np.arange(5), np.arange(7)), axis=-1).reshape(-1, 2).repeat(3, axis=0)
+    independent = information.mutual_information(*pairs.T)
+    assert independent.plug_in == pytest.approx(0, abs=1e-12)
+    drawn = [random.integers(0, 10, 20_000) for _ in range(2)]
+    found = information.mutual_information(*drawn)
+    assert found.plug_in == pytest.approx(81 / 40_000, rel=0.5)  # (cells - rows - columns + 1) / 2n
+    assert abs(found.miller_madow) < found.plug_in and found.null == pytest.approx(found.plug_in, rel=0.5)
+    renamed = information.mutual_information(random.permutation(8)[labels], labels)
+    assert renamed.plug_in == pytest.approx(same.plug_in)
+
+
+def test_clusters_are_the_same_for_the_same_seed_and_find_what_is_there():
+    random = np.random.default_rng(0)
+    centres = random.normal(size=(12, 20)).astype(np.float32) * 10
+    truth = random.integers(0, 12, 3000)
+    vectors = centres[truth] + random.normal(size=(3000, 20)).astype(np.float32)
+    first, again = (information.clusters(vectors, 40, seed=3) for _ in range(2))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, information.clusters(vectors, 40, seed=4))
+    assert v_measure_score(truth, first) > 0.75 and homogeneity_score(truth, first) > 0.99
+    assert len(information.clusters(vectors[:7], 40)) == 7  # fewer vectors than clusters
+
+
+def test_samples_of_words_follow_their_counts():
+    counts = np.array([0, 5, 0, 100, 20, 20, 1])
+    assert information.frequent_words(counts, 3).tolist() == [3, 4, 5]
+    assert sorted(information.frequent_words(counts, 100).tolist()) == [1, 3, 4, 5, 6]
+    many = np.r_[np.full(500, 16), np.full(500, 1), 0]
+    drawn = information.random_words(many, 300, seed=0)
+    assert len(set(drawn.tolist())) == 300 and drawn.max() < 1000
+    assert (drawn < 500).sum() > 200  # 16 ** .75 = 8 times as likely
+    assert np.array_equal(drawn, information.random_words(many, 300, seed=0))
+
+
+def test_states_of_words_are_those_of_their_occurrences():
+    trained = train(variant("frozen"), say=silent)
+    split = trained.corpus.dev
+    words = np.array([10, 11, 25])
+    embedded, hidden = word_states(trained, split, words)
+    ids, offsets = split.encoded
+    where = np.flatnonzero(np.isin(ids, words))
+    assert len(embedded) == len(hidden) == len(where) > 10
+    table = trained.model.embedding.weight.detach().numpy()
+    assert np.array_equal(embedded, table[ids[where]])
+    text = int(np.searchsorted(offsets, where[0], side="right")) - 1
+    with torch.no_grad():
+        output = trained.model(collate(split, np.array([text])))
+    assert np.allclose(hidden[0], output.hidden[0, where[0] - offsets[text]], atol=1e-5)
+    fewer = word_states(trained, split, words, most=5)[0]
+    assert len(fewer) == 5 and {row.tobytes() for row in fewer} <= {row.tobytes() for row in embedded}
+
+
+def test_information_of_runs_is_at_equal_n_and_higher_where_the_word_is_added():
+    runs = [
+        train(variant(name, **options), say=silent)
+        for name, options in (("base", {}), ("residual", {"embeddings": "frozen"}))
+    ]
+    found = instances_information(runs, words=30, clusters=30)
+    assert found["n"].groupby(found["quantity"]).nunique().eq(1).all()
+    row = information_difference(found, "mutual_information_most_frequent", ("residual", "base"))
+    assert row["difference"] > 0 and np.isnan(row["low"]) and row["word"] == "undecided"  # one seed
+
+
+def test_average_precision_against_rationales_and_what_chance_gives():
+    frame = pd.DataFrame(
+        {
+            "instance": [0, 1, 2, 3],
+            "length": [4, 4, 3, 2],
+            "attention_weights": [np.array([0.1, 0.6, 0.1, 0.2]), np.array([0.4, 0.3, 0.2, 0.1]), np.ones(3) / 3, None],
+        }
+    )
+    spans = [((1, 2), (3, 4)), ((3, 4),), None, ((0, 2),)]
+    found = on_rationale(frame, {"attention": "attention_weights"}, spans)
+    values = found["rationale_average_precision_attention"]
+    assert values[0] == 1 and values[1] == 0.25 and values[2:].isna().all()  # no rationale; nothing but rationale
+    for relevant, tokens in ((1, 4), (2, 4), (3, 7), (5, 5)):
+        every = [
+            average_precision_score([place in marked for place in range(tokens)], -np.arange(tokens))
+            for marked in combinations(range(tokens), relevant)
+        ]
+        assert chance(relevant, tokens) == pytest.approx(np.mean(every))
+
+
+def curve_rows(price: float, texts: int = 300, variant: str = "base", seed: int = 0) -> pd.DataFrame:
+    random, parts = np.random.default_rng(seed), []
+    for at, jsd in ((0.1, 0.1), (0.2, 0.3), (0.3, 0.5)):
+        noise = random.normal(scale=0.02, size=(2, texts))
+        parts.append(
+            pd.DataFrame(
+                {
+                    "lambda": at,
+                    "seed": 0,
+                    "instance": range(texts),
+                    "variant": variant,
+                    "jsd": jsd + noise[0],
+                    "tvd": price * jsd + noise[1],
+                }
+            )
+        )
+    return pd.concat(parts).assign(dataset="d", encoder="bilstm", attention="additive", projection="softmax", layers=1)
+
+
+def test_the_price_of_distance_is_compared_at_equal_distance():
+    row = price_difference(curve_rows(0.4, variant="mlm", seed=1), curve_rows(0.1))
+    assert row["difference"] == pytest.approx(0.3 * 0.3, abs=0.01)  # of the slopes, at the mean JSD
+    assert 0 < row["low"] < row["difference"] < row["high"] and row["to"] - row["from"] == pytest.approx(0.4, abs=0.02)
+    away = curve_rows(0.1).assign(jsd=lambda rows: rows["jsd"] + 1)
+    assert price_difference(away, curve_rows(0.1))[["difference", "low", "from"]].isna().all()

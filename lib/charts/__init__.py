@@ -5,6 +5,7 @@ from lib.charts.distributions import jsd_histogram, learning_curves, length_hist
 from lib.charts.sweep import sweep
 from lib.charts.text import attention_text
 from lib.charts.theme import MIME, enable
+from lib.charts.token_curves import token_curves
 from lib.charts.tradeoff import tradeoff
 from lib.charts.violins import violins_by_max_attention
 
@@ -19,6 +20,7 @@ __all__ = [
     "sweep",
     "tau_histogram",
     "taus_beside",
+    "token_curves",
     "tradeoff",
     "violins_by_max_attention",
 ]

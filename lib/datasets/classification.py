@@ -1,7 +1,7 @@
 """Classification of single texts: what is read of each dataset, and how the papers prepare it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sklearn.model_selection import train_test_split
@@ -62,6 +62,24 @@ def read_folder(spec: Spec, folder: Path, options: dict) -> Draft:
     for split in stored:
         splits[split] = [_instance(spec, row, about["classes"]) for row in rows[split]]
     return _draft(spec, folder, about, classes, splits, notes)
+
+
+def read_with_rationales(spec: Spec, folder: Path, options: dict) -> Draft:
+    """As `read_folder`, each text with the tokens that people marked as the reason for its label.
+
+    The spans of the file count the tokens that `text.split()` gives, so the text is cut there and nowhere else.
+    """
+    draft = read_folder(spec, folder, options)
+    known = {row.id: row for split in draft.splits for row in files.rows(folder, split)}
+    marked = {}
+    for split, instances in draft.splits.items():
+        spans = [files.spans_of(known[one.id], len(one.tokens)) for one in instances]
+        draft.splits[split] = [replace(one, rationale=of) for one, of in zip(instances, spans, strict=True)]
+        tokens = sum(len({token for span in of or () for token in range(*span)}) for of in spans)
+        marked[split] = tokens / sum(len(one.tokens) for one in instances)
+    shares = ", ".join(f"{share:.0%} of {split}" for split, share in marked.items())
+    note = f"Rationales mark {shares} (shares of the tokens): a split is held against its own rationales alone."
+    return replace(draft, notes=(*draft.notes, note))
 
 
 def read_agnews(spec: Spec, folder: Path, options: dict) -> Draft:
@@ -193,5 +211,13 @@ SPECS = (
         options={"text": "description"},
         choices={"text": ("description", "whole")},
         min_df=5,
+    ),
+    Spec(
+        "eraser_movies",
+        read_with_rationales,
+        "Tokens as they come, apart by spaces, since the rationales count them; words in at least 2 texts.",
+        folder="eraser_movies",
+        tokens=lambda raw: tuple(raw.split()),
+        min_df=2,
     ),
 )

@@ -165,6 +165,24 @@ def label_of(row: Row, classes: list[str]) -> int:
     return label
 
 
+def spans_of(row: Row, tokens: int, field: str = "rationale") -> tuple[tuple[int, int], ...] | None:
+    """The spans [start, end) of tokens that a record names, in order, without empty ones; None where it names none.
+
+    Raises:
+        DataError: not a list of pairs of whole numbers within the text.
+    """
+    found = row.record.get(field) or []
+    whole = isinstance(found, list) and all(
+        isinstance(pair, list) and len(pair) == 2 and all(type(bound) is int for bound in pair) for pair in found
+    )
+    if not whole or not all(0 <= start <= end <= tokens for start, end in found):
+        raise DataError(
+            f"{row.place}: {field!r} is {str(found)[:60]}; allowed: a list of [start, end) pairs of tokens, of which "
+            f"this text has {tokens:,}"
+        )
+    return tuple(sorted((start, end) for start, end in found if start < end)) or None
+
+
 def refuse_duplicate_ids(all_rows: list[Row]) -> None:
     """Raises DataError, naming both places, if two records have one id."""
     seen: dict[str, Row] = {}

@@ -1,23 +1,31 @@
 """From a model and its texts to a table: one row per instance, and what a group of rows says."""
 
-from lib.instances.against import across_seeds, attention_on_rationale, measure_against
+from lib.instances.against import across_seeds, measure_against
 from lib.instances.comparing import difference, score_difference
 from lib.instances.correlating import correlate, permutation_null, significance
+from lib.instances.fragility import fragility, fragility_difference
 from lib.instances.joining import examples, joined
 from lib.instances.measuring import attention_weights, left_out, max_attention, measure, measure_all
+from lib.instances.rationales import attention_on_rationale, on_rationale
+from lib.instances.selecting import by_dev
 from lib.instances.summarising import classification, each, summarise
-from lib.instances.tradeoff import curvatures, lambda_by_dev, points
+from lib.instances.tradeoff import curvatures, lambda_by_dev, points, price_difference
+from lib.instances.word_states import information
 
 __all__ = [
     "across_seeds",
     "attention_on_rationale",
     "attention_weights",
+    "by_dev",
     "classification",
     "correlate",
     "curvatures",
     "difference",
     "each",
     "examples",
+    "fragility",
+    "fragility_difference",
+    "information",
     "joined",
     "lambda_by_dev",
     "left_out",
@@ -25,8 +33,10 @@ __all__ = [
     "measure",
     "measure_against",
     "measure_all",
+    "on_rationale",
     "permutation_null",
     "points",
+    "price_difference",
     "score_difference",
     "significance",
     "summarise",

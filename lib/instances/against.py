@@ -1,11 +1,9 @@
 """Trained runs held against their bases: how far predictions and attention are apart, text by text."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-import torch
-from torch import Tensor
 
 from lib.instances.measuring import BATCH, Quantity, attention_weights, max_attention, measure
 from lib.metrics import jensen_shannon, probabilities, total_variation
@@ -83,25 +81,3 @@ def across_seeds(measured: pd.DataFrame, base: pd.DataFrame, column: str, reduce
         raise ValueError(f"the base has {base['seed'].nunique()} seeds; it must have one")
     over = measured.groupby("instance")[column].agg(reduce)
     return base.assign(**{f"{column}_of_seeds": base["instance"].map(over)})
-
-
-def attention_on_rationale(rationales: Sequence[Sequence[tuple[int, int]] | None]) -> Callable[..., Tensor]:
-    """A quantity: how much of the attention lies on the tokens that decide the label, (batch,) fraction.
-
-    Args:
-        rationales: of every text of the split the spans [start, end) of those tokens; none: NaN.
-    """
-
-    def quantity(model: torch.nn.Module, batch, output) -> Tensor:
-        masses = output.attention.new_full((len(batch),), torch.nan)
-        for row, position in enumerate(batch.instance.tolist()):
-            weights = output.attention[row][output.mask[row]]
-            spans = rationales[position]
-            if spans:
-                inside = torch.zeros_like(weights)
-                for start, end in spans:
-                    inside[start:end] = 1
-                masses[row] = (weights * inside).sum()
-        return masses
-
-    return quantity

@@ -75,6 +75,8 @@ def bounds(name: str) -> tuple[float, float]:
     """The least and the largest value that a quantity can have."""
     if name == "jsd" or name.endswith("_jsd"):
         return 0.0, float(np.log(2))
+    if "_drop_" in name:
+        return -1.0, 1.0
     return {"fraction": (0.0, 1.0), "tau-b": (-1.0, 1.0)}.get(unit(name), (-np.inf, np.inf))
 
 

@@ -10,6 +10,7 @@ from lib.instances.summarising import by_seed, summarise
 from lib.training.courses import PATIENCE
 
 AXES = ("jsd", "tvd")
+GRID = 50  # values of JSD at which two curves are compared
 MOST = {"jsd": np.log(2), "tvd": 1.0}
 
 
@@ -75,25 +76,16 @@ def curvature(
     Raises:
         ValueError: the seeds have not all the same values of `by`.
     """
-    tables = [[by_seed(group, axis) for axis in AXES] for _, group in instances.groupby(by)]
-    seeds = {tuple(table.columns) for pair in tables for table in pair}
-    if len(seeds) != 1:
-        raise ValueError(f"not every seed has every {by}: {sorted(seeds)}; train the whole sweep")
-    texts = tables[0][0].index
-    values = np.stack([[table.reindex(texts).to_numpy() for table in pair] for pair in tables], axis=2)
-    values = values.transpose(1, 2, 0, 3)  # (instance, point, axis, seed)
+    values = tabulated(instances, by)
+    texts = len(values)
     if from_base:
         values = np.concatenate([np.zeros_like(values[:, :1]), values], axis=1)
 
-    def corners(weights: np.ndarray, of: np.ndarray) -> np.ndarray:
-        """(draw, instance), (instance, ...) -> means (draw, ...)"""
-        return weighted_mean(weights, of.reshape(len(texts), -1)).reshape(len(weights), *of.shape[1:])
-
-    ones, averaged = np.ones((1, len(texts))), mean_over(3, values)
+    ones, averaged = np.ones((1, texts)), mean_over(3, values)
     ends = corners(ones, averaged)[0]
     each_seed = area(np.moveaxis(corners(ones, values)[0], -1, 0))
     value = float(area(ends)) if len(ends) > 2 else np.nan
-    samples = bootstrap(lambda weights: area(corners(weights, averaged)), len(texts), draws, seed)
+    samples = bootstrap(lambda weights: area(corners(weights, averaged)), texts, draws, seed)
     low, high = interval_over_texts_and_seeds(value, samples, each_seed)
     triangle = float(np.prod(ends[-1] - ends[0])) / 2
     return pd.Series(
@@ -104,10 +96,77 @@ def curvature(
             "share": value / triangle if triangle else np.nan,
             "word": "convex" if low > 0 else "concave" if high < 0 else "undecided",
             "points": len(ends),
-            "n": len(texts),
+            "n": texts,
             "seeds": values.shape[-1],
         }
     )
+
+
+def tabulated(instances: pd.DataFrame, by: str) -> np.ndarray:
+    """(instance, point by growing `by`, axis, seed) of rows of `measure_against`.
+
+    Raises:
+        ValueError: the seeds have not all the same values of `by`.
+    """
+    tables = [[by_seed(group, axis) for axis in AXES] for _, group in instances.groupby(by)]
+    seeds = {tuple(table.columns) for pair in tables for table in pair}
+    if len(seeds) != 1:
+        raise ValueError(f"not every seed has every {by}: {sorted(seeds)}; train the whole sweep")
+    texts = tables[0][0].index
+    values = np.stack([[table.reindex(texts).to_numpy() for table in pair] for pair in tables], axis=2)
+    return values.transpose(1, 2, 0, 3)
+
+
+def corners(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Means of weighted texts: (draw, instance), (instance, ...) -> (draw, ...)."""
+    return weighted_mean(weights, values.reshape(len(values), -1)).reshape(len(weights), *values.shape[1:])
+
+
+def price_difference(
+    instances: pd.DataFrame, base: pd.DataFrame, by: str = "lambda", draws: int = 1000, seed: int = 0
+) -> pd.Series:
+    """How much more TVD the adversaries of one model pay than those of the base, at the same JSD.
+
+    The curves of both, straight between their points, are compared where their ranges of mean JSD overlap (Tutek &
+    Snajder 2020, figure 1, judges by eye). The bootstrap draws texts, the same for both.
+
+    Args:
+        instances, base: rows of `measure_against` of either model's adversaries, on the same texts.
+    Returns:
+        difference (fraction; the mean over the shared range), low, high (95%, over texts and, where there are several,
+        seeds), from, to (nats: the shared range; NaN where there is none), n, seeds.
+    """
+    pair = [tabulated(rows, by) for rows in (instances, base)]
+    averaged = [mean_over(3, values) for values in pair]
+    ones = np.ones((1, len(averaged[0])))
+    first, second = (corners(ones, values)[0] for values in averaged)
+    start, end = max(first[:, 0].min(), second[:, 0].min()), min(first[:, 0].max(), second[:, 0].max())
+    found = {"difference": np.nan, "low": np.nan, "high": np.nan, "from": np.nan, "to": np.nan}
+    if start < end:
+        grid = np.linspace(start, end, GRID)
+        samples = bootstrap(
+            lambda weights: at_equal_jsd(*(corners(weights, values) for values in averaged), grid),
+            len(averaged[0]),
+            draws,
+            seed,
+        )
+        seeds = [np.moveaxis(corners(ones, values)[0], -1, 0) for values in pair]
+        shared = min(map(len, seeds))
+        of_seeds = at_equal_jsd(*(values[:shared] for values in seeds), grid)
+        value = float(at_equal_jsd(first[None], second[None], grid)[0])
+        low, high = interval_over_texts_and_seeds(value, samples, of_seeds)
+        found = {"difference": value, "low": low, "high": high, "from": start, "to": end}
+    return pd.Series(found | {"n": len(averaged[0]), "seeds": pair[0].shape[-1]})
+
+
+def at_equal_jsd(first: np.ndarray, second: np.ndarray, grid: np.ndarray) -> np.ndarray:
+    """The first curve's TVD less the second's, the mean over a grid of JSD: (draw, point, (x, y)) twice -> (draw,)."""
+
+    def height(curve: np.ndarray) -> float:
+        order = np.argsort(curve[:, 0])
+        return np.interp(grid, *curve[order].T).mean()
+
+    return np.array([height(one) - height(other) for one, other in zip(first, second, strict=True)])
 
 
 def area(corners: np.ndarray) -> np.ndarray:

@@ -2,16 +2,16 @@
 
 from lib.interventions.adversarial import adversarial_attention, adversary
 from lib.interventions.permutation import permutation_effect, permuted, permuted_moments, uniform
-from lib.interventions.substitution import mean_token_probability, substituted, token_probabilities
+from lib.interventions.substitution import substituted, token_probabilities, token_probability_mean
 
 __all__ = [
     "adversarial_attention",
     "adversary",
-    "mean_token_probability",
     "permutation_effect",
     "permuted",
     "permuted_moments",
     "substituted",
     "token_probabilities",
+    "token_probability_mean",
     "uniform",
 ]

@@ -47,6 +47,6 @@ def token_probabilities(model: AttentionModel, batch: Batch, output: ModelOutput
     return own.masked_fill(~output.mask, 0)
 
 
-def mean_token_probability(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
+def token_probability_mean(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
     """A quantity: the mean of `token_probabilities` over a text's tokens, (batch,) fraction (their table 3)."""
     return token_probabilities(model, batch, output).sum(dim=-1) / output.mask.sum(dim=-1)

@@ -12,8 +12,8 @@ from lib.objectives import DIVERGENCES, MLM_LOSSES, REDUCTIONS, TVDS
 from lib.profiles import profile
 from lib.projections import PROJECTIONS
 
-# What a run is trained by, unless its own options say otherwise. Jain & Wallace's code: batch of 32, Adam with amsgrad at
-# 1e-3, weight decay 1e-5 but not on the attention. None: the profile's epochs, the encoder's own hidden size and
+# What a run is trained by, unless its own options say otherwise. Jain & Wallace's code: batch of 32, Adam with amsgrad
+# at 1e-3, weight decay 1e-5 but not on the attention. None: the profile's epochs, the encoder's own hidden size and
 # activation, no clipping.
 JAIN = {
     "epochs": None,

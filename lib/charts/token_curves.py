@@ -1,0 +1,76 @@
+"""What each token of a text alone would be read as, under several models."""
+
+from collections.abc import Mapping, Sequence
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from lib.charts.text import visible
+from lib.charts.theme import COLORS, INK, WIDTH, titled
+from lib.quantities import readable
+
+STEP, NARROWEST, HEIGHT = 22, 300, 190  # pixels
+LONGEST = 20  # letters of a token on the axis
+
+
+def token_curves(
+    tokens: Sequence[str],
+    probabilities: Mapping[str, np.ndarray],
+    models: Mapping[str, float],
+    of_class: str,
+    title: str,
+    rationale: Sequence[tuple[int, int]] | None = None,
+) -> alt.TopLevelMixin:
+    """The probability of a class at every token, one line a model, each model's own as a dotted rule.
+
+    Tutek & Snajder (2020), figures 2 to 7.
+
+    Args:
+        probabilities: model -> (token,) as if all attention were on that token. models: model -> its probability.
+        rationale: spans [start, end) of the tokens that decide the label, marked below the line.
+    Raises:
+        ValueError: a model has not one value per token.
+    """
+    wrong = [name for name, values in probabilities.items() if len(values) != len(tokens)]
+    if wrong or not len(tokens):
+        raise ValueError(f"{len(tokens)} tokens, but the values of {', '.join(wrong) or 'no model'} are not as many")
+    order = [readable(name) for name in probabilities]
+    tokens = [visible(token)[:LONGEST] for token in tokens]
+    lines = pd.DataFrame(
+        [
+            {"place": place, "token": token, "model": readable(name), "probability": float(value)}
+            for name, values in probabilities.items()
+            for place, (token, value) in enumerate(zip(tokens, values, strict=True))
+        ]
+    )
+    own = pd.DataFrame([{"model": readable(name), "probability": value} for name, value in models.items()])
+    color = alt.Color(
+        "model:N", title=None, sort=order, scale=alt.Scale(domain=order, range=list(COLORS[: len(order)]))
+    )
+    x = alt.X(
+        "place:Q",
+        title=None,
+        scale=alt.Scale(domain=[-0.5, len(tokens) - 0.5], nice=False),
+        axis=alt.Axis(labels=False, ticks=False, grid=False),
+    )
+    y = alt.Y("probability:Q", title=f"probability of {of_class}", scale=alt.Scale(domain=[0, 1]))
+    tips = ["model:N", "token:N", alt.Tooltip("probability:Q", format=".3f")]
+    even = alt.Chart(pd.DataFrame({"probability": [0.5]})).mark_rule(color=INK, opacity=0.5).encode(y=y)
+    dots, below = alt.OverlayMarkDef(size=16), HEIGHT + 8
+    words = pd.DataFrame({"place": range(len(tokens)), "token": tokens})
+    drawn = [
+        even,
+        alt.Chart(lines).mark_line(strokeWidth=1.5, point=dots).encode(x, y, color, tooltip=tips),
+        alt.Chart(own).mark_rule(strokeDash=[2, 3], strokeWidth=1.5).encode(y=y, color=color, tooltip=tips[::2]),
+        alt.Chart(words)
+        .mark_text(angle=300, align="right", baseline="middle", fontSize=11, color=INK)
+        .encode(x, alt.YValue(below), text="token:N"),
+    ]
+    see = "Lines: were all attention on this token. Dotted: the model's own answer. At .5 a token decides nothing."
+    if rationale:
+        spans = pd.DataFrame([{"place": start - 0.5, "end": end - 0.5} for start, end in rationale])
+        drawn.append(alt.Chart(spans).mark_rect(color=INK, opacity=0.15).encode(x, alt.X2("end")))
+        see += " Shaded: the words that decide the label."
+    width = max(NARROWEST, min(WIDTH, STEP * len(tokens) + 60))
+    return titled(alt.layer(*drawn).properties(width=width, height=HEIGHT), title, [see])

@@ -1,0 +1,152 @@
+"""The claims of Tutek & Snajder (2020)."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from lib.claims.claim import Claim, verdict
+from lib.instances import difference, fragility_difference, score_difference
+from lib.instances.statistics import t_interval
+from lib.instances.word_states import NAME, SAMPLES, information_difference
+from lib.quantities import readable
+
+PAPER = "tutek2020"
+REGULARIZERS = ("residual", "tying", "mlm")  # those that the paper recommends, and its best case for information
+ON_PAR = 0.02  # of F1: the paper's own largest loss with the variants that it recommends, on all but one dataset
+UNIFORM = 0.95  # of the entropy of equal weights: from here on attention counts as uniform
+
+
+def regularization_claims(
+    measured: pd.DataFrame, information: pd.DataFrame, prices: pd.DataFrame, deeper: pd.DataFrame, starts: pd.DataFrame
+) -> list[Claim]:
+    """Each claim with its verdict.
+
+    Args:
+        measured: every variant of one layer, measured with substituted attention and token_probability_mean, with the
+            rationale's average precision where there is one.
+        information: rows of lib.instances.information. prices: rows of lib.instances.price_difference.
+        deeper: the base with one layer and with the most layers. starts: rows of `evenness`.
+    """
+    return [
+        *fragile(measured),
+        *on_par(measured),
+        *informed(information),
+        *costly(prices),
+        *grounded(measured),
+        *robust_by_depth(deeper),
+        *collapses(starts),
+        *on_the_rationale(measured),
+    ]
+
+
+def against_base(measured: pd.DataFrame, names: tuple[str, ...] = REGULARIZERS) -> Iterator[tuple[str, tuple]]:
+    """(model in words, (the variant, the base)) for each variant and attention that was measured."""
+    for attention in measured["attention"].unique():
+        known = set(measured.loc[measured["attention"] == attention, "variant"])
+        for name in names:
+            if {name, "base"} <= known:
+                pair = tuple({"attention": attention, "variant": variant} for variant in (name, "base"))
+                yield f"{readable(name)} + {readable(attention)}", pair
+
+
+def told(row: pd.Series, digits: int = 3) -> str:
+    """F1: .830, base .842: -.012 [-.020, -.004]"""
+    return (
+        f"{readable(row['quantity'])} ({row['unit']}): {row['first']:.{digits}f}, base {row['second']:.{digits}f}; "
+        f"difference {row['difference']:+.{digits}f} [{row['low']:+.{digits}f}, {row['high']:+.{digits}f}]"
+    )
+
+
+def fragile(measured: pd.DataFrame) -> Iterator[Claim]:
+    """Section 4.1: with attention permuted, regularised models lose more F1."""
+    claim = "It loses more F1 than the base when its attention is permuted"
+    for model, between in against_base(measured):
+        row = fragility_difference(measured, "f1_drop_permuted", between)
+        yield Claim(PAPER, "attention matters more", claim, model, verdict(-row["high"], -row["low"]), told(row))
+
+
+def on_par(measured: pd.DataFrame) -> Iterator[Claim]:
+    """Section 4.1: they classify about as well."""
+    claim = f"It classifies about as well as the base: less than {ON_PAR:g} below in F1"
+    for model, between in against_base(measured):
+        row = score_difference(measured, "f1", between)
+        yield Claim(PAPER, "without a loss", claim, model, verdict(row["low"], row["high"], -ON_PAR), told(row))
+
+
+def informed(information: pd.DataFrame) -> Iterator[Claim]:
+    """Section 4.2: their hidden states tell more about the words."""
+    claim = "Its hidden states share more information with their words than the base's"
+    for name in REGULARIZERS:
+        row = information_difference(information, NAME + SAMPLES[0], (name, "base"))
+        said = told(row) + f", over {row['seeds']} seeds"
+        yield Claim(PAPER, "words are kept", claim, readable(name), verdict(row["low"], row["high"]), said)
+
+
+def costly(prices: pd.DataFrame) -> Iterator[Claim]:
+    """Section 4.3: an imitation of theirs pays more in its predictions for the same distance."""
+    claim = "A trained adversary pays more TVD for the same JSD than with the base"
+    for _, row in prices.iterrows():
+        said = (
+            f"TVD at equal JSD ({row['from']:.2f} to {row['to']:.2f} nats): {row['difference']:+.3f} "
+            f"[{row['low']:+.3f}, {row['high']:+.3f}] over the texts of one seed"
+        )
+        said = said if row["to"] > row["from"] else "the two curves share no JSD"
+        model = readable(row["variant"])
+        yield Claim(PAPER, "adversaries are harder to find", claim, model, verdict(row["low"], row["high"]), said)
+
+
+def grounded(measured: pd.DataFrame) -> Iterator[Claim]:
+    """Section 5: most of their tokens alone decide less."""
+    claim = "Its tokens, each read alone, are less sure of the prediction than the base's"
+    right = measured[measured["label"] == measured["prediction"]]
+    for model, between in against_base(right):
+        row = difference(right, "token_probability_mean", between, paired=True)
+        yield Claim(PAPER, "neutral words stay neutral", claim, model, verdict(-row["high"], -row["low"]), told(row))
+
+
+def robust_by_depth(deeper: pd.DataFrame) -> Iterator[Claim]:
+    """Appendix B: the more layers, the less the base loses."""
+    fewest, most = deeper["layers"].min(), deeper["layers"].max()
+    if fewest == most:
+        return
+    between = tuple({"variant": "base", "layers": layers} for layers in (most, fewest))
+    row = fragility_difference(deeper, "f1_drop_permuted", between)
+    claim = f"With {most} layers the base loses less F1 to permuted attention than with {fewest}"
+    said = told(row).replace(", base", f", {fewest} layer")
+    yield Claim(PAPER, "depth makes attention matter less", claim, "base", verdict(row["low"], row["high"]), said)
+
+
+def evenness(histories: dict[tuple[str, int], tuple[dict, ...]]) -> pd.DataFrame:
+    """The attention's entropy on dev at the last epoch, a row for each start of the query and seed."""
+    rows = [
+        {"start": start, "seed": seed, "entropy": history[-1]["dev_attention_entropy"]}
+        for (start, seed), history in histories.items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def collapses(starts: pd.DataFrame) -> Iterator[Claim]:
+    """Appendix C: dot attention stays uniform under the framework's default initialisation, not under N(0, 1)."""
+    for start, claim, sign in (
+        ("default", "Dot attention with the default initialisation of its query ends up uniform", 1),
+        ("normal", "Dot attention with a query from N(0, 1) does not", -1),
+    ):
+        values = starts.loc[starts["start"] == start, "entropy"].to_numpy()
+        low, high = sorted(sign * bound for bound in t_interval(values))
+        said = (
+            f"entropy as a share of that of equal weights: {values.mean():.3f} over {len(values)} seeds; it counts as "
+            f"uniform from {UNIFORM:g}"
+        )
+        word = verdict(low, high, sign * UNIFORM)
+        yield Claim(PAPER, "initialisation decides", claim, f"dot, {start}", word, said)
+
+
+def on_the_rationale(measured: pd.DataFrame) -> Iterator[Claim]:
+    """Section 6, the paper's open question: does attention come onto the words that people name?"""
+    column = "rationale_average_precision_attention"
+    if column not in measured or measured[column].isna().all():
+        return
+    claim = "Its attention ranks the words that decide the label higher than the base's does"
+    for model, between in against_base(measured):
+        row = difference(measured, column, between, paired=True)
+        yield Claim(PAPER, "attention comes onto the reason", claim, model, verdict(row["low"], row["high"]), told(row))

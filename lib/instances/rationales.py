@@ -1,0 +1,74 @@
+"""Attention held against the words that are known to decide a label."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.metrics import average_precision_score
+from torch import Tensor
+
+Rationales = Sequence[Sequence[tuple[int, int]] | None]
+PREFIX = "rationale_average_precision_"
+
+
+def attention_on_rationale(rationales: Rationales) -> Callable[..., Tensor]:
+    """A quantity: how much of the attention lies on the tokens that decide the label, (batch,) fraction.
+
+    Args:
+        rationales: of every text of the split the spans [start, end) of those tokens; none: NaN.
+    """
+
+    def quantity(model: torch.nn.Module, batch, output) -> Tensor:
+        masses = output.attention.new_full((len(batch),), torch.nan)
+        for row, position in enumerate(batch.instance.tolist()):
+            weights = output.attention[row][output.mask[row]]
+            if rationales[position]:
+                masses[row] = weights[torch.from_numpy(inside(rationales[position], len(weights)))].sum()
+        return masses
+
+    return quantity
+
+
+def inside(spans: Sequence[tuple[int, int]], length: int) -> np.ndarray:
+    """(token,) True on the tokens of the spans [start, end)."""
+    marked = np.zeros(length, dtype=bool)
+    for start, end in spans:
+        marked[start:end] = True
+    return marked
+
+
+def on_rationale(instances: pd.DataFrame, measures: Mapping[str, str], rationales: Rationales) -> pd.DataFrame:
+    """The rows with the area under precision and recall of each measure against the rationale, in columns of PREFIX.
+
+    The area is average precision: 1 where every rationale token ranks above every other, `chance` what a random
+    ranking has on average. A text without a rationale, or of rationale alone, has none (NaN).
+
+    Args:
+        instances: measured on one split. measures: name -> column with a value per token, such as attention_weights.
+        rationales: the spans of every text of that very split. Train, dev and test may have been annotated otherwise:
+            never hold one split against another.
+    """
+    marked = [
+        None if rationales[position] is None else inside(rationales[position], int(length))
+        for position, length in zip(instances["instance"], instances["length"], strict=True)
+    ]
+    marked = [None if spans is None or spans.all() or not spans.any() else spans for spans in marked]
+    found = {"chance": [np.nan if spans is None else chance(int(spans.sum()), len(spans)) for spans in marked]}
+    for name, column in measures.items():
+        pairs = zip(marked, instances[column], strict=True)
+        found[name] = [
+            np.nan if spans is None or values is None else average_precision_score(spans, values)
+            for spans, values in pairs
+        ]
+    return instances.assign(**{PREFIX + name: values for name, values in found.items()})
+
+
+def chance(relevant: int, tokens: int) -> float:
+    """The expected average precision of a random ranking of `tokens` of which `relevant` are relevant.
+
+    The token at rank k is relevant with probability R / n, and precision there is then (1 + (k - 1)(R - 1)/(n - 1)) / k
+    on average.
+    """
+    harmonic = float((1 / np.arange(1, tokens + 1)).sum())
+    return (harmonic + (relevant - 1) / max(tokens - 1, 1) * (tokens - harmonic)) / tokens
