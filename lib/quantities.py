@@ -59,6 +59,8 @@ def tau_name(pair: tuple[str, str]) -> str:
 
 def readable(name: str) -> str:
     """A quantity, or a part of a model, for a reader: "attention / leave-one-out"."""
+    if name.startswith("rationale_average_precision_"):
+        return f"average precision of {readable(name.removeprefix('rationale_average_precision_'))}"
     if name.endswith("_significant"):
         return f"{readable(name.removesuffix('_significant'))}, share with p ≤ .05"
     if name.startswith("kendall_tau_") and "_vs_" in name:

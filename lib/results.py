@@ -43,7 +43,8 @@ def keep(
     first = trained[0].run
     if first.profile != "paper":
         return f"not kept: the profile is {first.profile!r}; only results of 'paper' are"
-    if {planned(one.run) for one in trained} != set(runs(notebook, first.dataset, "paper", device="cpu", **chosen)):
+    whole = runs(notebook, first.dataset, "paper", device="cpu", **chosen)
+    if {planned(one.run) for one in trained} != set(map(planned, whole)):
         return "not kept: what is trained is not the whole programme; leave encoders, attentions, seeds and lambdas out"
     folder = Path(folder or os.environ.get("RESULTS_HOME") or FOLDER)
     folder.mkdir(parents=True, exist_ok=True)

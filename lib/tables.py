@@ -1,5 +1,6 @@
 """Tables to read: what is the same in every row is said once, numbers are rounded, text is escaped."""
 
+from collections.abc import Iterable, Mapping
 from html import escape
 
 import pandas as pd
@@ -8,6 +9,7 @@ from IPython.display import HTML
 from lib.quantities import PAPERS, RUN_COLUMNS, readable
 
 WIDE = {"quantity": ";min-width:13em"}
+SETTINGS = ("lambda", "delta", "eta")  # not measured: shown with all their digits
 NAMED = (*RUN_COLUMNS, "quantity")  # columns that hold names of parts of a model or of quantities
 
 
@@ -48,7 +50,7 @@ def text(value: object, column: str, digits: int) -> str:
         return "–"
     if isinstance(value, bool) or float(value).is_integer():
         return f"{value:,}" if isinstance(value, bool) else f"{int(value):,}"
-    if column == "lambda":  # a setting, not a measurement: all its digits
+    if column in SETTINGS:
         return f"{value:g}"
     rounded = f"{value:,.{digits}f}"
     return (f"{value:.{digits}g}" if float(rounded.replace(",", "")) == 0 else rounded).replace("-", "−")
@@ -75,7 +77,29 @@ def summary(frame: pd.DataFrame) -> HTML:
     return show(shown.drop(columns=idle))
 
 
-def intervals(low: pd.Series, high: pd.Series, digits: int = 3) -> list[str]:
+def wide(frame: pd.DataFrame, columns: Mapping[str, str]) -> HTML:
+    """Rows of lib.instances.summarise, a column for each quantity with its 95% interval over texts and seeds.
+
+    Args:
+        columns: quantity -> the column's title.
+    """
+    keys = [*RUN_COLUMNS, "n", "seeds"]
+    frame = frame[frame["quantity"].isin(columns)]
+    said = [f"{text(row['value'], '', 3)} ({intervals([row['low']], [row['high']])[0]})" for _, row in frame.iterrows()]
+    pivot = frame.assign(said=said).pivot(index=keys, columns="quantity", values="said").reset_index()
+    order = frame[keys].drop_duplicates().merge(pivot, on=keys, how="left")
+    return show(order[[*keys, *columns]].rename(columns=columns))
+
+
+def difference(row: pd.DataFrame, of: str, base: str = "base") -> pd.DataFrame:
+    """Rows of lib.instances.difference as columns to read: the two values, their difference and its interval."""
+    told = {of: row["first"], base: row["second"], "difference": row["difference"]}
+    interval = {"95% interval": intervals(row["low"], row["high"]), "it is": row["word"]}
+    rest = [name for name in row if name in ("attention", "variant", "quantity", "layers")]
+    return row[rest].assign(**told, **interval)
+
+
+def intervals(low: Iterable[float], high: Iterable[float], digits: int = 3) -> list[str]:
     """ "0.123 to 0.456" of each pair of bounds."""
     pairs = zip(low, high, strict=True)
     return ["–" if pd.isna(a) else f"{text(a, '', digits)} to {text(b, '', digits)}" for a, b in pairs]

@@ -138,6 +138,21 @@ def test_a_whole_run_of_the_adversary_is_kept_with_its_most_epochs(tmp_path):
     assert kept["adversary_epochs"].tolist() == [80] and kept["seeds_each"].tolist() == ["5 to 9"]
 
 
+def test_a_whole_run_of_the_regularization_is_kept_with_what_was_chosen(tmp_path):
+    summary = table = pd.DataFrame({"verdict": ["supported"]})
+
+    def keep(told: dict, **choices) -> str:
+        runs = programme.runs("regularization", "planted", "paper", device="cpu", **choices)
+        trained = [SimpleNamespace(run=run, vectors=SimpleNamespace(source="random")) for run in runs]
+        return results.keep("regularization", trained, summary, table, tmp_path, **told)
+
+    chosen = {"delta": 1.0, "eta": 0.3}
+    assert "not kept" in keep(chosen) and "not kept" in keep(chosen, **chosen, attentions=["dot"])
+    assert keep(chosen, **chosen, adversary_epochs=10).startswith("kept in")
+    kept = pd.read_csv(tmp_path / "regularization-planted-claims.csv")
+    assert kept["adversary_epochs"].tolist() == [10] and kept["seeds_each"].tolist() == ["1 to 3"]
+
+
 def test_the_readme_says_what_the_kept_results_say(tmp_path):
     page = (results.PROJECT / "README.md").read_text(encoding="utf-8")
     assert "<!-- findings: correlation -->" in page

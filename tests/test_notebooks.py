@@ -132,6 +132,56 @@ def test_adversary_on_planted_reviews_tells_of_the_reason(monkeypatch, tmp_path,
     assert "No text was left out, and every value is defined" in shown["text"]
 
 
+def reasoned_texts(number: int, seed: int) -> list[dict]:
+    """The same as reviews, their words of one class marked as the reason."""
+    rows = []
+    for row in hostile_texts(number, seed):
+        tokens, label = row["description"].split(), row["label"] // 2
+        marked = [[place, place + 1] for place, token in enumerate(tokens) if token in WORDS[label]]
+        rows.append({"text": row["description"], "label": label, "rationale": marked})
+    return rows
+
+
+def home_of_reasons(folder: Path) -> Path:
+    """A folder of datasets that holds an `eraser_movies` of hostile words."""
+    folder = folder / "eraser_movies"
+    folder.mkdir()
+    about = {"name": "eraser_movies", "title": f"Reviews {HOSTILE[0]}", "classes": ["negative", HOSTILE[0]]}
+    (folder / "dataset.json").write_text(json.dumps(about))
+    for split, rows in {
+        "train": reasoned_texts(160, 1),
+        "dev": reasoned_texts(40, 3),
+        "test": reasoned_texts(40, 2),
+    }.items():
+        with gzip.open(folder / f"{split}.jsonl.gz", "wt") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+    return folder.parent
+
+
+SHORT = ("seeds 0", "lambdas 0.1", "adversary_epochs 1", "vectors random", "words 20")
+
+
+def test_regularization_on_hostile_words_with_reasons(monkeypatch, tmp_path, browser):
+    monkeypatch.setenv("DATA_HOME", str(home_of_reasons(tmp_path)))
+    page = report(monkeypatch, tmp_path, "regularization", "dataset eraser_movies", *SHORT)
+    shown = opened(browser, page)
+    assert shown["wrong"] == [] and shown["images"] == 0
+    assert shown["charts"] == charts_made(page) == 13
+    assert "Its attention ranks the words that decide the label higher" in shown["text"]
+    assert "a split is held against its own rationales alone" in shown["text"]
+    assert EMOJI in Path(page).read_text()
+
+
+def test_regularization_where_no_reason_is_known(monkeypatch, tmp_path, browser):
+    monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 600)))
+    choices = "dataset agnews", "attentions dot", "delta 1", "eta 0.1", "frozen tying,mlm"
+    page = report(monkeypatch, tmp_path, "regularization", *choices, *SHORT)
+    shown = opened(browser, page)
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 12
+    assert "agnews does not say which words decide" in shown["text"]
+    assert "Taken: delta 1, eta 0.1." in shown["text"]
+
+
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [

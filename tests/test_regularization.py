@@ -1,7 +1,12 @@
 """Tutek & Snajder's models: what holds hidden states to their words, in training and by hand."""
 
+import subprocess
+import sys
+import textwrap
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,10 +17,11 @@ from sklearn.metrics import average_precision_score, f1_score, homogeneity_score
 from torch.nn import functional
 
 from lib import information, objectives, programme
+from lib.claims.regularization import evenness, regularization_claims
 from lib.datasets import DATASETS
 from lib.datasets.batches import collate
 from lib.datasets.corpus import SPECIALS
-from lib.instances import fragility, fragility_difference, measure, on_rationale, price_difference
+from lib.instances import by_dev, fragility, fragility_difference, measure, on_rationale, price_difference
 from lib.instances import information as instances_information
 from lib.instances.fragility import FRAGILITY
 from lib.instances.rationales import chance
@@ -28,6 +34,7 @@ from lib.training.masking import masked
 from lib.training.trained import build, course_of, load_corpus, load_vectors, word_table
 from lib.training.word_level import MaskedLanguageModel, Tying
 
+PROJECT = Path(__file__).resolve().parent.parent
 SMALL = (("embedding_size", 16), ("epochs", 2), ("hidden_size", 16))
 BASE = Run("planted", vectors="random", recipe="tutek2020", options=SMALL)
 
@@ -346,10 +353,10 @@ def test_fragility_is_what_scikit_learn_says_of_every_order(classes):
 
 
 def test_a_difference_of_fragility_pairs_texts_and_seeds():
-    base = answers()
+    base, between = answers(), ({"variant": "tying"}, {"variant": "base"})
     same = base.assign(variant="tying")
     both = pd.concat([base, same])
-    row = fragility_difference(both, "f1_drop_permuted", ({"variant": "tying"}, {"variant": "base"}))
+    row = fragility_difference(both, between).set_index("quantity").loc["f1_drop_permuted"]
     assert row["difference"] == row["low"] == row["high"] == 0 and row["word"] == "undecided"
     random = np.random.default_rng(1)
     worse = [
@@ -357,7 +364,7 @@ def test_a_difference_of_fragility_pairs_texts_and_seeds():
         for order, label in zip(base["under_permuted"], base["label"], strict=True)
     ]
     both = pd.concat([base, base.assign(variant="tying", under_permuted=worse)])
-    row = fragility_difference(both, "f1_drop_permuted", ({"variant": "tying"}, {"variant": "base"}))
+    row = fragility_difference(both, between).set_index("quantity").loc["f1_drop_permuted"]
     assert row["word"] == "lower" and row["high"] < -0.2
     values = {name: fragility(rows, ["f1_drop_permuted"]).loc[0, "value"] for name, rows in both.groupby("variant")}
     assert row["difference"] == pytest.approx(values["tying"] - values["base"])
@@ -481,3 +488,94 @@ def test_the_price_of_distance_is_compared_at_equal_distance():
     assert 0 < row["low"] < row["difference"] < row["high"] and row["to"] - row["from"] == pytest.approx(0.4, abs=0.02)
     away = curve_rows(0.1).assign(jsd=lambda rows: rows["jsd"] + 1)
     assert price_difference(away, curve_rows(0.1))[["difference", "low", "from"]].isna().all()
+
+
+def test_claims_follow_their_intervals():
+    random = np.random.default_rng(0)
+    base = answers(seeds=3).assign(token_probability_mean=lambda rows: random.uniform(0.7, 0.8, len(rows)))
+    base["rationale_average_precision_attention"] = random.uniform(0.3, 0.4, len(base))
+    wrong = [
+        np.where(random.random(len(order)) < 0.7, 1 - label, order)
+        for order, label in zip(base["under_permuted"], base["label"], strict=True)
+    ]
+    tied = base.assign(variant="tying", under_permuted=wrong)
+    tied["token_probability_mean"] -= 0.2
+    tied["rationale_average_precision_attention"] += 0.2
+    known = pd.DataFrame(
+        [
+            {
+                "variant": name,
+                "seed": seed,
+                "quantity": "mutual_information_most_frequent",
+                "plug_in": value + seed / 100,
+            }
+            for name, value in (("base", 2.3), ("residual", 5.0), ("tying", 4.9), ("mlm", 2.1))
+            for seed in range(3)
+        ]
+    )
+    prices = pd.DataFrame(
+        {
+            "variant": ["tying", "mlm"],
+            "from": [0.1, np.nan],
+            "to": [0.5, np.nan],
+            "difference": [0.1, np.nan],
+            "low": [0.05, np.nan],
+            "high": [0.2, np.nan],
+        }
+    )
+    deeper = pd.concat([base, base.assign(layers=3)])
+    history = {
+        ("default", 0): ({"dev_attention_entropy": 0.99},),
+        ("default", 1): ({"dev_attention_entropy": 0.991},),
+        ("normal", 0): ({"dev_attention_entropy": 0.4},),
+        ("normal", 1): ({"dev_attention_entropy": 0.42},),
+    }
+    starts = evenness(history)
+    found = regularization_claims(pd.concat([base, tied]), known, prices, deeper, starts)
+    verdicts = {(claim.short, claim.model): claim.verdict for claim in found}
+    assert verdicts == {
+        ("attention matters more", "tying + additive"): "supported",
+        ("without a loss", "tying + additive"): "supported",
+        ("words are kept", "residual"): "supported",
+        ("words are kept", "tying"): "supported",
+        ("words are kept", "MLM"): "contradicted",
+        ("adversaries are harder to find", "tying"): "supported",
+        ("adversaries are harder to find", "MLM"): "undecided",
+        ("neutral words stay neutral", "tying + additive"): "supported",
+        ("depth makes attention matter less", "base"): "undecided",
+        ("initialisation decides", "dot, default"): "supported",
+        ("initialisation decides", "dot, normal"): "supported",
+        ("attention comes onto the reason", "tying + additive"): "supported",
+    }
+    assert (
+        "share no JSD" in next(claim for claim in found if claim.model == "MLM" and "adversar" in claim.short).evidence
+    )
+
+
+def test_weights_are_chosen_by_dev_alone():
+    def one(delta: float, aucs: tuple, seed: int = 0) -> SimpleNamespace:
+        history = [{"epoch": k + 1, "dev_auc": auc, "dev_f1": auc, "dev_loss": 1 - auc} for k, auc in enumerate(aucs)]
+        chosen = int(np.argmax(aucs)) + 1
+        return SimpleNamespace(run=variant("tying", delta=delta), history=history, chosen=chosen)
+
+    table = by_dev([one(1.0, (0.7, 0.9, 0.8)), one(10.0, (0.95, 0.6, 0.1)), one(20.0, (0.9, 0.9, 0.9))], "delta")
+    assert table["dev_auc"].tolist() == [0.9, 0.95, 0.9] and table["chosen"].tolist() == [False, True, False]
+
+
+def test_a_million_rows_of_states_fit_in_8_gb(tmp_path):
+    """Synthetic embeddings and hidden states of a million words; the process' own peak is the judge."""
+    script = textwrap.dedent("""
+        import resource
+        import numpy as np
+        from lib import information
+        random = np.random.default_rng(0)
+        words = random.integers(0, 50, 1_000_000)
+        table = random.standard_normal((50, 300), dtype=np.float32)
+        sides = table[words], table[words] + random.standard_normal((1_000_000, 300), dtype=np.float32)
+        labels = [information.clusters(side, 50, seed=0, batch=1000) for side in sides]
+        found = information.mutual_information(*labels)
+        assert found.n == 1_000_000 and found.plug_in > 1 > found.null
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+    """)
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=PROJECT, check=True)
+    assert float(ran.stdout) < 8

@@ -1,6 +1,6 @@
 """The theme and the few charts. Each takes a table and returns a chart that needs no other explanation."""
 
-from lib.charts.comparison import performance_beside, taus_beside
+from lib.charts.comparison import performance_beside, taus_beside, values_beside
 from lib.charts.distributions import jsd_histogram, learning_curves, length_histogram, tau_histogram
 from lib.charts.sweep import sweep
 from lib.charts.text import attention_text
@@ -22,5 +22,6 @@ __all__ = [
     "taus_beside",
     "token_curves",
     "tradeoff",
+    "values_beside",
     "violins_by_max_attention",
 ]

@@ -39,14 +39,27 @@ def performance_beside(
     )
 
 
-def dots(beside: pd.DataFrame, title: str, see: str, axis: str, scale: alt.Scale, digits: str) -> alt.TopLevelMixin:
+def values_beside(beside: pd.DataFrame, title: str, see: str, axis: str, percent: bool = False) -> alt.TopLevelMixin:
+    """Every quantity of a table made by lib.published.beside, one panel each with a scale of its own.
+
+    Args:
+        axis: the title of the x axis.
+    """
+    scale, digits = alt.Scale(zero=False, nice=True), ".0%" if percent else ".1f"
+    drawn = dots(beside, title, see, axis, scale, digits, ticks=3)
+    return drawn.resolve_scale(x="independent")
+
+
+def dots(
+    beside: pd.DataFrame, title: str, see: str, axis: str, scale: alt.Scale, digits: str, ticks: int = 4
+) -> alt.TopLevelMixin:
     """One panel per quantity, one line per configuration, ours and theirs on it."""
     frame = long(beside)
     quantities = frame["quantity"].drop_duplicates().tolist()
     series = [OURS, *(name for name in frame["series"].drop_duplicates() if name != OURS)]
     shapes = ["circle", *SHAPES[: len(series) - 1]]
     key = alt.Scale(domain=series, range=list(COLORS[: len(series)]))
-    x = alt.X("value:Q", title=axis, scale=scale, axis=alt.Axis(format=digits, tickCount=4))
+    x = alt.X("value:Q", title=axis, scale=scale, axis=alt.Axis(format=digits, tickCount=ticks))
     y = alt.Y("model:N", title=None, sort=frame["model"].drop_duplicates().tolist(), axis=alt.Axis(grid=True))
     tips = [
         alt.Tooltip("model:N"),
@@ -88,9 +101,10 @@ def long(beside: pd.DataFrame) -> pd.DataFrame:
 
 
 def varying(beside: pd.DataFrame) -> list[str]:
-    """The run's columns that tell the rows apart; encoder and attention always."""
-    others = ("dataset", "projection", "variant", "layers")
-    return ["encoder", "attention", *(name for name in others if beside[name].nunique() > 1)]
+    """The run's columns that tell the rows apart; encoder and attention always, unless variants are compared."""
+    others = [name for name in ("dataset", "projection", "variant", "layers") if beside[name].nunique() > 1]
+    always = [name for name in ("encoder", "attention") if "variant" not in others or beside[name].nunique() > 1]
+    return [*always, *others]
 
 
 def said_of(beside: pd.DataFrame) -> str:

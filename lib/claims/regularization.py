@@ -61,7 +61,7 @@ def fragile(measured: pd.DataFrame) -> Iterator[Claim]:
     """Section 4.1: with attention permuted, regularised models lose more F1."""
     claim = "It loses more F1 than the base when its attention is permuted"
     for model, between in against_base(measured):
-        row = fragility_difference(measured, "f1_drop_permuted", between)
+        row = fragility_difference(measured, between, ["f1_drop_permuted"]).iloc[0]
         yield Claim(PAPER, "attention matters more", claim, model, verdict(-row["high"], -row["low"]), told(row))
 
 
@@ -110,7 +110,7 @@ def robust_by_depth(deeper: pd.DataFrame) -> Iterator[Claim]:
     if fewest == most:
         return
     between = tuple({"variant": "base", "layers": layers} for layers in (most, fewest))
-    row = fragility_difference(deeper, "f1_drop_permuted", between)
+    row = fragility_difference(deeper, between, ["f1_drop_permuted"]).iloc[0]
     claim = f"With {most} layers the base loses less F1 to permuted attention than with {fewest}"
     said = told(row).replace(", base", f", {fewest} layer")
     yield Claim(PAPER, "depth makes attention matter less", claim, "base", verdict(row["low"], row["high"]), said)

@@ -26,16 +26,13 @@ def fragility(
         instances: measured with {"under": substituted(...)}.
         quantities: some of FRAGILITY.
     """
-    unknown = [name for name in quantities if name not in FRAGILITY]
-    if unknown:
-        raise KeyError(f"unknown quantity {unknown[0]!r}; known: {', '.join(FRAGILITY)}")
+    places = {name: position(name) for name in quantities}
     rows = []
     for key, group in configurations(instances):
         tables = Tables(group)
         samples = bootstrap(tables.scores, len(tables.label), draws, seed)  # (draw, quantity, seed)
         ours = tables.scores(np.ones((1, len(tables.label))))[0]
-        for name in quantities:
-            which = FRAGILITY.index(name)
+        for name, which in places.items():
             value, by_draw = float(mean_over(0, ours[which])), mean_over(1, samples[:, which])
             row = key | {"quantity": name, "value": value, "unit": "fraction"}
             row |= spread(value, by_draw, ours[which], name)
@@ -45,31 +42,47 @@ def fragility(
 
 
 def fragility_difference(
-    instances: pd.DataFrame, quantity: str, between: tuple[dict, dict], draws: int = 1000, seed: int = 0
-) -> pd.Series:
-    """A quantity of FRAGILITY of the first group less that of the second, on the same texts and seeds, in pairs.
+    instances: pd.DataFrame,
+    between: tuple[dict, dict],
+    quantities: Sequence[str] = ("f1", *DROPS),
+    draws: int = 1000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Some of FRAGILITY of the first group less those of the second, on the same texts and seeds, in pairs.
 
-    As lib.instances.difference. A drop that is lower is deeper: the first model is the more fragile one.
+    A row for each quantity, as lib.instances.difference gives it. A drop that is lower is deeper: the first model is
+    the more fragile one.
 
     Raises:
         KeyError: unknown quantity. ValueError: a group is empty or mixes configurations; the texts are not the same.
     """
-    which = FRAGILITY.index(quantity)
+    which = [position(name) for name in quantities]
     groups = [group_of(instances, where) for where in between]
     shared = same_seeds([by_seed(group, "label") for group in groups], between)
     if not shared[0].index.equals(shared[1].index):
         raise ValueError(f"{between[0]} and {between[1]} were measured on other texts; the comparison is paired")
     pair = [Tables(group[group["seed"].isin(shared[0].columns)]) for group in groups]
-    one = np.ones((1, len(shared[0])))
-    of_seeds = [tables.scores(one)[0, which] for tables in pair]
-    samples = bootstrap(
-        lambda weights: np.subtract(*(mean_over(1, tables.scores(weights)[:, which]) for tables in pair)),
-        len(shared[0]),
-        draws,
-        seed,
-    )
-    means = [float(mean_over(0, values)) for values in of_seeds]
-    return compared(quantity, means, samples, of_seeds, len(shared[0]), paired=True)
+    texts = len(shared[0])
+    of_seeds = [tables.scores(np.ones((1, texts)))[0] for tables in pair]  # (quantity, seed)
+
+    def apart(weights: np.ndarray) -> np.ndarray:
+        first, second = (mean_over(2, tables.scores(weights)) for tables in pair)
+        return first - second
+
+    samples = bootstrap(apart, texts, draws, seed)  # (draw, quantity)
+    rows = []
+    for name, row in zip(quantities, which, strict=True):
+        values = [of[row] for of in of_seeds]
+        means = [float(mean_over(0, of)) for of in values]
+        rows.append(compared(name, means, samples[:, row], values, texts, paired=True))
+    return pd.DataFrame(rows)
+
+
+def position(quantity: str) -> int:
+    """Where a quantity stands in FRAGILITY; KeyError with the known ones otherwise."""
+    if quantity not in FRAGILITY:
+        raise KeyError(f"unknown quantity {quantity!r}; known: {', '.join(FRAGILITY)}")
+    return FRAGILITY.index(quantity)
 
 
 class Tables:
