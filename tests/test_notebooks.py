@@ -158,7 +158,7 @@ def home_of_reasons(folder: Path) -> Path:
     return folder.parent
 
 
-SHORT = ("seeds 0", "lambdas 0.1", "adversary_epochs 1", "vectors random", "words 20")
+SHORT = ("seeds 0", "lambdas 0.1", "imitation_epochs 1", "vectors random", "words 20")
 
 
 def test_regularization_on_hostile_words_with_reasons(monkeypatch, tmp_path, browser):
@@ -166,7 +166,7 @@ def test_regularization_on_hostile_words_with_reasons(monkeypatch, tmp_path, bro
     page = report(monkeypatch, tmp_path, "regularization", "dataset eraser_movies", *SHORT)
     shown = opened(browser, page)
     assert shown["wrong"] == [] and shown["images"] == 0
-    assert shown["charts"] == charts_made(page) == 13
+    assert shown["charts"] == charts_made(page) == 12
     assert "Its attention ranks the words that decide the label higher" in shown["text"]
     assert "a split is held against its own rationales alone" in shown["text"]
     assert EMOJI in Path(page).read_text()
@@ -177,7 +177,7 @@ def test_regularization_where_no_reason_is_known(monkeypatch, tmp_path, browser)
     choices = "dataset agnews", "attentions dot", "delta 1", "eta 0.1", "frozen tying,mlm"
     page = report(monkeypatch, tmp_path, "regularization", *choices, *SHORT)
     shown = opened(browser, page)
-    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 12
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 11
     assert "agnews does not say which words decide" in shown["text"]
     assert "Taken: delta 1, eta 0.1." in shown["text"]
 

@@ -258,7 +258,7 @@ def test_tables_put_words_left_and_numbers_right():
 
     table = aligned(pd.DataFrame({"word": ["a<b"], "number": [1.5]}).to_html())
     assert '<td class="words" dir="auto">a&lt;b</td>' in table and '<td class="number" dir="auto">1.5</td>' in table
-    assert 'counted' in table and aligned("<p>no table</p>") == "<p>no table</p>"
+    assert "counted" in table and aligned("<p>no table</p>") == "<p>no table</p>"
 
 
 # the suite's own manners

@@ -17,7 +17,7 @@ WORDS = {"quick": 200, "paper": 1000}  # whose states are clustered, and into as
 LAYERS = {"quick": (2,), "paper": (2, 3)}
 LAYERED = {"quick": ("base", "tying"), "paper": ("base", "concat", "tying", "mlm")}
 IMITATED = {"quick": ("base", "tying", "mlm"), "paper": ("base", "concat", "residual", "tying", "mlm")}
-ADVERSARY_EPOCHS = {"quick": None, "paper": 20}  # the paper does not say how long it trains; None: the profile's
+ADVERSARY_EPOCHS = {"quick": None, "paper": 10}  # the paper does not say how long it trains; None: the profile's
 # Of the adversary, whose divergence is bounded here (Eq. 6); the paper gives none.
 LAMBDAS = {"quick": (0.05, 0.2), "paper": (0.02, 0.05, 0.1, 0.2)}
 # The paper: TVD of Eq. 7, over both classes, and JSD of Eq. 8 in the loss.
