@@ -55,7 +55,7 @@ reports: $(STAMP)
 	test -z "$$failed"
 
 test: $(STAMP)
-	@$(RUN) -m pytest -q
+	@$(RUN) -m pytest -q -n logical --maxprocesses 8 --dist worksteal
 
 lab: $(STAMP)
 	@echo "JupyterLab on http://127.0.0.1:8888 (or the port below), for this machine only; stop it with Ctrl-C"

@@ -15,11 +15,10 @@ MISSING = {
     "data": "real data (set DATA_HOME to its folder)",
     "browser": "a browser (install Chromium, or set BROWSER_PATH)",
 }
-NOT_RUN = pytest.StashKey[Counter]()
+NOT_RUN = Counter()  # of this process: of several that test side by side it is the one that reports
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[NOT_RUN] = Counter()
     if os.environ.get("DATA_HOME"):
         os.environ["DATA_HOME"] = str(Path(os.environ["DATA_HOME"]).resolve())
 
@@ -50,17 +49,20 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
     """Tests that lack something are counted apart, and not among the skipped ones."""
     report = yield
     if report.skipped and "missing: " in str(report.longrepr):
-        item.config.stash[NOT_RUN][str(report.longrepr).rsplit("missing: ", 1)[1].split("'")[0]] += 1
-        report.lacks = True
+        report.lacks = str(report.longrepr).rsplit("missing: ", 1)[1].split("'")[0]
     return report
 
 
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if getattr(report, "lacks", None):
+        NOT_RUN[report.lacks] += 1
+
+
 def pytest_report_teststatus(report: pytest.TestReport):
-    return ("not run", "-", "NOT RUN") if getattr(report, "lacks", False) else None
+    return ("not run", "-", "NOT RUN") if getattr(report, "lacks", None) else None
 
 
-def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
-    counts = config.stash[NOT_RUN]
-    told = [f"{counts[what]} for want of {needed}" for what, needed in MISSING.items() if counts[what]]
+def pytest_terminal_summary(terminalreporter) -> None:
+    told = [f"{NOT_RUN[what]} for want of {needed}" for what, needed in MISSING.items() if NOT_RUN[what]]
     if told:
         terminalreporter.write_line(f"tests not run: {', '.join(told)}")

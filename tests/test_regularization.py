@@ -418,12 +418,12 @@ def test_states_of_words_are_those_of_their_occurrences():
     trained = train(variant("frozen"), say=silent)
     split = trained.corpus.dev
     words = np.array([10, 11, 25])
-    embedded, hidden = word_states(trained, split, words)
+    embedded, hidden, which = word_states(trained, split, words)
     ids, offsets = split.encoded
     where = np.flatnonzero(np.isin(ids, words))
     assert len(embedded) == len(hidden) == len(where) > 10
     table = trained.model.embedding.weight.detach().numpy()
-    assert np.array_equal(embedded, table[ids[where]])
+    assert np.array_equal(embedded, table[ids[where]]) and np.array_equal(which, ids[where])
     text = int(np.searchsorted(offsets, where[0], side="right")) - 1
     with torch.no_grad():
         output = trained.model(collate(split, np.array([text])))
@@ -440,6 +440,10 @@ def test_information_of_runs_is_at_equal_n_and_higher_where_the_word_is_added():
     found = instances_information(runs, words=30, clusters=30)
     assert found["n"].groupby(found["quantity"]).nunique().eq(1).all()
     row = information_difference(found, "mutual_information_most_frequent", ("residual", "base"))
+    exact = instances_information(runs, words=30, clusters=30, embedding_labels="words")
+    assert (exact["plug_in"] > 0.8 * found["plug_in"]).all() and (exact["n"] == found["n"]).all()
+    with pytest.raises(ValueError, match="known: clusters, words"):
+        instances_information(runs, embedding_labels="letters")
     assert row["difference"] > 0 and np.isnan(row["low"]) and row["word"] == "undecided"  # one seed
 
 

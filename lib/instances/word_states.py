@@ -17,6 +17,7 @@ from lib.training import Trained
 
 MOST = 1_000_000  # occurrences of the words of a sample
 SAMPLES = ("most_frequent", "random_sample")
+EMBEDDING_LABELS = ("clusters", "words")
 NAME = "mutual_information_"
 KINDS = ("plug_in", "miller_madow", "null")
 
@@ -28,6 +29,7 @@ def information(
     most: int = MOST,
     split: str = "train",
     seed: int = 0,
+    embedding_labels: str = "clusters",
 ) -> pd.DataFrame:
     """Mutual information of input and hidden state of each run, in nats: a row for each run and sample of words.
 
@@ -35,9 +37,14 @@ def information(
     are clustered, each side by itself, and the labels counted. Runs on the same data see the same occurrences, so their
     n is equal. The samples of words are those of lib.information: the most frequent, and a random one.
 
+    Args:
+        embedding_labels: "clusters", as the paper has it; "words" takes the words themselves, which is what clustering
+            as many different vectors as there are clusters would come to at its best.
     Returns:
         the run's columns, quantity, plug_in, miller_madow, null, above_null (plug_in less null), n, words.
     """
+    if embedding_labels not in EMBEDDING_LABELS:
+        raise ValueError(f"unknown embedding_labels {embedding_labels!r}; known: {', '.join(EMBEDDING_LABELS)}")
     rows, known = [], {}
     with Progress("mutual information", total=len(trained)) as progress:
         for one in trained:
@@ -46,8 +53,9 @@ def information(
             counts[: len(SPECIALS)] = 0
             chosen = measures.frequent_words(counts, words), measures.random_words(counts, words, seed)
             for sample, of_sample in zip(SAMPLES, chosen, strict=True):
-                pair = word_states(one, of_split, of_sample, most, seed)
-                found = measures.mutual_information(*(labels_of(side, clusters, seed, known) for side in pair), seed)
+                embedded, hidden, ids = word_states(one, of_split, of_sample, most, seed)
+                first = ids if embedding_labels == "words" else labels_of(embedded, clusters, seed, known)
+                found = measures.mutual_information(first, labels_of(hidden, clusters, seed, known), seed)
                 row = {name: getattr(one.run, name) for name in RUN} | {"quantity": NAME + sample}
                 row |= {kind: getattr(found, kind) for kind in KINDS}
                 rows.append(row | {"above_null": found.plug_in - found.null, "n": found.n, "words": len(of_sample)})
@@ -65,8 +73,8 @@ def labels_of(vectors: np.ndarray, clusters: int, seed: int, known: dict[bytes, 
 
 def word_states(
     trained: Trained, split: Split, words: np.ndarray, most: int = MOST, seed: int = 0
-) -> tuple[np.ndarray, np.ndarray]:
-    """Embeddings (row, embedding) and hidden states (row, hidden) of the words' occurrences, in the order of the split.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Embeddings (row, embedding), hidden states (row, hidden) and ids (row,) of the words' occurrences in the split.
 
     Where there are more than `most`, a random part of them.
     """
@@ -87,7 +95,7 @@ def word_states(
             sides = sides or [np.empty((len(where), part.shape[1]), part.dtype) for part in parts]
             for side, part in zip(sides, parts, strict=True):
                 side[rows[rows >= 0].numpy()] = part
-    return sides[0], sides[1]
+    return sides[0], sides[1], ids[where]
 
 
 def summary(found: pd.DataFrame, of: str = "plug_in") -> pd.DataFrame:
