@@ -53,7 +53,8 @@ def adversarial_loss(
     formula, and their lambda goes with that; so do we. `tvd="full"` is the formula, at twice their lambda. Their code
     also multiplies each batch's loss by the weights of its classes, which is not in the formula and not done here, and
     its divergence is undefined at masked tokens, which count for nothing here.
-    `divergence="jsd"` puts the bounded divergence, which they report, into the loss.
+    `divergence="jsd"` puts the bounded divergence, which they report, into the loss. With `tvd="full"` this is Tutek &
+    Snajder (2020), Eq. 6.
 
     Args:
         prediction: class distributions (batch, class) of adversary and base.

@@ -83,7 +83,7 @@ def wide(frame: pd.DataFrame, columns: Mapping[str, str]) -> HTML:
     Args:
         columns: quantity -> the column's title.
     """
-    keys = [*RUN_COLUMNS, "n", "seeds"]
+    keys = [*RUN_COLUMNS, "seeds"]
     frame = frame[frame["quantity"].isin(columns)]
     said = [f"{text(row['value'], '', 3)} ({intervals([row['low']], [row['high']])[0]})" for _, row in frame.iterrows()]
     pivot = frame.assign(said=said).pivot(index=keys, columns="quantity", values="said").reset_index()
@@ -91,12 +91,12 @@ def wide(frame: pd.DataFrame, columns: Mapping[str, str]) -> HTML:
     return show(order[[*keys, *columns]].rename(columns=columns))
 
 
-def difference(row: pd.DataFrame, of: str, base: str = "base") -> pd.DataFrame:
+def difference(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of lib.instances.difference as columns to read: the two values, their difference and its interval."""
-    told = {of: row["first"], base: row["second"], "difference": row["difference"]}
-    interval = {"95% interval": intervals(row["low"], row["high"]), "it is": row["word"]}
-    rest = [name for name in row if name in ("attention", "variant", "quantity", "layers")]
-    return row[rest].assign(**told, **interval)
+    named = [name for name in ("attention", "variant", "against", "layers", "quantity") if name in rows]
+    told = {"value": rows["first"], "that of it": rows["second"], "difference": rows["difference"]}
+    interval = {"95% interval": intervals(rows["low"], rows["high"]), "it is": rows["word"]}
+    return rows[named].assign(**told, **interval)
 
 
 def intervals(low: Iterable[float], high: Iterable[float], digits: int = 3) -> list[str]:

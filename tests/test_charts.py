@@ -123,6 +123,12 @@ def test_no_chart_grows_with_the_number_of_instances():
 def test_token_curves_show_each_token_as_text_and_refuse_other_lengths():
     svg = vl_convert.vegalite_to_svg(token_curves(HOSTILE).to_dict())
     assert "&lt;script&gt;alert" in svg and "<script" not in svg and "quoted" in svg
+    long = [f"w{number}" for number in range(300)]
+    spans = [(100, 102), (250, 251)]
+    chart = charts.token_curves(long, {"base": np.ones(300)}, {"base": 1.0}, "positive", "Long", spans)
+    assert "Tokens 91 to 150 of 300" in chart.to_dict()["description"]
+    svg = vl_convert.vegalite_to_svg(chart.to_dict())
+    assert ">w91<" in svg and ">w150<" not in svg
     with pytest.raises(ValueError, match="3 tokens, but the values of tying are not as many"):
         charts.token_curves(["a"] * 3, {"base": [1, 1, 1], "tying": [1, 1]}, {}, "positive", "One text")
 

@@ -248,7 +248,7 @@ def test_an_undefined_value_is_counted_and_never_averaged_in():
     frame.loc[(frame["instance"] == 7) | ((frame["instance"] == 9) & (frame["seed"] == 1)), "tau"] = np.nan
     row = summarise(frame, ["tau"]).iloc[0]
     assert (row["n"], row["undefined"]) == (49, 4)
-    assert row["value"] == pytest.approx(frame.groupby("instance")["tau"].mean().mean())
+    assert row["value"] == pytest.approx(frame.groupby("seed")["tau"].mean().mean())
     frame["tau"] = np.nan
     row = summarise(frame, ["tau"]).iloc[0]
     assert np.isnan([row["value"], row["low"], row["high"]]).all() and (row["n"], row["undefined"]) == (0, 150)

@@ -167,7 +167,7 @@ def test_regularization_on_hostile_words_with_reasons(monkeypatch, tmp_path, bro
     shown = opened(browser, page)
     assert shown["wrong"] == [] and shown["images"] == 0
     assert shown["charts"] == charts_made(page) == 12
-    assert "Its attention ranks the words that decide the label higher" in shown["text"]
+    assert "its attention ranks the words that decide the label higher" in shown["text"]
     assert "a split is held against its own rationales alone" in shown["text"]
     assert EMOJI in Path(page).read_text()
 

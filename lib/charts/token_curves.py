@@ -11,6 +11,7 @@ from lib.charts.theme import COLORS, INK, WIDTH, titled
 from lib.quantities import readable
 
 STEP, NARROWEST, HEIGHT = 22, 300, 190  # pixels
+MOST, BEFORE = 60, 10  # tokens of a text that are shown, and of them before the first that decides
 LONGEST = 20  # letters of a token on the axis
 
 
@@ -28,7 +29,8 @@ def token_curves(
 
     Args:
         probabilities: model -> (token,) as if all attention were on that token. models: model -> its probability.
-        rationale: spans [start, end) of the tokens that decide the label, marked below the line.
+        rationale: spans [start, end) of the tokens that decide the label, shaded. Of a text of more than MOST tokens
+            those around the first span are shown.
     Raises:
         ValueError: a model has not one value per token.
     """
@@ -36,7 +38,11 @@ def token_curves(
     if wrong or not len(tokens):
         raise ValueError(f"{len(tokens)} tokens, but the values of {', '.join(wrong) or 'no model'} are not as many")
     order = [readable(name) for name in probabilities]
-    tokens = [visible(token)[:LONGEST] for token in tokens]
+    first = max(0, min(rationale[0][0] - BEFORE, len(tokens) - MOST)) if rationale else 0
+    shown = slice(first, first + MOST)
+    cut = f" Tokens {first + 1} to {min(first + MOST, len(tokens))} of {len(tokens):,}." if len(tokens) > MOST else ""
+    probabilities = {name: values[shown] for name, values in probabilities.items()}
+    tokens = [visible(token)[:LONGEST] for token in tokens[shown]]
     lines = pd.DataFrame(
         [
             {"place": place, "token": token, "model": readable(name), "probability": float(value)}
@@ -69,8 +75,10 @@ def token_curves(
     ]
     see = "Lines: were all attention on this token. Dotted: the model's own answer. At .5 a token decides nothing."
     if rationale:
-        spans = pd.DataFrame([{"place": start - 0.5, "end": end - 0.5} for start, end in rationale])
+        moved = [(max(start - first, 0), min(end - first, len(tokens))) for start, end in rationale]
+        spans = pd.DataFrame([{"place": start - 0.5, "end": end - 0.5} for start, end in moved if start < end])
         drawn.append(alt.Chart(spans).mark_rect(color=INK, opacity=0.15).encode(x, alt.X2("end")))
         see += " Shaded: the words that decide the label."
+    see += cut
     width = max(NARROWEST, min(WIDTH, STEP * len(tokens) + 60))
     return titled(alt.layer(*drawn).properties(width=width, height=HEIGHT), title, [see])

@@ -5,7 +5,7 @@ from pathlib import Path
 from lib import profiles
 from lib.datasets import files
 from lib.datasets.assembly import assemble
-from lib.datasets.card import about, card
+from lib.datasets.card import about, about_lengths, card
 from lib.datasets.classification import SPECS, Spec
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
 from lib.datasets.files import DataError
@@ -19,6 +19,7 @@ __all__ = [
     "Split",
     "Vocabulary",
     "about",
+    "about_lengths",
     "card",
     "load",
     "spec",

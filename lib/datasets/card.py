@@ -2,8 +2,10 @@
 
 import numpy as np
 import pandas as pd
+import torch
 
-from lib.datasets.corpus import UNKNOWN, Corpus
+from lib.datasets.corpus import UNKNOWN, Corpus, Split
+from lib.datasets.vectors import Vectors
 
 
 def card(corpus: Corpus) -> pd.DataFrame:
@@ -33,3 +35,16 @@ def about(corpus: Corpus) -> list[str]:
     source = [f"{corpus.title}. {corpus.citation}".strip(" .") + "."]
     licence = [f"Licence: {corpus.licence}."] if corpus.licence else []
     return [*source, *licence, *corpus.notes]
+
+
+def about_lengths(vectors: Vectors, split: Split) -> str:
+    """How long the vectors of a split's tokens are, and how much of them an LSTM's state cannot reach."""
+    counts = torch.from_numpy(np.bincount(split.encoded[0], minlength=len(vectors.table))).double()
+    share, table = counts / counts.sum(), vectors.table.double()
+    length = float(table.square().sum(dim=1) @ share)
+    beyond = float((table.abs() > 1).double().mean(dim=1) @ share)
+    return (
+        f"Word vectors: {vectors}. Their mean squared length per token is {length:.1f}; {beyond:.0%} of their "
+        "components lie outside (-1, 1), where an LSTM's states cannot go, so that one delta means different things with "
+        "vectors of different lengths."
+    )

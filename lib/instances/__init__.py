@@ -7,7 +7,7 @@ from lib.instances.fragility import fragility, fragility_difference
 from lib.instances.joining import examples, joined
 from lib.instances.measuring import attention_weights, left_out, max_attention, measure, measure_all
 from lib.instances.rationales import attention_on_rationale, on_rationale
-from lib.instances.selecting import by_dev
+from lib.instances.selecting import by_dev, kept_epochs
 from lib.instances.summarising import classification, each, summarise
 from lib.instances.tradeoff import curvatures, lambda_by_dev, points, price_difference
 from lib.instances.word_states import information
@@ -27,6 +27,7 @@ __all__ = [
     "fragility_difference",
     "information",
     "joined",
+    "kept_epochs",
     "lambda_by_dev",
     "left_out",
     "max_attention",

@@ -24,7 +24,7 @@ def difference(
     must have one value, the same or not, within a group. The bootstrap draws instances, the same for both
     groups (the difference is paired); the seeds of each group add the variance of their mean. With one seed the
     interval knows nothing of other seeds: see `seeds`. `paired`: the seeds that both groups have are taken, in pairs,
-    where those of one group belong to those of the other.
+    where those of one group belong to those of the other; a text counts in the seeds in which both have a value.
 
     Returns:
         first, second (means), difference, low, high (95%), word: "higher" where the interval lies above 0, "lower"
@@ -39,14 +39,26 @@ def difference(
     shared = tables[0].dropna(how="all").index.intersection(tables[1].dropna(how="all").index)
     if shared.empty:
         raise ValueError(f"no text has a value of {quantity!r} in both {between[0]} and {between[1]}")
-    tables = [table.loc[shared].to_numpy(dtype=np.float64) for table in tables]
-    means = [float(mean_over(0, mean_over(0, table))) for table in tables]
+    tables = [table.loc[shared] for table in tables]
+    if paired:
+        tables = where_both(tables, quantity, between)
+    tables = [table.to_numpy(dtype=np.float64) for table in tables]
+    of_seeds = [mean_over(0, table) for table in tables]
+    means = [float(mean_over(0, values)) for values in of_seeds]
     samples = [
         mean_over(1, weighted_mean(weights, tables[0])) - mean_over(1, weighted_mean(weights, tables[1]))
-        for weights in resampled(len(shared), draws, seed)
+        for weights in resampled(len(tables[0]), draws, seed)
     ]
-    of_seeds = [mean_over(0, table) for table in tables]
-    return compared(quantity, means, np.concatenate(samples), of_seeds, len(shared), paired)
+    return compared(quantity, means, np.concatenate(samples), of_seeds, len(tables[0]), paired)
+
+
+def where_both(tables: list[pd.DataFrame], quantity: str, between: tuple[dict, dict]) -> list[pd.DataFrame]:
+    """The tables (text, seed), each with the values alone for which the other has one too."""
+    both = tables[0].notna() & tables[1].notna()
+    both = both[both.any(axis=1)]
+    if both.empty:
+        raise ValueError(f"no text has a value of {quantity!r} in both {between[0]} and {between[1]} in one seed")
+    return [table.loc[both.index].where(both) for table in tables]
 
 
 def same_seeds(tables: list[pd.DataFrame], between: tuple[dict, dict]) -> list[pd.DataFrame]:

@@ -23,16 +23,20 @@ def attention_on_rationale(rationales: Rationales) -> Callable[..., Tensor]:
         masses = output.attention.new_full((len(batch),), torch.nan)
         for row, position in enumerate(batch.instance.tolist()):
             weights = output.attention[row][output.mask[row]]
-            if rationales[position]:
-                masses[row] = weights[torch.from_numpy(inside(rationales[position], len(weights)))].sum()
+            marked = inside(rationales[position] or (), len(weights))
+            if marked.any():
+                masses[row] = weights[torch.from_numpy(marked)].sum()
         return masses
 
     return quantity
 
 
 def inside(spans: Sequence[tuple[int, int]], length: int) -> np.ndarray:
-    """(token,) True on the tokens of the spans [start, end)."""
+    """(token,) True on the tokens of the spans [start, end); ValueError where they go beyond the text."""
     marked = np.zeros(length, dtype=bool)
+    last = max((end for _, end in spans), default=0)
+    if last > length:
+        raise ValueError(f"a span ends at {last}, the text has {length} tokens: are these another split's rationales?")
     for start, end in spans:
         marked[start:end] = True
     return marked
@@ -49,6 +53,9 @@ def on_rationale(instances: pd.DataFrame, measures: Mapping[str, str], rationale
         rationales: the spans of every text of that very split. Train, dev and test may have been annotated otherwise:
             never hold one split against another.
     """
+    texts = int(instances["instance"].nunique())
+    if len(rationales) != texts:
+        raise ValueError(f"{len(rationales)} rationales and {texts} texts: are these another split's rationales?")
     marked = [
         None if rationales[position] is None else inside(rationales[position], int(length))
         for position, length in zip(instances["instance"], instances["length"], strict=True)

@@ -26,7 +26,7 @@ def summarise(
 ) -> pd.DataFrame:
     """One row per configuration and quantity: its mean over the instances, with intervals.
 
-    value is the mean over instances of each instance's mean over the seeds; [low, high] is its 95% interval over
+    value is the mean over seeds of each run's mean over its instances; [low, high] is its 95% interval over
     instances and seeds together (of one seed: over instances alone); [low_texts, high_texts] is the percentile
     bootstrap over instances, the trained models as they are; [low_seeds, high_seeds] is Student's 95% interval over
     the seeds' means (NaN for one seed); sd_instances the sd over instances within a run (pooled over the seeds), as the
@@ -49,18 +49,25 @@ def summarise(
         if not names:
             break
         tables = [by_seed(group, name).to_numpy() for name in names]
-        averaged = np.stack([mean_over(1, table) for table in tables], axis=1)  # (instance, quantity)
-        samples = bootstrap(lambda weights, x=averaged: weighted_mean(weights, x), len(averaged), draws, seed)
+        stacked = np.stack(tables, axis=1)  # (instance, quantity, seed)
+        samples = bootstrap(lambda weights, x=stacked: means_of_seeds(weights, x), len(stacked), draws, seed)
         for column, (name, table) in enumerate(zip(names, tables, strict=True)):
-            missing = int(undefined(group, name).sum())
+            missing, of_seeds = int(undefined(group, name).sum()), mean_over(0, table)
+            value = float(mean_over(0, of_seeds))
             rows.append(
                 key
-                | {"quantity": name, "value": float(mean_over(0, averaged[:, column])), "unit": unit(name)}
-                | spread(mean_over(0, averaged[:, column]), samples[:, column], mean_over(0, table), name, table)
-                | {"n": int((~np.isnan(averaged[:, column])).sum()), "seeds": table.shape[1], "undefined": missing}
+                | {"quantity": name, "value": value, "unit": unit(name)}
+                | spread(value, samples[:, column], of_seeds, name, table)
+                | {"n": int((~np.isnan(table)).any(axis=1).sum()), "seeds": table.shape[1], "undefined": missing}
                 | {"left_out": int(group[name].isna().sum()) - missing}
             )
     return pd.DataFrame(rows, columns=SUMMARY)
+
+
+def means_of_seeds(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Means over seeds of means over instances: (draw, instance), (instance, quantity, seed) -> (draw, quantity)."""
+    each = weighted_mean(weights, values.reshape(len(values), -1)).reshape(len(weights), *values.shape[1:])
+    return mean_over(2, each)
 
 
 SUMMARY = [

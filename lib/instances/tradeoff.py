@@ -128,35 +128,47 @@ def price_difference(
     """How much more TVD the adversaries of one model pay than those of the base, at the same JSD.
 
     The curves of both, straight between their points, are compared where their ranges of mean JSD overlap (Tutek &
-    Snajder 2020, figure 1, judges by eye). The bootstrap draws texts, the same for both.
+    Snajder 2020, figure 1, judges by eye). Where there are adversaries with `by` 0, which only imitate, what these pay
+    is taken off their curve first: the price of imitation itself, which is none of attention. The bootstrap draws
+    texts, the same for both.
 
     Args:
         instances, base: rows of `measure_against` of either model's adversaries, on the same texts.
     Returns:
         difference (fraction; the mean over the shared range), low, high (95%, over texts and, where there are several,
-        seeds), from, to (nats: the shared range; NaN where there is none), n, seeds.
+        seeds), from, to (nats: the shared range; NaN where there is none), floor (TVD of the first model's adversary
+        that only imitates; NaN without one), points (of either curve, the fewer), n, seeds.
     """
     pair = [tabulated(rows, by) for rows in (instances, base)]
+    floors = [bool((rows[by] == 0).any()) for rows in (instances, base)]
+    ones, both = np.ones((1, len(pair[0]))), all(floors)
+
+    def curve(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """(draw, point, axis), less the floor where there is one."""
+        means = corners(weights, values)
+        return means[:, 1:] - means[:, :1] * np.array([0.0, 1.0]) if both else means
+
     averaged = [mean_over(3, values) for values in pair]
-    ones = np.ones((1, len(averaged[0])))
-    first, second = (corners(ones, values)[0] for values in averaged)
+    first, second = (curve(ones, values)[0] for values in averaged)
     start, end = max(first[:, 0].min(), second[:, 0].min()), min(first[:, 0].max(), second[:, 0].max())
     found = {"difference": np.nan, "low": np.nan, "high": np.nan, "from": np.nan, "to": np.nan}
     if start < end:
         grid = np.linspace(start, end, GRID)
         samples = bootstrap(
-            lambda weights: at_equal_jsd(*(corners(weights, values) for values in averaged), grid),
+            lambda weights: at_equal_jsd(*(curve(weights, values) for values in averaged), grid),
             len(averaged[0]),
             draws,
             seed,
         )
-        seeds = [np.moveaxis(corners(ones, values)[0], -1, 0) for values in pair]
+        seeds = [np.stack([curve(ones, of)[0] for of in np.moveaxis(values, -1, 0)]) for values in pair]
         shared = min(map(len, seeds))
         of_seeds = at_equal_jsd(*(values[:shared] for values in seeds), grid)
         value = float(at_equal_jsd(first[None], second[None], grid)[0])
         low, high = interval_over_texts_and_seeds(value, samples, of_seeds)
         found = {"difference": value, "low": low, "high": high, "from": start, "to": end}
-    return pd.Series(found | {"n": len(averaged[0]), "seeds": pair[0].shape[-1]})
+    found["floor"] = float(corners(ones, averaged[0])[0, 0, 1]) if floors[0] else np.nan
+    points = min(len(first), len(second))
+    return pd.Series(found | {"points": points, "n": len(averaged[0]), "seeds": pair[0].shape[-1]})
 
 
 def at_equal_jsd(first: np.ndarray, second: np.ndarray, grid: np.ndarray) -> np.ndarray:

@@ -113,10 +113,16 @@ def summary(found: pd.DataFrame, of: str = "plug_in") -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def information_difference(found: pd.DataFrame, quantity: str, between: tuple[str, str]) -> pd.Series:
-    """The first variant's mutual information less the second's, in pairs of one seed, with Student's 95% interval."""
+def information_difference(
+    found: pd.DataFrame, quantity: str, between: tuple[str, str], of: str = "above_null"
+) -> pd.Series:
+    """The first variant's mutual information less the second's, in pairs of one seed, with Student's 95% interval.
+
+    Args:
+        of: above_null, which does not grow with the number of occupied clusters as the others do, or one of KINDS.
+    """
     rows = found[found["quantity"] == quantity]
-    values = [rows[rows["variant"] == name].set_index("seed")["plug_in"] for name in between]
+    values = [rows[rows["variant"] == name].set_index("seed")[of] for name in between]
     each = (values[0] - values[1]).dropna().to_numpy()
     low, high = t_interval(each)
     means = [float(of.mean()) for of in values]

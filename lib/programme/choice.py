@@ -37,7 +37,7 @@ class Choice:
     """The parameters of the notebooks that decide what is trained.
 
     seeds, lambdas, frozen_lambdas, adversary_epochs    none: the profile's
-    delta, eta       weights of tying and of the masked language model; none: as the paper's text has them
+    delta, eta       weights of tying and of the masked language model; none: 10 and 1
     frozen           the variants whose embeddings do not learn
     """
 

@@ -60,7 +60,7 @@ class Parameter:
 
     def _refuse_list(self, values: list) -> None:
         """Refused where the list is empty and must not be, or has an element twice, or one that is no whole number."""
-        if self.default and not values:
+        if self.default and not values and "none: " not in self.help:
             raise Refused(f"parameter {self.name!r} is an empty list; it needs at least one element")
         for start, allowed in (("whole numbers", _is_whole), ("numbers", _is_number)):
             wrong = [value for value in values if not allowed(value)]
