@@ -45,6 +45,6 @@ def about_lengths(vectors: Vectors, split: Split) -> str:
     beyond = float((table.abs() > 1).double().mean(dim=1) @ share)
     return (
         f"Word vectors: {vectors}. Their mean squared length per token is {length:.1f}; {beyond:.0%} of their "
-        "components lie outside (-1, 1), where an LSTM's states cannot go: with vectors of another length a delta means "
-        "something else."
+        "components lie outside (-1, 1), where an LSTM's states cannot go: with vectors of another length a delta "
+        "means something else."
     )
