@@ -23,6 +23,14 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["DATA_HOME"] = str(Path(os.environ["DATA_HOME"]).resolve())
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whole notebooks first and in the middle: of two processes that share the suite none is left alone with them."""
+    long = [item for item in items if item.path.name == "test_notebooks.py"]
+    rest = [item for item in items if item.path.name != "test_notebooks.py"]
+    middle = max(0, len(items) // 2 - len(long[::2]))
+    items[:] = [*long[::2], *rest[:middle], *long[1::2], *rest[middle:]]
+
+
 @pytest.fixture(scope="session")
 def data_home(pytestconfig: pytest.Config) -> Path:
     """The folder of real datasets, $DATA_HOME."""
