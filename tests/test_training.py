@@ -179,6 +179,7 @@ def test_the_code_fingerprint_sees_code_and_nothing_else(tmp_path, monkeypatch):
 
     def fingerprint(source: str) -> str:
         main.write_text(source)
+        cache.code_fingerprint.cache_clear()  # as a new process would
         return cache.code_fingerprint("lib.main")
 
     plain = fingerprint("from lib.other import X\ndef f():\n    return X\n")

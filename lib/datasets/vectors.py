@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from lib.datasets.corpus import PAD, SPECIALS, Vocabulary
 from lib.datasets.files import DataError, homes
 from lib.datasets.vector_files import read
 
+REMEMBERED = 8  # tables kept in memory, some 20 MB each: every run of a notebook asks for one
 NAMES = "random, auto, or a file of word vectors (.txt, .vec, either of them .gz; .npz; .kv)"
 
 
@@ -57,6 +59,7 @@ def load(
     return from_file(find(name, data_home), vocabulary, size)
 
 
+@lru_cache(maxsize=REMEMBERED)
 def random(vocabulary: Vocabulary, seed: int = 0, size: int = 300, why: str = "") -> Vectors:
     """N(0, 1) for every word and special but padding, which is zeros."""
     table = np.random.default_rng(seed).standard_normal((len(vocabulary), size), dtype=np.float32)
@@ -70,6 +73,13 @@ def from_file(path: Path, vocabulary: Vocabulary, size: int = 300) -> Vectors:
     Raises:
         DataError: damaged; another size; not one word in common; a vector with NaN or infinity.
     """
+    state = path.stat() if path.exists() else None
+    return _from_file(path, state and (state.st_mtime_ns, state.st_size), vocabulary, size)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _from_file(path: Path, state: tuple[int, int] | None, vocabulary: Vocabulary, size: int) -> Vectors:
+    """The same, read once as long as the file's `state` (time, bytes) does not change."""
     rows = {word: row for row, word in enumerate(vocabulary.words) if row >= len(SPECIALS)}
     table, covered = np.zeros((len(vocabulary), size), dtype=np.float32), np.zeros(len(vocabulary), dtype=bool)
     found, vectors = read(path, rows, size)

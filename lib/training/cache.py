@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -60,10 +61,11 @@ def _without_docstrings(tree: ast.Module) -> ast.Module:
     return tree
 
 
+@cache
 def code_fingerprint(module: str) -> str:
     """Hash of what a module and all it imports from lib *do*: their abstract syntax, no comments, no docstrings.
 
-    LEFT_OUT names what cannot matter.
+    LEFT_OUT names what cannot matter. Read once a process, as the modules themselves are.
     """
     waiting, trees = [module], {}
     while waiting:
