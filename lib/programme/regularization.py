@@ -13,6 +13,7 @@ from lib.training.runs import REGULARIZED
 DELTAS = {"quick": (0.01, 0.1, 1.0), "paper": (1.0, 10.0, 20.0, 30.0)}
 ETAS = {"quick": (0.1, 1.0), "paper": (0.1, 0.3, 1.0, 3.0, 5.0)}
 DELTA, ETA = 10.0, 1.0  # where no other was chosen on dev
+ATTENTIONS = {"quick": ("additive",), "paper": ("additive", "dot")}  # dot's query start is shown in both
 WORDS = {"quick": 200, "paper": 1000}  # whose states are clustered, and into as many clusters
 LAYERS = {"quick": (2,), "paper": (2, 3)}
 LAYERED = {"quick": ("base", "tying"), "paper": ("base", "concat", "tying", "mlm")}
