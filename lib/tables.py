@@ -94,7 +94,7 @@ def wide(frame: pd.DataFrame, columns: Mapping[str, str]) -> HTML:
 def difference(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of lib.instances.difference as columns to read: the two values, their difference and its interval."""
     named = [name for name in ("attention", "variant", "against", "layers", "quantity") if name in rows]
-    told = {"value": rows["first"], "that of it": rows["second"], "difference": rows["difference"]}
+    told = {"value": rows["first"], "held against": rows["second"], "difference": rows["difference"]}
     interval = {"95% interval": intervals(rows["low"], rows["high"]), "it is": rows["word"]}
     return rows[named].assign(**told, **interval)
 
