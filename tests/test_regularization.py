@@ -520,6 +520,7 @@ def test_claims_follow_their_intervals():
                 "variant": name,
                 "seed": seed,
                 "quantity": "mutual_information_most_frequent",
+                "n": 9,
                 "above_null": value + seed / 100,
             }
             for name, value in (("base", 2.3), ("residual", 5.0), ("tying", 4.9), ("mlm", 2.1))

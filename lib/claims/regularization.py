@@ -98,7 +98,7 @@ def informed(information: pd.DataFrame) -> Iterator[Claim]:
     claim = "Its hidden states share more information with their words than the base's"
     for name in REGULARIZERS:
         row = information_difference(information, NAME + SAMPLES[0], (name, "base"))
-        said = told(row) + f", above what shuffled labels give, over {row['seeds']} seeds"
+        said = told(row) + f", above what shuffled labels give, over {row['seeds'][0]} seeds"
         yield Claim(PAPER, "words are kept", claim, readable(name), verdict(row["low"], row["high"]), said)
 
 

@@ -85,9 +85,11 @@ def mean_over(axis: int, values: np.ndarray) -> np.ndarray:
 
 
 def weighted_mean(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """weights (draw, instance), values (instance, quantity) with NaN where undefined -> (draw, quantity)."""
-    defined = ~np.isnan(values)
-    return ratio(weights @ np.where(defined, values, 0.0), weights @ defined.astype(np.float64))
+    """weights (draw, instance), values (instance, ...) with NaN where undefined -> (draw, ...)."""
+    table = values.reshape(len(values), -1)
+    defined = ~np.isnan(table)
+    means = ratio(weights @ np.where(defined, table, 0.0), weights @ defined.astype(np.float64))
+    return means.reshape(len(weights), *values.shape[1:])
 
 
 def weighted_f1(weights: np.ndarray, label: np.ndarray, prediction: np.ndarray, classes: int = 2) -> np.ndarray:

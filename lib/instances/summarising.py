@@ -50,7 +50,8 @@ def summarise(
             break
         tables = [by_seed(group, name).to_numpy() for name in names]
         stacked = np.stack(tables, axis=1)  # (instance, quantity, seed)
-        samples = bootstrap(lambda weights, x=stacked: means_of_seeds(weights, x), len(stacked), draws, seed)
+        of_draws = bootstrap(lambda weights, x=stacked: weighted_mean(weights, x), len(stacked), draws, seed)
+        samples = mean_over(2, of_draws)
         for column, (name, table) in enumerate(zip(names, tables, strict=True)):
             missing, of_seeds = int(undefined(group, name).sum()), mean_over(0, table)
             value = float(mean_over(0, of_seeds))
@@ -62,12 +63,6 @@ def summarise(
                 | {"left_out": int(group[name].isna().sum()) - missing}
             )
     return pd.DataFrame(rows, columns=SUMMARY)
-
-
-def means_of_seeds(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Means over seeds of means over instances: (draw, instance), (instance, quantity, seed) -> (draw, quantity)."""
-    each = weighted_mean(weights, values.reshape(len(values), -1)).reshape(len(weights), *values.shape[1:])
-    return mean_over(2, each)
 
 
 SUMMARY = [

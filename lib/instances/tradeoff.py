@@ -82,10 +82,10 @@ def curvature(
         values = np.concatenate([np.zeros_like(values[:, :1]), values], axis=1)
 
     ones, averaged = np.ones((1, texts)), mean_over(3, values)
-    ends = corners(ones, averaged)[0]
-    each_seed = area(np.moveaxis(corners(ones, values)[0], -1, 0))
+    ends = weighted_mean(ones, averaged)[0]
+    each_seed = area(np.moveaxis(weighted_mean(ones, values)[0], -1, 0))
     value = float(area(ends)) if len(ends) > 2 else np.nan
-    samples = bootstrap(lambda weights: area(corners(weights, averaged)), texts, draws, seed)
+    samples = bootstrap(lambda weights: area(weighted_mean(weights, averaged)), texts, draws, seed)
     low, high = interval_over_texts_and_seeds(value, samples, each_seed)
     triangle = float(np.prod(ends[-1] - ends[0])) / 2
     return pd.Series(
@@ -117,11 +117,6 @@ def tabulated(instances: pd.DataFrame, by: str) -> np.ndarray:
     return values.transpose(1, 2, 0, 3)
 
 
-def corners(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Means of weighted texts: (draw, instance), (instance, ...) -> (draw, ...)."""
-    return weighted_mean(weights, values.reshape(len(values), -1)).reshape(len(weights), *values.shape[1:])
-
-
 def price_difference(
     instances: pd.DataFrame, base: pd.DataFrame, by: str = "lambda", draws: int = 1000, seed: int = 0
 ) -> pd.Series:
@@ -145,7 +140,7 @@ def price_difference(
 
     def curve(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
         """(draw, point, axis), less the floor where there is one."""
-        means = corners(weights, values)
+        means = weighted_mean(weights, values)
         return means[:, 1:] - means[:, :1] * np.array([0.0, 1.0]) if both else means
 
     averaged = [mean_over(3, values) for values in pair]
@@ -166,7 +161,7 @@ def price_difference(
         value = float(at_equal_jsd(first[None], second[None], grid)[0])
         low, high = interval_over_texts_and_seeds(value, samples, of_seeds)
         found = {"difference": value, "low": low, "high": high, "from": start, "to": end}
-    found["floor"] = float(corners(ones, averaged[0])[0, 0, 1]) if floors[0] else np.nan
+    found["floor"] = float(weighted_mean(ones, averaged[0])[0, 0, 1]) if floors[0] else np.nan
     points = min(len(first), len(second))
     return pd.Series(found | {"points": points, "n": len(averaged[0]), "seeds": pair[0].shape[-1]})
 

@@ -9,6 +9,7 @@ import torch
 
 from lib import information as measures
 from lib.datasets.corpus import SPECIALS, Split
+from lib.instances.comparing import compared
 from lib.instances.measuring import BATCH, RUN, evaluation, pieces
 from lib.instances.statistics import t_interval
 from lib.progress import Progress
@@ -123,9 +124,7 @@ def information_difference(
     """
     rows = found[found["quantity"] == quantity]
     values = [rows[rows["variant"] == name].set_index("seed")[of] for name in between]
-    each = (values[0] - values[1]).dropna().to_numpy()
-    low, high = t_interval(each)
-    means = [float(of.mean()) for of in values]
-    row = {"quantity": quantity, "first": means[0], "second": means[1], "difference": float(each.mean())}
-    word = "higher" if low > 0 else "lower" if high < 0 else "undecided"
-    return pd.Series(row | {"low": low, "high": high, "word": word, "unit": "nats", "seeds": len(each)})
+    shared = values[0].index.intersection(values[1].index)
+    of_seeds = [of.loc[shared].to_numpy() for of in values]
+    means = [float(of.mean()) for of in of_seeds]
+    return compared(quantity, means, np.empty(0), of_seeds, int(rows["n"].iloc[0]), paired=True)

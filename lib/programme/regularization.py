@@ -1,6 +1,5 @@
 """The runs of Tutek & Snajder (2020)."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -41,10 +40,10 @@ def variant(choice: Choice, name: str, attention: str, seed: int, layers: int = 
     return replace(made, options=tuple(options.items()))
 
 
-def variants(choice: Choice, names: Sequence[str] = REGULARIZED) -> list[Run]:
+def variants(choice: Choice) -> list[Run]:
     """Table 1: every variant with every attention; `frozen`, not in the paper, shows what freezing alone does."""
     seeds = seeds_of(choice.profile, choice.seeds)
-    parts = product(choice.attentions, names, seeds)
+    parts = product(choice.attentions, REGULARIZED, seeds)
     return [variant(choice, name, attention, seed) for attention, name, seed in parts]
 
 
