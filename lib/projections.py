@@ -1,7 +1,18 @@
-"""From scores to attention: each projection is `(scores, mask) -> attention`."""
+"""From scores to attention: each projection is `(scores, mask) -> attention`.
 
+All but the first two come from the entmax package; a name may carry a number: "sparsegen:-3", "entmax:1.5".
+"""
+
+import math
+from collections.abc import Callable
+
+import entmax as package
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+Projection = Callable[[Tensor, Tensor], Tensor]
+BISECTIONS = 60  # halvings of the interval that holds the threshold: to the last bit of a double
+LEARNED = "learned"
 
 
 def refuse_empty_rows(mask: Tensor) -> None:
@@ -37,11 +48,94 @@ def uniform(scores: Tensor, mask: Tensor) -> Tensor:
     return real / real.sum(dim=-1, keepdim=True)
 
 
-PROJECTIONS = {"softmax": softmax, "uniform": uniform}
+def sparsemax(scores: Tensor, mask: Tensor) -> Tensor:
+    """The nearest point of the simplex (Martins & Astudillo 2016): exactly 0 for tokens of low score.
+
+    Args and returns as `softmax`. Raises ValueError: a row of the mask is empty.
+    """
+    refuse_empty_rows(mask)
+    return package.sparsemax(scores.masked_fill(~mask, -torch.inf), dim=-1)
 
 
-def projection(name: str):
-    """The projection of that name; KeyError with the known names otherwise."""
-    if name not in PROJECTIONS:
-        raise KeyError(f"unknown projection {name!r}; known: {', '.join(PROJECTIONS)}")
-    return PROJECTIONS[name]
+class Sparsegen(nn.Module):
+    """sparsemax of scores / (1 - lambda) (Laha et al. 2018; Meister et al. 2021, Eq. 3).
+
+    lambda 0 is sparsemax, towards 1 all attention is on one token, towards -inf it is equal.
+    """
+
+    def __init__(self, strength: float):
+        super().__init__()
+        if not strength < 1:
+            raise ValueError(f"sparsegen's lambda is {strength:g}; allowed: below 1")
+        self.strength = strength
+
+    def forward(self, scores: Tensor, mask: Tensor) -> Tensor:
+        return sparsemax(scores / (1 - self.strength), mask)
+
+
+class Entmax(nn.Module):
+    """alpha-entmax (Peters et al. 2019): alpha 1 is softmax, 2 is sparsemax; between them sparse and smooth.
+
+    Args:
+        alpha: a number from 1 up, or "learned": 1 + sigmoid(a), between softmax and sparsemax, with a parameter a that
+            starts at alpha 1.5 (Correia et al. 2019).
+    """
+
+    def __init__(self, alpha: float | str):
+        super().__init__()
+        if alpha != LEARNED and not alpha >= 1:
+            raise ValueError(f"entmax's alpha is {alpha:g}; allowed: from 1 up, or {LEARNED}")
+        self.fixed = None if alpha == LEARNED else float(alpha)
+        self.position = nn.Parameter(torch.zeros(())) if alpha == LEARNED else None
+
+    @property
+    def alpha(self) -> Tensor | float:
+        return self.fixed if self.position is None else 1 + self.position.sigmoid()
+
+    def forward(self, scores: Tensor, mask: Tensor) -> Tensor:
+        known = {1.0: softmax, 2.0: sparsemax}.get(self.fixed)
+        if known is not None:
+            return known(scores, mask)
+        refuse_empty_rows(mask)
+        masked = scores.masked_fill(~mask, -torch.inf)
+        if self.fixed == 1.5:
+            return package.entmax15(masked, dim=-1)
+        return package.entmax_bisect(masked, self.alpha, dim=-1, n_iter=BISECTIONS)
+
+
+PROJECTIONS: dict[str, Projection] = {"softmax": softmax, "sparsemax": sparsemax, "uniform": uniform}
+WITH_NUMBER = {"sparsegen": Sparsegen, "entmax": Entmax}
+
+
+def projection(name: str) -> Projection:
+    """The projection of that name, "softmax", "sparsegen:-3", "entmax:1.5" or "entmax:learned".
+
+    Raises:
+        KeyError: unknown, with the known ones. ValueError: its number is missing, or not allowed.
+    """
+    kind, colon, number = name.partition(":")
+    if not colon and kind in PROJECTIONS:
+        return PROJECTIONS[kind]
+    if kind not in WITH_NUMBER or (not colon and kind in WITH_NUMBER):
+        known = (*PROJECTIONS, *(f"{one}:NUMBER" for one in WITH_NUMBER), f"entmax:{LEARNED}")
+        raise KeyError(f"unknown projection {name!r}; known: {', '.join(known)}")
+    if kind == "entmax" and number == LEARNED:
+        return Entmax(LEARNED)
+    try:
+        value = float(number)
+    except ValueError:
+        raise ValueError(f"{number!r} in the projection {name!r} is no number") from None
+    return WITH_NUMBER[kind](value)
+
+
+def sparsegen_name(strength: float) -> str:
+    """The projection with that lambda; at 0 it is sparsemax."""
+    return f"sparsegen:{strength:g}" if strength else "sparsemax"
+
+
+def sparsegen_strength(name: str) -> float:
+    """The lambda of a projection's name; NaN where it is none of sparsegen's."""
+    if name == "sparsemax":
+        return 0.0
+    kind, _, number = name.partition(":")
+    return float(number) if kind == "sparsegen" else math.nan

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 from IPython.display import HTML
 
-from lib.quantities import PAPERS, RUN_COLUMNS, readable
+from lib.quantities import PAPERS, RUN_COLUMNS, of_encoders, readable, said_of_encoders
 
 KEYS = [*RUN_COLUMNS, "quantity"]
 SOURCE = Path(__file__).parent.parent / "data" / "published.csv"
@@ -134,7 +134,8 @@ def show(beside: pd.DataFrame, percent: bool = False) -> HTML:
     said = {name: next((text for text in rows[name] if text not in ("", "–")), "") for name in constant}
     said |= {} if several_units else {"unit": beside["unit"].iloc[0]}
     caption = escape(" · ".join(f"{name} {text}" for name, text in said.items() if text))
-    rows = rows.drop(columns=constant)
+    caption = " · ".join(filter(None, (caption, escape(said_of_encoders(beside)))))
+    rows = rows.drop(columns=[*constant, *of_encoders(beside)])
     head = "".join(f'<th scope="col" style="text-align:left">{escape(name)}</th>' for name in rows)
     body = "".join(f"<tr>{''.join(map(cell, rows.columns, row))}</tr>" for row in rows.itertuples(index=False))
     return HTML(

@@ -2,6 +2,8 @@
 
 import re
 
+import pandas as pd
+
 RUN_COLUMNS = ("dataset", "encoder", "attention", "projection", "variant", "layers")
 
 UNITS = (  # the first pattern that is found in a name decides
@@ -9,8 +11,8 @@ UNITS = (  # the first pattern that is found in a name decides
     (r"^kendall_tau", "tau-b"),
     (r"entropy_of|normalized_entropy|attention_entropy", "fraction"),
     (r"jsd|entropy|mutual_information|loss", "nats"),
-    (r"^length|average_length", "tokens"),
-    (r"accuracy|f1|auc|tvd|probability|change_of_p|max_attention|rationale|flip|removed|permut", "fraction"),
+    (r"^length|average_length|support$", "tokens"),
+    (r"accuracy|f1|auc|tvd|probability|change_of_p|max_attention|rationale|support|flip|removed|permut", "fraction"),
 )
 WORDS = {
     "attention": "attention",
@@ -20,6 +22,17 @@ WORDS = {
     "gradient_of_hidden": "gradient of hidden states",
     "leave_one_out_of_input": "leave-one-out",
     "leave_one_out_of_hidden": "leave-one-out of hidden states",
+    "entropy_of_gradient_of_input": "entropy of the gradient",
+    "entropy_of_leave_one_out_of_input": "entropy of leave-one-out",
+    "entropy_of_input_to_hidden_importance": "entropy of the inputs' importance to a hidden state",
+    "attention_support": "tokens with weight",
+    "attention_support_share": "tokens with weight, share of the text",
+    "rationale_support_precision": "precision of the support",
+    "rationale_support_recall": "recall of the support",
+    "rationale_support_chance": "precision of the whole text",
+    "inner_averaged": "inner attention, averaged",
+    "inner_rollout": "inner attention, rollout",
+    "transformer": "Transformer",
     "f1": "F1",
     "auc": "AUC",
     "jsd": "JSD",
@@ -66,3 +79,23 @@ def readable(name: str) -> str:
     if name.startswith("kendall_tau_") and "_vs_" in name:
         return " / ".join(readable(side) for side in name.removeprefix("kendall_tau_").split("_vs_"))
     return WORDS.get(name) or " ".join(WORDS.get(word, word) for word in name.split("_"))
+
+
+def of_encoders(frame: pd.DataFrame) -> list[str]:
+    """Of attention and layers those columns that follow from the encoder: they vary, but not for one encoder."""
+    if "encoder" not in frame:
+        return []
+    named = [name for name in ("attention", "layers") if name in frame and frame[name].nunique() > 1]
+    return [name for name in named if frame.groupby("encoder")[name].nunique().max() == 1]
+
+
+def said_of_encoders(frame: pd.DataFrame) -> str:
+    """What `of_encoders` are, once: "BiLSTM: additive, 1 layer; Transformer: dot, 2 layers"."""
+    names = of_encoders(frame)
+    said = {}
+    for encoder, rows in frame.groupby("encoder", sort=False) if names else ():
+        parts = {name: str(rows[name].iloc[0]) for name in names}
+        if "layers" in parts:
+            parts["layers"] += " layer" if parts["layers"] == "1" else " layers"
+        said[readable(str(encoder))] = ", ".join(map(readable, parts.values()))
+    return "; ".join(f"{encoder}: {parts}" for encoder, parts in said.items())

@@ -15,10 +15,16 @@ import pandas as pd
 from lib import charts, published
 from lib.programme import runs
 from lib.provenance import PROJECT, commit
+from lib.quantities import RUN_COLUMNS
 from lib.training import Run, Trained
 
 FOLDER = PROJECT / "reports" / "results"
-PAPER_OF = {"correlation": "jain2019", "adversary": "wiegreffe2019", "regularization": "tutek2020"}
+PAPER_OF = {
+    "correlation": "jain2019",
+    "adversary": "wiegreffe2019",
+    "regularization": "tutek2020",
+    "sparsity": "meister2021",
+}
 PICTURED = ("correlation",)
 
 
@@ -58,7 +64,7 @@ def keep(
     adversaries = [one.run for one in trained if one.run.variant == "adversary" and one.run.option("trains") == "all"]
     limits = {str(run.epochs) for run in adversaries}
     each = Counter(
-        (run.encoder, run.attention, run.variant, run.layers, run.options, run.base and run.base.variant)
+        (*(getattr(run, name) for name in RUN_COLUMNS), run.options, run.base and run.base.variant)
         for run in (one.run for one in trained)
     ).values()
     made["seeds_each"] = " to ".join(dict.fromkeys((str(min(each)), str(max(each)))))

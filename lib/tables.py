@@ -1,12 +1,12 @@
 """Tables to read: what is the same in every row is said once, numbers are rounded, text is escaped."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 import pandas as pd
 from IPython.display import HTML
 
-from lib.quantities import PAPERS, RUN_COLUMNS, readable
+from lib.quantities import PAPERS, RUN_COLUMNS, of_encoders, readable, said_of_encoders
 
 WIDE = {"quantity": ";min-width:13em"}
 SETTINGS = ("lambda", "delta", "eta")  # not measured: shown with all their digits
@@ -26,8 +26,9 @@ def show(frame: pd.DataFrame, empty: str = "There is nothing to show.", index: s
     texts = frame.apply(lambda column: [text(value, column.name, digits) for value in column])
     constant = [name for name in texts if name in RUN_COLUMNS and texts[name].nunique() == 1]
     said = [f"{name} {texts[name].iloc[0]}" for name in constant if texts[name].iloc[0]]
+    said += [said_of_encoders(frame)] if of_encoders(frame) else []
     caption = f'<caption style="text-align:left">{escape(" · ".join(said))}</caption>' if said else ""
-    texts = texts.drop(columns=constant)
+    texts = texts.drop(columns=[*constant, *of_encoders(frame)])
     sides = ["right" if pd.api.types.is_numeric_dtype(frame[name]) else "left" for name in texts]
     columns = list(zip(texts, sides, strict=True))
     head = "".join(
@@ -49,7 +50,7 @@ def text(value: object, column: str, digits: int) -> str:
     if pd.isna(value):
         return "–"
     if isinstance(value, bool) or float(value).is_integer():
-        return f"{value:,}" if isinstance(value, bool) else f"{int(value):,}"
+        return f"{value:,}" if isinstance(value, bool) else f"{int(value):,}".replace("-", "−")
     if column in SETTINGS:
         return f"{value:g}"
     rounded = f"{value:,.{digits}f}"
@@ -77,13 +78,13 @@ def summary(frame: pd.DataFrame) -> HTML:
     return show(shown.drop(columns=idle))
 
 
-def wide(frame: pd.DataFrame, columns: Mapping[str, str]) -> HTML:
+def wide(frame: pd.DataFrame, columns: Mapping[str, str], by: Sequence[str] = ()) -> HTML:
     """Rows of lib.instances.summarise, a column for each quantity with its 95% interval over texts and seeds.
 
     Args:
-        columns: quantity -> the column's title.
+        columns: quantity -> the column's title. by: further columns that tell the rows apart.
     """
-    keys = [*RUN_COLUMNS, "seeds"]
+    keys = [*RUN_COLUMNS, *by, "seeds"]
     frame = frame[frame["quantity"].isin(columns)]
     said = [f"{text(row['value'], '', 3)} ({intervals([row['low']], [row['high']])[0]})" for _, row in frame.iterrows()]
     pivot = frame.assign(said=said).pivot(index=keys, columns="quantity", values="said").reset_index()

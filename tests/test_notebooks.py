@@ -101,10 +101,9 @@ def test_correlation_on_hostile_words_and_a_text_of_20_000_tokens(monkeypatch, t
     assert EMOJI in Path(page).read_text()
 
 
-def test_correlation_on_planted_reviews_with_one_model(monkeypatch, tmp_path, browser):
-    page = report(
-        monkeypatch, tmp_path, "correlation", "dataset planted", "encoders average", "attentions dot", "seeds 0"
-    )
+def test_correlation_on_planted_reviews_with_one_sparse_model(monkeypatch, tmp_path, browser):
+    models = "encoders average", "attentions dot", "seeds 0", "projection sparsegen:-3"
+    page = report(monkeypatch, tmp_path, "correlation", "dataset planted", *models)
     shown = opened(browser, page)
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) >= 12
     assert shown["findings"] >= 1 and "supported" in shown["text"]
@@ -182,13 +181,40 @@ def test_regularization_where_no_reason_is_known(monkeypatch, tmp_path, browser)
     assert "Taken: delta 1, eta 0.1." in shown["text"]
 
 
+SPARSE = ("seeds 0", "strengths [-1,0,0.5]", "lambdas 0.1", "frozen_lambdas 1", "adversary_epochs 1", "vectors random")
+
+
+def test_sparsity_on_hostile_words_with_reasons(monkeypatch, tmp_path, browser):
+    monkeypatch.setenv("DATA_HOME", str(home_of_reasons(tmp_path)))
+    page = report(monkeypatch, tmp_path, "sparsity", "dataset eraser_movies", *SPARSE)
+    shown = opened(browser, page)
+    assert shown["wrong"] == [] and shown["images"] == 0
+    assert shown["charts"] == charts_made(page) == 9
+    assert "more of the support are words that decide the label" in shown["text"]
+    assert "Learning rates of this report: BiLSTM 0.001, Transformer 0.001 (fast), 4 epochs" in shown["text"]
+    assert EMOJI in Path(page).read_text()
+
+
+def test_sparsity_with_one_encoder_and_a_long_text(monkeypatch, tmp_path, browser):
+    monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 2_100)))
+    choices = "dataset agnews", "encoders bilstm", "rates published"
+    page = report(monkeypatch, tmp_path, "sparsity", *choices, *SPARSE)
+    shown = opened(browser, page)
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 5
+    assert "agnews does not say which words decide" in shown["text"]
+    assert "There is no Transformer among the encoders" in shown["text"]
+    assert "longer than 500 tokens" in shown["text"] and "longer than 2,000 tokens" in shown["text"]
+
+
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
         (["dataset sst3"], "planted"),
         (["dataset sst", "data_home /nowhere"], "sst"),
         (["vectors /nowhere.npz"], "nowhere.npz"),
-        (["encoders gru"], "bilstm, average, conv"),
+        (["encoders gru"], "bilstm, average, conv, transformer"),
+        (["projection sparsegen:2"], "allowed: below 1"),
+        (["projection hardmax"], "softmax, sparsemax"),
         (["device tpu"], "auto, cpu, cuda"),
     ],
 )

@@ -243,7 +243,7 @@ def test_a_wrong_run_is_refused_with_what_is_known(wrong):
 
 def test_weight_decay_spares_the_attention():
     model = small.model()
-    decayed, spared = fitting.parameter_groups(model, 1e-5)
+    decayed, spared = fitting.parameter_groups(model, 1e-5, 1e-3)
     assert [tuple(p.shape) for p in spared["params"]] == [tuple(p.shape) for p in model.attention.parameters()]
     assert spared["weight_decay"] == 0 and decayed["weight_decay"] == 1e-5
     assert len(decayed["params"]) + len(spared["params"]) == len(list(model.parameters()))
@@ -262,7 +262,7 @@ def test_a_checkpoint_holds_the_whole_state(tmp_path):
     model, split = small.model().float(), small.split(range(1, 40), name="train")
 
     def optimizer(model):
-        return torch.optim.Adam(fitting.parameter_groups(model, 1e-5), 1e-3, amsgrad=True, fused=True)
+        return torch.optim.Adam(fitting.parameter_groups(model, 1e-5, 1e-3), amsgrad=True, fused=True)
 
     def epoch(model, optimizer, order):
         course = Prediction(torch.from_numpy(split.labels), outputs=1)

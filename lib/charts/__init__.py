@@ -1,5 +1,6 @@
 """The theme and the few charts. Each takes a table and returns a chart that needs no other explanation."""
 
+from lib.charts.boxes import boxes
 from lib.charts.comparison import performance_beside, taus_beside, values_beside
 from lib.charts.distributions import jsd_histogram, learning_curves, length_histogram, tau_histogram
 from lib.charts.sweep import sweep
@@ -12,6 +13,7 @@ from lib.charts.violins import violins_by_max_attention
 __all__ = [
     "MIME",
     "attention_text",
+    "boxes",
     "enable",
     "jsd_histogram",
     "learning_curves",

@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from lib.charts.theme import COLORS, INK, WIDTH, titled
-from lib.quantities import PAPERS, readable
+from lib.quantities import PAPERS, of_encoders, readable, said_of_encoders
 
 OURS = "ours, with 95% interval"
 SHAPES = ("diamond", "triangle-up", "square", "cross", "triangle-down")
@@ -104,12 +104,12 @@ def varying(beside: pd.DataFrame) -> list[str]:
     """The run's columns that tell the rows apart; encoder and attention always, unless variants are compared."""
     others = [name for name in ("dataset", "projection", "variant", "layers") if beside[name].nunique() > 1]
     always = [name for name in ("encoder", "attention") if "variant" not in others or beside[name].nunique() > 1]
-    return [*always, *others]
+    return [name for name in (*always, *others) if name not in of_encoders(beside)]
 
 
 def said_of(beside: pd.DataFrame) -> str:
     """Dataset and seeds of what is drawn, and how many published values have no partner."""
-    parts = [", ".join(readable(str(name)) for name in beside["dataset"].unique())]
+    parts = [", ".join(readable(str(name)) for name in beside["dataset"].unique()), said_of_encoders(beside)]
     seeds = beside["seeds"].dropna()
     if len(seeds):
         most = int(seeds.max())
@@ -121,4 +121,4 @@ def said_of(beside: pd.DataFrame) -> str:
     alone = int((beside["theirs"].isna() & beside["ours"].notna()).sum())
     if alone:
         parts.append(f"{alone} of ours without a published value")
-    return " · ".join(parts) + "."
+    return " · ".join(filter(None, parts)) + "."

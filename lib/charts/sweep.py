@@ -6,6 +6,8 @@ import pandas as pd
 from lib.charts.theme import INK, WIDTH, titled
 from lib.quantities import readable, unit
 
+NEAR = 0.1  # where a symlog axis turns from linear to logarithmic
+
 
 def sweep(
     summary: pd.DataFrame,
@@ -14,25 +16,26 @@ def sweep(
     see: str,
     theirs: pd.DataFrame | None = None,
     dial_title: str | None = None,
-    log: bool = False,
+    scale: str = "linear",
 ) -> alt.TopLevelMixin:
     """One line per quantity over the values of a dial, with its interval; published values as dashed rules.
 
     Args:
         summary: rows of lib.instances.summarise of one configuration, with the dial's value in the column `dial`.
         theirs: rows of lib.published.table of the same configuration; only the quantities of the summary are drawn.
-        log: whether the dial's axis is logarithmic.
+        scale: of the dial's axis: linear, log, or symlog, which is linear near 0 and logarithmic on both sides.
     """
     if summary.empty:
         raise ValueError("nothing to draw: the summary has no row")
     order = [readable(name) for name in summary["quantity"].drop_duplicates()]
     frame = summary[[dial, "quantity", "value", "low", "high"]].assign(series=summary["quantity"].map(readable))
-    color = alt.Color("series:N", title=None, sort=order, scale=alt.Scale(domain=order))
+    key = alt.Legend(columns=2 if len(order) > 3 else 3)
+    color = alt.Color("series:N", title=None, sort=order, scale=alt.Scale(domain=order), legend=key)
     x = alt.X(
         f"{dial}:Q",
         title=dial_title or readable(dial),
-        scale=alt.Scale(type="log" if log else "linear", nice=not log),
-        axis=alt.Axis(values=sorted(frame[dial].unique()), grid=False),
+        scale=alt.Scale(type=scale, nice=scale == "linear", **({"constant": NEAR} if scale == "symlog" else {})),
+        axis=alt.Axis(values=sorted(frame[dial].unique()), grid=False, format="~r"),
     )
     y = alt.Y("value:Q", title=unit(summary["quantity"].iloc[0]))
     tips = [alt.Tooltip("series:N", title="of"), alt.Tooltip(f"{dial}:Q"), alt.Tooltip("value:Q", format=".3f")]

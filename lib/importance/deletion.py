@@ -1,8 +1,8 @@
 """Each token deleted in turn: the text without it is encoded again, one token shorter.
 
-Start and end stay. The naive way runs the model on every shortened text; where the model is our classifier with softmax
-attention, an exact shorter way does the same (recurrent_deletion for a BiLSTM, windowed_deletion for average
-and convolutions).
+Start and end stay. The naive way runs the model on every shortened text; where the model is our classifier, an exact
+shorter way does the same (recurrent_deletion for a BiLSTM; windowed_deletion for average and convolutions under
+softmax).
 """
 
 import torch
@@ -28,10 +28,10 @@ def logits_without_each(model: AttentionModel, batch: Batch) -> Tensor:
     Returns:
         (batch, token, class); NaN off the mask.
     """
-    if isinstance(model, AttentionClassifier) and model.projection is softmax:
+    if isinstance(model, AttentionClassifier):
         if isinstance(model.encoder, BiLSTM) and len(model.encoder.onward) == 1:
             return logits_by_one_sweep(model, batch)
-        if isinstance(model.encoder, Average | Convolution):
+        if isinstance(model.encoder, Average | Convolution) and model.projection is softmax:
             return logits_by_windows(model, batch)
     return naive_logits_without_each(model, batch)
 

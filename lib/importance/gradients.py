@@ -1,4 +1,4 @@
-"""How much each token of the input matters to the prediction, by gradients and by leaving it out.
+"""How much each token, or each hidden state, matters to the prediction, by gradients and by leaving it out.
 
 Two gradient measures, two names: `gradient` is Meister et al.'s (2021) norm, with the attention in the graph;
 `gradient_times_input` is Jain & Wallace's (2019), with the attention weights detached.
@@ -13,27 +13,35 @@ from torch import Tensor, nn
 from lib.chunks import by_length
 from lib.datasets.batches import Batch
 from lib.importance.deletion import logits_without_each
+from lib.importance.hidden_states import change_without_each_state, gradient_of_states
 from lib.importance.input_gradients import bilstm_gradients
 from lib.metrics import probabilities, total_variation
 from lib.models import AttentionClassifier, AttentionModel, ModelOutput
 from lib.models.encoders import BiLSTM
 
+OF = ("input", "hidden")
 WORDS = 2**15  # of the texts whose gradients are computed at once: some 200 MB
 Quantity = Callable[[AttentionModel, Batch, ModelOutput], Tensor]
 
 
 def gradient(model: AttentionModel, batch: Batch, through_attention: bool = True, of: str = "input") -> Tensor:
-    """L2 norm of the gradient of the prediction with respect to each embedded token (Meister et al. 2021, section 4).
+    """L2 norm of the gradient of the prediction for each embedded token or hidden state (Meister et al. 2021, Eq. 4).
 
     The prediction is p, or with several classes the probability of the predicted one. The norm is not normalised to
     sum 1; no rank correlation depends on that.
 
     Args:
         through_attention: whether the gradient also flows through the attention weights.
+        of: "input" or "hidden".
     Returns:
         (batch, token), 0 off the mask.
+    Raises:
+        ValueError: `of` is neither.
     """
-    _refuse_other_than_input(of)
+    refuse_other_than(of)
+    if of == "hidden":
+        with _fixed_parameters(model):
+            return gradient_of_states(model(batch), _predicted, through_attention, model)
     return _by_gradients(model, batch, through_attention, _predicted, lambda g, embedded: g[0].norm(dim=-1))
 
 
@@ -57,11 +65,17 @@ def leave_one_out(model: AttentionModel, batch: Batch, of: str = "input") -> Ten
 
     |change of p|, with several classes the total variation. With nothing left the attended vector is zero and the
     logits are the decoder's bias. Costs O(n) texts of n tokens: `measure` omits texts beyond `max_tokens`.
+    of="hidden" leaves the text's own hidden states as they are, and out of the attention one at a time, which weighs
+    the others anew (Meister et al. 2021, section 3.1).
 
     Returns:
-        (batch, token), a fraction of probability, 0 off the mask.
+        (batch, token), a fraction of probability, 0 off the mask; of hidden states exactly 0 where they have no weight.
+    Raises:
+        ValueError: `of` is neither "input" nor "hidden".
     """
-    _refuse_other_than_input(of)
+    refuse_other_than(of)
+    if of == "hidden":
+        return change_without_each_state(model, batch)
     with torch.no_grad():
         logits = model(batch).logits
         without = logits_without_each(model, batch)
@@ -148,6 +162,6 @@ def _predicted(logits: Tensor) -> Tensor:
     return _every_output(logits).max(dim=-1, keepdim=True).values
 
 
-def _refuse_other_than_input(of: str) -> None:
-    if of != "input":
-        raise ValueError(f"of is {of!r}; importance is there for the tokens of the input only: of='input'")
+def refuse_other_than(of: str) -> None:
+    if of not in OF:
+        raise ValueError(f"of is {of!r}; importance is there of: {', '.join(OF)}")

@@ -15,6 +15,7 @@ from lib.datasets.batches import Batch
 from lib.importance.recurrence import Recurrence
 from lib.models import AttentionClassifier
 from lib.models.attention import Additive
+from lib.projections import softmax
 
 ROWS = 2**11  # deletions times texts swept at once
 
@@ -52,7 +53,7 @@ class Reading:
 
 @torch.no_grad()
 def logits_by_one_sweep(model: AttentionClassifier, batch: Batch) -> Tensor:
-    """(batch, token, class) logits without each token, NaN off the mask; for a BiLSTM of one layer under softmax."""
+    """(batch, token, class) logits without each token, NaN off the mask; for a BiLSTM of one layer."""
     reading = Reading.of(model)
     directions = Recurrence.of(model.encoder.onward[0]), Recurrence.of(model.encoder.backward_[0])
     words, ids = batch.tokens.unique(return_inverse=True)
@@ -61,12 +62,12 @@ def logits_by_one_sweep(model: AttentionClassifier, batch: Batch) -> Tensor:
     for rows in by_length(batch.lengths, ROWS):
         lengths = batch.lengths[rows]
         width = int(lengths.max())
-        some = _without_each(reading, directions, tables, ids[rows, :width].T, lengths)
+        some = _without_each(reading, directions, tables, ids[rows, :width].T, lengths, model.projection)
         logits[rows, :width] = (some + model.decoder.bias).transpose(0, 1)
     return logits.masked_fill(~batch.mask[:, :, None], torch.nan)
 
 
-def _without_each(reading: Reading, directions, tables, ids: Tensor, lengths: Tensor) -> Tensor:
+def _without_each(reading: Reading, directions, tables, ids: Tensor, lengths: Tensor, projection) -> Tensor:
     """(word, batch, class): attended logits, no bias. ids (word, batch) of the tables' rows."""
     place = torch.arange(len(ids), device=ids.device)[:, None]
     mirror = torch.where(place < lengths, lengths - 1 - place, place)  # its own inverse
@@ -75,15 +76,49 @@ def _without_each(reading: Reading, directions, tables, ids: Tensor, lengths: Te
     seen_backward = directions[1].states(backward) @ reading.backward + reading.bias
     after = _sweep(directions[0], onward, reading.onward, _turned(seen_backward, mirror), reading, lengths)
     before = _sweep(directions[1], backward, reading.backward, _turned(seen_onward, mirror), reading, lengths)
-    before = [_turned(part, mirror) for part in before]
+    if projection is softmax:
+        return _by_sums(_summed(*after), [_turned(part, mirror) for part in _summed(*before)])
+    return _by_projection(projection, after, [_turned_both(part, mirror) for part in before])
+
+
+def _by_sums(after: tuple[Tensor, Tensor], before: list[Tensor]) -> Tensor:
+    """Softmax needs of either side only its mass and its attended logits, each (word, batch, ...)."""
     mass = torch.logaddexp(after[0], before[0])
     share = [torch.exp(part - mass).nan_to_num_() for part, _ in (after, before)]  # nothing left: -inf - -inf
     return share[0] * after[1] + share[1] * before[1]
 
 
+def _summed(scores: Tensor, logits: Tensor) -> tuple[Tensor, Tensor]:
+    """(word, batch, 1) log of the sum of exp(score), (word, batch, class) attended logits, over the tokens."""
+    mass = scores.logsumexp(dim=0)
+    share = scores.sub_(mass).exp_().nan_to_num_()
+    return mass[:, :, None], (share[..., None] * logits).sum(dim=0)
+
+
+def _by_projection(projection, after: tuple[Tensor, Tensor], before: list[Tensor]) -> Tensor:
+    """Any other projection needs the scores of all tokens that a deletion leaves, from both sides."""
+    later = after[0] > -torch.inf
+    scores, logits = torch.where(later, after[0], before[0]), torch.where(later[..., None], after[1], before[1])
+    scores, logits = scores.permute(1, 2, 0), logits.permute(1, 2, 0, 3)  # (deletion, batch, token)
+    some = (scores > -torch.inf).any(dim=-1)  # else nothing is left: the attended vector is zero
+    attended = logits.new_zeros(*logits.shape[:2], logits.shape[-1])
+    attention = projection(scores[some], scores[some] > -torch.inf)
+    attended[some] = (attention[:, None] @ logits[some]).squeeze(1)
+    return attended
+
+
 def _turned(sequences: Tensor, mirror: Tensor) -> Tensor:
     """(word, batch, feature), each text backwards."""
     return sequences.gather(0, mirror[:, :, None].expand_as(sequences))
+
+
+def _turned_both(sequences: Tensor, mirror: Tensor) -> Tensor:
+    """(token, deletion, batch, ...), each text backwards in both."""
+    for axis in (0, 1):
+        index = mirror[:, None] if axis == 0 else mirror[None]
+        index = index.view(*index.shape, *(1,) * (sequences.dim() - 3)).expand_as(sequences)
+        sequences = sequences.gather(axis, index)
+    return sequences
 
 
 def _sweep(direction: Recurrence, inputs, weight, others, reading: Reading, lengths) -> tuple[Tensor, Tensor]:
@@ -93,7 +128,8 @@ def _sweep(direction: Recurrence, inputs, weight, others, reading: Reading, leng
         inputs: (word, batch, gate) projected. weight: (hidden, feature) of this direction.
         others: (word, batch, feature), the other direction's features and the bias.
     Returns:
-        (word, batch, 1) log of the sum of exp(score), (word, batch, class) attended logits, over the later tokens.
+        scores (token, deletion, batch) and logits (token, deletion, batch, class) of the later tokens; -inf and 0
+        elsewhere.
     """
     words, texts, _ = inputs.shape
     twice, cell = inputs.new_zeros(2, words, texts, direction.size)  # row 0: nothing deleted; row d: without word d
@@ -110,6 +146,4 @@ def _sweep(direction: Recurrence, inputs, weight, others, reading: Reading, leng
             scores[word, 1:word], logits[word, 1:word] = reading.scores_and_logits(features)
     place = torch.arange(words, device=lengths.device)
     scores.masked_fill_((place[:, None] >= lengths - 1)[:, None], -torch.inf)  # end and padding
-    mass = scores.logsumexp(dim=0)
-    share = scores.sub_(mass).exp_().nan_to_num_()
-    return mass[:, :, None], (share[..., None] * logits).sum(dim=0)
+    return scores, logits

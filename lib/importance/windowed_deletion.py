@@ -30,13 +30,13 @@ def logits_by_windows(model: AttentionClassifier, batch: Batch) -> Tensor:
         else:
             hidden, changed = _convolved(model.encoder.convolutions, model.embedding(part.tokens), part.lengths)
             reach = changed.shape[2] // 2
-        kept = _terms(model, hidden, part.mask)
-        near = _terms(model, changed, _neighbours(part.mask, reach))
-        logits[rows, :width] = (_attended(kept, near, reach) + model.decoder.bias.double()).to(logits.dtype)
+        kept = terms(model, hidden, part.mask)
+        near = terms(model, changed, _neighbours(part.mask, reach))
+        logits[rows, :width] = (attended_without_each(kept, near, reach) + model.decoder.bias.double()).to(logits.dtype)
     return logits.masked_fill(~batch.mask[:, :, None], torch.nan)
 
 
-def _terms(model: AttentionClassifier, hidden: Tensor, mask: Tensor) -> Tensor:
+def terms(model: AttentionClassifier, hidden: Tensor, mask: Tensor) -> Tensor:
     """Logarithms of what each state adds to the sums of exp(score) and of exp(score) times the positive and the
     negative part of its logits: (..., hidden), (...) -> (..., 1 + 2 class), -inf off the mask."""
     scores = model.attention(hidden).double()[..., None]
@@ -45,7 +45,7 @@ def _terms(model: AttentionClassifier, hidden: Tensor, mask: Tensor) -> Tensor:
     return (scores + parts.log()).masked_fill(~mask[..., None], -torch.inf)
 
 
-def _attended(kept: Tensor, near: Tensor, reach: int) -> Tensor:
+def attended_without_each(kept: Tensor, near: Tensor, reach: int) -> Tensor:
     """(batch, token, class) without each token. kept (batch, token, term); near (batch, token, neighbour, term)."""
     words = kept.shape[1]
     gap = (0, 0, reach + 1, 0)

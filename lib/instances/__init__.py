@@ -1,12 +1,14 @@
 """From a model and its texts to a table: one row per instance, and what a group of rows says."""
 
 from lib.instances.against import across_seeds, measure_against
+from lib.instances.along import along
 from lib.instances.comparing import difference, score_difference
 from lib.instances.correlating import correlate, permutation_null, significance
+from lib.instances.dispersion import dispersed, supported
 from lib.instances.fragility import fragility, fragility_difference
 from lib.instances.joining import examples, joined
 from lib.instances.measuring import attention_weights, left_out, max_attention, measure, measure_all
-from lib.instances.rationales import attention_on_rationale, on_rationale
+from lib.instances.rationales import attention_on_rationale, on_rationale, support_on_rationale
 from lib.instances.selecting import by_dev, kept_epochs
 from lib.instances.summarising import classification, each, summarise
 from lib.instances.tradeoff import curvatures, lambda_by_dev, points, price_difference
@@ -14,6 +16,7 @@ from lib.instances.word_states import information
 
 __all__ = [
     "across_seeds",
+    "along",
     "attention_on_rationale",
     "attention_weights",
     "by_dev",
@@ -21,6 +24,7 @@ __all__ = [
     "correlate",
     "curvatures",
     "difference",
+    "dispersed",
     "each",
     "examples",
     "fragility",
@@ -41,4 +45,6 @@ __all__ = [
     "score_difference",
     "significance",
     "summarise",
+    "support_on_rationale",
+    "supported",
 ]

@@ -53,14 +53,7 @@ def on_rationale(instances: pd.DataFrame, measures: Mapping[str, str], rationale
         rationales: the spans of every text of that very split. Train, dev and test may have been annotated otherwise:
             never hold one split against another.
     """
-    texts = int(instances["instance"].nunique())
-    if len(rationales) != texts:
-        raise ValueError(f"{len(rationales)} rationales and {texts} texts: are these another split's rationales?")
-    marked = [
-        None if rationales[position] is None else inside(rationales[position], int(length))
-        for position, length in zip(instances["instance"], instances["length"], strict=True)
-    ]
-    marked = [None if spans is None or spans.all() or not spans.any() else spans for spans in marked]
+    marked = marked_tokens(instances, rationales)
     found = {"chance": [np.nan if spans is None else chance(int(spans.sum()), len(spans)) for spans in marked]}
     for name, column in measures.items():
         pairs = zip(marked, instances[column], strict=True)
@@ -69,6 +62,40 @@ def on_rationale(instances: pd.DataFrame, measures: Mapping[str, str], rationale
             for spans, values in pairs
         ]
     return instances.assign(**{PREFIX + name: values for name, values in found.items()})
+
+
+def support_on_rationale(instances: pd.DataFrame, rationales: Rationales) -> pd.DataFrame:
+    """The rows with the precision and recall of the attention's support, the tokens that have weight, as an answer.
+
+    Columns rationale_support_precision (how many of the tokens with weight decide the label), ..._recall (how many of
+    those that decide have weight) and ..._chance (the precision of the whole text, and of tokens drawn at random). NaN
+    for a text without a rationale, or of rationale alone. Args as `on_rationale`.
+    """
+    found = {name: np.full(len(instances), np.nan) for name in ("precision", "recall", "chance")}
+    pairs = zip(marked_tokens(instances, rationales), instances["attention_weights"], strict=True)
+    for row, (decides, weights) in enumerate(pairs):
+        if decides is not None:
+            hits = np.count_nonzero(weights[decides])
+            found["precision"][row] = hits / np.count_nonzero(weights)
+            found["recall"][row] = hits / decides.sum()
+            found["chance"][row] = decides.mean()
+    return instances.assign(**{f"rationale_support_{name}": values for name, values in found.items()})
+
+
+def marked_tokens(instances: pd.DataFrame, rationales: Rationales) -> list[np.ndarray | None]:
+    """Of every row (token,) True on the tokens that decide; None without a rationale, or where all tokens decide.
+
+    Raises:
+        ValueError: not as many rationales as texts.
+    """
+    texts = int(instances["instance"].nunique())
+    if len(rationales) != texts:
+        raise ValueError(f"{len(rationales)} rationales and {texts} texts: are these another split's rationales?")
+    marked = [
+        None if rationales[position] is None else inside(rationales[position], int(length))
+        for position, length in zip(instances["instance"], instances["length"], strict=True)
+    ]
+    return [None if spans is None or spans.all() or not spans.any() else spans for spans in marked]
 
 
 def chance(relevant: int, tokens: int) -> float:

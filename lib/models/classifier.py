@@ -9,6 +9,7 @@ from lib.models.attention import ATTENTIONS
 from lib.models.encoders import ENCODERS
 from lib.models.output import ModelOutput
 from lib.models.retention import RETENTIONS
+from lib.models.transformer import Imposed, Transformer
 from lib.projections import projection
 
 
@@ -63,12 +64,37 @@ class AttentionClassifier(nn.Module):
         """The output for embedded tokens (batch, word, embedding) in place of the batch's own."""
         if torch.is_grad_enabled() and not embeddings.requires_grad:
             embeddings.requires_grad_()  # importance needs their gradient, also when the table is frozen
-        hidden = self.encoder(embeddings, batch.lengths)
+        return self.from_hidden(self.encoder(embeddings, batch.lengths), embeddings, batch, attention)
+
+    def from_hidden(
+        self, hidden: Tensor, embeddings: Tensor, batch: Batch, attention: Tensor | None = None
+    ) -> ModelOutput:
+        """The output for hidden states (batch, token, hidden) that the encoder made of the embeddings."""
         scores = self.attention(hidden)
         if attention is None:
             attention = self.projection(scores, batch.mask)
         logits = self.decode(attention, hidden)
         return ModelOutput(logits, scores, attention, batch.mask, hidden, embeddings)
+
+    def inner_attention(self, batch: Batch) -> Tensor:
+        """A Transformer's self-attention, (batch, layer, head, word, word): rows sum to 1 over the text's words.
+
+        Raises:
+            ValueError: the encoder has none.
+        """
+        return self._transformer().seen(self.embedding(batch.tokens), batch.lengths)[1]
+
+    def with_inner_attention(self, batch: Batch, imposed: Imposed) -> ModelOutput:
+        """The output with weights (batch, word, word) put in place of those of some heads, (layer, head) -> weights."""
+        embeddings = self.embedding(batch.tokens)
+        return self.from_hidden(self._transformer().seen(embeddings, batch.lengths, imposed)[0], embeddings, batch)
+
+    def _transformer(self) -> Transformer:
+        if not isinstance(self.encoder, Transformer):
+            raise ValueError(
+                f"a {type(self.encoder).__name__} has no inner attention; of the encoders a Transformer has"
+            )
+        return self.encoder
 
     def decode(self, attention: Tensor, hidden: Tensor) -> Tensor:
         """Logits of the attended average: attention (batch, token), hidden (batch, token, hidden)."""

@@ -3,6 +3,10 @@
 import torch
 from torch import Tensor, nn
 
+from lib.models.transformer import Transformer
+
+ACTIVATIONS = ("tanh", "relu")
+
 
 def reversed_by_length(sequences: Tensor, lengths: Tensor) -> Tensor:
     """Each text backwards, its padding left where it is: (batch, word, feature). Its own inverse."""
@@ -46,8 +50,8 @@ class Average(nn.Module):
 
     def __init__(self, embedding_size: int, hidden_size: int = 128, activation: str = "tanh"):
         super().__init__()
-        if activation not in ("tanh", "relu"):
-            raise ValueError(f"unknown activation {activation!r}; known: tanh, relu")
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"unknown activation {activation!r}; known: {', '.join(ACTIVATIONS)}")
         self.hidden_size = hidden_size
         self.affine = nn.Linear(embedding_size, hidden_size)
         self.activation = getattr(torch, activation)
@@ -75,4 +79,4 @@ class Convolution(nn.Module):
         return torch.relu(torch.cat([conv(channels_first) for conv in self.convolutions], dim=1)).transpose(1, 2)
 
 
-ENCODERS = {"bilstm": BiLSTM, "average": Average, "conv": Convolution}
+ENCODERS = {"bilstm": BiLSTM, "average": Average, "conv": Convolution, "transformer": Transformer}

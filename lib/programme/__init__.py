@@ -1,6 +1,6 @@
 """What each notebook, and each part of it, needs trained: the one list of runs."""
 
-from lib.programme import adversary, correlation, regularization
+from lib.programme import adversary, correlation, regularization, sparsity
 from lib.programme.choice import Choice, device_kind, seeds_of
 from lib.training import Run
 
@@ -13,6 +13,7 @@ PARTS = {
         "regularization",
         *("variants", "delta_sweep", "eta_sweep", "layers", "adversaries", "dot_initialisation"),
     ),
+    sparsity: ("sparsity", "models", "sweep", "spectrum", "converged", "adversaries", "frozen_adversaries"),
 }
 # "adversary" lists all that a notebook needs, "adversary/sweep" a part of it.
 NOTEBOOKS = {

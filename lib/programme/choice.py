@@ -7,6 +7,7 @@ import torch
 
 from lib.models import ATTENTIONS, ENCODERS
 from lib.profiles import profile as profile_named
+from lib.projections import projection as projection_named
 from lib.training import Run
 from lib.training.runs import OPTIONS_OF, REGULARIZED
 
@@ -36,14 +37,18 @@ def seeds_of(profile: str, seeds: int | Sequence[int] | None = None) -> list[int
 class Choice:
     """The parameters of the notebooks that decide what is trained.
 
+    encoders         none: the notebook's
+    projection       of the attention, in notebooks that do not compare projections
     seeds, lambdas, frozen_lambdas, adversary_epochs    none: the profile's
     delta, eta       weights of tying and of the masked language model; none: 10 and 1
     frozen           the variants whose embeddings do not learn
+    strengths        sparsegen's lambdas; none: the profile's
+    rates            learning rates of `sparsity`: fast, or published
     """
 
     dataset: str = "planted"
     profile: str = "quick"
-    encoders: Sequence[str] = tuple(ENCODERS)
+    encoders: Sequence[str] = ()
     attentions: Sequence[str] = tuple(ATTENTIONS)
     seeds: int | Sequence[int] | None = None
     vectors: str = "auto"
@@ -56,6 +61,9 @@ class Choice:
     delta: float | None = None
     eta: float | None = None
     frozen: Sequence[str] = ("residual", "tying", "mlm")
+    projection: str = "softmax"
+    strengths: Sequence[float] | None = None
+    rates: str = "fast"
 
     def __post_init__(self):
         for what, names, known in (
@@ -66,11 +74,13 @@ class Choice:
             for name in names:
                 if name not in known:
                     raise KeyError(f"unknown {what} {name!r}; known: {', '.join(known)}")
-            if len(set(names)) < len(names) or (not names and what != "variant"):
+            if len(set(names)) < len(names) or (not names and what == "attention"):
                 raise ValueError(f"{what}s are {list(names)}; allowed: at least one, each once")
         profile_named(self.profile)
+        projection_named(self.projection)
 
     def run(self, encoder: str, attention: str, seed: int, **more) -> Run:
         kind = device_kind(self.device)
         models = self.dataset, encoder, attention
-        return Run(*models, seed=seed, profile=self.profile, vectors=self.vectors, device_kind=kind, **more)
+        given = {"projection": self.projection, "profile": self.profile, "vectors": self.vectors}
+        return Run(*models, seed=seed, device_kind=kind, **given, **more)

@@ -120,20 +120,21 @@ def given_parameters(notebook: Path, given: list[tuple[str, str]]) -> dict[str, 
         if name not in known:
             raise Refused(f"unknown parameter {name!r} of {notebook.stem}; known: {', '.join(known) or 'none'}")
         values[name] = known[name].read(text)
-        if name == "dataset":
-            values[name] = known_dataset(values[name])
+        refuse_unknown(name, values[name])
     return values
 
 
-def known_dataset(name: str) -> str:
-    """The dataset's name; Refused with the known ones if it is unknown."""
+def refuse_unknown(name: str, value: Any) -> None:
+    """Refused, with the known ones, where the dataset or the projection of that name is unknown."""
     from lib.datasets import DataError, spec
+    from lib.projections import projection
 
+    known = {"dataset": spec, "projection": projection}
     try:
-        spec(name)
-    except DataError as error:
-        raise Refused(str(error)) from error
-    return name
+        if name in known:
+            known[name](value)
+    except (DataError, KeyError, ValueError) as error:
+        raise Refused(error.args[0]) from error
 
 
 def report_name(notebook: Path, values: dict[str, Any]) -> str:

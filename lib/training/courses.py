@@ -19,10 +19,13 @@ HELD = 2**29  # most numbers of hidden states kept in memory: 2 GB
 
 
 class Prediction:
-    """The labels are learned; the epoch with the best dev ROC-AUC is kept, the first of equals."""
+    """The labels are learned; the epoch with the best dev ROC-AUC is kept, the first of equals.
 
-    def __init__(self, labels: Tensor, outputs: int):
-        self.weight = objectives.class_weights(labels, outputs)
+    Training ends `patience` epochs after it; None: it goes on for all epochs.
+    """
+
+    def __init__(self, labels: Tensor, outputs: int, patience: int | None = None):
+        self.weight, self.patience = objectives.class_weights(labels, outputs), patience
 
     def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
         """Sums over the batch; "loss" is minimised."""
@@ -41,9 +44,8 @@ class Prediction:
         """Which epoch is kept, from 1."""
         return max(history, key=lambda record: record["dev_auc"])["epoch"]
 
-    @staticmethod
-    def ended(history: list[dict]) -> bool:
-        return False
+    def ended(self, history: list[dict]) -> bool:
+        return self.patience is not None and bool(history) and len(history) - self.chosen(history) >= self.patience
 
     @staticmethod
     def told_of(record: dict) -> str:
@@ -132,9 +134,10 @@ class FrozenAdversary(Adversary):
     The hidden states never change, so they are computed once and kept, up to HELD numbers; beyond, at each batch.
     """
 
-    def __init__(self, *told, splits: dict[str, tuple[Split, list[Batch]]], model: AttentionClassifier):
+    def __init__(self, *told, splits: dict[str, tuple[Split, list[Batch]]], base: AttentionClassifier):
         super().__init__(*told)
-        self.hidden = {name: self._states(model, *given) for name, given in splits.items()}
+        self.base = base
+        self.hidden = {name: self._states(base, *given) for name, given in splits.items()}
 
     @staticmethod
     @torch.no_grad()
@@ -145,7 +148,7 @@ class FrozenAdversary(Adversary):
 
     def output(self, model: AttentionClassifier, batch: Batch, split: str) -> tuple[Tensor, Tensor]:
         held = self.hidden[split]
-        hidden = _hidden(model, batch) if held is None else held.at(batch)
+        hidden = _hidden(self.base, batch) if held is None else held.at(batch)
         attention = model.projection(model.attention(hidden), batch.mask)
         return model.decode(attention, hidden), attention
 
@@ -160,7 +163,8 @@ def freeze_all_but_attention(model: AttentionClassifier, base: AttentionClassifi
 
     From the base's own attention it could not start: there both terms of the loss are 0 and flat.
     """
-    own = {f"attention.{name}": value for name, value in model.attention.state_dict().items()}
-    model.load_state_dict(base.state_dict() | own)
+    own = ("attention.", "projection.")
+    started = {name: value for name, value in model.state_dict().items() if name.startswith(own)}
+    model.load_state_dict(base.state_dict() | started)
     for name, parameter in model.named_parameters():
-        parameter.requires_grad_(name.startswith("attention."))
+        parameter.requires_grad_(name.startswith(own))

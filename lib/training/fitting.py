@@ -15,14 +15,28 @@ EVALUATION_BATCH = 128
 Losses = Callable[[nn.Module, Batch], dict[str, Tensor]]
 
 
-def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
-    """All trained parameters, with weight decay on all but the attention's (Jain & Wallace's code)."""
-    attention = {id(parameter) for parameter in model.attention.parameters()}
+def parameter_groups(
+    model: nn.Module, weight_decay: float, learning_rate: float, attention_rate: float = 1.0
+) -> list[dict]:
+    """All trained parameters; the attention's have no weight decay (Jain & Wallace's code), and a rate of their own.
+
+    Args:
+        attention_rate: the attention's learning rate is so many times `learning_rate`.
+    """
+    own = (*model.attention.parameters(), *parameters_of(model.projection))
+    attention = {id(parameter) for parameter in own}
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    rest = [parameter for parameter in trained if id(parameter) not in attention]
+    attending = [parameter for parameter in trained if id(parameter) in attention]
     return [
-        {"params": [p for p in trained if id(p) not in attention], "weight_decay": weight_decay},
-        {"params": [p for p in trained if id(p) in attention], "weight_decay": 0.0},
+        {"params": rest, "weight_decay": weight_decay, "lr": learning_rate},
+        {"params": attending, "weight_decay": 0.0, "lr": learning_rate * attention_rate},
     ]
+
+
+def parameters_of(projection) -> list[nn.Parameter]:
+    """What a projection learns: nothing, but for a learned alpha."""
+    return list(projection.parameters()) if isinstance(projection, nn.Module) else []
 
 
 def train_epoch(

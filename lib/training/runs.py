@@ -7,18 +7,21 @@ from inspect import signature
 from lib import datasets
 from lib.models import ATTENTIONS, ENCODERS
 from lib.models.attention import QUERY_INITS
+from lib.models.encoders import ACTIVATIONS
 from lib.models.retention import refuse_other_sizes
 from lib.objectives import DIVERGENCES, MLM_LOSSES, REDUCTIONS, TVDS
 from lib.profiles import profile
-from lib.projections import PROJECTIONS
+from lib.projections import projection
 
 # What a run is trained by, unless its own options say otherwise. Jain & Wallace's code: batch of 32, Adam with amsgrad
-# at 1e-3, weight decay 1e-5 but not on the attention. None: the profile's epochs, the encoder's own hidden size and
-# activation, no clipping.
+# at 1e-3, weight decay 1e-5 but not on the attention. None: the profile's epochs, all of them; the encoder's own hidden
+# size; no clipping.
 JAIN = {
     "epochs": None,
+    "patience": None,  # training ends after so many epochs without a better dev AUC
     "batch_size": 32,
     "learning_rate": 1e-3,
+    "attention_rate": 1.0,  # the attention's learning rate is so many times that of the other parameters
     "weight_decay": 1e-5,
     "clip": None,  # the largest norm of the gradient
     "reduction": "sum",
@@ -26,12 +29,20 @@ JAIN = {
     "embeddings": "trained",
     "vector_scale": 1.0,  # the word vectors are multiplied by it before training
     "hidden_size": None,
-    "activation": None,
     "query_init": "default",  # of dot attention
 }
 # Tutek & Snajder (2020), table 4 and appendix C: the states of both directions have together the embeddings' size.
 TUTEK = JAIN | {"clip": 5.0, "reduction": "mean", "hidden_size": 300, "query_init": "normal"}
-RECIPES = {"jain2019": JAIN, "tutek2020": TUTEK}
+# Meister et al. (2021), appendix B: Jain & Wallace's way with smaller states. Table 4 has learning rates of 1e-4
+# (BiLSTM) and 1e-5 (Transformer), which need many epochs; they are options of a run, and so is the attention's rate, 1
+# or 10 times the others'.
+MEISTER = JAIN | {"hidden_size": 128}
+RECIPES = {"jain2019": JAIN, "tutek2020": TUTEK, "meister2021": MEISTER}
+# The options of one encoder alone, with what they are by themselves.
+OF_ENCODERS = {
+    "average": {"activation": "tanh"},
+    "transformer": {"heads": 1, "inner_projection": "softmax", "dropout": 0.1},
+}
 
 # The variants, and of each those of the run whose outputs it uses, its `base`; none: it has no base.
 REGULARIZED = ("base", "frozen", "concat", "residual", "tying", "mlm")
@@ -55,11 +66,10 @@ TRAINS = ("all", "attention")
 PARTS = {
     "encoder": ENCODERS,
     "attention": ATTENTIONS,
-    "projection": PROJECTIONS,
     "variant": VARIANTS,
     "recipe": RECIPES,
 }
-OF_TRAINING = {name for options in (JAIN, *OPTIONS_OF.values()) for name in options}
+OF_TRAINING = {name for options in (JAIN, *OPTIONS_OF.values(), *OF_ENCODERS.values()) for name in options}
 
 
 def _whole(value: object) -> bool:
@@ -75,12 +85,18 @@ def _one_of(names: Iterable[str]) -> tuple:
 
 
 ALLOWED = {
-    **dict.fromkeys(("epochs", "batch_size", "embedding_size", "hidden_size"), (_whole, "a whole number from 1 up")),
-    **dict.fromkeys(("learning_rate", "vector_scale", "clip"), (_positive, "a number above 0")),
+    **dict.fromkeys(
+        ("epochs", "patience", "batch_size", "embedding_size", "hidden_size", "heads"),
+        (_whole, "a whole number from 1 up"),
+    ),
+    **dict.fromkeys(("learning_rate", "attention_rate", "vector_scale", "clip"), (_positive, "a number above 0")),
     **dict.fromkeys(
         ("weight_decay", "lambda", "delta", "eta"), (lambda value: value == 0 or _positive(value), "a number from 0 up")
     ),
     "mlm_share": (lambda value: _positive(value) and value < 1, "a number between 0 and 1"),
+    "dropout": (lambda value: value == 0 or (_positive(value) and value < 1), "a number from 0, below 1"),
+    "inner_projection": (lambda name: projection(name) is not None, ""),
+    "activation": _one_of(ACTIVATIONS),
     "mlm_loss": _one_of(MLM_LOSSES),
     "reduction": _one_of(REDUCTIONS),
     "embeddings": _one_of(("trained", "frozen")),
@@ -95,8 +111,9 @@ ALLOWED = {
 class Run:
     """What is trained: everything that decides the weights, except the data themselves and the code.
 
-    `recipe` names the options of training that `options` does not; `options` is a sorted tuple of (name, value): those
-    of the recipe, of the variant and of the dataset. `base` is another run whose outputs this one uses.
+    `projection` is a name of lib.projections; `layers` is the encoder's, None its usual number. `recipe` names the
+    options of training that `options` does not; `options` is a sorted tuple of (name, value): those of the recipe, of
+    the encoder, of the variant and of the dataset. `base` is another run whose outputs this one uses.
     """
 
     dataset: str
@@ -104,7 +121,7 @@ class Run:
     attention: str = "additive"
     projection: str = "softmax"
     variant: str = "base"
-    layers: int = 1
+    layers: int | None = None
     seed: int = 0
     profile: str = "quick"
     vectors: str = "auto"
@@ -117,6 +134,8 @@ class Run:
         for what, known in PARTS.items():
             if getattr(self, what) not in known:
                 raise KeyError(f"unknown {what} {getattr(self, what)!r}; known: {', '.join(known)}")
+        projection(self.projection)
+        self._refuse_wrong_layers()
         known = {*self.defaults, *datasets.spec(self.dataset).options}
         unknown = [name for name, _ in self.options if name not in known]
         if unknown:
@@ -138,6 +157,15 @@ class Run:
             refuse_other_sizes(f"the variant {self.architecture!r}", self.hidden_size, self.option("embedding_size"))
         object.__setattr__(self, "options", tuple(sorted(self.options)))
 
+    def _refuse_wrong_layers(self):
+        if self.layers is None:
+            usual = signature(ENCODERS[self.encoder]).parameters
+            object.__setattr__(self, "layers", usual["layers"].default if has_layers(self.encoder) else 1)
+        if not _whole(self.layers):
+            raise ValueError(f"layers is {self.layers!r}; allowed: a whole number from 1 up")
+        if self.layers != 1 and not has_layers(self.encoder):
+            raise ValueError(f"layers is {self.layers}; the encoder {self.encoder!r} has one")
+
     def _refuse_wrong_base(self):
         allowed = VARIANTS[self.variant]
         if (self.base.variant if self.base else None) not in (allowed or (None,)):
@@ -151,7 +179,7 @@ class Run:
     @property
     def defaults(self) -> dict[str, object]:
         """The options of training that this run has, with what they are where `options` does not say."""
-        return RECIPES[self.recipe] | OPTIONS_OF.get(self.variant, {})
+        return RECIPES[self.recipe] | OF_ENCODERS.get(self.encoder, {}) | OPTIONS_OF.get(self.variant, {})
 
     def option(self, name: str):
         """The value of a training option: the run's own, else the default; KeyError where this variant has none."""
@@ -184,11 +212,16 @@ class Run:
         return self.dataset, self.profile, tuple(option for option in self.options if option[0] not in OF_TRAINING)
 
     def __str__(self) -> str:
-        layers = f"{self.layers} layers" if self.layers > 1 else ""
+        layers = f"{self.layers} layers" if self.layers > 1 and self.encoder == "bilstm" else ""
         of = f"of {self.base.variant}" if self.base and self.base.variant != "base" else ""
         parts = [self.dataset, self.encoder, layers, self.attention, self.projection, self.variant, of]
         parts += [f"{name} {value}" for name, value in self.options]
         return " ".join(p for p in parts if p not in ("", "softmax", "base")) + f", seed {self.seed}"
+
+
+def has_layers(encoder: str) -> bool:
+    """Whether an encoder can have more layers than one."""
+    return "layers" in signature(ENCODERS[encoder]).parameters
 
 
 def with_bases(runs: Sequence[Run]) -> list[Run]:

@@ -22,7 +22,7 @@ from lib.models import RETENTIONS, AttentionClassifier, GuidedClassifier
 from lib.progress import Progress
 from lib.training import cache, checkpoint, courses, fitting, word_level, workers
 from lib.training.guides import guide
-from lib.training.runs import Run, stages, with_bases
+from lib.training.runs import OF_ENCODERS, Run, has_layers, stages, with_bases
 
 Say = Callable[[str], None]
 TINY = 500_000  # tokens of all epochs: to start processes would take longer
@@ -152,11 +152,8 @@ def _task(data_home: str | Path | None, corpora: dict, run: Run, say: Say) -> No
 
 def build(run: Run, corpus: Corpus, vectors: word_vectors.Vectors) -> AttentionClassifier:
     """The untrained model of a run; its initial weights depend on the seed alone."""
-    encoder_options = {name: run.option(name) for name in ("hidden_size", "activation") if run.option(name)}
-    if run.encoder == "bilstm":
-        encoder_options["layers"] = run.layers
-    elif run.layers != 1:
-        raise ValueError(f"layers is {run.layers}; the encoder {run.encoder!r} has one")
+    encoder_options = {name: run.option(name) for name in OF_ENCODERS.get(run.encoder, {})}
+    encoder_options |= {"hidden_size": run.hidden_size} | ({"layers": run.layers} if has_layers(run.encoder) else {})
     kind = GuidedClassifier if is_guided(run) else AttentionClassifier
     with torch.random.fork_rng():
         torch.manual_seed(run.seed)
@@ -217,18 +214,18 @@ def course_of(untrained: Trained) -> courses.Prediction | courses.Adversary:
     if run.option("trains") == "all":
         return courses.Adversary(*aim)
     courses.freeze_all_but_attention(model, base.model)
-    return courses.FrozenAdversary(*aim, splits=splits, model=base.model)
+    return courses.FrozenAdversary(*aim, splits=splits, base=base.model)
 
 
 def prediction_of(run: Run, corpus: Corpus, outputs: int) -> courses.Prediction:
     """The course of a run that learns the labels, with the objective for each word that its variant has."""
-    labels = torch.from_numpy(corpus.train.labels)
+    labels, patience = torch.from_numpy(corpus.train.labels), run.option("patience")
     if run.variant == "tying":
-        return word_level.Tying(labels, outputs, run.option("delta"))
+        return word_level.Tying(labels, outputs, run.option("delta"), patience)
     if run.variant == "mlm":
         how = (run.option(name) for name in ("eta", "mlm_share", "mlm_loss"))
-        return word_level.MaskedLanguageModel(labels, outputs, len(corpus.vocabulary), *how)
-    return courses.Prediction(labels, outputs)
+        return word_level.MaskedLanguageModel(labels, outputs, len(corpus.vocabulary), *how, patience)
+    return courses.Prediction(labels, outputs, patience)
 
 
 def _train_into_cache(name: str, untrained: Trained, say: Say, checkpoint_seconds: float) -> Path:
@@ -245,8 +242,8 @@ def _fit(path: Path, untrained: Trained, say: Say, checkpoint_seconds: float) ->
     """The weights of the kept epoch, and the history; goes on from the checkpoint where there is one."""
     run, model, corpus = untrained.run, untrained.model, untrained.corpus
     course, batches = course_of(untrained), source_of(run, corpus, untrained.base)
-    groups = fitting.parameter_groups(model, run.option("weight_decay"))
-    optimizer = torch.optim.Adam(groups, run.option("learning_rate"), amsgrad=True, fused=True)
+    rates = (run.option(name) for name in ("weight_decay", "learning_rate", "attention_rate"))
+    optimizer = torch.optim.Adam(fitting.parameter_groups(model, *rates), amsgrad=True, fused=True)
     best, history = checkpoint.restore(path, model, optimizer)
     saved = time.monotonic()
     while len(history) < run.epochs and not course.ended(history):

@@ -14,8 +14,8 @@ from lib.training.masking import masked
 class Tying(Prediction):
     """Hidden states are kept close to their embeddings: + delta times their mean squared distance (Eq. 4)."""
 
-    def __init__(self, labels: Tensor, outputs: int, delta: float):
-        super().__init__(labels, outputs)
+    def __init__(self, labels: Tensor, outputs: int, delta: float, patience: int | None = None):
+        super().__init__(labels, outputs, patience)
         self.delta = delta
 
     def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
@@ -33,8 +33,17 @@ class MaskedLanguageModel(Prediction):
     are and the same with masked words are encoded together.
     """
 
-    def __init__(self, labels: Tensor, outputs: int, words: int, eta: float, share: float, per: str):
-        super().__init__(labels, outputs)
+    def __init__(
+        self,
+        labels: Tensor,
+        outputs: int,
+        words: int,
+        eta: float,
+        share: float,
+        per: str,
+        patience: int | None = None,
+    ):
+        super().__init__(labels, outputs, patience)
         self.words, self.eta, self.share, self.per = words, eta, share, per
 
     def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:

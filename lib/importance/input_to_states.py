@@ -1,0 +1,129 @@
+"""How much each token of the input matters to each hidden state: the gradients of all their norms."""
+
+import torch
+from torch import Tensor
+
+from lib.chunks import by_length
+from lib.datasets.batches import Batch
+from lib.importance.recurrence import Recurrence
+from lib.metrics import normalized_entropy
+from lib.models import AttentionClassifier, AttentionModel, ModelOutput
+from lib.models.encoders import BiLSTM, reversed_by_length
+
+PAIRS = 2**15  # of states and words at once
+WORDS = 2**14  # of the repeated texts of the general way
+
+
+def state_gradients(model: AttentionModel, batch: Batch) -> Tensor:
+    """|| d ||h_p||_2 / d x_i ||_2 for every state p and token i (Meister et al. 2021, Eq. 5, before it is normalised).
+
+    For our BiLSTM of one layer one backward sweep a direction carries the gradients of all states along; any other
+    model is run on as many copies of a text as it has tokens.
+
+    Returns:
+        (batch, state, token), 0 off the mask on either side.
+    """
+    encoder = model.encoder if isinstance(model, AttentionClassifier) else None
+    by_hand = isinstance(encoder, BiLSTM) and len(encoder.onward) == 1
+    result = None
+    for rows in by_length(batch.lengths, PAIRS, power=2):
+        part = batch.rows(rows)
+        found = _by_one_sweep(model, part) if by_hand else naive_state_gradients(model, part)
+        if result is None:
+            result = found.new_zeros(*batch.mask.shape, batch.mask.shape[1])
+        width = part.mask.shape[1]
+        result[rows, :width, :width] = found
+    return result
+
+
+def naive_state_gradients(model: AttentionModel, batch: Batch) -> Tensor:
+    """The same for any model: each text once for each of its states, in pieces."""
+    row, state = batch.mask.nonzero(as_tuple=True)
+    result = None
+    for some in by_length(batch.lengths[row], WORDS):
+        part = batch.rows(row[some])
+        with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
+            output = model(part)
+            norms = output.hidden[torch.arange(len(some)), state[some]].norm(dim=-1)
+            (gradient,) = torch.autograd.grad(norms.sum(), output.embeddings)
+        if result is None:
+            result = gradient.new_zeros(*batch.mask.shape, batch.mask.shape[1])
+        result[row[some], state[some], : gradient.shape[1]] = gradient.norm(dim=-1).masked_fill(~part.mask, 0)
+    return result
+
+
+@torch.no_grad()
+def _by_one_sweep(model: AttentionClassifier, batch: Batch) -> Tensor:
+    directions = Recurrence.of(model.encoder.onward[0]), Recurrence.of(model.encoder.backward_[0])
+    embedded = model.embedding(batch.tokens)
+    orders = embedded, reversed_by_length(embedded, batch.lengths)
+    gates = [d.project(order).transpose(0, 1).contiguous() for d, order in zip(directions, orders, strict=True)]
+    states, cells = zip(*(d.remembered(g) for d, g in zip(directions, gates, strict=True)), strict=True)
+    onward, backward = (s.transpose(0, 1) / 2 for s in states)
+    hidden = torch.cat([onward, reversed_by_length(backward, batch.lengths)], dim=-1)
+    unit = hidden / hidden.norm(dim=-1, keepdim=True) * batch.mask[:, :, None]  # the gradient of a state's norm
+    first, second = unit.chunk(2, dim=-1)
+    cotangents = first.transpose(0, 1), reversed_by_length(second, batch.lengths).transpose(0, 1)
+    squares, own = zip(*map(_swept, directions, cotangents, gates, cells), strict=True)
+    mirror = torch.arange(batch.tokens.shape[1], device=batch.tokens.device)
+    mirror = torch.where(mirror < batch.lengths[:, None], batch.lengths[:, None] - 1 - mirror, mirror)
+    turned = squares[1].gather(1, mirror[:, :, None].expand_as(squares[1]))
+    turned = turned.gather(2, mirror[:, None].expand_as(turned))
+    found = squares[0] + turned
+    both = own[0] + reversed_by_length(own[1], batch.lengths)  # a token reaches its own state in both directions
+    found.diagonal(dim1=1, dim2=2).copy_(both.square().sum(dim=-1))
+    return found.sqrt() * (batch.mask[:, :, None] & batch.mask[:, None])
+
+
+def _swept(direction: Recurrence, cotangent: Tensor, gates: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
+    """The squared norms of every state's gradient for the earlier words, and its gradient for its own.
+
+    Args:
+        cotangent: (word, text, hidden) of each state. gates, cells: as `Recurrence.remembered` leaves them.
+    Returns:
+        (text, state, word), 0 where the word comes later and on the diagonal; (text, word, embedding).
+    """
+    words, texts, size = cotangent.shape
+    weight = direction.input_weight
+    squares, own = gates.new_zeros(texts, words, words), gates.new_zeros(texts, words, weight.shape[1])
+    of_cell, of_twice = gates.new_zeros(2, words, texts, size)
+    start = gates.new_zeros(texts, size)
+    for word in reversed(range(words)):
+        cell, twice = of_cell[word:], of_twice[word:]  # the states from this word on
+        enter, keep, candidate, leave = gates[word].chunk(4, dim=-1)
+        squashed = cells[word].tanh()
+        twice[0] += cotangent[word] / 2
+        of_leave = twice * squashed
+        twice.addcmul_(twice, leave)
+        cell.add_(twice).addcmul_(twice, squashed.square(), value=-1).mul_(0.5)
+        parts = (
+            cell * candidate,
+            cell * (cells[word - 1] if word else start),
+            torch.addcmul(cell, cell, enter),
+            of_leave,
+        )
+        cell.addcmul_(cell, keep)
+        of_gates = torch.cat(parts, dim=-1) * (1 - gates[word].square())  # tanh' = 1 - tanh^2
+        torch.matmul(of_gates, direction.state_weight, out=twice)
+        of_inputs = of_gates.flatten(0, 1) @ weight
+        of_inputs = of_inputs.view(words - word, texts, -1)
+        own[:, word] = of_inputs[0]
+        squares[:, word + 1 :, word] = of_inputs[1:].square().sum(dim=-1).T
+    return squares, own
+
+
+def state_entropy(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
+    """A quantity: the normalised entropy of g_{h_p}(x), the mean over the states p of a text (their table 1).
+
+    (batch,) in [0, 1]; NaN for texts of one token. A state that no token moves has no distribution and does not count.
+    """
+    found = state_gradients(model, batch).double()
+    total = found.sum(dim=-1, keepdim=True)
+    shares = found / total.clamp_min(torch.finfo(found.dtype).tiny)
+    mask = batch.mask[:, None].expand_as(shares)
+    entropies = normalized_entropy(shares.flatten(0, 1), mask.flatten(0, 1)).view(batch.mask.shape)
+    there = batch.mask & (total.squeeze(-1) > 0)
+    return (entropies.masked_fill(~there, 0).sum(dim=1) / there.sum(dim=1)).masked_fill(~there.any(dim=1), torch.nan)
+
+
+state_entropy.max_tokens = 500

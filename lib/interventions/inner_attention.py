@@ -1,0 +1,65 @@
+"""A head of a Transformer put aside: the mechanism of its inner attention, which can be replaced.
+
+What averages over heads or layers, or follows them through the layers, is an explanation and no mechanism: the model
+computes nothing with it, so there is nothing to replace.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from lib.datasets.batches import Batch
+from lib.metrics import probabilities, total_variation
+from lib.models import AttentionClassifier, ModelOutput
+from lib.models.transformer import MOST
+
+
+def heads_of(model: AttentionClassifier) -> list[tuple[int, int]]:
+    """Every (layer, head) of a Transformer, from the lowest layer."""
+    return [(number, head) for number, layer in enumerate(model.encoder.layers) for head in range(layer.heads)]
+
+
+def imposed_head(model: AttentionClassifier, batch: Batch, head: tuple[int, int], weights: Tensor) -> ModelOutput:
+    """The output when every word of a text attends, in one head, as `weights` say.
+
+    What a word gives to start and end stays fixed; the rest of its weight is spread over the text's own tokens.
+
+    Args:
+        head: (layer, head), each from 0. weights: (batch, word, word), rows sum to 1 over the mask, 0 elsewhere.
+    Raises:
+        ValueError: `head` does not name one head of the model.
+    """
+    own = model.inner_attention(batch)
+    layer, number = one_head(head, own)
+    elsewhere = own[:, layer, number].masked_fill(batch.mask[:, None], 0)
+    imposed = elsewhere + (1 - elsewhere.sum(dim=-1, keepdim=True)) * weights
+    return model.with_inner_attention(batch, {(layer, number): imposed})
+
+
+def one_head(head: object, inner: Tensor) -> tuple[int, int]:
+    """`head` as (layer, head) of inner attention (batch, layer, head, word, word); ValueError where it is none."""
+    layers, heads = inner.shape[1:3]
+    if isinstance(head, str):
+        raise ValueError(
+            f"{head!r} is an explanation: the model computes nothing with it, so it cannot be replaced; name one head, "
+            "(layer, head)"
+        )
+    layer, number = head
+    if not (0 <= layer < layers and 0 <= number < heads):
+        raise ValueError(f"there is no head {head}; the model has {layers} layers of {heads}, counted from (0, 0)")
+    return layer, number
+
+
+def uniform_head(head: tuple[int, int]) -> Callable[..., Tensor]:
+    """A quantity: how far the prediction moves when one head attends equally to all tokens, (batch,) fraction (TVD)."""
+
+    @torch.no_grad()
+    def quantity(model: AttentionClassifier, batch: Batch, output: ModelOutput) -> Tensor:
+        equal = batch.mask.to(output.attention.dtype) / batch.mask.sum(dim=1, keepdim=True)
+        weights = equal[:, None].expand(-1, batch.mask.shape[1], -1)
+        without = imposed_head(model, batch, head, weights).logits
+        return total_variation(probabilities(without.double()), probabilities(output.logits.double()))
+
+    quantity.max_tokens = MOST
+    return quantity

@@ -1,0 +1,179 @@
+"""Importance of hidden states, and of inputs to hidden states, against naive loops in float64."""
+
+import pytest
+import torch
+from small import batch, model
+from test_importance import Foreign, shortened_by_hand
+
+from lib import importance
+from lib.importance import deletion, hidden_states, input_to_states
+from lib.importance.input_to_states import naive_state_gradients, state_entropy, state_gradients
+from lib.metrics import kendall_tau, normalized_entropy, probabilities
+from lib.models import ENCODERS
+from lib.projections import projection
+
+PROJECTIONS = ("softmax", "sparsemax", "sparsegen:-3", "sparsegen:0.9", "entmax:1.5", "entmax:1.3")
+LENGTHS = (5, 1, 2, 3, 12, 7, 1, 4)
+MODELS = pytest.mark.parametrize(
+    ("encoder", "attention"), [("bilstm", "additive"), ("transformer", "dot"), ("average", "dot"), ("conv", "additive")]
+)
+
+
+def left_out_by_hand(tested, output, row: int, position: int) -> torch.Tensor:
+    """The prediction of one text whose state at `position` is cut out of scores and states."""
+    kept = [other for other in output.mask[row].nonzero().squeeze(-1).tolist() if other != position]
+    if not kept:
+        return probabilities(tested.decoder.bias[None])
+    scores, hidden = output.scores[row, kept][None], output.hidden[row, kept][None]
+    attention = tested.projection(scores, torch.ones_like(scores, dtype=torch.bool))
+    return probabilities(tested.decode(attention, hidden))
+
+
+@MODELS
+@pytest.mark.parametrize("name", PROJECTIONS)
+@pytest.mark.parametrize("outputs", [1, 3])
+@torch.no_grad()
+def test_a_hidden_state_left_out_is_cut_out_and_the_rest_projected_again(encoder, attention, name, outputs):
+    tested, given = model(encoder, attention, outputs, projection_name=name), batch(LENGTHS)
+    output = tested(given)
+    found = importance.leave_one_out(tested, given, of="hidden")
+    for row, position in given.mask.nonzero().tolist():
+        moved = left_out_by_hand(tested, output, row, position) - probabilities(output.logits[row][None])
+        assert float(found[row, position]) == pytest.approx(float(moved.abs().sum()) / 2, abs=1e-9)
+    assert not found[~given.mask].any()
+
+
+@pytest.mark.parametrize("name", ["sparsemax", "sparsegen:0.9", "entmax:1.5"])
+def test_off_the_support_nothing_changes_exactly(name):
+    tested, given = model(projection_name=name), batch((12, 30, 9, 1))
+    output, found = tested(given), importance.leave_one_out(tested, given, of="hidden")
+    off = given.mask & (output.attention == 0)
+    assert off.any() and not found[off].any()
+    assert (found[given.mask & (output.attention > 0)] > 0).any()
+
+
+def test_a_token_from_outside_the_support_may_enter_when_one_leaves():
+    tested, given = model(projection_name="sparsegen:0.999"), batch((12,))
+    output = tested(given)
+    only = output.attention.argmax()
+    assert output.attention[0, only] == 1
+    assert importance.leave_one_out(tested, given, of="hidden")[0, only] > 0  # else the attended vector would be zero
+    without = hidden_states.logits_without_each_state(tested, output)[0, only]
+    assert not torch.allclose(without, tested.decoder.bias)
+
+
+def test_hidden_states_in_small_pieces_are_the_same(monkeypatch):
+    tested, given = model(projection_name="sparsemax"), batch((30, 6, 40, 9))
+    expected = importance.leave_one_out(tested, given, of="hidden")
+    monkeypatch.setattr(hidden_states, "CELLS", 50)
+    assert torch.equal(importance.leave_one_out(tested, given, of="hidden"), expected)
+
+
+@MODELS
+@pytest.mark.parametrize("name", ["softmax", "sparsemax"])
+def test_with_attention_detached_the_gradient_of_hidden_states_ranks_as_attention_does(encoder, attention, name):
+    tested, given = model(encoder, attention, projection_name=name), batch((12, 7, 20, 9))
+    found = importance.gradient(tested, given, through_attention=False, of="hidden")
+    output = tested(given)
+    assert torch.equal(found > 0, output.attention > 0)
+    tau, _ = kendall_tau(output.attention.detach(), found, given.mask)
+    assert torch.allclose(tau, torch.ones_like(tau))
+
+
+@MODELS
+@pytest.mark.parametrize("through", [True, False])
+def test_the_gradient_of_hidden_states_by_central_differences(encoder, attention, through):
+    tested, given = model(encoder, attention, projection_name="entmax:1.5"), batch((5, 1, 3))
+    found = importance.gradient(tested, given, through_attention=through, of="hidden")
+    output = tested(given)
+    hidden, own = output.hidden.detach(), output.attention.detach()
+
+    @torch.no_grad()
+    def predicted(states):
+        weights = tested.projection(tested.attention(states), given.mask) if through else own
+        return probabilities(tested.decode(weights, states)).min(dim=-1).values
+
+    step = 1e-5
+    for row, position in given.mask.nonzero().tolist():
+        slopes = []
+        for feature in range(hidden.shape[-1]):
+            sides = []
+            for sign in (1, -1):
+                moved = hidden.clone()
+                moved[row, position, feature] += sign * step
+                sides.append(predicted(moved)[row])
+            slopes.append((sides[0] - sides[1]) / (2 * step))
+        assert float(found[row, position]) == pytest.approx(float(torch.stack(slopes).norm()), rel=1e-4, abs=1e-8)
+
+
+def of_each_state_by_hand(tested, given) -> torch.Tensor:
+    """One backward pass a state."""
+    found = torch.zeros(*given.mask.shape, given.mask.shape[1], dtype=torch.float64)
+    for row, state in given.mask.nonzero().tolist():
+        output = tested(given)
+        (gradient,) = torch.autograd.grad(output.hidden[row, state].norm(), output.embeddings)
+        found[row, state] = gradient[row].norm(dim=-1).masked_fill(~given.mask[row], 0)
+    return found
+
+
+@pytest.mark.parametrize("encoder", [*ENCODERS, "two layers"])
+def test_gradients_of_all_states_are_those_of_a_loop_over_states(encoder, monkeypatch):
+    more = {"layers": 2} if encoder == "two layers" else {}
+    tested, given = model("bilstm" if more else encoder, **more), batch(LENGTHS)
+    expected = of_each_state_by_hand(tested, given)
+    assert torch.allclose(state_gradients(tested, given), expected, atol=1e-9, rtol=0)
+    assert torch.allclose(naive_state_gradients(Foreign(tested), given), expected, atol=1e-9, rtol=0)
+    monkeypatch.setattr(input_to_states, "PAIRS", 40)
+    monkeypatch.setattr(input_to_states, "WORDS", 40)
+    assert torch.allclose(state_gradients(tested, given), expected, atol=1e-9, rtol=0)
+
+
+def test_a_state_that_depends_on_its_word_alone_has_no_entropy():
+    tested, given = model("average"), batch((12, 1, 7))
+    entropies = state_entropy(tested, given, tested(given))
+    assert torch.allclose(entropies[[0, 2]], torch.zeros(2, dtype=torch.float64), atol=1e-12)
+    assert entropies[1].isnan()
+
+
+def test_the_entropy_of_states_is_the_mean_over_them():
+    tested, given = model("transformer"), batch((9, 4))
+    found = of_each_state_by_hand(tested, given)
+    for row in range(2):
+        shares = found[row][given.mask[row]][:, given.mask[row]]
+        shares = shares / shares.sum(dim=1, keepdim=True)
+        expected = normalized_entropy(shares, torch.ones_like(shares, dtype=torch.bool)).mean()
+        assert float(state_entropy(tested, given, tested(given))[row]) == pytest.approx(float(expected), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", PROJECTIONS[1:])
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_deleted_tokens_under_any_projection(encoder, name):
+    tested, given = model(encoder, outputs=3, projection_name=name), batch((5, 1, 3, 9))
+    logits = deletion.logits_without_each(tested, given)
+    for row, position in given.mask.nonzero().tolist():
+        if given.lengths[row] == 3:
+            expected = tested.decoder.bias
+        else:
+            expected = tested(shortened_by_hand(given, row, position)).logits[0]
+        assert torch.allclose(logits[row, position], expected, atol=1e-9, rtol=0)
+
+
+def test_a_model_that_does_not_say_how_it_weighs_cannot_leave_states_out():
+    tested, given = model(), batch()
+    with pytest.raises(ValueError, match="projection"):
+        importance.leave_one_out(Foreign(tested), given, of="hidden")
+
+
+@pytest.mark.parametrize("measure", [importance.gradient, importance.leave_one_out])
+def test_importance_of_anything_else_is_refused(measure):
+    with pytest.raises(ValueError, match="of: input, hidden"):
+        measure(model(), batch(), of="output")
+
+
+def test_alpha_learns_and_is_part_of_the_attention():
+    tested = model(projection_name="entmax:learned")
+    assert tested.projection.alpha.item() == 1.5
+    output = tested(batch((5, 9)))
+    (gradient,) = torch.autograd.grad(output.logits.sum(), tested.projection.position)
+    assert gradient.abs() > 0
+    assert projection("entmax:learned") is not tested.projection

@@ -1,0 +1,138 @@
+"""From scores to attention: nearest points of the simplex, exact zeros, gradients right through padding and ties."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from lib.projections import Entmax, projection
+
+NAMES = ("softmax", "sparsemax", "uniform", "sparsegen:-3", "sparsegen:0.5", "entmax:1.25", "entmax:1.5", "entmax:3")
+
+
+def made(name: str):
+    found = projection(name)
+    return found.double() if isinstance(found, nn.Module) else found
+
+
+def rows(seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Scores with ties, and a mask with holes, one token alone and none left out."""
+    torch.manual_seed(seed)
+    scores = torch.randn(4, 6, dtype=torch.float64)
+    scores[2, :3] = 0.7
+    mask = torch.tensor([[1, 1, 1, 1, 1, 1], [0, 1, 1, 0, 1, 0], [1, 1, 1, 1, 0, 0], [0, 0, 1, 0, 0, 0]]).bool()
+    return scores, mask
+
+
+@pytest.mark.parametrize("name", [*NAMES, "entmax:learned"])
+def test_rows_sum_to_one_and_padding_changes_nothing(name):
+    scores, mask = rows()
+    attention = made(name)(scores, mask)
+    torch.testing.assert_close(attention.sum(dim=-1), torch.ones(4, dtype=torch.float64))
+    assert (attention[~mask] == 0).all() and (attention >= 0).all()
+    for row in range(4):
+        alone = made(name)(scores[row, mask[row]][None], torch.ones(1, int(mask[row].sum()), dtype=torch.bool))
+        torch.testing.assert_close(attention[row, mask[row]], alone[0])
+    other = made(name)(scores.masked_fill(~mask, 1e6), mask)
+    assert torch.equal(other, attention)
+    with pytest.raises(ValueError, match="row 1 of the mask is empty"):
+        made(name)(scores, mask & (torch.arange(4) != 1)[:, None])
+
+
+def simplex(steps: int) -> torch.Tensor:
+    """All points of the simplex of three tokens whose weights are multiples of 1 / steps."""
+    points = [(i, j, steps - i - j) for i, j in product(range(steps + 1), repeat=2) if i + j <= steps]
+    return torch.tensor(points, dtype=torch.float64) / steps
+
+
+@pytest.mark.parametrize(("name", "strength"), [("sparsemax", 0.0), ("sparsegen:-3", -3.0), ("sparsegen:0.75", 0.75)])
+def test_sparse_projections_are_the_nearest_point_of_the_simplex(name, strength):
+    grid, mask = simplex(200), torch.ones(1, 3, dtype=torch.bool)
+    random = np.random.default_rng(0)
+    for scores in torch.from_numpy(random.normal(size=(20, 3))):
+        found = made(name)(scores[None], mask)[0]
+        # sparsegen: the point p with the least ||p - a||^2 - lambda ||p||^2
+        cost = (grid - scores).square().sum(dim=1) - strength * grid.square().sum(dim=1)
+        own = (found - scores).square().sum() - strength * found.square().sum()
+        assert own <= cost.min() + 1e-12
+        torch.testing.assert_close(found, grid[cost.argmin()], atol=0.006, rtol=0)
+
+
+def test_entmax_maximises_its_objective_on_a_grid():
+    grid, mask = simplex(200), torch.ones(1, 3, dtype=torch.bool)
+    random = np.random.default_rng(1)
+    for alpha in (1.25, 1.5, 3.0):
+        tsallis = (grid - grid**alpha).sum(dim=1) / (alpha * (alpha - 1))
+        for scores in torch.from_numpy(random.normal(size=(10, 3))):
+            found = made(f"entmax:{alpha}")(scores[None], mask)[0]
+            torch.testing.assert_close(found, grid[(grid @ scores + tsallis).argmax()], atol=0.006, rtol=0)
+
+
+def test_the_ends_of_the_spectrum():
+    scores, mask = rows()
+    scores[2, 1] += 0.1  # no tie
+    assert torch.equal(made("sparsegen:0")(scores, mask), made("sparsemax")(scores, mask))
+    nearly_one = made("sparsegen:0.9999")(scores, mask)
+    best = scores.masked_fill(~mask, -torch.inf).argmax(dim=-1)
+    assert torch.equal(nearly_one, nn.functional.one_hot(best, 6).double())
+    torch.testing.assert_close(made("sparsegen:-1e7")(scores, mask), made("uniform")(scores, mask), atol=1e-6, rtol=0)
+    for name, same in (("entmax:1", "softmax"), ("entmax:2", "sparsemax")):
+        assert torch.equal(made(name)(scores, mask), made(same)(scores, mask))
+    near = made("entmax:1.0001")(scores, mask)
+    torch.testing.assert_close(near, made("softmax")(scores, mask), atol=1e-4, rtol=0)
+
+
+def test_low_scores_are_exactly_zero_and_ties_are_equal():
+    scores = torch.tensor([[2.0, 1.9, -3.0, -3.0], [1.0, 1.0, 1.0, -9.0]])
+    mask = torch.ones(2, 4, dtype=torch.bool)
+    for name in ("sparsemax", "entmax:1.5", "sparsegen:0.5"):
+        attention = made(name)(scores.double(), mask)
+        assert (attention[0, 2:] == 0).all() and attention[1, 3] == 0
+        torch.testing.assert_close(attention[1, :3], torch.full((3,), 1 / 3, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "uniform"])
+def test_gradients_are_right_through_padding_and_ties(name):
+    scores, mask = rows()
+    # where a score stands exactly at the threshold there is a corner; ties above it are smooth
+    function = made(name)
+    assert torch.autograd.gradcheck(lambda x: function(x, mask), (scores.requires_grad_(),))
+    (gradient,) = torch.autograd.grad(function(scores, mask).square().sum(), scores)
+    assert (gradient[~mask] == 0).all() and gradient.isfinite().all()
+
+
+def test_a_learned_alpha_has_the_gradient_of_its_value():
+    scores, mask = rows()
+    learned = Entmax("learned").double()
+    assert learned.alpha == 1.5
+    wanted = torch.randn(4, 6, dtype=torch.float64)
+
+    def loss(position: float) -> torch.Tensor:
+        with torch.no_grad():
+            learned.position.fill_(position)
+        return (learned(scores, mask) * wanted).sum()
+
+    value = loss(0.3)
+    (gradient,) = torch.autograd.grad(value, learned.position)
+    with torch.no_grad():
+        slope = (loss(0.3 + 1e-5) - loss(0.3 - 1e-5)) / 2e-5
+    torch.testing.assert_close(gradient, slope, rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "said"),
+    [
+        ("sofmax", KeyError, "known: softmax, sparsemax, uniform, sparsegen:NUMBER"),
+        ("sparsegen", KeyError, "entmax:learned"),
+        ("softmax:2", KeyError, "unknown projection 'softmax:2'"),
+        ("sparsegen:1", ValueError, "lambda is 1; allowed: below 1"),
+        ("sparsegen:nan", ValueError, "allowed: below 1"),
+        ("entmax:0.5", ValueError, "alpha is 0.5; allowed: from 1 up, or learned"),
+        ("entmax:many", ValueError, "'many' in the projection 'entmax:many' is no number"),
+    ],
+)
+def test_a_wrong_name_is_refused_with_what_is_allowed(name, error, said):
+    with pytest.raises(error, match=said):
+        projection(name)

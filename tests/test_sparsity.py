@@ -1,0 +1,242 @@
+"""What `sparsity` trains, measures and concludes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy import stats
+from small import batch, model
+
+from lib import charts, claims, programme
+from lib.instances import along, attention_weights, dispersed, measure, support_on_rationale, supported
+from lib.instances.along import kendall, spearman
+from lib.metrics import normalized_entropy
+from lib.projections import sparsegen_name, sparsegen_strength
+from lib.quantities import RUN_COLUMNS, unit
+from lib.training import Run, fitting, train
+from lib.training.courses import Prediction
+
+MEISTER = {"dataset": "planted", "recipe": "meister2021"}
+BOTH = ("bilstm", "transformer")
+
+
+def measured(arrays: dict[str, list], **columns) -> pd.DataFrame:
+    """Rows of `measure` of one run with token-level columns."""
+    names = dict.fromkeys(RUN_COLUMNS, "") | {"encoder": "bilstm", "projection": "sparsegen", "layers": 1}
+    lengths = [len(values) for values in next(iter(arrays.values()))]
+    rows = pd.DataFrame(names | {"seed": 0}, index=range(len(lengths)))
+    rows = rows.assign(instance=range(len(lengths)), length=lengths, label=0, prediction=0, probability=0.5)
+    return rows.assign(left_out=[()] * len(lengths), **columns, **{name: list(of) for name, of in arrays.items()})
+
+
+def test_entropies_are_those_of_the_metric_and_undefined_ones_are_counted():
+    random = np.random.default_rng(0)
+    values = [random.random(9), np.eye(5)[2], np.ones(4), np.zeros(3), np.ones(1), None]
+    rows = measured({"gradient_of_input": [*values[:5], np.ones(2)]})
+    rows.at[5, "gradient_of_input"] = None
+    rows.at[5, "left_out"] = (("gradient_of_input", "longer than 9 tokens"),)
+    found = dispersed(rows, ["gradient_of_input"])
+    shares = torch.from_numpy(values[0] / values[0].sum())[None]
+    expected = float(normalized_entropy(shares, torch.ones(1, 9, dtype=torch.bool)))
+    entropies = found["entropy_of_gradient_of_input"].to_numpy()
+    assert entropies[:3] == pytest.approx([expected, 0, 1], abs=1e-12)
+    assert np.isnan(entropies[3:]).all()
+    assert ("entropy_of_gradient_of_input", "longer than 9 tokens") in found.at[5, "left_out"]
+    assert found.at[4, "left_out"] == ()
+
+
+def test_the_support_counts_what_is_exactly_above_zero():
+    rows = measure(model(projection_name="sparsemax"), [batch((12, 5, 1))], {"attention_weights": attention_weights})
+    found = supported(rows)
+    expected = [int((weights > 0).sum()) for weights in rows["attention_weights"]]
+    assert found["attention_support"].tolist() == expected and expected[2] == 1 and expected[0] < 12
+    assert found["attention_support_share"].tolist() == [size / n for size, n in zip(expected, (12, 5, 1), strict=True)]
+    assert (unit("attention_support"), unit("attention_support_share")) == ("tokens", "fraction")
+
+
+def test_the_support_against_the_reason_by_hand():
+    weights = [np.array([0.5, 0.5, 0, 0]), np.array([0, 0, 1.0]), np.array([1.0, 0]), np.array([0.5, 0.5])]
+    found = support_on_rationale(measured({"attention_weights": weights}), [((1, 4),), ((0, 1),), None, ((0, 2),)])
+    columns = [found[f"rationale_support_{name}"].tolist() for name in ("precision", "recall", "chance")]
+    assert [column[:2] for column in columns] == [[1 / 2, 0], [1 / 3, 0], [3 / 4, 1 / 3]]
+    assert np.isnan([column[2:] for column in columns]).all()
+    with pytest.raises(ValueError, match="another split"):
+        support_on_rationale(measured({"attention_weights": weights}), [None])
+
+
+def test_rank_correlations_are_scipys_with_ties_too():
+    random = np.random.default_rng(0)
+    at, values = np.array([-10.0, -1, 0, 0.5, 0.9]), random.integers(0, 4, (30, 2, 5)).astype(float)
+    values[0, 0] = 1.0
+    taus, rhos = kendall(at, values), spearman(at, values)
+    assert np.isnan([taus[0, 0], rhos[0, 0]]).all()
+    for index in np.ndindex(30, 2):
+        if np.ptp(values[index]):
+            assert taus[index] == pytest.approx(stats.kendalltau(at, values[index]).statistic)
+            assert rhos[index] == pytest.approx(stats.spearmanr(at, values[index]).statistic)
+
+
+def dialled(slope: float, noise: float, seeds: int = 3, texts: int = 60) -> pd.DataFrame:
+    random, frames = np.random.default_rng(0), []
+    for seed in range(seeds):
+        for at in (-10.0, -1.0, 0.0, 0.5, 0.9):
+            values = 0.5 + slope * at + noise * random.standard_normal(texts)
+            arrays = {"attention_weights": [np.ones(2)] * texts}
+            frames.append(measured(arrays).assign(**{"lambda": at, "seed": seed, "entropy": values}))
+    return pd.concat(frames, ignore_index=True)
+
+
+def test_along_a_dial():
+    row = along(dialled(-0.1, 0.01), "lambda", "entropy")
+    assert (row["tau"], row["tau_high"], row["points"], row["seeds"], row["n"]) == (-1, -1, 5, 3, 60)
+    row = along(dialled(0, 1.0), "lambda", "entropy")
+    assert row["tau_low"] < 0 < row["tau_high"] and row["spearman_low"] < 0 < row["spearman_high"]
+    some = dialled(0, 1.0)
+    with pytest.raises(ValueError, match="other texts or seeds"):
+        along(some[(some["lambda"] != 0) | (some["seed"] != 1)], "lambda", "entropy")
+
+
+def test_the_programme_has_each_run_once_and_lambda_zero_is_sparsemax():
+    parts = {
+        name: programme.runs(f"sparsity/{name}", profile="paper")
+        for name in ("models", "sweep", "spectrum", "converged", "adversaries", "frozen_adversaries")
+    }
+    whole = programme.runs("sparsity", profile="paper")
+    assert set(whole) == {run for part in parts.values() for run in part} and len(set(whole)) == len(whole)
+    assert {(run.encoder, run.attention, run.layers) for run in whole} == {
+        ("bilstm", "additive", 1),
+        ("transformer", "dot", 2),
+    }
+    assert len(parts["models"]) == 2 * 2 * 3 and len(parts["sweep"]) == 2 * 9 * 3
+    assert {run for run in parts["models"] if run.projection == "sparsemax"} < set(parts["sweep"])
+    assert [run.option("learning_rate") for run in parts["converged"]] == [1e-4, 1e-5]
+    assert all(run.option("patience") == 10 for run in parts["converged"])
+    assert {run.option("trains") for run in parts["frozen_adversaries"]} == {"attention"}
+    slow = programme.runs("sparsity/models", rates="published")
+    assert {run.encoder: run.option("learning_rate") for run in slow} == {"bilstm": 1e-4, "transformer": 1e-5}
+    assert [sparsegen_strength(sparsegen_name(at)) for at in (-100, -0.5, 0, 0.75)] == [-100, -0.5, 0, 0.75]
+    assert np.isnan(sparsegen_strength("softmax")) and np.isnan(sparsegen_strength("entmax:1.5"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"encoder": "transformer", "options": (("activation", "relu"),)}, "unknown option 'activation'"),
+        ({"options": (("heads", 2),)}, "unknown option 'heads'"),
+        ({"encoder": "transformer", "options": (("inner_projection", "max"),)}, "unknown projection 'max'"),
+        ({"encoder": "transformer", "options": (("dropout", 1),)}, "dropout is 1; allowed"),
+        ({"encoder": "average", "layers": 2}, "the encoder 'average' has one"),
+        ({"layers": 0}, "layers is 0; allowed"),
+        ({"projection": "sparsegen:1"}, "allowed: below 1"),
+        ({"projection": "hardmax"}, "unknown projection 'hardmax'; known: softmax"),
+        ({"options": (("patience", 0),)}, "patience is 0; allowed"),
+        ({"options": (("attention_rate", -1),)}, "attention_rate is -1; allowed"),
+    ],
+)
+def test_wrong_parts_of_a_run_are_refused(wrong, said):
+    with pytest.raises((KeyError, ValueError), match=said):
+        Run(**(MEISTER | wrong))
+
+
+def test_an_encoder_has_its_usual_layers():
+    assert [Run("planted", encoder).layers for encoder in ("bilstm", "average", "transformer")] == [1, 1, 2]
+    assert Run("planted", "transformer", layers=2) == Run("planted", "transformer")
+
+
+def test_the_attention_has_a_rate_of_its_own_and_alpha_is_of_the_attention():
+    tested = model(projection_name="entmax:learned")
+    rest, attention = fitting.parameter_groups(tested, 1e-5, 1e-3, 10)
+    assert (rest["lr"], attention["lr"], attention["weight_decay"]) == (1e-3, 1e-2, 0)
+    assert any(parameter is tested.projection.position for parameter in attention["params"])
+
+
+def test_patience_ends_training_after_the_best_epoch():
+    labels, aucs = torch.tensor([0, 1]), [0.6, 0.8, 0.7, 0.8, 0.75]
+    history = [{"epoch": number + 1, "dev_auc": auc} for number, auc in enumerate(aucs)]
+    patient = Prediction(labels, 1, patience=3)
+    assert [patient.ended(history[:epochs]) for epochs in range(6)] == [False] * 5 + [True]
+    assert not Prediction(labels, 1).ended(history)
+
+
+@pytest.mark.parametrize("projection", ["sparsemax", "entmax:learned"])
+@pytest.mark.parametrize("encoder", BOTH)
+def test_training_a_sparse_model_and_its_adversaries(monkeypatch, tmp_path, encoder, projection):
+    monkeypatch.setenv("CACHE_HOME", str(tmp_path))
+    tiny = (("epochs", 1), ("embedding_size", 8), ("hidden_size", 8), ("learning_rate", 0.01))
+    base = Run(**MEISTER, encoder=encoder, projection=projection, vectors="random", options=tiny)
+    trained = train(base, say=lambda message: None)
+    assert trained.model.training is False and trained.history[0]["dev_attention_entropy"] < 1
+    again = train(base, say=lambda message: None)
+    first = next(iter(again.batches("test")))
+    assert torch.equal(again.model(first).logits, trained.model(first).logits)
+    if projection == "entmax:learned":
+        assert trained.model.projection.alpha.item() != 1.5
+    aim = (*tiny, ("lambda", 1.0), ("divergence", "jsd"), ("tvd", "full"), ("trains", "attention"))
+    adversary = Run(**MEISTER, encoder=encoder, projection=projection, vectors="random", options=aim, base=base,
+                    variant="adversary")  # fmt: skip
+    imitated = train(adversary, say=lambda message: None)
+    own, other = trained.model(first), imitated.model(first)
+    assert torch.equal(own.hidden, other.hidden) and not torch.equal(own.attention, other.attention)
+
+
+def known_rows(projection: str, encoder: str, seed: int, hidden: float, inputs: float, entropy: float) -> pd.DataFrame:
+    random = np.random.default_rng(seed)
+
+    def near(value: float) -> np.ndarray:
+        return value + 0.01 * random.standard_normal(40)
+
+    return measured({"attention_weights": [np.ones(2)] * 40}).assign(
+        encoder=encoder,
+        projection=projection,
+        seed=seed,
+        kendall_tau_attention_vs_gradient_of_hidden=near(hidden),
+        kendall_tau_attention_vs_gradient_of_input=near(inputs),
+        entropy_of_input_to_hidden_importance=near(0.9),
+        entropy_of_gradient_of_input=near(entropy),
+        entropy_of_leave_one_out_of_input=near(entropy),
+    )
+
+
+def test_claims_follow_their_intervals():
+    kinds = {"softmax": (0.8, 0.3, 0.9), "sparsemax": (0.97, 0.4, 0.8)}
+    models = pd.concat([known_rows(name, "bilstm", seed, *of) for name, of in kinds.items() for seed in range(4)])
+    steps = {-10.0: (0.9, 0.5, 0.95), 0.0: (0.9, 0.4, 0.9), 0.5: (0.9, 0.3, 0.8), 0.9: (0.9, 0.2, 0.7)}
+    sweep = pd.concat([
+        known_rows("sparsegen", "bilstm", seed, *of).assign(**{"lambda": at, "rationale_support_precision": at + 20})
+        for at, of in steps.items()
+        for seed in range(4)
+    ])  # fmt: skip
+    base = known_rows("softmax", "bilstm", 0, 0, 0, 0).assign(variant="base", trains="", **{"lambda": np.nan, "jsd": 0})
+    rows = []
+    for trains, wrong in (("attention", 20), ("all", 0)):
+        other = base.assign(variant="adversary", trains=trains, jsd=0.6, **{"lambda": 1.0})
+        rows.append(other.assign(prediction=[int(index < wrong) for index in range(40)]))
+    found = claims.sparsity_claims(models, sweep, pd.concat([base, *rows]))
+    verdicts = [(one.short, one.verdict) for one in found]
+    assert verdicts == [
+        ("inputs and hidden states are not interchangeable", "supported"),
+        ("inputs and hidden states are not interchangeable", "supported"),
+        ("states mix inputs", "supported"),
+        ("states mix inputs", "supported"),
+        ("sparse attention, importance as spread as ever", "contradicted"),
+        ("sparse attention, importance as spread as ever", "contradicted"),
+        ("importance gets sparser with attention (their table 2)", "supported"),
+        ("importance gets less sparse with attention (their text)", "contradicted"),
+        ("sparser attention agrees less with importance", "supported"),
+        ("frozen adversaries lose accuracy", "supported"),
+        ("adversaries trained anew do not", "supported"),
+        ("the support closes in on the reason, which the paper leaves open", "supported"),
+    ]
+    without = sweep.drop(columns="rationale_support_precision")
+    assert len(claims.sparsity_claims(models, without, pd.concat([base, *rows]))) == len(found) - 1
+
+
+def test_boxes_hold_quantiles_and_never_instances():
+    rows = pd.concat([known_rows(name, encoder, 0, 0, 0, 0.5) for encoder in BOTH for name in ("softmax", "sparsemax")])
+    chart = charts.boxes(rows, ["entropy_of_gradient_of_input"], "projection", "Title", "See.").to_dict()
+    (data,) = chart["datasets"].values()
+    assert len(data) == 4
+    half = rows[(rows["encoder"] == "bilstm") & (rows["projection"] == "softmax")]["entropy_of_gradient_of_input"]
+    assert data[0]["median"] == pytest.approx(half.median()) and data[0]["most"] == pytest.approx(half.quantile(0.95))
+    with pytest.raises(ValueError, match="no text has a value"):
+        charts.boxes(rows.assign(entropy=np.nan), ["entropy"], "projection", "Title", "See.")

@@ -1,0 +1,109 @@
+"""The Transformer encoder and its inner attention."""
+
+import math
+
+import pytest
+import torch
+from small import batch, model
+from torch import nn
+
+from lib.importance.inner_attention import inner_attention, rollout
+from lib.interventions.inner_attention import imposed_head, uniform_head
+from lib.metrics import probabilities
+from lib.models.transformer import Transformer, positions
+
+
+def test_it_is_torchs_encoder_layer_on_positions_and_embeddings():
+    torch.manual_seed(0)
+    ours = Transformer(6, 8, layers=2, heads=2).double().eval()
+    embedded, lengths = torch.randn(3, 5, 6).double(), torch.tensor([5, 2, 4])
+    theirs = ours.enter(embedded) + positions(5, 8)
+    padding = torch.arange(5) >= lengths[:, None]
+    for layer in ours.layers:
+        judge = nn.TransformerEncoderLayer(8, 2, 32, batch_first=True).double().eval()
+        with torch.no_grad():
+            parts = layer.ask, layer.answer, layer.say
+            judge.self_attn.in_proj_weight.copy_(torch.cat([part.weight for part in parts]))
+            judge.self_attn.in_proj_bias.copy_(torch.cat([part.bias for part in parts]))
+        judge.self_attn.out_proj.load_state_dict(layer.join.state_dict())
+        judge.linear1.load_state_dict(layer.inner[0].state_dict())
+        judge.linear2.load_state_dict(layer.inner[3].state_dict())
+        judge.norm1.load_state_dict(layer.norms[0].state_dict())
+        judge.norm2.load_state_dict(layer.norms[1].state_dict())
+        theirs = judge(theirs, src_key_padding_mask=padding)
+    assert torch.allclose(ours(embedded, lengths)[~padding], theirs[~padding], atol=1e-10)
+
+
+def test_positions_by_hand():
+    found = positions(7, 6)
+    for place in range(7):
+        for pair in range(3):
+            angle = place / 10_000 ** (2 * pair / 6)
+            assert found[place, 2 * pair : 2 * pair + 2].tolist() == pytest.approx([math.sin(angle), math.cos(angle)])
+
+
+@pytest.mark.parametrize("projection", ["softmax", "sparsemax", "entmax:1.5"])
+def test_inner_attention_is_a_distribution_over_the_texts_words(projection):
+    tested, given = model("transformer", heads=2, inner_projection=projection), batch((5, 1, 12))
+    inner = tested.inner_attention(given)
+    assert inner.shape == (3, 2, 2, 14, 14)
+    inside = torch.arange(14) < given.lengths[:, None]
+    assert not inner.masked_fill(inside[:, None, None, None], 0).any()
+    assert torch.allclose(inner.sum(dim=-1), torch.ones(1, dtype=torch.float64))
+    assert (projection == "softmax") == bool((inner[2] > 0).all())
+
+
+def test_its_own_inner_attention_put_back_changes_nothing():
+    tested, given = model("transformer", heads=2), batch()
+    inner = tested.inner_attention(given)
+    same = tested.with_inner_attention(given, {(0, 1): inner[:, 0, 1], (1, 0): inner[:, 1, 0]})
+    assert torch.allclose(same.logits, tested(given).logits, atol=1e-12)
+
+
+def test_a_head_is_imposed_between_start_and_end_whose_share_stays():
+    tested, given = model("transformer", heads=2), batch((5, 9))
+    own, equal = tested.inner_attention(given), given.mask.double() / given.mask.sum(dim=1, keepdim=True)
+    weights = equal[:, None].expand(-1, 11, -1)
+    found = imposed_head(tested, given, (1, 0), weights)
+    by_hand = own[:, 1, 0].clone()
+    for row, length in enumerate((5, 9)):
+        left = 1 - own[row, 1, 0, :, 0] - own[row, 1, 0, :, length + 1]
+        by_hand[row, :, 1 : length + 1] = left[:, None] / length
+    assert torch.allclose(found.logits, tested.with_inner_attention(given, {(1, 0): by_hand}).logits, atol=1e-12)
+    moved = uniform_head((1, 0))(tested, given, tested(given))
+    change = probabilities(found.logits) - probabilities(tested(given).logits)
+    assert torch.allclose(moved, change.abs().sum(dim=1) / 2) and (moved > 0).all()
+
+
+def test_explanations_are_distributions_over_the_tokens_and_rollout_is_the_product():
+    tested, given = model("transformer", heads=2), batch((5, 1, 9))
+    output, inner = tested(given), tested.inner_attention(given)
+    for way in ("averaged", "rollout", (1, 1)):
+        found = inner_attention(way)(tested, given, output)
+        assert torch.allclose(found.sum(dim=1), torch.ones(3, dtype=torch.float64))
+        assert not found[~given.mask].any()
+    identity = torch.eye(11, dtype=torch.float64)
+    by_hand = (inner[:, 1].mean(dim=1) + identity) / 2 @ ((inner[:, 0].mean(dim=1) + identity) / 2)
+    assert torch.allclose(rollout(inner), by_hand)
+    reached = torch.einsum("bp,bpi->bi", output.attention, by_hand).masked_fill(~given.mask, 0)
+    expected = reached / reached.sum(dim=1, keepdim=True)
+    assert torch.allclose(inner_attention("rollout")(tested, given, output), expected)
+
+
+def test_explanations_are_not_put_back_and_wrong_heads_are_named():
+    tested, given = model("transformer"), batch()
+    weights = torch.zeros(len(given), given.mask.shape[1], given.mask.shape[1])
+    with pytest.raises(ValueError, match="'rollout' is an explanation"):
+        imposed_head(tested, given, "rollout", weights)
+    with pytest.raises(ValueError, match="2 layers of 1"):
+        imposed_head(tested, given, (2, 0), weights)
+    with pytest.raises(ValueError, match="known: averaged, rollout"):
+        inner_attention("flow")
+    with pytest.raises(ValueError, match="BiLSTM has no inner attention"):
+        model("bilstm").inner_attention(given)
+
+
+@pytest.mark.parametrize("wrong", [{"heads": 3}, {"hidden_size": 7}])
+def test_sizes_that_do_not_fit_are_refused(wrong):
+    with pytest.raises(ValueError, match="even multiple"):
+        Transformer(6, **({"hidden_size": 8} | wrong))
