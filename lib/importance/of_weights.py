@@ -1,0 +1,57 @@
+"""Rankings of the items of an attention layer: by their weight, and by what a change of it would do.
+
+Each is a score (batch, token), the largest first, and signed: an item whose weight speaks against the decision comes
+last (Serrano & Smith 2019, section 5.1).
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from lib.models import AttentionModel, ModelOutput
+from lib.models.affine import class_terms, of_the_others
+
+Ranking = Callable[[AttentionModel, ModelOutput], Tensor]
+
+
+def by_attention(model: AttentionModel, output: ModelOutput) -> Tensor:
+    """The weight itself."""
+    return output.attention.detach()
+
+
+@torch.no_grad()
+def by_gradient(model: AttentionModel, output: ModelOutput) -> Tensor:
+    """d d / d alpha_i, d the largest probability, each weight by itself: p_k (L_ik - sum_j p_j L_ij) (section 5.1)."""
+    terms, bias = class_terms(model, output)
+    weights = output.attention.double().masked_fill(~output.mask, 0)
+    chances = ((weights[:, None] @ terms).squeeze(1) + bias).softmax(dim=-1)
+    largest, own = chances.max(dim=-1)
+    of_own = terms.gather(2, own[:, None, None].expand(-1, terms.shape[1], 1)).squeeze(2)
+    return largest[:, None] * (of_own - (terms @ chances[:, :, None]).squeeze(2))
+
+
+def by_product(model: AttentionModel, output: ModelOutput) -> Tensor:
+    """Gradient times weight (section 5.1). It changes when a constant is added to all gradients; erasing does not."""
+    return by_gradient(model, output) * by_attention(model, output)
+
+
+def by_first_order(model: AttentionModel, output: ModelOutput) -> Tensor:
+    """How far d falls, to first order, when the item is erased and the rest renormalised.
+
+    alpha_i / (1 - alpha_i) (G_i - sum_j alpha_j G_j), G the gradient: alpha_i times G_i less the mean G of the others,
+    as the remaining attention weighs them. Where nothing remains, alpha_i G_i.
+    """
+    gradient = by_gradient(model, output)
+    weights = output.attention.double().masked_fill(~output.mask, 0)
+    others = of_the_others(weights)
+    mean = of_the_others(weights * gradient) / torch.where(others > 0, others, 1)
+    return weights * (gradient - mean)
+
+
+RANKINGS: dict[str, Ranking] = {
+    "attention": by_attention,
+    "gradient": by_gradient,
+    "product": by_product,
+    "first_order": by_first_order,
+}

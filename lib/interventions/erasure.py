@@ -1,0 +1,168 @@
+"""Items erased from the attention: single ones, and from the top of a ranking until the decision flips.
+
+Serrano & Smith (2019), section 2.1: the weights of the erased items are set to 0 and the others divided by their sum;
+the encoder's states stay as they are. With nothing left the attended vector is zero, and the logits are the bias. All
+sums are of what remains, in doubles: one minus what was erased would cancel where that is nearly all.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from lib.models import AttentionModel, ModelOutput
+from lib.models.affine import class_terms, of_the_others
+
+SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # of the items: ERASER's bins
+
+
+@dataclass(frozen=True)
+class Erasure:
+    """What it took to flip the decision of each text, (batch,) each.
+
+    count     items erased when the decision was first another one; NaN where it never was
+    fraction  of the text's items
+    mass      the original attention of those items
+    flipped   whether it was ever another one
+    """
+
+    count: Tensor
+    fraction: Tensor
+    mass: Tensor
+    flipped: Tensor
+
+
+@torch.no_grad()
+def erase_until_flip(model: AttentionModel, output: ModelOutput, ranking: Tensor) -> Erasure:
+    """Erases from the top of a ranking until the decision is another one (Serrano & Smith 2019, section 5.1).
+
+    With terms sorted along the ranking, the decision after k items is the argmax of the sums R_k + Q_k b of what
+    remains: nothing is divided. Where no weight remains it is the argmax of the bias b.
+
+    Args:
+        ranking: (batch, token), the largest first; of equals the first in the text.
+    Raises:
+        ValueError: the read-out is not affine, or the ranking is not a number for some token.
+    """
+    order = descending(ranking, output.mask)
+    terms, bias = class_terms(model, output)
+    weights = output.attention.double().masked_fill(~output.mask, 0).gather(1, order)
+    terms = terms.gather(1, order[:, :, None].expand_as(terms))
+    left = from_the_end(weights)
+    said = from_the_end(weights[:, :, None] * terms) + left[:, :, None] * bias
+    said = torch.where(left[:, :, None] > 0, said, bias)
+    decisions = said.argmax(dim=-1)  # (batch, token + 1): after 0, 1, ... items
+    items = output.mask.sum(dim=1)
+    steps = torch.arange(decisions.shape[1], device=decisions.device)
+    other = (decisions != decisions[:, :1]) & (steps <= items[:, None])
+    return flips(other, weights, items)
+
+
+def flips(other: Tensor, weights: Tensor, items: Tensor) -> Erasure:
+    """From which decisions are other ones, after 0, 1, ... items (batch, token + 1), and weights in their order."""
+    flipped = other.any(dim=1)
+    count = other.to(torch.uint8).argmax(dim=1)
+    erased = torch.arange(weights.shape[1], device=weights.device) < count[:, None]
+    mass = (weights * erased).sum(dim=1)
+    found = (count.double(), count.double() / items, mass)
+    return Erasure(*(value.masked_fill(~flipped, torch.nan) for value in found), flipped)
+
+
+def descending(ranking: Tensor, mask: Tensor) -> Tensor:
+    """(batch, token) positions from the top of a ranking down, those off the mask last; of equals the first."""
+    if ranking[mask].isnan().any():
+        row = int((ranking.isnan() & mask).any(dim=1).nonzero()[0, 0])
+        raise ValueError(f"the ranking of row {row} is not a number for some token; every token needs its place")
+    lowest_last = ranking.double().masked_fill(~mask, -torch.inf)
+    order = lowest_last.argsort(dim=1, descending=True, stable=True)
+    return order.gather(1, (~mask).gather(1, order).to(torch.uint8).argsort(dim=1, stable=True))
+
+
+def from_the_end(values: Tensor) -> Tensor:
+    """What remains after 0, 1, ... items: (batch, token, ...) -> sums (batch, token + 1, ...), the last of them 0."""
+    sums = values.flip(1).cumsum(dim=1).flip(1)
+    return torch.cat([sums, torch.zeros_like(sums[:, :1])], dim=1)
+
+
+@torch.no_grad()
+def logits_without_each_item(model: AttentionModel, output: ModelOutput) -> Tensor:
+    """Logits with each item erased alone: (batch, token, class), two classes at least, NaN off the mask.
+
+    Of the others the sums before and after the item; where they have no weight, the bias.
+    """
+    terms, bias = class_terms(model, output)
+    weights = output.attention.double().masked_fill(~output.mask, 0)[:, :, None]
+    mass, said = of_the_others(weights), of_the_others(weights * terms)
+    logits = torch.where(mass > 0, said / torch.where(mass > 0, mass, 1), 0) + bias
+    return logits.masked_fill(~output.mask[:, :, None], torch.nan)
+
+
+@torch.no_grad()
+def fewest_to_flip(model: AttentionModel, output: ModelOutput) -> Erasure:
+    """The fewest items whose erasure makes the decision another one, and which: the floor under every ranking.
+
+    Exact for texts of any length. Class c wins over the decision k when the sum over what remains of
+    a_j ((L_jc + b_c) - (L_jk + b_k)) is above 0; of all ways to erase m items, the one that erases the m smallest of
+    these leaves the most. So for each c one sort tells the fewest.
+
+    Raises:
+        ValueError: the read-out is not affine.
+    """
+    terms, bias = class_terms(model, output)
+    weights = output.attention.double().masked_fill(~output.mask, 0)
+    own = ((weights[:, :, None] * (terms + bias)).sum(dim=1)).argmax(dim=-1)  # (batch,)
+    says = terms + bias
+    gains = weights[:, :, None] * (says - says.gather(2, own[:, None, None].expand(-1, says.shape[1], 1)))
+    gains = gains.masked_fill(~output.mask[:, :, None], torch.inf)  # what is not there is erased last
+    order = gains.argsort(dim=1, stable=True)  # (batch, token, class)
+    remaining = from_the_end(gains.gather(1, order).nan_to_num(posinf=0))
+    sorted_weights = weights[:, :, None].expand_as(order).gather(1, order)
+    empty = from_the_end(sorted_weights) <= 0
+    ahead = torch.arange(len(bias), device=bias.device) < own[:, None]  # of equals the first class is decided for
+    other = torch.where(ahead[:, None], remaining >= 0, remaining > 0) & ~empty
+    falls_back = empty & (bias.argmax() != own)[:, None, None]
+    items = output.mask.sum(dim=1)
+    steps = torch.arange(other.shape[1], device=own.device)
+    wins = (other | falls_back) & (steps <= items[:, None])[:, :, None]
+    wins.scatter_(2, own[:, None, None].expand(-1, wins.shape[1], 1), False)
+    counts = wins.to(torch.uint8).argmax(dim=1).masked_fill(~wins.any(dim=1), wins.shape[1])  # (batch, class)
+    best = counts.argmin(dim=1)
+    pick = best[:, None, None].expand(-1, wins.shape[1], 1)
+    return flips(wins.gather(2, pick).squeeze(2), sorted_weights.gather(2, pick[:, 1:]).squeeze(2), items)
+
+
+@torch.no_grad()
+def rationale_scores(model: AttentionModel, output: ModelOutput, ranking: Tensor) -> dict[str, Tensor]:
+    """ERASER's comprehensiveness and sufficiency of a ranking, at the attention layer (DeYoung et al. 2020, sec. 4.2).
+
+    How far the probability of the predicted class falls when the top items are erased (comprehensiveness, high is
+    good), and when they alone are kept (sufficiency, low is good): means over the top SHARES of the items, one or more.
+
+    Returns:
+        {"comprehensiveness", "sufficiency"}: (batch,) differences of probability.
+    """
+    order = descending(ranking, output.mask)
+    terms, bias = class_terms(model, output)
+    weights = output.attention.double().masked_fill(~output.mask, 0).gather(1, order)
+    said = weights[:, :, None] * terms.gather(1, order[:, :, None].expand_as(terms))
+    none = weights.new_zeros(len(weights), 1)
+    empty = torch.zeros_like(said[:, :1])
+    kept = torch.cat([none, weights.cumsum(dim=1)], dim=1), torch.cat([empty, said.cumsum(dim=1)], dim=1)
+    left = from_the_end(weights), from_the_end(said)
+    items = output.mask.sum(dim=1, keepdim=True)
+    shares = torch.tensor(SHARES, dtype=torch.float64, device=items.device)
+    steps = (items * shares - 1e-9).ceil().long().clamp(min=1)  # (batch, share); a whole number stays one
+    whole = read(*(part[:, :1] for part in left), bias)
+    own = whole.argmax(dim=-1, keepdim=True)
+    before = whole.gather(2, own).squeeze(2)
+    found = {}
+    for name, (mass, sums) in (("comprehensiveness", left), ("sufficiency", kept)):
+        at = read(mass.gather(1, steps), sums.gather(1, steps[:, :, None].expand(-1, -1, len(bias))), bias)
+        found[name] = (before - at.gather(2, own.expand(-1, at.shape[1], 1)).squeeze(2)).mean(dim=1)
+    return found
+
+
+def read(mass: Tensor, said: Tensor, bias: Tensor) -> Tensor:
+    """Class distributions of renormalised sums: mass (batch, step), said (batch, step, class)."""
+    logits = torch.where(mass[:, :, None] > 0, said / torch.where(mass > 0, mass, 1)[:, :, None], 0) + bias
+    return logits.softmax(dim=-1)

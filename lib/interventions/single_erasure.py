@@ -1,0 +1,92 @@
+"""One item erased: how much more does the top of a ranking matter than another item, drawn at random?
+
+Serrano & Smith (2019), section 4. The expectation over all other items is exact, and free; drawn items are there for
+comparison with the paper.
+"""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lib.datasets.batches import Batch
+from lib.interventions.erasure import descending, logits_without_each_item
+from lib.interventions.streams import bits, streams
+from lib.metrics import jensen_shannon
+from lib.models import AttentionModel, ModelOutput
+
+Ranking = Callable[[AttentionModel, ModelOutput], Tensor]
+RANDOM_ITEMS = ("paper", "authors_code")
+
+
+def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0) -> Callable[..., dict[str, Tensor]]:
+    """A quantity: what erasing the top item of each ranking does, beside what erasing another one does.
+
+    Of each ranking, (batch,) each, NaN for a text of one item:
+    <name>_js, the JSD (nats) of the class distribution to that without the top item, and <name>_flip (0 or 1), whether
+    the decision is another one; others_js and others_flip, the means over all other items, each equally likely;
+    negative, how many of these have a larger JSD; and with the item drawn as the paper says (`paper`: any but the top)
+    and as the authors' code draws it (`authors_code`: any but the first of the text, also the top itself)
+    <way>_delta_js, <way>_delta_alpha and <way>_flip.
+
+    Args:
+        seed: of the drawn items; each text has its own, whatever its batch.
+    """
+
+    @torch.no_grad()
+    def quantity(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
+        effects = Effects.of(model, output)
+        several = effects.items > 1
+        drawn = bits(streams(seed, batch.instance.cpu().numpy()), np.zeros(1)).astype(np.float64) / 2.0**64
+        drawn = torch.from_numpy(drawn).to(output.attention.device)
+        found = {}
+        for name, ranking in rankings.items():
+            top = descending(ranking(model, output), output.mask)[:, 0]
+            parts = effects.against_others(top) | effects.against_drawn(top, drawn)
+            found |= {f"{name}_{part}": value.masked_fill(~several, torch.nan) for part, value in parts.items()}
+        return found
+
+    return quantity
+
+
+class Effects:
+    """What erasing each item of a batch of texts does, (batch, token) each; 0 off the mask."""
+
+    def __init__(self, js: Tensor, flip: Tensor, attention: Tensor, mask: Tensor):
+        self.js, self.flip, self.attention, self.mask = js, flip, attention, mask
+        self.items = mask.sum(dim=1)
+
+    @classmethod
+    def of(cls, model: AttentionModel, output: ModelOutput) -> "Effects":
+        without = logits_without_each_item(model, output).nan_to_num()
+        logits = output.logits.double()
+        logits = torch.cat([torch.zeros_like(logits), logits], dim=-1) if logits.shape[1] == 1 else logits
+        js = jensen_shannon(logits.softmax(-1)[:, None], without.softmax(-1)).masked_fill(~output.mask, 0)
+        flip = (without.argmax(-1) != logits.argmax(-1)[:, None]).double().masked_fill(~output.mask, 0)
+        return cls(js, flip, output.attention.double(), output.mask)
+
+    def at(self, values: Tensor, place: Tensor) -> Tensor:
+        """(batch,) values at one place of each text."""
+        return values.gather(1, place[:, None]).squeeze(1)
+
+    def against_others(self, top: Tensor) -> dict[str, Tensor]:
+        """The top item, and the exact expectation over all others."""
+        js, flip, others = self.at(self.js, top), self.at(self.flip, top), (self.items - 1).clamp(min=1)
+        larger = ((self.js > js[:, None]) & self.mask).sum(dim=1).double()
+        found = {"js": js, "flip": flip, "negative": larger / others}
+        of_others = {"others_js": self.js.sum(dim=1) - js, "others_flip": self.flip.sum(dim=1) - flip}
+        return found | {name: total / others for name, total in of_others.items()}
+
+    def against_drawn(self, top: Tensor, drawn: Tensor) -> dict[str, Tensor]:
+        """The top item, and one that is drawn in either way; drawn (batch,) in [0, 1)."""
+        number = (drawn * (self.items - 1)).long().clamp(max=self.items - 2).clamp(min=0)
+        first = self.mask.to(torch.uint8).argmax(dim=1)
+        of_text = (number + (number >= top - first)) + first  # any place but the top's
+        found = {}
+        for way, place in zip(RANDOM_ITEMS, (of_text, first + number + 1), strict=True):
+            place = place.clamp(max=self.mask.shape[1] - 1)
+            for name, values in (("js", self.js), ("alpha", self.attention)):
+                found[f"{way}_delta_{name}"] = self.at(values, top) - self.at(values, place)
+            found[f"{way}_flip"] = self.at(self.flip, place)
+        return found

@@ -1,0 +1,33 @@
+"""An affine read-out as sums over tokens: what exact algorithms at the attention layer start from."""
+
+import torch
+from torch import Tensor
+
+from lib.models.output import AttentionModel, ModelOutput
+
+
+def class_terms(model: AttentionModel, output: ModelOutput) -> tuple[Tensor, Tensor]:
+    """What each token says for each class: logits = attention @ terms + bias, in doubles, two classes at least.
+
+    One sigmoid output becomes two classes, the first of which is always 0: argmax and softmax stay what they were.
+
+    Returns:
+        terms (batch, token, class), 0 off the mask, and bias (class,).
+    Raises:
+        ValueError: the model's read-out is not affine.
+    """
+    affine = model.token_logits(output)
+    if affine is None:
+        raise ValueError("this needs an affine read-out (model.token_logits), and this model has none")
+    terms, bias = (part.double() for part in affine)
+    if terms.shape[-1] == 1:
+        terms, bias = torch.cat([torch.zeros_like(terms), terms], dim=-1), torch.cat([torch.zeros_like(bias), bias])
+    return terms.masked_fill(~output.mask[:, :, None], 0), bias
+
+
+def of_the_others(values: Tensor) -> Tensor:
+    """The sum over all tokens but each, (batch, token, ...): of sums, and never a difference of nearly equal ones."""
+    none = torch.zeros_like(values[:, :1])
+    before = torch.cat([none, values[:, :-1].cumsum(dim=1)], dim=1)
+    after = torch.cat([values[:, 1:].flip(1).cumsum(dim=1).flip(1), none], dim=1)
+    return before + after

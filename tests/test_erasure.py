@@ -1,0 +1,267 @@
+"""Erasure at the attention layer against passes of the decoder, one for each set of items."""
+
+import math
+from itertools import combinations
+
+import pytest
+import torch
+from small import batch, model
+
+from lib.importance.of_weights import RANKINGS
+from lib.interventions import erasure
+from lib.interventions.single_erasure import Effects, single_erasure
+from lib.metrics import jensen_shannon, probabilities
+
+LENGTHS = (5, 1, 2, 7, 9, 4, 3)
+CASES = pytest.mark.parametrize(
+    ("outputs", "projection"), [(1, "softmax"), (3, "softmax"), (5, "sparsemax"), (1, "entmax:1.5"), (2, "softmax")]
+)
+
+
+def some(outputs: int, projection: str, seed: int = 0):
+    tested = model("average", outputs=outputs, projection_name=projection, seed=seed)
+    with torch.no_grad():
+        tested.decoder.bias.mul_(3)
+    given = batch(LENGTHS, seed)
+    return tested, given, tested(given)
+
+
+def decided(tested, output, row: int, erased: set[int]) -> tuple[int, torch.Tensor]:
+    """The decision and the logits of one text by the decoder itself, with items erased and the rest renormalised."""
+    attention = output.attention[row].clone()
+    attention[list(erased)] = 0
+    total = attention.sum()
+    attention = attention / total if total > 0 else attention
+    logits = tested.decode(attention[None], output.hidden[row][None])
+    return int(probabilities(logits).argmax()), logits[0]
+
+
+def items_of(given, row: int) -> list[int]:
+    return given.mask[row].nonzero().squeeze(-1).tolist()
+
+
+@CASES
+@pytest.mark.parametrize("kind", ["attention", "random", "ties"])
+@torch.no_grad()
+def test_erasing_from_the_top_is_one_decoder_pass_an_item(outputs, projection, kind):
+    tested, given, output = some(outputs, projection, seed=3)
+    generator = torch.Generator().manual_seed(1)
+    rankings = {"attention": output.attention, "random": torch.rand(given.mask.shape, generator=generator)}
+    rankings["ties"] = (rankings["random"] * 3).round()
+    found = erasure.erase_until_flip(tested, output, rankings[kind])
+    for row in range(len(given)):
+        items, erased = items_of(given, row), set()
+        first, count, mass = decided(tested, output, row, set())[0], None, 0.0
+        for place in sorted(items, key=lambda i, r=row: -rankings[kind][r, i].item()):
+            erased.add(place)
+            mass += output.attention[row, place].item()
+            if decided(tested, output, row, erased)[0] != first:
+                count = len(erased)
+                break
+        assert bool(found.flipped[row]) == (count is not None)
+        if count is None:
+            assert found.count[row].isnan() and found.fraction[row].isnan() and found.mass[row].isnan()
+        else:
+            expected = count, count / len(items), mass
+            got = found.count[row].item(), found.fraction[row].item(), found.mass[row].item()
+            assert got == pytest.approx(expected, abs=1e-12)
+
+
+@CASES
+@torch.no_grad()
+def test_single_items_erased(outputs, projection):
+    tested, given, output = some(outputs, projection)
+    found = erasure.logits_without_each_item(tested, output)
+    assert torch.equal(found.isnan().any(dim=-1), ~given.mask)
+    for row in range(len(given)):
+        for place in items_of(given, row):
+            logits = decided(tested, output, row, {place})[1]
+            expected = probabilities(logits[None])
+            assert torch.allclose(found[row, place].softmax(-1), expected[0], atol=1e-9, rtol=0)
+
+
+@CASES
+@pytest.mark.parametrize("seed", [0, 3])
+@torch.no_grad()
+def test_the_fewest_items_are_those_of_all_subsets(outputs, projection, seed):
+    tested, given, output = some(outputs, projection, seed)
+    found = erasure.fewest_to_flip(tested, output)
+    ranked = erasure.erase_until_flip(tested, output, output.attention)
+    for row in range(len(given)):
+        items, first = items_of(given, row), decided(tested, output, row, set())[0]
+        fewest = next(
+            (
+                size
+                for size in range(1, len(items) + 1)
+                if any(decided(tested, output, row, set(some))[0] != first for some in combinations(items, size))
+            ),
+            None,
+        )
+        assert bool(found.flipped[row]) == (fewest is not None)
+        if fewest is not None:
+            assert found.count[row] == fewest
+            assert not ranked.flipped[row] or found.count[row] <= ranked.count[row]
+
+
+@pytest.mark.parametrize("rest", [1e-7, 1e-12, 0.0])
+@torch.no_grad()
+def test_nearly_all_weight_on_one_item(rest):
+    tested, given, output = some(3, "softmax")
+    row = 4
+    items = items_of(given, row)
+    attention = torch.zeros_like(output.attention)
+    attention[given.mask] = rest
+    for text in range(len(given)):
+        attention[text, items_of(given, text)[0]] = 1 - rest * (len(items_of(given, text)) - 1)
+    logits = tested.decode(attention, output.hidden)
+    output = type(output)(logits, output.scores, attention, output.mask, output.hidden, output.embeddings)
+    found = erasure.logits_without_each_item(tested, output)[row, items[0]]
+    equal = torch.zeros_like(attention[row])
+    equal[items[1:]] = 1 / (len(items) - 1)
+    expected = tested.decode(equal[None], output.hidden[row][None])[0] if rest else tested.decoder.bias
+    assert torch.allclose(found, expected, atol=1e-9, rtol=0)
+
+
+@torch.no_grad()
+def test_after_the_last_item_the_bias_decides():
+    tested, given, output = some(3, "softmax")
+    for decision in range(3):
+        tested.decoder.bias.copy_(torch.eye(3, dtype=torch.float64)[decision] * 1e-9)
+        output = tested(given)
+        found = erasure.erase_until_flip(tested, output, output.attention)
+        alone = 1  # the text of one token
+        assert bool(found.flipped[alone]) == (int(output.logits[alone].argmax()) != decision)
+        if found.flipped[alone]:
+            assert (found.count[alone], found.fraction[alone], found.mass[alone]) == (1, 1, 1)
+
+
+def test_padding_and_what_lies_there_change_nothing():
+    tested, given, output = some(3, "softmax", seed=3)
+    alone = tested(given.rows(torch.tensor([2])))
+    ranking = output.attention.masked_fill(~given.mask, 9)  # off the mask anything may stand
+    both = erasure.erase_until_flip(tested, output, ranking), erasure.fewest_to_flip(tested, output)
+    width = alone.mask.shape[1]
+    own = erasure.erase_until_flip(tested, alone, ranking[2:3, :width]), erasure.fewest_to_flip(tested, alone)
+    for together, single in zip(both, own, strict=True):
+        assert torch.equal(together.flipped[2], single.flipped[0])
+        assert torch.allclose(together.count[2], single.count[0], equal_nan=True)
+
+
+def test_what_cannot_be_erased_is_refused():
+    tested, _, output = some(1, "softmax")
+    ranking = output.attention.detach().clone()
+    ranking[3, 2] = torch.nan
+    with pytest.raises(ValueError, match="row 3"):
+        erasure.erase_until_flip(tested, output, ranking)
+    tested.token_logits = lambda output: None
+    with pytest.raises(ValueError, match="affine"):
+        erasure.fewest_to_flip(tested, output)
+
+
+def autograd_of_weights(tested, output) -> torch.Tensor:
+    """The gradient of the largest probability for each weight by itself."""
+    attention = output.attention.detach().clone().requires_grad_()
+    with torch.enable_grad():
+        chances = probabilities(tested.decode(attention, output.hidden.detach()))
+        (gradient,) = torch.autograd.grad(chances.amax(dim=-1).sum(), attention)
+    return gradient
+
+
+@CASES
+def test_the_gradient_of_weights_is_autograds(outputs, projection):
+    tested, given, output = some(outputs, projection)
+    expected, mask = autograd_of_weights(tested, output), given.mask
+    found = RANKINGS["gradient"](tested, output)
+    assert torch.allclose(found[mask], expected[mask], atol=1e-12)
+    assert torch.allclose(RANKINGS["product"](tested, output)[mask], (expected * output.attention)[mask], atol=1e-12)
+
+
+@CASES
+@torch.no_grad()
+def test_the_first_order_effect_is_the_slope_of_erasing(outputs, projection):
+    tested, given, output = some(outputs, projection)
+    found, share = RANKINGS["first_order"](tested, output), 1e-6
+    before = probabilities(output.logits)
+    own = before.argmax(dim=-1)
+    for row, place in given.mask.nonzero().tolist():
+        weight = output.attention[row, place]
+        if 0 < weight < 1:
+            less = output.attention[row].clone()
+            less[place] = 0
+            towards = less / less.sum()
+            moved = (1 - share) * output.attention[row] + share * towards
+            after = probabilities(tested.decode(moved[None], output.hidden[row][None]))[0]
+            slope = (before[row] - after)[own[row]] / share
+            assert found[row, place].item() == pytest.approx(slope.item(), abs=1e-5)
+
+
+@CASES
+@torch.no_grad()
+def test_one_item_against_the_others_by_hand(outputs, projection):
+    tested, given, output = some(outputs, projection, seed=3)
+    found = single_erasure({"attention": RANKINGS["attention"]})(tested, given, output)
+    for row in range(len(given)):
+        items = items_of(given, row)
+        if len(items) == 1:
+            assert all(value[row].isnan() for value in found.values())
+            continue
+        first, own = decided(tested, output, row, set())
+        top = max(items, key=lambda place, r=row: output.attention[r, place].item())
+        js, flip = {}, {}
+        for place in items:
+            decision, logits = decided(tested, output, row, {place})
+            js[place] = jensen_shannon(probabilities(own[None]), probabilities(logits[None])).item()
+            flip[place] = float(decision != first)
+        others = [place for place in items if place != top]
+        expected = {
+            "js": js[top],
+            "flip": flip[top],
+            "others_js": sum(js[place] for place in others) / len(others),
+            "others_flip": sum(flip[place] for place in others) / len(others),
+            "negative": sum(js[place] > js[top] for place in others) / len(others),
+        }
+        for name, value in expected.items():
+            assert found[f"attention_{name}"][row].item() == pytest.approx(value, abs=1e-9), name
+        drawn = {way: found[f"attention_{way}_delta_js"][row].item() for way in ("paper", "authors_code")}
+        assert min(abs(drawn["paper"] - (js[top] - js[place])) for place in others) < 1e-9
+        assert min(abs(drawn["authors_code"] - (js[top] - js[place])) for place in items[1:]) < 1e-9
+
+
+def test_drawn_items_are_spread_as_each_way_says_and_depend_on_seed_and_text_alone():
+    tested, given = model("average", outputs=3), batch((5,) * 400, seed=1)
+    output = tested(given)
+    effects = Effects.of(tested, output)
+    effects.attention = torch.arange(7.0).double().expand(400, -1)  # so that a difference tells the place
+    top = torch.full((400,), 3)
+    drawn = torch.rand(400, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    found = effects.against_drawn(top, drawn)
+    places = {way: 3 - found[f"{way}_delta_alpha"] for way in ("paper", "authors_code")}
+    counts = {way: torch.bincount(values.long(), minlength=7).tolist() for way, values in places.items()}
+    assert counts["paper"][3] == 0 and counts["authors_code"][1] == 0
+    assert [counts["paper"][place] > 70 for place in (1, 2, 4, 5)] == [True] * 4
+    assert [counts["authors_code"][place] > 70 for place in (2, 3, 4, 5)] == [True] * 4
+    of = {"attention": RANKINGS["attention"]}
+    whole, name = single_erasure(of, seed=5)(tested, given, output), "attention_paper_delta_js"
+    some_rows = torch.tensor([7, 300, 11])
+    part = given.rows(some_rows)
+    assert torch.allclose(single_erasure(of, seed=5)(tested, part, tested(part))[name], whole[name][some_rows])
+    assert not torch.equal(single_erasure(of, seed=6)(tested, given, output)[name], whole[name])
+
+
+@CASES
+@torch.no_grad()
+def test_comprehensiveness_and_sufficiency_by_hand(outputs, projection):
+    tested, given, output = some(outputs, projection, seed=3)
+    ranking = torch.rand(given.mask.shape, generator=torch.Generator().manual_seed(2))
+    found = erasure.rationale_scores(tested, output, ranking)
+    for row in range(len(given)):
+        items = sorted(items_of(given, row), key=lambda place, r=row: -ranking[r, place].item())
+        first, own = decided(tested, output, row, set())
+        falls = {"comprehensiveness": [], "sufficiency": []}
+        for share in erasure.SHARES:
+            count = max(1, math.ceil(share * len(items)))
+            for name, erased in (("comprehensiveness", items[:count]), ("sufficiency", items[count:])):
+                after = probabilities(decided(tested, output, row, set(erased))[1][None])[0]
+                falls[name].append((probabilities(own[None])[0] - after)[first].item())
+        for name, values in falls.items():
+            assert found[name][row].item() == pytest.approx(sum(values) / len(values), abs=1e-9), name
