@@ -590,6 +590,9 @@ def test_what_imitation_costs_is_taken_off_the_price():
     assert row["difference"] == pytest.approx(plain["difference"], abs=1e-9) and row["floor"] == pytest.approx(0.3)
     one = first[first["lambda"] == 0.1]
     assert price_difference(one, base)["points"] == 1 and np.isnan(price_difference(one, base)["difference"])
+    only = [with_floor(rows, 0.1)[lambda rows: rows["lambda"] == 0] for rows in (first, base)]  # none but imitations
+    row = price_difference(*only)
+    assert (row["points"], row["floor"]) == (0, pytest.approx(0.1)) and np.isnan(row["difference"])
 
 
 def test_rationales_of_another_split_are_refused():

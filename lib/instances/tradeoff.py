@@ -145,7 +145,9 @@ def price_difference(
 
     averaged = [mean_over(3, values) for values in pair]
     first, second = (curve(ones, values)[0] for values in averaged)
-    start, end = max(first[:, 0].min(), second[:, 0].min()), min(first[:, 0].max(), second[:, 0].max())
+    points = min(len(first), len(second))
+    reached = [curve[:, 0] for curve in (first, second) if points]  # JSD; none where there only is `by` 0
+    start, end = (max(map(np.min, reached)), min(map(np.max, reached))) if points else (0.0, 0.0)
     found = {"difference": np.nan, "low": np.nan, "high": np.nan, "from": np.nan, "to": np.nan}
     if start < end:
         grid = np.linspace(start, end, GRID)
@@ -162,7 +164,6 @@ def price_difference(
         low, high = interval_over_texts_and_seeds(value, samples, of_seeds)
         found = {"difference": value, "low": low, "high": high, "from": start, "to": end}
     found["floor"] = float(weighted_mean(ones, averaged[0])[0, 0, 1]) if floors[0] else np.nan
-    points = min(len(first), len(second))
     return pd.Series(found | {"points": points, "n": len(averaged[0]), "seeds": pair[0].shape[-1]})
 
 
