@@ -185,3 +185,15 @@ def divergence(p: Tensor, q: Tensor) -> Tensor:
 def kendall(one: list[np.ndarray], other: list[np.ndarray]) -> list[tuple[float, float]]:
     """SciPy, a text at a time."""
     return [tuple(kendalltau(a, b)) for a, b in zip(one, other, strict=True)]
+
+
+def state_gradients(model: PackedClassifier, split: Split) -> list[np.ndarray]:
+    """(state, token) norms of the gradient of each hidden state's norm, of each text: a backward pass a state."""
+    found = []
+    for row in texts(split):
+        ids, lengths = padded([row])
+        embedded, hidden = model.encode(ids, lengths)
+        norms = hidden[0, 1:-1].norm(dim=-1)
+        gradients = [torch.autograd.grad(norm, embedded, retain_graph=True)[0][0, 1:-1] for norm in norms]
+        found.append(torch.stack(gradients).norm(dim=-1).numpy())
+    return found

@@ -7,11 +7,12 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from benchmarks import naive
+from benchmarks import naive, texts
 from benchmarks.texts import classifier
 from lib import importance, interventions
 from lib.datasets.batches import batches, collate
 from lib.datasets.corpus import Split
+from lib.importance.input_to_states import state_gradients
 from lib.metrics import kendall_tau
 from lib.training import fitting
 from lib.training.courses import Adversary, FrozenAdversary, Prediction, Told, freeze_all_but_attention
@@ -133,11 +134,13 @@ def short_rows(test: Split) -> list[Row]:
             work.states,
         ),
         _kendall(test, pairs),
+        of_states(test, 0.0016, 128),
     ]
 
 
 def long_rows(split: Split) -> list[Row]:
-    return _rows(Work(split), goals=(5, 140, 0.2, 5), samples=(None, 64, 256, 32))
+    some = texts.first(split, 20)
+    return [*_rows(Work(split), goals=(5, 140, 0.2, 5), samples=(None, 64, 256, 32)), of_states(some, 0.15, 4)]
 
 
 def _rows(work: Work, goals: tuple, samples: tuple) -> list[Row]:
@@ -176,6 +179,24 @@ def _rows(work: Work, goals: tuple, samples: tuple) -> list[Row]:
         Row(name, goal, ours, theirs, split, sample, compare, prepare)
         for (name, ours, theirs, compare, prepare), goal, sample in zip(ways, goals, samples, strict=True)
     ]
+
+
+def of_states(split: Split, seconds: float, sample: int) -> Row:
+    """The inputs' importance to every hidden state; seconds: the goal for one text."""
+    work = Work(split)
+
+    def ours() -> list[np.ndarray]:
+        found = [np.empty(0)] * len(split)
+        for batch in batches(split, SIZE):
+            gradients = state_gradients(work.model, batch)
+            for row, values, mask in zip(batch.instance.tolist(), gradients, batch.mask, strict=True):
+                found[row] = values[mask][:, mask].numpy()
+        return found
+
+    def theirs(some: Split) -> list[np.ndarray]:
+        return naive.state_gradients(work.packed, some)
+
+    return Row("importance to each hidden state", seconds * len(split), ours, theirs, split, sample, apart)
 
 
 def _kendall(split: Split, pairs: list[np.ndarray]) -> Row:

@@ -65,8 +65,8 @@ class Sparsegen(nn.Module):
 
     def __init__(self, strength: float):
         super().__init__()
-        if not strength < 1:
-            raise ValueError(f"sparsegen's lambda is {strength:g}; allowed: below 1")
+        if not -math.inf < strength < 1:
+            raise ValueError(f"sparsegen's lambda is {strength}; allowed: below 1")
         self.strength = strength
 
     def forward(self, scores: Tensor, mask: Tensor) -> Tensor:
@@ -83,8 +83,8 @@ class Entmax(nn.Module):
 
     def __init__(self, alpha: float | str):
         super().__init__()
-        if alpha != LEARNED and not alpha >= 1:
-            raise ValueError(f"entmax's alpha is {alpha:g}; allowed: from 1 up, or {LEARNED}")
+        if alpha != LEARNED and not 1 <= alpha < math.inf:
+            raise ValueError(f"entmax's alpha is {alpha}; allowed: from 1 up, or {LEARNED}")
         self.fixed = None if alpha == LEARNED else float(alpha)
         self.position = nn.Parameter(torch.zeros(())) if alpha == LEARNED else None
 
@@ -116,7 +116,7 @@ def projection(name: str) -> Projection:
     kind, colon, number = name.partition(":")
     if not colon and kind in PROJECTIONS:
         return PROJECTIONS[kind]
-    if kind not in WITH_NUMBER or (not colon and kind in WITH_NUMBER):
+    if kind not in WITH_NUMBER or not colon:
         known = (*PROJECTIONS, *(f"{one}:NUMBER" for one in WITH_NUMBER), f"entmax:{LEARNED}")
         raise KeyError(f"unknown projection {name!r}; known: {', '.join(known)}")
     if kind == "entmax" and number == LEARNED:
@@ -130,7 +130,7 @@ def projection(name: str) -> Projection:
 
 def sparsegen_name(strength: float) -> str:
     """The projection with that lambda; at 0 it is sparsemax."""
-    return f"sparsegen:{strength:g}" if strength else "sparsemax"
+    return f"sparsegen:{str(strength).removesuffix('.0')}" if strength else "sparsemax"
 
 
 def sparsegen_strength(name: str) -> float:

@@ -33,3 +33,22 @@ def model(encoder="bilstm", attention="additive", outputs=1, seed=0, **options) 
         for parameter in made.attention.parameters():
             torch.nn.init.normal_(parameter, std=2)
     return made.double().eval()
+
+
+class Foreign(torch.nn.Module):
+    """The seam and nothing else: what the fast ways must not recognise."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+        self.read_out, self.token_logits = inner.read_out, inner.token_logits
+
+    def forward(self, given, attention=None):
+        return self.inner(given, attention)
+
+
+def shortened_by_hand(given: Batch, row: int, position: int) -> Batch:
+    """One text without the word at `position`, as a batch of its own."""
+    length = int(given.lengths[row])
+    tokens = torch.cat([given.tokens[row, :position], given.tokens[row, position + 1 : length]])[None]
+    return Batch.of(tokens, torch.tensor([length - 1]), given.label[row : row + 1], given.instance[row : row + 1])

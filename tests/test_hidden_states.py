@@ -2,8 +2,7 @@
 
 import pytest
 import torch
-from small import batch, model
-from test_importance import Foreign, shortened_by_hand
+from small import Foreign, batch, model, shortened_by_hand
 
 from lib import importance
 from lib.importance import deletion, hidden_states, input_to_states
@@ -12,7 +11,7 @@ from lib.metrics import kendall_tau, normalized_entropy, probabilities
 from lib.models import ENCODERS
 from lib.projections import projection
 
-PROJECTIONS = ("softmax", "sparsemax", "sparsegen:-3", "sparsegen:0.9", "entmax:1.5", "entmax:1.3")
+PROJECTIONS = ("softmax", "sparsemax", "sparsegen:-3", "sparsegen:0.9", "entmax:1.5", "entmax:1.3", "entmax:learned")
 LENGTHS = (5, 1, 2, 3, 12, 7, 1, 4)
 MODELS = pytest.mark.parametrize(
     ("encoder", "attention"), [("bilstm", "additive"), ("transformer", "dot"), ("average", "dot"), ("conv", "additive")]
@@ -58,8 +57,28 @@ def test_a_token_from_outside_the_support_may_enter_when_one_leaves():
     only = output.attention.argmax()
     assert output.attention[0, only] == 1
     assert importance.leave_one_out(tested, given, of="hidden")[0, only] > 0  # else the attended vector would be zero
-    without = hidden_states.logits_without_each_state(tested, output)[0, only]
+    without = hidden_states.logits_without_each_state(tested, output)[1][0, only]
     assert not torch.allclose(without, tested.decoder.bias)
+
+
+@pytest.mark.parametrize("name", ["softmax", "sparsemax"])
+@torch.no_grad()
+def test_small_changes_are_not_rounded_to_ties_in_single_precision(name):
+    tested, given = model(projection_name=name), batch((40, 60, 25))
+    tested.attention.context.weight.mul_(10)
+    tested.decoder.bias.fill_(9)  # sharp and sure of itself, as trained models are
+    exact = importance.leave_one_out(tested, given, of="hidden")
+    single = importance.leave_one_out(tested.float(), given, of="hidden")
+    tau, _ = kendall_tau(exact, single.double(), given.mask)
+    assert exact[given.mask].log10().amin() < -9 or name == "sparsemax"
+    assert tau.min() > 0.999
+
+
+def test_an_imposed_attention_is_not_weighed_anew():
+    tested, given = model(), batch((5, 9))
+    equal = given.mask.double() / given.mask.sum(dim=1, keepdim=True)
+    with pytest.raises(ValueError, match="imposed"):
+        hidden_states.logits_without_each_state(tested, tested(given, equal))
 
 
 def test_hidden_states_in_small_pieces_are_the_same(monkeypatch):

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from captum.attr import InputXGradient, Saliency
-from small import batch, model
+from small import Foreign, batch, model, shortened_by_hand
 
 from lib import importance
 from lib.datasets.batches import Batch
@@ -16,28 +16,9 @@ LENGTHS = (5, 1, 2, 3, 12, 7, 1, 4)
 MEASURES = (importance.gradient, importance.gradient_times_input, importance.leave_one_out)
 
 
-class Foreign(torch.nn.Module):
-    """The seam and nothing else: what the fast ways must not recognise."""
-
-    def __init__(self, inner):
-        super().__init__()
-        self.inner = inner
-        self.read_out, self.token_logits = inner.read_out, inner.token_logits
-
-    def forward(self, given, attention=None):
-        return self.inner(given, attention)
-
-
 def everywhere():
     cases = [(e, a, c) for e in ENCODERS for a in ATTENTIONS for c in (1, 3)]
     return pytest.mark.parametrize(("encoder", "attention", "outputs"), cases)
-
-
-def shortened_by_hand(given: Batch, row: int, position: int) -> Batch:
-    """One text without the word at `position`, as a batch of its own."""
-    length = int(given.lengths[row])
-    tokens = torch.cat([given.tokens[row, :position], given.tokens[row, position + 1 : length]])[None]
-    return Batch.of(tokens, torch.tensor([length - 1]), given.label[row : row + 1], given.instance[row : row + 1])
 
 
 @everywhere()

@@ -197,10 +197,11 @@ def test_sparsity_on_hostile_words_with_reasons(monkeypatch, tmp_path, browser):
 
 def test_sparsity_with_one_encoder_and_a_long_text(monkeypatch, tmp_path, browser):
     monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 2_100)))
-    choices = "dataset agnews", "encoders bilstm", "rates published"
+    choices = "dataset agnews", "encoders bilstm", "profile paper"  # with all its parts, on few texts
     page = report(monkeypatch, tmp_path, "sparsity", *choices, *SPARSE)
     shown = opened(browser, page)
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 5
+    assert "α was learned to be 1." in shown["text"] and "epochs of at most 300, the best on dev" in shown["text"]
     assert "agnews does not say which words decide" in shown["text"]
     assert "There is no Transformer among the encoders" in shown["text"]
     assert "longer than 500 tokens" in shown["text"] and "longer than 2,000 tokens" in shown["text"]

@@ -127,7 +127,7 @@ def test_a_learned_alpha_has_the_gradient_of_its_value():
         ("sofmax", KeyError, "known: softmax, sparsemax, uniform, sparsegen:NUMBER"),
         ("sparsegen", KeyError, "entmax:learned"),
         ("softmax:2", KeyError, "unknown projection 'softmax:2'"),
-        ("sparsegen:1", ValueError, "lambda is 1; allowed: below 1"),
+        ("sparsegen:1", ValueError, "lambda is 1.0; allowed: below 1"),
         ("sparsegen:nan", ValueError, "allowed: below 1"),
         ("entmax:0.5", ValueError, "alpha is 0.5; allowed: from 1 up, or learned"),
         ("entmax:many", ValueError, "'many' in the projection 'entmax:many' is no number"),

@@ -1,5 +1,7 @@
 """What `sparsity` trains, measures and concludes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,6 +19,7 @@ from lib.training import Run, fitting, train
 from lib.training.courses import Prediction
 
 MEISTER = {"dataset": "planted", "recipe": "meister2021"}
+STRENGTHS = (-100, -0.5, 0, 0.75, 0.9999999)
 BOTH = ("bilstm", "transformer")
 
 
@@ -89,6 +92,9 @@ def dialled(slope: float, noise: float, seeds: int = 3, texts: int = 60) -> pd.D
 def test_along_a_dial():
     row = along(dialled(-0.1, 0.01), "lambda", "entropy")
     assert (row["tau"], row["tau_high"], row["points"], row["seeds"], row["n"]) == (-1, -1, 5, 3, 60)
+    one = along(dialled(-0.1, 0.01, seeds=1), "lambda", "entropy")  # an sd by chance of .408 for five points
+    assert one["tau"] == -1 and one["tau_low"] == -1 and one["tau_high"] == pytest.approx(-1 + 1.96 * 0.4082, abs=1e-3)
+    assert one["spearman_high"] == pytest.approx(-1 + 1.96 / 2, abs=1e-3)
     row = along(dialled(0, 1.0), "lambda", "entropy")
     assert row["tau_low"] < 0 < row["tau_high"] and row["spearman_low"] < 0 < row["spearman_high"]
     some = dialled(0, 1.0)
@@ -114,7 +120,8 @@ def test_the_programme_has_each_run_once_and_lambda_zero_is_sparsemax():
     assert {run.option("trains") for run in parts["frozen_adversaries"]} == {"attention"}
     slow = programme.runs("sparsity/models", rates="published")
     assert {run.encoder: run.option("learning_rate") for run in slow} == {"bilstm": 1e-4, "transformer": 1e-5}
-    assert [sparsegen_strength(sparsegen_name(at)) for at in (-100, -0.5, 0, 0.75)] == [-100, -0.5, 0, 0.75]
+    assert all(run.option("patience") and run.epochs > 8 for run in slow)
+    assert [sparsegen_strength(sparsegen_name(at)) for at in STRENGTHS] == list(STRENGTHS)
     assert np.isnan(sparsegen_strength("softmax")) and np.isnan(sparsegen_strength("entmax:1.5"))
 
 
@@ -128,6 +135,8 @@ def test_the_programme_has_each_run_once_and_lambda_zero_is_sparsemax():
         ({"encoder": "average", "layers": 2}, "the encoder 'average' has one"),
         ({"layers": 0}, "layers is 0; allowed"),
         ({"projection": "sparsegen:1"}, "allowed: below 1"),
+        ({"projection": "entmax:inf"}, "allowed: from 1 up"),
+        ({"projection": "sparsegen:-inf"}, "allowed: below 1"),
         ({"projection": "hardmax"}, "unknown projection 'hardmax'; known: softmax"),
         ({"options": (("patience", 0),)}, "patience is 0; allowed"),
         ({"options": (("attention_rate", -1),)}, "attention_rate is -1; allowed"),
@@ -136,6 +145,14 @@ def test_the_programme_has_each_run_once_and_lambda_zero_is_sparsemax():
 def test_wrong_parts_of_a_run_are_refused(wrong, said):
     with pytest.raises((KeyError, ValueError), match=said):
         Run(**(MEISTER | wrong))
+
+
+def test_a_divergence_that_sparse_attention_makes_infinite_is_refused():
+    base = Run(**MEISTER, projection="sparsemax")
+    with pytest.raises(ValueError, match="'kl', which is infinite.*'jsd'"):
+        replace(base, variant="adversary", base=base)
+    bounded = replace(base, variant="adversary", base=base, options=(("divergence", "jsd"),))
+    assert bounded.option("divergence") == "jsd"
 
 
 def test_an_encoder_has_its_usual_layers():
@@ -227,6 +244,9 @@ def test_claims_follow_their_intervals():
         ("adversaries trained anew do not", "supported"),
         ("the support closes in on the reason, which the paper leaves open", "supported"),
     ]
+    near = pd.concat([base, *(row.assign(jsd=0.01) for row in rows)])
+    verdicts = [one.verdict for one in claims.sparsity_claims(models, sweep, near) if "adversar" in one.short]
+    assert verdicts == ["undecided", "undecided"]  # they did not go anywhere
     without = sweep.drop(columns="rationale_support_precision")
     assert len(claims.sparsity_claims(models, without, pd.concat([base, *rows]))) == len(found) - 1
 

@@ -11,6 +11,7 @@ from lib.models import AttentionClassifier, AttentionModel, ModelOutput
 from lib.projections import softmax
 
 CELLS = 2**20  # scores projected at once
+APART = 1e-4  # how far an attention may lie from the projection of its own scores
 
 
 def gradient_of_states(output: ModelOutput, targets, through_attention: bool, model: AttentionModel) -> Tensor:
@@ -29,7 +30,7 @@ def gradient_of_states(output: ModelOutput, targets, through_attention: bool, mo
 
 
 @torch.no_grad()
-def logits_without_each_state(model: AttentionModel, output: ModelOutput) -> Tensor:
+def logits_without_each_state(model: AttentionModel, output: ModelOutput) -> tuple[Tensor, Tensor]:
     """Logits with each hidden state removed at the attention layer (Meister et al. 2021, section 3.1).
 
     The remaining scores are projected again, all of them: under a sparse projection tokens from outside the support may
@@ -37,9 +38,10 @@ def logits_without_each_state(model: AttentionModel, output: ModelOutput) -> Ten
     is left the attended vector is zero.
 
     Returns:
-        (batch, token, class); NaN off the mask.
+        In doubles, as small changes need it: the text's own logits (batch, class), computed in the same way, and
+        (batch, token, class), NaN off the mask.
     Raises:
-        ValueError: the model does not say how its scores become attention.
+        ValueError: the model does not say how its scores become attention, or its attention is not what that gives.
     """
     projection = getattr(model, "projection", None)
     if projection is None:
@@ -47,25 +49,47 @@ def logits_without_each_state(model: AttentionModel, output: ModelOutput) -> Ten
             "hidden states can be left out only of a model with `projection`, (scores, mask) -> attention: what "
             "remains has to be weighed anew"
         )
+    attention = projection(output.scores.double(), output.mask)
+    if (attention - output.attention).abs().max() > APART:
+        raise ValueError(
+            "the attention is not the projection of its scores, but imposed: nothing says how the rest is weighed"
+        )
     if projection is softmax and isinstance(model, AttentionClassifier):
-        kept = terms(model, output.hidden, output.mask)
-        logits = attended_without_each(kept, kept[:, :, None][:, :, :0], 0) + model.decoder.bias.double()
-        return logits.to(output.logits.dtype).masked_fill(~output.mask[:, :, None], torch.nan)
-    logits = output.logits[:, None].repeat(1, output.mask.shape[1], 1)
-    row, position = (output.mask & (output.attention > 0)).nonzero(as_tuple=True)
+        return _by_sums(model, output)
+    affine = model.token_logits(output)
+    own = model.read_out(output, output.attention).double()
+    if affine is not None:
+        affine = affine[0].double(), affine[1].double()
+        own = (attention[:, None] @ affine[0]).squeeze(1) + affine[1]
+    logits = own[:, None].repeat(1, output.mask.shape[1], 1)
+    row, position = (output.mask & (attention > 0)).nonzero(as_tuple=True)
     for some in by_length(output.mask.sum(dim=1)[row], CELLS):
-        logits[row[some], position[some]] = _without(model, projection, output, row[some], position[some])
-    return logits.masked_fill(~output.mask[:, :, None], torch.nan)
+        rows, others = row[some], _without(projection, output, row[some], position[some])
+        if affine is None:
+            said = model.read_out(rows_of(output, rows), others.to(output.attention.dtype)).double()
+        else:
+            said = (others[:, None] @ affine[0][rows]).squeeze(1) + affine[1]
+        logits[rows, position[some]] = said
+    return own, logits.masked_fill(~output.mask[:, :, None], torch.nan)
 
 
-def _without(model: AttentionModel, projection, output: ModelOutput, row: Tensor, position: Tensor) -> Tensor:
-    """(case, class): logits of the texts `row`, each without its state at `position`."""
+def _by_sums(model: AttentionClassifier, output: ModelOutput) -> tuple[Tensor, Tensor]:
+    """Under softmax what remains is divided by its own sum: sums of all terms but each."""
+    kept, bias = terms(model, output.hidden, output.mask), model.decoder.bias.double()
+    logits = attended_without_each(kept, kept[:, :, None][:, :, :0], 0) + bias
+    sums = kept.logsumexp(dim=1)
+    positive, negative = (sums[:, 1:] - sums[:, :1]).exp().chunk(2, dim=-1)
+    return positive - negative + bias, logits.masked_fill(~output.mask[:, :, None], torch.nan)
+
+
+def _without(projection, output: ModelOutput, row: Tensor, position: Tensor) -> Tensor:
+    """(case, token): the attention of texts `row`, each without its state at `position`; 0 where nothing is left."""
     mask = output.mask[row].clone()
     mask[torch.arange(len(row), device=row.device), position] = False
-    attention = torch.zeros_like(output.attention[row])
+    attention = torch.zeros_like(mask, dtype=torch.float64)
     some = mask.any(dim=-1)
-    attention[some] = projection(output.scores[row[some]], mask[some])
-    return model.read_out(rows_of(output, row), attention)
+    attention[some] = projection(output.scores[row[some]].double(), mask[some])
+    return attention
 
 
 def change_without_each_state(model: AttentionModel, batch: Batch) -> Tensor:
@@ -75,6 +99,6 @@ def change_without_each_state(model: AttentionModel, batch: Batch) -> Tensor:
     """
     with torch.no_grad():
         output = model(batch)
-        without = logits_without_each_state(model, output)
-        change = total_variation(probabilities(without.double()), probabilities(output.logits.double())[:, None])
+        own, without = logits_without_each_state(model, output)
+        change = total_variation(probabilities(without), probabilities(own)[:, None])
     return change.to(output.logits.dtype).masked_fill(~output.mask | (output.attention == 0), 0)

@@ -1,6 +1,6 @@
 """From a model and its texts to a table: one row per instance, and what a group of rows says."""
 
-from lib.instances.against import across_seeds, measure_against
+from lib.instances.against import across_seeds, changes_of_score, measure_against
 from lib.instances.along import along
 from lib.instances.comparing import difference, score_difference
 from lib.instances.correlating import correlate, permutation_null, significance
@@ -20,6 +20,7 @@ __all__ = [
     "attention_on_rationale",
     "attention_weights",
     "by_dev",
+    "changes_of_score",
     "classification",
     "correlate",
     "curvatures",

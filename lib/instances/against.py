@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from lib.instances.comparing import score_difference
 from lib.instances.measuring import BATCH, Quantity, attention_weights, max_attention, measure
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.progress import Progress
@@ -42,6 +43,25 @@ def measure_against(
             frame = measure(one.model, one.batches(split, BATCH), wanted, one.run, progress)
             frames.append(frame.assign(**settings(one), tvd_half=frame["tvd"] / 2))
     return pd.concat(frames, ignore_index=True)
+
+
+def changes_of_score(measured: pd.DataFrame, score: str = "accuracy") -> pd.DataFrame:
+    """What adversaries lose against their bases: a row for each encoder, projection, `trains` and lambda.
+
+    Args:
+        measured: rows of `measure_against`, of adversaries and of the bases themselves.
+    Returns:
+        encoder, projection, trains, lambda; `score_difference` of the adversary (first) less its base (second), in
+        pairs of one seed; jsd, the mean of the attentions' (nats).
+    """
+    bases, rows = measured[measured["variant"] == "base"], []
+    adversaries = measured[measured["variant"] == "adversary"]
+    names = ["encoder", "projection", "trains", "lambda"]
+    for key, some in adversaries.groupby(names, sort=False):
+        base = bases[(bases["encoder"] == key[0]) & (bases["projection"] == key[1])]
+        found = score_difference(pd.concat([some, base]), score, ({"variant": "adversary"}, {"variant": "base"}))
+        rows.append(dict(zip(names, key, strict=True)) | found.to_dict() | {"jsd": some["jsd"].mean()})
+    return pd.DataFrame(rows)
 
 
 def settings(trained: Trained) -> dict[str, object]:

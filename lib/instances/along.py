@@ -2,7 +2,7 @@
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
+from scipy.stats import norm, rankdata
 
 from lib.instances.statistics import bootstrap, interval_over_texts_and_seeds, mean_over, ratio, weighted_mean
 from lib.instances.summarising import by_seed
@@ -14,7 +14,9 @@ def along(instances: pd.DataFrame, dial: str, quantity: str, draws: int = 1000, 
     """Kendall's tau-b and Spearman's rho between a dial and the mean of a quantity (Meister et al. 2021, table 2).
 
     The mean is over the texts, at each value of the dial; the correlation is over these values, in each seed by itself,
-    and of the seeds the mean. The bootstrap draws texts, the same for all values of the dial.
+    and of the seeds the mean. The bootstrap draws texts, the same for all values of the dial. With one seed nothing
+    tells how far the training of one model moves its mean: the spread of a correlation by chance, over so many values,
+    then stands for that.
 
     Args:
         instances: rows of one configuration, each seed with every value of the column `dial`.
@@ -42,8 +44,18 @@ def along(instances: pd.DataFrame, dial: str, quantity: str, draws: int = 1000, 
     for column, name in enumerate(MEASURES):
         value = float(mean_over(0, of_seeds[:, column]))
         bounds = interval_over_texts_and_seeds(value, samples[:, column], of_seeds[:, column])
+        if len(of_seeds) == 1:
+            half = np.hypot((bounds[1] - bounds[0]) / 2, norm.ppf(0.975) * by_chance(len(at))[column])
+            bounds = value - half, value + half
         found |= {name: value} | dict(zip((f"{name}_low", f"{name}_high"), np.clip(bounds, -1, 1), strict=True))
     return pd.Series(found | {"points": len(at), "seeds": values.shape[2], "n": len(values)})
+
+
+def by_chance(points: int) -> tuple[float, float]:
+    """The sd of Kendall's tau and of Spearman's rho between unrelated orders of so many points (Kendall 1948)."""
+    if points < 2:
+        return np.nan, np.nan
+    return np.sqrt(2 * (2 * points + 5) / (9 * points * (points - 1))), np.sqrt(1 / (points - 1))
 
 
 def kendall(at: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -79,7 +79,8 @@ def bounds(name: str) -> tuple[float, float]:
         return 0.0, float(np.log(2))
     if "_drop_" in name:
         return -1.0, 1.0
-    return {"fraction": (0.0, 1.0), "tau-b": (-1.0, 1.0)}.get(unit(name), (-np.inf, np.inf))
+    of_units = {"fraction": (0.0, 1.0), "tau-b": (-1.0, 1.0), "tokens": (0.0, np.inf)}
+    return of_units.get(unit(name), (-np.inf, np.inf))
 
 
 def spread(

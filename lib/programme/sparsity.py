@@ -13,10 +13,10 @@ PROJECTIONS = ("softmax", "sparsemax")
 STRENGTHS = {"quick": (-10.0, -1.0, 0.0, 0.5, 0.9), "paper": (-100.0, -10.0, -3.0, -1.0, 0.0, 0.25, 0.5, 0.75, 0.9)}
 SPECTRUM = {"quick": ("softmax", "entmax:1.5"), "paper": ("softmax", "entmax:1.5", "entmax:learned")}
 SWEEP_SEEDS = {"quick": 1, "paper": None}  # None: all
-# Learning rates: Jain & Wallace's, which the recipe has, or those of table 4.
+# Learning rates: Jain & Wallace's, which the recipe has, or those of table 4, which need many epochs.
 RATES = {"fast": {}, "published": {"bilstm": {"learning_rate": 1e-4}, "transformer": {"learning_rate": 1e-5}}}
-# At the published rates, until dev AUC has not risen for so many epochs.
-CONVERGED = {"quick": {}, "paper": {"epochs": 300, "patience": 10}}
+# At those, until dev AUC has not risen for so many epochs.
+TO_CONVERGENCE = {"quick": {"epochs": 40, "patience": 5}, "paper": {"epochs": 300, "patience": 10}}
 # The paper does not print its lambdas. The divergence is the bounded one: against sparse attention KL is infinite.
 ADVERSARY_LAMBDAS = {"quick": (0.1,), "paper": (0.05, 0.2)}
 FROZEN_LAMBDAS = {"quick": (1.0,), "paper": (0.2, 1.0)}
@@ -36,11 +36,11 @@ def encoders_of(choice: Choice) -> list[str]:
     return list(choice.encoders or ATTENTION)
 
 
-def model(choice: Choice, encoder: str, projection: str, seed: int, **options) -> Run:
+def model(choice: Choice, encoder: str, projection: str, seed: int) -> Run:
     """An encoder with the paper's attention for it, trained by the paper's recipe at the chosen rate."""
     if choice.rates not in RATES:
         raise KeyError(f"unknown rates {choice.rates!r}; known: {', '.join(RATES)}")
-    options |= RATES[choice.rates].get(encoder, {})
+    options = RATES[choice.rates].get(encoder, {}) | (TO_CONVERGENCE[choice.profile] if choice.rates != "fast" else {})
     run = choice.run(encoder, ATTENTION.get(encoder, "additive"), seed, recipe="meister2021")
     return replace(run, projection=projection, options=tuple(options.items()))
 
@@ -69,20 +69,25 @@ def of_each(choice: Choice, projections: list[str] | tuple[str, ...]) -> list[Ru
 
 def converged(choice: Choice) -> list[Run]:
     """One run of each encoder at the published rate, to convergence on dev; none in `quick`, which has no time."""
-    options, seed = CONVERGED[choice.profile], seeds_of(choice.profile, choice.seeds)[0]
-    published = replace(choice, rates="published")
-    return [model(published, encoder, "softmax", seed, **options) for encoder in encoders_of(choice) if options]
+    published, seed = replace(choice, rates="published"), seeds_of(choice.profile, choice.seeds)[0]
+    return [model(published, encoder, "softmax", seed) for encoder in encoders_of(choice) if choice.profile != "quick"]
 
 
 def adversaries(choice: Choice) -> list[Run]:
     """Table 5, unfrozen: of each model of the first seed, one trained anew that imitates it and attends elsewhere."""
     epochs = choice.adversary_epochs or ADVERSARY_EPOCHS[choice.profile]
-    aim = AIM + ((("epochs", epochs),) if epochs else ())
+    aim = dict(AIM) | ({"epochs": epochs} if epochs else {})
     return [
-        replace(base, variant="adversary", base=base, options=(*base.options, *aim, ("lambda", strength)))
+        replace(base, variant="adversary", base=base, options=options_of(base, **aim, **{"lambda": strength}))
         for base in models(replace(choice, seeds=seeds_of(choice.profile, choice.seeds)[:1]))
         for strength in choice.lambdas or ADVERSARY_LAMBDAS[choice.profile]
     ]
+
+
+def options_of(base: Run, **aim) -> tuple:
+    """The base's options and the adversary's; it ends by its own rule, and not by the base's."""
+    own = {name: value for name, value in base.options if name not in ("epochs", "patience")}
+    return tuple((own | aim).items())
 
 
 def frozen_adversaries(choice: Choice) -> list[Run]:

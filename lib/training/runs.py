@@ -150,6 +150,7 @@ class Run:
             allowed, words = ALLOWED.get(name, (lambda value: True, ""))
             if value is not None and not allowed(value):
                 raise ValueError(f"{name} is {value!r}; allowed: {words}")
+        self._refuse_infinite_divergence()
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise ValueError(f"seed is {self.seed!r}; allowed: a whole number from 0 up")
         profile(self.profile)
@@ -165,6 +166,14 @@ class Run:
             raise ValueError(f"layers is {self.layers!r}; allowed: a whole number from 1 up")
         if self.layers != 1 and not has_layers(self.encoder):
             raise ValueError(f"layers is {self.layers}; the encoder {self.encoder!r} has one")
+
+    def _refuse_infinite_divergence(self):
+        positive = ("softmax", "entmax:1", "entmax:1.0")
+        if self.variant == "adversary" and self.option("divergence") == "kl" and self.projection not in positive:
+            raise ValueError(
+                f"divergence is 'kl', which is infinite where the attention of {self.projection!r} is 0; "
+                "allowed with sparse attention: 'jsd'"
+            )
 
     def _refuse_wrong_base(self):
         allowed = VARIANTS[self.variant]
