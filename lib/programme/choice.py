@@ -39,6 +39,7 @@ class Choice:
     seeds, lambdas, frozen_lambdas, adversary_epochs    none: the profile's
     delta, eta       weights of tying and of the masked language model; none: 10 and 1
     frozen           the variants whose embeddings do not learn
+    layers           of the deeper models, beyond the one of all others; none: the profile's
     """
 
     dataset: str = "planted"
@@ -56,6 +57,7 @@ class Choice:
     delta: float | None = None
     eta: float | None = None
     frozen: Sequence[str] = ("residual", "tying", "mlm")
+    layers: Sequence[int] | None = None
 
     def __post_init__(self):
         for what, names, known in (
