@@ -173,12 +173,13 @@ def test_regularization_on_hostile_words_with_reasons(monkeypatch, tmp_path, bro
 
 def test_regularization_where_no_reason_is_known(monkeypatch, tmp_path, browser):
     monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 600)))
-    choices = "dataset agnews", "attentions dot", "delta 1", "eta 0.1", "frozen tying,mlm"
+    choices = "dataset agnews", "attentions dot", "delta 1", "eta 0.1", "frozen tying,mlm", "layers 1"
     page = report(monkeypatch, tmp_path, "regularization", *choices, *SHORT)
     shown = opened(browser, page)
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 11
     assert "agnews does not say which words decide" in shown["text"]
     assert "Taken: delta 1, eta 0.1." in shown["text"]
+    assert "No model with more than one layer was asked for" in shown["text"]
 
 
 SPARSE = ("seeds 0", "strengths [-1,0,0.5]", "lambdas 0.1", "frozen_lambdas 1", "adversary_epochs 1", "vectors random")

@@ -44,6 +44,7 @@ class Choice:
     frozen           the variants whose embeddings do not learn
     strengths        sparsegen's lambdas; none: the profile's
     rates            learning rates of `sparsity`: fast, or published
+    layers           of the deeper models, beyond the one of all others; none: the profile's
     """
 
     dataset: str = "planted"
@@ -64,6 +65,7 @@ class Choice:
     projection: str = "softmax"
     strengths: Sequence[float] | None = None
     rates: str = "fast"
+    layers: Sequence[int] | None = None
 
     def __post_init__(self):
         for what, names, known in (

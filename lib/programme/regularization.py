@@ -63,11 +63,12 @@ def eta_sweep(choice: Choice) -> list[Run]:
 
 
 def layers(choice: Choice) -> list[Run]:
-    """Table 6: more than one layer, with the first attention."""
+    """Table 6: more than one layer, with the first attention; none where 1 is the only choice."""
     seeds = seeds_of(choice.profile, choice.seeds)
     return [
         variant(choice, name, choice.attentions[0], seed, count)
-        for count in LAYERS[choice.profile]
+        for count in choice.layers or LAYERS[choice.profile]
+        if count > 1
         for name in LAYERED[choice.profile]
         for seed in seeds
     ]
