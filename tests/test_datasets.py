@@ -61,6 +61,13 @@ def test_20news_is_that_of_the_released_notebook(data_home):
     assert "qqq" in corpus.vocabulary.ids and not any(re.search(r"\d", word) for word in corpus.vocabulary.words)
 
 
+def test_agnews4_has_all_four_topics(data_home):
+    corpus = datasets.load("agnews4", data_home=data_home)
+    assert corpus.classes == ("World", "Sports", "Business", "Sci/Tech")
+    assert len(corpus.train) + len(corpus.dev) == 51_730 and len(corpus.test) == 7_600
+    assert np.bincount(corpus.test.labels).tolist() == [1_900] * 4
+
+
 def test_agnews_is_world_against_business_by_their_descriptions(data_home):
     corpus = datasets.load("agnews", data_home=data_home)
     assert [len(split) for split in corpus.splits] == [15_916, 2_809, 3_800]
@@ -231,7 +238,7 @@ def test_missing_data_says_where_it_looked_and_what_to_do(tmp_path, monkeypatch)
 
 
 def test_unknown_names_options_and_profiles_are_refused_with_the_known_ones():
-    assert error_of("sts") == "unknown dataset 'sts'; known: planted, sst, imdb, 20news, agnews, eraser_movies"
+    assert error_of("sts") == "unknown dataset 'sts'; known: planted, sst, imdb, 20news, agnews, agnews4, eraser_movies"
     assert error_of("sst", "big") == "unknown profile 'big'; known: quick, paper"
     assert error_of("sst", cues=1) == "unknown option 'cues' of the dataset 'sst'; known: none"
     assert "known: cues, negation, distractors, noise, seed" in error_of("planted", cue=1)

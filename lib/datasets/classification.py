@@ -213,6 +213,16 @@ SPECS = (
         min_df=5,
     ),
     Spec(
+        "agnews4",
+        read_folder,
+        "All four topics, title and description as one text; spaCy's English tokens, lower-case, qqq for tokens with a "
+        "digit; 15% of train is dev (seed 16377); words in at least 5 texts.",
+        folder="agnews4",
+        tokens=text.generic,
+        divide=divide_agnews,
+        min_df=5,
+    ),
+    Spec(
         "eraser_movies",
         read_with_rationales,
         "Tokens as they come, apart by spaces, since the rationales count them; words in at least 2 texts.",
