@@ -1,7 +1,7 @@
 """Texts as padded tensors, grouped by length so that almost nothing is padding."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
@@ -20,6 +20,8 @@ class Batch:
     label     (batch,) class
     instance  (batch,) position in the split
     guide     (batch, word) attention to be imposed, 0 where the mask is False; only for models that need it
+    sentence  (batch, word) the number of the word's sentence in its text, -1 where the mask is False; only where the
+              split knows sentences
     """
 
     tokens: Tensor
@@ -28,6 +30,7 @@ class Batch:
     label: Tensor
     instance: Tensor
     guide: Tensor | None = None
+    sentence: Tensor | None = None
 
     @classmethod
     def of(cls, tokens: Tensor, lengths: Tensor, label: Tensor, instance: Tensor) -> "Batch":
@@ -44,9 +47,9 @@ class Batch:
         """The texts that `keep` (bool or positions) names, padded no longer than they need."""
         lengths = self.lengths[keep]
         width = int(lengths.max()) if len(lengths) else 0
-        per_word = (self.tokens, self.mask, self.guide)
-        tokens, mask, guide = (value if value is None else value[keep, :width] for value in per_word)
-        return Batch(tokens, lengths, mask, self.label[keep], self.instance[keep], guide)
+        per_word = (self.tokens, self.mask, self.guide, self.sentence)
+        tokens, mask, guide, sentence = (value if value is None else value[keep, :width] for value in per_word)
+        return Batch(tokens, lengths, mask, self.label[keep], self.instance[keep], guide, sentence)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -60,12 +63,15 @@ def collate(split: Split, instances: np.ndarray) -> Batch:
     inside = position < lengths[:, None]
     where = np.where(inside, offsets[instances][:, None] + position, 0)
     tokens = np.where(inside, ids[where], PAD)
-    return Batch.of(
+    batch = Batch.of(
         torch.from_numpy(tokens),
         torch.from_numpy(lengths),
         torch.from_numpy(split.labels[instances]),
         torch.from_numpy(np.asarray(instances, dtype=np.int64)),
     )
+    if split.sentences is None:
+        return batch
+    return replace(batch, sentence=torch.from_numpy(np.where(inside, split.sentences[where], -1)))
 
 
 def batches(split: Split, size: int, seed: int | Sequence[int] | None = None, pool: int = 50) -> Iterator[Batch]:

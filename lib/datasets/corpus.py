@@ -15,7 +15,8 @@ SPECIALS = ("<pad>", "<unk>", "<start>", "<end>")
 class Instance:
     """One text with its label.
 
-    `rationale` holds the spans [start, end) of `tokens` that decide the label, or None where nobody knows them.
+    `rationale` holds the spans [start, end) of `tokens` that decide the label, or None where nobody knows them;
+    `sentences` how many tokens each sentence has, or None where the text is not cut into sentences.
     """
 
     id: str
@@ -23,6 +24,7 @@ class Instance:
     tokens: tuple[str, ...]
     label: int
     rationale: tuple[tuple[int, int], ...] | None = None
+    sentences: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,14 @@ class Split:
         rows = [self.vocabulary.encode(instance.tokens) for instance in self.instances]
         offsets = np.cumsum([0, *map(len, rows)])
         return np.concatenate(rows) if rows else np.empty(0, dtype=np.int64), offsets
+
+    @cached_property
+    def sentences(self) -> np.ndarray | None:
+        """The number of its sentence for each id of `encoded`, -1 for start and end; None without sentences."""
+        if not self.instances or self.instances[0].sentences is None:
+            return None
+        rows = [np.r_[-1, np.repeat(np.arange(len(one.sentences)), one.sentences), -1] for one in self.instances]
+        return np.concatenate(rows)
 
     @cached_property
     def labels(self) -> np.ndarray:

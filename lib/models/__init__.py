@@ -3,6 +3,7 @@
 from lib.models.attention import ATTENTIONS
 from lib.models.classifier import AttentionClassifier, GuidedClassifier
 from lib.models.encoders import ENCODERS
+from lib.models.hierarchical import HierarchicalClassifier
 from lib.models.output import AttentionModel, ModelOutput
 from lib.models.retention import RETENTIONS
 
@@ -13,5 +14,6 @@ __all__ = [
     "AttentionClassifier",
     "AttentionModel",
     "GuidedClassifier",
+    "HierarchicalClassifier",
     "ModelOutput",
 ]

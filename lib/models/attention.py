@@ -6,12 +6,17 @@ QUERY_INITS = ("default", "normal")
 
 
 class Additive(nn.Module):
-    """v . tanh(W h + b), W: hidden -> hidden / 2, v without bias (Jain & Wallace 2019, section 2, no query)."""
+    """v . tanh(W h + b), W: hidden -> hidden / 2, v without bias (Jain & Wallace 2019, section 2, no query).
 
-    def __init__(self, hidden_size: int):
+    Args:
+        size: of W h, where it is another one; that of h in Serrano & Smith (2019).
+    """
+
+    def __init__(self, hidden_size: int, size: int | None = None):
         super().__init__()
-        self.affine = nn.Linear(hidden_size, hidden_size // 2)
-        self.context = nn.Linear(hidden_size // 2, 1, bias=False)
+        size = size or hidden_size // 2
+        self.affine = nn.Linear(hidden_size, size)
+        self.context = nn.Linear(size, 1, bias=False)
 
     def forward(self, hidden: Tensor) -> Tensor:
         return self.context(self.affine(hidden).tanh()).squeeze(-1)

@@ -29,6 +29,9 @@ class AttentionClassifier(nn.Module):
         retention: how hidden states hold on to their input, one of RETENTIONS; none: by what the encoder keeps.
         query_init: how the query of dot attention starts: "default", as torch has it, or "normal", N(0, 1).
         frozen: the embedding table does not learn.
+        attention_size: of additive attention's inner layer; None: half of the hidden states'.
+        dropout: of what the encoder reads, and of what the decoder reads.
+        encoded_size: of what the encoder reads, where it is not the embeddings.
     Raises:
         KeyError: unknown encoder, attention, projection or retention.
         ValueError: a residual connection between states of other sizes.
@@ -44,17 +47,21 @@ class AttentionClassifier(nn.Module):
         retention: str | None = None,
         query_init: str = "default",
         frozen: bool = False,
+        attention_size: int | None = None,
+        dropout: tuple[float, float] = (0.0, 0.0),
+        encoded_size: int | None = None,
         **encoder_options,
     ):
         super().__init__()
         self.embedding = nn.Embedding.from_pretrained(vectors.clone(), freeze=frozen, padding_idx=PAD)
-        self.encoder = pick(ENCODERS, encoder, "encoder")(vectors.shape[1], **encoder_options)
+        self.encoder = pick(ENCODERS, encoder, "encoder")(encoded_size or vectors.shape[1], **encoder_options)
         if retention is not None:
             self.encoder = pick(RETENTIONS, retention, "retention")(self.encoder, vectors.shape[1])
-        query = {"query_init": query_init} if attention == "dot" else {}
-        self.attention = pick(ATTENTIONS, attention, "attention")(self.encoder.hidden_size, **query)
+        of_attention = {"query_init": query_init} if attention == "dot" else {"size": attention_size}
+        self.attention = pick(ATTENTIONS, attention, "attention")(self.encoder.hidden_size, **of_attention)
         self.projection = projection(projection_name)
         self.decoder = nn.Linear(self.encoder.hidden_size, outputs)
+        self.dropout, self.last_dropout = (nn.Dropout(share) for share in dropout)
 
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
         """The seam: `attention` (batch, token), where given, is imposed in place of the model's own."""
@@ -64,17 +71,17 @@ class AttentionClassifier(nn.Module):
         """The output for embedded tokens (batch, word, embedding) in place of the batch's own."""
         if torch.is_grad_enabled() and not embeddings.requires_grad:
             embeddings.requires_grad_()  # importance needs their gradient, also when the table is frozen
-        return self.from_hidden(self.encoder(embeddings, batch.lengths), embeddings, batch, attention)
+        hidden = self.encoder(self.dropout(embeddings), batch.lengths)
+        return self.from_hidden(hidden, embeddings, batch.mask, attention)
 
     def from_hidden(
-        self, hidden: Tensor, embeddings: Tensor, batch: Batch, attention: Tensor | None = None
+        self, hidden: Tensor, embeddings: Tensor, mask: Tensor, attention: Tensor | None = None
     ) -> ModelOutput:
         """The output for hidden states (batch, token, hidden) that the encoder made of the embeddings."""
         scores = self.attention(hidden)
         if attention is None:
-            attention = self.projection(scores, batch.mask)
-        logits = self.decode(attention, hidden)
-        return ModelOutput(logits, scores, attention, batch.mask, hidden, embeddings)
+            attention = self.projection(scores, mask)
+        return ModelOutput(self.decode(attention, hidden), scores, attention, mask, hidden, embeddings)
 
     def inner_attention(self, batch: Batch) -> Tensor:
         """A Transformer's self-attention, (batch, layer, head, word, word): rows sum to 1 over the text's words.
@@ -87,7 +94,8 @@ class AttentionClassifier(nn.Module):
     def with_inner_attention(self, batch: Batch, imposed: Imposed) -> ModelOutput:
         """The output with weights (batch, word, word) put in place of those of some heads, (layer, head) -> weights."""
         embeddings = self.embedding(batch.tokens)
-        return self.from_hidden(self._transformer().seen(embeddings, batch.lengths, imposed)[0], embeddings, batch)
+        hidden = self._transformer().seen(embeddings, batch.lengths, imposed)[0]
+        return self.from_hidden(hidden, embeddings, batch.mask)
 
     def _transformer(self) -> Transformer:
         if not isinstance(self.encoder, Transformer):
@@ -98,7 +106,7 @@ class AttentionClassifier(nn.Module):
 
     def decode(self, attention: Tensor, hidden: Tensor) -> Tensor:
         """Logits of the attended average: attention (batch, token), hidden (batch, token, hidden)."""
-        return self.decoder((attention.unsqueeze(1) @ hidden).squeeze(1))
+        return self.decoder(self.last_dropout((attention.unsqueeze(1) @ hidden).squeeze(1)))
 
     def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
         """Logits under another attention: (batch, token) or (batch, draw, token) -> the same with class for token."""

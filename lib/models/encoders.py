@@ -16,21 +16,25 @@ def reversed_by_length(sequences: Tensor, lengths: Tensor) -> Tensor:
     return sequences.gather(1, index[:, :, None].expand_as(sequences))
 
 
-class BiLSTM(nn.Module):
-    """One LSTM in each direction; their states side by side.
+class Bidirectional(nn.Module):
+    """A recurrent layer in each direction; their states side by side.
 
-    Two one-directional LSTMs, the second over the texts reversed by length: exact on padded batches (the backward
+    Two one-directional layers, the second over the texts reversed by length: exact on padded batches (the backward
     direction never reads padding) and several times faster than packing on long texts.
     """
 
-    def __init__(self, embedding_size: int, hidden_size: int = 256, layers: int = 1):
+    kind: type[nn.RNNBase]
+
+    def __init__(self, embedding_size: int, hidden_size: int, layers: int = 1):
         super().__init__()
         if hidden_size % 2:
-            raise ValueError(f"hidden_size is {hidden_size}; a BiLSTM needs an even number, half of it per direction")
+            raise ValueError(
+                f"hidden_size is {hidden_size}; a {type(self).__name__} needs an even number, half of it per direction"
+            )
         self.hidden_size = hidden_size
         sizes = [embedding_size] + [hidden_size] * (layers - 1)
-        self.onward = nn.ModuleList(nn.LSTM(size, hidden_size // 2, batch_first=True) for size in sizes)
-        self.backward_ = nn.ModuleList(nn.LSTM(size, hidden_size // 2, batch_first=True) for size in sizes)
+        self.onward = nn.ModuleList(self.kind(size, hidden_size // 2, batch_first=True) for size in sizes)
+        self.backward_ = nn.ModuleList(self.kind(size, hidden_size // 2, batch_first=True) for size in sizes)
 
     def forward(self, embedded: Tensor, lengths: Tensor) -> Tensor:
         hidden = embedded
@@ -39,6 +43,44 @@ class BiLSTM(nn.Module):
             right_to_left = backward(reversed_by_length(hidden, lengths))[0]
             hidden = torch.cat([left_to_right, reversed_by_length(right_to_left, lengths)], dim=-1)
         return hidden
+
+
+class BiLSTM(Bidirectional):
+    """An LSTM in each direction."""
+
+    kind = nn.LSTM
+
+    def __init__(self, embedding_size: int, hidden_size: int = 256, layers: int = 1):
+        super().__init__(embedding_size, hidden_size, layers)
+
+
+class BiGRU(Bidirectional):
+    """A GRU in each direction; input weights start as Xavier's, state weights orthogonal (Serrano & Smith's code)."""
+
+    kind = nn.GRU
+
+    def __init__(self, embedding_size: int, hidden_size: int = 100, layers: int = 1):
+        super().__init__(embedding_size, hidden_size, layers)
+        for name, weight in self.named_parameters():
+            if "weight_ih" in name:
+                nn.init.xavier_uniform_(weight)
+            elif "weight_hh" in name:
+                nn.init.orthogonal_(weight)
+
+
+class Identity(nn.Module):
+    """No encoder: each hidden state is its embedding (Serrano & Smith 2019, section 3)."""
+
+    def __init__(self, embedding_size: int, hidden_size: int | None = None):
+        super().__init__()
+        if hidden_size not in (None, embedding_size):
+            raise ValueError(
+                f"hidden_size is {hidden_size}; without an encoder it is the embeddings', {embedding_size}"
+            )
+        self.hidden_size = embedding_size
+
+    def forward(self, embedded: Tensor, lengths: Tensor) -> Tensor:
+        return embedded
 
 
 class Average(nn.Module):
@@ -61,13 +103,24 @@ class Average(nn.Module):
 
 
 class Convolution(nn.Module):
-    """Convolutions over 1, 3, 5 and 7 tokens, 32 channels each, same padding, ReLU; their outputs side by side."""
+    """Convolutions over 1, 3, 5 and 7 tokens, 32 channels each, same padding, ReLU; their outputs side by side.
 
-    def __init__(self, embedding_size: int, hidden_size: int = 128, widths: tuple[int, ...] = (1, 3, 5, 7)):
+    Args:
+        dropout: of the outputs.
+    """
+
+    def __init__(
+        self,
+        embedding_size: int,
+        hidden_size: int = 128,
+        widths: tuple[int, ...] = (1, 3, 5, 7),
+        dropout: float = 0.0,
+    ):
         super().__init__()
         if hidden_size % len(widths) or not all(width % 2 for width in widths):
             raise ValueError(f"widths {widths} must be odd, and hidden_size {hidden_size} a multiple of their number")
         self.hidden_size = hidden_size
+        self.dropout = nn.Dropout(dropout)
         channels = hidden_size // len(widths)
         self.convolutions = nn.ModuleList(
             nn.Conv1d(embedding_size, channels, width, padding=width // 2) for width in widths
@@ -76,7 +129,15 @@ class Convolution(nn.Module):
     def forward(self, embedded: Tensor, lengths: Tensor) -> Tensor:
         inside = torch.arange(embedded.shape[1], device=embedded.device) < lengths[:, None]
         channels_first = (embedded * inside[:, :, None]).transpose(1, 2)
-        return torch.relu(torch.cat([conv(channels_first) for conv in self.convolutions], dim=1)).transpose(1, 2)
+        outputs = torch.relu(torch.cat([conv(channels_first) for conv in self.convolutions], dim=1))
+        return self.dropout(outputs.transpose(1, 2))
 
 
-ENCODERS = {"bilstm": BiLSTM, "average": Average, "conv": Convolution, "transformer": Transformer}
+ENCODERS = {
+    "bilstm": BiLSTM,
+    "average": Average,
+    "conv": Convolution,
+    "transformer": Transformer,
+    "bigru": BiGRU,
+    "none": Identity,
+}

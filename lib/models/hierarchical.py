@@ -1,0 +1,82 @@
+"""The hierarchical attention network: words are attended into sentences, sentences into the text.
+
+Yang et al. (2016); Serrano & Smith (2019), section 3 and appendix A.1. Its final attention is over sentences, so in its
+ModelOutput `token` means sentence; `embeddings` are those of the words.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from lib.datasets.batches import Batch
+from lib.models.attention import ATTENTIONS
+from lib.models.classifier import AttentionClassifier, pick
+from lib.models.encoders import ENCODERS
+from lib.models.output import ModelOutput
+from lib.projections import softmax
+
+
+class HierarchicalClassifier(AttentionClassifier):
+    """Words -> encoder -> attention -> sentences -> encoder -> attention -> linear.
+
+    `encoder`, `attention`, `projection` and `decoder` are those of the sentences, as of any classifier here;
+    `word_encoder` and `word_attention` stand below.
+
+    Args:
+        sentence_dropout: of the word embeddings. The others as AttentionClassifier's; its `dropout` is of the sentences
+            and of what the decoder reads.
+    """
+
+    def __init__(
+        self,
+        vectors: Tensor,
+        encoder: str = "bigru",
+        attention: str = "additive",
+        sentence_dropout: float = 0.0,
+        attention_size: int | None = None,
+        **options,
+    ):
+        of_encoder = {name: options[name] for name in ("hidden_size", "widths") if name in options}
+        word_encoder = pick(ENCODERS, encoder, "encoder")(vectors.shape[1], **of_encoder)
+        super().__init__(
+            vectors, encoder, attention, encoded_size=word_encoder.hidden_size, attention_size=attention_size, **options
+        )
+        self.word_encoder = word_encoder
+        size = {"size": attention_size} if attention == "additive" else {}
+        self.word_attention = pick(ATTENTIONS, attention, "attention")(word_encoder.hidden_size, **size)
+        self.word_dropout = nn.Dropout(sentence_dropout)
+
+    def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
+        if batch.sentence is None:
+            raise ValueError(
+                "this model reads sentences, and the batch has none; take texts that are cut into sentences"
+            )
+        if torch.is_grad_enabled() and not embeddings.requires_grad:
+            embeddings.requires_grad_()
+        row, place, lengths = sentences_of(batch)
+        words = place >= 0
+        states = self.word_encoder(self.word_dropout(embeddings[row[:, None], place.clamp(min=0)]), lengths)
+        weights = softmax(self.word_attention(states), words)
+        vectors = (weights[:, None] @ states).squeeze(1)
+        counts = torch.bincount(row, minlength=len(batch))
+        mask = torch.arange(int(counts.max()), device=row.device) < counts[:, None]
+        sentences = vectors.new_zeros(*mask.shape, vectors.shape[1])
+        sentences[mask] = vectors
+        hidden = self.encoder(self.dropout(sentences), counts)
+        return self.from_hidden(hidden, embeddings, mask, attention)
+
+
+def sentences_of(batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+    """The sentences of a batch, text by text.
+
+    Returns:
+        row (sentence,), the text of each; place (sentence, word), where its words stand in the text, -1 beyond its end;
+        lengths (sentence,).
+    """
+    row, place = batch.mask.nonzero(as_tuple=True)
+    number = row * int(batch.sentence.max() + 1) + batch.sentence[row, place]
+    _, own, lengths = number.unique_consecutive(return_inverse=True, return_counts=True)
+    starts = lengths.cumsum(0) - lengths
+    within = torch.arange(len(own), device=own.device) - starts[own]
+    places = torch.full((len(lengths), int(lengths.max())), -1, device=own.device)
+    places[own, within] = place
+    return row[starts], places, lengths

@@ -1,0 +1,105 @@
+"""The hierarchical network against one text, one sentence at a time."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from small import WORDS
+
+from lib.datasets.batches import Batch, collate
+from lib.datasets.corpus import Instance, Split, Vocabulary
+from lib.models import HierarchicalClassifier
+from lib.projections import softmax
+
+ENCODERS = {"bigru": {"hidden_size": 8}, "conv": {"hidden_size": 8, "widths": (3, 5)}, "none": {}}
+CUTS = ((3, 1, 4), (5,), (1, 1), (2, 7, 1, 3), (6, 2))
+
+
+def documents(cuts=CUTS, seed=0) -> Split:
+    random = np.random.default_rng(seed)
+    instances = tuple(
+        Instance(f"{i}", "", tuple(random.choice(WORDS, sum(cut))), i % 2, sentences=cut) for i, cut in enumerate(cuts)
+    )
+    return Split("test", instances, Vocabulary.of([WORDS]))
+
+
+def network(encoder: str, outputs: int = 3) -> HierarchicalClassifier:
+    torch.manual_seed(0)
+    made = HierarchicalClassifier(
+        torch.randn(len(WORDS) + 4, 10), encoder, outputs=outputs, attention_size=6, **ENCODERS[encoder]
+    )
+    for part in (made.attention, made.word_attention):
+        for parameter in part.parameters():
+            torch.nn.init.normal_(parameter, std=2)
+    return made.double().eval()
+
+
+def by_hand(tested: HierarchicalClassifier, split: Split, text: int):
+    """(logits, sentence attention) of one text, sentence by sentence."""
+    ids = torch.from_numpy(split.vocabulary.encode(split.instances[text].tokens))[1:-1]
+    vectors = []
+    for words in ids.split(split.instances[text].sentences):
+        states = tested.word_encoder(tested.embedding(words)[None], torch.tensor([len(words)]))
+        weights = softmax(tested.word_attention(states), torch.ones(1, len(words), dtype=torch.bool))
+        vectors.append((weights[0][:, None] * states[0]).sum(dim=0))
+    hidden = tested.encoder(torch.stack(vectors)[None], torch.tensor([len(vectors)]))
+    attention = softmax(tested.attention(hidden), torch.ones(1, len(vectors), dtype=torch.bool))
+    return tested.decoder((attention[0][:, None] * hidden[0]).sum(dim=0)), attention[0]
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_a_batch_is_each_text_sentence_by_sentence(encoder):
+    tested, split = network(encoder), documents()
+    output = tested(collate(split, np.arange(len(split))))
+    assert output.mask.sum(dim=1).tolist() == [len(cut) for cut in CUTS]
+    for text in range(len(split)):
+        logits, attention = by_hand(tested, split, text)
+        assert torch.allclose(output.logits[text], logits, atol=1e-12)
+        assert torch.allclose(output.attention[text][output.mask[text]], attention, atol=1e-12)
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_of_one_sentence_its_attention_is_one_and_the_word_level_decides(encoder):
+    tested, split = network(encoder), documents(((5,), (1,)))
+    output = tested(collate(split, np.arange(2)))
+    assert torch.equal(output.attention, torch.ones(2, 1, dtype=torch.float64))
+    for text in range(2):
+        assert torch.allclose(output.logits[text], by_hand(tested, split, text)[0], atol=1e-12)
+
+
+def test_the_seam_is_over_sentences():
+    tested, split = network("bigru"), documents()
+    batch = collate(split, np.arange(len(split)))
+    output = tested(batch)
+    assert torch.equal(tested(batch, attention=output.attention).logits, output.logits)
+    equal = output.mask.double() / output.mask.sum(dim=1, keepdim=True)
+    terms, bias = tested.token_logits(output)
+    imposed = tested(batch, attention=equal).logits
+    assert torch.allclose(imposed, (equal[:, None] @ terms).squeeze(1) + bias, atol=1e-12)
+    assert torch.allclose(imposed, tested.read_out(output, equal), atol=1e-12)
+    (gradient,) = torch.autograd.grad(output.logits.sum(), output.embeddings)
+    assert torch.equal(gradient.norm(dim=-1) > 0, batch.mask)  # every word, and neither start, end nor padding
+
+
+def test_sentences_go_with_their_texts_and_texts_without_are_refused():
+    split = documents()
+    batch = collate(split, np.arange(len(split)))
+    expected = [[-1, *np.repeat(np.arange(len(cut)), cut), -1] for cut in CUTS]
+    assert [row[:length].tolist() for row, length in zip(batch.sentence, batch.lengths, strict=True)] == expected
+    few = batch.rows(torch.tensor([2, 0]))
+    assert torch.equal(few.sentence, batch.sentence[[2, 0], : few.tokens.shape[1]])
+    assert torch.allclose(network("none")(few).logits, network("none")(batch).logits[[2, 0]], atol=1e-12)
+    with pytest.raises(ValueError, match="cut into sentences"):
+        network("none")(replace(batch, sentence=None))
+    assert Batch.of(batch.tokens, batch.lengths, batch.label, batch.instance).sentence is None
+
+
+def test_dropout_is_there_in_training_alone():
+    torch.manual_seed(0)
+    options = {"hidden_size": 8, "sentence_dropout": 0.4, "dropout": (0.2, 0.3)}
+    tested = HierarchicalClassifier(torch.randn(len(WORDS) + 4, 10), "bigru", outputs=3, **options)
+    batch = collate(documents(), np.arange(5))
+    assert torch.equal(tested.eval()(batch).logits, tested(batch).logits)
+    tested.train()
+    assert not torch.equal(tested(batch).logits, tested(batch).logits)
