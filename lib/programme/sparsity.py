@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import product
 
 from lib.programme.choice import Choice, seeds_of
+from lib.programme.imitation import imitation
 from lib.projections import sparsegen_name
 from lib.training import Run
 
@@ -23,7 +24,6 @@ FROZEN_LAMBDAS = {"quick": (1.0,), "paper": (0.2, 1.0)}
 IMITATED = {"quick": PROJECTIONS[:1], "paper": PROJECTIONS}
 ADVERSARY_EPOCHS = {"quick": 4, "paper": 20}  # most of them
 LONGEST = 2000  # tokens of a text whose gradients are computed: a Transformer's need memory for all pairs of words
-AIM = (("divergence", "jsd"), ("tvd", "full"))
 
 
 def sparsity(choice: Choice) -> list[Run]:
@@ -76,19 +76,12 @@ def converged(choice: Choice) -> list[Run]:
 
 def adversaries(choice: Choice) -> list[Run]:
     """Table 5, unfrozen: of each model of the first seed, one trained anew that imitates it and attends elsewhere."""
-    aim = dict(AIM) | {"epochs": choice.adversary_epochs or ADVERSARY_EPOCHS[choice.profile]}
     return [
-        replace(base, variant="adversary", base=base, options=options_of(base, **aim, **{"lambda": strength}))
+        imitation(base, strength, choice.adversary_epochs or ADVERSARY_EPOCHS[choice.profile])
         for base in models(replace(choice, seeds=seeds_of(choice.profile, choice.seeds)[:1]))
         if base.projection in IMITATED[choice.profile]
         for strength in choice.lambdas or ADVERSARY_LAMBDAS[choice.profile]
     ]
-
-
-def options_of(base: Run, **aim) -> tuple:
-    """The base's options and the adversary's; it ends by its own rule, and not by the base's."""
-    own = {name: value for name, value in base.options if name not in ("epochs", "patience")}
-    return tuple((own | aim).items())
 
 
 def frozen_adversaries(choice: Choice) -> list[Run]:
