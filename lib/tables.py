@@ -26,7 +26,7 @@ def show(frame: pd.DataFrame, empty: str = "There is nothing to show.", index: s
     texts = frame.apply(lambda column: [text(value, column.name, digits) for value in column])
     constant = [name for name in texts if name in RUN_COLUMNS and texts[name].nunique() == 1]
     said = [f"{name} {texts[name].iloc[0]}" for name in constant if texts[name].iloc[0]]
-    said += [said_of_encoders(frame)] if of_encoders(frame) else []
+    said += filter(None, [said_of_encoders(frame)])
     caption = f'<caption style="text-align:left">{escape(" · ".join(said))}</caption>' if said else ""
     texts = texts.drop(columns=[*constant, *of_encoders(frame)])
     sides = ["right" if pd.api.types.is_numeric_dtype(frame[name]) else "left" for name in texts]

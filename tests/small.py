@@ -5,6 +5,7 @@ import torch
 
 from lib.datasets.batches import Batch, collate
 from lib.datasets.corpus import Instance, Split, Vocabulary
+from lib.importance import deletion
 from lib.models import AttentionClassifier
 
 WORDS = tuple(f"w{number}" for number in range(30))
@@ -52,3 +53,15 @@ def shortened_by_hand(given: Batch, row: int, position: int) -> Batch:
     length = int(given.lengths[row])
     tokens = torch.cat([given.tokens[row, :position], given.tokens[row, position + 1 : length]])[None]
     return Batch.of(tokens, torch.tensor([length - 1]), given.label[row : row + 1], given.instance[row : row + 1])
+
+
+def deletions_are_shortened_texts(tested: AttentionClassifier, given: Batch) -> None:
+    """Asserts that leaving a token out gives the logits of the text without it, and of no text at all the bias."""
+    logits = deletion.logits_without_each(tested, given)
+    assert torch.equal(logits.isnan().any(dim=-1), ~given.mask)
+    for row, position in given.mask.nonzero().tolist():
+        if given.lengths[row] == 3:
+            expected = tested.decoder.bias
+        else:
+            expected = tested(shortened_by_hand(given, row, position)).logits[0]
+        assert torch.allclose(logits[row, position], expected, atol=1e-9, rtol=0)

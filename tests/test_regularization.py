@@ -275,7 +275,7 @@ def test_tokens_of_one_alone_are_read_as_the_text_itself_and_sum_to_its_logit():
             alone = torch.zeros_like(output.attention)
             alone[row, position] = 1
             said = probabilities(model(batch, alone).logits)[row, own[row].argmax()]
-            assert each[row, position] == pytest.approx(float(said))
+            assert each[row, position] == pytest.approx(float(said.detach()))
         assert (each[~batch.mask] == 0).all()
         if outputs == 1:
             signs = torch.where(own.argmax(dim=-1) == 1, 1.0, -1.0)

@@ -91,9 +91,11 @@ def dialled(slope: float, noise: float, seeds: int = 3, texts: int = 60) -> pd.D
 
 def test_along_a_dial():
     row = along(dialled(-0.1, 0.01), "lambda", "entropy")
-    assert (row["tau"], row["tau_high"], row["points"], row["seeds"], row["n"]) == (-1, -1, 5, 3, 60)
+    assert (row["points"], row["seeds"], row["n"]) == (5, 3, 60)
+    assert row["tau"] == pytest.approx(-1) and row["tau_high"] == pytest.approx(-1)
     one = along(dialled(-0.1, 0.01, seeds=1), "lambda", "entropy")  # an sd by chance of .408 for five points
-    assert one["tau"] == -1 and one["tau_low"] == -1 and one["tau_high"] == pytest.approx(-1 + 1.96 * 0.4082, abs=1e-3)
+    assert one["tau"] == pytest.approx(-1) == one["tau_low"]
+    assert one["tau_high"] == pytest.approx(-1 + 1.96 * 0.4082, abs=1e-3)
     assert one["spearman_high"] == pytest.approx(-1 + 1.96 / 2, abs=1e-3)
     row = along(dialled(0, 1.0), "lambda", "entropy")
     assert row["tau_low"] < 0 < row["tau_high"] and row["spearman_low"] < 0 < row["spearman_high"]

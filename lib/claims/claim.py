@@ -29,6 +29,11 @@ def verdict(low: float, high: float, threshold: float = 0.0) -> str:
     return "contradicted" if high < threshold else "undecided"
 
 
+def signed(row: pd.Series, of: str = "difference") -> str:
+    """A difference with its interval: "-0.012 [-0.020, -0.004]"."""
+    return f"{row[of]:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]"
+
+
 def table(claims: list[Claim]) -> pd.DataFrame:
     """One row per claim and model."""
     return pd.DataFrame([claim.__dict__ for claim in claims])

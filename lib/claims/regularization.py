@@ -5,7 +5,7 @@ from functools import partial
 
 import pandas as pd
 
-from lib.claims.claim import Claim, verdict
+from lib.claims.claim import Claim, signed, verdict
 from lib.instances import difference, fragility_difference, score_difference
 from lib.instances.statistics import t_interval
 from lib.instances.word_states import NAME, SAMPLES, information_difference
@@ -59,10 +59,6 @@ def told(row: pd.Series) -> str:
     )
 
 
-def signed(row: pd.Series) -> str:
-    return f"{row['difference']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]"
-
-
 def beyond_freezing(measured: pd.DataFrame, between: tuple[dict, dict], compare: Callable) -> str:
     """The same difference to the base whose embeddings do not learn either, where it was measured."""
     frozen = between[1] | {"variant": "frozen"}
@@ -106,10 +102,7 @@ def costly(prices: pd.DataFrame) -> Iterator[Claim]:
     """Section 4.3: an imitation of theirs pays more in its predictions for the same distance."""
     claim = "A trained adversary pays more TVD for the same JSD than with the base"
     for _, row in prices.iterrows():
-        said = (
-            f"TVD at equal JSD ({row['from']:.2f} to {row['to']:.2f} nats): {row['difference']:+.3f} "
-            f"[{row['low']:+.3f}, {row['high']:+.3f}] over the texts of one seed"
-        )
+        said = f"TVD at equal JSD ({row['from']:.2f} to {row['to']:.2f} nats): {signed(row)} over the texts of one seed"
         if not row["to"] > row["from"]:
             said = "one value of lambda makes no curve" if row["points"] < 2 else "the two curves share no JSD"
         model = readable(row["variant"])

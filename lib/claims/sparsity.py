@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from lib.claims.claim import Claim, verdict
+from lib.claims.claim import Claim, signed, verdict
 from lib.instances import along, changes_of_score, difference, summarise
 from lib.quantities import readable, tau_name
 
@@ -43,10 +43,6 @@ def models(frame: pd.DataFrame, *by: str) -> Iterator[tuple[str, pd.DataFrame]]:
         yield " + ".join(readable(part) for part in key), rows
 
 
-def bounds(row: pd.Series) -> str:
-    return f"[{row['low']:+.3f}, {row['high']:+.3f}]"
-
-
 def not_interchangeable(measured: pd.DataFrame) -> Iterator[Claim]:
     """Figure 1: attention agrees with the importance of hidden states more than with that of the inputs."""
     claim = "Attention agrees with the gradient of the hidden states more than with that of the inputs"
@@ -54,7 +50,7 @@ def not_interchangeable(measured: pd.DataFrame) -> Iterator[Claim]:
     for model, rows in models(measured, "encoder", "projection"):
         row = summarise(rows.assign(gap_of_taus=rows[hidden] - rows[inputs]), ["gap_of_taus"]).iloc[0]
         means = summarise(rows, [hidden, inputs])["value"]
-        said = f"tau-b {means[0]:.3f} with hidden states, {means[1]:.3f} with inputs; {row['value']:+.3f} {bounds(row)}"
+        said = f"tau-b {means[0]:.3f} with hidden states, {means[1]:.3f} with inputs; {signed(row, 'value')}"
         short = "inputs and hidden states are not interchangeable"
         yield Claim(PAPER, short, claim, model, verdict(row["low"], row["high"]), said)
 
@@ -74,19 +70,19 @@ def no_sparser(measured: pd.DataFrame) -> Iterator[Claim]:
         claim = f"The inputs' {readable(quantity)} is less than {SPARSER:g} lower under sparsemax than under softmax"
         for encoder, rows in models(measured, "encoder"):
             row = difference(rows, quantity, ({"projection": "sparsemax"}, {"projection": "softmax"}))
-            said = f"{row['first']:.3f}, softmax {row['second']:.3f}; difference {row['difference']:+.3f} {bounds(row)}"
+            said = f"{row['first']:.3f}, softmax {row['second']:.3f}; difference {signed(row)}"
             word = verdict(row["low"], row["high"], -SPARSER)
             yield Claim(PAPER, "sparse attention, importance as spread as ever", claim, encoder, word, said)
 
 
 def falls_or_rises(sweep: pd.DataFrame) -> Iterator[Claim]:
     """Table 2 has the entropy of the inputs' importance fall along sparsegen's lambda; the text says that it rises."""
+    slopes = {encoder: along(rows, "lambda", OF_INPUT[0]) for encoder, rows in models(sweep, "encoder")}
     for way, sign, where in (("falls", -1, "their table 2"), ("rises", 1, "their text")):
         claim = f"The entropy of the inputs' gradients {way} as sparsegen's lambda rises ({where})"
-        for encoder, rows in models(sweep, "encoder"):
-            row = along(rows, "lambda", OF_INPUT[0])
+        short = f"importance gets {'sparser' if sign < 0 else 'less sparse'} with attention ({where})"
+        for encoder, row in slopes.items():
             low, high = sorted(sign * row[name] for name in ("tau_low", "tau_high"))
-            short = f"importance gets {'sparser' if sign < 0 else 'less sparse'} with attention ({where})"
             yield Claim(PAPER, short, claim, encoder, verdict(low, high), told(row))
 
 
@@ -118,7 +114,7 @@ def misled(adversaries: pd.DataFrame) -> Iterator[Claim]:
         for _, row in changes[changes["trains"] == trains].iterrows():
             low, high = sorted(-sign * row[name] for name in ("low", "high"))
             word = verdict(low, high, sign * LOSS) if row["jsd"] >= AWAY else "undecided"
-            said = f"{row['first']:.3f}, base {row['second']:.3f}: {row['difference']:+.3f} {bounds(row)}; mean JSD "
+            said = f"{row['first']:.3f}, base {row['second']:.3f}: {signed(row)}; mean JSD "
             said += f"{row['jsd']:.2g} nats" + ("" if row["jsd"] >= AWAY else ": it does not attend elsewhere")
             model = f"{readable(row['encoder'])} + {row['projection']}, lambda {row['lambda']:g}"
             short = "frozen adversaries lose accuracy" if sign > 0 else "adversaries trained anew do not"

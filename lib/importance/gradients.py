@@ -40,7 +40,7 @@ def gradient(model: AttentionModel, batch: Batch, through_attention: bool = True
     """
     refuse_other_than(of)
     if of == "hidden":
-        with _fixed_parameters(model):
+        with fixed_parameters(model):
             return gradient_of_states(model(batch), _predicted, through_attention, model)
     return _by_gradients(model, batch, through_attention, _predicted, lambda g, embedded: g[0].norm(dim=-1))
 
@@ -113,7 +113,7 @@ def _by_gradients(model: AttentionModel, batch: Batch, through_attention: bool, 
     by_hand = isinstance(model, AttentionClassifier) and isinstance(model.encoder, BiLSTM)
     way = bilstm_gradients if by_hand and len(model.encoder.onward) == 1 else _autograd
     result = torch.zeros(batch.mask.shape, device=batch.mask.device)
-    with _fixed_parameters(model):
+    with fixed_parameters(model):
         for rows in by_length(batch.lengths, WORDS):
             part = importance(*way(model, batch.rows(rows), through_attention, targets)).detach()
             result = result.to(part.dtype)
@@ -137,7 +137,7 @@ def _autograd(model: AttentionModel, batch: Batch, through_attention: bool, targ
 
 
 @contextmanager
-def _fixed_parameters(model: nn.Module) -> Iterator[None]:
+def fixed_parameters(model: nn.Module) -> Iterator[None]:
     """Gradients on, for inputs alone: no parameter asks for one. cuDNN's recurrent layers refuse that in eval mode."""
     asking = [parameter for parameter in model.parameters() if parameter.requires_grad]
     for parameter in asking:

@@ -22,15 +22,7 @@ def bilstm_gradients(
     Returns:
         (target, batch, word, embedding) and the embeddings (batch, word, embedding).
     """
-    directions = Recurrence.of(model.encoder.onward[0]), Recurrence.of(model.encoder.backward_[0])
-    words, ids = batch.tokens.unique(return_inverse=True)
-    turned = reversed_by_length(ids[:, :, None], batch.lengths)[:, :, 0]
-    with torch.no_grad():
-        table = model.embedding(words)
-        gates = [d.project(table)[order.T] for d, order in zip(directions, (ids, turned), strict=True)]
-        states, cells = zip(*(d.remembered(g) for d, g in zip(directions, gates, strict=True)), strict=True)
-        onward, backward = (s.transpose(0, 1) / 2 for s in states)
-        hidden = torch.cat([onward, reversed_by_length(backward, batch.lengths)], dim=-1)
+    directions, embedded, gates, cells, hidden = both_directions(model, batch)
     of_hidden = hidden_gradients(model, batch, hidden, through_attention, targets)
     with torch.no_grad():
         gradients = []
@@ -44,7 +36,26 @@ def bilstm_gradients(
                 )
             ]
             gradients.append(swept[0] + reversed_by_length(swept[1], batch.lengths))
-        return torch.stack(gradients), table[ids]
+        return torch.stack(gradients), embedded
+
+
+@torch.no_grad()
+def both_directions(model: AttentionClassifier, batch: Batch) -> tuple:
+    """What a backward sweep through a BiLSTM of one layer starts from.
+
+    Returns:
+        of either direction the Recurrence; the embeddings (batch, word, embedding); of either direction the gates and
+        the cells, as `Recurrence.remembered` leaves them; the hidden states (batch, word, hidden).
+    """
+    directions = Recurrence.of(model.encoder.onward[0]), Recurrence.of(model.encoder.backward_[0])
+    words, ids = batch.tokens.unique(return_inverse=True)
+    turned = reversed_by_length(ids[:, :, None], batch.lengths)[:, :, 0]
+    table = model.embedding(words)
+    gates = [d.project(table)[order.T] for d, order in zip(directions, (ids, turned), strict=True)]
+    states, cells = zip(*(d.remembered(g) for d, g in zip(directions, gates, strict=True)), strict=True)
+    onward, backward = (s.transpose(0, 1) / 2 for s in states)
+    hidden = torch.cat([onward, reversed_by_length(backward, batch.lengths)], dim=-1)
+    return directions, table[ids], gates, cells, hidden
 
 
 def hidden_gradients(model, batch: Batch, hidden: Tensor, through_attention: bool, targets) -> list[Tensor]:

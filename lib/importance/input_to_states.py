@@ -8,6 +8,8 @@ from torch import Tensor
 
 from lib.chunks import by_length
 from lib.datasets.batches import Batch
+from lib.importance.gradients import fixed_parameters
+from lib.importance.input_gradients import both_directions
 from lib.importance.recurrence import Recurrence
 from lib.metrics import normalized_entropy
 from lib.models import AttentionClassifier, AttentionModel, ModelOutput
@@ -46,7 +48,7 @@ def naive_state_gradients(model: AttentionModel, batch: Batch) -> Tensor:
     result = None
     for some in by_length(batch.lengths[row], WORDS):
         part = batch.rows(row[some])
-        with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
+        with fixed_parameters(model):
             output = model(part)
             norms = output.hidden[torch.arange(len(some)), state[some]].norm(dim=-1)
             (gradient,) = torch.autograd.grad(norms.sum(), output.embeddings)
@@ -73,13 +75,7 @@ def denormals_as_zero() -> Iterator[None]:
 
 @torch.no_grad()
 def _by_one_sweep(model: AttentionClassifier, batch: Batch) -> Tensor:
-    directions = Recurrence.of(model.encoder.onward[0]), Recurrence.of(model.encoder.backward_[0])
-    embedded = model.embedding(batch.tokens)
-    orders = embedded, reversed_by_length(embedded, batch.lengths)
-    gates = [d.project(order).transpose(0, 1).contiguous() for d, order in zip(directions, orders, strict=True)]
-    states, cells = zip(*(d.remembered(g) for d, g in zip(directions, gates, strict=True)), strict=True)
-    onward, backward = (s.transpose(0, 1) / 2 for s in states)
-    hidden = torch.cat([onward, reversed_by_length(backward, batch.lengths)], dim=-1)
+    directions, _, gates, cells, hidden = both_directions(model, batch)
     unit = hidden / hidden.norm(dim=-1, keepdim=True) * batch.mask[:, :, None]  # the gradient of a state's norm
     first, second = unit.chunk(2, dim=-1)
     cotangents = first.transpose(0, 1), reversed_by_length(second, batch.lengths).transpose(0, 1)

@@ -4,15 +4,11 @@ Each is a score (batch, token), the largest first, and signed: an item whose wei
 last (Serrano & Smith 2019, section 5.1).
 """
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
 from lib.models import AttentionModel, ModelOutput
-from lib.models.affine import class_terms, of_the_others
-
-Ranking = Callable[[AttentionModel, ModelOutput], Tensor]
+from lib.models.affine import Ranking, class_terms, of_the_others
 
 
 def by_attention(model: AttentionModel, output: ModelOutput) -> Tensor:
@@ -23,8 +19,7 @@ def by_attention(model: AttentionModel, output: ModelOutput) -> Tensor:
 @torch.no_grad()
 def by_gradient(model: AttentionModel, output: ModelOutput) -> Tensor:
     """d d / d alpha_i, d the largest probability, each weight by itself: p_k (L_ik - sum_j p_j L_ij) (section 5.1)."""
-    terms, bias = class_terms(model, output)
-    weights = output.attention.double().masked_fill(~output.mask, 0)
+    weights, terms, bias = class_terms(model, output)
     chances = ((weights[:, None] @ terms).squeeze(1) + bias).softmax(dim=-1)
     largest, own = chances.max(dim=-1)
     of_own = terms.gather(2, own[:, None, None].expand(-1, terms.shape[1], 1)).squeeze(2)

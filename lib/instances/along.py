@@ -2,10 +2,12 @@
 
 import numpy as np
 import pandas as pd
+import torch
 from scipy.stats import norm, rankdata
 
 from lib.instances.statistics import bootstrap, interval_over_texts_and_seeds, mean_over, ratio, weighted_mean
 from lib.instances.summarising import by_seed
+from lib.metrics import kendall_tau
 
 MEASURES = ("tau", "spearman")
 
@@ -60,9 +62,9 @@ def by_chance(points: int) -> tuple[float, float]:
 
 def kendall(at: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Kendall's tau-b of at (point,) with each row of values (..., point); NaN where a side is constant."""
-    first, second = np.triu_indices(len(at), 1)
-    x, y = np.sign(at[second] - at[first]), np.sign(values[..., second] - values[..., first])
-    return ratio((x * y).sum(-1), np.sqrt((x**2).sum() * (y**2).sum(-1)))
+    rows = torch.from_numpy(values.reshape(-1, len(at)))
+    tau, _ = kendall_tau(torch.from_numpy(at).expand_as(rows), rows, torch.ones_like(rows, dtype=torch.bool))
+    return tau.numpy().reshape(values.shape[:-1])
 
 
 def spearman(at: np.ndarray, values: np.ndarray) -> np.ndarray:

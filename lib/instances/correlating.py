@@ -33,16 +33,16 @@ def correlate(instances: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd.D
         tau, p = taus(first, second)
         significant = np.where(np.isnan(p), np.nan, p <= LEVEL)
         result[name], result[f"{name}_p"], result[f"{name}_significant"] = tau, p, significant
-        result["left_out"] = inherited(result["left_out"], pair, name)
+        followers = (name, f"{name}_p", f"{name}_significant")
+        result["left_out"] = inherited(result["left_out"], map(column_of, pair), followers)
     return result
 
 
-def inherited(left_out: pd.Series, pair: tuple[str, str], name: str) -> list[tuple]:
-    """`left_out` of each row, with the columns of a pair of which one side was left out."""
-    sides = {column_of(side) for side in pair}
-    names = (name, f"{name}_p", f"{name}_significant")
+def inherited(left_out: pd.Series, columns: Iterable[str], followers: tuple[str, ...]) -> list[tuple]:
+    """`left_out` of each row, with the columns that follow from others of which one was left out."""
+    sides = set(columns)
     return [
-        pairs + tuple((own, why) for side, why in pairs if side in sides for own in names)[: len(names)]
+        pairs + tuple((own, why) for side, why in pairs if side in sides for own in followers)[: len(followers)]
         for pairs in left_out
     ]
 

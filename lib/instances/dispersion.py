@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import xlogy
 
-from lib.instances.correlating import column_of, token_values
+from lib.instances.correlating import column_of, inherited, token_values
 from lib.instances.statistics import ratio
 
 SUPPORT = "attention_support"
@@ -25,7 +25,7 @@ def dispersed(instances: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     result = instances.copy()
     for name in names:
         result[f"entropy_of_{name}"] = entropies_of(token_values(instances, name))
-        result["left_out"] = [also(pairs, column_of(name), f"entropy_of_{name}") for pairs in result["left_out"]]
+        result["left_out"] = inherited(result["left_out"], [column_of(name)], (f"entropy_of_{name}",))
     return result
 
 
@@ -39,11 +39,6 @@ def entropies_of(arrays: list[np.ndarray | None]) -> np.ndarray:
     entropies = -np.bincount(owner, xlogy(shares, shares), minlength=len(arrays))
     most = np.log(np.maximum(lengths, 1))
     return np.clip(ratio(np.where(totals > 0, entropies, np.nan), most), 0, 1)
-
-
-def also(left_out: tuple, column: str, follower: str) -> tuple:
-    """`left_out` of a row, with a column that follows from one that was left out."""
-    return left_out + tuple((follower, why) for name, why in left_out if name == column)
 
 
 def supported(instances: pd.DataFrame) -> pd.DataFrame:

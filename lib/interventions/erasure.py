@@ -45,17 +45,13 @@ def erase_until_flip(model: AttentionModel, output: ModelOutput, ranking: Tensor
         ValueError: the read-out is not affine, or the ranking is not a number for some token.
     """
     order = descending(ranking, output.mask)
-    terms, bias = class_terms(model, output)
-    weights = output.attention.double().masked_fill(~output.mask, 0).gather(1, order)
-    terms = terms.gather(1, order[:, :, None].expand_as(terms))
+    weights, terms, bias = class_terms(model, output)
+    weights, terms = weights.gather(1, order), terms.gather(1, order[:, :, None].expand_as(terms))
     left = from_the_end(weights)
     said = from_the_end(weights[:, :, None] * terms) + left[:, :, None] * bias
     said = torch.where(left[:, :, None] > 0, said, bias)
     decisions = said.argmax(dim=-1)  # (batch, token + 1): after 0, 1, ... items
-    items = output.mask.sum(dim=1)
-    steps = torch.arange(decisions.shape[1], device=decisions.device)
-    other = (decisions != decisions[:, :1]) & (steps <= items[:, None])
-    return flips(other, weights, items)
+    return flips(decisions != decisions[:, :1], weights, output.mask.sum(dim=1))
 
 
 def flips(other: Tensor, weights: Tensor, items: Tensor) -> Erasure:
@@ -90,9 +86,8 @@ def logits_without_each_item(model: AttentionModel, output: ModelOutput) -> Tens
 
     Of the others the sums before and after the item; where they have no weight, the bias.
     """
-    terms, bias = class_terms(model, output)
-    weights = output.attention.double().masked_fill(~output.mask, 0)[:, :, None]
-    mass, said = of_the_others(weights), of_the_others(weights * terms)
+    weights, terms, bias = class_terms(model, output)
+    mass, said = of_the_others(weights)[:, :, None], of_the_others(weights[:, :, None] * terms)
     logits = torch.where(mass > 0, said / torch.where(mass > 0, mass, 1), 0) + bias
     return logits.masked_fill(~output.mask[:, :, None], torch.nan)
 
@@ -108,10 +103,9 @@ def fewest_to_flip(model: AttentionModel, output: ModelOutput) -> Erasure:
     Raises:
         ValueError: the read-out is not affine.
     """
-    terms, bias = class_terms(model, output)
-    weights = output.attention.double().masked_fill(~output.mask, 0)
-    own = ((weights[:, :, None] * (terms + bias)).sum(dim=1)).argmax(dim=-1)  # (batch,)
+    weights, terms, bias = class_terms(model, output)
     says = terms + bias
+    own = (weights[:, :, None] * says).sum(dim=1).argmax(dim=-1)  # (batch,)
     gains = weights[:, :, None] * (says - says.gather(2, own[:, None, None].expand(-1, says.shape[1], 1)))
     gains = gains.masked_fill(~output.mask[:, :, None], torch.inf)  # what is not there is erased last
     order = gains.argsort(dim=1, stable=True)  # (batch, token, class)
@@ -120,15 +114,14 @@ def fewest_to_flip(model: AttentionModel, output: ModelOutput) -> Erasure:
     empty = from_the_end(sorted_weights) <= 0
     ahead = torch.arange(len(bias), device=bias.device) < own[:, None]  # of equals the first class is decided for
     other = torch.where(ahead[:, None], remaining >= 0, remaining > 0) & ~empty
-    falls_back = empty & (bias.argmax() != own)[:, None, None]
-    items = output.mask.sum(dim=1)
-    steps = torch.arange(other.shape[1], device=own.device)
-    wins = (other | falls_back) & (steps <= items[:, None])[:, :, None]
+    wins = other | (empty & (bias.argmax() != own)[:, None, None])
     wins.scatter_(2, own[:, None, None].expand(-1, wins.shape[1], 1), False)
     counts = wins.to(torch.uint8).argmax(dim=1).masked_fill(~wins.any(dim=1), wins.shape[1])  # (batch, class)
     best = counts.argmin(dim=1)
     pick = best[:, None, None].expand(-1, wins.shape[1], 1)
-    return flips(wins.gather(2, pick).squeeze(2), sorted_weights.gather(2, pick[:, 1:]).squeeze(2), items)
+    return flips(
+        wins.gather(2, pick).squeeze(2), sorted_weights.gather(2, pick[:, 1:]).squeeze(2), output.mask.sum(dim=1)
+    )
 
 
 @torch.no_grad()
@@ -142,8 +135,8 @@ def rationale_scores(model: AttentionModel, output: ModelOutput, ranking: Tensor
         {"comprehensiveness", "sufficiency"}: (batch,) differences of probability.
     """
     order = descending(ranking, output.mask)
-    terms, bias = class_terms(model, output)
-    weights = output.attention.double().masked_fill(~output.mask, 0).gather(1, order)
+    weights, terms, bias = class_terms(model, output)
+    weights = weights.gather(1, order)
     said = weights[:, :, None] * terms.gather(1, order[:, :, None].expand_as(terms))
     none = weights.new_zeros(len(weights), 1)
     empty = torch.zeros_like(said[:, :1])

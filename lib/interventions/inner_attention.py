@@ -13,6 +13,7 @@ from lib.datasets.batches import Batch
 from lib.metrics import probabilities, total_variation
 from lib.models import AttentionClassifier, ModelOutput
 from lib.models.transformer import MOST
+from lib.projections import uniform
 
 
 def heads_of(model: AttentionClassifier) -> list[tuple[int, int]]:
@@ -56,7 +57,7 @@ def uniform_head(head: tuple[int, int]) -> Callable[..., Tensor]:
 
     @torch.no_grad()
     def quantity(model: AttentionClassifier, batch: Batch, output: ModelOutput) -> Tensor:
-        equal = batch.mask.to(output.attention.dtype) / batch.mask.sum(dim=1, keepdim=True)
+        equal = uniform(output.scores, batch.mask)
         weights = equal[:, None].expand(-1, batch.mask.shape[1], -1)
         without = imposed_head(model, batch, head, weights).logits
         return total_variation(probabilities(without.double()), probabilities(output.logits.double()))

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lib import projections
 from lib.chunks import by_length, rows_of
 from lib.datasets.batches import Batch
 from lib.interventions.streams import orders, streams
@@ -76,7 +77,7 @@ def permuted_moments(model: AttentionModel, output: ModelOutput) -> tuple[Tensor
     if affine is None:
         raise ValueError("the moments over all permutations need an affine read-out, and this model has none")
     token_logits, bias = affine
-    share = _uniform_attention(output)
+    share = projections.uniform(output.scores, output.mask)
     mean = (share[:, :, None] * token_logits).sum(dim=1)
     of_attention = (output.attention - share).square().sum(dim=-1)
     of_logits = ((token_logits - mean[:, None]) * output.mask[:, :, None]).square().sum(dim=1)
@@ -86,12 +87,7 @@ def permuted_moments(model: AttentionModel, output: ModelOutput) -> tuple[Tensor
 
 def uniform(model: AttentionModel, output: ModelOutput) -> Tensor:
     """Logits under equal attention to all real tokens: (batch, class)."""
-    return model.read_out(output, _uniform_attention(output))
-
-
-def _uniform_attention(output: ModelOutput) -> Tensor:
-    mask = output.mask.to(output.attention.dtype)
-    return mask / mask.sum(dim=-1, keepdim=True)
+    return model.read_out(output, projections.uniform(output.scores, output.mask))
 
 
 def permutation_effect(draws: int = 100, seed: int = 0) -> Callable[[AttentionModel, Batch, ModelOutput], Tensor]:

@@ -15,8 +15,8 @@ from lib.interventions.erasure import descending, logits_without_each_item
 from lib.interventions.streams import bits, streams
 from lib.metrics import jensen_shannon
 from lib.models import AttentionModel, ModelOutput
+from lib.models.affine import Ranking
 
-Ranking = Callable[[AttentionModel, ModelOutput], Tensor]
 RANDOM_ITEMS = ("paper", "authors_code")
 
 

@@ -1,18 +1,22 @@
 """An affine read-out as sums over tokens: what exact algorithms at the attention layer start from."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
 from lib.models.output import AttentionModel, ModelOutput
 
+Ranking = Callable[[AttentionModel, ModelOutput], Tensor]  # a score for each token, (batch, token), the largest first
 
-def class_terms(model: AttentionModel, output: ModelOutput) -> tuple[Tensor, Tensor]:
+
+def class_terms(model: AttentionModel, output: ModelOutput) -> tuple[Tensor, Tensor, Tensor]:
     """What each token says for each class: logits = attention @ terms + bias, in doubles, two classes at least.
 
     One sigmoid output becomes two classes, the first of which is always 0: argmax and softmax stay what they were.
 
     Returns:
-        terms (batch, token, class), 0 off the mask, and bias (class,).
+        attention (batch, token) and terms (batch, token, class), both 0 off the mask, and bias (class,).
     Raises:
         ValueError: the model's read-out is not affine.
     """
@@ -22,7 +26,8 @@ def class_terms(model: AttentionModel, output: ModelOutput) -> tuple[Tensor, Ten
     terms, bias = (part.double() for part in affine)
     if terms.shape[-1] == 1:
         terms, bias = torch.cat([torch.zeros_like(terms), terms], dim=-1), torch.cat([torch.zeros_like(bias), bias])
-    return terms.masked_fill(~output.mask[:, :, None], 0), bias
+    attention = output.attention.double().masked_fill(~output.mask, 0)
+    return attention, terms.masked_fill(~output.mask[:, :, None], 0), bias
 
 
 def of_the_others(values: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import product
 
 from lib.programme.choice import Choice, seeds_of
+from lib.programme.imitation import imitation
 from lib.training import Run
 from lib.training.runs import REGULARIZED
 
@@ -21,8 +22,6 @@ ADVERSARY_EPOCHS = {"quick": None, "paper": 10}  # the paper does not say how lo
 # Of the adversary, whose divergence is bounded here (Eq. 6); the paper gives none.
 # With lambda 0 it only imitates: what that costs by itself.
 LAMBDAS = {"quick": (0.0, 0.05, 0.2), "paper": (0.0, 0.02, 0.05, 0.1, 0.2)}
-# The paper: TVD of Eq. 7, over both classes, and JSD of Eq. 8 in the loss.
-AIM = (("divergence", "jsd"), ("tvd", "full"))
 
 
 def regularization(choice: Choice) -> list[Run]:
@@ -81,13 +80,6 @@ def adversaries(choice: Choice) -> list[Run]:
         for name in IMITATED[choice.profile]
         for strength in choice.lambdas or LAMBDAS[choice.profile]
     ]
-
-
-def imitation(base: Run, strength: float, epochs: int | None) -> Run:
-    """The adversary of a variant: built as it is, and trained by Eq. 6 alone, without the variant's own objective."""
-    options = {name: value for name, value in base.options if name not in ("delta", "eta")}
-    options |= dict(AIM) | {"lambda": strength} | ({"epochs": epochs} if epochs else {})
-    return replace(base, variant="adversary", base=base, options=tuple(options.items()))
 
 
 def dot_initialisation(choice: Choice) -> list[Run]:
