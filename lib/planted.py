@@ -142,11 +142,22 @@ def _all_records(dials: Dials) -> dict[str, tuple[Record, ...]]:
 
 
 def _review(rng: random.Random, dials: Dials, label: int) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...]]:
-    """Tokens and rationale of one text: opinions, an aside, perhaps an idle negator, and neutral words around them."""
     length = min(LONGEST, SHORTEST + int(rng.gammavariate(2.2, 6.0)))
-    units = [(_opinion(rng, dials, label), True) for _ in range(dials.cues)]
-    if dials.distractors:
-        units.append((_aside(rng, dials), False))
+    return passage(rng, dials, label, dials.cues, dials.distractors, length)
+
+
+def passage(
+    rng: random.Random, dials: Dials, label: int, cues: int, distractors: int, length: int
+) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...]]:
+    """Tokens and rationale of a piece of text: opinions, an aside, perhaps an idle negator, neutral words around them.
+
+    Args:
+        cues, distractors: how many opinion words count, and how many do not, in place of the dials'.
+        length: of the piece in tokens, where its opinions leave it so short.
+    """
+    units = [(_opinion(rng, dials, label), True) for _ in range(cues)]
+    if distractors:
+        units.append((_aside(rng, dials, distractors), False))
     if rng.random() < dials.negation:
         units.append(([rng.choice(NEGATORS), *_neutral(rng, REACH)], False))
     rng.shuffle(units)
@@ -170,10 +181,10 @@ def _opinion(rng: random.Random, dials: Dials, polarity: int) -> list[str]:
     return [rng.choice(NEGATORS), *_neutral(rng, rng.randint(0, REACH - 1)), *opinion] if negated else opinion
 
 
-def _aside(rng: random.Random, dials: Dials) -> list[str]:
+def _aside(rng: random.Random, dials: Dials, opinions: int) -> list[str]:
     """Opinions that do not count, between an opener and a closer."""
     words = [rng.choice(OPENERS)]
-    for _ in range(dials.distractors):
+    for _ in range(opinions):
         words += [*_neutral(rng, rng.randint(0, 2)), *_opinion(rng, dials, rng.randint(0, 1))]
     return [*words, *_neutral(rng, rng.randint(0, 1)), rng.choice(CLOSERS)]
 

@@ -28,7 +28,7 @@ def model(encoder="bilstm", attention="additive", outputs=1, seed=0, **options) 
     """An untrained model with weights large enough that attention is far from uniform."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        size = {} if encoder == "none" else {"hidden_size": 8}
+        size = {} if encoder == "flan-noenc" else {"hidden_size": 8}
         vectors = torch.randn(len(WORDS) + 4, 10)
         made = AttentionClassifier(vectors, encoder, attention, outputs=outputs, **size, **options)
         for parameter in made.attention.parameters():

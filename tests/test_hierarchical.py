@@ -12,7 +12,7 @@ from lib.datasets.corpus import Instance, Split, Vocabulary
 from lib.models import HierarchicalClassifier
 from lib.projections import softmax
 
-ENCODERS = {"bigru": {"hidden_size": 8}, "conv": {"hidden_size": 8, "widths": (3, 5)}, "none": {}}
+ENCODERS = {"han-rnn": {"hidden_size": 8}, "han-conv": {"hidden_size": 8}, "han-noenc": {}}
 CUTS = ((3, 1, 4), (5,), (1, 1), (2, 7, 1, 3), (6, 2))
 
 
@@ -27,7 +27,7 @@ def documents(cuts=CUTS, seed=0) -> Split:
 def network(encoder: str, outputs: int = 3) -> HierarchicalClassifier:
     torch.manual_seed(0)
     made = HierarchicalClassifier(
-        torch.randn(len(WORDS) + 4, 10), encoder, outputs=outputs, attention_size=6, **ENCODERS[encoder]
+        torch.randn(len(WORDS) + 4, 10), encoder, outputs=outputs, attention_share=0.75, **ENCODERS[encoder]
     )
     for part in (made.attention, made.word_attention):
         for parameter in part.parameters():
@@ -69,7 +69,7 @@ def test_of_one_sentence_its_attention_is_one_and_the_word_level_decides(encoder
 
 
 def test_the_seam_is_over_sentences():
-    tested, split = network("bigru"), documents()
+    tested, split = network("han-rnn"), documents()
     batch = collate(split, np.arange(len(split)))
     output = tested(batch)
     assert torch.equal(tested(batch, attention=output.attention).logits, output.logits)
@@ -89,16 +89,16 @@ def test_sentences_go_with_their_texts_and_texts_without_are_refused():
     assert [row[:length].tolist() for row, length in zip(batch.sentence, batch.lengths, strict=True)] == expected
     few = batch.rows(torch.tensor([2, 0]))
     assert torch.equal(few.sentence, batch.sentence[[2, 0], : few.tokens.shape[1]])
-    assert torch.allclose(network("none")(few).logits, network("none")(batch).logits[[2, 0]], atol=1e-12)
+    assert torch.allclose(network("han-noenc")(few).logits, network("han-noenc")(batch).logits[[2, 0]], atol=1e-12)
     with pytest.raises(ValueError, match="cut into sentences"):
-        network("none")(replace(batch, sentence=None))
+        network("han-noenc")(replace(batch, sentence=None))
     assert Batch.of(batch.tokens, batch.lengths, batch.label, batch.instance).sentence is None
 
 
 def test_dropout_is_there_in_training_alone():
     torch.manual_seed(0)
     options = {"hidden_size": 8, "sentence_dropout": 0.4, "dropout": (0.2, 0.3)}
-    tested = HierarchicalClassifier(torch.randn(len(WORDS) + 4, 10), "bigru", outputs=3, **options)
+    tested = HierarchicalClassifier(torch.randn(len(WORDS) + 4, 10), "han-rnn", outputs=3, **options)
     batch = collate(documents(), np.arange(5))
     assert torch.equal(tested.eval()(batch).logits, tested(batch).logits)
     tested.train()

@@ -117,7 +117,7 @@ def error_of(path, vocabulary, size=SIZE):
 
 def test_a_missing_file_is_named_with_what_is_allowed(tmp_path, vocabulary):
     message = error_of("glov.txt", vocabulary)
-    assert "looked for glov.txt" in message and "allowed: random, auto, or a file" in message
+    assert "looked for glov.txt" in message and "allowed: random, auto, word2vec" in message
     (tmp_path / "v.bin").write_bytes(b"3 7\n")
     assert "is binary; allowed: text" in error_of(tmp_path / "v.bin", vocabulary)
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from lib import profiles
-from lib.datasets import files
+from lib.datasets import classification, documents, files
 from lib.datasets.assembly import assemble
 from lib.datasets.card import about, about_lengths, card
-from lib.datasets.classification import SPECS, Spec
+from lib.datasets.classification import Spec
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
 from lib.datasets.files import DataError
 
@@ -25,7 +25,7 @@ __all__ = [
     "spec",
 ]
 
-DATASETS = {one.name: one for one in SPECS}
+DATASETS = {one.name: one for one in (*classification.SPECS, *documents.SPECS)}
 
 
 def load(name: str, profile: str = "paper", data_home: str | Path | None = None, **options) -> Corpus:

@@ -37,7 +37,8 @@ def assemble(spec: Spec, draft: Draft, profile: Profile) -> Corpus:
                 "drawn at random with the classes in their shares."
             )
         refuse_one_class(kept[name], name, draft)
-    vocabulary = Vocabulary.of((x.tokens for x in (draft.splits if whole["train"] else kept)["train"]), spec.min_df)
+    of_words = (draft.splits if whole["train"] else kept)["train"]
+    vocabulary = Vocabulary.of((x.tokens for x in of_words), spec.min_df, spec.min_count)
     train, dev, test = (Split(name, tuple(kept[name]), vocabulary) for name in ("train", "dev", "test"))
     return Corpus(
         spec.name,
@@ -102,10 +103,11 @@ def refuse_one_class(instances: Sequence[Instance], split: str, draft: Draft) ->
 
 
 def checksum(splits: Sequence[Split], vocabulary: Vocabulary) -> str:
-    """SHA-256 of all tokens and labels of the splits and of the vocabulary: 64 hex digits."""
+    """SHA-256 of all tokens, sentences and labels of the splits and of the vocabulary: 64 hex digits."""
     digest = hashlib.sha256("\0".join(vocabulary.words).encode())  # no text holds a NUL
     for split in splits:
         digest.update(f"\0\0{split.name}".encode())
         for instance in split.instances:
             digest.update("\0".join([f"\0{instance.label}", *instance.tokens]).encode())
+            digest.update(repr(instance.sentences or "").encode())
     return digest.hexdigest()

@@ -36,6 +36,8 @@ class Spec:
     longer_than, shorter_than    bounds on the number of tokens, both exclusive; None: no bound
     drop_longest  Jain & Wallace's code takes a bound that is not given from the split itself: its longest texts go
     min_df        words in fewer texts of the training split are unknown
+    min_count     words that occur there less often are unknown
+    sentences     the texts are cut into sentences
     """
 
     name: str
@@ -50,6 +52,8 @@ class Spec:
     shorter_than: int | None = None
     drop_longest: bool = False
     min_df: int = 1
+    min_count: int = 1
+    sentences: bool = False
 
 
 def read_folder(spec: Spec, folder: Path, options: dict) -> Draft:
@@ -58,10 +62,10 @@ def read_folder(spec: Spec, folder: Path, options: dict) -> Draft:
     stored = ("train", "test") if spec.divide else ("train", "dev", "test")
     rows = {split: list(files.rows(folder, split)) for split in stored}
     files.refuse_duplicate_ids([row for split in stored for row in rows[split]])
-    splits, notes, classes = {}, _notes_of(about), tuple(about["classes"])
+    splits, notes, classes = {}, notes_of(about), tuple(about["classes"])
     for split in stored:
         splits[split] = [_instance(spec, row, about["classes"]) for row in rows[split]]
-    return _draft(spec, folder, about, classes, splits, notes)
+    return draft_of(spec, folder, about, classes, splits, notes)
 
 
 def read_with_rationales(spec: Spec, folder: Path, options: dict) -> Draft:
@@ -101,7 +105,7 @@ def read_agnews(spec: Spec, folder: Path, options: dict) -> Draft:
         field_name = "description" if description else "text"
         splits[split] = [_instance(spec, row, about["classes"], field_name, relabelled) for row in kept]
     classes = (about["classes"][0], about["classes"][2])
-    return _draft(spec, folder, about, classes, splits, [*_notes_of(about), *notes])
+    return draft_of(spec, folder, about, classes, splits, [*notes_of(about), *notes])
 
 
 def read_planted(spec: Spec, folder: None, options: dict) -> Draft:
@@ -122,11 +126,14 @@ def _instance(spec: Spec, row: Row, classes: list[str], field_name: str = "text"
     return Instance(row.id, raw, spec.tokens(raw), relabelled[label] if relabelled else label)
 
 
-def _notes_of(about: dict) -> list[str]:
+def notes_of(about: dict) -> list[str]:
     return [f"About the files: {about['note']}."] if about.get("note") else []
 
 
-def _draft(spec: Spec, folder: Path, about: dict, classes: tuple[str, ...], splits: Splits, notes: list[str]) -> Draft:
+def draft_of(
+    spec: Spec, folder: Path, about: dict, classes: tuple[str, ...], splits: Splits, notes: list[str]
+) -> Draft:
+    """The draft of a folder without its empty texts, divided as the spec says; `about` is its dataset.json."""
     for split, instances in splits.items():
         splits[split] = [instance for instance in instances if instance.tokens]
         if empty := len(instances) - len(splits[split]):
@@ -210,16 +217,6 @@ SPECS = (
         divide=divide_agnews,
         options={"text": "description"},
         choices={"text": ("description", "whole")},
-        min_df=5,
-    ),
-    Spec(
-        "agnews4",
-        read_folder,
-        "All four topics, title and description as one text; spaCy's English tokens, lower-case, qqq for tokens with a "
-        "digit; 15% of train is dev (seed 16377); words in at least 5 texts.",
-        folder="agnews4",
-        tokens=text.generic,
-        divide=divide_agnews,
         min_df=5,
     ),
     Spec(

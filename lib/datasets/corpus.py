@@ -34,10 +34,15 @@ class Vocabulary:
     words: tuple[str, ...]
 
     @classmethod
-    def of(cls, texts: Iterable[Iterable[str]], min_df: int = 1) -> "Vocabulary":
-        """The words that occur in at least `min_df` of the texts, in alphabetical order."""
-        frequency = Counter(word for tokens in texts for word in set(tokens))
-        return cls(SPECIALS + tuple(sorted(word for word, df in frequency.items() if df >= min_df)))
+    def of(cls, texts: Iterable[Iterable[str]], min_df: int = 1, min_count: int = 1) -> "Vocabulary":
+        """The words in at least `min_df` of the texts that occur at least `min_count` times, in alphabetical order."""
+        texts = [list(tokens) for tokens in texts]
+        frequency, count = Counter(), Counter()
+        for tokens in texts:
+            frequency.update(set(tokens))
+            count.update(tokens)
+        kept = (word for word, df in frequency.items() if df >= min_df and count[word] >= min_count)
+        return cls(SPECIALS + tuple(sorted(kept)))
 
     @cached_property
     def ids(self) -> dict[str, int]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 
 # The punctuation that Keras' text_to_word_sequence drops; the apostrophe stays.
 KERAS_FILTER = str.maketrans(dict.fromkeys('!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n', " "))
@@ -32,10 +32,14 @@ def english() -> Callable:
 
 
 @lru_cache(maxsize=2**18)
-def _cleaned(chunk: str) -> tuple[str, ...]:
+def _lowered(chunk: str) -> tuple[str, ...]:
     """Tokens of a piece of text without spaces. spaCy's rules never look beyond one, so each is cut only once."""
-    tokens = (token.text.lower() for token in english()(chunk))
-    return tuple("qqq" if any(map(str.isdigit, token)) else token for token in tokens)
+    return tuple(token.text.lower() for token in english()(chunk))
+
+
+@lru_cache(maxsize=2**18)
+def _cleaned(chunk: str) -> tuple[str, ...]:
+    return tuple("qqq" if any(map(str.isdigit, token)) else token for token in _lowered(chunk))
 
 
 def generic(text: str) -> tuple[str, ...]:
@@ -50,3 +54,27 @@ def generic_words(text: str) -> tuple[str, ...]:
     character of a run is a space and punctuation goes; it stays inside tokens ("n't" becomes "n ' t") and at the end.
     """
     return tuple(re.sub(r"(\W)+", r" \1 ", " ".join(generic(text))).split())
+
+
+@cache
+def sentencizer() -> Callable:
+    """spaCy's rule for the ends of sentences: a full stop, question or exclamation mark, and what closes after it."""
+    from spacy.pipeline import Sentencizer
+
+    return Sentencizer()
+
+
+def in_sentences(text: str) -> tuple[tuple[str, ...], ...]:
+    """spaCy's English tokens, lower-case, sentence by sentence; line breaks `<br />` are spaces.
+
+    Differs from the paper: Serrano & Smith's code takes the sentences of a parser, which needs a model; here a rule
+    finds them.
+    """
+    from spacy.tokens import Doc
+
+    tokens = tuple(chain.from_iterable(map(_lowered, text.replace("<br />", " ").split())))
+    if not tokens:
+        return ()
+    [starts] = sentencizer().predict([Doc(english().vocab, words=tokens)])
+    cuts = [*(place for place, starting in enumerate(starts) if starting), len(tokens)]
+    return tuple(tokens[start:end] for start, end in pairwise(cuts))

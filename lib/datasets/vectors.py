@@ -14,7 +14,11 @@ from lib.datasets.files import DataError, homes
 from lib.datasets.vector_files import read
 
 REMEMBERED = 8  # tables kept in memory, some 20 MB each: every run of a notebook asks for one
-NAMES = "random, auto, or a file of word vectors (.txt, .vec, either of them .gz; .npz; .kv)"
+MADE = ("random", "word2vec")
+NAMES = (
+    "random, auto, word2vec (learned from the texts), "
+    "or a file of word vectors (.txt, .vec, either of them .gz; .npz; .kv)"
+)
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ def random(vocabulary: Vocabulary, seed: int = 0, size: int = 300, why: str = ""
     """N(0, 1) for every word and special but padding, which is zeros."""
     table = np.random.default_rng(seed).standard_normal((len(vocabulary), size), dtype=np.float32)
     table[PAD] = 0
-    return _vectors(table, np.zeros(len(vocabulary), dtype=bool), f"random numbers, N(0, 1), seed {seed}{why}")
+    return with_checksum(table, np.zeros(len(vocabulary), dtype=bool), f"random numbers, N(0, 1), seed {seed}{why}")
 
 
 def from_file(path: Path, vocabulary: Vocabulary, size: int = 300) -> Vectors:
@@ -92,7 +96,7 @@ def _from_file(path: Path, state: tuple[int, int] | None, vocabulary: Vocabulary
     if not np.isfinite(table).all():
         word = vocabulary.words[int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])]
         raise DataError(f"{path}: the vector of {word[:40]!r} holds NaN or infinity; allowed: finite 32-bit numbers")
-    return _vectors(table, covered, str(path))
+    return with_checksum(table, covered, str(path))
 
 
 def _automatic(vocabulary: Vocabulary, data_home: str | Path | None, seed: int, size: int) -> Vectors:
@@ -110,12 +114,12 @@ def _automatic(vocabulary: Vocabulary, data_home: str | Path | None, seed: int, 
 
 
 def files_of(name: str | Path, data_home: str | Path | None = None) -> list[Path]:
-    """The files that `load` may read for that name, in the order in which it tries them; none for "random".
+    """The files that `load` may read for that name, in the order in which it tries them; none for what is made here.
 
     Raises:
         DataError: no such file.
     """
-    if name == "random":
+    if name in MADE:
         return []
     if name == "auto":
         return [path for home in homes(data_home) for path in sorted((home / "vectors").glob("*.npz"))]
@@ -140,6 +144,6 @@ def find(name: str | Path, data_home: str | Path | None = None) -> Path:
     raise DataError(f"no word vectors {str(name)!r}: looked for {looked}; allowed: {NAMES}")
 
 
-def _vectors(table: np.ndarray, covered: np.ndarray, source: str) -> Vectors:
+def with_checksum(table: np.ndarray, covered: np.ndarray, source: str) -> Vectors:
     checksum = hashlib.sha256(f"{table.shape}".encode() + table.tobytes()).hexdigest()
     return Vectors(torch.from_numpy(table), torch.from_numpy(covered), source, checksum)

@@ -2,7 +2,7 @@
 
 from lib.models.attention import ATTENTIONS
 from lib.models.classifier import AttentionClassifier, GuidedClassifier
-from lib.models.encoders import ENCODERS
+from lib.models.encoders import ENCODERS, HIERARCHICAL
 from lib.models.hierarchical import HierarchicalClassifier
 from lib.models.output import AttentionModel, ModelOutput
 from lib.models.retention import RETENTIONS
@@ -10,6 +10,7 @@ from lib.models.retention import RETENTIONS
 __all__ = [
     "ATTENTIONS",
     "ENCODERS",
+    "HIERARCHICAL",
     "RETENTIONS",
     "AttentionClassifier",
     "AttentionModel",

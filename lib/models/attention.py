@@ -6,15 +6,15 @@ QUERY_INITS = ("default", "normal")
 
 
 class Additive(nn.Module):
-    """v . tanh(W h + b), W: hidden -> hidden / 2, v without bias (Jain & Wallace 2019, section 2, no query).
+    """v . tanh(W h + b), v without bias (Jain & Wallace 2019, section 2, no query).
 
     Args:
-        size: of W h, where it is another one; that of h in Serrano & Smith (2019).
+        share: W h has so many times the size of h: half of it in their paper, all of it in Serrano & Smith (2019).
     """
 
-    def __init__(self, hidden_size: int, size: int | None = None):
+    def __init__(self, hidden_size: int, share: float = 0.5):
         super().__init__()
-        size = size or hidden_size // 2
+        size = max(1, int(hidden_size * share))
         self.affine = nn.Linear(hidden_size, size)
         self.context = nn.Linear(size, 1, bias=False)
 

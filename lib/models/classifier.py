@@ -29,13 +29,15 @@ class AttentionClassifier(nn.Module):
         retention: how hidden states hold on to their input, one of RETENTIONS; none: by what the encoder keeps.
         query_init: how the query of dot attention starts: "default", as torch has it, or "normal", N(0, 1).
         frozen: the embedding table does not learn.
-        attention_size: of additive attention's inner layer; None: half of the hidden states'.
+        attention_share: the size of additive attention's inner layer, as a share of the hidden states'.
         dropout: of what the encoder reads, and of what the decoder reads.
         encoded_size: of what the encoder reads, where it is not the embeddings.
     Raises:
         KeyError: unknown encoder, attention, projection or retention.
         ValueError: a residual connection between states of other sizes.
     """
+
+    encoders = ENCODERS
 
     def __init__(
         self,
@@ -47,17 +49,17 @@ class AttentionClassifier(nn.Module):
         retention: str | None = None,
         query_init: str = "default",
         frozen: bool = False,
-        attention_size: int | None = None,
+        attention_share: float = 0.5,
         dropout: tuple[float, float] = (0.0, 0.0),
         encoded_size: int | None = None,
         **encoder_options,
     ):
         super().__init__()
         self.embedding = nn.Embedding.from_pretrained(vectors.clone(), freeze=frozen, padding_idx=PAD)
-        self.encoder = pick(ENCODERS, encoder, "encoder")(encoded_size or vectors.shape[1], **encoder_options)
+        self.encoder = pick(self.encoders, encoder, "encoder")(encoded_size or vectors.shape[1], **encoder_options)
         if retention is not None:
             self.encoder = pick(RETENTIONS, retention, "retention")(self.encoder, vectors.shape[1])
-        of_attention = {"query_init": query_init} if attention == "dot" else {"size": attention_size}
+        of_attention = {"query_init": query_init} if attention == "dot" else {"share": attention_share}
         self.attention = pick(ATTENTIONS, attention, "attention")(self.encoder.hidden_size, **of_attention)
         self.projection = projection(projection_name)
         self.decoder = nn.Linear(self.encoder.hidden_size, outputs)

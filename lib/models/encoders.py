@@ -1,5 +1,7 @@
 """From embedded tokens to hidden states: (batch, word, embedding) -> (batch, word, hidden)."""
 
+from functools import partial
+
 import torch
 from torch import Tensor, nn
 
@@ -133,11 +135,18 @@ class Convolution(nn.Module):
         return self.dropout(outputs.transpose(1, 2))
 
 
+# How far a state reaches: over the text, to its neighbours, nowhere (Serrano & Smith 2019, section 3 and appendix A.1).
+# "flan": one encoder over all words; "han": one over the words of a sentence, one over the sentences.
+REACHES = {
+    "rnn": BiGRU,
+    "conv": partial(Convolution, hidden_size=100, widths=(3, 5), dropout=0.3),
+    "noenc": Identity,
+}
 ENCODERS = {
     "bilstm": BiLSTM,
     "average": Average,
     "conv": Convolution,
     "transformer": Transformer,
-    "bigru": BiGRU,
-    "none": Identity,
+    **{f"flan-{name}": kind for name, kind in REACHES.items()},
 }
+HIERARCHICAL = {f"han-{name}": kind for name, kind in REACHES.items()}

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from lib.datasets.batches import Batch
 from lib.models.attention import ATTENTIONS
 from lib.models.classifier import AttentionClassifier, pick
-from lib.models.encoders import ENCODERS
+from lib.models.encoders import HIERARCHICAL
 from lib.models.output import ModelOutput
 from lib.projections import softmax
 
@@ -26,23 +26,30 @@ class HierarchicalClassifier(AttentionClassifier):
             and of what the decoder reads.
     """
 
+    encoders = HIERARCHICAL
+
     def __init__(
         self,
         vectors: Tensor,
-        encoder: str = "bigru",
+        encoder: str = "han-rnn",
         attention: str = "additive",
         sentence_dropout: float = 0.0,
-        attention_size: int | None = None,
+        attention_share: float = 0.5,
         **options,
     ):
-        of_encoder = {name: options[name] for name in ("hidden_size", "widths") if name in options}
-        word_encoder = pick(ENCODERS, encoder, "encoder")(vectors.shape[1], **of_encoder)
+        of_encoder = {name: options[name] for name in ("hidden_size", "layers") if name in options}
+        word_encoder = pick(HIERARCHICAL, encoder, "encoder")(vectors.shape[1], **of_encoder)
         super().__init__(
-            vectors, encoder, attention, encoded_size=word_encoder.hidden_size, attention_size=attention_size, **options
+            vectors,
+            encoder,
+            attention,
+            encoded_size=word_encoder.hidden_size,
+            attention_share=attention_share,
+            **options,
         )
         self.word_encoder = word_encoder
-        size = {"size": attention_size} if attention == "additive" else {}
-        self.word_attention = pick(ATTENTIONS, attention, "attention")(word_encoder.hidden_size, **size)
+        share = {"share": attention_share} if attention == "additive" else {}
+        self.word_attention = pick(ATTENTIONS, attention, "attention")(word_encoder.hidden_size, **share)
         self.word_dropout = nn.Dropout(sentence_dropout)
 
     def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:

@@ -1,6 +1,7 @@
 """What each notebook, and each part of it, needs trained: the one list of runs."""
 
-from lib.programme import adversary, correlation, regularization, sparsity
+from lib.models import HIERARCHICAL
+from lib.programme import adversary, correlation, erasure, regularization, sparsity
 from lib.programme.choice import Choice, device_kind, seeds_of
 from lib.training import Run
 
@@ -14,6 +15,7 @@ PARTS = {
         *("variants", "delta_sweep", "eta_sweep", "layers", "adversaries", "dot_initialisation"),
     ),
     sparsity: ("sparsity", "models", "sweep", "spectrum", "converged", "adversaries", "frozen_adversaries"),
+    erasure: ("erasure",),
 }
 # "adversary" lists all that a notebook needs, "adversary/sweep" a part of it.
 NOTEBOOKS = {
@@ -33,4 +35,11 @@ def runs(notebook: str, dataset: str = "planted", profile: str = "quick", *model
     """
     if notebook not in NOTEBOOKS:
         raise KeyError(f"unknown notebook {notebook!r}; known: {', '.join(NOTEBOOKS)}")
-    return NOTEBOOKS[notebook](Choice(dataset, profile, *models, **options))
+    choice = Choice(dataset, profile, *models, **options)
+    of_sentences = [name for name in choice.encoders if name in HIERARCHICAL]
+    if of_sentences and not notebook.startswith("erasure"):
+        raise ValueError(
+            f"the encoder {of_sentences[0]!r} attends to sentences; {notebook.split('/')[0]!r} is about attention to "
+            "words, and it is for 'erasure'"
+        )
+    return NOTEBOOKS[notebook](choice)

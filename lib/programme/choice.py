@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import torch
 
-from lib.models import ATTENTIONS, ENCODERS
+from lib.datasets import spec
+from lib.models import ATTENTIONS
 from lib.profiles import profile as profile_named
 from lib.projections import projection as projection_named
 from lib.training import Run
-from lib.training.runs import OPTIONS_OF, REGULARIZED
+from lib.training.runs import KINDS, OPTIONS_OF, REGULARIZED
 
 DEVICES = ("auto", "cpu", "cuda")
 
@@ -45,6 +46,7 @@ class Choice:
     strengths        sparsegen's lambdas; none: the profile's
     rates            learning rates of `sparsity`: fast, or published
     layers           of the deeper models, beyond the one of all others; none: the profile's
+    train_texts, test_texts    at most so many, drawn at random, of datasets that offer it; none: all
     """
 
     dataset: str = "planted"
@@ -66,10 +68,12 @@ class Choice:
     strengths: Sequence[float] | None = None
     rates: str = "fast"
     layers: Sequence[int] | None = None
+    train_texts: int | None = None
+    test_texts: int | None = None
 
     def __post_init__(self):
         for what, names, known in (
-            ("encoder", self.encoders, ENCODERS),
+            ("encoder", self.encoders, KINDS),
             ("attention", self.attentions, ATTENTIONS),
             ("variant", self.frozen, REGULARIZED),
         ):
@@ -80,6 +84,15 @@ class Choice:
                 raise ValueError(f"{what}s are {list(names)}; allowed: at least one, each once")
         profile_named(self.profile)
         projection_named(self.projection)
+        offered = spec(self.dataset).options
+        for name in self.of_dataset:
+            if name not in offered:
+                raise ValueError(f"{name} is {getattr(self, name)}, but {self.dataset!r} is read whole; leave it out")
+
+    @property
+    def of_dataset(self) -> dict[str, int]:
+        """The options of the dataset that were chosen."""
+        return {name: value for name in ("train_texts", "test_texts") if (value := getattr(self, name))}
 
     def run(self, encoder: str, attention: str, seed: int, **more) -> Run:
         kind = device_kind(self.device)

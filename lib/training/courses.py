@@ -1,6 +1,6 @@
 """The course of a training run: what is minimised, how an epoch is judged, which epoch is kept, and when it ends."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -19,13 +19,15 @@ HELD = 2**29  # most numbers of hidden states kept in memory: 2 GB
 
 
 class Prediction:
-    """The labels are learned; the epoch with the best dev ROC-AUC is kept, the first of equals.
+    """The labels are learned; the epoch with the best dev score is kept, the first of equals.
 
-    Training ends `patience` epochs after it; None: it goes on for all epochs.
+    Args:
+        judge: which score; ROC-AUC unless told.
+        patience: training ends so many epochs after the best; None: it goes on for all epochs.
     """
 
-    def __init__(self, labels: Tensor, outputs: int, patience: int | None = None):
-        self.weight, self.patience = objectives.class_weights(labels, outputs), patience
+    def __init__(self, labels: Tensor, outputs: int, patience: int | None = None, judge: str = "auc"):
+        self.weight, self.patience, self.judge = objectives.class_weights(labels, outputs), patience, judge
 
     def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
         """Sums over the batch; "loss" is minimised."""
@@ -39,17 +41,21 @@ class Prediction:
     def scores(self, model: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> dict[str, float]:
         return fitting.evaluate(model, batches, self.weight)
 
-    @staticmethod
-    def chosen(history: list[dict]) -> int:
+    def chosen(self, history: list[dict]) -> int:
         """Which epoch is kept, from 1."""
-        return max(history, key=lambda record: record["dev_auc"])["epoch"]
+        return best_epoch(history, self.judge)
 
     def ended(self, history: list[dict]) -> bool:
         return self.patience is not None and bool(history) and len(history) - self.chosen(history) >= self.patience
 
-    @staticmethod
-    def told_of(record: dict) -> str:
-        return f"loss {record['train_loss']:.3f}, dev AUC {record['dev_auc']:.4f}"
+    def told_of(self, record: dict) -> str:
+        name = "AUC" if self.judge == "auc" else self.judge
+        return f"loss {record['train_loss']:.3f}, dev {name} {record[f'dev_{self.judge}']:.4f}"
+
+
+def best_epoch(history: Sequence[dict], judge: str) -> int:
+    """The first epoch with the best dev score, from 1."""
+    return max(history, key=lambda record: record[f"dev_{judge}"])["epoch"]
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,20 @@ def parameters_of(projection) -> list[nn.Parameter]:
     return list(projection.parameters()) if isinstance(projection, nn.Module) else []
 
 
+def plateau(optimizer: torch.optim.Optimizer, factor: float | None, scores: Iterable[float]) -> Callable[[float], None]:
+    """step(dev score): the learning rates become `factor` times what they were unless the score is the best so far.
+
+    Args:
+        factor: None: they never change. scores: of the epochs that are already done.
+    """
+    if factor is None:
+        return lambda score: None
+    scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, mode="max", factor=factor, patience=0)
+    for score in scores:
+        scheduler.step(score)
+    return scheduler.step
+
+
 def train_epoch(
     model: nn.Module,
     batches: Iterable[Batch],

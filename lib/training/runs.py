@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from inspect import signature
 
 from lib import datasets
-from lib.models import ATTENTIONS, ENCODERS
+from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL
 from lib.models.attention import QUERY_INITS
 from lib.models.encoders import ACTIVATIONS
 from lib.models.retention import refuse_other_sizes
@@ -18,11 +18,14 @@ from lib.projections import projection
 # size; no clipping.
 JAIN = {
     "epochs": None,
-    "patience": None,  # training ends after so many epochs without a better dev AUC
+    "judge": "auc",  # the dev score whose best epoch is kept
+    "patience": None,  # training ends after so many epochs that were not better
+    "plateau": None,  # after each of them the learning rate is so many times what it was
     "batch_size": 32,
     "learning_rate": 1e-3,
     "attention_rate": 1.0,  # the attention's learning rate is so many times that of the other parameters
     "weight_decay": 1e-5,
+    "amsgrad": True,
     "clip": None,  # the largest norm of the gradient
     "reduction": "sum",
     "embedding_size": 300,
@@ -30,6 +33,9 @@ JAIN = {
     "vector_scale": 1.0,  # the word vectors are multiplied by it before training
     "hidden_size": None,
     "query_init": "default",  # of dot attention
+    "attention_share": 0.5,  # the size of additive attention's inner layer, as a share of the states'
+    "document_dropout": 0.0,  # of what the encoder reads
+    "classifier_dropout": 0.0,  # of what the decoder reads
 }
 # Tutek & Snajder (2020), table 4 and appendix C: the states of both directions have together the embeddings' size.
 TUTEK = JAIN | {"clip": 5.0, "reduction": "mean", "hidden_size": 300, "query_init": "normal"}
@@ -37,12 +43,20 @@ TUTEK = JAIN | {"clip": 5.0, "reduction": "mean", "hidden_size": 300, "query_ini
 # (BiLSTM) and 1e-5 (Transformer), which need many epochs; they are options of a run, and so is the attention's rate, 1
 # or 10 times the others'.
 MEISTER = JAIN | {"hidden_size": 128}
-RECIPES = {"jain2019": JAIN, "tutek2020": TUTEK, "meister2021": MEISTER}
+# Serrano & Smith (2019), appendix A.1, and of their code the batch, the halved rate and plain Adam. Dropout, learning
+# rate and epochs are options of a run: they differ by dataset and encoder.
+SERRANO = JAIN | {
+    **{"judge": "accuracy", "patience": 5, "plateau": 0.5, "amsgrad": False, "weight_decay": 0.0, "clip": 10.0},
+    **{"batch_size": 64, "reduction": "mean", "learning_rate": 4e-4, "embedding_size": 200, "attention_share": 1.0},
+}
+RECIPES = {"jain2019": JAIN, "tutek2020": TUTEK, "meister2021": MEISTER, "serrano2019": SERRANO}
 # The options of one encoder alone, with what they are by themselves.
 OF_ENCODERS = {
     "average": {"activation": "tanh"},
     "transformer": {"heads": 1, "inner_projection": "softmax", "dropout": 0.1},
+    **{name: {"sentence_dropout": 0.0} for name in HIERARCHICAL},  # of the words of a sentence
 }
+KINDS = ENCODERS | HIERARCHICAL
 
 # The variants, and of each those of the run whose outputs it uses, its `base`; none: it has no base.
 REGULARIZED = ("base", "frozen", "concat", "residual", "tying", "mlm")
@@ -61,10 +75,11 @@ OPTIONS_OF = {
     "tying": {"delta": 10.0},
     "mlm": {"eta": 1.0, "mlm_share": 0.15, "mlm_loss": "text"},
 }
+OF_SENTENCES = ("base", "uniform")  # those of a network whose attention is over sentences
 NEED_EQUAL_SIZES = ("residual", "tying", "mlm")  # hidden states are added to embeddings, or compared with them
 TRAINS = ("all", "attention")
 PARTS = {
-    "encoder": ENCODERS,
+    "encoder": KINDS,
     "attention": ATTENTIONS,
     "variant": VARIANTS,
     "recipe": RECIPES,
@@ -89,12 +104,20 @@ ALLOWED = {
         ("epochs", "patience", "batch_size", "embedding_size", "hidden_size", "heads"),
         (_whole, "a whole number from 1 up"),
     ),
-    **dict.fromkeys(("learning_rate", "attention_rate", "vector_scale", "clip"), (_positive, "a number above 0")),
+    **dict.fromkeys(
+        ("learning_rate", "attention_rate", "attention_share", "vector_scale", "clip"), (_positive, "a number above 0")
+    ),
     **dict.fromkeys(
         ("weight_decay", "lambda", "delta", "eta"), (lambda value: value == 0 or _positive(value), "a number from 0 up")
     ),
     "mlm_share": (lambda value: _positive(value) and value < 1, "a number between 0 and 1"),
-    "dropout": (lambda value: value == 0 or (_positive(value) and value < 1), "a number from 0, below 1"),
+    **dict.fromkeys(
+        ("dropout", "sentence_dropout", "document_dropout", "classifier_dropout"),
+        (lambda value: value == 0 or (_positive(value) and value < 1), "a number from 0, below 1"),
+    ),
+    "plateau": (lambda value: _positive(value) and value < 1, "a number between 0 and 1"),
+    "amsgrad": (lambda value: isinstance(value, bool), "True or False"),
+    "judge": _one_of(("auc", "accuracy", "f1")),
     "inner_projection": (lambda name: projection(name) is not None, ""),
     "activation": _one_of(ACTIVATIONS),
     "mlm_loss": _one_of(MLM_LOSSES),
@@ -136,6 +159,7 @@ class Run:
                 raise KeyError(f"unknown {what} {getattr(self, what)!r}; known: {', '.join(known)}")
         projection(self.projection)
         self._refuse_wrong_layers()
+        self._refuse_wrong_hierarchy()
         known = {*self.defaults, *datasets.spec(self.dataset).options}
         unknown = [name for name, _ in self.options if name not in known]
         if unknown:
@@ -158,9 +182,24 @@ class Run:
             refuse_other_sizes(f"the variant {self.architecture!r}", self.hidden_size, self.option("embedding_size"))
         object.__setattr__(self, "options", tuple(sorted(self.options)))
 
+    def _refuse_wrong_hierarchy(self):
+        if self.encoder not in HIERARCHICAL:
+            return
+        if self.variant not in OF_SENTENCES:
+            raise ValueError(
+                f"the encoder {self.encoder!r} attends to sentences; of the variants it can have "
+                f"{' and '.join(OF_SENTENCES)}, not {self.variant!r}"
+            )
+        if not datasets.spec(self.dataset).sentences:
+            known = ", ".join(name for name, spec in datasets.DATASETS.items() if spec.sentences)
+            raise ValueError(
+                f"the encoder {self.encoder!r} reads sentences, and {self.dataset!r} is not cut into them; "
+                f"those that are: {known}"
+            )
+
     def _refuse_wrong_layers(self):
         if self.layers is None:
-            usual = signature(ENCODERS[self.encoder]).parameters
+            usual = signature(KINDS[self.encoder]).parameters
             object.__setattr__(self, "layers", usual["layers"].default if has_layers(self.encoder) else 1)
         if not _whole(self.layers):
             raise ValueError(f"layers is {self.layers!r}; allowed: a whole number from 1 up")
@@ -202,8 +241,8 @@ class Run:
     @property
     def hidden_size(self) -> int:
         """The encoder's: as the options have it, else its own."""
-        own = signature(ENCODERS[self.encoder]).parameters["hidden_size"].default
-        return self.option("hidden_size") or own
+        own = signature(KINDS[self.encoder]).parameters["hidden_size"].default
+        return self.option("hidden_size") or own or self.option("embedding_size")
 
     @property
     def freezes_embeddings(self) -> bool:
@@ -224,13 +263,13 @@ class Run:
         layers = f"{self.layers} layers" if self.layers > 1 and self.encoder == "bilstm" else ""
         of = f"of {self.base.variant}" if self.base and self.base.variant != "base" else ""
         parts = [self.dataset, self.encoder, layers, self.attention, self.projection, self.variant, of]
-        parts += [f"{name} {value}" for name, value in self.options]
+        parts += [f"{name} {value}" for name, value in self.options if not name.endswith("_dropout")]
         return " ".join(p for p in parts if p not in ("", "softmax", "base")) + f", seed {self.seed}"
 
 
 def has_layers(encoder: str) -> bool:
     """Whether an encoder can have more layers than one."""
-    return "layers" in signature(ENCODERS[encoder]).parameters
+    return "layers" in signature(KINDS[encoder]).parameters
 
 
 def with_bases(runs: Sequence[Run]) -> list[Run]:

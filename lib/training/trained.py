@@ -18,9 +18,9 @@ from lib.datasets import batches as length_batches
 from lib.datasets import vectors as word_vectors
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Corpus
-from lib.models import RETENTIONS, AttentionClassifier, GuidedClassifier
+from lib.models import HIERARCHICAL, RETENTIONS, AttentionClassifier, GuidedClassifier, HierarchicalClassifier
 from lib.progress import Progress
-from lib.training import cache, checkpoint, courses, fitting, word_level, workers
+from lib.training import cache, checkpoint, courses, fitting, word2vec, word_level, workers
 from lib.training.guides import guide
 from lib.training.runs import OF_ENCODERS, Run, has_layers, stages, with_bases
 
@@ -98,8 +98,10 @@ def train(
 
 
 def load_vectors(run: Run, corpus: Corpus, data_home: str | Path | None = None) -> word_vectors.Vectors:
-    """The word vectors that a run starts from; random ones are drawn from its seed."""
+    """The word vectors that a run starts from; random ones are drawn from its seed, and so is word2vec."""
     size = run.option("embedding_size")
+    if run.vectors == word2vec.NAME:
+        return word2vec.vectors(corpus, size, run.seed)
     return word_vectors.load(run.vectors, corpus.vocabulary, data_home, seed=run.seed, size=size)
 
 
@@ -154,18 +156,23 @@ def build(run: Run, corpus: Corpus, vectors: word_vectors.Vectors) -> AttentionC
     """The untrained model of a run; its initial weights depend on the seed alone."""
     encoder_options = {name: run.option(name) for name in OF_ENCODERS.get(run.encoder, {})}
     encoder_options |= {"hidden_size": run.hidden_size} | ({"layers": run.layers} if has_layers(run.encoder) else {})
-    kind = GuidedClassifier if is_guided(run) else AttentionClassifier
+    if run.encoder in HIERARCHICAL:
+        kind = HierarchicalClassifier
+    else:
+        kind = GuidedClassifier if is_guided(run) else AttentionClassifier
     with torch.random.fork_rng():
         torch.manual_seed(run.seed)
         model = kind(
             word_table(run, vectors) * run.option("vector_scale"),
             run.encoder,
             run.attention,
-            "uniform" if run.variant == "uniform" else run.projection,
+            projection_name="uniform" if run.variant == "uniform" else run.projection,
             outputs=1 if len(corpus.classes) == 2 else len(corpus.classes),
             retention=run.architecture if run.architecture in RETENTIONS else None,
             query_init=run.option("query_init"),
             frozen=run.freezes_embeddings,
+            attention_share=run.option("attention_share"),
+            dropout=(run.option("document_dropout"), run.option("classifier_dropout")),
             **encoder_options,
         )
     return model.to(run.device_kind)
@@ -219,13 +226,14 @@ def course_of(untrained: Trained) -> courses.Prediction | courses.Adversary:
 
 def prediction_of(run: Run, corpus: Corpus, outputs: int) -> courses.Prediction:
     """The course of a run that learns the labels, with the objective for each word that its variant has."""
-    labels, patience = torch.from_numpy(corpus.train.labels), run.option("patience")
+    labels = torch.from_numpy(corpus.train.labels)
+    ending = {name: run.option(name) for name in ("patience", "judge")}
     if run.variant == "tying":
-        return word_level.Tying(labels, outputs, run.option("delta"), patience)
+        return word_level.Tying(labels, outputs, run.option("delta"), **ending)
     if run.variant == "mlm":
         how = (run.option(name) for name in ("eta", "mlm_share", "mlm_loss"))
-        return word_level.MaskedLanguageModel(labels, outputs, len(corpus.vocabulary), *how, patience)
-    return courses.Prediction(labels, outputs, patience)
+        return word_level.MaskedLanguageModel(labels, outputs, len(corpus.vocabulary), *how, **ending)
+    return courses.Prediction(labels, outputs, **ending)
 
 
 def _train_into_cache(name: str, untrained: Trained, say: Say, checkpoint_seconds: float) -> Path:
@@ -243,8 +251,10 @@ def _fit(path: Path, untrained: Trained, say: Say, checkpoint_seconds: float) ->
     run, model, corpus = untrained.run, untrained.model, untrained.corpus
     course, batches = course_of(untrained), source_of(run, corpus, untrained.base)
     rates = (run.option(name) for name in ("weight_decay", "learning_rate", "attention_rate"))
-    optimizer = torch.optim.Adam(fitting.parameter_groups(model, *rates), amsgrad=True, fused=True)
+    optimizer = torch.optim.Adam(fitting.parameter_groups(model, *rates), amsgrad=run.option("amsgrad"), fused=True)
     best, history = checkpoint.restore(path, model, optimizer)
+    judged = f"dev_{run.option('judge')}"
+    slow_down = fitting.plateau(optimizer, run.option("plateau"), (record[judged] for record in history))
     saved = time.monotonic()
     while len(history) < run.epochs and not course.ended(history):
         started, epoch = time.monotonic(), len(history)
@@ -260,6 +270,7 @@ def _fit(path: Path, untrained: Trained, say: Say, checkpoint_seconds: float) ->
         record = {"epoch": epoch + 1} | {f"train_{key}": value for key, value in losses.items()}
         record |= {f"dev_{key}": value for key, value in scores.items()}
         history.append(record | {"seconds": round(time.monotonic() - started, 3)})
+        slow_down(record[judged])
         if course.chosen(history) == epoch + 1:
             best = checkpoint.weights_of(model)
         say(f"{run}: epoch {epoch + 1}/{run.epochs}, {course.told_of(record)}")
@@ -273,5 +284,6 @@ def _read(folder: Path, run: Run, corpus: Corpus, vectors, base: Trained | None)
     model = build(run, corpus, vectors)
     model.load_state_dict(load_file(folder / "weights.safetensors"))
     history = json.loads((folder / "history.json").read_text())
-    course = courses.Adversary if run.variant == "adversary" else courses.Prediction
-    return Trained(run, model.eval(), corpus, vectors, tuple(history), course.chosen(history), base)
+    last = run.variant == "adversary"
+    chosen = courses.Adversary.chosen(history) if last else courses.best_epoch(history, run.option("judge"))
+    return Trained(run, model.eval(), corpus, vectors, tuple(history), chosen, base)

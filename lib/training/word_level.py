@@ -12,10 +12,14 @@ from lib.training.masking import masked
 
 
 class Tying(Prediction):
-    """Hidden states are kept close to their embeddings: + delta times their mean squared distance (Eq. 4)."""
+    """Hidden states are kept close to their embeddings: + delta times their mean squared distance (Eq. 4).
 
-    def __init__(self, labels: Tensor, outputs: int, delta: float, patience: int | None = None):
-        super().__init__(labels, outputs, patience)
+    Args:
+        ending: patience and judge, as of Prediction.
+    """
+
+    def __init__(self, labels: Tensor, outputs: int, delta: float, **ending):
+        super().__init__(labels, outputs, **ending)
         self.delta = delta
 
     def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
@@ -41,9 +45,9 @@ class MaskedLanguageModel(Prediction):
         eta: float,
         share: float,
         per: str,
-        patience: int | None = None,
+        **ending,
     ):
-        super().__init__(labels, outputs, patience)
+        super().__init__(labels, outputs, **ending)
         self.words, self.eta, self.share, self.per = words, eta, share, per
 
     def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:

@@ -1,0 +1,158 @@
+"""Texts in sentences, of several classes: the datasets of Serrano & Smith (2019), and what stands in for them here."""
+
+from collections.abc import Iterable
+from heapq import nlargest
+from pathlib import Path
+from random import Random
+
+from lib import planted_documents
+from lib.datasets import files, official, text
+from lib.datasets.classification import Draft, Spec, divided, draft_of, notes_of
+from lib.datasets.corpus import Instance
+from lib.datasets.files import DataError
+
+RATINGS = (1, 2, 3, 4, 7, 8, 9, 10)  # of the Large Movie Review Dataset; nothing between
+OFFICIAL = {
+    "yahoo": {"title": "Yahoo! Answers, ten topics", "citation": "Zhang, Zhao & LeCun 2015"},
+    "amazon": {"title": "Amazon reviews, one to five stars", "citation": "Zhang, Zhao & LeCun 2015"},
+    "yelp": {"title": "Yelp reviews, one to five stars", "citation": "Yelp dataset challenge"},
+    "imdb10": {"title": "IMDB reviews, one to ten stars", "citation": "Diao et al. 2014"},
+}
+OPTIONS = {"train_texts": None, "test_texts": None}
+WORDS = (
+    "spaCy's English tokens, lower-case, in the sentences of its rule-based splitter; words that occur at least 5 times"
+)
+
+
+def drawn(records: Iterable, most: int | None, name: str) -> list:
+    """At most so many of the records, drawn at random, always the same ones, in their order; None: all."""
+    if most is None:
+        return list(records)
+    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+        raise DataError(f"{name} is {most!r}; allowed: a whole number from 1 up, or none for all texts")
+    random = Random("texts drawn")
+    keyed = ((random.random(), place, record) for place, record in enumerate(records))
+    return [record for _, _, record in sorted(nlargest(most, keyed), key=lambda one: one[1])]
+
+
+def document(id: str, raw: str, label: int, sentences: Iterable[str] | None = None) -> Instance:
+    """A text cut into sentences, by rule or as they are given, and these into tokens."""
+    cut = text.in_sentences(raw) if sentences is None else [sum(text.in_sentences(one), ()) for one in sentences]
+    cut = [tokens for tokens in cut if tokens]
+    return Instance(id, raw, sum(cut, ()), label, sentences=tuple(map(len, cut)))
+
+
+def documents(records: Iterable, options: dict, split: str, notes: list[str]) -> list[Instance]:
+    """Texts of (id, text, label) or (id, text, label, sentences); a note says how many there are if not all."""
+    name = f"{'test' if split == 'test' else 'train'}_texts"
+    chosen = drawn(records, options[name], name)
+    if options[name] is not None:
+        notes.append(f"{name}: {len(chosen):,} of the texts of {split} were drawn at random.")
+    return [document(*record) for record in chosen]
+
+
+def read_folder(spec: Spec, folder: Path, options: dict) -> Draft:
+    """All texts of train.jsonl.gz and test.jsonl.gz with the classes of dataset.json; 15% of train is dev."""
+    about = files.description(folder)
+    return prepared(spec, folder, options, tuple(about["classes"]), lambda row: files.label_of(row, about["classes"]))
+
+
+def read_ratings(spec: Spec, folder: Path, options: dict) -> Draft:
+    """The same with the field `rating` for the class: 1 to 4 and 7 to 10."""
+
+    def label(row: files.Row) -> int:
+        rating = row.record.get("rating")
+        if isinstance(rating, bool) or rating not in RATINGS:
+            allowed = ", ".join(map(str, RATINGS))
+            raise DataError(f"{row.place}: the rating is {str(rating)[:40]!r}; allowed: {allowed}")
+        return RATINGS.index(rating)
+
+    return prepared(spec, folder, options, tuple(map(str, RATINGS)), label)
+
+
+def read_official(spec: Spec, folder: Path, options: dict) -> Draft:
+    """The officially published files of a set of texts; without a dev file 15% of train is dev."""
+    notes, splits = [], {}
+    for split, raws in getattr(official, spec.folder)(folder).items():
+        records = ((raw.id, raw.text, raw.label, raw.sentences) for raw in raws)
+        splits[split] = documents(records, options, split, notes)
+    return draft_of(spec, folder, OFFICIAL[spec.folder], official.CLASSES[spec.folder], splits, notes)
+
+
+def prepared(spec: Spec, folder: Path, options: dict, classes: tuple[str, ...], label) -> Draft:
+    about = files.description(folder)
+    rows = {split: list(files.rows(folder, split)) for split in ("train", "test")}
+    files.refuse_duplicate_ids([*rows["train"], *rows["test"]])
+    notes, splits = notes_of(about), {}
+    for split, of_split in rows.items():
+        records = [(row.id, files.text_of(row), label(row)) for row in of_split]
+        splits[split] = documents(records, options, split, notes)
+    return draft_of(spec, folder, about, classes, splits, notes)
+
+
+def read_planted(spec: Spec, folder: None, options: dict) -> Draft:
+    """Made-up texts of several sentences, one of which decides."""
+    try:
+        splits = {
+            split: [
+                Instance(r.id, r.text, r.tokens, r.label, r.rationale, r.sentences)
+                for r in planted_documents.documents(split, **options)
+            ]
+            for split in planted_documents.SIZES
+        }
+    except ValueError as error:
+        raise DataError(f"dataset 'planted-documents': {error}") from None
+    about = "made by lib/planted_documents.py", "MIT, as the project", "lib/planted_documents.py"
+    return Draft("Planted documents", planted_documents.CLASSES, splits, (), *about)
+
+
+def divide(splits: dict[str, list[Instance]]) -> dict[str, list[Instance]]:
+    """15% of train is dev, where no dev is given."""
+    if "dev" in splits:
+        return splits
+    train, dev = divided(splits["train"], 0.15, seed=16377)
+    return {"train": train, "dev": dev, "test": splits["test"]}
+
+
+SPECS = (
+    Spec(
+        "planted-documents",
+        read_planted,
+        "Made-up texts of several sentences, one of which decides; see lib/planted_documents.py.",
+        options=dict(planted_documents.DEFAULTS),
+        sentences=True,
+    ),
+    Spec(
+        "agnews4",
+        read_folder,
+        f"All four topics, title and description as one text; {WORDS}; 15% of train is dev.",
+        folder="agnews4",
+        divide=divide,
+        options=OPTIONS,
+        min_count=5,
+        sentences=True,
+    ),
+    Spec(
+        "imdb-ratings",
+        read_ratings,
+        f"The eight ratings of the Large Movie Review Dataset as classes; {WORDS}; 15% of train is dev.",
+        folder="imdb",
+        divide=divide,
+        options=OPTIONS,
+        min_count=5,
+        sentences=True,
+    ),
+    *(
+        Spec(
+            name,
+            read_official,
+            f"The files as published, see lib/datasets/official.py; {WORDS}; 15% of train is dev where there is none.",
+            folder=name,
+            divide=divide,
+            options=OPTIONS,
+            min_count=5,
+            sentences=True,
+        )
+        for name in OFFICIAL
+    ),
+)

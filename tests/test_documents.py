@@ -1,0 +1,189 @@
+"""Texts in sentences: how they are cut, what is read, and the word vectors that are learned from them."""
+
+import csv
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from lib import datasets, planted_documents
+from lib.datasets import documents, text
+from lib.datasets.corpus import SPECIALS, Vocabulary
+from lib.datasets.files import DataError
+from lib.training import word2vec
+
+PLACES = "Rome Oslo Lima Cairo Delhi".split()
+
+
+def test_sentences_end_where_the_rule_says():
+    raw = 'He said: "I go." Then Mr. Smith left... Really?! It costs 3.50.<br /><br />Over'
+    assert [" ".join(tokens) for tokens in text.in_sentences(raw)] == [
+        'he said : " i go . "',
+        "then mr. smith left ... really ? !",
+        "it costs 3.50 .",
+        "over",
+    ]
+    assert text.in_sentences(" \n ") == ()
+
+
+def test_sentences_are_those_of_the_whole_pipeline(data_home):
+    from spacy.lang.en import English
+
+    pipeline = English()
+    pipeline.add_pipe("sentencizer")
+    for instance in datasets.load("agnews4", "quick", data_home).test.instances[:100]:
+        document = pipeline(" ".join(instance.text.split()))
+        expected = [tuple(token.text.lower() for token in sentence) for sentence in document.sents]
+        assert list(text.in_sentences(instance.text)) == expected
+        assert instance.sentences == tuple(map(len, expected))
+
+
+def test_drawn_texts_are_always_the_same_ones_in_their_order():
+    few, more = (documents.drawn(iter(range(1000)), most, "train_texts") for most in (10, 300))
+    assert few == sorted(few) == documents.drawn(range(1000), 10, "train_texts") and set(few) < set(more)
+    assert documents.drawn(range(5), None, "train_texts") == documents.drawn(range(5), 9, "train_texts") == [*range(5)]
+    for wrong in (0, -1, 2.0, True):
+        with pytest.raises(DataError, match=r"train_texts is .*allowed: a whole number from 1 up"):
+            documents.drawn(range(5), wrong, "train_texts")
+
+
+def test_one_planted_sentence_decides():
+    for split in planted_documents.SIZES:
+        for one in planted_documents.documents(split):
+            assert sum(one.sentences) == len(one.tokens) and 3 <= len(one.sentences) <= 6
+            starts = np.cumsum([0, *one.sentences])
+            assert all(one.tokens[end - 1] == "." for end in starts[1:])
+            low, high = starts[one.deciding], starts[one.deciding + 1]
+            assert one.rationale and all(low <= start and end <= high for start, end in one.rationale)
+    again = planted_documents.documents("train", seed=1)
+    assert again != planted_documents.documents("train") and len({one.tokens for one in again}) == len(again)
+    with pytest.raises(KeyError, match="unknown split 'all'"):
+        planted_documents.documents("all")
+    with pytest.raises(DataError, match="cues is 0"):
+        datasets.load("planted-documents", cues=0)
+
+
+def test_without_the_deciding_sentence_nothing_tells_the_label():
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
+
+    def others(split):
+        rest = []
+        for one in planted_documents.documents(split):
+            starts = np.cumsum([0, *one.sentences])
+            rest.append(" ".join(one.tokens[: starts[one.deciding]] + one.tokens[starts[one.deciding + 1] :]))
+        return rest, [one.label for one in planted_documents.documents(split)]
+
+    words = CountVectorizer(vocabulary=None, token_pattern=r"\S+", min_df=2)
+    (train, labels), (test, expected) = others("train"), others("test")
+    model = LogisticRegression(max_iter=1000).fit(words.fit_transform(train), labels)
+    assert abs(model.score(words.transform(test), expected) - 0.5) < 0.1
+
+
+def folder(home: Path, name: str, **splits) -> None:
+    (home / name).mkdir()
+    about = {"title": name, "classes": ["negative", "positive"]}
+    (home / name / "dataset.json").write_text(json.dumps(about))
+    for split, records in splits.items():
+        with gzip.open(home / name / f"{split}.jsonl.gz", "wt") as file:
+            file.writelines(json.dumps({"id": f"{split}-{i}"} | record) + "\n" for i, record in enumerate(records))
+
+
+def reviews(count: int) -> list[dict]:
+    return [{"text": f"Off to {PLACES[i % 5]}. Good.", "rating": documents.RATINGS[i % 8]} for i in range(count)]
+
+
+def test_ratings_are_eight_classes(tmp_path):
+    folder(tmp_path, "imdb", train=reviews(160), test=reviews(16))
+    corpus = datasets.load("imdb-ratings", data_home=tmp_path)
+    assert corpus.classes == ("1", "2", "3", "4", "7", "8", "9", "10") and len(corpus.dev) == 24
+    assert corpus.test.labels.tolist() == [*range(8)] * 2 and corpus.test.instances[0].sentences == (4, 2)
+    few = datasets.load("imdb-ratings", data_home=tmp_path, train_texts=40, test_texts=9)
+    assert (len(few.train) + len(few.dev), len(few.test)) == (40, 9) and "test_texts: 9" in " ".join(few.notes)
+    assert few.checksum != corpus.checksum
+
+
+@pytest.mark.parametrize("rating", [5, None, "7", True, [7], 7.5])
+def test_a_rating_that_is_none_of_the_eight_is_named(tmp_path, rating):
+    folder(tmp_path, "imdb", train=reviews(16), test=[{"text": "a", "rating": rating}])
+    with pytest.raises(DataError, match=r"line 1.* rating is .*; allowed: 1, 2, 3, 4, 7, 8, 9, 10"):
+        datasets.load("imdb-ratings", data_home=tmp_path)
+
+
+def published(home: Path, name: str) -> None:
+    """Forty texts in the format in which the set is published."""
+    here = home / name
+    here.mkdir()
+    classes = 10 if name in ("yahoo", "imdb10") else 5
+    columns = {"yahoo": ("why?", "", "So. It is."), "amazon": ("Nice", "So. It is."), "yelp": ("So. It is.",)}
+    for split in ("train", "dev", "test"):
+        if name == "imdb10":
+            lines = (f"u\t\tp\t\t{i % classes + 1}\t\tso . <sssss> it is .\n" for i in range(40))
+            (here / f"imdb-{split}.txt.ss").write_text("".join(lines))
+        elif split != "dev":
+            with (here / f"{split}.csv").open("w", newline="") as file:
+                rows = [(i % classes + 1, *columns[name]) for i in range(40)]
+                csv.writer(file, quoting=csv.QUOTE_ALL).writerows(rows)
+
+
+@pytest.mark.parametrize("name", documents.OFFICIAL)
+def test_official_files_are_datasets(tmp_path, name):
+    published(tmp_path, name)
+    corpus = datasets.load(name, data_home=tmp_path)
+    assert len(corpus.classes) == (10 if name in ("yahoo", "imdb10") else 5) and corpus.citation
+    assert [len(split) for split in corpus.splits] == ([40, 40, 40] if name == "imdb10" else [34, 6, 40])
+    first = corpus.test.instances[0]
+    assert first.sentences[-1] == 3 and len(first.sentences) > 1 and first.tokens[-5:] == ("so", ".", "it", "is", ".")
+
+
+def test_an_array_of_reviews_is_imdb10_too(tmp_path):
+    (tmp_path / "imdb10").mkdir()
+    content = [{"rating": i % 10 + 1, "review": "So. It is."} for i in range(300)]
+    path = tmp_path / "imdb10" / "data.json"
+    path.write_text(json.dumps([*content, {"rating": None, "review": "no"}]))
+    corpus = datasets.load("imdb10", data_home=tmp_path)
+    assert sum(map(len, corpus.splits)) == 300 and 10 < len(corpus.test) < 60
+    for wrong, said in ({}, "JSON dict"), ([3], "one array of objects"), ([{"rating": 11, "review": "a"}], "review 1"):
+        path.write_text(json.dumps(wrong))
+        with pytest.raises(DataError, match=said):
+            datasets.load("imdb10", data_home=tmp_path)
+
+
+def test_rare_words_are_unknown():
+    found = Vocabulary.of([["a", "a", "b"], ["a", "b", "c"]], min_count=3)
+    assert found.words[len(SPECIALS) :] == ("a",)
+    assert Vocabulary.of([["a", "a", "b"], ["b"]], min_df=2, min_count=2).words[len(SPECIALS) :] == ("b",)
+
+
+LEARN = """
+from lib import datasets
+from lib.training import word2vec
+print(word2vec.vectors(datasets.load("planted-documents", "quick"), 16, 3).checksum)
+"""
+
+
+def test_word2vec_is_the_same_bit_for_bit(tmp_path):
+    def learned(home: str, hash_seed: str) -> str:
+        told = os.environ | {"CACHE_HOME": str(tmp_path / home), "PYTHONHASHSEED": hash_seed}
+        run = subprocess.run([sys.executable, "-c", LEARN], env=told, capture_output=True, text=True, check=True)
+        return run.stdout.strip()
+
+    assert learned("one", "1") == learned("two", "2") == learned("one", "3")
+    assert len(list((tmp_path / "one").glob("word2vec-*/vectors.safetensors"))) == 1
+
+
+def test_word2vec_knows_the_words_of_train_and_the_unknown_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("CACHE_HOME", str(tmp_path))
+    published(tmp_path, "yahoo")
+    corpus = datasets.load("yahoo", data_home=tmp_path)
+    found = word2vec.vectors(corpus, 8)
+    assert found.table.shape == (len(corpus.vocabulary), 8) and found.covered[len(SPECIALS) :].all()
+    assert not found.covered[: len(SPECIALS)].any() and not found.table[[0, 2, 3]].any()
+    assert torch.isfinite(found.table).all() and found.table[len(SPECIALS) :].any(dim=1).all()
+    assert word2vec.vectors(corpus, 8, seed=1).checksum != found.checksum
