@@ -8,11 +8,14 @@ RUN_COLUMNS = ("dataset", "encoder", "attention", "projection", "variant", "laye
 
 UNITS = (  # the first pattern that is found in a name decides
     (r"_significant$|_p$", "fraction"),
+    (r"_count$|^extra_|_items$", "items"),
+    (r"_js$", "nats"),
     (r"^kendall_tau", "tau-b"),
     (r"entropy_of|normalized_entropy|attention_entropy", "fraction"),
     (r"jsd|entropy|mutual_information|loss", "nats"),
     (r"^length|average_length|support$", "tokens"),
-    (r"accuracy|f1|auc|tvd|probability|change_of_p|max_attention|rationale|support|flip|removed|permut", "fraction"),
+    (r"flip|removed|^top_|^optimal_|^eraser_", "fraction"),
+    (r"accuracy|f1|auc|tvd|probability|change_of_p|max_attention|rationale|support|permut", "fraction"),
 )
 WORDS = {
     "attention": "attention",
@@ -46,6 +49,22 @@ WORDS = {
     "mutual_information_most_frequent": "mutual information, most frequent words",
     "mutual_information_random_sample": "mutual information, random sample of words",
     "token_probability_mean": "token probability",
+    "flan-rnn": "FLAN-rnn",
+    "flan-conv": "FLAN-conv",
+    "flan-noenc": "FLAN-noenc",
+    "han-rnn": "HAN-rnn",
+    "han-conv": "HAN-conv",
+    "han-noenc": "HAN-noenc",
+    "product": "gradient × attention",
+    "first_order": "first-order effect",
+    "fewest": "fewest possible",
+    "authors_code": "authors' code",
+    "flip_both": "both flip the decision",
+    "flip_top_only": "only the top item flips it",
+    "flip_random_only": "only another item flips it",
+    "flip_neither": "neither flips it",
+    "removed_fraction": "items removed, fraction",
+    "removed_mass": "attention removed",
 }
 PAPERS = {
     "jain2019": "Jain & Wallace 2019",

@@ -8,8 +8,9 @@ import torch
 from small import batch, model
 
 from lib.importance.of_weights import RANKINGS
-from lib.interventions import erasure
+from lib.interventions import eraser, erasure
 from lib.interventions.single_erasure import Effects, single_erasure
+from lib.interventions.until_flip import random_rankings, until_flip
 from lib.metrics import jensen_shannon, probabilities
 
 LENGTHS = (5, 1, 2, 7, 9, 4, 3)
@@ -253,15 +254,58 @@ def test_drawn_items_are_spread_as_each_way_says_and_depend_on_seed_and_text_alo
 def test_comprehensiveness_and_sufficiency_by_hand(outputs, projection):
     tested, given, output = some(outputs, projection, seed=3)
     ranking = torch.rand(given.mask.shape, generator=torch.Generator().manual_seed(2))
-    found = erasure.rationale_scores(tested, output, ranking)
+    found = eraser.rationale_scores(tested, output, ranking)
     for row in range(len(given)):
         items = sorted(items_of(given, row), key=lambda place, r=row: -ranking[r, place].item())
         first, own = decided(tested, output, row, set())
         falls = {"comprehensiveness": [], "sufficiency": []}
-        for share in erasure.SHARES:
+        for share in eraser.SHARES:
             count = max(1, math.ceil(share * len(items)))
             for name, erased in (("comprehensiveness", items[:count]), ("sufficiency", items[count:])):
                 after = probabilities(decided(tested, output, row, set(erased))[1][None])[0]
                 falls[name].append((probabilities(own[None])[0] - after)[first].item())
         for name, values in falls.items():
             assert found[name][row].item() == pytest.approx(sum(values) / len(values), abs=1e-9), name
+
+
+@torch.no_grad()
+def test_along_every_ranking_at_once():
+    tested, given = model("average", outputs=3), batch(LENGTHS)
+    output = tested(given)
+    found = until_flip(RANKINGS, orders=3, seed=4)(tested, given, output)
+    several = torch.tensor(LENGTHS) > 1
+    assert found["items"].tolist() == [*map(float, LENGTHS)]
+    for name, ranking in RANKINGS.items():
+        alone = erasure.erase_until_flip(tested, output, ranking(tested, output))
+        for part in ("count", "fraction", "mass"):
+            expected = getattr(alone, part).masked_fill(~several, torch.nan)
+            assert torch.equal(found[f"{name}_{part}"].nan_to_num(-1), expected.nan_to_num(-1))
+    fewest = erasure.fewest_to_flip(tested, output).count
+    assert torch.equal(found["fewest_count"][several].nan_to_num(-1), fewest[several].nan_to_num(-1))
+    assert {name for name in found if name.startswith("random_")} == {
+        f"random_{number}_{part}" for number in (1, 2, 3) for part in ("count", "fraction", "mass")
+    }
+    part = given.rows(torch.tensor([4, 0]))  # the same orders in another batch
+    again = until_flip(RANKINGS, orders=3, seed=4)(tested, part, tested(part))
+    for name in found:
+        assert torch.allclose(again[name].nan_to_num(-1), found[name][[4, 0]].nan_to_num(-1)), name
+
+
+def test_random_orders_are_uniform():
+    given = batch((3,) * 3000)
+    output = model("average")(given)
+    first, second = random_rankings(given, output, 2, seed=0)
+    places = [ranking[:, 1:4].argsort(dim=1) for ranking in (first, second)]
+    numbers = [(order * torch.tensor([9, 3, 1])).sum(dim=1) for order in places]
+    counts = torch.stack([torch.bincount(number, minlength=27)[[5, 7, 11, 15, 19, 21]] for number in numbers])
+    assert counts.sum(dim=1).tolist() == [3000, 3000] and (counts - 500).abs().max() < 100
+    assert (numbers[0] == numbers[1]).double().mean() < 0.25  # a sixth by chance
+
+
+@CASES
+@torch.no_grad()
+def test_erasers_scores_of_several_rankings(outputs, projection):
+    tested, given, output = some(outputs, projection)
+    found = eraser.eraser_scores(RANKINGS)(tested, given, output)
+    alone = eraser.rationale_scores(tested, output, RANKINGS["gradient"](tested, output))
+    assert torch.equal(found["gradient_sufficiency"], alone["sufficiency"]) and len(found) == 2 * len(RANKINGS)

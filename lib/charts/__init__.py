@@ -3,6 +3,7 @@
 from lib.charts.boxes import boxes
 from lib.charts.comparison import performance_beside, taus_beside, values_beside
 from lib.charts.distributions import jsd_histogram, learning_curves, length_histogram, tau_histogram
+from lib.charts.erasing import differences, flip_tables, negatives
 from lib.charts.sweep import sweep
 from lib.charts.text import attention_text
 from lib.charts.theme import MIME, enable
@@ -14,10 +15,13 @@ __all__ = [
     "MIME",
     "attention_text",
     "boxes",
+    "differences",
     "enable",
+    "flip_tables",
     "jsd_histogram",
     "learning_curves",
     "length_histogram",
+    "negatives",
     "performance_beside",
     "sweep",
     "tau_histogram",

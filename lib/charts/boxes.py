@@ -8,13 +8,15 @@ import pandas as pd
 from lib.charts.theme import WIDTH, said_once, titled
 from lib.quantities import readable, unit
 
+ACROSS = 3  # panels
 SHARES = {"least": 0.05, "lower": 0.25, "median": 0.5, "upper": 0.75, "most": 0.95}
 
 
 def boxes(instances: pd.DataFrame, quantities: Sequence[str], along: str, title: str, see: str) -> alt.TopLevelMixin:
     """A box for each value of the column `along` and each quantity, one panel an encoder (Meister et al. 2021, fig. 2).
 
-    The box holds the middle half of the texts, the line 90% of them; all seeds together.
+    The box holds the middle half of the texts, the line 90% of them; all seeds together. Three panels stand beside each
+    other.
 
     Args:
         instances: rows of lib.instances.measure; `along` has texts, drawn in the order in which they come.
@@ -51,6 +53,7 @@ def boxes(instances: pd.DataFrame, quantities: Sequence[str], along: str, title:
         base.mark_tick(thickness=2, width=width).encode(y["median"]),
     ]
     encoders = frame["encoder"].drop_duplicates().tolist()
-    drawn = alt.layer(*layers, data=frame).properties(width=WIDTH // len(encoders) - 60, height=200)
-    drawn = drawn.facet(column=alt.Column("encoder:N", title=None, sort=encoders))
+    beside = min(ACROSS, len(encoders))
+    drawn = alt.layer(*layers, data=frame).properties(width=WIDTH // beside - 60, height=200 if beside < 3 else 150)
+    drawn = drawn.facet(facet=alt.Facet("encoder:N", title=None, sort=encoders), columns=beside)
     return titled(drawn, title, [see, f"Box: half of the texts; line: 90% of them. {said_once(instances)}."])

@@ -1,8 +1,11 @@
 """What a paper claims, as questions that an interval can answer: supported, contradicted or undecided."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pandas as pd
+
+from lib.quantities import readable
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,12 @@ def verdict(low: float, high: float, threshold: float = 0.0) -> str:
     if low > threshold:
         return "supported"
     return "contradicted" if high < threshold else "undecided"
+
+
+def models(frame: pd.DataFrame, *by: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    """(model in words, its rows) for each value of the columns `by`."""
+    for key, rows in frame.groupby(list(by), sort=False):
+        yield " + ".join(readable(part) for part in key), rows
 
 
 def signed(row: pd.Series, of: str = "difference") -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from lib.claims.claim import Claim, signed, verdict
+from lib.claims.claim import Claim, models, signed, verdict
 from lib.instances import along, changes_of_score, difference, summarise
 from lib.quantities import readable, tau_name
 
@@ -35,12 +35,6 @@ def sparsity_claims(measured: pd.DataFrame, sweep: pd.DataFrame, adversaries: pd
         *misled(adversaries),
         *on_the_reason(sweep),
     ]
-
-
-def models(frame: pd.DataFrame, *by: str) -> Iterator[tuple[str, pd.DataFrame]]:
-    """(model in words, its rows) for each value of the columns `by`."""
-    for key, rows in frame.groupby(list(by), sort=False):
-        yield " + ".join(readable(part) for part in key), rows
 
 
 def not_interchangeable(measured: pd.DataFrame) -> Iterator[Claim]:

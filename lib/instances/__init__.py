@@ -5,21 +5,32 @@ from lib.instances.along import along
 from lib.instances.comparing import difference, score_difference
 from lib.instances.correlating import correlate, permutation_null, significance
 from lib.instances.dispersion import dispersed, supported
+from lib.instances.erasing import (
+    above_the_floor,
+    by_ranking,
+    flip_tables,
+    on_common_support,
+    sooner,
+    with_flips,
+    with_random,
+)
 from lib.instances.fragility import fragility, fragility_difference
 from lib.instances.joining import examples, joined
 from lib.instances.measuring import attention_weights, left_out, max_attention, measure, measure_all
-from lib.instances.rationales import attention_on_rationale, on_rationale, support_on_rationale
+from lib.instances.rationales import attention_on_rationale, on_rationale, support_on_rationale, top_on_rationale
 from lib.instances.selecting import by_dev, kept_epochs
 from lib.instances.summarising import classification, each, summarise
 from lib.instances.tradeoff import curvatures, lambda_by_dev, points, price_difference
 from lib.instances.word_states import information
 
 __all__ = [
+    "above_the_floor",
     "across_seeds",
     "along",
     "attention_on_rationale",
     "attention_weights",
     "by_dev",
+    "by_ranking",
     "changes_of_score",
     "classification",
     "correlate",
@@ -28,6 +39,7 @@ __all__ = [
     "dispersed",
     "each",
     "examples",
+    "flip_tables",
     "fragility",
     "fragility_difference",
     "information",
@@ -39,13 +51,18 @@ __all__ = [
     "measure",
     "measure_against",
     "measure_all",
+    "on_common_support",
     "on_rationale",
     "permutation_null",
     "points",
     "price_difference",
     "score_difference",
     "significance",
+    "sooner",
     "summarise",
     "support_on_rationale",
     "supported",
+    "top_on_rationale",
+    "with_flips",
+    "with_random",
 ]

@@ -1,12 +1,15 @@
 """Attention held against the words that are known to decide a label."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 import torch
 from sklearn.metrics import average_precision_score
 from torch import Tensor
+
+from lib.datasets.corpus import Instance
+from lib.models import HIERARCHICAL
 
 Rationales = Sequence[Sequence[tuple[int, int]] | None]
 PREFIX = "rationale_average_precision_"
@@ -80,6 +83,39 @@ def support_on_rationale(instances: pd.DataFrame, rationales: Rationales) -> pd.
             found["recall"][row] = hits / decides.sum()
             found["chance"][row] = decides.mean()
     return instances.assign(**{f"rationale_support_{name}": values for name, values in found.items()})
+
+
+def top_on_rationale(instances: pd.DataFrame, rankings: Iterable[str], texts: Sequence[Instance]) -> pd.DataFrame:
+    """The rows with on_rationale_<ranking>: is its top item one that decides the label? 1 or 0; and ..._chance.
+
+    Items are words, or sentences where attention is over sentences: one that holds a word that decides. NaN for a text
+    of one item, without a rationale, or of which every item decides.
+
+    Args:
+        instances: with the columns of lib.interventions.single_erasure, measured under the name "top".
+        texts: those that were measured.
+    """
+    rankings = list(rankings)
+    found = {name: np.full(len(instances), np.nan) for name in (*rankings, "chance")}
+    places = {name: instances[f"top_{name}_place"].to_numpy() for name in rankings}
+    for row, (position, encoder) in enumerate(zip(instances["instance"], instances["encoder"], strict=True)):
+        decides = deciding(texts[position], encoder in HIERARCHICAL)
+        if decides is not None:
+            found["chance"][row] = decides.mean()
+            for name in rankings:
+                found[name][row] = decides[int(places[name][row])]
+    return instances.assign(**{f"on_rationale_{name}": values for name, values in found.items()})
+
+
+def deciding(text: Instance, by_sentence: bool) -> np.ndarray | None:
+    """(item,) True for those that decide; None where there is no rationale, or nothing to tell apart."""
+    if not text.rationale:
+        return None
+    marked = inside(text.rationale, len(text.tokens))
+    if by_sentence:
+        starts = np.cumsum([0, *text.sentences[:-1]])
+        marked = np.logical_or.reduceat(marked, starts)
+    return None if marked.all() else marked
 
 
 def marked_tokens(instances: pd.DataFrame, rationales: Rationales) -> list[np.ndarray | None]:

@@ -77,7 +77,7 @@ def bounds(name: str) -> tuple[float, float]:
     """The least and the largest value that a quantity can have."""
     if name == "jsd" or name.endswith("_jsd"):
         return 0.0, float(np.log(2))
-    if "_drop_" in name:
+    if any(part in name for part in ("_drop_", "_delta_", "comprehensiveness", "sufficiency")):
         return -1.0, 1.0
     of_units = {"fraction": (0.0, 1.0), "tau-b": (-1.0, 1.0), "tokens": (0.0, np.inf)}
     return of_units.get(unit(name), (-np.inf, np.inf))

@@ -13,8 +13,6 @@ from torch import Tensor
 from lib.models import AttentionModel, ModelOutput
 from lib.models.affine import class_terms, of_the_others
 
-SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # of the items: ERASER's bins
-
 
 @dataclass(frozen=True)
 class Erasure:
@@ -52,6 +50,24 @@ def erase_until_flip(model: AttentionModel, output: ModelOutput, ranking: Tensor
     said = torch.where(left[:, :, None] > 0, said, bias)
     decisions = said.argmax(dim=-1)  # (batch, token + 1): after 0, 1, ... items
     return flips(decisions != decisions[:, :1], weights, output.mask.sum(dim=1))
+
+
+@torch.no_grad()
+def erasure_curve(model: AttentionModel, output: ModelOutput, ranking: Tensor) -> tuple[Tensor, Tensor]:
+    """(order (batch, token), class distributions (batch, token + 1, class)) as items are erased from the top down.
+
+    `order` holds positions in the text; after the last item the distribution is that of the bias.
+    """
+    order = descending(ranking, output.mask)
+    weights, terms, bias = class_terms(model, output)
+    weights, terms = weights.gather(1, order), terms.gather(1, order[:, :, None].expand_as(terms))
+    return order, distributions(from_the_end(weights), from_the_end(weights[:, :, None] * terms), bias)
+
+
+def distributions(mass: Tensor, said: Tensor, bias: Tensor) -> Tensor:
+    """Class distributions of renormalised sums: mass (batch, step), said (batch, step, class)."""
+    logits = torch.where(mass[:, :, None] > 0, said / torch.where(mass > 0, mass, 1)[:, :, None], 0) + bias
+    return logits.softmax(dim=-1)
 
 
 def flips(other: Tensor, weights: Tensor, items: Tensor) -> Erasure:
@@ -122,40 +138,3 @@ def fewest_to_flip(model: AttentionModel, output: ModelOutput) -> Erasure:
     return flips(
         wins.gather(2, pick).squeeze(2), sorted_weights.gather(2, pick[:, 1:]).squeeze(2), output.mask.sum(dim=1)
     )
-
-
-@torch.no_grad()
-def rationale_scores(model: AttentionModel, output: ModelOutput, ranking: Tensor) -> dict[str, Tensor]:
-    """ERASER's comprehensiveness and sufficiency of a ranking, at the attention layer (DeYoung et al. 2020, sec. 4.2).
-
-    How far the probability of the predicted class falls when the top items are erased (comprehensiveness, high is
-    good), and when they alone are kept (sufficiency, low is good): means over the top SHARES of the items, one or more.
-
-    Returns:
-        {"comprehensiveness", "sufficiency"}: (batch,) differences of probability.
-    """
-    order = descending(ranking, output.mask)
-    weights, terms, bias = class_terms(model, output)
-    weights = weights.gather(1, order)
-    said = weights[:, :, None] * terms.gather(1, order[:, :, None].expand_as(terms))
-    none = weights.new_zeros(len(weights), 1)
-    empty = torch.zeros_like(said[:, :1])
-    kept = torch.cat([none, weights.cumsum(dim=1)], dim=1), torch.cat([empty, said.cumsum(dim=1)], dim=1)
-    left = from_the_end(weights), from_the_end(said)
-    items = output.mask.sum(dim=1, keepdim=True)
-    shares = torch.tensor(SHARES, dtype=torch.float64, device=items.device)
-    steps = (items * shares - 1e-9).ceil().long().clamp(min=1)  # (batch, share); a whole number stays one
-    whole = read(*(part[:, :1] for part in left), bias)
-    own = whole.argmax(dim=-1, keepdim=True)
-    before = whole.gather(2, own).squeeze(2)
-    found = {}
-    for name, (mass, sums) in (("comprehensiveness", left), ("sufficiency", kept)):
-        at = read(mass.gather(1, steps), sums.gather(1, steps[:, :, None].expand(-1, -1, len(bias))), bias)
-        found[name] = (before - at.gather(2, own.expand(-1, at.shape[1], 1)).squeeze(2)).mean(dim=1)
-    return found
-
-
-def read(mass: Tensor, said: Tensor, bias: Tensor) -> Tensor:
-    """Class distributions of renormalised sums: mass (batch, step), said (batch, step, class)."""
-    logits = torch.where(mass[:, :, None] > 0, said / torch.where(mass > 0, mass, 1)[:, :, None], 0) + bias
-    return logits.softmax(dim=-1)

@@ -26,7 +26,7 @@ def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0) -> Callable[.
     Of each ranking, (batch,) each, NaN for a text of one item:
     <name>_js, the JSD (nats) of the class distribution to that without the top item, and <name>_flip (0 or 1), whether
     the decision is another one; others_js and others_flip, the means over all other items, each equally likely;
-    negative, how many of these have a larger JSD; and with the item drawn as the paper says (`paper`: any but the top)
+    negative, how many of these have a larger JSD; place, where the top item stands among the text's items, from 0; and with the item drawn as the paper says (`paper`: any but the top)
     and as the authors' code draws it (`authors_code`: any but the first of the text, also the top itself)
     <way>_delta_js, <way>_delta_alpha and <way>_flip.
 
@@ -44,6 +44,7 @@ def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0) -> Callable[.
         for name, ranking in rankings.items():
             top = descending(ranking(model, output), output.mask)[:, 0]
             parts = effects.against_others(top) | effects.against_drawn(top, drawn)
+            parts["place"] = (top - effects.first).double()
             found |= {f"{name}_{part}": value.masked_fill(~several, torch.nan) for part, value in parts.items()}
         return found
 
@@ -55,7 +56,7 @@ class Effects:
 
     def __init__(self, js: Tensor, flip: Tensor, attention: Tensor, mask: Tensor):
         self.js, self.flip, self.attention, self.mask = js, flip, attention, mask
-        self.items = mask.sum(dim=1)
+        self.items, self.first = mask.sum(dim=1), mask.to(torch.uint8).argmax(dim=1)
 
     @classmethod
     def of(cls, model: AttentionModel, output: ModelOutput) -> "Effects":
@@ -81,7 +82,7 @@ class Effects:
     def against_drawn(self, top: Tensor, drawn: Tensor) -> dict[str, Tensor]:
         """The top item, and one that is drawn in either way; drawn (batch,) in [0, 1)."""
         number = (drawn * (self.items - 1)).long().clamp(max=self.items - 2).clamp(min=0)
-        first = self.mask.to(torch.uint8).argmax(dim=1)
+        first = self.first
         of_text = (number + (number >= top - first)) + first  # any place but the top's
         found = {}
         for way, place in zip(RANDOM_ITEMS, (of_text, first + number + 1), strict=True):

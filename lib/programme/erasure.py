@@ -34,7 +34,7 @@ PRINTED = {
 }
 LIKE = {"agnews4": "yahoo"}  # topics; all else that the paper does not have is trained like its smallest, imdb10
 PATIENCE, WITHOUT_ENCODER = 5, {"patience": 10, "epochs": 60}
-# The profile `quick`, and made-up texts: few of them, so larger steps, and random vectors, since word2vec has nothing to
+# The profile `quick`, and made-up texts: few of them, so larger steps, and random vectors, as word2vec has nothing to
 # learn from.
 SMALL = {"learning_rate": 3e-3, "batch_size": 32, "epochs": 12}
 MADE_UP = "planted"

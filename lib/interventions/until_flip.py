@@ -1,0 +1,59 @@
+"""Items erased along several rankings until the decision flips, beside random orders and the fewest that would do."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lib.datasets.batches import Batch
+from lib.interventions.erasure import Erasure, erase_until_flip, fewest_to_flip
+from lib.interventions.streams import bits, streams
+from lib.models import AttentionModel, ModelOutput
+from lib.models.affine import Ranking
+
+ORDERS = 5  # random ones, as in Serrano & Smith's code
+
+
+def until_flip(
+    rankings: Mapping[str, Ranking], orders: int = ORDERS, seed: int = 0
+) -> Callable[..., dict[str, Tensor]]:
+    """A quantity: what it takes to flip the decision along each ranking (Serrano & Smith 2019, section 5.1).
+
+    For each name <name>_count, <name>_fraction and <name>_mass of `Erasure`, (batch,) each; NaN where the decision
+    never flips, and for texts of one item. Besides the rankings' names random_1, random_2, ..., as many as `orders`,
+    and fewest: the floor under all rankings. `items` counts the items of the text.
+
+    Args:
+        seed: of the random orders; each text has its own, whatever its batch.
+    """
+
+    @torch.no_grad()
+    def quantity(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
+        items = output.mask.sum(dim=1)
+        drawn = random_rankings(batch, output, orders, seed)
+        given = {name: ranking(model, output) for name, ranking in rankings.items()}
+        given |= {f"random_{number + 1}": ranking for number, ranking in enumerate(drawn)}
+        erasures = {name: erase_until_flip(model, output, ranking) for name, ranking in given.items()}
+        erasures["fewest"] = fewest_to_flip(model, output)
+        found = {name: value for of, erasure in erasures.items() for name, value in named(of, erasure).items()}
+        return {"items": items.double()} | {
+            name: value.masked_fill(items < 2, torch.nan) for name, value in found.items()
+        }
+
+    return quantity
+
+
+def named(of: str, erasure: Erasure) -> dict[str, Tensor]:
+    return {f"{of}_{part}": getattr(erasure, part) for part in ("count", "fraction", "mass")}
+
+
+def random_rankings(batch: Batch, output: ModelOutput, orders: int, seed: int) -> list[Tensor]:
+    """Independent random scores (batch, token) for each order."""
+    stream = streams(seed, batch.instance.cpu().numpy())[:, None]
+    places = np.arange(output.mask.shape[1], dtype=np.uint64)
+    rankings = []
+    for order in range(orders):
+        keys = bits(stream, (np.uint64(order + 1) << np.uint64(32)) + places) >> np.uint64(11)  # exact in a double
+        rankings.append(torch.from_numpy(keys.astype(np.float64)).to(output.mask.device))
+    return rankings

@@ -1,0 +1,98 @@
+"""What erasing says of rankings, by hand on a few texts."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lib.instances import above_the_floor, by_ranking, flip_tables, on_common_support, sooner, with_flips, with_random
+from lib.instances.erasing import CELLS, flip_cells, sign_test
+
+NONE = np.nan
+RUN = {"dataset": "d", "encoder": "flan-rnn", "attention": "additive", "projection": "softmax", "variant": "base"}
+
+
+def rows(columns: dict, seed: int = 0, **run) -> pd.DataFrame:
+    frame = pd.DataFrame(columns).astype(float)
+    own = RUN | {"layers": 1, "seed": seed} | run
+    return frame.assign(**own, instance=range(len(frame)), prediction=0, left_out=[()] * len(frame))
+
+
+def flips(seed: int = 0) -> pd.DataFrame:
+    return rows(
+        {
+            "top_attention_flip": [1, 0, 0, 1, NONE],
+            "top_attention_others_flip": [0.5, 0.25, 0, 0, NONE],
+            "top_attention_paper_flip": [1, 0, 0, 0, NONE],
+            "top_attention_authors_code_flip": [0, 1, 0, 0, NONE],
+        },
+        seed,
+    )
+
+
+def test_the_flip_table_by_hand_and_its_sum():
+    cells = flip_cells(flips(), "attention")
+    assert cells[list(CELLS)].to_numpy()[:2].tolist() == [[0.5, 0.5, 0, 0], [0, 0, 0.25, 0.75]]
+    assert cells[list(CELLS)].iloc[4].isna().all()
+    tables = flip_tables(pd.concat([flips(0), flips(1)]), ["attention"], ["expected", "paper", "authors_code"])
+    of_ways = tables.groupby("way", sort=False)["value"].apply(list).to_dict()
+    assert of_ways["expected"] == pytest.approx([0.125, 0.375, 0.0625, 0.4375])
+    assert of_ways["paper"] == pytest.approx([0.25, 0.25, 0, 0.5])
+    assert of_ways["authors_code"] == pytest.approx([0, 0.5, 0.25, 0.25])
+    assert all(100 * sum(values) == pytest.approx(100, abs=1e-9) for values in of_ways.values())
+    assert tables["n"].eq(4).all() and tables["undefined"].eq(2).all()  # the text of one item, in both seeds
+    with pytest.raises(KeyError, match="unknown way 'drawn'; known: expected, paper, authors_code"):
+        flip_cells(flips(), "attention", "drawn")
+
+
+def removed(seed: int = 0, **more) -> pd.DataFrame:
+    return rows(
+        {
+            "removed_items": [4, 4, 4, 4, 1, 4],
+            "removed_attention_count": [2, 3, NONE, 1, NONE, NONE],
+            "removed_gradient_count": [1, 3, 4, 2, NONE, NONE],
+            "removed_fewest_count": [1, 2, 4, 1, NONE, NONE],
+            "removed_random_1_count": [3, NONE, 4, 1, NONE, NONE],
+            "removed_random_2_count": [4, NONE, NONE, 2, NONE, NONE],
+            **{
+                f"removed_random_{k}_{part}": [0.5, NONE, 1, 0.25, NONE, NONE]
+                for k in (1, 2)
+                for part in ("fraction", "mass")
+            },
+        }
+        | more,
+        seed,
+    )
+
+
+def test_which_ranking_flips_sooner():
+    found = sooner(pd.concat([removed(0), removed(1)]), "gradient", "attention").iloc[0]
+    # text 0 and 2 (attention never flips) go to the gradient, 3 to attention, 1 is a tie, 5 is left out, 4 has one item
+    assert (found["first_sooner"], found["second_sooner"], found["ratio"]) == pytest.approx((0.5, 0.25, 2))
+    assert (found["n"], found["left_out"], found["seeds"]) == (4, 2, 2)
+    assert found["low"] < 2 < found["high"] and found["p"] == sign_test(2, 1) == 1
+    assert sign_test(10, 0) == pytest.approx(2 / 2**10) and sign_test(0, 0) == 1
+    many = pd.concat([removed()] * 40, ignore_index=True).assign(instance=range(240))
+    clear = sooner(many, "gradient", "attention").iloc[0]
+    assert 1.2 < clear["low"] < 2 < clear["high"] < 3.5 and clear["p"] < 0.01
+    never = sooner(removed(removed_gradient_count=[NONE] * 6), "gradient", "attention").iloc[0]
+    assert never["first_sooner"] == 0 and np.isnan(never["ratio"]) and never["second_sooner"] == 1
+
+
+def test_random_orders_are_averaged_where_they_flip():
+    found = with_random(removed())
+    assert found["removed_random_count"].tolist()[:4] == pytest.approx([3.5, NONE, 4, 1.5], nan_ok=True)
+    long = by_ranking(found, ["random"], "count")
+    assert len(long) == 12 and long["ranking"].eq("random").all()  # each order of each text, and not the mean
+    assert long["removed_count"].notna().sum() == 5
+
+
+def test_exclusions_and_common_support():
+    found = with_flips(removed(), ["attention", "gradient"])
+    assert found["flips_attention"].tolist() == pytest.approx([1, 1, 0, 1, NONE, 0], nan_ok=True)
+    assert on_common_support(found, ["attention", "gradient"])["instance"].tolist() == [0, 1, 3]
+
+
+def test_how_far_from_the_fewest():
+    found = above_the_floor(removed(), ["attention"])
+    assert found["optimal_attention"].tolist() == pytest.approx([0, 0, 0, 1, NONE, NONE], nan_ok=True)
+    assert found["extra_attention"].tolist() == pytest.approx([1, 1, NONE, 0, NONE, NONE], nan_ok=True)
