@@ -24,6 +24,7 @@ PAPER_OF = {
     "adversary": "wiegreffe2019",
     "regularization": "tutek2020",
     "sparsity": "meister2021",
+    "erasure": "serrano2019",
 }
 PICTURED = ("correlation",)
 

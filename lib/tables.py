@@ -8,7 +8,7 @@ from IPython.display import HTML
 
 from lib.quantities import PAPERS, RUN_COLUMNS, of_encoders, readable, said_of_encoders
 
-WIDE = {"quantity": ";min-width:13em"}
+WIDE = {"quantity": ";min-width:13em", **dict.fromkeys(("encoder", "95%"), ";white-space:nowrap")}
 SETTINGS = ("lambda", "delta", "eta")  # not measured: shown with all their digits
 NAMED = (*RUN_COLUMNS, "quantity")  # columns that hold names of parts of a model or of quantities
 
@@ -86,6 +86,8 @@ def wide(frame: pd.DataFrame, columns: Mapping[str, str], by: Sequence[str] = ()
     """
     keys = [*RUN_COLUMNS, *by, "seeds"]
     frame = frame[frame["quantity"].isin(columns)]
+    if frame.empty:
+        return show(frame)
     said = [f"{text(row['value'], '', 3)} ({intervals([row['low']], [row['high']])[0]})" for _, row in frame.iterrows()]
     pivot = frame.assign(said=said).pivot(index=keys, columns="quantity", values="said").reset_index()
     order = frame[keys].drop_duplicates().merge(pivot, on=keys, how="left")

@@ -3,8 +3,21 @@
 import numpy as np
 import pandas as pd
 import pytest
+import vl_convert
 
-from lib.instances import above_the_floor, by_ranking, flip_tables, on_common_support, sooner, with_flips, with_random
+from lib import charts, claims
+from lib.charts.erasing import in_bins
+from lib.datasets.corpus import Instance
+from lib.instances import (
+    above_the_floor,
+    by_ranking,
+    flip_tables,
+    on_common_support,
+    sooner,
+    top_on_rationale,
+    with_flips,
+    with_random,
+)
 from lib.instances.erasing import CELLS, flip_cells, sign_test
 
 NONE = np.nan
@@ -96,3 +109,97 @@ def test_how_far_from_the_fewest():
     found = above_the_floor(removed(), ["attention"])
     assert found["optimal_attention"].tolist() == pytest.approx([0, 0, 0, 1, NONE, NONE], nan_ok=True)
     assert found["extra_attention"].tolist() == pytest.approx([1, 1, NONE, 0, NONE, NONE], nan_ok=True)
+
+
+def drawn_items(texts: int = 300) -> pd.DataFrame:
+    random = np.random.default_rng(0)
+    frames = []
+    for encoder in ("flan-rnn", "flan-conv", "flan-noenc", "han-rnn"):
+        columns = {f"top_attention_paper_delta_{name}": random.uniform(-0.1, 0.6, texts) for name in ("alpha", "js")}
+        columns |= {f"top_attention_{way}_flip": random.integers(0, 2, texts) for way in ("others", "paper")}
+        columns |= {
+            "top_attention_flip": random.integers(0, 2, texts),
+            "removed_attention_fraction": random.random(texts),
+        }
+        frames.append(rows(columns, encoder=encoder))
+    return pd.concat(frames, ignore_index=True)
+
+
+def test_the_charts_are_drawn_bounded_and_say_what_they_show():
+    charts.enable()
+    for texts in (300, 3000):
+        frame = drawn_items(texts)
+        tables = flip_tables(frame, ["attention"])
+        long = by_ranking(frame, ["attention"])
+        made = {
+            "tables": charts.flip_tables(tables, "Does it decide?", "Lower right."),
+            "differences": charts.differences(frame, "attention", "paper", "How much more", "Above 0."),
+            "negatives": charts.negatives(frame, "attention", "paper", "Texts below 0", "Few."),
+            "boxes": charts.boxes(long, ["removed_fraction"], "ranking", "How much must go", "Low is sparse."),
+        }
+        for name, chart in made.items():
+            spec = chart.to_dict()
+            svg = vl_convert.vegalite_to_svg(spec)
+            assert "NaN" not in svg and "undefined" not in svg and len(spec["description"]) > 20, name
+            assert 300 < float(svg.split('width="')[1].split('"')[0]) <= 765, name
+            assert sum(map(len, spec["datasets"].values())) <= 4 * 30 * 30, name  # binned, whatever the number of texts
+            assert "FLAN-rnn" in svg and "HAN-rnn" in svg, name
+
+
+def test_bins_hold_every_text_once():
+    frame = pd.DataFrame({"alpha": [0.0, 0.5, 1.0, 1.0], "js": [-0.1, 0.2, 0.2, 0.2]})
+    binned = in_bins(frame, "han-rnn")
+    assert binned["texts"].tolist() == [1, 1, 2] and (binned["alpha"] < binned["alpha_end"]).all()
+    nothing = drawn_items().assign(top_attention_paper_delta_js=np.nan)
+    with pytest.raises(ValueError, match="no text has two items"):
+        charts.differences(nothing, "attention", "paper", "", "")
+
+
+def texts() -> list[Instance]:
+    return [
+        Instance("a", "", tuple("abcdef"), 0, ((1, 2),), (3, 3)),
+        Instance("b", "", tuple("abcd"), 0, None, (2, 2)),
+        Instance("c", "", tuple("abcd"), 0, ((0, 1), (2, 3)), (2, 2)),
+    ]
+
+
+def test_whether_the_top_item_decides():
+    of = {"top_attention_place": [1, 0, 2]}
+    words, sentences = rows(of), rows(of | {"top_attention_place": [0, 0, 1]}, encoder="han-rnn")
+    found = top_on_rationale(words, ["attention"], texts())
+    assert found["on_rationale_attention"].tolist() == pytest.approx([1, NONE, 1], nan_ok=True)
+    assert found["on_rationale_chance"].tolist() == pytest.approx([1 / 6, NONE, 1 / 2], nan_ok=True)
+    found = top_on_rationale(sentences, ["attention"], texts())  # of the last text both sentences decide
+    assert found["on_rationale_attention"].tolist() == pytest.approx([1, NONE, NONE], nan_ok=True)
+
+
+def verdicts(measured: pd.DataFrame) -> dict[tuple[str, str], str]:
+    return {(one.short, one.model): one.verdict for one in claims.erasure_claims(measured)}
+
+
+def claimed(encoder: str, gradient: int, fraction: float, texts: int = 200) -> pd.DataFrame:
+    """Texts of ten items that attention flips with four items and the gradient with so many."""
+    random = np.random.default_rng(1)
+    noise = random.normal(0, 0.01, texts)
+    columns = {"top_attention_js": 0.3 + noise, "top_attention_others_js": 0.1 + noise / 2}
+    columns |= {"top_attention_flip": random.random(texts) < 0.2, "removed_items": [10] * texts}
+    columns |= {"removed_attention_count": [4] * texts, "removed_gradient_count": [gradient] * texts}
+    columns |= {"removed_fewest_count": [2] * texts}
+    columns |= {f"removed_{name}_fraction": fraction + noise for name in ("attention", "fewest")}
+    return rows(columns, encoder=encoder).astype({"top_attention_flip": float})
+
+
+def test_claims_have_the_papers_direction():
+    mixed = claimed("flan-conv", 3, 0.3)
+    mixed.loc[:99, "removed_gradient_count"] = 5  # half of the texts the other way
+    mixed.loc[:120, "removed_attention_count"] = 2
+    found = verdicts(pd.concat([claimed("flan-rnn", 5, 0.5), mixed, claimed("flan-noenc", 3, 0.4)]))
+    assert found["the top item matters most", "FLAN-rnn"] == "supported"
+    assert found["erasing it flips few decisions", "FLAN-noenc"] == "supported"
+    assert found["attention does not find the fewest", "FLAN-rnn"] == "supported"
+    assert found["attention does not find the fewest", "FLAN-conv"] == "contradicted"
+    assert ("gradients flip sooner", "FLAN-noenc") not in found  # the claim is about models with an encoder
+    assert found["gradients flip sooner", "FLAN-conv"] == "contradicted"
+    delays = "context delays flips (along attention)"
+    assert found[delays, "FLAN-rnn against FLAN-conv"] == "supported"
+    assert found[delays, "FLAN-conv against FLAN-noenc"] == "contradicted"

@@ -97,7 +97,7 @@ def test_sentences_go_with_their_texts_and_texts_without_are_refused():
 
 def test_dropout_is_there_in_training_alone():
     torch.manual_seed(0)
-    options = {"hidden_size": 8, "sentence_dropout": 0.4, "dropout": (0.2, 0.3)}
+    options = {"hidden_size": 8, "sentence_dropout": 0.4, "document_dropout": 0.2, "classifier_dropout": 0.3}
     tested = HierarchicalClassifier(torch.randn(len(WORDS) + 4, 10), "han-rnn", outputs=3, **options)
     batch = collate(documents(), np.arange(5))
     assert torch.equal(tested.eval()(batch).logits, tested(batch).logits)

@@ -208,6 +208,30 @@ def test_sparsity_with_one_encoder_and_a_long_text(monkeypatch, tmp_path, browse
     assert "longer than 500 tokens" in shown["text"] and "longer than 2,000 tokens" in shown["text"]
 
 
+FEW = ("seeds 0", "vectors word2vec", "encoders flan-conv,han-rnn,han-noenc")
+
+
+def test_erasure_on_hostile_words_of_two_topics(monkeypatch, tmp_path, browser):
+    monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 3_000)))
+    page = report(monkeypatch, tmp_path, "erasure", "dataset agnews4", "test_texts 25", *FEW)
+    shown = opened(browser, page)
+    assert shown["wrong"] == [] and shown["images"] == 0
+    assert shown["charts"] == charts_made(page) >= 5
+    assert "test_texts: 25 of the texts of test were drawn at random" in shown["text"]
+    assert "agnews4 does not say which words decide" in shown["text"]
+    assert EMOJI in Path(page).read_text()
+
+
+def test_erasure_on_words_alone_by_the_authors_way(monkeypatch, tmp_path, browser):
+    choices = "dataset planted", "random_item authors_code", "encoders flan-noenc", "common_support yes"
+    page = report(monkeypatch, tmp_path, "erasure", *choices)
+    shown = opened(browser, page)
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 7
+    assert "These texts are not cut into sentences, so there is no HAN" in shown["text"]
+    assert "There is no model with an encoder among the chosen" in shown["text"]
+    assert "rows that every ranking flips" in shown["text"] and shown["findings"] >= 1
+
+
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [

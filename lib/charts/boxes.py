@@ -29,7 +29,10 @@ def boxes(instances: pd.DataFrame, quantities: Sequence[str], along: str, title:
         .set_axis(SHARES)
         .to_frame()
         .T.assign(
-            encoder=readable(encoder), **{along: at}, series=readable(quantity), texts=int(rows[quantity].notna().sum())
+            encoder=readable(encoder),
+            **{along: readable(at)},
+            series=readable(quantity),
+            texts=int(rows[quantity].notna().sum()),
         )
         for quantity in quantities
         for (encoder, at), rows in instances.groupby(["encoder", along], sort=False)
@@ -38,7 +41,7 @@ def boxes(instances: pd.DataFrame, quantities: Sequence[str], along: str, title:
     if not frames:
         raise ValueError(f"nothing to draw: no text has a value of {', '.join(quantities)}")
     frame = pd.concat(frames, ignore_index=True)
-    order, series = list(dict.fromkeys(instances[along])), [readable(name) for name in quantities]
+    order, series = list(map(readable, dict.fromkeys(instances[along]))), [readable(name) for name in quantities]
     x = alt.X(f"{along}:N", sort=order, title=along, axis=alt.Axis(labelAngle=-45))
     offset = alt.XOffset("series:N", sort=series)
     color = alt.Color("series:N", title=None, sort=series, scale=alt.Scale(domain=series))

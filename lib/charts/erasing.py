@@ -9,6 +9,7 @@ import pandas as pd
 from lib.charts.theme import COLORS, INK, WIDTH, said_once, titled
 from lib.quantities import readable
 
+AXES = "columns: erasing another item flips the decision; rows: erasing the top item of a ranking does"
 ACROSS = 3  # panels beside each other
 BINS = 30  # of either axis
 FLIPS = ("does", "does not")
@@ -30,20 +31,22 @@ def flip_tables(tables: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin
     )
     x = alt.X("other:N", title=None, sort=FLIPS, axis=alt.Axis(labelAngle=0, orient="top", ticks=False, domain=False))
     y = alt.Y("top:N", title=None, sort=FLIPS, axis=alt.Axis(ticks=False, domain=False))
-    color = alt.Color("value:Q", title="share of texts", scale=alt.Scale(domain=[0, 1], range=["#3a86c811", COLORS[0]]))
+    scale = alt.Scale(domain=[0, 1], range=["#3a86c80a", COLORS[0]])
+    color = alt.Color("value:Q", title="share of texts", scale=scale)
     tips = [alt.Tooltip("top:N", title="the top item flips"), alt.Tooltip("other:N", title="another item flips")]
     tips += [alt.Tooltip(f"{name}:Q", format=".1%") for name in ("value", "low", "high")] + [alt.Tooltip("n:Q")]
     base = alt.Chart().encode(x, y, tooltip=tips)
     legend = color.legend(alt.Legend(format="%", gradientLength=120))
-    text = base.mark_text(fontSize=11, color=INK).encode(alt.Text("value:Q", format=".1%"))
+    shade = alt.condition("datum.value > 0.6", alt.value("white"), alt.value(INK))
+    text = base.mark_text(fontSize=10).encode(alt.Text("value:Q", format=".1%"), color=shade)
     across = frame["encoder"].drop_duplicates().tolist()
     down = frame["ranking"].drop_duplicates().tolist()
-    width = min(150, (WIDTH - 90) // len(across) - 12)
+    width = min(150, (WIDTH - 190) // len(across) - 8)
     drawn = alt.layer(base.mark_rect().encode(legend), text, data=frame).properties(width=width, height=64)
     drawn = drawn.facet(
-        column=alt.Column("encoder:N", title="erasing another item flips the decision (columns)", sort=across),
-        row=alt.Row("ranking:N", title="erasing the top item flips it (rows)", sort=down),
-        spacing=12,
+        column=alt.Column("encoder:N", title=AXES, sort=across),
+        row=alt.Row("ranking:N", title=None, sort=down, header=alt.Header(labelAngle=0, labelAlign="left")),
+        spacing={"row": 12, "column": 8},
     )
     return titled(drawn, title, [see, said_once_of(tables)])
 

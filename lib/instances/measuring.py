@@ -97,7 +97,7 @@ def table_of(rows: list[dict], columns: dict[str, list[str]], run) -> pd.DataFra
         else:
             frame[name] = frame[name].astype(np.float64)
     identity = {name: getattr(run, name, "") for name in RUN}
-    return pd.concat([pd.DataFrame(identity, index=frame.index), frame], axis=1)
+    return pd.concat([pd.DataFrame(identity, index=frame.index), frame], axis=1).copy()  # of columns that lie together
 
 
 @contextmanager

@@ -30,7 +30,7 @@ class AttentionClassifier(nn.Module):
         query_init: how the query of dot attention starts: "default", as torch has it, or "normal", N(0, 1).
         frozen: the embedding table does not learn.
         attention_share: the size of additive attention's inner layer, as a share of the hidden states'.
-        dropout: of what the encoder reads, and of what the decoder reads.
+        document_dropout: of what the encoder reads. classifier_dropout: of what the decoder reads.
         encoded_size: of what the encoder reads, where it is not the embeddings.
     Raises:
         KeyError: unknown encoder, attention, projection or retention.
@@ -50,7 +50,8 @@ class AttentionClassifier(nn.Module):
         query_init: str = "default",
         frozen: bool = False,
         attention_share: float = 0.5,
-        dropout: tuple[float, float] = (0.0, 0.0),
+        document_dropout: float = 0.0,
+        classifier_dropout: float = 0.0,
         encoded_size: int | None = None,
         **encoder_options,
     ):
@@ -63,7 +64,7 @@ class AttentionClassifier(nn.Module):
         self.attention = pick(ATTENTIONS, attention, "attention")(self.encoder.hidden_size, **of_attention)
         self.projection = projection(projection_name)
         self.decoder = nn.Linear(self.encoder.hidden_size, outputs)
-        self.dropout, self.last_dropout = (nn.Dropout(share) for share in dropout)
+        self.dropout, self.last_dropout = nn.Dropout(document_dropout), nn.Dropout(classifier_dropout)
 
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
         """The seam: `attention` (batch, token), where given, is imposed in place of the model's own."""

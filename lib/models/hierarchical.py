@@ -22,8 +22,8 @@ class HierarchicalClassifier(AttentionClassifier):
     `word_encoder` and `word_attention` stand below.
 
     Args:
-        sentence_dropout: of the word embeddings. The others as AttentionClassifier's; its `dropout` is of the sentences
-            and of what the decoder reads.
+        sentence_dropout: of the word embeddings. The others are AttentionClassifier's; `document_dropout` is of the
+            sentences.
     """
 
     encoders = HIERARCHICAL

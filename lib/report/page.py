@@ -38,18 +38,22 @@ def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]
     parts = [cells.html(cell) for cell in notebook.cells if _is_shown(cell)]
     opening = parts.pop(0) if parts and notebook.cells[0].cell_type == "markdown" else ""
     script = (TEMPLATES / "page.js").read_text(encoding="utf-8")
-    return environment().get_template("report.html.j2").render(
-        summary=summary,
-        kept=json_for_html(summary),
-        time=spoken(summary["seconds"]),
-        quick=quick(summary["parameters"]),
-        parameters=parameters,
-        opening=opening,
-        parts=parts,
-        contents=[entry for entry in contents if entry[0] in (2, 3)],
-        style=style(),
-        scripts=[vega(), script] if cells.charts else [],
-        policy=policy([vega(), script] if cells.charts else []),
+    return (
+        environment()
+        .get_template("report.html.j2")
+        .render(
+            summary=summary,
+            kept=json_for_html(summary),
+            time=spoken(summary["seconds"]),
+            quick=quick(summary["parameters"]),
+            parameters=parameters,
+            opening=opening,
+            parts=parts,
+            contents=[entry for entry in contents if entry[0] in (2, 3)],
+            style=style(),
+            scripts=[vega(), script] if cells.charts else [],
+            policy=policy([vega(), script] if cells.charts else []),
+        )
     )
 
 
@@ -57,13 +61,10 @@ def quick(parameters: dict[str, Any]) -> str:
     """How a run in profile `quick` differs from one in `paper`, in words; "" for a run in any other profile."""
     if parameters.get("profile") != "quick":
         return ""
-    here, whole = PROFILES["quick"], PROFILES["paper"]
+    here = PROFILES["quick"]
     fewer = "epochs" if parameters.get("seeds") else "epochs and seeds"  # given seeds are nobody's default
     tokens = f"at most {here.train_tokens:,} tokens of train and {here.test_tokens:,} of dev and of test"
-    epochs = f"{here.epochs} epochs instead of {whole.epochs}"
-    if parameters.get("adversary_epochs") == 0:
-        epochs += f", of an adversary at most {here.adversary_epochs} instead of {whole.adversary_epochs}"
-    return f"fewer {fewer} than in the papers ({epochs}), and {tokens} are read."
+    return f"fewer {fewer} than in the papers, and {tokens} are read."
 
 
 class _Cells:

@@ -103,13 +103,19 @@ def evaluate(model: nn.Module, batches: Iterable[Batch], weight: Tensor | None =
 
 
 def scored(logits: Tensor, labels: Tensor) -> dict[str, float]:
-    """ROC-AUC, F1 of the positive class (several classes: macro averages) and accuracy of logits (text, class)."""
+    """ROC-AUC, F1 of the positive class (several classes: macro averages) and accuracy of logits (text, class).
+
+    Of several classes AUC is that of each against the rest, of those that occur.
+    """
     if logits.shape[1] == 1:
-        probability, prediction, average = logits.sigmoid().squeeze(1), logits.squeeze(1) > 0, "binary"
+        probability, prediction, average = logits.sigmoid(), logits.squeeze(1) > 0, "binary"
+        kinds = [1]
     else:
         probability, prediction, average = logits.softmax(-1), logits.argmax(-1), "macro"
+        kinds = labels.unique().tolist()
+    of_classes = [roc_auc_score(labels == kind, probability[:, min(kind, logits.shape[1] - 1)]) for kind in kinds]
     return {
-        "auc": float(roc_auc_score(labels, probability, multi_class="ovr")),
+        "auc": sum(map(float, of_classes)) / len(of_classes),
         "f1": float(f1_score(labels, prediction, average=average)),
         "accuracy": float((prediction == labels).double().mean()),
     }

@@ -172,7 +172,8 @@ def build(run: Run, corpus: Corpus, vectors: word_vectors.Vectors) -> AttentionC
             query_init=run.option("query_init"),
             frozen=run.freezes_embeddings,
             attention_share=run.option("attention_share"),
-            dropout=(run.option("document_dropout"), run.option("classifier_dropout")),
+            document_dropout=run.option("document_dropout"),
+            classifier_dropout=run.option("classifier_dropout"),
             **encoder_options,
         )
     return model.to(run.device_kind)
