@@ -90,7 +90,7 @@ def charts_made(page: str) -> int:
 def test_correlation_on_hostile_words_and_a_text_of_20_000_tokens(monkeypatch, tmp_path, browser):
     monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, LONG)))
     page = report(
-        *(monkeypatch, tmp_path, "correlation", "dataset agnews"),
+        *(monkeypatch, tmp_path, "correlation", "dataset agnews4"),  # of several classes
         *("encoders average,bilstm", "attentions additive", "seeds 0", "vectors random"),
     )
     shown = opened(browser, page)
@@ -114,7 +114,7 @@ TINY = ("seeds 0", "lambdas 0.002", "frozen_lambdas 0.02", "adversary_epochs 1",
 
 def test_adversary_on_hostile_words_and_a_text_beyond_the_adversarys_bound(monkeypatch, tmp_path, browser):
     monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 5_100)))
-    page = report(monkeypatch, tmp_path, "adversary", "dataset agnews", *TINY)
+    page = report(monkeypatch, tmp_path, "adversary", "dataset agnews4", *TINY)
     shown = opened(browser, page)
     assert shown["wrong"] == [] and shown["images"] == 0
     assert shown["charts"] == charts_made(page) == 7
@@ -208,12 +208,12 @@ def test_sparsity_with_one_encoder_and_a_long_text(monkeypatch, tmp_path, browse
     assert "longer than 500 tokens" in shown["text"] and "longer than 2,000 tokens" in shown["text"]
 
 
-FEW = ("seeds 0", "vectors word2vec", "encoders flan-conv,han-rnn,han-noenc")
+OF_TEXTS = ("seeds 0", "vectors word2vec", "encoders flan-conv,han-rnn,han-noenc")
 
 
 def test_erasure_on_hostile_words_of_two_topics(monkeypatch, tmp_path, browser):
     monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 3_000)))
-    page = report(monkeypatch, tmp_path, "erasure", "dataset agnews4", "test_texts 25", *FEW)
+    page = report(monkeypatch, tmp_path, "erasure", "dataset agnews4", "test_texts 25", *OF_TEXTS)
     shown = opened(browser, page)
     assert shown["wrong"] == [] and shown["images"] == 0
     assert shown["charts"] == charts_made(page) >= 5

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from lib.claims.claim import Claim, verdict
+from lib.claims.claim import Claim, adversary_of, verdict
 from lib.instances import difference, score_difference, summarise
 from lib.instances.tradeoff import curvature
 
@@ -25,7 +25,7 @@ def adversary_claims(
     """Each claim with its verdict.
 
     Args:
-        models: measured base and uniform models. of_seeds: the base's rows of `across_seeds`, with adversary_exact_jsd.
+        models: measured base and uniform models. of_seeds: the base's rows of `across_seeds`, with the adversary's JSD.
         guided: the MLPs under each guide. adversaries: `measure_against` of the sweep; chosen: its lambda, or None.
         per_instance: the bases' rows, their jsd and tvd those of the per-instance adversary.
         curves: rows of `curvatures`; those of all texts are judged.
@@ -61,12 +61,12 @@ def attention_is_needed(models: pd.DataFrame) -> Claim:
 
 def seeds_move_less(of_seeds: pd.DataFrame) -> Claim:
     """Section 3.3: another seed moves the attention less than the per-instance adversary does."""
-    gap = of_seeds["adversary_exact_jsd"] - of_seeds["jsd_of_seeds"]
+    adversary = of_seeds[adversary_of(of_seeds)]
+    gap = adversary - of_seeds["jsd_of_seeds"]
     row = summarise(of_seeds.assign(jsd_gap=gap), ["jsd_gap"]).iloc[0]
-    means = of_seeds[["jsd_of_seeds", "adversary_exact_jsd"]].mean()
     evidence = (
-        f"mean JSD: other seeds {means.iloc[0]:.3f}, per-instance adversary {means.iloc[1]:.3f} nats; "
-        f"{row['value']:.3f} more [{row['low']:.3f}, {row['high']:.3f}] over the texts of one base"
+        f"mean JSD: other seeds {of_seeds['jsd_of_seeds'].mean():.3f}, per-instance adversary {adversary.mean():.3f} "
+        f"nats; {row['value']:.3f} more [{row['low']:.3f}, {row['high']:.3f}] over the texts of one base"
     )
     claim = "Another seed moves the attention less than an adversary per instance"
     return Claim(PAPER, "seeds move attention less", claim, "BiLSTM", verdict(row["low"], row["high"]), evidence)

@@ -38,6 +38,11 @@ def models(frame: pd.DataFrame, *by: str) -> Iterator[tuple[str, pd.DataFrame]]:
         yield " + ".join(readable(part) for part in key), rows
 
 
+def adversary_of(instances: pd.DataFrame) -> str:
+    """The column of the per-instance adversary's JSD: the exact optimum, or with several outputs the search's."""
+    return next(name for name in ("adversary_exact_jsd", "adversary_gradient_jsd") if name in instances)
+
+
 def signed(row: pd.Series, of: str = "difference") -> str:
     """A difference with its interval: "-0.012 [-0.020, -0.004]"."""
     return f"{row[of]:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]"

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from lib.claims.claim import Claim, verdict
+from lib.claims.claim import Claim, adversary_of, verdict
 from lib.instances import difference, summarise
 from lib.quantities import readable, tau_name
 
@@ -16,7 +16,7 @@ FAR = np.log(2) / 2  # nats: half of the largest possible Jensen-Shannon diverge
 def correlation_claims(instances: pd.DataFrame) -> list[Claim]:
     """The claims of Jain & Wallace (2019), each for every model it speaks of.
 
-    Needs the taus of attention, gradient x input and leave-one-out, `permutation` and `adversary_exact_jsd`.
+    Needs the taus of attention, gradient x input and leave-one-out, `permutation` and the adversary (`adversary_of`).
     """
     claims = []
     for key, group in instances.groupby(["encoder", "attention"], sort=False):
@@ -79,7 +79,7 @@ def permutation_changes_little(model: str, group: pd.DataFrame) -> Claim:
 
 def adversary_exists(model: str, group: pd.DataFrame) -> Claim:
     """For most texts a quite different attention gives the same prediction (section 4.2.2)."""
-    jsd = group["adversary_exact_jsd"]
+    jsd = group[adversary_of(group)]
     holds = (jsd >= FAR).astype(float).where(jsd.notna())
     claim = "An adversarial attention, far from the model's own, gives the same prediction for most texts"
     what = f"JSD of at least {FAR:.2f} nats (half of the maximum) is reached"

@@ -65,7 +65,8 @@ def guide(kind: str, source: str, model: AttentionClassifier, split: Split, batc
         output = model(batch)
         weights = output.attention
         if kind == "guide_instance_adversary":
-            weights, _ = adversarial_attention(model, output, EPSILON, "exact")
+            method = "exact" if output.logits.shape[1] == 1 else "gradient"
+            weights, _ = adversarial_attention(model, output, EPSILON, method, instance=batch.instance)
         rows = zip(batch.instance.tolist(), weights.cpu(), output.mask.cpu(), strict=True)
         attention |= {split.instances[position].id: row[mask] for position, row, mask in rows}
     return Guide(source, attention)
