@@ -43,7 +43,9 @@ class Choice:
     delta, eta       weights of tying and of the masked language model; none: 10 and 1
     frozen           the variants whose embeddings do not learn
     strengths        sparsegen's lambdas; none: the profile's
+    projections      beside sparsegen, such as softmax or entmax:1.5; none: the profile's
     rates            learning rates of `sparsity`: fast, or published
+    converged        whether `sparsity` also trains one model of each encoder at the published rate, to convergence
     layers           of the deeper models, beyond the one of all others; none: the profile's
     """
 
@@ -64,7 +66,9 @@ class Choice:
     frozen: Sequence[str] = ("residual", "tying", "mlm")
     projection: str = "softmax"
     strengths: Sequence[float] | None = None
+    projections: Sequence[str] = ()
     rates: str = "fast"
+    converged: bool = True
     layers: Sequence[int] | None = None
 
     def __post_init__(self):
@@ -79,7 +83,8 @@ class Choice:
             if len(set(names)) < len(names) or (not names and what == "attention"):
                 raise ValueError(f"{what}s are {list(names)}; allowed: at least one, each once")
         profile_named(self.profile)
-        projection_named(self.projection)
+        for name in (self.projection, *self.projections):
+            projection_named(name)
 
     def run(self, encoder: str, attention: str, seed: int, **more) -> Run:
         kind = device_kind(self.device)
