@@ -114,7 +114,7 @@ TINY = ("seeds 0", "lambdas 0.002", "frozen_lambdas 0.02", "adversary_epochs 1",
 
 def test_adversary_on_hostile_words_and_a_text_beyond_the_adversarys_bound(monkeypatch, tmp_path, browser):
     monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 5_100)))
-    page = report(monkeypatch, tmp_path, "adversary", "dataset agnews4", *TINY)
+    page = report(monkeypatch, tmp_path, "adversary", "dataset agnews", *TINY)
     shown = opened(browser, page)
     assert shown["wrong"] == [] and shown["images"] == 0
     assert shown["charts"] == charts_made(page) == 7

@@ -9,14 +9,17 @@ from lib.charts.theme import WIDTH, said_once, titled
 from lib.quantities import readable, unit
 
 ACROSS = 3  # panels
+LINES = {"90%": "90% of them", "1.5 IQR": "as far as the box is high, 1.5 times"}
 SHARES = {"least": 0.05, "lower": 0.25, "median": 0.5, "upper": 0.75, "most": 0.95}
 
 
-def boxes(instances: pd.DataFrame, quantities: Sequence[str], along: str, title: str, see: str) -> alt.TopLevelMixin:
+def boxes(
+    instances: pd.DataFrame, quantities: Sequence[str], along: str, title: str, see: str, whiskers: str = "90%"
+) -> alt.TopLevelMixin:
     """A box for each value of the column `along` and each quantity, one panel an encoder (Meister et al. 2021, fig. 2).
 
-    The box holds the middle half of the texts, the line 90% of them; all seeds together. Three panels stand beside each
-    other.
+    The box holds the middle half of the texts, the line 90% of them, or with whiskers="1.5 IQR" all that lie no further
+    from the box than 1.5 times its height; all seeds together. Three panels stand beside each other.
 
     Args:
         instances: rows of lib.instances.measure; `along` has texts, drawn in the order in which they come.
@@ -24,11 +27,7 @@ def boxes(instances: pd.DataFrame, quantities: Sequence[str], along: str, title:
         ValueError: no text has a value.
     """
     frames = [
-        rows[quantity]
-        .quantile(list(SHARES.values()))
-        .set_axis(SHARES)
-        .to_frame()
-        .T.assign(
+        box_of(rows[quantity], whiskers).assign(
             encoder=readable(encoder),
             **{along: readable(at)},
             series=readable(quantity),
@@ -59,4 +58,14 @@ def boxes(instances: pd.DataFrame, quantities: Sequence[str], along: str, title:
     beside = min(ACROSS, len(encoders))
     drawn = alt.layer(*layers, data=frame).properties(width=WIDTH // beside - 60, height=200 if beside < 3 else 150)
     drawn = drawn.facet(facet=alt.Facet("encoder:N", title=None, sort=encoders), columns=beside)
-    return titled(drawn, title, [see, f"Box: half of the texts; line: 90% of them. {said_once(instances)}."])
+    return titled(drawn, title, [see, f"Box: half of the texts; line: {LINES[whiskers]}. {said_once(instances)}."])
+
+
+def box_of(values: pd.Series, whiskers: str) -> pd.DataFrame:
+    """One row: least, lower, median, upper and most of the box and its line."""
+    box = values.quantile(list(SHARES.values())).set_axis(SHARES)
+    if whiskers == "1.5 IQR":
+        reach = 1.5 * (box["upper"] - box["lower"])
+        inside = values[values.between(box["lower"] - reach, box["upper"] + reach)]
+        box["least"], box["most"] = inside.min(), inside.max()
+    return box.to_frame().T

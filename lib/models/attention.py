@@ -3,6 +3,16 @@
 from torch import Tensor, nn
 
 QUERY_INITS = ("default", "normal")
+LINEAR_INITS = ("default", "xavier")
+
+
+def xavier(model: nn.Module) -> None:
+    """Weights of linear layers start as Xavier's uniform ones, their biases at 0 (Serrano & Smith's code)."""
+    for module in model.modules():
+        if isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
 
 
 class Additive(nn.Module):

@@ -44,7 +44,9 @@ class Choice:
     delta, eta       weights of tying and of the masked language model; none: 10 and 1
     frozen           the variants whose embeddings do not learn
     strengths        sparsegen's lambdas; none: the profile's
+    projections      beside sparsegen, such as softmax or entmax:1.5; none: the profile's
     rates            learning rates of `sparsity`: fast, or published
+    converged        whether `sparsity` also trains one model of each encoder at the published rate, to convergence
     layers           of the deeper models, beyond the one of all others; none: the profile's
     train_texts, test_texts    at most so many, drawn at random, of datasets that offer it; none: all
     """
@@ -66,7 +68,9 @@ class Choice:
     frozen: Sequence[str] = ("residual", "tying", "mlm")
     projection: str = "softmax"
     strengths: Sequence[float] | None = None
+    projections: Sequence[str] = ()
     rates: str = "fast"
+    converged: bool = True
     layers: Sequence[int] | None = None
     train_texts: int | None = None
     test_texts: int | None = None
@@ -83,7 +87,8 @@ class Choice:
             if len(set(names)) < len(names) or (not names and what == "attention"):
                 raise ValueError(f"{what}s are {list(names)}; allowed: at least one, each once")
         profile_named(self.profile)
-        projection_named(self.projection)
+        for name in (self.projection, *self.projections):
+            projection_named(name)
         offered = spec(self.dataset).options
         for name in self.of_dataset:
             if name not in offered:

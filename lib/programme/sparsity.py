@@ -59,7 +59,7 @@ def sweep(choice: Choice) -> list[Run]:
 
 def spectrum(choice: Choice) -> list[Run]:
     """Figure 2: projections beside sparsegen."""
-    return of_each(choice, SPECTRUM[choice.profile])
+    return of_each(choice, choice.projections or SPECTRUM[choice.profile])
 
 
 def of_each(choice: Choice, projections: list[str] | tuple[str, ...]) -> list[Run]:
@@ -70,8 +70,10 @@ def of_each(choice: Choice, projections: list[str] | tuple[str, ...]) -> list[Ru
 
 def converged(choice: Choice) -> list[Run]:
     """One run of each encoder at the published rate, to convergence on dev; none in `quick`, which has no time."""
+    if choice.profile == "quick" or not choice.converged:
+        return []
     published, seed = replace(choice, rates="published"), seeds_of(choice.profile, choice.seeds)[0]
-    return [model(published, encoder, "softmax", seed) for encoder in encoders_of(choice) if choice.profile != "quick"]
+    return [model(published, encoder, "softmax", seed) for encoder in encoders_of(choice)]
 
 
 def adversaries(choice: Choice) -> list[Run]:

@@ -6,7 +6,7 @@ from inspect import signature
 
 from lib import datasets
 from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL
-from lib.models.attention import QUERY_INITS
+from lib.models.attention import LINEAR_INITS, QUERY_INITS
 from lib.models.encoders import ACTIVATIONS
 from lib.models.retention import refuse_other_sizes
 from lib.objectives import DIVERGENCES, MLM_LOSSES, REDUCTIONS, TVDS
@@ -34,6 +34,7 @@ JAIN = {
     "hidden_size": None,
     "query_init": "default",  # of dot attention
     "attention_share": 0.5,  # the size of additive attention's inner layer, as a share of the states'
+    "linear_init": "default",  # of attention and decoder
     "document_dropout": 0.0,  # of what the encoder reads
     "classifier_dropout": 0.0,  # of what the decoder reads
 }
@@ -43,11 +44,12 @@ TUTEK = JAIN | {"clip": 5.0, "reduction": "mean", "hidden_size": 300, "query_ini
 # (BiLSTM) and 1e-5 (Transformer), which need many epochs; they are options of a run, and so is the attention's rate, 1
 # or 10 times the others'.
 MEISTER = JAIN | {"hidden_size": 128}
-# Serrano & Smith (2019), appendix A.1, and of their code the batch, the halved rate and plain Adam. Dropout, learning
+# Serrano & Smith (2019), appendix A.1, and of their code the batch, the halved rate, plain Adam and the initialisation. Dropout, learning
 # rate and epochs are options of a run: they differ by dataset and encoder.
 SERRANO = JAIN | {
     **{"judge": "accuracy", "patience": 5, "plateau": 0.5, "amsgrad": False, "weight_decay": 0.0, "clip": 10.0},
     **{"batch_size": 64, "reduction": "mean", "learning_rate": 4e-4, "embedding_size": 200, "attention_share": 1.0},
+    "linear_init": "xavier",
 }
 RECIPES = {"jain2019": JAIN, "tutek2020": TUTEK, "meister2021": MEISTER, "serrano2019": SERRANO}
 # The options of one encoder alone, with what they are by themselves.
@@ -124,6 +126,7 @@ ALLOWED = {
     "reduction": _one_of(REDUCTIONS),
     "embeddings": _one_of(("trained", "frozen")),
     "query_init": _one_of(QUERY_INITS),
+    "linear_init": _one_of(LINEAR_INITS),
     "divergence": _one_of(DIVERGENCES),
     "tvd": _one_of(TVDS),
     "trains": _one_of(TRAINS),

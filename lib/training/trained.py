@@ -19,6 +19,7 @@ from lib.datasets import vectors as word_vectors
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Corpus
 from lib.models import HIERARCHICAL, RETENTIONS, AttentionClassifier, GuidedClassifier, HierarchicalClassifier
+from lib.models.attention import xavier
 from lib.progress import Progress
 from lib.training import cache, checkpoint, courses, fitting, word2vec, word_level, workers
 from lib.training.guides import guide
@@ -176,6 +177,8 @@ def build(run: Run, corpus: Corpus, vectors: word_vectors.Vectors) -> AttentionC
             classifier_dropout=run.option("classifier_dropout"),
             **encoder_options,
         )
+        if run.option("linear_init") == "xavier":
+            xavier(model)
     return model.to(run.device_kind)
 
 
