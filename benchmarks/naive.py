@@ -197,3 +197,34 @@ def state_gradients(model: PackedClassifier, split: Split) -> list[np.ndarray]:
         gradients = [torch.autograd.grad(norm, embedded, retain_graph=True)[0][0, 1:-1] for norm in norms]
         found.append(torch.stack(gradients).norm(dim=-1).numpy())
     return found
+
+
+def erasures(model: PackedClassifier, states: list) -> np.ndarray:
+    """Items erased until the decision flips, (text, ranking): along attention, gradient, product and a random order.
+
+    One decoder pass an item, as Serrano & Smith's code does it; NaN where the decision never flips.
+    """
+    random, found = np.random.default_rng(0), []
+    for hidden, attention, lengths in states:
+        for row, length in enumerate(lengths.tolist()):
+            inner = slice(1, length - 1)
+            weights = attention[row, inner].clone().requires_grad_()
+            logit = model.decode(weights, hidden[row, inner])
+            decision = bool(logit > 0)
+            largest = logit.sigmoid() if decision else (-logit).sigmoid()
+            (gradient,) = torch.autograd.grad(largest, weights)
+            weights = weights.detach()
+            rankings = weights, gradient, gradient * weights, torch.from_numpy(random.random(length - 2))
+            found.append([_erased(model, hidden[row, inner], weights, one, decision) for one in rankings])
+    return np.array(found)
+
+
+@torch.no_grad()
+def _erased(model: PackedClassifier, hidden: Tensor, weights: Tensor, ranking: Tensor, decision: bool) -> float:
+    left = weights.clone()
+    for count, place in enumerate(ranking.argsort(descending=True, stable=True), start=1):
+        left[place] = 0
+        total = left.sum()
+        if bool(model.decode(left / total if total > 0 else left, hidden) > 0) != decision:
+            return count
+    return np.nan

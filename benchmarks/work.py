@@ -12,6 +12,7 @@ from benchmarks.texts import classifier
 from lib import importance, interventions
 from lib.datasets.batches import batches, collate
 from lib.datasets.corpus import Split
+from lib.importance import of_weights
 from lib.importance.input_to_states import state_gradients
 from lib.metrics import kendall_tau
 from lib.training import fitting
@@ -135,12 +136,15 @@ def short_rows(test: Split) -> list[Row]:
         ),
         _kendall(test, pairs),
         of_states(test, 0.0016, 128),
+        erasing(work, 3e-5),
     ]
 
 
 def long_rows(split: Split) -> list[Row]:
     some = texts.first(split, 20)
-    return [*_rows(Work(split), goals=(5, 140, 0.2, 5), samples=(None, 64, 256, 32)), of_states(some, 0.15, 4)]
+    work = Work(split)
+    rows = _rows(work, goals=(5, 140, 0.2, 5), samples=(None, 64, 256, 32))
+    return [*rows, of_states(some, 0.15, 4), erasing(work, 3e-4)]
 
 
 def _rows(work: Work, goals: tuple, samples: tuple) -> list[Row]:
@@ -197,6 +201,30 @@ def of_states(split: Split, seconds: float, sample: int) -> Row:
         return naive.state_gradients(work.packed, some)
 
     return Row("importance to each hidden state", seconds * len(split), ours, theirs, split, sample, apart)
+
+
+def erasing(work: Work, seconds: float) -> Row:
+    """Items erased along four rankings until the decision flips; seconds: the goal for one text."""
+    rankings = [of_weights.RANKINGS[name] for name in ("attention", "gradient", "product")]
+
+    def ours() -> np.ndarray:
+        found = np.empty((len(work.split), len(rankings) + 1))
+        for batch, output in work.outputs:
+            drawn = lambda model, output: torch.rand(output.mask.shape)  # noqa: E731
+            for column, ranking in enumerate([*rankings, drawn]):
+                erased = interventions.erase_until_flip(work.model, output, ranking(work.model, output))
+                found[batch.instance, column] = erased.count
+        return found
+
+    def compare(own: np.ndarray, theirs: np.ndarray) -> float:
+        own, theirs = (np.nan_to_num(counts[: len(theirs), :3], nan=-1) for counts in (own, theirs))
+        return float((own != theirs).mean())
+
+    naively = naive.erasures
+    name = "erased until the decision flips, 4 rankings"
+    return Row(
+        name, seconds * len(work.split), ours, lambda s: naively(work.packed, s), work.split, 128, compare, work.states
+    )
 
 
 def _kendall(split: Split, pairs: list[np.ndarray]) -> Row:

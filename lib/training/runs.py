@@ -44,7 +44,7 @@ TUTEK = JAIN | {"clip": 5.0, "reduction": "mean", "hidden_size": 300, "query_ini
 # (BiLSTM) and 1e-5 (Transformer), which need many epochs; they are options of a run, and so is the attention's rate, 1
 # or 10 times the others'.
 MEISTER = JAIN | {"hidden_size": 128}
-# Serrano & Smith (2019), appendix A.1, and of their code the batch, the halved rate, plain Adam and the initial weights.
+# Serrano & Smith (2019), appendix A.1, and of their code the batch, the halved rate, plain Adam and first weights.
 # Dropout, learning rate and epochs are options of a run: they differ by dataset and encoder.
 SERRANO = JAIN | {
     **{"judge": "accuracy", "patience": 5, "plateau": 0.5, "amsgrad": False, "weight_decay": 0.0, "clip": 10.0},
