@@ -3,18 +3,20 @@
 from pathlib import Path
 
 from lib import profiles
-from lib.datasets import classification, documents, files
+from lib.datasets import classification, documents, files, own
 from lib.datasets.assembly import assemble
 from lib.datasets.card import about, about_lengths, card
 from lib.datasets.classification import Spec
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
 from lib.datasets.files import DataError
+from lib.datasets.own import Own, own_text
 
 __all__ = [
     "DATASETS",
     "Corpus",
     "DataError",
     "Instance",
+    "Own",
     "Spec",
     "Split",
     "Vocabulary",
@@ -22,6 +24,7 @@ __all__ = [
     "about_lengths",
     "card",
     "load",
+    "own_text",
     "spec",
 ]
 
@@ -32,7 +35,7 @@ def load(name: str, profile: str = "paper", data_home: str | Path | None = None,
     """The dataset of that name.
 
     Args:
-        name: one of DATASETS.
+        name: one of DATASETS, or one's own text by `own_text`.
         profile: how much of it is read (lib.profiles).
         data_home: the folder of datasets; None: $DATA_HOME if set. Then data/raw of the project.
         options: what the dataset offers (`DATASETS[name].options`).
@@ -51,6 +54,8 @@ def load(name: str, profile: str = "paper", data_home: str | Path | None = None,
 
 def spec(name: str) -> Spec:
     """How the dataset of that name is prepared; DataError with the known names otherwise."""
+    if isinstance(name, Own):
+        return own.spec_of(name)
     if name not in DATASETS:
         raise DataError(f"unknown dataset {name!r}; known: {', '.join(DATASETS)}")
     return DATASETS[name]

@@ -116,12 +116,13 @@ def rows(folder: Path, split: str) -> Iterator[Row]:
     for number, line in enumerate(content.split(b"\n"), start=1):
         if line.strip():
             found = True
-            yield Row(_record(decode(line, f"{path}, line {number},"), path, number), split, number)
+            yield Row(record(decode(line, f"{path}, line {number},"), path, number), split, number)
     if not found:
         raise DataError(f"{path} is empty: found no record; it needs one JSON object a line")
 
 
-def _record(line: str, path: Path, number: int) -> dict:
+def record(line: str, path: Path, number: int) -> dict:
+    """The JSON object of a line; DataError where it is none."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
