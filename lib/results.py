@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from lib import charts, published
+from lib.datasets import Own
 from lib.programme import runs
 from lib.provenance import PROJECT, commit
 from lib.quantities import RUN_COLUMNS
@@ -50,6 +51,8 @@ def keep(
     first = trained[0].run
     if first.profile != "paper":
         return f"not kept: the profile is {first.profile!r}; only results of 'paper' are"
+    if isinstance(first.dataset, Own):
+        return "not kept: the text is one's own; only results on datasets that others have are"
     whole = runs(notebook, first.dataset, "paper", device="cpu", **chosen)
     if {planned(one.run) for one in trained} != set(map(planned, whole)):
         return "not kept: what is trained is not the whole programme; leave encoders, attentions, seeds and lambdas out"

@@ -59,6 +59,10 @@ def make(read: argparse.Namespace) -> int:
     except Failed as error:
         print(f"{known.report_name(notebook, values)} was not made. {error}", file=sys.stderr)
         return 1
+    except OSError as error:
+        said = f"{error.filename or read.output}: {error.strerror or error}"
+        print(f"{known.report_name(notebook, values)} was not made: nothing could be written. {said}", file=sys.stderr)
+        return 1
     return 0
 
 

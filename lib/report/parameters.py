@@ -9,7 +9,9 @@ from typing import Any
 
 import nbformat
 
-NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+PROJECT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = PROJECT / "notebooks"
+OWN = ("data", "text_column", "label_column", "split_column")
 
 
 class Refused(ValueError):
@@ -121,7 +123,7 @@ def given_parameters(notebook: Path, given: list[tuple[str, str]]) -> dict[str, 
             raise Refused(f"unknown parameter {name!r} of {notebook.stem}; known: {', '.join(known) or 'none'}")
         values[name] = known[name].read(text)
         refuse_unknown(name, values[name])
-    return values
+    return values | own_data(values)
 
 
 def refuse_unknown(name: str, value: Any) -> None:
@@ -137,16 +139,43 @@ def refuse_unknown(name: str, value: Any) -> None:
         raise Refused(error.args[0]) from error
 
 
+def own_data(values: dict[str, Any]) -> dict[str, Any]:
+    """The parameter `data`, if given, as the notebook's kernel finds it; Refused where it is no text to be read.
+
+    The kernel runs in the project's folder: what lies in the caller's is named in full.
+    """
+    from lib.datasets import DataError, own_text
+
+    given = {name: values[name] for name in OWN if values.get(name)}
+    if "data" in given and "dataset" in values:
+        raise Refused(f"dataset is {values['dataset']!r} and data is {given['data']!r}; allowed: one of the two")
+    try:
+        found = own_text(**given, data_home=values.get("data_home") or None)
+    except DataError as error:
+        raise Refused(error.args[0]) from error
+    if not found or Path.cwd() == PROJECT:
+        return {}
+    return {"data": str(next(iter(found.files.values())).parent / Path(given["data"]).name)}
+
+
+def dataset_of(settings: dict[str, Any]) -> str:
+    """What a report is about, in short: the dataset, or the name of one's own file."""
+    return Path(str(settings["data"])).name if settings.get("data") else str(settings.get("dataset", ""))
+
+
 def report_name(notebook: Path, values: dict[str, Any]) -> str:
     """A name for the report's file: notebook, dataset, the profile where it is not quick, and what else differs."""
     defaults = {name: parameter.default for name, parameter in known_parameters(notebook).items()}
     settings = defaults | values
     parts = [notebook.stem]
-    if "dataset" in settings:
+    if settings.get("data"):  # two files of one name have two reports
+        place = hashlib.sha256(str(settings["data"]).encode()).hexdigest()[:6]
+        parts.append(f"own-{slug(Path(str(settings['data'])).stem, 24)}-{place}")
+    elif "dataset" in settings:
         parts.append(slug(str(settings["dataset"])))
     if settings.get("profile", "quick") != "quick":
         parts.append(slug(str(settings["profile"])))
-    others = sorted(n for n, v in values.items() if n not in ("dataset", "profile") and v != defaults[n])
+    others = sorted(n for n, v in values.items() if n not in ("dataset", "data", "profile") and v != defaults[n])
     if others:
         parts.append(slug("-".join(f"{name}={_short(values[name])}" for name in others)))
     return "-".join(parts)

@@ -22,6 +22,7 @@ from lib.report.index import kept_summary, write_atomically, write_index
 from lib.report.page import findings, page, title
 
 PROJECT = Path(__file__).resolve().parents[2]
+FULL = ("No space left on device", "Disk quota exceeded", "File too large")  # as the system says it
 
 
 class Failed(RuntimeError):
@@ -63,6 +64,7 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
             for key, parameter in known.known_parameters(notebook).items()]  # fmt: skip
     summary = {
         "file": target.name, "notebook": notebook.stem, "title": title(ran), "fingerprint": mark,
+        "dataset": known.dataset_of({entry["name"]: entry["value"] for entry in told}),
         "parameters": {entry["name"]: entry["value"] for entry in told}, "findings": findings(ran), "commit": made_from,
         "versions": f"Python {sys.version.split()[0]}, torch {version('torch')}, altair {version('altair')}",
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), "seconds": round(time.time() - started, 1),
@@ -95,6 +97,9 @@ def run_notebook(notebook: Path, values: dict[str, Any], work: Path) -> Any:
         except papermill.PapermillExecutionError as error:
             if error.ename == "DataError":
                 raise Failed(f"{error.evalue}\n{left}") from error
+            if any(said in error.evalue for said in FULL):
+                said = f"the disk is full: {told.place} could not write ({_last_line(error.evalue)})"
+                raise Failed(f"{said}; make room and run it again, what was finished is kept\n{left}") from error
             raise Failed(f"{told.place} failed: {error.ename}: {_last_line(error.evalue)}\n{left}") from error
         except (DeadKernelError, RuntimeError) as error:
             reason = "the kernel was killed (out of memory?)" if _is_death(error) else _last_line(str(error))
@@ -210,13 +215,15 @@ def fingerprint(notebook: Path, values: dict[str, Any]) -> str:
 
 def _data_files(notebook: Path, values: dict[str, Any]) -> list[Path]:
     """The files of the report's dataset and its word vectors, found as its kernel will find them."""
-    from lib.datasets import DataError, files, spec, vectors
+    from lib.datasets import DataError, files, own, spec, vectors
 
     told = {name: parameter.default for name, parameter in known.known_parameters(notebook).items()} | values
     home, found = told.get("data_home") or None, []
     with _kernel_environment(), chdir(PROJECT):
         try:
             found += vectors.files_of(told.get("vectors", "auto"), home)
+            if told.get("data"):
+                return [path.resolve() for path in [*found, *own.find(told["data"], home).values()]]
             folder = spec(told["dataset"]).folder if "dataset" in told else None
             found += sorted(files.find(folder, home).glob("*")) if folder else []
         except DataError:

@@ -101,7 +101,7 @@ def find(data: str, data_home: str | Path | None = None) -> dict[str, Path]:
         raise DataError(f"{data}: there is no such user here; give the path in full") from None
     refuse_unprintable(given)
     places = [given] if given.is_absolute() else [home / given for home in (Path.cwd(), PROJECT, *homes(data_home))]
-    for place in dict.fromkeys(places):
+    for place in dict.fromkeys(place.absolute() for place in places):
         if found := _files_at(place):
             return found
     folder = next((place.parent for place in places if place.parent.is_dir()), None)

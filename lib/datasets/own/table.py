@@ -66,9 +66,7 @@ def has_known_ending(path: Path) -> bool:
 def refuse_unprintable(path: Path) -> None:
     """Raises DataError for a name that cannot be shown: bytes that are not UTF-8, line breaks and the like."""
     if not str(path).isprintable():
-        raise DataError(
-            f"the name {str(path)!a} has characters that cannot be shown; rename the file or its folder"
-        )
+        raise DataError(f"the name {str(path)!a} has characters that cannot be shown; rename the file or its folder")
 
 
 def exists(path: Path) -> bool:
