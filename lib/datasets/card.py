@@ -6,21 +6,24 @@ import torch
 
 from lib.datasets.corpus import UNKNOWN, Corpus, Split
 from lib.datasets.vectors import Vectors
+from lib.quantities import RUN_COLUMNS
+
+TAKEN = ("split", "texts", "tokens_mean", "tokens_median", "tokens_max", "vocabulary", "unknown", *RUN_COLUMNS)
 
 
 def card(corpus: Corpus) -> pd.DataFrame:
     """One row per split: texts, texts of each class, tokens of a text (mean, median, maximum).
 
     `vocabulary` counts the words a model can tell apart, the four special ones included; `unknown` is the share of
-    the split's tokens outside it, as a fraction.
+    the split's tokens outside it, as a fraction. A class that is called like another column is "class <name>".
     """
-    rows = []
+    rows, classes = [], [f"class {name}" if name in TAKEN else name for name in corpus.classes]
     for split in corpus.splits:
         per_class = np.bincount(split.labels, minlength=len(corpus.classes))
         tokens = {"mean": split.lengths.mean(), "median": np.median(split.lengths), "max": split.lengths.max()}
         rows.append(
             {"split": split.name, "texts": len(split)}
-            | dict(zip(corpus.classes, per_class.tolist(), strict=True))
+            | dict(zip(classes, per_class.tolist(), strict=True))
             | {f"tokens_{name}": value for name, value in tokens.items()}
             | {
                 "vocabulary": len(corpus.vocabulary),

@@ -153,6 +153,7 @@ def _logged(path: Path, told: _Teller):
     logger = logging.getLogger("papermill")
     to_file = logging.FileHandler(path, mode="w", encoding="utf-8")
     to_file.setFormatter(logging.Formatter("%(asctime)s  %(message)s", "%H:%M:%S"))
+    to_file.handleError = lambda record: None  # a full disk is told by what cannot do without it
     handlers, before = [to_file, _Cells(told)], (logger.level, logger.propagate)
     logger.setLevel(logging.INFO)
     logger.propagate = False

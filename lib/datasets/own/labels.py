@@ -17,7 +17,7 @@ SAMPLE = 1_000  # values by which a column is judged
 def looks_like_texts(values: Sequence) -> bool:
     """Whether a column holds running text: strings of several words, or long ones, most of them different."""
     texts = [value for value in values[:SAMPLE] if isinstance(value, str) and value.strip()]
-    if 2 * len(texts) < len(values[:SAMPLE]) or 2 * len(set(texts)) < len(texts):
+    if not texts or 2 * len(texts) < len(values[:SAMPLE]) or 2 * len(set(texts)) < len(texts):
         return False
     return mean(len(text.split()) for text in texts) >= WORDS or mean(map(len, texts)) >= CHARACTERS
 
