@@ -112,7 +112,15 @@ def test_parquet_itself(tmp_path):
     assert labels_of(datasets.load(own_text(str(tmp_path / "my.parquet")))) == dict(ROWS)
 
 
-LANGUAGES = {"fr": "cp1252", "de": "cp1252", "pl": "cp1250", "ru": "cp1251", "el": "cp1253", "tr": "cp1254"}
+LANGUAGES = {
+    "es": "cp1252",
+    "pt": "cp1252",
+    "de": "cp1252",
+    "pl": "cp1250",
+    "ru": "cp1251",
+    "el": "cp1253",
+    "tr": "cp1254",
+}
 LANGUAGES |= {"ar": "cp1256", "zh": "gb18030", "ja": "cp932", "ko": "cp949"}
 
 
@@ -125,8 +133,10 @@ def test_another_encoding_is_guessed_and_the_guess_is_told(tmp_path, language):
     corpus = datasets.load(own_text(put(tmp_path, separated(records).encode(encoding))))
     assert labels_of(corpus) == {text: str(label) for text, label in records}
     [note] = [note for note in corpus.notes if "is not UTF-8" in note]
-    assert f"read as {encoding}, a guess from its bytes" in note or "if that is wrong, save the file as UTF-8" in note
-    assert any(word.strip('",;|.') in note for word in " ".join(known).split() if not word.isascii())
+    assert (
+        ", a guess from its bytes, which makes it say " in note and "if that is wrong, save the file as UTF-8" in note
+    )
+    assert any(word.strip('",;|.')[:30] in note for word in " ".join(known).split() if not word.isascii())
 
 
 def test_quotation_marks_delimiters_and_line_breaks_stay_in_a_text(tmp_path):
@@ -309,15 +319,15 @@ def test_every_programme_takes_it_and_models_over_sentences_too(tmp_path):
     assert {run.encoder for run in runs("erasure", name, train_texts=9)} >= {"han-rnn", "flan-noenc"}
 
 
-def test_models_are_trained_in_processes_of_their_own_and_kept_under_the_files_name(tmp_path, monkeypatch):
+def test_a_model_is_trained_in_a_process_of_its_own_and_kept_under_the_files_name(tmp_path, monkeypatch):
     monkeypatch.setenv("CACHE_HOME", str(tmp_path / "cache"))
     name = own_text(put(tmp_path, separated(ROWS), "secret plans.csv"))
-    trained = train_all([Run(name, "average", vectors="random", seed=seed) for seed in (0, 1)], processes=2)
-    assert trained[0].history[-1]["dev_auc"] > 0.5 and trained[0].corpus.classes == ("bad", "good", "so-so")
+    [trained] = train_all([Run(name, "average", vectors="random")], processes=2)  # not in this one
+    assert trained.history[-1]["dev_auc"] > 0.5 and trained.corpus.classes == ("bad", "good", "so-so")
     kept = [path for path in cache.home().iterdir() if not path.name.startswith(".")]
-    assert len(kept) == 2 and all(path.name.startswith("own_secret_plans_") for path in kept)
+    assert len(kept) == 1 and all(path.name.startswith("own_secret_plans_") for path in kept)
     assert not [path for folder in kept for path in folder.glob("*.json") if str(tmp_path) in path.read_text()]
-    assert "the text is one's own" in keep("correlation", [_of_paper(trained[0])], TABLE, TABLE, tmp_path / "results")
+    assert "the text is one's own" in keep("correlation", [_of_paper(trained)], TABLE, TABLE, tmp_path / "results")
     assert not (tmp_path / "results").exists()
 
 
@@ -397,8 +407,8 @@ BAD = {
     "blank lines": bad(" \n\r\n\t\n", "my.csv is empty"),
     "a byte order mark alone": bad(codecs.BOM_UTF8, "my.csv is empty"),
     "names of columns alone": bad("text,label\n", "has no record, only names of columns"),
-    "a field too many": bad(changed(3, ("one", "bad", "more")), "line 5, has 3 fields and the first row 2"),
-    "a field too few": bad(changed(3, ("one",)), "line 5, has 1 fields and the first row 2"),
+    "a field too many": bad(changed(3, ("one", "bad", "more")), "line 5: 3 fields where the first row has 2; a field"),
+    "a field too few": bad(changed(3, ("one",)), "line 5: 1 field where the first row has 2"),
     "a quotation mark never closed": bad(
         'text,label\nfine,1\n"open,0\nmore,1\n', "my.csv, line 3: a quotation mark is opened and never closed"
     ),
@@ -548,12 +558,12 @@ BAD = {
         "my.test.csv has no column 'label' as my.train.csv has; its columns: 'text', 'stars'",
     ),
     # files
-    "no file": bad({"other.csv": "", "\n.csv": ""}, "my.csv; "),
+    "no file": bad({"other.csv": "", "\n.csv": ""}, " has \\n.csv, other.csv"),
     "a folder": bad(Path.mkdir, "my.csv is a folder: name a file in it; allowed: a file in .csv, .tsv"),
     "a pipe": bad(os.mkfifo, "my.csv is a pipe: write it into a file first"),
     "a socket": bad(a_socket, "my.csv is a socket"),
     "a device": bad(link("/dev/zero"), "my.csv is a device"),
-    "a link to nothing": bad(link("nowhere.csv"), "there is no file"),
+    "a link to nothing": bad(link("nowhere.csv"), "my.csv is a link to nowhere.csv, and there is no such file"),
     "a link to itself": bad(link("my.csv"), "my.csv cannot be read: Too many levels of symbolic links"),
     "3 GiB": bad(sparse, "my.csv has 3.0 GiB; allowed: at most 2 GiB"),
     "a workbook": bad(

@@ -104,6 +104,8 @@ def find(data: str, data_home: str | Path | None = None) -> dict[str, Path]:
     for place in dict.fromkeys(place.absolute() for place in places):
         if found := _files_at(place):
             return found
+        if place.is_symlink():
+            raise DataError(f"{place} is a link to {place.readlink()}, and there is no such file")
     folder = next((place.parent for place in places if place.parent.is_dir()), None)
     there = ", ".join(sorted(ascii(path.name)[1:-1] for path in folder.glob("*"))[:8]) if folder else ""
     raise DataError(f"there is no file {data}; {folder or 'its folder'} has {there or 'nothing'}")
@@ -231,7 +233,7 @@ def _ids(places: list[tuple[Table, int, str]]) -> list[str]:
     """The column `id` where there is one, else "<split>-<line>"; DataError where two records have one id."""
     seen: dict[str, str] = {}
     for of, number, split in places:
-        given = of.columns.get("id", [None] * len(of.rows))[number]
+        given = of.columns["id"][number] if "id" in of.columns else None
         name = str(given) if given not in (None, "") else f"{split or 'text'}-{of.rows[number]}"
         if name in seen:
             raise DataError(

@@ -178,8 +178,8 @@ def _delimited(path: Path, text: str, notes: tuple[str, ...]) -> Table:
     for number, row in rows:
         if len(row) != len(names):
             raise DataError(
-                f"{path.name}, line {number}, has {len(row)} fields and the first row {len(names)}; "
-                "a field that holds the delimiter must stand in quotation marks"
+                f"{path.name}, line {number}: {len(row)} field{'s' * (len(row) != 1)} where the first row has "
+                f"{len(names)}; a field that holds the delimiter must stand in quotation marks"
             )
     _refuse_twice(path, [name for name in names if name])  # an unnamed one is nobody's
     columns = {name: [row[place] for _, row in rows] for place, name in enumerate(names) if name}
