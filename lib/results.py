@@ -14,7 +14,7 @@ import pandas as pd
 
 from lib import charts, published
 from lib.datasets import Own
-from lib.programme import runs
+from lib.programme import Choice, runs
 from lib.provenance import PROJECT, commit
 from lib.quantities import RUN_COLUMNS
 from lib.training import Run, Trained
@@ -71,6 +71,7 @@ def keep(
         (*(getattr(run, name) for name in RUN_COLUMNS), run.options, run.base and run.base.variant)
         for run in (one.run for one in trained)
     ).values()
+    made |= {"chosen": told} if (told := ", ".join(unusual(chosen))) else {}
     made["seeds_each"] = " to ".join(dict.fromkeys((str(min(each)), str(max(each)))))
     made |= {"adversary_epochs": " ".join(sorted(limits))} if limits else {}
     paths = []
@@ -80,6 +81,16 @@ def keep(
         table.assign(**made).to_csv(partial, index=False, float_format="%.6g")
         partial.replace(paths[-1])
     return f"kept in {' and '.join(path.name for path in paths)}; python -m lib.results brings them into the README"
+
+
+def unusual(chosen: dict) -> list[str]:
+    """What was chosen and is not what it is by itself: "train_texts 12000"."""
+    usual = Choice()
+    return [
+        f"{name} {value}"
+        for name, value in chosen.items()
+        if (value or value is False) and value != getattr(usual, name)
+    ]
 
 
 def planned(run: Run) -> Run:
@@ -97,6 +108,8 @@ def finding(claims: pd.DataFrame, dataset: str) -> str:
         verdicts = [f"{word} for {', '.join(names) if len(models) > 1 else 'all'}" for word, names in models.items()]
         said.append(f"*{short}*: {'; '.join(verdicts)}")
     told = f"{row.get('seeds_each', len(str(row['of_seeds']).split()))} seeds"
+    if isinstance(row.get("chosen"), str):
+        told += f", {row['chosen']}"
     if "adversary_epochs" in row:
         told += f", adversaries of at most {row['adversary_epochs']} epochs"
     return f"**{dataset}**, {told}. {'. '.join(said)}."

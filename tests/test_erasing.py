@@ -13,6 +13,7 @@ from lib.instances import (
     by_ranking,
     flip_tables,
     on_common_support,
+    over_half,
     sooner,
     top_on_rationale,
     with_flips,
@@ -80,15 +81,16 @@ def removed(seed: int = 0, **more) -> pd.DataFrame:
 def test_which_ranking_flips_sooner():
     found = sooner(pd.concat([removed(0), removed(1)]), "gradient", "attention").iloc[0]
     # text 0 and 2 (attention never flips) go to the gradient, 3 to attention, 1 is a tie, 5 is left out, 4 has one item
-    assert (found["first_sooner"], found["second_sooner"], found["ratio"]) == pytest.approx((0.5, 0.25, 2))
-    assert (found["n"], found["left_out"], found["seeds"]) == (4, 2, 2)
+    assert (found["first_sooner"], found["second_sooner"], found["ratio"]) == pytest.approx((0.5, 0.25, 2.5 / 1.5))
+    assert (found["n"], found["left_out"], found["seeds"]) == (4, 1, 2)
     assert found["low"] < 2 < found["high"] and found["p"] == sign_test(2, 1) == 1
     assert sign_test(10, 0) == pytest.approx(2 / 2**10) and sign_test(0, 0) == 1
     many = pd.concat([removed()] * 40, ignore_index=True).assign(instance=range(240))
     clear = sooner(many, "gradient", "attention").iloc[0]
     assert 1.2 < clear["low"] < 2 < clear["high"] < 3.5 and clear["p"] < 0.01
     never = sooner(removed(removed_gradient_count=[NONE] * 6), "gradient", "attention").iloc[0]
-    assert never["first_sooner"] == 0 and np.isnan(never["ratio"]) and never["second_sooner"] == 1
+    assert (never["first_sooner"], never["second_sooner"], never["ratio"]) == (0, 1, pytest.approx(0.5 / 3.5))
+    assert never["high"] < 1
 
 
 def test_random_orders_are_averaged_where_they_flip():
@@ -102,7 +104,10 @@ def test_random_orders_are_averaged_where_they_flip():
 def test_exclusions_and_common_support():
     found = with_flips(removed(), ["attention", "gradient"])
     assert found["flips_attention"].tolist() == pytest.approx([1, 1, 0, 1, NONE, 0], nan_ok=True)
-    assert on_common_support(found, ["attention", "gradient"])["instance"].tolist() == [0, 1, 3]
+    assert on_common_support(found, ["attention", "gradient"])["instance"].tolist() == [0, 3]  # with all random orders
+    assert with_flips(found, ["random"])["flips_random"].tolist() == pytest.approx([1, 0, 0.5, 1, NONE, 0], nan_ok=True)
+    halves = over_half(found, ["random"])["removed_over_half_random"].tolist()
+    assert halves == pytest.approx([0, NONE, 1, 0, NONE, NONE], nan_ok=True)
 
 
 def test_how_far_from_the_fewest():
@@ -193,6 +198,7 @@ def test_claims_have_the_papers_direction():
     mixed = claimed("flan-conv", 3, 0.3)
     mixed.loc[:99, "removed_gradient_count"] = 5  # half of the texts the other way
     mixed.loc[:120, "removed_attention_count"] = 2
+    delays = "context delays flips (along attention)"
     found = verdicts(pd.concat([claimed("flan-rnn", 5, 0.5), mixed, claimed("flan-noenc", 3, 0.4)]))
     assert found["the top item matters most", "FLAN-rnn"] == "supported"
     assert found["erasing it flips few decisions", "FLAN-noenc"] == "supported"
@@ -200,6 +206,10 @@ def test_claims_have_the_papers_direction():
     assert found["attention does not find the fewest", "FLAN-conv"] == "contradicted"
     assert ("gradients flip sooner", "FLAN-noenc") not in found  # the claim is about models with an encoder
     assert found["gradients flip sooner", "FLAN-conv"] == "contradicted"
-    delays = "context delays flips (along attention)"
+    assert found["gradients flip sooner", "FLAN-rnn"] == "contradicted"  # attention is sooner in every text
+    never = claimed("flan-conv", 3, np.nan)
+    assert (
+        verdicts(pd.concat([claimed("flan-rnn", 3, 0.5), never]))[delays, "FLAN-rnn against FLAN-conv"] == "undecided"
+    )
     assert found[delays, "FLAN-rnn against FLAN-conv"] == "supported"
     assert found[delays, "FLAN-conv against FLAN-noenc"] == "contradicted"

@@ -237,10 +237,7 @@ def test_the_policy_allows_no_request_and_no_foreign_script():
 
 def test_a_quick_run_says_what_is_smaller_in_it():
     said = pages.quick({"profile": "quick", "seeds": []})
-    for profile in PROFILES.values():
-        assert f"{profile.epochs} " in said.replace(")", " ") and "epochs and seeds" in said
-        of_adversary = pages.quick({"profile": "quick", "adversary_epochs": 0})
-        assert f"{profile.adversary_epochs} " in of_adversary.replace(")", " ")
+    assert "fewer epochs and seeds" in said
     assert f"{PROFILES['quick'].train_tokens:,} tokens" in said
     assert "seeds" not in pages.quick({"profile": "quick", "seeds": [4]})
     assert pages.quick({"profile": "paper", "seeds": []}) == pages.quick({}) == ""

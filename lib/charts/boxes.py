@@ -45,7 +45,10 @@ def boxes(
     offset = alt.XOffset("series:N", sort=series)
     color = alt.Color("series:N", title=None, sort=series, scale=alt.Scale(domain=series))
     tips = [alt.Tooltip(f"{along}:N"), alt.Tooltip("series:N", title="of")]
-    tips += [*(alt.Tooltip(f"{name}:Q", format=".3f") for name in SHARES), alt.Tooltip("texts:Q", format=",")]
+    tips += [
+        *(alt.Tooltip(f"{name}:Q", format=".3f") for name in SHARES),
+        alt.Tooltip("texts:Q", title="values", format=","),
+    ]
     y = {name: alt.Y(f"{name}:Q", title=unit(quantities[0])) for name in ("least", "lower", "median")}
     base = alt.Chart().encode(x, offset, color, tooltip=tips)
     width = alt.RelativeBandSize(0.8)

@@ -88,8 +88,14 @@ def context_delays(measured: pd.DataFrame) -> Iterator[Claim]:
         claim = f"The further a state reaches, the larger the share of the words that must go ({along})"
         quantity = f"removed_{ranking}_fraction"
         for more, less in pairwise(name for name in LESS_CONTEXT if name in there):
-            row = difference(measured, quantity, ({"encoder": more}, {"encoder": less}))
-            said = f"{row['first']:.3f}, {row['second']:.3f}; difference {signed(row)}"
+            flips = [measured.loc[measured["encoder"] == name, quantity].notna().any() for name in (more, less)]
+            row = difference(measured, quantity, ({"encoder": more}, {"encoder": less})) if all(flips) else None
+            said = "no text flips" if row is None else told(row)
+            word = "undecided" if row is None else verdict(row["low"], row["high"])
             pair = f"{readable(more)} against {readable(less)}"
             short = f"context delays flips ({along})"
-            yield Claim(PAPER, short, claim, pair, verdict(row["low"], row["high"]), said)
+            yield Claim(PAPER, short, claim, pair, word, said)
+
+
+def told(row: pd.Series) -> str:
+    return f"{row['first']:.3f}, {row['second']:.3f}; difference {signed(row)}"

@@ -14,6 +14,8 @@ TAKEN = ("split", "texts", "tokens_mean", "tokens_median", "tokens_max", "vocabu
 def card(corpus: Corpus) -> pd.DataFrame:
     """One row per split: texts, texts of each class, tokens of a text (mean, median, maximum).
 
+    Of texts that are cut into sentences also the sd of the tokens, and mean and sd of the sentences.
+
     `vocabulary` counts the words a model can tell apart, the four special ones included; `unknown` is the share of
     the split's tokens outside it, as a fraction. A class that is called like another column is "class <name>".
     """
@@ -21,10 +23,16 @@ def card(corpus: Corpus) -> pd.DataFrame:
     for split in corpus.splits:
         per_class = np.bincount(split.labels, minlength=len(corpus.classes))
         tokens = {"mean": split.lengths.mean(), "median": np.median(split.lengths), "max": split.lengths.max()}
+        sentences = {}
+        if split.sentences is not None:
+            tokens["sd"] = split.lengths.std(ddof=1)
+            counts = np.array([len(one.sentences) for one in split.instances])
+            sentences = {"sentences_mean": counts.mean(), "sentences_sd": counts.std(ddof=1)}
         rows.append(
             {"split": split.name, "texts": len(split)}
             | dict(zip(classes, per_class.tolist(), strict=True))
             | {f"tokens_{name}": value for name, value in tokens.items()}
+            | sentences
             | {
                 "vocabulary": len(corpus.vocabulary),
                 "unknown": float((split.encoded[0] == UNKNOWN).sum() / split.lengths.sum()),

@@ -20,7 +20,8 @@ OFFICIAL = {
 }
 OPTIONS = {"train_texts": None, "test_texts": None}
 WORDS = (
-    "spaCy's English tokens, lower-case, in the sentences of its rule-based splitter; words that occur at least 5 times"
+    "spaCy's English tokens, lower-case, in the sentences of its rule-based splitter; words that occur at least 5 "
+    "times in train (Differs from the paper: its code counts dev too)"
 )
 
 

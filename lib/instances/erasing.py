@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
-from lib.instances.statistics import bootstrap, interval_over_texts_and_seeds, mean_over, ratio, weighted_mean
+from lib.instances.statistics import bootstrap, interval_over_texts_and_seeds, mean_over, ratio
 from lib.instances.summarising import by_seed, configurations, summarise
 from lib.quantities import RUN_COLUMNS
 
@@ -46,42 +46,65 @@ def flip_tables(instances: pd.DataFrame, rankings: Iterable[str], ways: Iterable
     )
 
 
+def random_orders(instances: pd.DataFrame, part: str) -> pd.DataFrame:
+    """(text, order): the columns removed_random_1_<part>, removed_random_2_<part>, ..."""
+    pattern = rf"^removed_random_\d+_{part}$"
+    return instances.loc[:, instances.columns.str.match(pattern)]
+
+
 def with_random(instances: pd.DataFrame) -> pd.DataFrame:
     """The rows with removed_random_fraction, _count and _mass: of each text the mean over its random orders.
 
     An order along which the decision never flips does not count; NaN where it does along none.
     """
-    means = {}
-    for part in ("count", "fraction", "mass"):
-        columns = [name for name in instances if name.startswith("removed_random_") and name.endswith(f"_{part}")]
-        means[f"removed_random_{part}"] = instances[columns].mean(axis=1)
-    return instances.assign(**means)
+    means = {part: random_orders(instances, part).mean(axis=1) for part in ("count", "fraction", "mass")}
+    return instances.assign(**{f"removed_random_{part}": mean for part, mean in means.items()})
 
 
 def with_flips(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
-    """The rows with flips_<ranking>: whether the decision ever flips along it, 0 or 1; NaN for a text of one item."""
-    several = instances["removed_items"] > 1
-    flips = {f"flips_{name}": instances[f"removed_{name}_count"].notna().where(several) for name in rankings}
-    return instances.assign(**{name: column.astype(np.float64) for name, column in flips.items()})
+    """The rows with flips_<ranking>: whether the decision ever flips along it, 0 or 1; NaN for a text of one item.
+
+    Of random orders the share of a text's orders.
+    """
+    several, found = instances["removed_items"] > 1, {}
+    for name in rankings:
+        if name == "random":
+            flips = random_orders(instances, "count").notna().mean(axis=1)
+        else:
+            flips = instances[f"removed_{name}_count"].notna().astype(np.float64)
+        found[f"flips_{name}"] = flips.where(several)
+    return instances.assign(**found)
+
+
+def over_half(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
+    """The rows with removed_over_half_<ranking>: whether more than half of the items go before the decision flips.
+
+    0 or 1, NaN where it never flips; of random orders the share of those that flip.
+    """
+    found = {}
+    for name in rankings:
+        fractions = random_orders(instances, "fraction")
+        fractions = fractions if name == "random" else instances[[f"removed_{name}_fraction"]]
+        found[f"removed_over_half_{name}"] = (fractions > 0.5).where(fractions.notna()).astype(np.float64).mean(axis=1)
+    return instances.assign(**found)
 
 
 def on_common_support(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
-    """The rows of texts whose decision flips along every ranking: then all are about the same texts.
+    """The rows of texts whose decision flips along every ranking, and every random order: all about the same texts.
 
     The paper leaves a text out of each ranking by itself, so that its boxes are about different texts.
     """
-    return instances.dropna(subset=[f"removed_{name}_count" for name in rankings])
+    columns = [f"removed_{name}_count" for name in rankings if name != "random"]
+    return instances.dropna(subset=[*columns, *random_orders(instances, "count")])
 
 
 def by_ranking(instances: pd.DataFrame, rankings: Sequence[str], part: str = "fraction") -> pd.DataFrame:
     """One row per text and ranking, with the columns ranking and removed_<part>; all random orders of a text."""
     frames, kept = [], [*RUN_COLUMNS, "seed", "instance", "prediction"]
     for ranking in rankings:
-        orders = [name for name in instances if name.startswith("removed_random_") and name.endswith(f"_{part}")]
-        columns = [name for name in orders if name != f"removed_random_{part}"]
-        columns = columns if ranking == "random" else [f"removed_{ranking}_{part}"]
-        for column in columns:
-            frames.append(instances[kept].assign(ranking=ranking, **{f"removed_{part}": instances[column]}))
+        one = instances[[f"removed_{ranking}_{part}"]] if ranking != "random" else random_orders(instances, part)
+        for column in one:
+            frames.append(instances[kept].assign(ranking=ranking, **{f"removed_{part}": one[column]}))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -91,41 +114,37 @@ def sooner(instances: pd.DataFrame, first: str, second: str, draws: int = 1000, 
     A ranking along which it never flips loses; where it does along neither, the text is left out; ties stay in.
 
     Returns:
-        the run's columns, first, second, first_sooner, second_sooner (shares of the texts), ratio (of the two) with
-        low and high (95%, over texts and seeds), first_low and first_high (of first_sooner), p (of the two-sided sign
-        test, the largest of the seeds'), n (texts), left_out (texts, neither flips), seeds.
+        the run's columns, first, second, first_sooner, second_sooner (shares of the texts), ratio (of the two counts,
+        half a text added to each, so that it is defined where one ranking is never sooner) with low and high (95%, over
+        texts and seeds), p (of the two-sided sign test, the largest of the seeds'), n, left_out (texts, neither flips
+        in any seed), seeds.
     """
     rows = []
     for key, group in configurations(instances):
         tables = [by_seed(group, f"removed_{name}_count").to_numpy() for name in (first, second)]
-        several = by_seed(group, "removed_items").to_numpy() > 1
+        several = (by_seed(group, "removed_items").to_numpy() > 1).any(axis=1)
         neither = np.isnan(tables[0]) & np.isnan(tables[1])
         counts = [np.where(np.isnan(table), np.inf, table) for table in tables]
-        wins = [np.where(neither, np.nan, counts[a] < counts[b]) for a, b in ((0, 1), (1, 0))]
-        values = np.stack(wins, axis=1)  # (text, which, seed)
-        samples = bootstrap(lambda weights, x=values: weighted_mean(weights, x), len(values), draws, seed)
-        of_seeds = np.stack([mean_over(0, each) for each in wins])  # (which, seed)
-        shares = mean_over(1, of_seeds)
-        of_texts = mean_over(2, samples)  # (draw, which)
-        value, *logs = (log_ratio(*of) for of in (shares, of_texts.T, of_seeds))
+        wins = np.stack([(counts[a] < counts[b]) & ~neither for a, b in ((0, 1), (1, 0))]).astype(np.float64)
+        of_seeds = wins.sum(axis=1)  # (which, seed)
+        samples = bootstrap(lambda weights, x=wins: np.moveaxis(weights @ x, 0, 1), len(neither), draws, seed)
+        value, *logs = (log_ratio(*of) for of in (of_seeds.mean(axis=1), samples.mean(axis=2).T, of_seeds))
         low, high = interval_over_texts_and_seeds(value, *logs)
-        own = interval_over_texts_and_seeds(shares[0], of_texts[:, 0], of_seeds[0])
+        shares = mean_over(1, ratio(of_seeds, np.broadcast_to((~neither).sum(axis=0), of_seeds.shape).astype(float)))
         rows.append(
             key
             | {"first": first, "second": second, "first_sooner": shares[0], "second_sooner": shares[1]}
             | {"ratio": np.exp(value), "low": np.exp(low), "high": np.exp(high)}
-            | dict(zip(("first_low", "first_high"), np.clip(own, 0, 1), strict=True))
-            | {"p": max(map(sign_test, *(np.nansum(each, axis=0).astype(int) for each in wins)))}
-            | {"n": int((~neither).any(axis=1).sum()), "left_out": int((neither & several).sum())}
-            | {"seeds": values.shape[2]}
+            | {"p": max(map(sign_test, *of_seeds))}
+            | {"n": int((~neither).any(axis=1).sum()), "left_out": int((neither.all(axis=1) & several).sum())}
+            | {"seeds": neither.shape[1]}
         )
     return pd.DataFrame(rows)
 
 
 def log_ratio(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """log(first / second); NaN where one of them is 0."""
-    found = ratio(np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64))
-    return np.log(np.where(found > 0, found, np.nan))
+    """log of the ratio of two counts, half a count added to each (Haldane 1956)."""
+    return np.log((first + 0.5) / (second + 0.5))
 
 
 def sign_test(first: int, second: int) -> float:

@@ -14,11 +14,19 @@ SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # of the items: ERASER's bins
 
 
 def eraser_scores(rankings: Mapping[str, Ranking]) -> Callable[..., dict[str, Tensor]]:
-    """A quantity: <name>_comprehensiveness and <name>_sufficiency of each ranking, (batch,); see `rationale_scores`."""
+    """A quantity: <name>_comprehensiveness and <name>_sufficiency of each ranking; see `rationale_scores`.
+
+    (batch,) each, NaN for a text of one item.
+    """
 
     def quantity(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
         scores = {name: rationale_scores(model, output, ranking(model, output)) for name, ranking in rankings.items()}
-        return {f"{name}_{part}": value for name, parts in scores.items() for part, value in parts.items()}
+        one = output.mask.sum(dim=1) < 2
+        return {
+            f"{name}_{part}": value.masked_fill(one, torch.nan)
+            for name, parts in scores.items()
+            for part, value in parts.items()
+        }
 
     return quantity
 
