@@ -106,8 +106,8 @@ def _of_file(path: Path, split: str) -> Iterator[dict]:
 
 def _cloze(id: str, article: str, question: str, answer: str, where: str) -> dict:
     article, question, answer = article.strip(), question.strip(), answer.strip()
-    if "@placeholder" not in question or not answer.startswith("@entity") or answer not in article.split():
+    if "@placeholder" not in question or not answer.startswith("@entity") or not article:
         raise DataError(
-            f"{where} has the answer {answer[:30]!r}; allowed: an @entity of the article, for a @placeholder"
+            f"{where} has the answer {answer[:30]!r}; allowed: an @entity, for a question with @placeholder"
         )
     return {"id": id, "context": [article], "question": question, "answer": answer}

@@ -27,7 +27,7 @@ SPLITS = ("train", "dev", "test")
 
 
 def sst(unpacked: Path, into: Path, source: Source) -> None:
-    r"""Trees in Penn Treebank's brackets: the leaves are the text, the root's number the sentiment, 2 (neutral) left out.
+    r"""Trees in Penn Treebank's brackets: the leaves are the text, the root's number the sentiment; neutral is left out.
 
     Brackets and slashes are written as themselves (-LRB-, \/), all else as in the treebank.
     """
@@ -76,16 +76,15 @@ def _named(path: Path) -> tuple[int, int]:
 def newsgroups(unpacked: Path, into: Path, source: Source) -> None:
     """Baseball against hockey, split as in the notebook 20News that Jain & Wallace released.
 
-    Both splits by date are put together in scikit-learn's shuffled order; posts of which nothing is left without header,
-    footer and quotes are dropped; a fifth is test, and a fifth of the rest dev, by class and by the notebook's seed.
+    Both splits by date are put together in scikit-learn's shuffled order; posts of which nothing is left without
+    header, footer and quotes are dropped; a fifth is test, a fifth of the rest dev, by class and the notebook's seed.
     The posts are read as Latin-1, in which every byte is a letter, as scikit-learn does.
     """
     parts = [folder(unpacked, f"20news-bydate-{split}") for split in ("train", "test")]
     paths = [Path(path) for part in parts for path in load_files(part, load_content=False).filenames]
-    np.random.RandomState(42).shuffle(paths)
-    records = [
-        _post(path, label) for label, group in enumerate(source.classes) for path in paths if group in path.parent.name
-    ]
+    paths = [paths[place] for place in np.random.RandomState(42).permutation(len(paths))]
+    groups = [f"rec.sport.{sport}" for sport in source.classes]
+    records = [_post(path, label) for label, group in enumerate(groups) for path in paths if path.parent.name == group]
     records = [record for record in records if record["text"].strip()]
     rest, test = _fifth(records)
     train, dev = _fifth(rest)
@@ -130,7 +129,7 @@ def _rows(path: Path, classes: tuple[str, ...]) -> Iterator[dict]:
 
 
 def eraser_movies(unpacked: Path, into: Path, source: Source) -> None:
-    """Documents with one sentence a line and tokens apart by spaces; evidences are [start, end) spans of those tokens."""
+    """Documents of a sentence a line, tokens apart by spaces; evidences are [start, end) spans of those tokens."""
     root = one(unpacked, "movies/train.jsonl", "train.jsonl").parent
     names = {"train": "train", "dev": "val", "test": "test"}
     splits = {split: _documents(root, root / f"{name}.jsonl") for split, name in names.items()}

@@ -30,8 +30,8 @@ def target(into: str | Path | None = None) -> Path:
     """Where datasets are put: `into`, else $DATA_HOME if it can be written, else data/raw of the project."""
     if into:
         return Path(into).expanduser()
-    first, *_, last = [*files.homes(), None][:-1] * 2
-    return first if first.is_dir() and os.access(first, os.W_OK | os.X_OK) else last
+    homes = files.homes()
+    return homes[0] if homes[0].is_dir() and os.access(homes[0], os.W_OK | os.X_OK) else homes[-1]
 
 
 def record_of(product: Path) -> Path:
@@ -106,7 +106,7 @@ def _make(source: Source, archive: Archive, work: Path) -> None:
     unpacked, made = work / "unpacked", work / "made"
     refuse_full_disk(work.parent, archive.path.stat().st_size, archive.path)
     unpack(archive.path, unpacked, Limits(unpacked=source.unpacked), source.members)
-    with told_of_full_disk(made):
+    with told_of_full_disk(work):
         made.mkdir()
         prepare(unpacked, made, source)
         for name in source.makes:

@@ -1,8 +1,7 @@
 """The datasets and word vectors that can be fetched.
 
-Checksums and sizes are those that public code states for exactly that address: TensorFlow Datasets, Hugging Face
-datasets, torchtext, fastai, ParlAI and scikit-learn; GloVe's is stated for the first of its three addresses. Where none
-is known, the one of the first download is recorded.
+Checksums and sizes are those that public code states for that address: TensorFlow Datasets, Hugging Face datasets,
+torchtext, fastai, ParlAI, scikit-learn; GloVe's for its first address. Else the first download's is recorded.
 """
 
 from lib.datasets.fetching.sources import GIBI, Address, Source
@@ -185,7 +184,7 @@ SOURCES = {
             members=CSV,
             unpacked=4 * GIBI,
             by_hand="the reviews of the dataset challenge itself need Yelp's consent: ask for them at "
-            "https://www.yelp.com/dataset and put yelp_academic_dataset_review.json into yelp/ in place of the .csv files",
+            "https://www.yelp.com/dataset and put its review.json into yelp/ in place of the .csv files",
         ),
         Source(
             "amazon",
@@ -234,12 +233,12 @@ SOURCES = {
             "IMDB reviews, one to ten stars",
             "classification",
             NO_LICENCE,
-            "Diao et al. 2014, Jointly Modeling Aspects, Ratings and Sentiments for Movie Recommendation",
+            "Diao et al. 2014, Jointly Modeling Aspects, Ratings and Sentiments",
             "https://github.com/nihalb/JMARS",
             (Address("https://www.dropbox.com/s/0oea49j7j30y671/data.json?dl=1"),),
             ("imdb10",),
             unpacked=4 * GIBI,
-            by_hand="the cut of Tang et al. (2015) is emnlp-2015-data.7z, see http://ir.hit.edu.cn/~dytang, which no "
+            by_hand="the cut of Tang et al. (2015), emnlp-2015-data.7z at http://ir.hit.edu.cn/~dytang, is a form that no "
             "library here unpacks: unpack it with 7-Zip and put imdb-train.txt.ss, imdb-dev.txt.ss and "
             "imdb-test.txt.ss into imdb10/ in place of data.json",
         ),
