@@ -8,7 +8,7 @@ from pathlib import Path
 from lib.datasets import files
 from lib.datasets.fetching.download import Patience
 from lib.datasets.fetching.placing import fetch, problems, target
-from lib.datasets.fetching.registry import SOURCES, source
+from lib.datasets.fetching.registry import SOURCES
 from lib.datasets.fetching.sources import Source
 from lib.datasets.files import DataError
 
@@ -47,7 +47,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _named(names: Sequence[str]) -> list[Source]:
-    return list(SOURCES.values()) if not names or "all" in names else [source(name) for name in names]
+    unknown = [name for name in names if name not in SOURCES and name != "all"]
+    if unknown:
+        raise DataError(f"nothing is known to fetch under {unknown[0][:40]!r}; known: all, {', '.join(SOURCES)}")
+    return list(SOURCES.values()) if not names or "all" in names else [SOURCES[name] for name in dict.fromkeys(names)]
 
 
 def _fetch(chosen: argparse.Namespace, patience: Patience | None) -> int:

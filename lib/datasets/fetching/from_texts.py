@@ -27,7 +27,7 @@ SPLITS = ("train", "dev", "test")
 
 
 def sst(unpacked: Path, into: Path, source: Source) -> None:
-    r"""Trees in Penn Treebank's brackets: the leaves are the text, the root's number the sentiment; neutral is left out.
+    r"""Trees in Penn Treebank's brackets: the leaves are the text, the root's number the sentiment, without neutral.
 
     Brackets and slashes are written as themselves (-LRB-, \/), all else as in the treebank.
     """

@@ -5,11 +5,9 @@ torchtext, fastai, ParlAI, scikit-learn; GloVe's for its first address. Else the
 """
 
 from lib.datasets.fetching.sources import GIBI, Address, Source
-from lib.datasets.files import DataError
 
 DRIVE = "https://drive.google.com/uc?export=download&id="
 FASTAI = "https://s3.amazonaws.com/fast-ai-nlp/"
-MEBI = 2**20
 ZHANG = "Zhang, Zhao & LeCun 2015, Character-level Convolutional Networks for Text Classification"
 CREPE = "https://github.com/zhangxiangxiao/Crepe"
 NO_LICENCE = "none stated; research use"
@@ -36,7 +34,6 @@ SOURCES = {
             ("negative", "positive"),
             {"train": 6920, "dev": 872, "test": 1821},
             ("*train.txt", "*dev.txt", "*test.txt"),
-            100 * MEBI,
         ),
         Source(
             "imdb",
@@ -238,9 +235,8 @@ SOURCES = {
             (Address("https://www.dropbox.com/s/0oea49j7j30y671/data.json?dl=1"),),
             ("imdb10",),
             unpacked=4 * GIBI,
-            by_hand="the cut of Tang et al. (2015), emnlp-2015-data.7z at http://ir.hit.edu.cn/~dytang, is a form that no "
-            "library here unpacks: unpack it with 7-Zip and put imdb-train.txt.ss, imdb-dev.txt.ss and "
-            "imdb-test.txt.ss into imdb10/ in place of data.json",
+            by_hand="Tang et al. (2015) cut it into emnlp-2015-data.7z, at http://ir.hit.edu.cn/~dytang: unpack it by "
+            "7-Zip and put imdb-train.txt.ss, imdb-dev.txt.ss and imdb-test.txt.ss into imdb10/ in place of data.json",
         ),
         Source(
             "eraser_movies",
@@ -296,10 +292,3 @@ SOURCES = {
         ),
     )
 }
-
-
-def source(name: str) -> Source:
-    """The source of that name; DataError with the known names otherwise."""
-    if name not in SOURCES:
-        raise DataError(f"nothing is known to fetch under {name[:40]!r}; known: {', '.join(SOURCES)}")
-    return SOURCES[name]
