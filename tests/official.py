@@ -4,7 +4,7 @@ import json
 
 from tests.web import tarred, zipped
 
-TREES = """(4 (3 (2 It) (2 's)) (3 (2 -LRB-) (4 (3 good) (2 -RRB-))))
+TREES = """(4 (3 (2 It) (2 's)) (3 (2 -LRB-) (4 (3 8\xa01\\/2) (2 -RRB-))))
 (2 (2 neither) (2 nor))
 (1 (2 1\\/2) (0 (1 bad) (2 acting)))
 """ + "".join(f"({3 * (n % 2)} {' '.join('(2 word)' for _ in range(n))})\n" for n in range(6, 12))

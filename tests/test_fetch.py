@@ -403,7 +403,7 @@ def test_prepared_bytes_are_the_same_every_time(prepared):
 def test_records_say_what_the_official_files_say(prepared):
     home = prepared[0]
     assert records(home / "sst", "dev")[:2] == [
-        {"text": "It 's ( good )", "label": 1, "label5": 4},
+        {"text": "It 's ( 8\xa01/2 )", "label": 1, "label5": 4},
         {"text": "1/2 bad acting", "label": 0, "label5": 1},
     ]
     reviews = records(home / "imdb", "train")

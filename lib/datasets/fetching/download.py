@@ -5,6 +5,7 @@ of another process, goes on from there. Under its own name a file appears only w
 """
 
 import random
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from lib.datasets.files import DataError
 
 BLOCK = 2**18  # bytes read at once
 REDIRECTS = 10
+SHOWN = {"leave": False, "mininterval": 1 if sys.stderr.isatty() else 60, "maxinterval": 60}  # of the progress, seconds
 AT_MOST = 2**35  # bytes of a file whose size nobody tells
 
 
@@ -222,7 +224,7 @@ def _copy(answer, address: Address, partial: Partial, total: int | None, patienc
     refuse_full_disk(partial.path.parent, (total or 0) - have, partial.path)
     most = AT_MOST if total is None else total
     began, window = time.monotonic(), 0
-    bar = tqdm(total=total, initial=have, unit="B", unit_scale=True, desc=address.file[:40], mininterval=1, leave=False)
+    bar = tqdm(total=total, initial=have, unit="B", unit_scale=True, desc=address.file[:40], **SHOWN)
     with bar, partial.path.open("ab", buffering=0) as file:
         while block := answer.raw.read1(BLOCK):
             have, window = have + len(block), window + len(block)

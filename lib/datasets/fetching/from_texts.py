@@ -19,7 +19,8 @@ from lib.datasets.fetching.sources import Source
 from lib.datasets.fetching.writing import folder, lines_of, objects_of, one, text_of, write_dataset
 from lib.datasets.files import DataError
 
-LEAF = re.compile(r"\([0-4] ([^()\s]+)\)")
+LEAF = re.compile(r"\([0-4] ([^() ]+)\)")  # a leaf may hold another kind of space
+INNER = re.compile(r"(\([0-4]|[ )])+")
 WRITTEN = {"-LRB-": "(", "-RRB-": ")", r"\/": "/", r"\*": "*"}
 NAME = re.compile(r"[A-Za-z0-9_.-]+")
 RATED = re.compile(r"(\d+)_(\d+)\.txt")
@@ -38,7 +39,7 @@ def sst(unpacked: Path, into: Path, source: Source) -> None:
 def _trees(path: Path) -> Iterator[dict]:
     for where, line in lines_of(path):
         leaves = LEAF.findall(line)
-        if line[:1] != "(" or line[1:2] not in "01234" or not leaves:
+        if not leaves or not INNER.fullmatch(LEAF.sub("", line)):
             raise DataError(f"{where} is no tree of the Stanford Sentiment Treebank: {line[:40]!r}")
         root = int(line[1])
         words = []
