@@ -257,6 +257,7 @@ def test_a_hostile_or_wrong_archive_leaves_nothing_in_its_place(web, tmp_path):
     for number, content in enumerate((HOSTILE["tar, symlink"][0], tarred({"other/file": "x"}), b"no archive")):
         refused(fetch, source(web, "sst", whole(content)), tmp_path / str(number), patience=patience()[0])
         assert not (tmp_path / str(number) / "sst").exists()
+        assert not (tmp_path / str(number) / ".downloads" / "recorded.json").exists()
 
 
 def test_mirrors_are_asked_in_turn_and_a_persons_own_download_is_taken(web, tmp_path):

@@ -1,6 +1,6 @@
 """The archive of a source: one that a person has put there, or from the first of its addresses that gives it.
 
-A checksum that is not publicly known is recorded at the first download, in `recorded.json` of the folder of archives:
+A checksum that is not publicly known is recorded once the first download has been unpacked and prepared, in `recorded.json` of the folder of archives:
 later downloads from the same address must have it too.
 """
 
@@ -19,7 +19,7 @@ RECORDED = "recorded.json"
 
 @dataclass(frozen=True)
 class Archive:
-    """A whole and checked archive. `url` is empty for one that a person has put there."""
+    """A whole and checked archive. `url` is empty for one that was there already."""
 
     path: Path
     url: str
@@ -43,7 +43,7 @@ def obtain(source: Source, folder: Path, patience: Patience | None = None) -> Ar
         except Refused as refused:
             why.append(str(refused))
             continue
-        return _recorded(address, path, folder)
+        return Archive(path, address.url, digest_of(path))
     names = " or ".join(dict.fromkeys(str(folder / address.file) for address in source.addresses))
     raise DataError(
         f"{source.name} could not be downloaded: {'; '.join(why)}. By hand: download it with a browser, see "
@@ -83,12 +83,13 @@ def _with_record(address: Address, folder: Path) -> Address:
     return replace(address, digest=known.get("digest"), size=address.size or known.get("size"))
 
 
-def _recorded(address: Address, path: Path, folder: Path) -> Archive:
-    digest = digest_of(path)
+def remember(archive: Archive, folder: Path) -> None:
+    """Records the checksum of an archive that has proved sound, where none is recorded for its address."""
+    if not archive.url:
+        return
     records = _records(folder)
     day = time.strftime("%Y-%m-%d", time.gmtime())
-    records.setdefault(address.url, {"digest": digest, "size": path.stat().st_size, "date": day})
+    records.setdefault(archive.url, {"digest": archive.digest, "size": archive.path.stat().st_size, "date": day})
     passing = folder / f"{RECORDED}.new"
     passing.write_text(json.dumps(records, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     passing.replace(folder / RECORDED)
-    return Archive(path, address.url, digest)

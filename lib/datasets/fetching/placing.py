@@ -17,7 +17,7 @@ from lib.datasets import files
 from lib.datasets.fetching.archives import Limits, unpack
 from lib.datasets.fetching.disk import digest_of, refuse_full_disk, told_of_full_disk
 from lib.datasets.fetching.download import Patience
-from lib.datasets.fetching.obtaining import Archive, obtain
+from lib.datasets.fetching.obtaining import Archive, obtain, remember
 from lib.datasets.fetching.preparing import prepare
 from lib.datasets.fetching.sources import Source
 from lib.datasets.files import DataError
@@ -65,6 +65,7 @@ def fetch(
             return False
         archive = obtain(source, downloads, patience)
         _make(source, archive, work)
+        remember(archive, downloads)
         _place(source, home, work)
         if not keep:
             archive.path.unlink(missing_ok=True)
@@ -117,7 +118,7 @@ def _record(source: Source, archive: Archive, product: Path) -> None:
     inside = sorted(product.iterdir()) if product.is_dir() else [product]
     found = {
         "source": source.name,
-        "address": archive.url or "put there by hand",
+        "address": archive.url or f"found in {DOWNLOADS}",
         "archive": archive.digest,
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "licence": source.licence,
