@@ -1,7 +1,7 @@
 """The archive of a source: one that a person has put there, or from the first of its addresses that gives it.
 
-A checksum that is not publicly known is recorded once the first download has been unpacked and prepared, in `recorded.json` of the folder of archives:
-later downloads from the same address must have it too.
+A checksum that is not publicly known is recorded, once the first download has been unpacked and prepared, in
+`recorded.json` of the folder of archives: later downloads from the same address must have it too.
 """
 
 import json
