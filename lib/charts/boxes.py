@@ -18,8 +18,8 @@ def boxes(
 ) -> alt.TopLevelMixin:
     """A box for each value of the column `along` and each quantity, one panel an encoder (Meister et al. 2021, fig. 2).
 
-    The box holds the middle half of the texts, the line 90% of them, or with whiskers="1.5 IQR" all that lie no further
-    from the box than 1.5 times its height; all seeds together. Three panels stand beside each other.
+    The box holds the middle half of the texts, the line 90% of them, or with whiskers="1.5 IQR" those at most 1.5 times
+    the height of the box away. All seeds together; three panels stand beside each other.
 
     Args:
         instances: rows of lib.instances.measure; `along` has texts, drawn in the order in which they come.

@@ -1,0 +1,109 @@
+"""Tiny archives in the true form of the official ones, made by hand."""
+
+import json
+
+from tests.web import tarred, zipped
+
+TREES = """(4 (3 (2 It) (2 's)) (3 (2 -LRB-) (4 (3 8\xa01\\/2) (2 -RRB-))))
+(2 (2 neither) (2 nor))
+(1 (2 1\\/2) (0 (1 bad) (2 acting)))
+""" + "".join(f"({3 * (n % 2)} {' '.join('(2 word)' for _ in range(n))})\n" for n in range(6, 12))
+STORY = """1 Mary moved to the bathroom.
+2 John went to the hallway.
+3 Where is Mary? \tbathroom\t1
+4 Daniel went back to the hallway.
+5 Where is Daniel? \thallway\t4
+1 Sandra went to the garden.
+2 Where is Sandra? \tgarden\t1
+"""
+PAIRS = "".join(
+    json.dumps({"gold_label": gold, "sentence1": "A man sleeps.", "sentence2": text, "pairID": "1"}) + "\n"
+    for gold, text in (("contradiction", "He runs."), ("-", "He dreams."), ("neutral", "He dreams of a dog."))
+)
+DOCUMENT = "a dull film .\n\nit 's not worth it , sadly .\n"
+QUESTION = "http://web.archive.org/x\n\n@entity1 met @entity2 .\n\n@placeholder met him\n\n@entity1\n\n@entity1:Ann\n"
+VECTORS = ("the", "New York", "x" * 70)
+
+
+def review(name: str, side: str, start: int, end: int) -> str:
+    evidence = {"docid": name, "start_token": start, "end_token": end, "text": "", "start_sentence": 0}
+    about = {"annotation_id": name, "classification": side, "evidences": [[evidence]], "query": "?", "docids": None}
+    return json.dumps(about) + "\n"
+
+
+def numbers(value: float, size: int = 300) -> str:
+    return " ".join([str(value)] * size)
+
+
+def vectors(encoding_fault: bool = True) -> bytes:
+    lines = [f"{word} {numbers(value)} \n".encode() for value, word in enumerate(VECTORS, start=1)]
+    return b"4 300\n" + b"".join(lines) + (b"\xff " + numbers(9).encode() + b"\n" if encoding_fault else b"")
+
+
+def post(group: str, number: int) -> str:
+    text = "On 1 April A wrote:\n> quoted\n" + (
+        f"The {group} game {number} was good, and all of us saw it." if number else ""
+    )
+    return f"From: a@b.c\nSubject: {group}\n\n{text}\n\n--\nsigned\n"
+
+
+def review_of(number: int, side: str) -> str:
+    return f"Review {number} <br />, quite {side} and é, {'again ' * (number % 3)}and so on. "
+
+
+GROUPS = ("alt.atheism", "rec.sport.baseball", "rec.sport.hockey")
+CSV2 = '"3","He said ""no"". \\n Or did he?"\n"1","Bad."\n'
+CSV3 = '"3","A title","Some ""text"" \\\\and more."\n"1","World","News."\n"2","Sports","Goal."\n"4","Sci","Tech."\n'
+CSV4 = '"10","A question","","An answer"\n"1","B","C","D"\n'
+
+
+def csv(folder: str, rows: str) -> bytes:
+    return tarred({f"{folder}/train.csv": rows * 8, f"{folder}/test.csv": rows, f"{folder}/readme.txt": "about"})
+
+
+ARCHIVES = {
+    "sst": zipped({f"trees/{split}.txt": TREES for split in ("train", "dev", "test")}),
+    "imdb": tarred(
+        {
+            f"aclImdb/{split}/{side}/{number}_{rating}.txt": review_of(number, side)
+            for split in ("train", "test")
+            for side, rating in (("pos", 9), ("neg", 2))
+            for number in reversed(range(40))
+        }
+        | {"aclImdb/README": "about", "aclImdb/train/unsup/0_0.txt": "left out"}
+    ),
+    "20news": tarred(
+        {
+            f"20news-bydate-{split}/{group}/{1000 + number}": post(group, number).encode() + b"\xe9"
+            for split in ("train", "test")
+            for group in GROUPS
+            for number in range(12)
+        }
+    ),
+    "agnews": csv("ag_news_csv", CSV3),
+    "snli": zipped({f"snli_1.0/snli_1.0_{split}.jsonl": PAIRS for split in ("train", "dev", "test")}),
+    "babi": tarred(
+        {
+            f"tasks_1-20_v1-2/{version}/qa{task}_{name}_{split}.txt": STORY
+            for version in ("en", "en-10k", "hn")
+            for task, name in ((1, "single-supporting-fact"), (2, "two"), (3, "three"), (11, "basic-coreference"))
+            for split in ("train", "test")
+        }
+    ),
+    "cnn": tarred(
+        {f"cnn/questions/{split}/{n}.question": QUESTION for split in ("training", "validation", "test") for n in "ab"}
+    ),
+    "eraser_movies": tarred(
+        {f"movies/docs/{side}_{split}.txt": DOCUMENT for side in ("negR", "posR") for split in ("train", "val", "test")}
+        | {
+            f"movies/{split}.jsonl": review(f"negR_{split}.txt", "NEG", 6, 8) + review(f"posR_{split}.txt", "POS", 1, 3)
+            for split in ("train", "val", "test")
+        }
+    ),
+    "yelp": csv("yelp_review_full_csv", CSV2),
+    "amazon": csv("amazon_review_full_csv", CSV3.replace('"10"', '"5"')),
+    "yahoo": csv("yahoo_answers_csv", CSV4),
+    "imdb10": json.dumps([{"rating": 1 + n % 10, "review": f"Film {n}. Good."} for n in range(40)]).encode(),
+    "fasttext-simple": vectors(),
+    "glove": zipped({"glove.840B.300d.txt": vectors(encoding_fault=False)}),
+}

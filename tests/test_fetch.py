@@ -1,0 +1,542 @@
+"""Official downloads end whole and checked, or not at all, whatever the server, the archive or the disk does."""
+
+import gzip
+import io
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+import zipfile
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lib import datasets
+from lib.datasets import DataError, official, vectors
+from lib.datasets.corpus import SPECIALS, Vocabulary
+from lib.datasets.fetching import download, placing
+from lib.datasets.fetching.archives import Limits, unpack
+from lib.datasets.fetching.command import main
+from lib.datasets.fetching.download import Patience
+from lib.datasets.fetching.placing import fetch
+from lib.datasets.fetching.preparing import PREPARE
+from lib.datasets.fetching.registry import SOURCES
+from lib.datasets.fetching.sources import Address
+from tests import web as webs
+from tests.official import ARCHIVES
+from tests.web import broken_off, endless, says, tarred, whole, without_ranges, zipped
+
+BODY = bytes(range(256)) * 400
+DIGEST = f"sha256:{sha256(BODY).hexdigest()}"
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch):
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def web():
+    with webs.running() as server:
+        yield server
+
+
+def patience(**changes):
+    waits = []
+    given = {"connect": 2, "stall": 0.3, "tries": 3, "sleep": waits.append, "draw": lambda: 0.0} | changes
+    return replace(Patience(**given)), waits
+
+
+def got(tmp_path, address, **changes):
+    download.download(address, tmp_path / "file", patience(**changes)[0])
+    return (tmp_path / "file").read_bytes()
+
+
+def refused(call, *arguments, **named):
+    """The one sentence of a DataError."""
+    with pytest.raises(DataError) as caught:
+        call(*arguments, **named)
+    assert caught.value.__cause__ is None and "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def source(web, name="sst", *answers, **changes):
+    url = web.serve(SOURCES[name].addresses[0].file, *(answers or [whole(ARCHIVES[name])]))
+    return replace(SOURCES[name], addresses=(Address(url),), **changes)
+
+
+# --- one file
+
+
+@pytest.mark.parametrize("stall", (False, True), ids=("ended", "stalled"))
+def test_a_broken_download_goes_on_where_it_was(web, tmp_path, stall):
+    url = web.serve("file", broken_off(BODY, 5000, stall), whole(BODY))
+    assert got(tmp_path, Address(url, DIGEST, len(BODY))) == BODY
+    assert web.ranges() == [None, "bytes=5000-"] and web.asked[1]["If-Range"] == webs.ETAG
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_file_that_changed_between_two_tries_is_not_glued(web, tmp_path):
+    other = BODY[::-1]
+    url = web.serve("file", broken_off(BODY, 5000), whole(other, ETag='"two"'))
+    assert got(tmp_path, Address(url)) == other
+    # also where the server sends a rest although If-Range names another file
+    rest = says(206, other[5000:], ETag='"two"', Content_Range=f"bytes 5000-{len(other) - 1}/{len(other)}")
+    url = web.serve("again", broken_off(BODY, 5000), rest, whole(other, ETag='"two"'))
+    assert got(tmp_path, Address(url)) == other
+    # and where it names neither, the checksum tells
+    rest = says(206, other[5000:], Content_Range=f"bytes 5000-{len(other) - 1}/{len(other)}")
+    url = web.serve("third", broken_off(BODY, 5000), rest, whole(BODY))
+    assert got(tmp_path, Address(url, DIGEST)) == BODY
+
+
+def test_without_ranges_or_validator_it_begins_anew(web, tmp_path):
+    url = web.serve("file", without_ranges(BODY, 5000), without_ranges(BODY))
+    assert got(tmp_path, Address(url)) == BODY
+    assert web.ranges() == [None, None]  # nothing would tell whether the rest is of the same file
+    url = web.serve("again", without_ranges(BODY, 5000), without_ranges(BODY))
+    assert got(tmp_path, Address(url, DIGEST)) == BODY
+    assert web.ranges()[2:] == [None, "bytes=5000-"]
+
+
+def test_errors_of_the_server_are_waited_out_with_growing_pauses(web, tmp_path):
+    url = web.serve("file", says(500), says(503, Retry_After="7"), says(429), whole(BODY))
+    slow, waits = patience(tries=4)
+    download.download(Address(url), tmp_path / "file", slow)
+    assert waits == [1.0, 7.0, 4.0]
+    url = web.serve("never", says(500))
+    assert "500 Internal Server Error; given up after 3 tries" in refused(got, tmp_path, Address(url))
+
+
+def test_what_arrived_is_kept_for_another_day(web, tmp_path):
+    url = web.serve("file", broken_off(BODY, 5000), says(500), says(500), says(500), whole(BODY))
+    assert "5,000 bytes are kept, run it again" in refused(got, tmp_path, Address(url))
+    assert got(tmp_path, Address(url)) == BODY and web.ranges()[-1] == "bytes=5000-"
+
+
+@pytest.mark.parametrize(
+    ("answer", "known", "said"),
+    (
+        (says(404), {}, "answers 404 Not Found"),
+        (says(403), {}, "answers 403 Forbidden: it wants a login"),
+        (says(200, b"<html>", Content_Type="text/html; charset=utf-8"), {}, "sends a web page in place of the file"),
+        (says(200, b""), {}, "is empty"),
+        (says(200, BODY, Content_Encoding="br"), {}, "packed once more"),
+        (whole(BODY[::-1]), {"digest": DIGEST}, "gave other bytes than published"),
+        (whole(BODY), {"digest": "md5:" + "0" * 32}, "expected md5:0000"),
+        (whole(BODY), {"size": 7}, "announces 102,400 bytes; the published file has 7"),
+        (says(200, BODY, len(BODY) + 9), {}, "broke off"),  # announces more than it sends
+        (says(200, BODY, 10), {"digest": DIGEST}, "10 bytes with sha256"),  # announces less
+        (endless(), {"size": 100_000}, "sends more than 100,000 bytes"),
+        (says(302, Location="/file"), {}, "leads from one address to the next, 10 times"),
+        (says(302, Location="http://example.org/x"), {}, "leads to http://example.org/x, which is not encrypted"),
+        (says(302, Location="file:///etc/passwd"), {}, "file:///etc/passwd, which is not encrypted"),
+    ),
+)
+def test_a_server_that_lies_is_refused_in_one_sentence(web, tmp_path, answer, known, said):
+    url = web.serve("file", answer)
+    assert said in refused(got, tmp_path, Address(url, **known))
+    assert not (tmp_path / "file").exists()
+
+
+def test_only_encrypted_addresses_are_asked(tmp_path):
+    assert "not encrypted" in refused(got, tmp_path, Address("http://example.org/file"))
+    assert all(one.url.startswith("https://") for source in SOURCES.values() for one in source.addresses)
+
+
+def test_a_server_that_drips_counts_as_stalled(web, tmp_path):
+    def dripping(handler, web):
+        webs.head(handler, 200, len(BODY), ETag=webs.ETAG)
+        for _ in range(20):
+            handler.wfile.write(b"\0")
+            time.sleep(0.05)
+
+    url = web.serve("file", dripping, whole(BODY))
+    assert got(tmp_path, Address(url, DIGEST), tries=4) == BODY
+
+
+def test_a_full_disk_is_told_before_and_during(web, tmp_path, monkeypatch):
+    url = web.serve("file", whole(BODY))
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda folder: shutil._ntuple_diskusage(10, 5, 5))
+        assert "has 5 bytes free" in refused(got, tmp_path, Address(url))
+
+    def full(self, mode="r", *arguments, **named):
+        return real(Path("/dev/full") if mode == "ab" else self, mode, *arguments, **named)
+
+    real = Path.open
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", full)
+        assert "is full while file.partial is written; free some space" in refused(got, tmp_path, Address(url))
+    assert got(tmp_path, Address(url)) == BODY
+
+
+# --- archives
+
+
+def link(kind, name="link", to="/etc/passwd"):
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, to
+    return info
+
+
+def zip_link():
+    info = zipfile.ZipInfo("link")
+    info.external_attr = (stat.S_IFLNK | 0o777) << 16
+    return info
+
+
+def zip_of(*members):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in members:
+            archive.writestr(name, content)
+    return packed.getvalue()
+
+
+def latin_tar():
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", encoding="latin-1", format=tarfile.GNU_FORMAT) as archive:
+        archive.addfile(tarfile.TarInfo("caf\xe9"), io.BytesIO())
+    return packed.getvalue()
+
+
+HOSTILE = {
+    "tar, absolute": (tarred({"/var/x": "x"}), "leads out of its folder"),
+    "tar, up": (tarred({"a/../../x": "x"}), "leads out of its folder"),
+    "tar, drive": (tarred({"C:\\x": "x"}), "leads out of its folder"),
+    "tar, symlink": (tarred({"x": link(tarfile.SYMTYPE)}), "a link or device"),
+    "tar, hard link": (tarred({"x": link(tarfile.LNKTYPE)}), "a link or device"),
+    "tar, device": (tarred({"x": link(tarfile.CHRTYPE)}), "a link or device"),
+    "tar, fifo": (tarred({"x": link(tarfile.FIFOTYPE)}), "a link or device"),
+    "tar, name": (latin_tar(), "name is not UTF-8"),
+    "tar, cut off": (ARCHIVES["babi"][:-200], "is damaged"),
+    "tar, bomb": (tarred({"x": b"\0" * 30_000_000}), "unpacks to far more"),
+    "gzip, bomb": (gzip.compress(b"x" * 30_000_000), "unpacks to far more"),
+    "zip, absolute": (zip_of(("/var/x", "x")), "leads out of its folder"),
+    "zip, up": (zip_of(("../x", "x")), "leads out of its folder"),
+    "zip, symlink": (zip_of((zip_link(), "/etc/passwd")), "a link or device"),
+    "zip, bomb": (zipped({"x": b"\0" * 30_000_000}), "unpacks to far more"),
+    "zip, name": (zip_of(("aa", "x")).replace(b"aa", b"\x80\x81"), "name is not UTF-8"),
+    "zip, cut off": (ARCHIVES["sst"][:-30], "is damaged"),
+    "7z": (b"7z\xbc\xaf\x27\x1c" + b"\0" * 50, "no library here unpacks; unpack it with 7-Zip"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_hostile_archive_is_refused(tmp_path, case):
+    content, said = HOSTILE[case]
+    (tmp_path / "archive").write_bytes(content)
+    assert said in refused(unpack, tmp_path / "archive", tmp_path / "in" / "to", Limits())
+    outside = [path for path in tmp_path.rglob("*") if path.is_file() and "to" not in path.parts]
+    assert [path.name for path in outside] == ["archive"]
+
+
+def test_an_archive_of_too_many_or_equal_members_is_refused(tmp_path):
+    (tmp_path / "many").write_bytes(tarred({f"{n}": "" for n in range(11)}))
+    assert "more than 10 members" in refused(unpack, tmp_path / "many", tmp_path / "1", Limits(members=10))
+    with pytest.warns(UserWarning, match="Duplicate"):
+        (tmp_path / "twice").write_bytes(zip_of(("a/b", "x"), ("a/./b", "y"), ("a/b", "z")))
+    assert "twice" in refused(unpack, tmp_path / "twice", tmp_path / "2", Limits())
+
+
+# --- whole sources
+
+
+def test_a_hostile_or_wrong_archive_leaves_nothing_in_its_place(web, tmp_path):
+    for number, content in enumerate((HOSTILE["tar, symlink"][0], tarred({"other/file": "x"}), b"no archive")):
+        refused(fetch, source(web, "sst", whole(content)), tmp_path / str(number), patience=patience()[0])
+        assert not (tmp_path / str(number) / "sst").exists()
+        assert not (tmp_path / str(number) / ".downloads" / "recorded.json").exists()
+
+
+def test_mirrors_are_asked_in_turn_and_a_persons_own_download_is_taken(web, tmp_path):
+    content = ARCHIVES["sst"]
+    good = f"sha256:{sha256(content).hexdigest()}"
+    urls = web.serve("gone.zip", says(404)), web.serve("wrong.zip", whole(BODY)), web.serve("good.zip", whole(content))
+    one = replace(SOURCES["sst"], addresses=tuple(Address(url, good) for url in urls))
+    assert fetch(one, tmp_path / "a", patience=patience()[0])
+    record = json.loads((tmp_path / "a" / "sst" / "fetched.json").read_text())
+    assert record["address"] == urls[2] and record["archive"] == good
+    one = replace(one, addresses=one.addresses[:2])
+    said = refused(fetch, one, tmp_path / "b", patience=patience()[0])
+    assert "404" in said and "other bytes" in said and str(tmp_path / "b" / ".downloads" / "gone.zip") in said
+    (tmp_path / "b" / ".downloads" / "gone.zip").write_bytes(BODY)
+    assert "is not the published file" in refused(fetch, one, tmp_path / "b", patience=patience()[0])
+    (tmp_path / "b" / ".downloads" / "gone.zip").write_bytes(content)
+    assert fetch(one, tmp_path / "b", patience=patience()[0])
+
+
+def test_the_first_checksum_is_recorded_and_holds_from_then_on(web, tmp_path):
+    one = source(web, "sst", whole(ARCHIVES["sst"]), whole(ARCHIVES["sst"]), whole(zipped({"trees/train.txt": "x"})))
+    assert fetch(one, tmp_path, patience=patience()[0])
+    assert not fetch(one, tmp_path, patience=patience()[0]) and len(web.asked) == 1
+    assert fetch(one, tmp_path, again=True, patience=patience()[0])
+    before = (tmp_path / "sst" / "train.jsonl.gz").read_bytes()
+    refused(fetch, one, tmp_path, again=True, patience=patience()[0])
+    assert (tmp_path / "sst" / "train.jsonl.gz").read_bytes() == before
+
+
+def test_ones_own_folder_is_never_replaced(web, tmp_path):
+    (tmp_path / "sst").mkdir()
+    assert not fetch(source(web), tmp_path)
+    assert "was not fetched by this program" in refused(fetch, source(web), tmp_path, again=True)
+    assert not list((tmp_path / "sst").iterdir())
+
+
+def test_what_a_killed_process_moved_aside_comes_back(web, tmp_path):
+    assert fetch(source(web), tmp_path)
+    (tmp_path / ".downloads" / "sst.making" / "old").mkdir(parents=True)
+    (tmp_path / "sst").rename(tmp_path / ".downloads" / "sst.making" / "old" / "sst")
+    assert not fetch(source(web, "sst", says(500)), tmp_path)
+    assert placing.problems(tmp_path / "sst") == [] and not (tmp_path / ".downloads" / "sst.making").exists()
+
+
+KILLED = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from lib.datasets.fetching.placing import fetch
+from lib.datasets.fetching.registry import SOURCES
+from lib.datasets.fetching.sources import Address
+one = replace(SOURCES["sst"], addresses=(Address(sys.argv[1]),))
+print(fetch(one, Path(sys.argv[2])), flush=True)
+"""
+
+
+def process(url, home):
+    command = [sys.executable, "-c", KILLED, url, str(home)]
+    return subprocess.Popen(command, cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+
+def until(condition, seconds=30):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_killed_process_leaves_nothing_finished_and_a_second_one_ends_it(web, tmp_path):
+    content = ARCHIVES["sst"]
+    url = web.serve("sst.zip", broken_off(content, 200, stall=True), whole(content))
+    partial = tmp_path / ".downloads" / "sst.zip.partial"
+    with process(url, tmp_path) as first:
+        until(lambda: partial.exists() and partial.stat().st_size == 200)
+        os.kill(first.pid, signal.SIGKILL)
+    assert not (tmp_path / "sst").exists() and first.returncode == -signal.SIGKILL
+    one = replace(SOURCES["sst"], addresses=(Address(url),))
+    assert fetch(one, tmp_path) and web.ranges() == [None, "bytes=200-"]
+    assert sorted(path.name for path in (tmp_path / ".downloads").iterdir() if path.suffix != ".lock") == [
+        "recorded.json"
+    ]
+    assert placing.problems(tmp_path / "sst") == []
+
+
+def test_two_at_once_download_once(web, tmp_path):
+    content, said = ARCHIVES["sst"], []
+    begun = threading.Event()
+
+    def slow(handler, web):
+        begun.set()
+        time.sleep(0.3)
+        whole(content)(handler, web)
+
+    one = source(web, "sst", slow)
+    done = []
+    first = threading.Thread(target=lambda: done.append(fetch(one, tmp_path)))
+    first.start()
+    begun.wait(10)
+    assert not fetch(one, tmp_path, say=said.append)
+    first.join()
+    assert done == [True] and len(web.asked) == 1 and said == ["sst: waiting for another process"]
+
+
+def contents(home):
+    return {str(path.relative_to(home)): path.read_bytes() for path in home.rglob("*") if path.is_file()}
+
+
+MADE_OR_LARGE = ("planted", "planted-documents", "yahoo", "amazon", "yelp", "imdb10")
+
+
+# --- every family, from an archive in its official form to what the loaders read
+
+
+def records(folder, split):
+    return [json.loads(line) for line in gzip.open(folder / f"{split}.jsonl.gz")]
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """All of them, made twice."""
+    homes = [tmp_path_factory.mktemp("home") for _ in range(2)]
+    with webs.running() as server:
+        for home in homes:
+            for name in SOURCES:
+                one = source(server, name)
+                assert fetch(replace(one, texts={}), home, patience=patience()[0])
+    return homes
+
+
+def test_every_source_has_an_archive_here_and_a_way_to_prepare_it():
+    assert set(SOURCES) == set(ARCHIVES) == set(PREPARE)
+
+
+def test_prepared_bytes_are_the_same_every_time(prepared):
+    first, second = (
+        {name: content for name, content in contents(home / ".").items() if not name.startswith(".downloads")}
+        for home in prepared
+    )
+    assert set(first) == set(second)
+    assert [name for name in first if first[name] != second[name] and "fetched.json" not in name] == []
+    assert first["sst/train.jsonl.gz"][:10] == b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"
+
+
+def test_records_say_what_the_official_files_say(prepared):
+    home = prepared[0]
+    assert records(home / "sst", "dev")[:2] == [
+        {"text": "It 's ( 8\xa01/2 )", "label": 1, "label5": 4},
+        {"text": "1/2 bad acting", "label": 0, "label5": 1},
+    ]
+    reviews = records(home / "imdb", "train")
+    assert [one["id"] for one in reviews][38:41] == ["train/pos/38_9", "train/pos/39_9", "train/neg/0_2"]
+    text = "Review 0 <br />, quite pos and é, and so on. "
+    assert reviews[0] == {"id": "train/pos/0_9", "text": text, "label": 1, "rating": 9}
+    [title, *_] = records(home / "agnews4", "test")
+    text, name = 'Some "text" \\\\and more.', "Business"
+    about = {"text": f"A title {text}", "title": "A title", "description": text, "label": 2, "label_name": name}
+    assert title == about
+    assert [one["label_name"] for one in records(home / "snli", "dev")] == ["contradiction", "neutral"]
+    first, second, third = records(home / "babi1", "train")
+    assert (first["context"], first["supporting"]) == (
+        ["Mary moved to the bathroom.", "John went to the hallway."],
+        [0],
+    )
+    assert second == {
+        "story": 1,
+        "context": [*first["context"], "Daniel went back to the hallway."],
+        "question": "Where is Daniel?",
+        "answer": "hallway",
+        "supporting": [2],
+        "supporting_line_ids": [4],
+        "context_line_ids": [1, 2, 4],
+    }
+    assert (third["story"], third["context"]) == (2, ["Sandra went to the garden."])
+    question = {"question": "@placeholder met him", "answer": "@entity1"}
+    assert records(home / "cnn", "dev")[1] == {"id": "b", "context": ["@entity1 met @entity2 ."], **question}
+    film = records(home / "eraser_movies", "dev")[0]
+    assert film["text"].split()[6:8] == ["not", "worth"] and film["sentences"] == [[0, 4], [4, 12]]
+    assert (film["rationale"], film["n_tokens"], film["label"]) == ([[6, 8]], 12, 0)
+    posts = [one for split in ("train", "dev", "test") for one in records(home / "20news", split)]
+    assert len(posts) == 44 and {one["text"] for one in posts} >= {
+        "The rec.sport.hockey game 3 was good, and all of us saw it.\n"
+    }
+
+
+def test_cnn_comes_in_two_forms(web, tmp_path):
+    content = tarred(
+        {
+            f"cnn/{split}.txt": "@placeholder met\n@entity1\n@entity1 came .\n\n" * 2
+            for split in ("train", "dev", "test")
+        }
+    )
+    fetch(source(web, "cnn", whole(content)), tmp_path)
+    context = {"context": ["@entity1 came ."], "question": "@placeholder met", "answer": "@entity1"}
+    assert records(tmp_path / "cnn", "test") == [{"id": f"test-{n}", **context} for n in (1, 2)]
+
+
+def test_the_loaders_read_what_was_prepared(prepared):
+    home = prepared[0]
+    first = {name: next(getattr(official, name)(home / name)["test"]) for name in ("yahoo", "amazon", "yelp", "imdb10")}
+    assert [one.label for one in first.values()] == [9, 2, 2, first["imdb10"].label]
+    assert first["yelp"].text == 'He said "no". \n Or did he?'
+    corpora = {name: datasets.load(name, data_home=home) for name in datasets.DATASETS if name not in MADE_OR_LARGE}
+    assert all(len(split) > 0 for corpus in corpora.values() for split in corpus.splits)
+    assert corpora["eraser_movies"].train.instances[0].rationale == ((6, 8),)
+
+
+def test_word_vectors_are_read_by_auto(prepared):
+    home = prepared[0]
+    for name in ("fasttext.simple.300d.npz", "glove.840B.300d.npz"):
+        with np.load(home / "vectors" / name, allow_pickle=False) as found:
+            assert found["words"].tolist() == ["the", "New York"]
+            assert found["vectors"].shape == (2, 300) and found["vectors"][1, 7] == 2
+    assert [path.name for path in vectors.files_of("auto", home)][:2] == [
+        "fasttext.simple.300d.npz",
+        "glove.840B.300d.npz",
+    ]
+    vocabulary = Vocabulary((*SPECIALS, "the", "unknown"))
+    assert str(vectors.load("auto", vocabulary, home)).startswith("1 of 2 words (50.0%) from")
+
+
+@pytest.mark.parametrize(
+    "name", ("sst", "imdb", "20news", "agnews4", "snli", "babi1", "babi2", "babi3", "eraser_movies")
+)
+def test_fields_are_those_of_the_real_prepared_sets(prepared, data_home, name):
+    for path in sorted((prepared[0] / name).glob("*.jsonl.gz")):
+        split = path.name.removesuffix(".jsonl.gz")
+        if not (data_home / name / path.name).exists():
+            continue
+        ours, real = (next(iter(records(home / name, split))) for home in (prepared[0], data_home))
+        added = {"sources", "source", "rationale_alt"}  # told by the copies, not by the official files
+        assert {key: type(ours[key]) for key in ours} == {k: type(real[k]) for k in real if k not in added}
+    ours, real = (json.loads((home / name / "dataset.json").read_text()) for home in (prepared[0], data_home))
+    assert [ours.get(key) for key in ("name", "title", "task", "classes")] == [
+        real.get(key) for key in ("name", "title", "task", "classes")
+    ]
+
+
+def test_what_is_missing_of_a_set_is_told(web, tmp_path):
+    fetch(source(web), tmp_path)
+    about = json.loads((tmp_path / "sst" / "dataset.json").read_text())
+    assert not about["complete"] and "train has 8 texts of 6,920" in about["note"]
+
+
+# --- the command
+
+
+def test_the_command_tells_licence_and_citation_and_verifies(web, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(SOURCES, "sst", source(web))
+    monkeypatch.setitem(SOURCES, "imdb", source(web, "imdb", says(404)))
+    assert main(["fetch", "sst", "imdb", "--into", str(tmp_path)], patience()[0]) == 1
+    told = capsys.readouterr()
+    assert "licence: none stated" in told.out and "please cite: Socher" in told.out and "made:" in told.out
+    assert "404" in told.err and "not fetched: imdb" in told.err
+    assert main(["list", "--into", str(tmp_path)]) == 0
+    listed = capsys.readouterr().out
+    assert listed.count("untried]") == len(SOURCES) and listed.count(" there ") == 1
+    assert main(["verify", "--into", str(tmp_path)]) == 0
+    assert "unchanged" in capsys.readouterr().out
+    (tmp_path / "sst" / "dev.jsonl.gz").write_bytes(b"")
+    (tmp_path / "sst" / "test.jsonl.gz").unlink()
+    assert main(["verify", "sst", "--into", str(tmp_path)]) == 1
+    assert "test.jsonl.gz is missing; dev.jsonl.gz was changed" in capsys.readouterr().out
+    assert main(["fetch", "mimic"]) == 1 and "known: all, sst" in capsys.readouterr().err
+
+
+def test_a_stop_by_hand_keeps_what_arrived(web, tmp_path, monkeypatch, capsys):
+    def stopped(*arguments, **named):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(download, "told_of_full_disk", stopped)
+    monkeypatch.setitem(SOURCES, "sst", source(web))
+    assert main(["fetch", "sst", "--into", str(tmp_path)], patience()[0]) == 130
+    assert "run it again to go on from there" in capsys.readouterr().err
+    name = SOURCES["sst"].addresses[0].file
+    assert not (tmp_path / "sst").exists() and (tmp_path / ".downloads" / f"{name}.partial").exists()
+
+
+def test_where_datasets_go(tmp_path, monkeypatch):
+    monkeypatch.setenv("DATA_HOME", str(tmp_path))
+    assert placing.target() == tmp_path and placing.target(tmp_path / "x") == tmp_path / "x"
+    monkeypatch.setattr(os, "access", lambda *arguments: False)
+    assert placing.target() == datasets.files.PROJECT / "data" / "raw"
