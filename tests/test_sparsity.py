@@ -234,6 +234,8 @@ def test_claims_follow_their_intervals():
         other = base.assign(variant="adversary", trains=trains, jsd=0.6, **{"lambda": 1.0})
         rows.append(other.assign(prediction=[int(index < wrong) for index in range(40)]))
     found = claims.sparsity_claims(models, sweep, pd.concat([base, *rows]))
+    one = claims.sparsity_claims(models, sweep[sweep["lambda"] == sweep["lambda"].max()], pd.concat([base, *rows]))
+    assert one and not any("lambda rises" in claim.claim for claim in one)  # of one lambda there is no trend
     verdicts = [(one.short, one.verdict) for one in found]
     assert verdicts == [
         ("inputs and hidden states are not interchangeable", "supported"),
