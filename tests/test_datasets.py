@@ -302,7 +302,8 @@ def test_bad_files_are_named(tmp_path):
     ("about", "message"),
     [
         ("{", "dataset.json is no JSON"),
-        ("[]", "dataset.json has classes = None"),
+        ("[]", "dataset.json is a JSON list; it must hold an object"),
+        ("{}", "dataset.json has classes = None"),
         ({"classes": ["one"]}, "dataset.json has classes = ['one']; allowed: a list of at least two names"),
     ],
 )

@@ -6,7 +6,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from lib.charts.theme import COLORS, INK, WIDTH, absent, class_names, panels, said_once, some, titled
+from lib.charts.theme import COLORS, INK, WIDTH, absent, by_few_classes, panels, said_once, some, titled
 from lib.quantities import readable, tau_name, unit
 
 LARGEST_JSD = float(np.log(2))  # nats: of two distributions with nothing in common
@@ -116,7 +116,7 @@ def tau_histogram(
 ) -> alt.TopLevelMixin:
     """Kendall's tau-b of two measures over all texts, by predicted class (Jain & Wallace 2019, Figure 2)."""
     column = pair if isinstance(pair, str) else tau_name(pair)
-    defined, names = some(instances, column), class_names(instances, classes)
+    defined, names = by_few_classes(some(instances, column), classes)
     keys = ["encoder", "attention", "prediction"]
     groups = [
         ({"encoder": encoder, "attention": attention, "class": names[int(predicted)]}, rows[column].to_numpy())

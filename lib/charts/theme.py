@@ -86,6 +86,14 @@ def said_once(instances: pd.DataFrame) -> str:
     return " · ".join(parts)
 
 
+def by_few_classes(instances: pd.DataFrame, classes: Sequence[str] | None) -> tuple[pd.DataFrame, list[str]]:
+    """The instances and `class_names`; of more classes than there are colours all count as one prediction."""
+    names = class_names(instances, classes)
+    if len(names) <= len(COLORS):
+        return instances, names
+    return instances.assign(prediction=0), [f"any of {len(names)}"]
+
+
 def class_names(instances: pd.DataFrame, classes: Sequence[str] | None) -> list[str]:
     """The names of the classes from 0 to the largest that is predicted; "class 0", "class 1", ... where not given."""
     largest = int(instances["prediction"].max())

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import gaussian_kde
 
-from lib.charts.theme import COLORS, INK, absent, class_names, panels, said_once, some, titled
+from lib.charts.theme import COLORS, INK, absent, by_few_classes, panels, said_once, some, titled
 from lib.quantities import readable, unit
 
 BINS = ("0 – .25", ".25 – .5", ".5 – .75", ".75 – 1")  # of the largest weight; the last holds 1 too
@@ -73,7 +73,7 @@ def violins_by_max_attention(
         value: a column, for example "permutation". by: the column of the largest weight, in [0, 1].
         title, see, axis: in place of what is said by default.
     """
-    defined, names = some(some(instances, value), by), class_names(instances, classes)
+    defined, names = by_few_classes(some(some(instances, value), by), classes)
     keys = ["encoder", "attention", "prediction"]
     rows = np.minimum((defined[by].to_numpy() * 4).astype(int), 3)
     groups = list(defined.assign(row=rows).groupby([*keys, "row"], sort=False))

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from lib import profiles
-from lib.datasets import classification, documents, files, own
+from lib.datasets import classification, documents, files, own, questions
 from lib.datasets.assembly import assemble
 from lib.datasets.card import about, about_lengths, card
 from lib.datasets.classification import Spec
@@ -28,7 +28,7 @@ __all__ = [
     "spec",
 ]
 
-DATASETS = {one.name: one for one in (*classification.SPECS, *documents.SPECS)}
+DATASETS = {one.name: one for one in (*classification.SPECS, *questions.SPECS, *documents.SPECS)}
 
 
 def load(name: str, profile: str = "paper", data_home: str | Path | None = None, **options) -> Corpus:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -38,8 +39,11 @@ def assemble(spec: Spec, draft: Draft, profile: Profile) -> Corpus:
             )
         refuse_one_class(kept[name], name, draft)
     of_words = (draft.splits if whole["train"] else kept)["train"]
-    vocabulary = Vocabulary.of((x.tokens for x in of_words), spec.min_df, spec.min_count)
-    train, dev, test = (Split(name, tuple(kept[name]), vocabulary) for name in ("train", "dev", "test"))
+    texts = chain((x.tokens for x in of_words), (x.query for x in of_words if x.query is not None))
+    vocabulary = Vocabulary.of(texts, spec.min_df, spec.min_count)
+    train, dev, test = (
+        Split(name, tuple(kept[name]), vocabulary, len(draft.classes)) for name in ("train", "dev", "test")
+    )
     return Corpus(
         spec.name,
         draft.title,
@@ -103,11 +107,13 @@ def refuse_one_class(instances: Sequence[Instance], split: str, draft: Draft) ->
 
 
 def checksum(splits: Sequence[Split], vocabulary: Vocabulary) -> str:
-    """SHA-256 of all tokens, sentences and labels of the splits and of the vocabulary: 64 hex digits."""
+    """SHA-256 of all tokens, sentences, questions and labels of the splits and of the vocabulary: 64 hex digits."""
     digest = hashlib.sha256("\0".join(vocabulary.words).encode())  # no text holds a NUL
     for split in splits:
         digest.update(f"\0\0{split.name}".encode())
         for instance in split.instances:
             digest.update("\0".join([f"\0{instance.label}", *instance.tokens]).encode())
             digest.update(repr(instance.sentences or "").encode())
+            if instance.query is not None:
+                digest.update(repr((instance.query, instance.answers)).encode())
     return digest.hexdigest()

@@ -22,6 +22,8 @@ class Batch:
     guide     (batch, word) attention to be imposed, 0 where the mask is False; only for models that need it
     sentence  (batch, word) the number of the word's sentence in its text, -1 where the mask is False; only where the
               split knows sentences
+    query, query_mask    as tokens and mask, of the questions asked of the texts; only in tasks that ask
+    answers   (batch, class) True for the classes that may answer; only where not all may
     """
 
     tokens: Tensor
@@ -31,6 +33,9 @@ class Batch:
     instance: Tensor
     guide: Tensor | None = None
     sentence: Tensor | None = None
+    query: Tensor | None = None
+    query_mask: Tensor | None = None
+    answers: Tensor | None = None
 
     @classmethod
     def of(cls, tokens: Tensor, lengths: Tensor, label: Tensor, instance: Tensor) -> "Batch":
@@ -49,7 +54,12 @@ class Batch:
         width = int(lengths.max()) if len(lengths) else 0
         per_word = (self.tokens, self.mask, self.guide, self.sentence)
         tokens, mask, guide, sentence = (value if value is None else value[keep, :width] for value in per_word)
-        return Batch(tokens, lengths, mask, self.label[keep], self.instance[keep], guide, sentence)
+        return Batch(tokens, lengths, mask, self.label[keep], self.instance[keep], guide, sentence, **self.asked(keep))
+
+    def asked(self, keep: Tensor) -> dict[str, Tensor]:
+        """The questions of the texts that `keep` names, and what may answer them: fields of a batch, {} without any."""
+        held = {name: getattr(self, name) for name in ("query", "query_mask", "answers")}
+        return {name: value[keep] for name, value in held.items() if value is not None}
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -57,21 +67,39 @@ class Batch:
 
 def collate(split: Split, instances: np.ndarray) -> Batch:
     """The named instances of a split (positions) as one batch."""
-    ids, offsets = split.encoded
-    lengths = offsets[instances + 1] - offsets[instances]
-    position = np.arange(lengths.max(initial=0))
-    inside = position < lengths[:, None]
-    where = np.where(inside, offsets[instances][:, None] + position, 0)
-    tokens = np.where(inside, ids[where], PAD)
+    where, lengths = _places(split.encoded[1], instances)
+    inside = where >= 0
     batch = Batch.of(
-        torch.from_numpy(tokens),
+        torch.from_numpy(np.where(inside, split.encoded[0][where], PAD)),
         torch.from_numpy(lengths),
         torch.from_numpy(split.labels[instances]),
         torch.from_numpy(np.asarray(instances, dtype=np.int64)),
     )
-    if split.sentences is None:
-        return batch
-    return replace(batch, sentence=torch.from_numpy(np.where(inside, split.sentences[where], -1)))
+    if split.sentences is not None:
+        batch = replace(batch, sentence=torch.from_numpy(np.where(inside, split.sentences[where], -1)))
+    return batch if split.queries is None else replace(batch, **_questions(split, instances))
+
+
+def _places(offsets: np.ndarray, instances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(batch, word) where each word of the texts stands end to end, -1 for padding; (batch,) their lengths."""
+    lengths = offsets[instances + 1] - offsets[instances]
+    position = np.arange(lengths.max(initial=0))
+    return np.where(position < lengths[:, None], offsets[instances][:, None] + position, -1), lengths
+
+
+def _questions(split: Split, instances: np.ndarray) -> dict[str, Tensor]:
+    """query and query_mask of the named instances, and answers where not every class may answer."""
+    ids, offsets = split.queries
+    where, lengths = _places(offsets, instances)
+    asked = Batch.of(torch.from_numpy(np.where(where >= 0, ids[where], PAD)), torch.from_numpy(lengths), None, None)
+    found = {"query": asked.tokens, "query_mask": asked.mask}
+    allowed = [split.instances[position].answers for position in instances]
+    if any(classes is not None for classes in allowed):
+        answers = torch.zeros(len(allowed), split.classes, dtype=torch.bool)
+        for row, classes in enumerate(allowed):
+            answers[row, slice(None) if classes is None else list(classes)] = True
+        found["answers"] = answers
+    return found
 
 
 def batches(split: Split, size: int, seed: int | Sequence[int] | None = None, pool: int = 50) -> Iterator[Batch]:

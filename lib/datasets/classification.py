@@ -38,6 +38,7 @@ class Spec:
     min_df        words in fewer texts of the training split are unknown
     min_count     words that occur there less often are unknown
     sentences     the texts are cut into sentences
+    asks          each text comes with a question, whose answer is the label
     """
 
     name: str
@@ -54,6 +55,7 @@ class Spec:
     min_df: int = 1
     min_count: int = 1
     sentences: bool = False
+    asks: bool = False
 
 
 def read_folder(spec: Spec, folder: Path, options: dict) -> Draft:

@@ -16,7 +16,8 @@ class Instance:
     """One text with its label.
 
     `rationale` holds the spans [start, end) of `tokens` that decide the label, or None where nobody knows them;
-    `sentences` how many tokens each sentence has, or None where the text is not cut into sentences.
+    `sentences` how many tokens each sentence has, or None where the text is not cut into sentences; `query` the tokens
+    of the question that is asked of the text, `answers` the classes that may answer it, None for all of them.
     """
 
     id: str
@@ -25,6 +26,8 @@ class Instance:
     label: int
     rationale: tuple[tuple[int, int], ...] | None = None
     sentences: tuple[int, ...] | None = None
+    query: tuple[str, ...] | None = None
+    answers: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,13 @@ class Vocabulary:
     @classmethod
     def of(cls, texts: Iterable[Iterable[str]], min_df: int = 1, min_count: int = 1) -> "Vocabulary":
         """The words in at least `min_df` of the texts that occur at least `min_count` times, in alphabetical order."""
-        texts = [list(tokens) for tokens in texts]
         frequency, count = Counter(), Counter()
-        for tokens in texts:
+        for text in texts:
+            tokens = tuple(text)
             frequency.update(set(tokens))
-            count.update(tokens)
-        kept = (word for word, df in frequency.items() if df >= min_df and count[word] >= min_count)
+            if min_count > 1:
+                count.update(tokens)
+        kept = (word for word, df in frequency.items() if df >= min_df and (min_count <= 1 or count[word] >= min_count))
         return cls(SPECIALS + tuple(sorted(kept)))
 
     @cached_property
@@ -59,16 +63,27 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class Split:
-    """The instances of train, dev or test, and their ids in the corpus' vocabulary."""
+    """The instances of train, dev or test, and their ids in the corpus' vocabulary; `classes` is how many there are."""
 
     name: str
     instances: tuple[Instance, ...]
     vocabulary: Vocabulary = field(repr=False)
+    classes: int = 2
 
     @cached_property
     def encoded(self) -> tuple[np.ndarray, np.ndarray]:
         """(ids of all texts end to end, offsets): text i is ids[offsets[i]:offsets[i + 1]], start and end included."""
-        rows = [self.vocabulary.encode(instance.tokens) for instance in self.instances]
+        return self._end_to_end(instance.tokens for instance in self.instances)
+
+    @cached_property
+    def queries(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The same of the questions; None in tasks that ask none."""
+        if not self.instances or self.instances[0].query is None:
+            return None
+        return self._end_to_end(instance.query for instance in self.instances)
+
+    def _end_to_end(self, texts: Iterable[Iterable[str]]) -> tuple[np.ndarray, np.ndarray]:
+        rows = [self.vocabulary.encode(tokens) for tokens in texts]
         offsets = np.cumsum([0, *map(len, rows)])
         return np.concatenate(rows) if rows else np.empty(0, dtype=np.int64), offsets
 

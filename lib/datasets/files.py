@@ -92,16 +92,24 @@ def description(folder: Path) -> dict:
     Raises:
         DataError: missing, no JSON, or without at least two classes.
     """
+    found = about(folder)
+    classes = found.get("classes")
+    if not isinstance(classes, list) or len(classes) < 2 or not all(isinstance(name, str) for name in classes):
+        raise DataError(f"{folder / 'dataset.json'} has classes = {classes!r}; allowed: a list of at least two names")
+    return found
+
+
+def about(folder: Path) -> dict:
+    """What dataset.json says; DataError where it is missing or no JSON object."""
     path = folder / "dataset.json"
     try:
         found = json.loads(decode(read_bytes(path), str(path)))
     except (ValueError, RecursionError) as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"{path} is no JSON ({error}); it must hold an object with a list of classes") from None
-    classes = found.get("classes") if isinstance(found, dict) else None
-    if not isinstance(classes, list) or len(classes) < 2 or not all(isinstance(name, str) for name in classes):
-        raise DataError(f"{path} has classes = {classes!r}; allowed: a list of at least two names")
+        raise DataError(f"{path} is no JSON ({error}); it must hold an object") from None
+    if not isinstance(found, dict):
+        raise DataError(f"{path} is a JSON {type(found).__name__}; it must hold an object")
     return found
 
 

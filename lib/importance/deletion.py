@@ -5,6 +5,8 @@ shorter way does the same (recurrent_deletion for a BiLSTM; windowed_deletion fo
 softmax).
 """
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -59,7 +61,7 @@ def shortened(batch: Batch, row: Tensor, position: Tensor) -> Batch:
     lengths = batch.lengths[row] - 1
     word = torch.arange(int(lengths.max()), device=row.device).expand(len(row), -1)
     tokens = batch.tokens[row[:, None], word + (word >= position[:, None])]
-    return Batch.of(tokens, lengths, batch.label[row], batch.instance[row])
+    return replace(Batch.of(tokens, lengths, batch.label[row], batch.instance[row]), **batch.asked(row))
 
 
 def _nowhere(batch: Batch, like: Tensor) -> Tensor:

@@ -48,6 +48,8 @@ def gradient(model: AttentionModel, batch: Batch, through_attention: bool = True
 def gradient_times_input(model: AttentionModel, batch: Batch, through_attention: bool = False) -> Tensor:
     """|gradient . embedding| of each token, summed over the outputs (Jain & Wallace 2019, section 3).
 
+    Where the text answers a question, of the predicted answer's probability alone, as in their code.
+
     Args:
         through_attention: whether the gradient also flows through the attention weights; theirs does not.
     Returns:
@@ -57,7 +59,8 @@ def gradient_times_input(model: AttentionModel, batch: Batch, through_attention:
     def times_input(gradients: Tensor, embedded: Tensor) -> Tensor:
         return (gradients * embedded).sum(dim=-1).abs().sum(dim=0)
 
-    return _by_gradients(model, batch, through_attention, _every_output, times_input)
+    targets = _every_output if batch.query is None else _predicted
+    return _by_gradients(model, batch, through_attention, targets, times_input)
 
 
 def leave_one_out(model: AttentionModel, batch: Batch, of: str = "input") -> Tensor:

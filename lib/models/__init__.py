@@ -5,9 +5,11 @@ from lib.models.classifier import AttentionClassifier, GuidedClassifier
 from lib.models.encoders import ENCODERS, HIERARCHICAL
 from lib.models.hierarchical import HierarchicalClassifier
 from lib.models.output import AttentionModel, ModelOutput
+from lib.models.question import ANSWERING, QuestionClassifier
 from lib.models.retention import RETENTIONS
 
 __all__ = [
+    "ANSWERING",
     "ATTENTIONS",
     "ENCODERS",
     "HIERARCHICAL",
@@ -17,4 +19,5 @@ __all__ = [
     "GuidedClassifier",
     "HierarchicalClassifier",
     "ModelOutput",
+    "QuestionClassifier",
 ]

@@ -1,4 +1,7 @@
-"""How much each hidden state is asked for: (batch, token, hidden) -> scores (batch, token)."""
+"""How much each hidden state is asked for: (batch, token, hidden) -> scores (batch, token).
+
+In tasks with a question the score also depends on its encoding, the query (batch, hidden).
+"""
 
 from torch import Tensor, nn
 
@@ -52,4 +55,32 @@ class Dot(nn.Module):
         return self.context(hidden).squeeze(-1) / hidden.shape[-1] ** 0.5
 
 
+class AdditiveWithQuery(nn.Module):
+    """v . tanh(W1 h + W2 q), v without bias (Jain & Wallace 2019, section 2).
+
+    Args:
+        share: W1 h has so many times the size of h.
+    """
+
+    def __init__(self, hidden_size: int, share: float = 0.5):
+        super().__init__()
+        size = max(1, int(hidden_size * share))
+        self.affine, self.of_query = nn.Linear(hidden_size, size), nn.Linear(hidden_size, size)
+        self.context = nn.Linear(size, 1, bias=False)
+
+    def forward(self, hidden: Tensor, query: Tensor) -> Tensor:
+        return self.context((self.affine(hidden) + self.of_query(query)[:, None]).tanh()).squeeze(-1)
+
+
+class DotWithQuery(nn.Module):
+    """h . q / sqrt(hidden): nothing is learned but the two encoders (Jain & Wallace 2019, section 2)."""
+
+    def __init__(self, hidden_size: int, share: float = 0.5):
+        super().__init__()
+
+    def forward(self, hidden: Tensor, query: Tensor) -> Tensor:
+        return (hidden @ query[:, :, None]).squeeze(-1) / hidden.shape[-1] ** 0.5
+
+
 ATTENTIONS = {"additive": Additive, "dot": Dot}
+WITH_QUERY = {"additive": AdditiveWithQuery, "dot": DotWithQuery}

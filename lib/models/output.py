@@ -18,7 +18,8 @@ class ModelOutput:
     mask        (batch, token) True where attention may go: not padding, start or end
     hidden      (batch, token, hidden)
     embeddings  (batch, word, embedding), in the graph whenever gradients are enabled
-    query, answers   only in tasks that have them
+    query       (batch, hidden) the encoded question, only in tasks that ask one
+    answers     (batch, class) True for the classes that may answer, only where not all may
     """
 
     logits: Tensor

@@ -1,5 +1,6 @@
 """What each notebook, and each part of it, needs trained: the one list of runs."""
 
+from lib.datasets import spec
 from lib.models import HIERARCHICAL
 from lib.programme import adversary, correlation, erasure, regularization, sparsity
 from lib.programme.choice import Choice, device_kind, seeds_of
@@ -41,5 +42,10 @@ def runs(notebook: str, dataset: str = "planted", profile: str = "quick", *model
         raise ValueError(
             f"the encoder {of_sentences[0]!r} attends to sentences; {notebook.split('/')[0]!r} is about attention to "
             "words, and it is for 'erasure'"
+        )
+    if spec(choice.dataset).asks and not notebook.startswith("correlation"):
+        raise ValueError(
+            f"{choice.dataset!r} asks questions, which only the models of 'correlation' answer; choose another dataset "
+            f"for {notebook.split('/')[0]!r}"
         )
     return NOTEBOOKS[notebook](choice)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from lib.programme.choice import Choice, seeds_of
 from lib.training import Run
-from lib.training.runs import OPTIONS_OF
+from lib.training.options import OPTIONS_OF
 
 BASE_SEEDS = {"quick": 3, "paper": 9}  # the base and others: eight, as Wiegreffe & Pinter have it
 ADVERSARY_SEEDS = {"quick": 3, "paper": 5}

@@ -10,7 +10,8 @@ from lib.models import ATTENTIONS
 from lib.profiles import profile as profile_named
 from lib.projections import projection as projection_named
 from lib.training import Run
-from lib.training.runs import KINDS, OPTIONS_OF, REGULARIZED
+from lib.training.options import OPTIONS_OF
+from lib.training.runs import KINDS, REGULARIZED
 
 DEVICES = ("auto", "cpu", "cuda")
 

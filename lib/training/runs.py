@@ -1,63 +1,16 @@
 """What is trained: a run, what decides its weights, and which runs must come before which."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import signature
 
 from lib import datasets
-from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL
-from lib.models.attention import LINEAR_INITS, QUERY_INITS
-from lib.models.encoders import ACTIVATIONS
+from lib.models import ANSWERING, ATTENTIONS, ENCODERS, HIERARCHICAL
 from lib.models.retention import refuse_other_sizes
-from lib.objectives import DIVERGENCES, MLM_LOSSES, REDUCTIONS, TVDS
 from lib.profiles import profile
 from lib.projections import projection
+from lib.training.options import ALLOWED, OF_ENCODERS, OF_TRAINING, OPTIONS_OF, RECIPES, whole
 
-# What a run is trained by, unless its own options say otherwise. Jain & Wallace's code: batch of 32, Adam with amsgrad
-# at 1e-3, weight decay 1e-5 but not on the attention. None: the profile's epochs, all of them; the encoder's own hidden
-# size; no clipping.
-JAIN = {
-    "epochs": None,
-    "judge": "auc",  # the dev score whose best epoch is kept
-    "patience": None,  # training ends after so many epochs that were not better
-    "plateau": None,  # after each of them the learning rate is so many times what it was
-    "batch_size": 32,
-    "learning_rate": 1e-3,
-    "attention_rate": 1.0,  # the attention's learning rate is so many times that of the other parameters
-    "weight_decay": 1e-5,
-    "amsgrad": True,
-    "clip": None,  # the largest norm of the gradient
-    "reduction": "sum",
-    "embedding_size": 300,
-    "embeddings": "trained",
-    "vector_scale": 1.0,  # the word vectors are multiplied by it before training
-    "hidden_size": None,
-    "query_init": "default",  # of dot attention
-    "attention_share": 0.5,  # the size of additive attention's inner layer, as a share of the states'
-    "linear_init": "default",  # of attention and decoder
-    "document_dropout": 0.0,  # of what the encoder reads
-    "classifier_dropout": 0.0,  # of what the decoder reads
-}
-# Tutek & Snajder (2020), table 4 and appendix C: the states of both directions have together the embeddings' size.
-TUTEK = JAIN | {"clip": 5.0, "reduction": "mean", "hidden_size": 300, "query_init": "normal"}
-# Meister et al. (2021), appendix B: Jain & Wallace's way with smaller states. Table 4 has learning rates of 1e-4
-# (BiLSTM) and 1e-5 (Transformer), which need many epochs; they are options of a run, and so is the attention's rate, 1
-# or 10 times the others'.
-MEISTER = JAIN | {"hidden_size": 128}
-# Serrano & Smith (2019), appendix A.1, and of their code the batch, the halved rate, plain Adam and first weights.
-# Dropout, learning rate and epochs are options of a run: they differ by dataset and encoder.
-SERRANO = JAIN | {
-    **{"judge": "accuracy", "patience": 5, "plateau": 0.5, "amsgrad": False, "weight_decay": 0.0, "clip": 10.0},
-    **{"batch_size": 64, "reduction": "mean", "learning_rate": 4e-4, "embedding_size": 200, "attention_share": 1.0},
-    "linear_init": "xavier",
-}
-RECIPES = {"jain2019": JAIN, "tutek2020": TUTEK, "meister2021": MEISTER, "serrano2019": SERRANO}
-# The options of one encoder alone, with what they are by themselves.
-OF_ENCODERS = {
-    "average": {"activation": "tanh"},
-    "transformer": {"heads": 1, "inner_projection": "softmax", "dropout": 0.1},
-    **{name: {"sentence_dropout": 0.0} for name in HIERARCHICAL},  # of the words of a sentence
-}
 KINDS = ENCODERS | HIERARCHICAL
 
 # The variants, and of each those of the run whose outputs it uses, its `base`; none: it has no base.
@@ -69,67 +22,13 @@ VARIANTS = {
     "guide_instance_adversary": ("base",),
     "guide_adversary": ("adversary",),
 }
-# The options of one variant alone.
-# trains: all weights, or the attention's alone, the others fixed at the base's.
-# mlm_share: how many of the tokens are masked; mlm_loss: summed over those of a text, or their mean.
-OPTIONS_OF = {
-    "adversary": {"lambda": 5e-4, "divergence": "kl", "tvd": "half", "trains": "all"},
-    "tying": {"delta": 10.0},
-    "mlm": {"eta": 1.0, "mlm_share": 0.15, "mlm_loss": "text"},
-}
-OF_SENTENCES = ("base", "uniform")  # those of a network whose attention is over sentences
+PLAIN = ("base", "uniform")  # those of a network whose attention is over sentences, or that answers questions
 NEED_EQUAL_SIZES = ("residual", "tying", "mlm")  # hidden states are added to embeddings, or compared with them
-TRAINS = ("all", "attention")
 PARTS = {
     "encoder": KINDS,
     "attention": ATTENTIONS,
     "variant": VARIANTS,
     "recipe": RECIPES,
-}
-OF_TRAINING = {name for options in (JAIN, *OPTIONS_OF.values(), *OF_ENCODERS.values()) for name in options}
-
-
-def _whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
-
-
-def _positive(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
-
-
-def _one_of(names: Iterable[str]) -> tuple:
-    return (lambda value: value in names), " or ".join(names)
-
-
-ALLOWED = {
-    **dict.fromkeys(
-        ("epochs", "patience", "batch_size", "embedding_size", "hidden_size", "heads"),
-        (_whole, "a whole number from 1 up"),
-    ),
-    **dict.fromkeys(
-        ("learning_rate", "attention_rate", "attention_share", "vector_scale", "clip"), (_positive, "a number above 0")
-    ),
-    **dict.fromkeys(
-        ("weight_decay", "lambda", "delta", "eta"), (lambda value: value == 0 or _positive(value), "a number from 0 up")
-    ),
-    "mlm_share": (lambda value: _positive(value) and value < 1, "a number between 0 and 1"),
-    **dict.fromkeys(
-        ("dropout", "sentence_dropout", "document_dropout", "classifier_dropout"),
-        (lambda value: value == 0 or (_positive(value) and value < 1), "a number from 0, below 1"),
-    ),
-    "plateau": (lambda value: _positive(value) and value < 1, "a number between 0 and 1"),
-    "amsgrad": (lambda value: isinstance(value, bool), "True or False"),
-    "judge": _one_of(("auc", "accuracy", "f1")),
-    "inner_projection": (lambda name: projection(name) is not None, ""),
-    "activation": _one_of(ACTIVATIONS),
-    "mlm_loss": _one_of(MLM_LOSSES),
-    "reduction": _one_of(REDUCTIONS),
-    "embeddings": _one_of(("trained", "frozen")),
-    "query_init": _one_of(QUERY_INITS),
-    "linear_init": _one_of(LINEAR_INITS),
-    "divergence": _one_of(DIVERGENCES),
-    "tvd": _one_of(TVDS),
-    "trains": _one_of(TRAINS),
 }
 
 
@@ -163,6 +62,7 @@ class Run:
         projection(self.projection)
         self._refuse_wrong_layers()
         self._refuse_wrong_hierarchy()
+        self._refuse_wrong_task()
         known = {*self.defaults, *datasets.spec(self.dataset).options}
         unknown = [name for name, _ in self.options if name not in known]
         if unknown:
@@ -188,10 +88,10 @@ class Run:
     def _refuse_wrong_hierarchy(self):
         if self.encoder not in HIERARCHICAL:
             return
-        if self.variant not in OF_SENTENCES:
+        if self.variant not in PLAIN:
             raise ValueError(
                 f"the encoder {self.encoder!r} attends to sentences; of the variants it can have "
-                f"{' and '.join(OF_SENTENCES)}, not {self.variant!r}"
+                f"{' and '.join(PLAIN)}, not {self.variant!r}"
             )
         if not datasets.spec(self.dataset).sentences:
             known = ", ".join(name for name, spec in datasets.DATASETS.items() if spec.sentences)
@@ -200,11 +100,21 @@ class Run:
                 f"those that are: {known}"
             )
 
+    def _refuse_wrong_task(self):
+        if not datasets.spec(self.dataset).asks:
+            return
+        for what, allowed in (("encoder", ANSWERING), ("variant", PLAIN)):
+            if getattr(self, what) not in allowed:
+                raise ValueError(
+                    f"{self.dataset!r} asks questions, which no model of the {what} {getattr(self, what)!r} answers; "
+                    f"allowed: {', '.join(allowed)}"
+                )
+
     def _refuse_wrong_layers(self):
         if self.layers is None:
             usual = signature(KINDS[self.encoder]).parameters
             object.__setattr__(self, "layers", usual["layers"].default if has_layers(self.encoder) else 1)
-        if not _whole(self.layers):
+        if not whole(self.layers):
             raise ValueError(f"layers is {self.layers!r}; allowed: a whole number from 1 up")
         if self.layers != 1 and not has_layers(self.encoder):
             raise ValueError(f"layers is {self.layers}; the encoder {self.encoder!r} has one")
@@ -268,6 +178,11 @@ class Run:
         parts = [self.dataset, self.encoder, layers, self.attention, self.projection, self.variant, of]
         parts += [f"{name} {value}" for name, value in self.options if not name.endswith("_dropout")]
         return " ".join(p for p in parts if p not in ("", "softmax", "base")) + f", seed {self.seed}"
+
+
+def is_guided(run: Run) -> bool:
+    """Whether each text brings its attention along."""
+    return run.variant.startswith("guide_")
 
 
 def has_layers(encoder: str) -> bool:

@@ -11,19 +11,18 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import load_file, save_file
-from torch import Tensor
 
 from lib import datasets
 from lib.datasets import batches as length_batches
 from lib.datasets import vectors as word_vectors
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Corpus
-from lib.models import HIERARCHICAL, RETENTIONS, AttentionClassifier, GuidedClassifier, HierarchicalClassifier
-from lib.models.attention import xavier
+from lib.models import AttentionClassifier, QuestionClassifier
 from lib.progress import Progress
 from lib.training import cache, checkpoint, courses, fitting, word2vec, word_level, workers
+from lib.training.building import build
 from lib.training.guides import guide
-from lib.training.runs import OF_ENCODERS, Run, has_layers, stages, with_bases
+from lib.training.runs import Run, is_guided, stages, with_bases
 
 Say = Callable[[str], None]
 TINY = 500_000  # tokens of all epochs: to start processes would take longer
@@ -46,7 +45,7 @@ class Trained:
     """
 
     run: Run
-    model: AttentionClassifier
+    model: AttentionClassifier | QuestionClassifier
     corpus: Corpus
     vectors: word_vectors.Vectors
     history: tuple[dict, ...]
@@ -151,47 +150,6 @@ def train_all(runs: Sequence[Run], data_home: str | Path | None = None, processe
 
 def _task(data_home: str | Path | None, corpora: dict, run: Run, say: Say) -> None:
     train(run, data_home, corpora[run.data], say)
-
-
-def build(run: Run, corpus: Corpus, vectors: word_vectors.Vectors) -> AttentionClassifier:
-    """The untrained model of a run; its initial weights depend on the seed alone."""
-    encoder_options = {name: run.option(name) for name in OF_ENCODERS.get(run.encoder, {})}
-    encoder_options |= {"hidden_size": run.hidden_size} | ({"layers": run.layers} if has_layers(run.encoder) else {})
-    if run.encoder in HIERARCHICAL:
-        kind = HierarchicalClassifier
-    else:
-        kind = GuidedClassifier if is_guided(run) else AttentionClassifier
-    with torch.random.fork_rng():
-        torch.manual_seed(run.seed)
-        model = kind(
-            word_table(run, vectors) * run.option("vector_scale"),
-            run.encoder,
-            run.attention,
-            projection_name="uniform" if run.variant == "uniform" else run.projection,
-            outputs=1 if len(corpus.classes) == 2 else len(corpus.classes),
-            retention=run.architecture if run.architecture in RETENTIONS else None,
-            query_init=run.option("query_init"),
-            frozen=run.freezes_embeddings,
-            attention_share=run.option("attention_share"),
-            document_dropout=run.option("document_dropout"),
-            classifier_dropout=run.option("classifier_dropout"),
-            **encoder_options,
-        )
-        if run.option("linear_init") == "xavier":
-            xavier(model)
-    return model.to(run.device_kind)
-
-
-def word_table(run: Run, vectors: word_vectors.Vectors) -> Tensor:
-    """(word, embedding): the vectors, and for a masked language model one row more, the mask's, drawn from the seed."""
-    if run.architecture != "mlm":
-        return vectors.table
-    mask = torch.randn(1, vectors.table.shape[1], generator=torch.Generator().manual_seed(run.seed))
-    return torch.cat([vectors.table, mask * vectors.table[vectors.table.any(dim=1)].std()])
-
-
-def is_guided(run: Run) -> bool:
-    return run.variant.startswith("guide_")
 
 
 def source_of(run: Run, corpus: Corpus, base: Trained | None) -> Callable[..., Iterator[Batch]]:

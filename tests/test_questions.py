@@ -1,0 +1,302 @@
+"""Tasks with a question: their files, the model that answers, and every measure of it against brute force."""
+
+import gzip
+import json
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+import small
+import torch
+from captum.attr import InputXGradient
+
+from lib import datasets, importance, interventions, programme
+from lib.datasets import DataError
+from lib.datasets.batches import Batch, batches, collate
+from lib.datasets.corpus import Instance, Split, Vocabulary
+from lib.importance import deletion
+from lib.instances import attention_weights, measure
+from lib.metrics import probabilities, total_variation
+from lib.models import ANSWERING, QuestionClassifier
+from lib.models.question import NEVER
+from lib.training import Run, train
+
+LENGTHS, ASKED, CLASSES = (5, 1, 2, 9, 7), (1, 4, 2, 6, 1), 4
+KINDS = [(encoder, attention) for encoder in ANSWERING for attention in ("additive", "dot")]
+
+
+def split(answers=True, seed=0) -> Split:
+    """Random texts with random questions; the first may be answered by two classes alone."""
+    random = np.random.default_rng(seed)
+    instances = []
+    for number, (length, asked) in enumerate(zip(LENGTHS, ASKED, strict=True)):
+        tokens, query = (tuple(random.choice(small.WORDS, size)) for size in (length, asked))
+        allowed = (0, number % 2 + 1) if answers and number != 2 else None
+        instances.append(Instance(f"{number}", "", tokens, 0, query=query, answers=allowed))
+    return Split("test", tuple(instances), Vocabulary.of([small.WORDS]), CLASSES)
+
+
+def batch(answers=True, seed=0) -> Batch:
+    return collate(split(answers, seed), np.arange(len(LENGTHS)))
+
+
+def model(encoder="bilstm", attention="additive", seed=0) -> QuestionClassifier:
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        made = QuestionClassifier(
+            torch.randn(len(small.WORDS) + 4, 10), encoder, attention, outputs=CLASSES, hidden_size=8
+        )
+        for parameter in (*made.attention.parameters(), made.of_text.weight, made.decoder.weight):
+            torch.nn.init.normal_(parameter, std=1.5)
+    return made.double().eval()
+
+
+def by_hand(tested: QuestionClassifier, given: Batch, row: int, attention=None) -> tuple[torch.Tensor, torch.Tensor]:
+    """(logits, attention) of one text, word by word and without a batch, from the formulas of the paper."""
+    length, asked = int(given.lengths[row]), int(given.query_mask[row].sum()) + 2
+    states = tested.encoder(tested.embedding(given.tokens[row : row + 1, :length]), torch.tensor([length]))[0]
+    of_query = tested.query_encoder(tested.query_embedding(given.query[row : row + 1, :asked]), torch.tensor([asked]))[
+        0
+    ]
+    whole = {
+        "bilstm": lambda: torch.cat([of_query[-1, :4], of_query[0, 4:]]),
+        "average": lambda: of_query.mean(dim=0),
+        "conv": lambda: of_query[1:-1].max(dim=0).values,
+    }
+    query = whole[next(name for name, (kind, _) in ANSWERING.items() if type(tested.encoder) is kind)]()
+    scores = torch.stack([score_by_hand(tested.attention, state, query) for state in states[1:-1]])
+    attention = scores.softmax(dim=0) if attention is None else attention
+    context = sum(weight * state for weight, state in zip(attention, states[1:-1], strict=True))
+    logits = tested.decoder((tested.of_text(context) + tested.of_query(query)).tanh())
+    if given.answers is not None:
+        logits = torch.where(given.answers[row], logits, NEVER)
+    return logits, attention
+
+
+def score_by_hand(attention, state, query):
+    if not list(attention.parameters()):
+        return state @ query / len(state) ** 0.5
+    return attention.context(torch.tanh(attention.affine(state) + attention.of_query(query)))[0]
+
+
+@pytest.mark.parametrize(("encoder", "attention"), KINDS)
+def test_the_model_is_the_formula_whatever_the_batch(encoder, attention):
+    tested, given = model(encoder, attention), batch()
+    output = tested(given)
+    for row in range(len(given)):
+        logits, weights = by_hand(tested, given, row)
+        torch.testing.assert_close(output.logits[row], logits, rtol=0, atol=1e-10)
+        torch.testing.assert_close(output.attention[row][given.mask[row]], weights, rtol=0, atol=1e-10)
+        alone = tested(given.rows(torch.tensor([row])))
+        torch.testing.assert_close(alone.logits[0], logits, rtol=0, atol=1e-10)
+    assert (probabilities(output.logits)[~given.answers] == 0).all()
+    assert torch.equal(tested(given, attention=output.attention).logits, output.logits)
+    torch.testing.assert_close(tested.read_out(output, output.attention), output.logits, rtol=0, atol=1e-12)
+
+
+def test_imposed_attention_in_draws_is_the_formula_too():
+    tested, given = model(), batch()
+    output = tested(given)
+    draws = torch.rand(len(given), 3, given.mask.shape[1], dtype=torch.float64) * given.mask[:, None]
+    draws = draws / draws.sum(dim=-1, keepdim=True)
+    logits = tested.read_out(output, draws)
+    for row in range(len(given)):
+        for draw in range(3):
+            expected, _ = by_hand(tested, given, row, draws[row, draw][given.mask[row]])
+            torch.testing.assert_close(logits[row, draw], expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(("encoder", "attention"), KINDS)
+def test_leaving_a_token_out_asks_the_same_question_of_the_shorter_text(encoder, attention):
+    tested, given = model(encoder, attention), batch()
+    without = deletion.logits_without_each(tested, given)
+    assert torch.equal(without.isnan().any(dim=-1), ~given.mask)
+    for row, place in given.mask.nonzero().tolist():
+        if given.lengths[row] == 3:
+            query = tested.asked(given.rows(torch.tensor([row])))
+            logits = tested.decoder((tested.of_text.bias + tested.of_query(query)).tanh())[0]
+            expected = torch.where(given.answers[row], logits, NEVER)
+        else:
+            shorter = small.shortened_by_hand(given, row, place)
+            expected, _ = by_hand(tested, replace(shorter, **given.asked(torch.tensor([row]))), 0)
+        torch.testing.assert_close(without[row, place], expected, rtol=0, atol=1e-9)
+
+
+def test_the_gradient_is_of_the_predicted_answer_as_captum_computes_it():
+    tested, given = model(), batch()
+    output = tested(given)
+    ours = importance.gradient_times_input(tested, given)
+    predicted = output.logits.argmax(dim=1)
+
+    def chance(embedded):
+        hidden = tested.encoder(embedded, given.lengths)
+        return probabilities(tested.read_out(replace(output, hidden=hidden), output.attention.detach()))
+
+    expected = InputXGradient(chance).attribute(output.embeddings.detach().requires_grad_(), target=predicted)
+    expected = expected.sum(dim=-1).abs().masked_fill(~given.mask, 0)
+    torch.testing.assert_close(ours, expected, rtol=0, atol=1e-10)
+
+
+def test_permutations_and_the_adversary_move_predictions_as_the_read_out_says():
+    tested, given = model(), batch()
+    with torch.no_grad():
+        output = tested(given)
+        drawn = interventions.permuted(tested, output, draws=400, seed=0)
+        for row in (0, 2):  # of five tokens and of two: all orders are drawn, and no other
+            weights = output.attention[row][given.mask[row]]
+            orders = [
+                by_hand(tested, given, row, weights[list(order)])[0] for order in permutations(range(len(weights)))
+            ]
+            pair = probabilities(drawn[row]), probabilities(torch.stack(orders))
+            apart = (pair[0][:, None] - pair[1]).abs().sum(dim=-1)
+            assert apart.min(dim=1).values.max() < 1e-8
+            assert len(weights) > 2 or apart.min(dim=0).values.max() < 1e-8
+        attention, jsd = interventions.adversarial_attention(tested, output, 0.01, "gradient", steps=60)
+        moved = total_variation(probabilities(tested.read_out(output, attention)), probabilities(output.logits))
+    assert moved.max() <= 0.01 and jsd.max() > 0.05
+    assert jsd[1] == 0  # one token
+    with pytest.raises(ValueError, match="use method='gradient'"):
+        interventions.adversarial_attention(tested, output, 0.01, "exact")
+
+
+def test_measured_in_other_batches_the_numbers_are_the_same():
+    tested, texts = model(), split()
+    quantities = {
+        "attention_weights": attention_weights,
+        "leave_one_out": importance.as_quantity(importance.leave_one_out),
+        "permutation": interventions.permutation_effect(20),
+    }
+    one, many = (measure(tested, batches(texts, size), quantities) for size in (1, 8))
+    np.testing.assert_allclose(one["permutation"], many["permutation"], atol=1e-10)
+    for name in ("attention_weights", "leave_one_out"):
+        np.testing.assert_allclose(np.concatenate(one[name]), np.concatenate(many[name]), atol=1e-10)
+
+
+def test_a_batch_without_questions_is_refused():
+    with pytest.raises(ValueError, match="answers questions, and the batch asks none"):
+        model()(small.batch())
+
+
+def write(folder, name, about, **splits):
+    """A dataset's folder with these records."""
+    (folder / name).mkdir()
+    (folder / name / "dataset.json").write_text(json.dumps(about))
+    for split, records in splits.items():
+        with gzip.open(folder / name / f"{split}.jsonl.gz", "wt") as file:
+            file.writelines(json.dumps(record) + "\n" for record in records)
+
+
+PLACES = ("kitchen", "garden", "office", "hallway")
+
+
+def story(number: int, **changed) -> dict:
+    """Two facts and a question that the second answers; the places and names go round."""
+    first, second = PLACES[number % 4], PLACES[(number // 4 + number) % 4]
+    facts = [f"Mary moved to the {first}.", f"John went to the {second}."]
+    return {"context": facts, "question": "Where is John?", "answer": second, "supporting": [1]} | changed
+
+
+def test_stories_are_joined_their_facts_are_the_rationale_and_any_word_may_answer(tmp_path):
+    train = [story(number) for number in range(40)]
+    write(tmp_path, "babi1", {"title": "Stories"}, train=train, test=[*train[:4], story(0, answer="Mars")])
+    corpus = datasets.load("babi1", data_home=tmp_path)
+    one = corpus.test.instances[0]
+    assert " ".join(one.tokens) == "mary moved to the kitchen . john went to the kitchen"
+    assert [one.tokens[start:end] for start, end in one.rationale] == [("john", "went", "to", "the", "kitchen")]
+    assert one.query == ("where", "is", "john", "?") and corpus.classes[one.label] == "kitchen"
+    assert set(corpus.classes) == set(corpus.vocabulary.words[4:]) and one.answers is None
+    assert [len(part) for part in corpus.splits] == [34, 6, 4]
+    assert "1 of 5 texts of test were left out: none that may answer does." in corpus.notes
+    given = next(batches(corpus.test, 4))
+    assert given.answers is None and given.query_mask.sum(dim=1).tolist() == [4] * 4
+    other = [story(number, question="Where is Mary?") for number in range(40)]
+    (tmp_path / "other").mkdir()
+    write(tmp_path / "other", "babi1", {"title": "Stories"}, train=other, test=train[:4])
+    assert datasets.load("babi1", data_home=tmp_path / "other").checksum != corpus.checksum
+
+
+def test_only_the_entities_of_an_article_may_fill_its_gap(tmp_path):
+    def cloze(number, answer):
+        article = f"@entity{number} met @entity9 in the rain"
+        return {"context": [article], "question": "@placeholder met @entity9", "answer": answer}
+
+    records = [cloze(n % 3, f"@entity{n % 3}") for n in range(30)]
+    splits = {"train": records, "dev": records[:6], "test": [*records[:6], cloze(0, "@entity2")]}
+    write(tmp_path, "cnn", {"title": "Cloze"}, **splits)
+    corpus = datasets.load("cnn", data_home=tmp_path)
+    assert corpus.classes == ("@entity0", "@entity1", "@entity2", "@entity9")
+    assert len(corpus.test) == 6  # the entity that is not in its article cannot be the answer
+    given = next(batches(corpus.test, 6))
+    allowed = [set(np.array(corpus.classes)[row]) for row in given.answers.numpy()]
+    assert allowed == [{f"@entity{position % 3}", "@entity9"} for position in given.instance.tolist()]
+
+
+@pytest.mark.parametrize(
+    ("name", "record", "message"),
+    [
+        ("babi1", story(1, context="Mary moved."), "'context' is 'Mary moved.'; allowed: a list of sentences"),
+        ("babi1", story(1, supporting=[2]), "'supporting' is '[2]'; allowed: a list of places in a context of 2"),
+        ("babi1", story(1, answer=None), "'answer' is missing"),
+        ("babi1", {"context": ["A fact."], "answer": "fact"}, "'question' is missing"),
+        ("snli", {"premise": "A man sleeps.", "label": 0}, "'hypothesis' is missing"),
+        ("snli", {"premise": "A", "hypothesis": "B", "label": 3}, "the label is '3'"),
+    ],
+)
+def test_a_bad_record_is_named(tmp_path, name, record, message):
+    about = {"classes": ["entailment", "neutral", "contradiction"]}
+    splits = {split: [record] for split in ("train", "dev", "test")}
+    write(tmp_path, name, about, **splits)
+    with pytest.raises(DataError) as error:
+        datasets.load(name, data_home=tmp_path)
+    assert message in str(error.value) and "line 1" in str(error.value)
+
+
+def test_a_hypothesis_without_tokens_is_left_out_and_counted(tmp_path):
+    pairs = [{"premise": "A man sleeps here", "hypothesis": "He rests", "label": n % 3} for n in range(9)]
+    empty = {"premise": "A man sleeps", "hypothesis": " ", "label": 0}
+    about = {"classes": ["entailment", "neutral", "contradiction"]}
+    write(tmp_path, "snli", about, train=[*pairs, empty], dev=pairs, test=pairs)
+    corpus = datasets.load("snli", data_home=tmp_path)
+    assert len(corpus.train) == 9
+    assert "1 of 10 questions of train were left out: they have no tokens." in corpus.notes
+
+
+def test_what_does_not_answer_questions_is_refused():
+    with pytest.raises(ValueError, match="asks questions, which no model of the encoder 'transformer' answers"):
+        Run("snli", "transformer")
+    with pytest.raises(ValueError, match="no model of the variant 'tying' answers; allowed: base, uniform"):
+        Run("babi1", variant="tying")
+    with pytest.raises(ValueError, match="'snli' asks questions, which only the models of 'correlation' answer"):
+        programme.runs("sparsity", "snli")
+
+
+def test_the_runs_of_stories_are_small_and_of_pairs_large():
+    of_stories = programme.runs("correlation", "babi2", "paper", seeds=[0])
+    assert {run.hidden_size for run in of_stories if run.encoder == "bilstm"} == {64}
+    assert {(run.epochs, run.option("judge"), run.vectors) for run in of_stories} == {(100, "accuracy", "random")}
+    of_pairs = programme.runs("correlation", "snli", "paper", seeds=[0])
+    assert {(run.epochs, run.option("batch_size"), run.option("reduction")) for run in of_pairs} == {(25, 128, "mean")}
+    scaled = programme.runs("correlation/vector_scales", "babi1", "quick", seeds=[0])
+    assert [run.option("vector_scale") for run in scaled] == [1.0, 0.1] and {
+        run.option("batch_size") for run in scaled
+    } == {50}
+
+
+def test_a_trained_model_answers_better_than_chance(tmp_path, monkeypatch):
+    monkeypatch.setenv("CACHE_HOME", str(tmp_path / "cache"))
+    stories = [story(number, context=story(number)["context"][1:], supporting=[0]) for number in range(96)]
+    write(tmp_path, "babi1", {"title": "Stories"}, train=stories, test=stories[:16])
+    options = {"batch_size": 16, "embedding_size": 8, "epochs": 6, "hidden_size": 16, "learning_rate": 0.02}
+    run = Run("babi1", recipe="jain2019-questions", vectors="random", options=tuple(options.items()))
+    trained = train(run, tmp_path, say=lambda line: None)
+    found = measure(trained.model, trained.batches("test"), {})
+    assert (found["label"] == found["prediction"]).mean() > 0.8  # one in four by chance
+
+
+def test_the_shared_files_have_the_published_sizes(data_home):
+    sizes = {"snli": (23_530, 9_842, 9_824), "babi1": (8_500, 1_500, 1_000), "babi3": (850, 150, 1_000)}
+    for name, expected in sizes.items():
+        corpus = datasets.load(name, data_home=data_home)
+        assert tuple(len(part) for part in corpus.splits) == expected
+    assert len(corpus.vocabulary) == 36 + 4
