@@ -287,7 +287,7 @@ def test_a_trained_model_answers_better_than_chance(tmp_path, monkeypatch):
     monkeypatch.setenv("CACHE_HOME", str(tmp_path / "cache"))
     stories = [story(number, context=story(number)["context"][1:], supporting=[0]) for number in range(96)]
     write(tmp_path, "babi1", {"title": "Stories"}, train=stories, test=stories[:16])
-    options = {"batch_size": 16, "embedding_size": 8, "epochs": 6, "hidden_size": 16, "learning_rate": 0.02}
+    options = {"batch_size": 16, "embedding_size": 16, "epochs": 12, "hidden_size": 16, "learning_rate": 0.03}
     run = Run("babi1", recipe="jain2019-questions", vectors="random", options=tuple(options.items()))
     trained = train(run, tmp_path, say=lambda line: None)
     found = measure(trained.model, trained.batches("test"), {})

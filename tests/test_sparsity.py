@@ -178,6 +178,7 @@ def test_patience_ends_training_after_the_best_epoch():
     patient = Prediction(labels, 1, patience=3)
     assert [patient.ended(history[:epochs]) for epochs in range(6)] == [False] * 5 + [True]
     assert not Prediction(labels, 1).ended(history)
+    assert Prediction(labels, 1).ended([*history, {"epoch": 6, "dev_auc": 1.0}])  # no later epoch could be kept
 
 
 @pytest.mark.parametrize("projection", ["sparsemax", "entmax:learned"])

@@ -46,7 +46,12 @@ class Prediction:
         return best_epoch(history, self.judge)
 
     def ended(self, history: list[dict]) -> bool:
-        return self.patience is not None and bool(history) and len(history) - self.chosen(history) >= self.patience
+        """Whether no later epoch can be kept: none is better than a perfect one, or patience is at its end."""
+        if not history:
+            return False
+        best = self.chosen(history)
+        perfect = history[best - 1][f"dev_{self.judge}"] >= 1
+        return perfect or (self.patience is not None and len(history) - best >= self.patience)
 
     def told_of(self, record: dict) -> str:
         name = "AUC" if self.judge == "auc" else self.judge
