@@ -26,6 +26,7 @@ noise        share of texts that get the wrong label
 """
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache
 from itertools import accumulate, product
@@ -67,13 +68,19 @@ TYPES = 13_500
 
 @dataclass(frozen=True)
 class Record:
-    """One review. `rationale` holds spans [start, end) of `tokens`; `mislabelled` says that noise turned its label."""
+    """One text. `rationale` holds spans [start, end) of `tokens`; `mislabelled` says that noise turned its label.
+
+    Where it is made of sentences (lib/planted_documents.py), `sentences` holds the number of tokens of each, and
+    `deciding` says which of them decides the label, from 0.
+    """
 
     id: str
     tokens: tuple[str, ...]
     label: int
     rationale: tuple[tuple[int, int], ...]
     mislabelled: bool = False
+    sentences: tuple[int, ...] | None = None
+    deciding: int | None = None
 
     @property
     def text(self) -> str:
@@ -117,27 +124,37 @@ def records(split: str, **dials) -> list[Record]:
     Raises:
         KeyError: unknown split. TypeError: unknown dial. ValueError: a dial is out of its range.
     """
+    return made("planted", _review, split, dials)
+
+
+def made(name: str, make: Callable[[random.Random, Dials, int], tuple], split: str, dials: dict) -> list[Record]:
+    """The texts of a split of the dataset `name`, which are made by `make`; see `records`.
+
+    Args:
+        name: of the dataset; together with the dial `seed` it decides what is drawn.
+        make: (rng, dials, label) -> the tokens and the rationale of a text; then sentences and deciding, if it has any.
+    """
     if split not in SIZES:
         raise KeyError(f"unknown split {split!r}; known: {', '.join(SIZES)}")
-    return list(_all_records(Dials(**dials))[split])
+    return list(_all_splits(name, make, Dials(**dials))[split])
 
 
 @cache
-def _all_records(dials: Dials) -> dict[str, tuple[Record, ...]]:
-    """The records of all splits: made together, since no text may occur twice."""
-    rng, seen, splits = random.Random(f"planted {dials.seed}"), set(), {}
+def _all_splits(name: str, make: Callable, dials: Dials) -> dict[str, tuple[Record, ...]]:
+    """The texts of all splits: made together, since none may occur twice."""
+    rng, seen, splits = random.Random(f"{name} {dials.seed}"), set(), {}
     for split, size in SIZES.items():
         labels = [index % 2 for index in range(size)]
         rng.shuffle(labels)
-        made = []
+        of_split = []
         for index, label in enumerate(labels):
-            tokens, rationale = _review(rng, dials, label)
+            tokens, rationale, *others = make(rng, dials, label)
             while tokens in seen:
-                tokens, rationale = _review(rng, dials, label)
+                tokens, rationale, *others = make(rng, dials, label)
             seen.add(tokens)
             wrong = rng.random() < dials.noise
-            made.append(Record(f"{split}-{index + 1}", tokens, label ^ wrong, rationale, wrong))
-        splits[split] = tuple(made)
+            of_split.append(Record(f"{split}-{index + 1}", tokens, label ^ wrong, rationale, wrong, *others))
+        splits[split] = tuple(of_split)
     return splits
 
 

@@ -8,26 +8,16 @@ in it the words of the rationale.
 """
 
 import random
-from dataclasses import dataclass
-from functools import cache
 
-from lib.planted import CLASSES, DEFAULTS, SIZES, Dials, Record, marked, passage
+from lib.planted import CLASSES, DEFAULTS, SIZES, Dials, Record, made, marked, passage
 
-__all__ = ["CLASSES", "DEFAULTS", "SIZES", "Document", "documents"]
+__all__ = ["CLASSES", "DEFAULTS", "SIZES", "documents"]
 
 FEWEST, MOST = 3, 6  # sentences
 SHORTEST, LONGEST = 5, 24  # tokens of a sentence, its full stop included
 
 
-@dataclass(frozen=True)
-class Document(Record):
-    """One text. `sentences` holds the number of tokens of each; `deciding` which of them says the label, from 0."""
-
-    sentences: tuple[int, ...] = ()
-    deciding: int = 0
-
-
-def documents(split: str, **dials) -> list[Document]:
+def documents(split: str, **dials) -> list[Record]:
     """The texts of train, dev or test, the same ones for the same dials. No text occurs twice, in any split.
 
     Args:
@@ -36,27 +26,7 @@ def documents(split: str, **dials) -> list[Document]:
     Raises:
         KeyError: unknown split. TypeError: unknown dial. ValueError: a dial is out of its range.
     """
-    if split not in SIZES:
-        raise KeyError(f"unknown split {split!r}; known: {', '.join(SIZES)}")
-    return list(_all_documents(Dials(**dials))[split])
-
-
-@cache
-def _all_documents(dials: Dials) -> dict[str, tuple[Document, ...]]:
-    rng, seen, splits = random.Random(f"planted documents {dials.seed}"), set(), {}
-    for split, size in SIZES.items():
-        labels = [index % 2 for index in range(size)]
-        rng.shuffle(labels)
-        made = []
-        for index, label in enumerate(labels):
-            found = _document(rng, dials, label)
-            while found[0] in seen:
-                found = _document(rng, dials, label)
-            seen.add(found[0])
-            wrong = rng.random() < dials.noise
-            made.append(Document(f"{split}-{index + 1}", found[0], label ^ wrong, found[1], wrong, *found[2:]))
-        splits[split] = tuple(made)
-    return splits
+    return made("planted documents", _document, split, dials)
 
 
 def _document(rng: random.Random, dials: Dials, label: int) -> tuple:

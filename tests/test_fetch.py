@@ -31,6 +31,7 @@ from lib.datasets.fetching.placing import fetch
 from lib.datasets.fetching.preparing import PREPARE
 from lib.datasets.fetching.registry import SOURCES
 from lib.datasets.fetching.sources import Address
+from lib.datasets.fetching.writing import objects_of
 from tests import web as webs
 from tests.official import ARCHIVES
 from tests.web import broken_off, endless, says, tarred, whole, without_ranges, zipped
@@ -359,6 +360,13 @@ def test_two_at_once_download_once(web, tmp_path):
     assert not fetch(one, tmp_path, say=said.append)
     first.join()
     assert done == [True] and len(web.asked) == 1 and said == ["sst: waiting for another process"]
+
+
+@pytest.mark.parametrize(("line", "seen"), [('{"text": "cut', "is no JSON"), ("[1]", "is a JSON list")])
+def test_a_line_of_an_archive_that_is_no_object_is_the_archives_fault(tmp_path, line, seen):
+    (tmp_path / "data.jsonl").write_text('{"text": "a"}\n\n' + line)
+    with pytest.raises(DataError, match=rf"data.jsonl, line 3, {seen}.*; the archive is not what it should be$"):
+        list(objects_of(tmp_path / "data.jsonl"))
 
 
 def contents(home):

@@ -57,13 +57,14 @@ def seldom_decides(measured: pd.DataFrame) -> Iterator[Claim]:
 def gradient_sooner(measured: pd.DataFrame) -> Iterator[Claim]:
     """Section 5.4: for models with an encoder the gradient finds a smaller set that flips the decision."""
     least = f"at least {OFTEN:g} times as often as the other way round"
+    encoders = models(with_encoder(measured), "encoder")
+    found = [(encoder, sooner(rows, "gradient", "attention").iloc[0]) for encoder, rows in encoders]
     for threshold, how, short in (
         (1.0, "more often than the other way round", "gradients flip sooner"),
         (OFTEN, least, f"gradients flip sooner {OFTEN:g} times as often"),
     ):
         claim = f"With an encoder, fewer items flip the decision along the gradient than along attention {how}"
-        for encoder, rows in models(with_encoder(measured), "encoder"):
-            row = sooner(rows, "gradient", "attention").iloc[0]
+        for encoder, row in found:
             said = (
                 f"{row['first_sooner']:.3f} of the texts against {row['second_sooner']:.3f}: {row['ratio']:.2f} "
                 f"[{row['low']:.2f}, {row['high']:.2f}] times as often; sign test p {row['p']:.2g}"

@@ -112,15 +112,19 @@ def read_agnews(spec: Spec, folder: Path, options: dict) -> Draft:
 
 def read_planted(spec: Spec, folder: None, options: dict) -> Draft:
     """Made-up reviews whose right explanation is known."""
+    return made_up(spec, "Planted reviews", "lib/planted.py", lambda split: planted.records(split, **options))
+
+
+def made_up(spec: Spec, title: str, module: str, records: Callable[[str], list[planted.Record]]) -> Draft:
+    """The draft of texts that a module makes: `records` has those of a split."""
     try:
         splits = {
-            split: [Instance(r.id, r.text, r.tokens, r.label, r.rationale) for r in planted.records(split, **options)]
+            split: [Instance(r.id, r.text, r.tokens, r.label, r.rationale, r.sentences) for r in records(split)]
             for split in planted.SIZES
         }
     except ValueError as error:
-        raise DataError(f"dataset 'planted': {error}") from None
-    citation, licence = "made by lib/planted.py", "MIT, as the project"
-    return Draft("Planted reviews", planted.CLASSES, splits, (), citation, licence, "lib/planted.py")
+        raise DataError(f"dataset {spec.name!r}: {error}") from None
+    return Draft(title, planted.CLASSES, splits, (), f"made by {module}", "MIT, as the project", module)
 
 
 def _instance(spec: Spec, row: Row, classes: list[str], field_name: str = "text", relabelled: dict | None = None):

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 from heapq import nlargest
+from itertools import chain
 from pathlib import Path
 from random import Random
 
 from lib import planted_documents
 from lib.datasets import files, official, text
-from lib.datasets.classification import Draft, Spec, divided, draft_of, notes_of
+from lib.datasets.classification import Draft, Spec, divide_agnews, draft_of, made_up, notes_of
 from lib.datasets.corpus import Instance
 from lib.datasets.files import DataError
 
@@ -38,9 +39,13 @@ def drawn(records: Iterable, most: int | None, name: str) -> list:
 
 def document(id: str, raw: str, label: int, sentences: Iterable[str] | None = None) -> Instance:
     """A text cut into sentences, by rule or as they are given, and these into tokens."""
-    cut = text.in_sentences(raw) if sentences is None else [sum(text.in_sentences(one), ()) for one in sentences]
+    cut = text.in_sentences(raw) if sentences is None else [joined(text.in_sentences(one)) for one in sentences]
     cut = [tokens for tokens in cut if tokens]
-    return Instance(id, raw, sum(cut, ()), label, sentences=tuple(map(len, cut)))
+    return Instance(id, raw, joined(cut), label, sentences=tuple(map(len, cut)))
+
+
+def joined(sentences: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(chain.from_iterable(sentences))
 
 
 def documents(records: Iterable, options: dict, split: str, notes: list[str]) -> list[Instance]:
@@ -93,26 +98,13 @@ def prepared(spec: Spec, folder: Path, options: dict, classes: tuple[str, ...], 
 
 def read_planted(spec: Spec, folder: None, options: dict) -> Draft:
     """Made-up texts of several sentences, one of which decides."""
-    try:
-        splits = {
-            split: [
-                Instance(r.id, r.text, r.tokens, r.label, r.rationale, r.sentences)
-                for r in planted_documents.documents(split, **options)
-            ]
-            for split in planted_documents.SIZES
-        }
-    except ValueError as error:
-        raise DataError(f"dataset 'planted-documents': {error}") from None
-    about = "made by lib/planted_documents.py", "MIT, as the project", "lib/planted_documents.py"
-    return Draft("Planted documents", planted_documents.CLASSES, splits, (), *about)
+    source = "lib/planted_documents.py"
+    return made_up(spec, "Planted documents", source, lambda split: planted_documents.documents(split, **options))
 
 
 def divide(splits: dict[str, list[Instance]]) -> dict[str, list[Instance]]:
     """15% of train is dev, where no dev is given."""
-    if "dev" in splits:
-        return splits
-    train, dev = divided(splits["train"], 0.15, seed=16377)
-    return {"train": train, "dev": dev, "test": splits["test"]}
+    return splits if "dev" in splits else divide_agnews(splits)
 
 
 SPECS = (

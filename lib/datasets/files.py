@@ -1,10 +1,12 @@
 """Finding a dataset's folder and reading its files, so that whatever is wrong is said in one sentence."""
 
+import csv
 import gzip
 import json
 import os
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,12 +61,20 @@ def find(name: str, data_home: str | Path | None = None) -> Path:
 
 def read_bytes(path: Path) -> bytes:
     """A file's content, unpacked where it is gzip (by its name)."""
-    try:
-        content = path.read_bytes()
+    with soundly_read(path):
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            there = ", ".join(sorted(other.name for other in path.parent.glob("*"))[:8]) or "nothing"
+            raise DataError(f"{path} is missing; its folder has {there}") from None
         return gzip.decompress(content) if path.suffix == ".gz" else content
-    except FileNotFoundError:
-        there = ", ".join(sorted(other.name for other in path.parent.glob("*"))[:8]) or "nothing"
-        raise DataError(f"{path} is missing; its folder has {there}") from None
+
+
+@contextmanager
+def soundly_read(path: Path) -> Iterator[None]:
+    """While a file is read, what is wrong with it (not readable, damaged gzip) becomes a DataError that says so."""
+    try:
+        yield
     except EOFError:
         raise DataError(f"{path} ends too early: the gzip file is cut off; copy or download it again") from None
     except (gzip.BadGzipFile, zlib.error) as error:
@@ -123,22 +133,20 @@ def rows(folder: Path, split: str) -> Iterator[Row]:
     content, found = read_bytes(path), False
     for number, line in enumerate(content.split(b"\n"), start=1):
         if line.strip():
-            found = True
-            yield Row(record(decode(line, f"{path}, line {number},"), path, number), split, number)
+            found, where = True, f"{path}, line {number},"
+            yield Row(record_of(decode(line, where), where), split, number)
     if not found:
         raise DataError(f"{path} is empty: found no record; it needs one JSON object a line")
 
 
-def record(line: str, path: Path, number: int) -> dict:
-    """The JSON object of a line; DataError where it is none."""
+def record_of(line: str, where: str, advice: str = "each line must be one object") -> dict:
+    """The JSON object of a line; where it is none a DataError that starts with `where` and ends in `advice`."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise DataError(
-            f"{path}, line {number}, is no JSON ({str(error)[:80]}); each line must be one object"
-        ) from None
+        raise DataError(f"{where} is no JSON ({str(error)[:80]}); {advice}") from None
     if not isinstance(record, dict):
-        raise DataError(f"{path}, line {number}, is a JSON {type(record).__name__}; each line must be one object")
+        raise DataError(f"{where} is a JSON {type(record).__name__}; {advice}")
     return record
 
 
@@ -152,11 +160,26 @@ def text_of(row: Row, field: str = "text") -> str:
     if not isinstance(text, str):
         seen = "is missing" if text is None else f"is of type {type(text).__name__}"
         raise DataError(f"{row.place}: {field!r} {seen}; every record needs one, a string")
+    return sound(text, f"{row.place}: {field!r}")
+
+
+def sound(text: str, where: str) -> str:
+    """The text itself, where it can be written into a page; DataError for a NUL or half a surrogate pair."""
     if "\0" in text:
-        raise DataError(f"{row.place}: {field!r} holds a NUL character, which is no text; take it out")
+        raise DataError(f"{where} holds a NUL character, which is no text; take it out")
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise DataError(f"{row.place}: {field!r} holds half a surrogate pair, which is no text; take it out")
+        raise DataError(f"{where} holds half a surrogate pair, which is no text; take it out")
     return text
+
+
+@contextmanager
+def csv_fields_of(characters: int) -> Iterator[None]:
+    """CSV fields of up to so many characters are read; the limit is global, so it is put back afterwards."""
+    before = csv.field_size_limit(characters)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
 
 def label_of(row: Row, classes: list[str]) -> int:

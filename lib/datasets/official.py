@@ -10,7 +10,6 @@ import csv
 import gzip
 import json
 import random
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -158,16 +157,14 @@ def _csv_rows(name: str, path: Path) -> Iterator[tuple[str, list[str]]]:
 
 def _next_row(name: str, reader: Iterator[list[str]], where: str) -> list[str] | None:
     """The next row, None after the last. The limit of fields is global, so it is raised for this one row only."""
-    before = csv.field_size_limit(LONGEST)
     try:
-        return next(reader, None)
+        with files.csv_fields_of(LONGEST):
+            return next(reader, None)
     except csv.Error as error:
         raise DataError(
             f"{where}, starts a row that is no CSV ({str(error).partition(' - ')[0]}); allowed: fields in quotes, "
             f"quotes inside doubled; close the quote left open, or take the file as published: {SOURCES[name]}"
         ) from None
-    finally:
-        csv.field_size_limit(before)
 
 
 def _reviews(path: Path, split: str, test: int, seed: int) -> Iterator[Raw]:
@@ -192,13 +189,7 @@ class _Review(Row):
 
 
 def _review(where: str, line: bytes, split: str) -> Raw:
-    text = files.decode(line, f"{where},")
-    try:
-        record = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{where}, is no JSON ({str(error)[:80]}); each line must be one object") from None
-    if not isinstance(record, dict):
-        raise DataError(f"{where}, is a JSON {type(record).__name__}; each line must be one object")
+    record = files.record_of(files.decode(line, f"{where},"), f"{where},")
     review = _Review(record, split, 0, where)
     return Raw(files.text_of(review, "review_id"), files.text_of(review), _label("yelp", record.get("stars"), where))
 
@@ -256,18 +247,11 @@ def _filled(path: Path) -> Iterator[tuple[str, bytes]]:
 def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
     """(where it stands, the line with its line break) of every line of a file that has any text."""
     filled = False
-    try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            for number, line in enumerate(iter(lambda: file.readline(LONGEST + 1), b""), start=1):
-                if len(line) > LONGEST:
-                    raise DataError(f"{path}, line {number}, has over {LONGEST:,} bytes; put each text on its own line")
-                filled = filled or bool(line.strip())
-                yield f"{path}, line {number}", line
-    except EOFError:
-        raise DataError(f"{path} ends too early: the gzip file is cut off; copy or download it again") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{path} is no sound gzip file ({error}); copy or download it again") from None
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
+    with files.soundly_read(path), gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        for number, line in enumerate(iter(lambda: file.readline(LONGEST + 1), b""), start=1):
+            if len(line) > LONGEST:
+                raise DataError(f"{path}, line {number}, has over {LONGEST:,} bytes; put each text on its own line")
+            filled = filled or bool(line.strip())
+            yield f"{path}, line {number}", line
     if not filled:
         raise DataError(f"{path} is empty: found no row; copy or download it again")

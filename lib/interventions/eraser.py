@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
-from lib.interventions.erasure import descending, distributions, from_the_end
+from lib.interventions.erasure import distributions, from_the_end, sorted_terms
 from lib.models import AttentionModel, ModelOutput
-from lib.models.affine import Ranking, class_terms
+from lib.models.affine import Ranking
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # of the items: ERASER's bins
 
@@ -41,10 +41,7 @@ def rationale_scores(model: AttentionModel, output: ModelOutput, ranking: Tensor
     Returns:
         {"comprehensiveness", "sufficiency"}: (batch,) differences of probability.
     """
-    order = descending(ranking, output.mask)
-    weights, terms, bias = class_terms(model, output)
-    weights = weights.gather(1, order)
-    said = weights[:, :, None] * terms.gather(1, order[:, :, None].expand_as(terms))
+    _, weights, said, bias = sorted_terms(model, output, ranking)
     none = weights.new_zeros(len(weights), 1)
     empty = torch.zeros_like(said[:, :1])
     kept = torch.cat([none, weights.cumsum(dim=1)], dim=1), torch.cat([empty, said.cumsum(dim=1)], dim=1)

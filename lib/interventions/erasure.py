@@ -42,11 +42,9 @@ def erase_until_flip(model: AttentionModel, output: ModelOutput, ranking: Tensor
     Raises:
         ValueError: the read-out is not affine, or the ranking is not a number for some token.
     """
-    order = descending(ranking, output.mask)
-    weights, terms, bias = class_terms(model, output)
-    weights, terms = weights.gather(1, order), terms.gather(1, order[:, :, None].expand_as(terms))
+    _, weights, terms, bias = sorted_terms(model, output, ranking)
     left = from_the_end(weights)
-    said = from_the_end(weights[:, :, None] * terms) + left[:, :, None] * bias
+    said = from_the_end(terms) + left[:, :, None] * bias
     said = torch.where(left[:, :, None] > 0, said, bias)
     decisions = said.argmax(dim=-1)  # (batch, token + 1): after 0, 1, ... items
     return flips(decisions != decisions[:, :1], weights, output.mask.sum(dim=1))
@@ -58,10 +56,23 @@ def erasure_curve(model: AttentionModel, output: ModelOutput, ranking: Tensor) -
 
     `order` holds positions in the text; after the last item the distribution is that of the bias.
     """
+    order, weights, terms, bias = sorted_terms(model, output, ranking)
+    return order, distributions(from_the_end(weights), from_the_end(terms), bias)
+
+
+def sorted_terms(model: AttentionModel, output: ModelOutput, ranking: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """`class_terms` along a ranking: what each item, from the top down, adds to mass and logits.
+
+    Returns:
+        order (batch, token), positions in the text; in that order the attention (batch, token) and what it weighs,
+        attention * terms (batch, token, class); bias (class,).
+    Raises:
+        ValueError: the read-out is not affine, or the ranking is not a number for some token.
+    """
     order = descending(ranking, output.mask)
-    weights, terms, bias = class_terms(model, output)
-    weights, terms = weights.gather(1, order), terms.gather(1, order[:, :, None].expand_as(terms))
-    return order, distributions(from_the_end(weights), from_the_end(weights[:, :, None] * terms), bias)
+    attention, terms, bias = class_terms(model, output)
+    attention, terms = attention.gather(1, order), terms.gather(1, order[:, :, None].expand_as(terms))
+    return order, attention, attention[:, :, None] * terms, bias
 
 
 def distributions(mass: Tensor, said: Tensor, bias: Tensor) -> Tensor:

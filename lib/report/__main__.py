@@ -5,9 +5,7 @@ import sys
 from pathlib import Path
 
 from lib.report import parameters as known
-from lib.report.parameters import Refused
-
-PROJECT = Path(__file__).resolve().parents[2]
+from lib.report.parameters import PROJECT, Refused
 
 
 def arguments(given: list[str] | None) -> argparse.Namespace:

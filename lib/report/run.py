@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from filelock import FileLock, Timeout
 
+from lib.locks import alone
 from lib.progress import spoken
 from lib.report import parameters as known
 from lib.report.index import kept_summary, write_atomically, write_index
 from lib.report.page import findings, page, title
+from lib.report.parameters import PROJECT
 
-PROJECT = Path(__file__).resolve().parents[2]
 FULL = ("No space left on device", "Disk quota exceeded", "File too large")  # as the system says it
 
 
@@ -38,7 +38,7 @@ def make_report(notebook: Path, values: dict[str, Any], folder: Path, force: boo
     name = known.report_name(notebook, values)
     target, work = folder / f"{name}.html", folder / "work" / name
     work.mkdir(parents=True, exist_ok=True)
-    with _alone(work / "lock", name):
+    with alone(work / "lock", lambda: print(f"{name}: another process is making it; waiting")):
         mark = fingerprint(notebook, values)
         finished = kept_summary(target)
         if not force and finished and finished["fingerprint"] == mark:
@@ -183,21 +183,6 @@ def _kernel_environment():
     finally:
         os.environ.clear()
         os.environ.update(before)
-
-
-@contextmanager
-def _alone(path: Path, name: str):
-    """Two processes do not make the same report at once: the second waits, and says so."""
-    lock = FileLock(path)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        print(f"{name}: another process is making it; waiting")
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def fingerprint(notebook: Path, values: dict[str, Any]) -> str:

@@ -6,11 +6,11 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from lib.locks import alone
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -79,21 +79,11 @@ def code_fingerprint(module: str) -> str:
     return digest(trees)
 
 
-@contextmanager
-def locked(name: str, waiting=lambda: None) -> Iterator[None]:
+def locked(name: str, waiting=lambda: None) -> AbstractContextManager[None]:
     """Holds the lock of one entry; calls `waiting` once if another process holds it. A killed holder frees it."""
     folder = home() / ".locks"
     folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / f"{name}.lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        waiting()
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
+    return alone(folder / f"{name}.lock", waiting)
 
 
 def working_folder(name: str) -> Path:

@@ -7,11 +7,8 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-
-from filelock import FileLock, Timeout
 
 from lib.datasets import files
 from lib.datasets.fetching.archives import Limits, unpack
@@ -21,6 +18,7 @@ from lib.datasets.fetching.obtaining import Archive, obtain, remember
 from lib.datasets.fetching.preparing import prepare
 from lib.datasets.fetching.sources import Source
 from lib.datasets.files import DataError
+from lib.locks import alone
 
 DOWNLOADS = ".downloads"
 RECORD = "fetched.json"
@@ -58,7 +56,7 @@ def fetch(
     downloads = home / DOWNLOADS
     with told_of_full_disk(downloads):
         downloads.mkdir(parents=True, exist_ok=True)
-    with _alone(downloads / f"{source.name}.lock", lambda: say(f"{source.name}: waiting for another process")):
+    with alone(downloads / f"{source.name}.lock", lambda: say(f"{source.name}: waiting for another process")):
         work = downloads / f"{source.name}.making"
         _restore(source, home, work)
         if not _wanted(source, home, again):
@@ -70,21 +68,6 @@ def fetch(
         if not keep:
             archive.path.unlink(missing_ok=True)
         return True
-
-
-@contextmanager
-def _alone(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    """Holds a lock, which the system frees if the process is killed."""
-    lock = FileLock(path)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        waiting()
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _wanted(source: Source, home: Path, again: bool) -> bool:

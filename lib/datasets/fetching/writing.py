@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lib.datasets.fetching.disk import told_of_full_disk
 from lib.datasets.fetching.sources import Source
-from lib.datasets.files import SUFFIX, DataError, decode
+from lib.datasets.files import SUFFIX, DataError, decode, record_of
 
 
 def write_split(to: Path, split: str, records: Iterable[dict]) -> int:
@@ -90,10 +90,4 @@ def lines_of(path: Path) -> Iterator[tuple[str, str]]:
 def objects_of(path: Path) -> Iterator[tuple[str, dict]]:
     """(where it stands, the object) of every line of a file of JSON lines."""
     for where, line in lines_of(path):
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{where} is no JSON ({str(error)[:80]}); the archive is not what it should be") from None
-        if not isinstance(found, dict):
-            raise DataError(f"{where} is a JSON {type(found).__name__}; each line must be one object")
-        yield where, found
+        yield where, record_of(line, where, "the archive is not what it should be")

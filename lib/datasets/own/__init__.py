@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lib.datasets.classification import Draft, Spec, draft_of
 from lib.datasets.documents import OPTIONS, documents
-from lib.datasets.files import PROJECT, DataError, homes
+from lib.datasets.files import PROJECT, DataError, homes, sound
 from lib.datasets.own import labels as labelling
 from lib.datasets.own import splits as splitting
 from lib.datasets.own.table import (
@@ -226,7 +226,7 @@ def text_of(of: Table, column: str, number: int) -> str:
             f"{of.place(number)}: the text has {len(value):,} characters; allowed: at most {MOST_CHARACTERS:,}, so "
             "cut it, or leave it out"
         )
-    return labelling.sound(value, f"{of.place(number)}: the text")
+    return sound(value, f"{of.place(number)}: the text")
 
 
 def _ids(places: list[tuple[Table, int, str]]) -> list[str]:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from statistics import mean
 
-from lib.datasets.files import DataError
+from lib.datasets.files import DataError, sound
 from lib.datasets.own.table import Table
 
 LONGEST = 200  # characters of a label
@@ -78,12 +78,3 @@ def _number(name: str) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) else None
-
-
-def sound(text: str, where: str) -> str:
-    """The text itself, where it can be written into a page; DataError otherwise."""
-    if "\0" in text:
-        raise DataError(f"{where} holds a NUL character, which is no text; take it out")
-    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise DataError(f"{where} holds half a surrogate pair, which is no text; take it out")
-    return text

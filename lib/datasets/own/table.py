@@ -5,7 +5,6 @@ import csv
 import io
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -172,7 +171,7 @@ def _delimited(path: Path, text: str, notes: tuple[str, ...]) -> Table:
     header = next(filter(None, lines), "")
     if not header:
         raise DataError(f"{path} is empty; {ROW}")
-    with _longest_field(MOST_CHARACTERS):
+    with files.csv_fields_of(MOST_CHARACTERS):
         (_, names), *rows = _rows(path, text, _delimiter(path, header))
     names = [name.strip() for name in names]
     for number, row in rows:
@@ -214,15 +213,6 @@ def _rows(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str
         raise DataError(f"{place} {said}") from None
 
 
-@contextmanager
-def _longest_field(characters: int) -> Iterator[None]:
-    before = csv.field_size_limit(characters)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
-
-
 def _refuse_twice(path: Path, names: list[str]) -> None:
     twice = [name for name in names if names.count(name) > 1]
     if twice:
@@ -236,7 +226,7 @@ def _lines(path: Path, text: str, notes: tuple[str, ...]) -> Table:
     records = []
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
-            records.append((number, files.record(line, path, number)))
+            records.append((number, files.record_of(line, f"{path}, line {number},")))
     if not records:
         raise DataError(f"{path} is empty; {ROW}")
     names = dict.fromkeys(name for _, record in records for name in record)
