@@ -39,15 +39,17 @@ def performance_beside(
     )
 
 
-def values_beside(beside: pd.DataFrame, title: str, see: str, axis: str, percent: bool = False) -> alt.TopLevelMixin:
-    """Every quantity of a table made by lib.published.beside, one panel each with a scale of its own.
+def values_beside(
+    beside: pd.DataFrame, title: str, see: str, axis: str, percent: bool = False, shared: bool = False
+) -> alt.TopLevelMixin:
+    """Every quantity of a table made by lib.published.beside, one panel each.
 
     Args:
-        axis: the title of the x axis.
+        axis: the title of the x axis. shared: one scale for all panels, else each has its own.
     """
     scale, digits = alt.Scale(zero=False, nice=True), ".0%" if percent else ".1f"
     drawn = dots(beside, title, see, axis, scale, digits, ticks=3)
-    return drawn.resolve_scale(x="independent")
+    return drawn if shared else drawn.resolve_scale(x="independent")
 
 
 def dots(

@@ -127,6 +127,11 @@ def _string(row: Row, name: str) -> str:
     return files.text_of(row, name).strip()
 
 
+def asked(instance: Instance, classes: Sequence[str]) -> str:
+    """What a text is asked, and its right answer, to be added to a title; "" where it is asked nothing."""
+    return f", asked “{' '.join(instance.query)}” ({classes[instance.label]})" if instance.query else ""
+
+
 STORIES = (
     "Words, lower-case, the sentences joined by a full stop; any word may answer; 15% of train is dev (seed 16377)."
 )

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
 from lib.instances.measuring import OWN_COLUMNS, RUN
 from lib.quantities import readable
 
+MOST = 6  # classes of which there is a text to be read
 READABLE = 60  # tokens: the longest text that is chosen to be read, where there is a shorter one
 
 
@@ -32,8 +32,9 @@ def joined(instances: pd.DataFrame, more: pd.DataFrame) -> pd.DataFrame:
 def examples(instances: pd.DataFrame, classes: Sequence[str], far: str | None = None) -> pd.DataFrame:
     """A few texts of one run, chosen by a rule and not by hand; the column `why` says by which.
 
-    Of each class the text that the model is surest of and right about, the text it is least sure of, and, where `far`
-    names a column, the text in which that is largest; among the texts of at most READABLE tokens, if there are any.
+    Of each class (of more than MOST, of the most frequent) the text that the model is surest of and right about, the
+    text it is least sure of, and, where `far` names a column, the text in which that is largest; among the texts of at
+    most READABLE tokens, if there are any.
     The run is the table's first.
     """
     first = instances.iloc[0][list(RUN)]
@@ -44,7 +45,7 @@ def examples(instances: pd.DataFrame, classes: Sequence[str], far: str | None = 
     sureness = (run["probability"] - 0.5).abs() if run["label"].max() < 2 else run["probability"]
     right = run["label"] == run["prediction"]
     chosen = {}
-    for label in np.unique(run["label"]):
+    for label in sorted(run["label"].value_counts().index[:MOST]):
         sure = sureness[right & (run["label"] == label)]
         if len(sure):
             chosen[f"The text that is most surely, and rightly, {classes[label]}"] = sure.idxmax()
