@@ -15,7 +15,7 @@ from lib import datasets, importance, interventions, programme
 from lib.datasets import DataError
 from lib.datasets.batches import Batch, batches, collate
 from lib.datasets.corpus import Instance, Split, Vocabulary
-from lib.importance import deletion
+from lib.importance import deletion, recurrent_deletion, windowed_deletion
 from lib.instances import attention_weights, measure
 from lib.metrics import probabilities, total_variation
 from lib.models import ANSWERING, QuestionClassifier
@@ -108,9 +108,14 @@ def test_imposed_attention_in_draws_is_the_formula_too():
 
 
 @pytest.mark.parametrize(("encoder", "attention"), KINDS)
-def test_leaving_a_token_out_asks_the_same_question_of_the_shorter_text(encoder, attention):
+def test_leaving_a_token_out_asks_the_same_question_of_the_shorter_text(encoder, attention, monkeypatch):
     tested, given = model(encoder, attention), batch()
+    naive = deletion.naive_logits_without_each(tested, given)
     without = deletion.logits_without_each(tested, given)
+    torch.testing.assert_close(without, naive, rtol=0, atol=1e-9, equal_nan=True)
+    for module, name in ((recurrent_deletion, "ROWS"), (windowed_deletion, "WORDS")):
+        monkeypatch.setattr(module, name, 12)
+    torch.testing.assert_close(deletion.logits_without_each(tested, given), naive, rtol=0, atol=1e-9, equal_nan=True)
     assert torch.equal(without.isnan().any(dim=-1), ~given.mask)
     for row, place in given.mask.nonzero().tolist():
         if given.lengths[row] == 3:

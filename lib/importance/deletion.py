@@ -1,6 +1,6 @@
 """Each token deleted in turn: the text without it is encoded again, one token shorter.
 
-Start and end stay. The naive way runs the model on every shortened text; where the model is our classifier, an exact
+Start and end stay. The naive way runs the model on every shortened text; where the model is one of ours, an exact
 shorter way does the same (recurrent_deletion for a BiLSTM; windowed_deletion for average and convolutions under
 softmax).
 """
@@ -14,7 +14,7 @@ from lib.chunks import by_length
 from lib.datasets.batches import Batch
 from lib.importance.recurrent_deletion import logits_by_one_sweep
 from lib.importance.windowed_deletion import logits_by_windows
-from lib.models import AttentionClassifier, AttentionModel
+from lib.models import AttentionClassifier, AttentionModel, QuestionClassifier
 from lib.models.encoders import Average, BiLSTM, Convolution
 from lib.projections import softmax
 
@@ -30,7 +30,7 @@ def logits_without_each(model: AttentionModel, batch: Batch) -> Tensor:
     Returns:
         (batch, token, class); NaN off the mask.
     """
-    if isinstance(model, AttentionClassifier):
+    if isinstance(model, AttentionClassifier | QuestionClassifier):
         if isinstance(model.encoder, BiLSTM) and len(model.encoder.onward) == 1:
             return logits_by_one_sweep(model, batch)
         if isinstance(model.encoder, Average | Convolution) and model.projection is softmax:

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from lib.chunks import by_length, rows_of
 from lib.datasets.batches import Batch
+from lib.importance.decoding import of_texts
 from lib.importance.windowed_deletion import attended_without_each, terms
 from lib.metrics import probabilities, total_variation
 from lib.models import AttentionClassifier, AttentionModel, ModelOutput
@@ -75,7 +76,9 @@ def logits_without_each_state(model: AttentionModel, output: ModelOutput) -> tup
 
 def _by_sums(model: AttentionClassifier, output: ModelOutput) -> tuple[Tensor, Tensor]:
     """Under softmax what remains is divided by its own sum: sums of all terms but each."""
-    kept, bias = terms(model, output.hidden, output.mask), model.decoder.bias.double()
+    rows = torch.arange(len(output.mask), device=output.mask.device)
+    kept = terms(of_texts(model, len(rows)), rows, output.hidden, output.mask)
+    bias = model.decoder.bias.double()
     logits = attended_without_each(kept, kept[:, :, None][:, :, :0], 0) + bias
     sums = kept.logsumexp(dim=1)
     positive, negative = (sums[:, 1:] - sums[:, :1]).exp().chunk(2, dim=-1)

@@ -2,7 +2,7 @@
 
 Deleting token d changes the forward states after d and the backward states before it, nothing else. One sweep a
 direction carries all deletions along: at step t there is a row for every earlier deletion, which went on from the state
-before its token, and a row for the text as it is. What is kept of a state is its attention score and its logits.
+before its token, and a row for the text as it is. What is kept of a state is its attention score and its features.
 """
 
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from torch import Tensor
 
 from lib.chunks import by_length
 from lib.datasets.batches import Batch
+from lib.importance.decoding import Decoding, Scoring, decoding
 from lib.importance.recurrence import Recurrence
-from lib.models import AttentionClassifier
-from lib.models.attention import Additive
+from lib.models import AttentionClassifier, QuestionClassifier
 from lib.projections import softmax
 
 ROWS = 2**11  # deletions times texts swept at once
@@ -22,53 +22,51 @@ ROWS = 2**11  # deletions times texts swept at once
 
 @dataclass(frozen=True)
 class Reading:
-    """Scores and logits as sums over the two directions: features = h2 @ onward + h2' @ backward + bias.
+    """Scores and features as sums over the two directions: parts = h2 @ onward + h2' @ backward + bias.
 
-    onward, backward (hidden / 2, feature) read twice the states of a direction; the last `classes` features are logits.
+    onward, backward (hidden / 2, part) read twice the states of a direction; the last `features` parts are features.
+    bias (batch, part).
     """
 
     onward: Tensor
     backward: Tensor
     bias: Tensor
-    context: Tensor | None
-    classes: int
+    scoring: Scoring
+    features: int
 
     @classmethod
-    def of(cls, model: AttentionClassifier) -> "Reading":
-        decoder, attention, half = model.decoder.weight, model.attention, model.encoder.hidden_size // 2
-        if isinstance(attention, Additive):
-            scores, bias, context = attention.affine.weight, attention.affine.bias, attention.context.weight[0]
-        else:
-            scores, context = attention.context.weight / model.encoder.hidden_size**0.5, None
-            bias = scores.new_zeros(1)
-        weight = torch.cat([scores, decoder]).T / 2
-        bias = torch.cat([bias, bias.new_zeros(len(decoder))])
-        return cls(weight[:half].contiguous(), weight[half:].contiguous(), bias, context, len(decoder))
+    def of(cls, decoding: Decoding, rows: Tensor) -> "Reading":
+        """How the texts that `rows` names are read."""
+        scoring, weight = decoding.scoring.rows(rows), decoding.weight
+        both = torch.cat([scoring.weight, weight]).T / 2
+        half = len(both) // 2
+        bias = torch.cat([scoring.bias, scoring.bias.new_zeros(len(rows), len(weight))], dim=1)
+        return cls(both[:half].contiguous(), both[half:].contiguous(), bias, scoring, len(weight))
 
-    def scores_and_logits(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """(..., feature) -> scores (...,), logits (..., class) without the decoder's bias."""
-        first, logits = features[..., : -self.classes], features[..., -self.classes :]
-        return (first[..., 0] if self.context is None else first.tanh() @ self.context), logits
+    def scores_and_features(self, parts: Tensor) -> tuple[Tensor, Tensor]:
+        """(..., batch, part) -> scores (..., batch), features (..., batch, feature)."""
+        return self.scoring.of(parts[..., : -self.features]), parts[..., -self.features :]
 
 
 @torch.no_grad()
-def logits_by_one_sweep(model: AttentionClassifier, batch: Batch) -> Tensor:
+def logits_by_one_sweep(model: AttentionClassifier | QuestionClassifier, batch: Batch) -> Tensor:
     """(batch, token, class) logits without each token, NaN off the mask; for a BiLSTM of one layer."""
-    reading = Reading.of(model)
+    read = decoding(model, batch)
     directions = Recurrence.of(model.encoder.onward[0]), Recurrence.of(model.encoder.backward_[0])
     words, ids = batch.tokens.unique(return_inverse=True)
     tables = [direction.project(model.embedding(words)) for direction in directions]
-    logits = reading.bias.new_full((*batch.tokens.shape, reading.classes), torch.nan)
+    logits = read.weight.new_full((*batch.tokens.shape, model.decoder.out_features), torch.nan)
     for rows in by_length(batch.lengths, ROWS):
         lengths = batch.lengths[rows]
         width = int(lengths.max())
+        reading = Reading.of(read, rows)
         some = _without_each(reading, directions, tables, ids[rows, :width].T, lengths, model.projection)
-        logits[rows, :width] = (some + model.decoder.bias).transpose(0, 1)
+        logits[rows, :width] = read.finish(some, rows).transpose(0, 1)
     return logits.masked_fill(~batch.mask[:, :, None], torch.nan)
 
 
 def _without_each(reading: Reading, directions, tables, ids: Tensor, lengths: Tensor, projection) -> Tensor:
-    """(word, batch, class): attended logits, no bias. ids (word, batch) of the tables' rows."""
+    """(word, batch, feature): attended features. ids (word, batch) of the tables' rows."""
     place = torch.arange(len(ids), device=ids.device)[:, None]
     mirror = torch.where(place < lengths, lengths - 1 - place, place)  # its own inverse
     onward, backward = tables[0][ids], tables[1][ids.gather(0, mirror)]
@@ -82,14 +80,14 @@ def _without_each(reading: Reading, directions, tables, ids: Tensor, lengths: Te
 
 
 def _by_sums(after: tuple[Tensor, Tensor], before: list[Tensor]) -> Tensor:
-    """Softmax needs of either side only its mass and its attended logits, each (word, batch, ...)."""
+    """Softmax needs of either side only its mass and its attended features, each (word, batch, ...)."""
     mass = torch.logaddexp(after[0], before[0])
     share = [torch.exp(part - mass).nan_to_num_() for part, _ in (after, before)]  # nothing left: -inf - -inf
     return share[0] * after[1] + share[1] * before[1]
 
 
 def _summed(scores: Tensor, logits: Tensor) -> tuple[Tensor, Tensor]:
-    """(word, batch, 1) log of the sum of exp(score), (word, batch, class) attended logits, over the tokens."""
+    """(word, batch, 1) log of the sum of exp(score), (word, batch, feature) attended features, over the tokens."""
     mass = scores.logsumexp(dim=0)
     share = scores.sub_(mass).exp_().nan_to_num_()
     return mass[:, :, None], (share[..., None] * logits).sum(dim=0)
@@ -125,25 +123,25 @@ def _sweep(direction: Recurrence, inputs, weight, others, reading: Reading, leng
     """What the tokens after each deletion hold, in the order of this direction.
 
     Args:
-        inputs: (word, batch, gate) projected. weight: (hidden, feature) of this direction.
-        others: (word, batch, feature), the other direction's features and the bias.
+        inputs: (word, batch, gate) projected. weight: (hidden, part) of this direction.
+        others: (word, batch, part), the other direction's features and the bias.
     Returns:
-        scores (token, deletion, batch) and logits (token, deletion, batch, class) of the later tokens; -inf and 0
+        scores (token, deletion, batch) and features (token, deletion, batch, feature) of the later tokens; -inf and 0
         elsewhere.
     """
     words, texts, _ = inputs.shape
     twice, cell = inputs.new_zeros(2, words, texts, direction.size)  # row 0: nothing deleted; row d: without word d
     gates = inputs.new_empty(words, texts, 4 * direction.size)
     scores = inputs.new_full((words, words, texts), -torch.inf)  # (token, deletion, batch)
-    logits = inputs.new_zeros(words, words, texts, reading.classes)
+    kept = inputs.new_zeros(words, words, texts, reading.features)
     for word in range(words - 1):
         twice[word], cell[word] = twice[0], cell[0]  # without this word, its predecessor's state stays
         rows = slice(0, max(word, 1))
         gates[rows] = inputs[word]
         direction.advance(gates[rows].flatten(0, 1), twice[rows].flatten(0, 1), cell[rows].flatten(0, 1))
         if word > 1:
-            features = (twice[1:word].flatten(0, 1) @ weight).view(word - 1, texts, -1).add_(others[word])
-            scores[word, 1:word], logits[word, 1:word] = reading.scores_and_logits(features)
+            parts = (twice[1:word].flatten(0, 1) @ weight).view(word - 1, texts, -1).add_(others[word])
+            scores[word, 1:word], kept[word, 1:word] = reading.scores_and_features(parts)
     place = torch.arange(words, device=lengths.device)
     scores.masked_fill_((place[:, None] >= lengths - 1)[:, None], -torch.inf)  # end and padding
-    return scores, logits
+    return scores, kept

@@ -11,16 +11,18 @@ from torch.nn.functional import pad
 
 from lib.chunks import by_length
 from lib.datasets.batches import Batch
-from lib.models import AttentionClassifier
+from lib.importance.decoding import Decoding, decoding
+from lib.models import AttentionClassifier, QuestionClassifier
 from lib.models.encoders import Average
 
 WORDS = 2**13  # encoded at once
 
 
 @torch.no_grad()
-def logits_by_windows(model: AttentionClassifier, batch: Batch) -> Tensor:
+def logits_by_windows(model: AttentionClassifier | QuestionClassifier, batch: Batch) -> Tensor:
     """(batch, token, class) logits without each token, NaN off the mask; average or conv encoder under softmax."""
-    logits = model.decoder.weight.new_full((*batch.tokens.shape, len(model.decoder.bias)), torch.nan)
+    logits = model.decoder.weight.new_full((*batch.tokens.shape, model.decoder.out_features), torch.nan)
+    read = decoding(model, batch)
     for rows in by_length(batch.lengths, WORDS):
         part = batch.rows(rows)
         width = part.tokens.shape[1]
@@ -30,18 +32,22 @@ def logits_by_windows(model: AttentionClassifier, batch: Batch) -> Tensor:
         else:
             hidden, changed = _convolved(model.encoder.convolutions, model.embedding(part.tokens), part.lengths)
             reach = changed.shape[2] // 2
-        kept = terms(model, hidden, part.mask)
-        near = terms(model, changed, _neighbours(part.mask, reach))
-        logits[rows, :width] = (attended_without_each(kept, near, reach) + model.decoder.bias.double()).to(logits.dtype)
+        kept, near = (terms(read, rows, *of) for of in ((hidden, part.mask), (changed, _neighbours(part.mask, reach))))
+        attended = attended_without_each(kept, near, reach)
+        logits[rows, :width] = read.finish(attended.transpose(0, 1), rows).transpose(0, 1).to(logits.dtype)
     return logits.masked_fill(~batch.mask[:, :, None], torch.nan)
 
 
-def terms(model: AttentionClassifier, hidden: Tensor, mask: Tensor) -> Tensor:
+def terms(read: Decoding, rows: Tensor, hidden: Tensor, mask: Tensor) -> Tensor:
     """Logarithms of what each state adds to the sums of exp(score) and of exp(score) times the positive and the
-    negative part of its logits: (..., hidden), (...) -> (..., 1 + 2 class), -inf off the mask."""
-    scores = model.attention(hidden).double()[..., None]
-    logits = (hidden @ model.decoder.weight.T).double()
-    parts = torch.cat([torch.ones_like(scores), logits.clamp_min(0), (-logits).clamp_min(0)], dim=-1)
+    negative part of its features: (batch, ..., hidden), (batch, ...) -> (batch, ..., 1 + 2 feature), -inf off the mask.
+
+    Args:
+        rows: (batch,) which texts they are.
+    """
+    scores = read.scoring.rows(rows).of_states(hidden).double()[..., None]
+    features = (hidden @ read.weight.T).double()
+    parts = torch.cat([torch.ones_like(scores), features.clamp_min(0), (-features).clamp_min(0)], dim=-1)
     return (scores + parts.log()).masked_fill(~mask[..., None], -torch.inf)
 
 

@@ -1,0 +1,93 @@
+"""How a classifier of ours reads states: what the exact short ways of deletion need to know of it.
+
+Scores are a function of each state, logits one of attended features, and features are linear in the states. Without a
+question the features are the logits themselves, but for the bias.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from lib.datasets.batches import Batch
+from lib.models import AttentionClassifier, QuestionClassifier
+from lib.models.attention import Additive, AdditiveWithQuery
+from lib.models.question import NEVER
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """Scores from linear parts of states: v . tanh(part) where there is a `context` v, else `along` . part.
+
+    weight   (part, hidden)
+    bias     (batch, part), what is added to the parts of each text: it may depend on the question
+    context  (part,) or None
+    along    (batch, part), only where there is no context
+    """
+
+    weight: Tensor
+    bias: Tensor
+    context: Tensor | None = None
+    along: Tensor | None = None
+
+    def rows(self, rows: Tensor) -> "Scoring":
+        return Scoring(self.weight, self.bias[rows], self.context, None if self.along is None else self.along[rows])
+
+    def of_states(self, hidden: Tensor) -> Tensor:
+        """States (batch, ..., hidden) -> scores (batch, ...)."""
+        parts = (hidden @ self.weight.T).movedim(0, -2)
+        return self.of(parts + self.bias).movedim(-1, 0)
+
+    def of(self, parts: Tensor) -> Tensor:
+        """(..., batch, part), the bias added, -> scores (..., batch)."""
+        return (parts * self.along).sum(dim=-1) if self.context is None else parts.tanh() @ self.context
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """How a model reads the states of a batch's texts.
+
+    weight   (feature, hidden): features of a state
+    scoring  how states are scored
+    finish   (attended features (place, batch, feature), rows (batch,)) -> logits (place, batch, class)
+    """
+
+    weight: Tensor
+    scoring: Scoring
+    finish: Callable[[Tensor, Tensor], Tensor]
+
+
+def decoding(model: AttentionClassifier | QuestionClassifier, batch: Batch) -> Decoding:
+    """How the model reads the states of these texts, given their questions where it is asked any."""
+    return _of_questions(model, batch) if isinstance(model, QuestionClassifier) else of_texts(model, len(batch))
+
+
+def of_texts(model: AttentionClassifier, number: int) -> Decoding:
+    """How so many texts are read that are asked nothing."""
+    scoring = _scoring(model.attention, number)
+    return Decoding(model.decoder.weight, scoring, lambda features, rows: features + model.decoder.bias)
+
+
+def _of_questions(model: QuestionClassifier, batch: Batch) -> Decoding:
+    query = model.asked(batch)
+    of_query = model.of_query(query) + model.of_text.bias
+
+    def finish(features: Tensor, rows: Tensor) -> Tensor:
+        logits = model.decoder((features + of_query[rows]).tanh().to(of_query))
+        return logits if batch.answers is None else logits.masked_fill(~batch.answers[rows], NEVER)
+
+    return Decoding(model.of_text.weight, _scoring(model.attention, len(batch), query), finish)
+
+
+def _scoring(attention, texts: int, query: Tensor | None = None) -> Scoring:
+    if isinstance(attention, Additive | AdditiveWithQuery):
+        bias = attention.affine.bias.expand(texts, -1)
+        bias = bias if query is None else bias + attention.of_query(query)
+        return Scoring(attention.affine.weight, bias, context=attention.context.weight[0])
+    size = query.shape[1] if query is not None else attention.context.weight.shape[1]
+    if query is None:
+        weight = attention.context.weight / size**0.5
+        return Scoring(weight, weight.new_zeros(texts, 1), along=weight.new_ones(texts, 1))
+    weight = torch.eye(size).to(query)
+    return Scoring(weight, torch.zeros_like(query), along=query / size**0.5)
