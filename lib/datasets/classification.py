@@ -38,6 +38,8 @@ class Spec:
     min_df        words in fewer texts of the training split are unknown
     min_count     words that occur there less often are unknown
     sentences     the texts are cut into sentences
+    access        how the files are had, where a person has to ask for them
+    confidential  no word of the texts is shown unless that is asked for
     """
 
     name: str
@@ -54,6 +56,8 @@ class Spec:
     min_df: int = 1
     min_count: int = 1
     sentences: bool = False
+    access: str = ""
+    confidential: bool = False
 
 
 def read_folder(spec: Spec, folder: Path, options: dict) -> Draft:
