@@ -215,6 +215,21 @@ def test_diabetes_is_divided_as_listed(tmp_path, pattern):
     assert "1 of 9 admissions were left out: they have no discharge summary" in corpus.notes[2]
 
 
+def test_anemia_is_divided_as_listed_and_by_length(tmp_path):
+    notes, codes = hospital("anemia", 12)
+    codes = [(patient, admission, SETS["anemia"][patient % 2]) for patient, admission, _ in codes]
+    codes += [(3, 1030, "2851")]  # and 285.21: of neither class
+    notes = [[*row[:-1], "word " * length] for row, length in zip(sorted(notes), (3999, 4000, *[5] * 99), strict=False)]
+    lists = {"train": [1010, 1020, 1030, 1040, 1050, 1060], "dev": [1070, 1080], "test": [1090, 1100]}
+    folder(tmp_path, notes, codes, **{f"anemia.{split}__txt": of for split, of in lists.items()})
+    corpus, (first, second) = datasets.load("anemia", data_home=tmp_path), (int(row[2]) for row in sorted(notes)[:2])
+    assert (first, len(corpus.train.instances[0].tokens)) == (1010, 3999)
+    assert ids(corpus) == {"train": {*lists["train"]} - {1030, second}, "dev": {1070, 1080}, "test": {1090, 1100}}
+    assert "anemia.train.txt" in corpus.notes[0] and "1 of 10 admissions were left out" in corpus.notes[2]
+    said = [one for one in corpus.notes if "of train were left out" in one]
+    assert said == ["1 of 5 texts of train were left out: the papers keep those with fewer than 4000 tokens."]
+
+
 BAD_LISTS = [
     ({"diabetes.dev__txt": None}, r"has diabetes.train.txt, diabetes.test.txt, but no diabetes.dev.txt; allowed: "),
     ({"test_50_hadm_ids__csv": [1]}, r"has diabetes.train.txt and test_50_hadm_ids.csv, lists under two names"),

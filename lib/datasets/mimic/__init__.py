@@ -60,7 +60,9 @@ TASKS = {
 
 
 def read(spec: Spec, folder: Path, options: dict) -> Draft:
-    """The admissions of a task, each with its discharge summaries as one text, in splits.
+    """The admissions of a task, each with its discharge summaries as one text, in the splits of the user's lists.
+
+    Without lists, as the option `by` says; of `diabetes`, which has no such option, by patient.
 
     Raises:
         DataError: a file is missing or wrong; too few admissions; `admissions` is no number from 1 up and not None.
