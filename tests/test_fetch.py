@@ -373,7 +373,7 @@ def contents(home):
     return {str(path.relative_to(home)): path.read_bytes() for path in home.rglob("*") if path.is_file()}
 
 
-MADE_OR_LARGE = ("planted", "planted-documents", "yahoo", "amazon", "yelp", "imdb10")
+MADE_OR_LARGE = ("planted", "planted-documents", "yahoo", "amazon", "yelp", "imdb10", "diabetes", "anemia")
 
 
 # --- every family, from an archive in its official form to what the loaders read
@@ -528,7 +528,7 @@ def test_the_command_tells_licence_and_citation_and_verifies(web, tmp_path, monk
     (tmp_path / "sst" / "test.jsonl.gz").unlink()
     assert main(["verify", "sst", "--into", str(tmp_path)]) == 1
     assert "test.jsonl.gz is missing; dev.jsonl.gz was changed" in capsys.readouterr().out
-    assert main(["fetch", "mimic"]) == 1 and "known: all, sst" in capsys.readouterr().err
+    assert main(["fetch", "mnist"]) == 1 and "known: all, sst" in capsys.readouterr().err
 
 
 def test_a_stop_by_hand_keeps_what_arrived(web, tmp_path, monkeypatch, capsys):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from lib import profiles
-from lib.datasets import classification, documents, files, own, questions
+from lib.datasets import classification, documents, files, mimic, own, questions
 from lib.datasets.assembly import assemble
 from lib.datasets.card import about, about_lengths, card
 from lib.datasets.classification import Spec
@@ -26,9 +26,11 @@ __all__ = [
     "load",
     "own_text",
     "spec",
+    "tokens_shown",
 ]
 
-DATASETS = {one.name: one for one in (*classification.SPECS, *questions.SPECS, *documents.SPECS)}
+DATASETS = {one.name: one for one in (*classification.SPECS, *questions.SPECS, *documents.SPECS, *mimic.SPECS)}
+SHOW_TEXT = ("auto", "yes")
 
 
 def load(name: str, profile: str = "paper", data_home: str | Path | None = None, **options) -> Corpus:
@@ -48,7 +50,7 @@ def load(name: str, profile: str = "paper", data_home: str | Path | None = None,
     except KeyError as error:
         raise DataError(error.args[0]) from None
     settled = _options(chosen, options)
-    folder = files.find(chosen.folder, data_home) if chosen.folder else None
+    folder = files.find(chosen.folder, data_home, chosen.access) if chosen.folder else None
     return assemble(chosen, chosen.read(chosen, folder, settled), size)
 
 
@@ -59,6 +61,19 @@ def spec(name: str) -> Spec:
     if name not in DATASETS:
         raise DataError(f"unknown dataset {name!r}; known: {', '.join(DATASETS)}")
     return DATASETS[name]
+
+
+def tokens_shown(corpus: Corpus, instance: Instance, show_text: str = "auto") -> tuple[str, ...]:
+    """A text's tokens as a reader may see them: "[1]", "[2]", ... where the dataset is confidential.
+
+    Args:
+        show_text: "yes" shows the words of confidential texts too, because that was asked for.
+    """
+    if show_text not in SHOW_TEXT:
+        raise DataError(f"show_text is {show_text!r}; allowed: {', '.join(SHOW_TEXT)}")
+    if show_text == "yes" or not spec(corpus.name).confidential:
+        return instance.tokens
+    return tuple(f"[{place}]" for place in range(1, len(instance.tokens) + 1))
 
 
 def _options(chosen: Spec, given: dict) -> dict:

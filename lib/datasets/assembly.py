@@ -73,8 +73,9 @@ def _exclusive(spec: Spec, instances: list[Instance]) -> tuple[int | None, int |
 
 def _bounds(spec: Spec, instances: list[Instance]) -> str:
     low, high = _exclusive(spec, instances)
+    lower = "" if low is None else f"more than {low} tokens and "
     upper = f"fewer than {high}" + (", the split's longest" if spec.drop_longest else "")
-    return f"the papers keep those with more than {low} tokens and {upper}"
+    return f"the papers keep those with {lower}{upper}" + (" tokens" if low is None else "")
 
 
 def subset(instances: Sequence[Instance], limit: int | None) -> list[Instance]:

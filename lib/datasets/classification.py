@@ -39,6 +39,8 @@ class Spec:
     min_count     words that occur there less often are unknown
     sentences     the texts are cut into sentences
     asks          each text comes with a question, whose answer is the label
+    access        how the files are had, where a person has to ask for them
+    confidential  no word of the texts is shown unless that is asked for
     """
 
     name: str
@@ -56,6 +58,8 @@ class Spec:
     min_count: int = 1
     sentences: bool = False
     asks: bool = False
+    access: str = ""
+    confidential: bool = False
 
 
 def read_folder(spec: Spec, folder: Path, options: dict) -> Draft:

@@ -42,9 +42,11 @@ def homes(data_home: str | Path | None = None) -> list[Path]:
     return [*([Path(first).expanduser()] if first else []), PROJECT / "data" / "raw"]
 
 
-def find(name: str, data_home: str | Path | None = None) -> Path:
+def find(name: str, data_home: str | Path | None = None, access: str = "") -> Path:
     """The folder `name` in the first home that has it.
 
+    Args:
+        access: how its files are had, where a person has to ask for them.
     Raises:
         DataError: no home has it.
     """
@@ -55,7 +57,7 @@ def find(name: str, data_home: str | Path | None = None) -> Path:
     looked = " and ".join(str(place) for place in places)
     raise DataError(
         f"no folder {name!r} of data: looked for {looked}; set DATA_HOME (or the parameter data_home) to the folder "
-        f"that holds {name}/, or use the dataset 'planted', which needs no download"
+        f"that holds {name}/, or use the dataset 'planted', which needs no download" + (f". {access}" if access else "")
     )
 
 

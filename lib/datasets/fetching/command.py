@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from lib.datasets import files
+from lib.datasets.fetching.by_hand import BY_HAND
 from lib.datasets.fetching.download import Patience
 from lib.datasets.fetching.placing import fetch, problems, target
 from lib.datasets.fetching.registry import SOURCES
@@ -47,10 +48,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _named(names: Sequence[str]) -> list[Source]:
-    unknown = [name for name in names if name not in SOURCES and name != "all"]
+    """The sources of these names; "all", or none, for those that a program can fetch."""
+    known = SOURCES | BY_HAND
+    unknown = [name for name in names if name not in known and name != "all"]
     if unknown:
-        raise DataError(f"nothing is known to fetch under {unknown[0][:40]!r}; known: all, {', '.join(SOURCES)}")
-    return list(SOURCES.values()) if not names or "all" in names else [SOURCES[name] for name in dict.fromkeys(names)]
+        raise DataError(f"nothing is known to fetch under {unknown[0][:40]!r}; known: all, {', '.join(known)}")
+    return list(SOURCES.values()) if not names or "all" in names else [known[name] for name in dict.fromkeys(names)]
 
 
 def _fetch(chosen: argparse.Namespace, patience: Patience | None) -> int:
@@ -58,7 +61,7 @@ def _fetch(chosen: argparse.Namespace, patience: Patience | None) -> int:
     for one in _named(chosen.names):
         print(about(one), flush=True)
         try:
-            done = fetch(one, home, chosen.again, chosen.keep, patience)
+            done = _brought(one, home) if one.name in BY_HAND else fetch(one, home, chosen.again, chosen.keep, patience)
         except DataError as error:
             failed.append(one.name)
             print(f"{error}\n", file=sys.stderr, flush=True)
@@ -70,26 +73,37 @@ def _fetch(chosen: argparse.Namespace, patience: Patience | None) -> int:
     return 1 if failed else 0
 
 
+def _brought(one: Source, home: Path) -> bool:
+    """False, since nothing is to be done, where a person has put it there; DataError that says how, where not."""
+    if not all((home / name).exists() for name in one.makes):
+        raise DataError(f"{one.name} is not fetched by a program. {one.by_hand} of {home}")
+    return False
+
+
 def about(one: Source) -> str:
     """What is fetched, from where and under which terms."""
     lines = [
         f"{one.name}: {one.title}",
         f"  licence: {one.licence}",
         f"  please cite: {one.citation}",
-        f"  from: {one.addresses[0].url} (see {one.page})",
+        f"  from: {one.addresses[0].url} (see {one.page})" if one.addresses else f"  from: {one.page}",
     ]
-    return "\n".join([*lines, *([f"  by hand: {one.by_hand}"] if one.by_hand else [])])
+    return "\n".join([*lines, *([f"  by hand: {one.by_hand}"] if one.by_hand and one.addresses else [])])
 
 
 def _list(chosen: argparse.Namespace, patience: Patience | None) -> int:
     homes = [target(chosen.into)] if chosen.into else files.homes()
     width = max(map(len, SOURCES))
-    for one in SOURCES.values():
+    for one in (SOURCES | BY_HAND).values():
         size = _size(one.size)
         there = "there" if all(_found(homes, name) for name in one.makes) else "-"
         tried = "" if any(address.tried for address in one.addresses) else "; untried"
+        tried = "; by hand" if one.name in BY_HAND else tried
         print(f"{one.name:{width}}  {there:5}  {size:>9}  {one.title}  [{one.licence}{tried}]")
-    print(f"\nuntried: the project has not yet downloaded from these addresses.\nfetch puts them into {homes[0]}")
+    print(
+        "\nuntried: the project has not yet downloaded from these addresses.\n"
+        f"by hand: not for a program; fetch says how it is had.\nfetch puts the others into {homes[0]}"
+    )
     return 0
 
 
