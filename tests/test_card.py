@@ -221,7 +221,7 @@ def test_where_no_two_texts_share_a_word_the_baseline_still_answers():
     assert ours["prediction"].tolist()[:2] == [1, 0]
 
 
-def test_of_a_huge_train_the_baseline_reads_a_part(monkeypatch):
+def test_of_a_huge_train_the_baseline_reads_a_part_and_says_so(monkeypatch, capsys):
     corpus, read = random_corpus(), []
     module = importlib.import_module("lib.instances.baseline")
     monkeypatch.setattr(module, "MOST_TOKENS", 200)
@@ -229,6 +229,7 @@ def test_of_a_huge_train_the_baseline_reads_a_part(monkeypatch):
     monkeypatch.setattr(module, "regression", lambda texts: (read.extend(texts), make(texts))[1])
     assert len(baseline(corpus)) == len(corpus.test)
     assert 150 < sum(len(one.tokens) for one in read) <= 200 < corpus.train.lengths.sum()
+    assert f"it reads {len(read)} of 120 texts of train" in capsys.readouterr().out
 
 
 def models_beside(answers: pd.DataFrame, seeds=(0, 1)) -> pd.DataFrame:
