@@ -11,6 +11,16 @@ from lib.quantities import PAPERS, RUN_COLUMNS, of_encoders, readable, said_of_e
 WIDE = {"quantity": ";min-width:13em", **dict.fromkeys(("encoder", "95%"), ";white-space:nowrap")}
 SETTINGS = ("lambda", "delta", "eta")  # not measured: shown with all their digits
 NAMED = (*RUN_COLUMNS, "quantity")  # columns that hold names of parts of a model or of quantities
+CARD = {  # columns of lib.datasets.card, for a reader
+    "vocabulary": "words of the vocabulary",
+    "with_vector": "of these with a word vector",
+    "unknown": "tokens unknown",
+    "tokens_with_vector": "tokens with a word vector",
+    "again": "texts that stand in train (again)",
+    "other_label": "of these with another label there",
+}
+OF_TEXTS, FRACTIONS = ("again", "other_label"), ("with_vector", "unknown", "tokens_with_vector")
+MOST_CLASSES = 12  # that a card names
 
 
 def show(frame: pd.DataFrame, empty: str = "There is nothing to show.", index: str = "", digits: int = 3) -> HTML:
@@ -57,6 +67,44 @@ def text(value: object, column: str, digits: int) -> str:
     return (f"{value:.{digits}g}" if float(rounded.replace(",", "")) == 0 else rounded).replace("-", "−")
 
 
+def card(frame: pd.DataFrame) -> HTML:
+    """Rows of lib.datasets.card to read: a column for each split, texts of a kind with their share of the split."""
+    frame = few_classes(frame)
+    names = [name for name in frame if name not in ("split", "tokens_sd", "sentences_sd")]  # told with the means
+    splits = {row["split"]: [in_card(name, row) for name in names] for _, row in frame.iterrows()}
+    return show(pd.DataFrame({"": [CARD.get(name, in_words(name)) for name in names]} | splits))
+
+
+def few_classes(frame: pd.DataFrame) -> pd.DataFrame:
+    """The card with at most MOST_CLASSES of the classes, those with the most texts of train, and the others as one."""
+    classes = [name for name in frame if name.startswith("class ")]
+    if len(classes) <= MOST_CLASSES:
+        return frame
+    kept = frame[classes].iloc[0].astype(int).nlargest(MOST_CLASSES - 1).index
+    rest = [name for name in classes if name not in kept]
+    frame = frame.assign(**{rest[0]: frame[rest].sum(axis=1)}).drop(columns=rest[1:])
+    order = [name for name in frame if name != rest[0]]
+    order.insert(order.index("tokens"), rest[0])
+    return frame[order].rename(columns={rest[0]: f"class: {len(rest):,} others"})
+
+
+def in_words(name: str) -> str:
+    """ "tokens_max" of a card as "tokens of a text, longest"."""
+    unit, _, statistic = name.rpartition("_")
+    said = {"mean": "mean ± sd", "max": "longest"}.get(statistic, statistic)
+    return f"{unit} of a text, {said}" if unit in ("tokens", "sentences") else name
+
+
+def in_card(name: str, row: pd.Series) -> str:
+    """One value of a card: a share in percent, texts with their share, a mean with its sd, any other number."""
+    if name in FRACTIONS:
+        return "–" if pd.isna(row[name]) else f"{row[name]:.1%}"
+    if name in OF_TEXTS or name.startswith("class"):
+        return f"{row[name]:,} ({row[name] / row['texts']:.1%})"
+    sd = f" ± {text(row[name.removesuffix('mean') + 'sd'], name, 1)}" if name.endswith("_mean") else ""
+    return text(row[name], name, 1) + sd
+
+
 def sentences(*lines: str) -> HTML:
     """Sentences below each other, small; nothing for none."""
     return HTML("".join(f"<p><small>{escape(line)}</small></p>" for line in lines if line))
@@ -94,9 +142,17 @@ def wide(frame: pd.DataFrame, columns: Mapping[str, str], by: Sequence[str] = ()
     return show(order[[*keys, *columns]].rename(columns=columns))
 
 
+def scores(frame: pd.DataFrame) -> HTML:
+    """Rows of lib.instances.classification of one model without a seed: each score with its interval over texts."""
+    frame = frame[frame["value"].notna()]
+    interval = {"95% over texts": intervals(frame["low"], frame["high"]), "texts": frame["n"]}
+    return show(frame[["quantity", "value"]].assign(**interval))
+
+
 def difference(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of lib.instances.difference as columns to read: the two values, their difference and its interval."""
-    named = [name for name in ("attention", "variant", "against", "layers", "quantity") if name in rows]
+    parts = ("encoder", "attention", "projection", "variant", "against", "layers", "quantity")
+    named = [name for name in parts if name in rows]
     told = {"value": rows["first"], "held against": rows["second"], "difference": rows["difference"]}
     interval = {"95% interval": intervals(rows["low"], rows["high"]), "it is": rows["word"]}
     return rows[named].assign(**told, **interval)

@@ -13,6 +13,7 @@ from lib import charts, published
 from lib.charts.text import visible
 from lib.instances import classification, summarise
 from lib.quantities import RUN_COLUMNS, tau_name
+from tests import small
 
 PAIR = ("attention", "gradient_times_input")
 HOSTILE = [
@@ -178,9 +179,20 @@ def test_nothing_to_draw_is_one_clear_error():
 
 
 def test_a_corpus_has_its_lengths_drawn():
-    splits = [SimpleNamespace(name=name, lengths=np.array([3, 8, 8])) for name in ("train", "dev", "test")]
+    splits = [small.split((3, 8, 8), name=name) for name in ("train", "dev", "test")]
     spec = charts.length_histogram(SimpleNamespace(title="SST", splits=splits)).to_dict()
     assert "SST" in spec["title"]["text"] and rows_of(spec) > 3
+
+
+def test_a_baseline_is_a_dashed_line_in_each_panel_of_performance():
+    scores = classification(instances(encoders=("bilstm",)), draws=20)
+    of_words = scores.iloc[:2].assign(encoder="words alone", value=[0.25, 0.75])
+    drawn = charts.performance_beside(published.beside(scores, published.table("jain2019", "none")), baseline=of_words)
+    spec = drawn.to_dict()
+    (rows,) = spec["datasets"].values()
+    lines = {row["quantity"]: row["dashed"] for row in rows}
+    assert lines == {"accuracy": 0.25, "F1": 0.75, "AUC": None} and "Dashed: words alone." in spec["description"]
+    assert spec["spec"]["layer"][0]["mark"]["strokeDash"]
 
 
 def test_charts_are_displayed_as_the_type_that_jupyterlab_and_the_report_draw():

@@ -138,8 +138,8 @@ def test_a_reason_outside_of_its_text_is_named(tmp_path, spans):
 
 def test_a_card_counts_what_is_there(data_home):
     card = datasets.card(datasets.load("sst", data_home=data_home)).set_index("split")
-    assert card.loc["train", ["texts", "negative", "positive", "vocabulary", "unknown"]].tolist() == [
-        6355, 3034, 3321, 13_826, 0.0,
+    assert card.loc["train", ["texts", "class negative", "class positive", "vocabulary", "unknown"]].tolist() == [
+        6355, 3034, 3321, 13_822, 0.0,
     ]  # fmt: skip
     assert card.loc["test", "tokens_max"] < 52 and 0.05 < card.loc["test", "unknown"] < 0.06
 

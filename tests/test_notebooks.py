@@ -117,7 +117,7 @@ def test_adversary_on_hostile_words_and_a_text_beyond_the_adversarys_bound(monke
     page = report(monkeypatch, tmp_path, "adversary", "dataset agnews", *TINY)
     shown = opened(browser, page)
     assert shown["wrong"] == [] and shown["images"] == 0
-    assert shown["charts"] == charts_made(page) == 7
+    assert shown["charts"] == charts_made(page) == 8
     assert "longer than 5,000 tokens" in shown["text"] and "agnews does not say which words decide" in shown["text"]
     assert EMOJI in Path(page).read_text()
 
@@ -125,7 +125,7 @@ def test_adversary_on_hostile_words_and_a_text_beyond_the_adversarys_bound(monke
 def test_adversary_on_planted_reviews_tells_of_the_reason(monkeypatch, tmp_path, browser):
     page = report(monkeypatch, tmp_path, "adversary", "dataset planted", "divergence jsd", "tvd full", *TINY)
     shown = opened(browser, page)
-    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 7
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 8
     assert "takes attention off the words that decide the label" in shown["text"]
     assert "1 of 1 adversaries were stopped at the most epochs" in shown["text"]
     assert "No text was left out, and every value is defined" in shown["text"]
@@ -165,7 +165,7 @@ def test_regularization_on_hostile_words_with_reasons(monkeypatch, tmp_path, bro
     page = report(monkeypatch, tmp_path, "regularization", "dataset eraser_movies", *SHORT)
     shown = opened(browser, page)
     assert shown["wrong"] == [] and shown["images"] == 0
-    assert shown["charts"] == charts_made(page) == 12
+    assert shown["charts"] == charts_made(page) == 13
     assert "its attention ranks the words that decide the label higher" in shown["text"]
     assert "a split is held against its own rationales alone" in shown["text"]
     assert EMOJI in Path(page).read_text()
@@ -176,7 +176,7 @@ def test_regularization_where_no_reason_is_known(monkeypatch, tmp_path, browser)
     choices = "dataset agnews", "attentions dot", "delta 1", "eta 0.1", "frozen tying,mlm", "layers 1"
     page = report(monkeypatch, tmp_path, "regularization", *choices, *SHORT)
     shown = opened(browser, page)
-    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 11
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 12
     assert "agnews does not say which words decide" in shown["text"]
     assert "Taken: delta 1, eta 0.1." in shown["text"]
     assert "No model with more than one layer was asked for" in shown["text"]
@@ -190,7 +190,7 @@ def test_sparsity_on_hostile_words_with_reasons(monkeypatch, tmp_path, browser):
     page = report(monkeypatch, tmp_path, "sparsity", "dataset eraser_movies", *SPARSE)
     shown = opened(browser, page)
     assert shown["wrong"] == [] and shown["images"] == 0
-    assert shown["charts"] == charts_made(page) == 9
+    assert shown["charts"] == charts_made(page) == 10
     assert "more of the support are words that decide the label" in shown["text"]
     assert "Learning rates of this report: BiLSTM 0.001, Transformer 0.001 (fast), 4 epochs" in shown["text"]
     assert EMOJI in Path(page).read_text()
@@ -201,7 +201,7 @@ def test_sparsity_with_one_encoder_and_a_long_text(monkeypatch, tmp_path, browse
     choices = "dataset agnews", "encoders bilstm", "profile paper"  # with all its parts, on few texts
     page = report(monkeypatch, tmp_path, "sparsity", *choices, *SPARSE)
     shown = opened(browser, page)
-    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 5
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 6
     assert "α was learned to be 1." in shown["text"] and "epochs of at most 300, the best on dev" in shown["text"]
     assert "agnews does not say which words decide" in shown["text"]
     assert "There is no Transformer among the encoders" in shown["text"]

@@ -16,7 +16,8 @@ from lib.datasets import DataError
 from lib.datasets.batches import Batch, batches, collate
 from lib.datasets.corpus import Instance, Split, Vocabulary
 from lib.importance import deletion, recurrent_deletion, windowed_deletion
-from lib.instances import attention_weights, measure
+from lib.instances import attention_weights, baseline, measure
+from lib.instances.baseline import words
 from lib.metrics import probabilities, total_variation
 from lib.models import ANSWERING, QuestionClassifier
 from lib.models.question import NEVER
@@ -305,3 +306,16 @@ def test_the_shared_files_have_the_published_sizes(data_home):
         corpus = datasets.load(name, data_home=data_home)
         assert tuple(len(part) for part in corpus.splits) == expected
     assert len(corpus.vocabulary) == 36 + 4
+
+
+def test_card_and_baseline_know_the_question_from_the_text(tmp_path):
+    pairs = [("he sleeps", "he rests", 0), ("he sleeps", "he runs", 1), ("he sleeps", "a dog barks", 2)] * 6
+    records = [{"premise": text, "hypothesis": asked, "label": label} for text, asked, label in pairs]
+    other = [{"premise": text, "hypothesis": f"{asked} too", "label": label} for text, asked, label in pairs]
+    about = {"classes": ["entailment", "neutral", "contradiction"]}
+    write(tmp_path, "snli", about, train=records, dev=other, test=records)
+    corpus = datasets.load("snli", data_home=tmp_path)
+    assert datasets.card(corpus).set_index("split")["again"].to_dict() == {"train": 18, "dev": 0, "test": 18}
+    answers = baseline(corpus)
+    assert (answers["prediction"] == answers["label"]).all()  # by the hypothesis: the premise is always the same
+    assert words(corpus.train.instances[0]) == ("he", "sleeps", "? he", "? rests")

@@ -1,6 +1,6 @@
 """Ours beside the papers': a dot with its interval, and a mark for each published value."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import altair as alt
 import pandas as pd
@@ -26,16 +26,25 @@ def taus_beside(beside: pd.DataFrame) -> alt.TopLevelMixin:
 
 
 def performance_beside(
-    beside: pd.DataFrame, quantities: Sequence[str] = ("f1", "accuracy", "auc")
+    beside: pd.DataFrame, quantities: Sequence[str] = ("f1", "accuracy", "auc"), baseline: pd.DataFrame | None = None
 ) -> alt.TopLevelMixin:
-    """F1, accuracy and AUC of a table made by lib.published.beside, one panel each."""
+    """F1, accuracy and AUC of a table made by lib.published.beside, one panel each.
+
+    Args:
+        baseline: scores of one model without attention, rows of lib.instances.classification: a dashed line each.
+    """
+    see = "A model that classifies worse than the papers' would be a poor witness for or against attention."
+    lines = {} if baseline is None else dict(zip(baseline["quantity"], baseline["value"], strict=True))
+    if lines:
+        see += f" Dashed: {baseline['encoder'].iloc[0]}."
     return dots(
         beside[beside["quantity"].isin(quantities)],
         "How well the models classify, beside the published values",
-        "A model that classifies worse than the papers' would be a poor witness for or against attention.",
+        see,
         "percent",
         alt.Scale(zero=False, nice=True),
         ".0%",
+        lines=lines,
     )
 
 
@@ -53,10 +62,23 @@ def values_beside(
 
 
 def dots(
-    beside: pd.DataFrame, title: str, see: str, axis: str, scale: alt.Scale, digits: str, ticks: int = 4
+    beside: pd.DataFrame,
+    title: str,
+    see: str,
+    axis: str,
+    scale: alt.Scale,
+    digits: str,
+    ticks: int = 4,
+    lines: Mapping[str, float] | None = None,
 ) -> alt.TopLevelMixin:
-    """One panel per quantity, one line per configuration, ours and theirs on it."""
+    """One panel per quantity, one line per configuration, ours and theirs on it.
+
+    Args:
+        lines: quantity -> where its panel has a dashed rule.
+    """
     frame = long(beside)
+    if lines:
+        frame["dashed"] = frame["quantity"].map({readable(name): value for name, value in lines.items()})
     quantities = frame["quantity"].drop_duplicates().tolist()
     series = [OURS, *(name for name in frame["series"].drop_duplicates() if name != OURS)]
     shapes = ["circle", *SHAPES[: len(series) - 1]]
@@ -76,7 +98,9 @@ def dots(
     ranges = alt.Chart().mark_rule(strokeWidth=2.5, opacity=0.6).encode(x=alt.X("low:Q"), x2="high", y=y, color=color)
     points = alt.Chart().mark_point(filled=True, size=50, opacity=1).encode(x, y, color, shape, tooltip=tips)
     zero = alt.Chart().transform_calculate(zero="0").mark_rule(color=INK, strokeDash=[4, 3]).encode(x="mean(zero):Q")
+    dashed = alt.Chart().mark_rule(color=INK, strokeDash=[4, 3]).encode(x="mean(dashed):Q")
     layers = [zero, ranges, points] if axis.startswith("mean Kendall") else [ranges, points]
+    layers = [dashed, *layers] if lines else layers
     across = min(3, len(quantities))
     two_lines = alt.Header(labelExpr="split(replace(datum.label, ' / ', ' /|'), '|')")
     drawn = alt.layer(*layers, data=frame).properties(width=(WIDTH - 110) // across - 12, height=alt.Step(20))

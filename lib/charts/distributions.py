@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from lib.charts.theme import COLORS, INK, WIDTH, absent, by_few_classes, panels, said_once, some, titled
+from lib.datasets.card import lengths
 from lib.quantities import readable, tau_name, unit
 
 LARGEST_JSD = float(np.log(2))  # nats: of two distributions with nothing in common
@@ -20,49 +21,53 @@ def binned(values: np.ndarray, edges: np.ndarray) -> pd.DataFrame:
 
 
 def length_histogram(corpus_or_lengths, bins: int = 40) -> alt.TopLevelMixin:
-    """How long the texts of each split are: a Corpus, or a mapping from a split's name to its lengths in tokens."""
-    if isinstance(corpus_or_lengths, Mapping):
-        title, lengths = "Lengths of the texts", {k: np.asarray(v) for k, v in corpus_or_lengths.items()}
-    else:
+    """How long the texts of each split are: a Corpus, or a mapping from a split's name to its lengths in tokens.
+
+    Of a corpus that is cut into sentences, below it, the lengths in sentences too.
+    """
+    title, by_unit = "Lengths of the texts", {"tokens": corpus_or_lengths}
+    if not isinstance(corpus_or_lengths, Mapping):
         title = f"Lengths of the texts of {corpus_or_lengths.title}"
-        lengths = {split.name: split.lengths for split in corpus_or_lengths.splits}
-    lengths = {name: values for name, values in lengths.items() if len(values)}
-    if not lengths:
+        of_splits = {split.name: lengths(split) for split in corpus_or_lengths.splits}
+        units = next(iter(of_splits.values()))
+        by_unit = {unit: {name: of[unit] for name, of in of_splits.items()} for unit in units}
+    drawn, said = zip(*(lengths_in(unit, of_unit, bins) for unit, of_unit in by_unit.items()), strict=True)
+    chart = alt.vconcat(*drawn) if len(drawn) > 1 else drawn[0]
+    return titled(chart, title, ["The dashed line is the median. Train and test should look alike.", " ".join(said)])
+
+
+def lengths_in(unit: str, of_splits: Mapping[str, np.ndarray], bins: int) -> tuple[alt.FacetChart, str]:
+    """A histogram for each split, lengths in tokens or in sentences, and what is to be said of the longest."""
+    of_splits = {name: np.asarray(values) for name, values in of_splits.items() if len(values)}
+    if not of_splits:
         raise ValueError("nothing to draw: no split has a text")
-    pooled = np.concatenate(list(lengths.values()))
+    pooled = np.concatenate(list(of_splits.values()))
     end = max(int(np.quantile(pooled, 0.995)), 2)
     edges = np.arange(0, end + (step := max(1, round(end / bins))), step) + 0.5
-    frame = pd.concat(
-        [
-            binned(values, edges).assign(
-                split=f"{name}: {len(values):,} texts, median {np.median(values):.0f}", median=np.median(values)
-            )
-            for name, values in lengths.items()
-        ]
-    )
     over = int((pooled > edges[-1]).sum())
+    said = f"The longest text has {pooled.max():,} {unit}."
+    said += f" {over:,} of {len(pooled):,} are longer than the axis and stand in its last bar." if over else ""
+    named = {name: f"{name}: {len(x):,} texts, median {np.median(x):.0f}" for name, x in of_splits.items()}
+    parts = [binned(x, edges).assign(split=named[name], median=np.median(x)) for name, x in of_splits.items()]
+    return histogram_of_lengths(pd.concat(parts), unit), said
+
+
+def histogram_of_lengths(frame: pd.DataFrame, unit: str) -> alt.FacetChart:
+    """The bins of each split beside each other, its median dashed."""
+    splits = frame["split"].drop_duplicates().tolist()
     bars = (
         alt.Chart()
         .mark_bar(color=COLORS[0])
         .encode(
-            alt.X("start:Q", bin="binned", title="length in tokens"),
+            alt.X("start:Q", bin="binned", title=f"length in {unit}", axis=alt.Axis(tickMinStep=1, format=",d")),
             alt.X2("end"),
             alt.Y("share:Q", title="share of the split", axis=alt.Axis(format="%", tickCount=4)),
             tooltip=range_tips("split:N"),
         )
     )
     middle = alt.Chart().mark_rule(color=INK, strokeDash=[4, 3]).encode(x="mean(median):Q")
-    drawn = alt.layer(bars, middle, data=frame).properties(width=min(420, WIDTH // len(lengths) - 36), height=120)
-    sort = frame["split"].drop_duplicates().tolist()
-    return titled(
-        drawn.facet(column=alt.Column("split:N", title=None, sort=sort)),
-        title,
-        [
-            "The dashed line is the median. Train and test should look alike.",
-            f"The longest text has {pooled.max():,} tokens."
-            + (f" {over:,} of {len(pooled):,} are longer than the axis and stand in its last bar." if over else ""),
-        ],
-    )
+    drawn = alt.layer(bars, middle, data=frame).properties(width=min(420, WIDTH // len(splits) - 36), height=120)
+    return drawn.facet(column=alt.Column("split:N", title=None, sort=splits))
 
 
 def range_tips(first: str, digits: str = ".0f", unit: str = "") -> list[alt.Tooltip]:

@@ -8,6 +8,7 @@ from lib.datasets.assembly import assemble
 from lib.datasets.card import about, about_lengths, card
 from lib.datasets.classification import Spec
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
+from lib.datasets.duplicates import duplicates
 from lib.datasets.files import DataError
 from lib.datasets.own import Own, own_text
 
@@ -23,6 +24,7 @@ __all__ = [
     "about",
     "about_lengths",
     "card",
+    "duplicates",
     "load",
     "own_text",
     "spec",

@@ -1,51 +1,91 @@
-"""A dataset in a table and a few sentences."""
+"""What a reader should know of a dataset before its results: a table, and a few sentences."""
 
 import numpy as np
 import pandas as pd
 import torch
 
-from lib.datasets.corpus import UNKNOWN, Corpus, Split
+from lib.datasets.classification import Spec
+from lib.datasets.corpus import SPECIALS, UNKNOWN, Corpus, Split
+from lib.datasets.duplicates import duplicates
+from lib.datasets.fetching.registry import SOURCES
 from lib.datasets.vectors import Vectors
-from lib.quantities import RUN_COLUMNS
-
-TAKEN = ("split", "texts", "tokens_mean", "tokens_median", "tokens_max", "vocabulary", "unknown", *RUN_COLUMNS)
 
 
-def card(corpus: Corpus) -> pd.DataFrame:
-    """One row per split: texts, texts of each class, tokens of a text (mean, median, maximum).
+def card(corpus: Corpus, vectors: Vectors | None = None) -> pd.DataFrame:
+    """One row per split: its texts, how long they are, what a model knows of them, and which of them stand in train.
 
-    Of texts that are cut into sentences also the sd of the tokens, and mean and sd of the sentences.
-
-    `vocabulary` counts the words a model can tell apart, the four special ones included; `unknown` is the share of
-    the split's tokens outside it, as a fraction. A class that is called like another column is "class <name>".
+    texts, "class <name>"   all, and of each class
+    tokens                  of all texts; tokens_mean, tokens_sd, tokens_median and tokens_max are of a text
+    sentences_mean, ...     the same four, where texts are cut into sentences
+    vocabulary              words of train that a model can tell apart, the special ones not counted; NaN beside train
+    with_vector             of these, fraction; left out where the vectors are random numbers
+    unknown                 tokens that are not in the vocabulary, fraction
+    tokens_with_vector      fraction; left out there too
+    again, other_label      as `duplicates` has them
     """
-    rows, classes = [], [f"class {name}" if name in TAKEN else name for name in corpus.classes]
+    known = vectors is not None and has_coverage(vectors)
+    rows = []
     for split in corpus.splits:
         per_class = np.bincount(split.labels, minlength=len(corpus.classes))
-        tokens = {"mean": split.lengths.mean(), "median": np.median(split.lengths), "max": split.lengths.max()}
-        sentences = {}
-        if split.sentences is not None:
-            tokens["sd"] = split.lengths.std(ddof=1)
-            counts = np.array([len(one.sentences) for one in split.instances])
-            sentences = {"sentences_mean": counts.mean(), "sentences_sd": counts.std(ddof=1)}
-        rows.append(
-            {"split": split.name, "texts": len(split)}
-            | dict(zip(classes, per_class.tolist(), strict=True))
-            | {f"tokens_{name}": value for name, value in tokens.items()}
-            | sentences
-            | {
-                "vocabulary": len(corpus.vocabulary),
-                "unknown": float((split.encoded[0] == UNKNOWN).sum() / split.lengths.sum()),
-            }
-        )
-    return pd.DataFrame(rows)
+        row = {"split": split.name, "texts": len(split)}
+        row |= {f"class {name}": int(count) for name, count in zip(corpus.classes, per_class, strict=True)}
+        row |= {"tokens": int(split.lengths.sum())}
+        for unit, values in lengths(split).items():
+            row |= {f"{unit}_{name}": value for name, value in spread(values).items()}
+        of_train = 1.0 if split is corpus.train else np.nan
+        row |= {"vocabulary": of_train * (len(corpus.vocabulary) - len(SPECIALS))}
+        row |= {"with_vector": of_train * words_covered(vectors)} if known else {}
+        row |= {"unknown": float((split.encoded[0] == UNKNOWN).sum() / split.lengths.sum())}
+        rows.append(row | ({"tokens_with_vector": tokens_covered(vectors, split)} if known else {}))
+    return pd.DataFrame(rows).merge(duplicates(corpus).drop(columns="texts"), on="split")
 
 
-def about(corpus: Corpus) -> list[str]:
-    """Where the texts come from, on what terms, and what was left out and why."""
-    source = [f"{corpus.title}. {corpus.citation}".strip(" .") + "."]
-    licence = [f"Licence: {corpus.licence}."] if corpus.licence else []
-    return [*source, *licence, *corpus.notes]
+def lengths(split: Split) -> dict[str, np.ndarray]:
+    """How long each text is: "tokens" (text,), and "sentences" (text,) where texts are cut into sentences."""
+    if split.sentences is None:
+        return {"tokens": split.lengths}
+    return {"tokens": split.lengths, "sentences": np.array([len(one.sentences) for one in split.instances])}
+
+
+def spread(values: np.ndarray) -> dict[str, float]:
+    """Mean, sd (NaN of one value), median and maximum."""
+    sd = float(values.std(ddof=1)) if len(values) > 1 else np.nan
+    return {"mean": float(values.mean()), "sd": sd, "median": float(np.median(values)), "max": int(values.max())}
+
+
+def has_coverage(vectors: Vectors) -> bool:
+    """Whether any word's vector was read or learned, and is not a random number."""
+    return bool(vectors.covered.any())
+
+
+def words_covered(vectors: Vectors) -> float:
+    """The share of the vocabulary's words whose vector was read or learned."""
+    return float(vectors.covered[len(SPECIALS) :].double().mean())
+
+
+def tokens_covered(vectors: Vectors, split: Split) -> float:
+    """The share of a split's tokens whose vector was read or learned; those outside the vocabulary have none."""
+    return float(vectors.covered.numpy()[split.encoded[0]].sum() / split.lengths.sum())
+
+
+def about(corpus: Corpus, vectors: Vectors | None = None, spec: Spec | None = None) -> list[str]:
+    """Where the texts come from, on what terms, how they are read, what was left out and why; and the word vectors.
+
+    Args:
+        spec: how the dataset is prepared (lib.datasets.spec); it knows where it is published, and what a token is.
+    """
+    source = f"{corpus.title}. {corpus.citation[:1].upper()}{corpus.citation[1:]}".strip(" .") + "."
+    page = next((one.page for one in SOURCES.values() if spec and spec.folder in one.makes), "")
+    said = [source + (f" Published at {page}." if page else "")]
+    said += [f"Licence: {corpus.licence}."] if corpus.licence else []
+    said += [f"How they are read: {spec.preprocess.rstrip('.')}."] if spec else []
+    return [*said, *corpus.notes, *([about_vectors(vectors)] if vectors else [])]
+
+
+def about_vectors(vectors: Vectors) -> str:
+    """What the word vectors are before training."""
+    none = "" if has_coverage(vectors) else "; none was read or learned, so there is no coverage"
+    return f"Word vectors before training: {vectors}{none}."
 
 
 def about_lengths(vectors: Vectors, split: Split) -> str:
@@ -55,7 +95,7 @@ def about_lengths(vectors: Vectors, split: Split) -> str:
     length = float(table.square().sum(dim=1) @ share)
     beyond = float((table.abs() > 1).double().mean(dim=1) @ share)
     return (
-        f"Word vectors: {vectors}. Their mean squared length per token is {length:.1f}; {beyond:.0%} of their "
+        f"The mean squared length of the word vectors per token is {length:.1f}; {beyond:.0%} of their "
         "components lie outside (-1, 1), where an LSTM's states cannot go: with vectors of another length a delta "
         "means something else."
     )

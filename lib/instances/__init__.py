@@ -2,6 +2,7 @@
 
 from lib.instances.against import across_seeds, changes_of_score, measure_against
 from lib.instances.along import along
+from lib.instances.baseline import against_baseline, baseline
 from lib.instances.comparing import difference, score_difference
 from lib.instances.correlating import correlate, permutation_null, significance
 from lib.instances.dispersion import dispersed, supported
@@ -27,9 +28,11 @@ from lib.instances.word_states import information
 __all__ = [
     "above_the_floor",
     "across_seeds",
+    "against_baseline",
     "along",
     "attention_on_rationale",
     "attention_weights",
+    "baseline",
     "by_dev",
     "by_ranking",
     "changes_of_score",

@@ -7,12 +7,15 @@ ModelOutput `token` means sentence; `embeddings` are those of the words.
 import torch
 from torch import Tensor, nn
 
+from lib.chunks import by_length
 from lib.datasets.batches import Batch
 from lib.models.attention import ATTENTIONS
 from lib.models.classifier import AttentionClassifier, pick
 from lib.models.encoders import HIERARCHICAL
 from lib.models.output import ModelOutput
 from lib.projections import softmax
+
+WORDS = 2**12  # of the sentences that are encoded at once, padding included
 
 
 class HierarchicalClassifier(AttentionClassifier):
@@ -60,16 +63,23 @@ class HierarchicalClassifier(AttentionClassifier):
         if torch.is_grad_enabled() and not embeddings.requires_grad:
             embeddings.requires_grad_()
         row, place, lengths = sentences_of(batch)
-        words = place >= 0
-        states = self.word_encoder(self.word_dropout(embeddings[row[:, None], place.clamp(min=0)]), lengths)
-        weights = softmax(self.word_attention(states), words)
-        vectors = (weights[:, None] @ states).squeeze(1)
+        pieces = list(by_length(lengths, WORDS))  # one long sentence would have all of them padded to its length
+        read = [self._sentences(embeddings, row[some], place[some], lengths[some]) for some in pieces]
+        vectors = torch.cat(read)[torch.cat(pieces).argsort()]
         counts = torch.bincount(row, minlength=len(batch))
         mask = torch.arange(int(counts.max()), device=row.device) < counts[:, None]
         sentences = vectors.new_zeros(*mask.shape, vectors.shape[1])
         sentences[mask] = vectors
         hidden = self.encoder(self.dropout(sentences), counts)
         return self.from_hidden(hidden, embeddings, mask, attention)
+
+
+    def _sentences(self, embeddings: Tensor, row: Tensor, place: Tensor, lengths: Tensor) -> Tensor:
+        """The vectors of some sentences, (sentence, hidden); the arguments are those of `sentences_of`."""
+        place = place[:, : int(lengths.max())]
+        states = self.word_encoder(self.word_dropout(embeddings[row[:, None], place.clamp(min=0)]), lengths)
+        weights = softmax(self.word_attention(states), place >= 0)
+        return (weights[:, None] @ states).squeeze(1)
 
 
 def sentences_of(batch: Batch) -> tuple[Tensor, Tensor, Tensor]:

@@ -211,7 +211,7 @@ def _records(tables: dict[str, Table], columns: Columns) -> tuple[tuple[str, ...
         splits, notes = {}, []
     splits, made = splitting.completed(splits or records, classes, places[0][0].path.name)
     read = ", ".join(f"{name!r} is the {what}" for what, name in (("text", columns.text), ("label", columns.label)))
-    notes = [f"In {_names(list(tables.values()))} {read}.", *notes, *made, *splitting.seen_twice(splits)]
+    notes = [f"In {_names(list(tables.values()))} {read}.", *notes, *made]
     return classes, splits, [*notes, *(note for of in tables.values() for note in of.notes)]
 
 

@@ -127,13 +127,3 @@ def _drawn(records: list[Record], share: float, seed: int) -> tuple[list[Record]
         chosen.update(random.permutation(places)[: max(1, round(share * len(places)))].tolist())
     rest = [record for place, record in enumerate(records) if place not in chosen]
     return rest, [record for place, record in enumerate(records) if place in chosen]
-
-
-def seen_twice(splits: Records) -> list[str]:
-    """A note for each of dev and test that has texts of train, word for word."""
-    known = {text.strip() for _, text, _ in splits["train"]}
-    notes = []
-    for name in "dev", "test":
-        if twice := sum(text.strip() in known for _, text, _ in splits[name]):
-            notes.append(f"{twice:,} of the {len(splits[name]):,} texts of {name} stand in train too, word for word.")
-    return notes

@@ -1,0 +1,299 @@
+"""The data card counts what is there, and its baseline is scikit-learn's; the same cells open every notebook."""
+
+import importlib
+import json
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, f1_score
+
+from lib import charts, datasets, tables
+from lib.datasets import about, card, duplicates, vectors
+from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
+from lib.instances import against_baseline, baseline, classification, score_difference
+
+NOTEBOOKS = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("*.ipynb"))
+FIVE = ["adversary", "correlation", "erasure", "regularization", "sparsity"]
+
+
+def corpus_of(classes=("bad", "good"), min_df=1, sentences=False, **splits) -> Corpus:
+    """A corpus of "label: words" by split, in sentences at each full stop where asked for."""
+    made = {}
+    for name in ("train", "dev", "test"):
+        read = [line.split(": ", 1) for line in splits.get(name, ["0: a b", "1: c"])]
+        made[name] = [Instance(f"{name}-{i}", text, tuple(text.split()), int(y)) for i, (y, text) in enumerate(read)]
+        if sentences:
+            made[name] = [replace(one, sentences=cut(one.tokens)) for one in made[name]]
+    vocabulary = Vocabulary.of((one.tokens for one in made["train"]), min_df)
+    of_splits = (Split(name, tuple(instances), vocabulary) for name, instances in made.items())
+    return Corpus("tiny", "Tiny", tuple(classes), vocabulary, *of_splits, citation="none", licence="MIT")
+
+
+def cut(tokens):
+    ends = [place + 1 for place, token in enumerate(tokens) if token == "."]
+    return tuple(end - start for start, end in pairwise([0, *ends]))
+
+
+def random_corpus(classes=2, seed=0, sizes=(120, 10, 60), longest=8) -> Corpus:
+    """Texts whose words lean to their class; few words, so that pairs repeat. Case and signs are part of a token."""
+    random, words = (
+        np.random.default_rng(seed),
+        np.array(["a", "A", "!", "the", "film", "Film", "don't", "x", "y", "z"]),
+    )
+    splits = {}
+    for name, size in zip(("train", "dev", "test"), sizes, strict=True):
+        labels = random.integers(0, classes, size)
+        lean = [np.r_[np.ones(7), np.where(np.arange(3) == label, 2.5, 1)] for label in labels]
+        drawn = [random.choice(words, random.integers(2, longest + 1), p=p / p.sum()) for p in lean]
+        splits[name] = [f"{label}: {' '.join(text)}" for label, text in zip(labels, drawn, strict=True)]
+    return corpus_of([f"c{k}" for k in range(classes)], **splits)
+
+
+# --- the table
+
+
+def test_a_card_counts_texts_lengths_and_unknown_tokens():
+    train = ["0: a b b .", "0: a . b .", "1: c . a . b . c .", "0: a d ."]
+    corpus = corpus_of(min_df=2, sentences=True, train=train, dev=["1: a .", "0: new . words . ."], test=["1: d ."])
+    shown = card(corpus).set_index("split")
+    assert shown["texts"].tolist() == [4, 2, 1] and shown["tokens"].tolist() == [4 + 4 + 8 + 3, 2 + 5, 2]
+    assert shown["class bad"].tolist() == [3, 1, 0] and shown["class good"].tolist() == [1, 1, 1]
+    assert shown.loc["train", ["tokens_mean", "tokens_median", "tokens_max"]].tolist() == [4.75, 4, 8]
+    assert shown.loc["train", "tokens_sd"] == pytest.approx(pd.Series([4, 4, 8, 3]).std())
+    assert shown.loc["train", ["sentences_mean", "sentences_median", "sentences_max"]].tolist() == [2, 1.5, 4]
+    assert shown.loc["train", "vocabulary"] == 3, "., a and b stand in two texts; c and d in one"
+    assert shown["vocabulary"].isna().tolist() == [False, True, True]
+    assert shown["unknown"].tolist() == [3 / 19, 2 / 7, 1 / 2]
+    assert np.isnan(shown.loc["test", "tokens_sd"]) and "sentences_mean" not in card(corpus_of())
+    assert "with_vector" not in shown
+
+
+def test_coverage_is_of_words_and_of_running_tokens():
+    corpus = corpus_of(min_df=2, train=["0: a a b", "1: a b d"], dev=["0: a zzz"], test=["1: b b b a"])
+    covered = torch.tensor([word == "a" for word in corpus.vocabulary.words])
+    known = vectors.Vectors(torch.zeros(len(covered), 3), covered, "a file", "")
+    shown = card(corpus, known).set_index("split")
+    assert shown.loc["train", "with_vector"] == 1 / 2 and shown["with_vector"].isna().sum() == 2
+    assert shown["tokens_with_vector"].tolist() == [3 / 6, 1 / 2, 1 / 4]
+    assert about(corpus, known)[-1] == "Word vectors before training: 1 of 2 words (50.0%) from a file."
+    random = vectors.random(corpus.vocabulary, size=3)
+    assert card(corpus, random).equals(card(corpus)), "random numbers cover nothing"
+    assert about(corpus, random)[-1].endswith("for all 2 words; none was read or learned, so there is no coverage.")
+
+
+def test_texts_that_stand_in_train_are_counted_with_those_of_another_label():
+    train = ["0: a b", "0: a b", "1: a b", "1: c d", "0: e", "0: e"]
+    corpus = corpus_of(train=train, dev=["0: c d", "1: a b", "0: cd", "0: e"], test=["1: c d", "0: d c", "1: C d"])
+    found = duplicates(corpus).set_index("split")
+    assert found["texts"].tolist() == [6, 4, 3]
+    assert found["again"].tolist() == [5, 3, 1], "of train all but c d, which stands there once"
+    assert found["other_label"].tolist() == [3, 2, 0]
+
+
+def test_duplicates_are_those_of_all_pairs_in_any_order():
+    corpus = random_corpus(3, sizes=(150, 40, 40), longest=2)
+    expected = []
+    for split in corpus.splits:
+        others = [[y for y in corpus.train.instances if y is not x and y.tokens == x.tokens] for x in split.instances]
+        wrong = [any(y.label != x.label for y in of) for x, of in zip(split.instances, others, strict=True)]
+        expected.append([sum(map(bool, others)), sum(wrong)])
+    assert duplicates(corpus)[["again", "other_label"]].to_numpy().tolist() == expected
+    assert expected[0][0] > expected[0][1] > 0
+    assert duplicates(backwards(corpus)).equals(duplicates(corpus)) and card(backwards(corpus)).equals(card(corpus))
+
+
+def backwards(corpus: Corpus) -> Corpus:
+    turned = {split.name: replace(split, instances=split.instances[::-1]) for split in corpus.splits}
+    return replace(corpus, **turned)
+
+
+def test_no_text_of_ssts_train_stands_in_its_test(data_home):
+    found = duplicates(datasets.load("sst", data_home=data_home)).set_index("split")
+    assert found["again"].tolist() == [8, 0, 0] and not found["other_label"].any()
+
+
+# --- as it is read
+
+
+def test_a_card_is_read_in_columns_of_splits_with_shares():
+    shown = tables.card(card(corpus_of(["<b>", "x_sd"], train=["0: a b c", "0: a", "1: c", "1: c"]))).data
+    assert '<th scope="col" style="text-align:left">train</th>' in shown and "<b>" not in shown
+    (row,) = (row for row in shown.split("<tr>") if "class x_sd" in row)
+    assert "2 (50.0%)" in row and "class &lt;b&gt;" in shown
+    (row,) = (row for row in shown.split("<tr>") if "tokens of a text, mean ± sd" in row)
+    assert "1.5 ± 1<" in row and "1.5 ± 0.7<" in row
+    (row,) = (row for row in shown.split("<tr>") if "words of the vocabulary" in row)
+    assert row.count("–") == 2
+    assert "tokens_" not in shown and "nan" not in shown
+
+
+def test_of_many_classes_the_largest_are_named_and_no_text_is_lost():
+    train = [f"{k}: w" for k in range(30) for _ in range(1 + k % 7)]
+    corpus = corpus_of([f"c{k}" for k in range(30)], train=train, dev=["1: w"], test=["29: w", "3: w"])
+    whole = card(corpus)
+    few = tables.few_classes(whole)
+    named = [name for name in few if name.startswith("class")]
+    assert len(named) == tables.MOST_CLASSES and named[-1] == "class: 19 others"
+    assert (few[named].sum(axis=1) == few["texts"]).all()
+    sizes = Counter(label for label, _ in (line.split(":") for line in train))
+    least = min(sizes[name.removeprefix("class c")] for name in named[:-1])
+    left = set(whole) - set(few)
+    assert len(left) == 19 and all(sizes[name.removeprefix("class c")] <= least for name in left)
+    assert "19 others" in tables.card(whole).data
+
+
+def test_about_says_source_licence_tokens_and_what_was_left_out():
+    corpus = replace(corpus_of(), notes=("Nothing was left out.",))
+    assert about(corpus) == ["Tiny. None.", "Licence: MIT.", "Nothing was left out."]
+    said = about(corpus, spec=datasets.spec("sst"))
+    assert said[0] == "Tiny. None. Published at https://nlp.stanford.edu/sentiment/."
+    assert said[2].startswith("How they are read: Neutral sentences dropped;")
+    assert about(corpus, spec=datasets.spec("planted"))[0] == "Tiny. None."
+
+
+def test_lengths_are_drawn_in_sentences_too_where_texts_are_cut():
+    charts.enable()
+    cut_texts = corpus_of(sentences=True, train=["0: a b .", "1: a . b . c ."], dev=["1: a ."], test=["0: b ."])
+    spec = charts.length_histogram(cut_texts).to_dict()
+    axes = [part["spec"]["layer"][0]["encoding"]["x"]["title"] for part in spec["vconcat"]]
+    assert axes == ["length in tokens", "length in sentences"]
+    said = spec["description"]
+    assert "The longest text has 6 tokens." in said and "The longest text has 3 sentences." in said
+    assert "facet" in charts.length_histogram(corpus_of()).to_dict()
+
+
+# --- the baseline
+
+
+def by_hand(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
+    """(predictions, probabilities) on test, TF-IDF written out: (1 + ln tf) (1 + ln((1 + n) / (1 + df))), rows of 1."""
+    train, test = ([Counter(terms(one.tokens)) for one in x.instances] for x in (corpus.train, corpus.test))
+    frequency = Counter(term for text in train for term in text)
+    known = sorted(term for term, df in frequency.items() if df >= 2)
+    idf = np.array([1 + np.log((1 + len(train)) / (1 + frequency[term])) for term in known])
+
+    def weighed(texts):
+        tf = np.array([[text[term] for term in known] for text in texts], dtype=float)
+        rows = np.where(tf > 0, 1 + np.log(np.maximum(tf, 1)), 0) * idf
+        return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
+
+    model = LogisticRegression(max_iter=1000).fit(weighed(train), corpus.train.labels)
+    return model.predict(weighed(test)), model.predict_proba(weighed(test))
+
+
+def terms(tokens):
+    return [*((token,) for token in tokens), *pairwise(tokens)]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_baseline_is_tfidf_and_logistic_regression_of_the_corpus_own_tokens(classes):
+    corpus = random_corpus(classes)
+    ours, (prediction, probability) = baseline(corpus), by_hand(corpus)
+    assert ours["prediction"].tolist() == prediction.tolist() and ours["label"].tolist() == corpus.test.labels.tolist()
+    expected = probability[:, 1] if classes == 2 else probability.max(axis=1)
+    assert np.allclose(ours["probability"], expected, atol=1e-4), "scikit-learn's solver stops near the optimum"
+    scores = classification(ours).set_index("quantity")
+    average = "binary" if classes == 2 else "macro"
+    assert scores.loc["f1", "value"] == pytest.approx(f1_score(corpus.test.labels, prediction, average=average))
+    assert scores.loc["accuracy", "value"] == pytest.approx(accuracy_score(corpus.test.labels, prediction))
+    assert (scores["low"] < scores["value"]).loc[["f1", "accuracy"]].all()
+
+
+def test_the_baseline_knows_no_order_of_texts_and_nothing_of_dev_and_test():
+    corpus = random_corpus()
+    ours, turned = baseline(corpus), baseline(backwards(corpus))
+    assert turned["prediction"].tolist() == ours["prediction"].tolist()[::-1]
+    assert np.allclose(turned["probability"], ours["probability"][::-1], atol=1e-4)
+    assert baseline(corpus).equals(ours)
+    half = replace(corpus, dev=corpus.train, test=replace(corpus.test, instances=corpus.test.instances[:30]))
+    assert baseline(half)["probability"].tolist() == ours["probability"].tolist()[:30]
+
+
+def test_where_no_two_texts_share_a_word_the_baseline_still_answers():
+    ours = baseline(corpus_of(train=["0: a b", "1: c d"], test=["1: c d", "0: a", "0: zzz"]))
+    assert ours["prediction"].tolist()[:2] == [1, 0]
+
+
+def test_of_a_huge_train_the_baseline_reads_a_part_and_says_so(monkeypatch, capsys):
+    corpus, read = random_corpus(), []
+    module = importlib.import_module("lib.instances.baseline")
+    monkeypatch.setattr(module, "MOST_TOKENS", 200)
+    make = module.regression
+    monkeypatch.setattr(module, "regression", lambda texts: (read.extend(texts), make(texts))[1])
+    assert len(baseline(corpus)) == len(corpus.test)
+    assert 150 < sum(len(one.tokens) for one in read) <= 200 < corpus.train.lengths.sum()
+    assert f"it reads {len(read)} of 120 texts of train" in capsys.readouterr().out
+
+
+def models_beside(answers: pd.DataFrame, seeds=(0, 1)) -> pd.DataFrame:
+    """Two configurations that answer at random, better the first."""
+    random, parts = np.random.default_rng(1), []
+    for encoder, right in (("bilstm", 0.95), ("conv", 0.6)):
+        for seed in seeds:
+            correct = random.random(len(answers)) < right
+            prediction = np.where(correct, answers["label"], 1 - answers["label"])
+            run = {"encoder": encoder, "attention": "dot", "projection": "softmax", "variant": "base", "layers": 1}
+            parts.append(answers.assign(**run, seed=seed, prediction=prediction))
+    return pd.concat(parts, ignore_index=True)
+
+
+@pytest.mark.parametrize("score", ["f1", "accuracy"])
+def test_models_are_held_against_the_baseline_text_by_text(score):
+    answers = baseline(random_corpus(sizes=(120, 10, 200)))
+    models = models_beside(answers)
+    held = against_baseline(models, answers, score, draws=400)
+    assert held["encoder"].tolist() == ["bilstm", "conv"] and held["word"].tolist()[0] == "higher"
+    both = pd.concat([models, *(answers.assign(seed=seed) for seed in (0, 1))])
+    for _, row in held.iterrows():
+        between = {"encoder": row["encoder"]}, {"encoder": answers["encoder"].iloc[0]}
+        other = score_difference(both, score, between, draws=400)
+        keys = ["first", "second", "difference", "low", "high"]
+        assert np.allclose(row[keys].astype(float), other[keys].astype(float), atol=1e-12)
+        assert row["word"] == other["word"] and row["n"] == 200
+    same = against_baseline(answers, answers, score, draws=50).iloc[0]
+    assert same[["difference", "low", "high"]].tolist() == [0, 0, 0] and same["word"] == "undecided"
+    assert "bilstm" not in tables.difference(held)["it is"].tolist() and len(tables.difference(held)) == 2
+
+
+def test_other_texts_and_other_scores_are_refused():
+    answers = baseline(random_corpus())
+    models = models_beside(answers)
+    with pytest.raises(
+        ValueError, match=r"^tiny/bilstm/dot/softmax/base/1 and the baseline were measured on other texts"
+    ):
+        against_baseline(models[models["instance"] > 3], answers)
+    with pytest.raises(KeyError, match="unknown score 'auc'; known: f1, accuracy"):
+        against_baseline(models, answers, "auc")
+
+
+# --- in the notebooks
+
+CARD = (
+    "tables.sentences(*about(corpus, word_vectors, spec(dataset)))",
+    "tables.card(card(corpus, word_vectors))",
+    "charts.length_histogram(corpus)",
+    "of_words = baseline(corpus)\ntables.scores(classification(of_words))",
+    "tables.show(published.counts(dataset)",
+)
+
+
+def test_every_notebook_opens_with_the_same_card_before_anything_is_trained():
+    texts = []
+    for path in NOTEBOOKS:
+        cells = ["".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
+        places = [next(i for i, cell in enumerate(cells) if part in cell) for part in CARD]
+        assert places == sorted(places), path.stem
+        assert cells[places[0] - 1].startswith("## 1 Data")
+        training = next(i for i, cell in enumerate(cells) if "train_all(" in cell)
+        held = next(i for i, cell in enumerate(cells) if "against_baseline(" in cell and "tables.show(" in cell)
+        assert places[-1] < training < held, path.stem
+        texts.append([cells[place - 1] for place in (places[1], places[3], places[4])])
+    assert [path.stem for path in NOTEBOOKS] == FIVE
+    assert all(text == texts[0] for text in texts), "and says the same of it"
