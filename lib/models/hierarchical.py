@@ -73,7 +73,6 @@ class HierarchicalClassifier(AttentionClassifier):
         hidden = self.encoder(self.dropout(sentences), counts)
         return self.from_hidden(hidden, embeddings, mask, attention)
 
-
     def _sentences(self, embeddings: Tensor, row: Tensor, place: Tensor, lengths: Tensor) -> Tensor:
         """The vectors of some sentences, (sentence, hidden); the arguments are those of `sentences_of`."""
         place = place[:, : int(lengths.max())]
