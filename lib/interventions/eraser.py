@@ -1,4 +1,7 @@
-"""ERASER's scores of a ranking at the attention layer, from the sums of one erasure curve: no further pass."""
+"""ERASER's scores of a ranking at the attention layer, from the sums of one erasure curve: no further pass.
+
+Where the read-out is not affine it is asked twice for each share.
+"""
 
 from collections.abc import Callable, Mapping
 
@@ -6,9 +9,10 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
+from lib.interventions import erasure_by_reading as by_reading
 from lib.interventions.erasure import descending, distributions, from_the_end
 from lib.models import AttentionModel, ModelOutput
-from lib.models.affine import Ranking, class_terms
+from lib.models.affine import Ranking, terms_if_affine
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # of the items: ERASER's bins
 
@@ -41,22 +45,42 @@ def rationale_scores(model: AttentionModel, output: ModelOutput, ranking: Tensor
     Returns:
         {"comprehensiveness", "sufficiency"}: (batch,) differences of probability.
     """
-    order = descending(ranking, output.mask)
-    weights, terms, bias = class_terms(model, output)
+    order, affine = descending(ranking, output.mask), terms_if_affine(model, output)
+    steps = steps_of(output.mask.sum(dim=1, keepdim=True))
+    if affine is None:
+        parts = by_reading.logits_around(model, output, order, steps)
+        whole, erased, alone = (logits.softmax(dim=-1) for logits in parts)
+        return scored(whole, {"comprehensiveness": erased, "sufficiency": alone})
+    weights, terms, bias = affine
     weights = weights.gather(1, order)
     said = weights[:, :, None] * terms.gather(1, order[:, :, None].expand_as(terms))
     none = weights.new_zeros(len(weights), 1)
     empty = torch.zeros_like(said[:, :1])
     kept = torch.cat([none, weights.cumsum(dim=1)], dim=1), torch.cat([empty, said.cumsum(dim=1)], dim=1)
     left = from_the_end(weights), from_the_end(said)
-    items = output.mask.sum(dim=1, keepdim=True)
-    shares = torch.tensor(SHARES, dtype=torch.float64, device=items.device)
-    steps = (items * shares - 1e-9).ceil().long().clamp(min=1)  # (batch, share); a whole number stays one
     whole = distributions(*(part[:, :1] for part in left), bias)
+    found = {
+        name: distributions(mass.gather(1, steps), sums.gather(1, steps[:, :, None].expand(-1, -1, len(bias))), bias)
+        for name, (mass, sums) in (("comprehensiveness", left), ("sufficiency", kept))
+    }
+    return scored(whole, found)
+
+
+def steps_of(items: Tensor) -> Tensor:
+    """How many items each of SHARES is, of texts of so many: (batch, 1) -> (batch, share)."""
+    shares = torch.tensor(SHARES, dtype=torch.float64, device=items.device)
+    return (items * shares - 1e-9).ceil().long().clamp(min=1)  # a whole number stays one
+
+
+def scored(whole: Tensor, parts: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """How far the probability of the predicted class falls from whole (batch, 1, class): the mean over the shares.
+
+    Args:
+        parts: name -> class distributions (batch, share, class).
+    """
     own = whole.argmax(dim=-1, keepdim=True)
     before = whole.gather(2, own).squeeze(2)
-    found = {}
-    for name, (mass, sums) in (("comprehensiveness", left), ("sufficiency", kept)):
-        at = distributions(mass.gather(1, steps), sums.gather(1, steps[:, :, None].expand(-1, -1, len(bias))), bias)
-        found[name] = (before - at.gather(2, own.expand(-1, at.shape[1], 1)).squeeze(2)).mean(dim=1)
-    return found
+    return {
+        name: (before - at.gather(2, own.expand(-1, at.shape[1], 1)).squeeze(2)).mean(dim=1)
+        for name, at in parts.items()
+    }
