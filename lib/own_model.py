@@ -118,9 +118,7 @@ def located(named: str) -> tuple[Path, str]:
     for place in (Path.cwd() / given, PROJECT / given):
         if place.suffix == ".py" and place.is_file():
             return place, function
-    raise ModelError(
-        f"model is {named!r}, and there is no file {file}; name one as my_model.py or my_model.py:function"
-    )
+    raise ModelError(f"model is {named!r}, but there is no file {file}; name one: my_model.py or my_model.py:function")
 
 
 def called(path: Path, function: str, corpus: Corpus) -> object:
@@ -135,10 +133,8 @@ def called(path: Path, function: str, corpus: Corpus) -> object:
     except Exception as error:
         raise ModelError(f"{path.name} cannot be run: {type(error).__name__}: {error}") from error
     if not callable(getattr(module, function, None)):
-        known = ", ".join(
-            n for n, v in vars(module).items() if callable(v) and getattr(v, "__module__", "") == spec.name
-        )
-        raise ModelError(f"{path.name} has no function {function!r}; it has: {known or 'none'}")
+        known = [name for name, part in vars(module).items() if getattr(part, "__module__", "") == spec.name]
+        raise ModelError(f"{path.name} has no function {function!r}; it has: {', '.join(known) or 'none'}")
     try:
         return getattr(module, function)(corpus)
     except Exception as error:
@@ -167,10 +163,8 @@ def as_measured(model: nn.Module, corpus: Corpus, device: str) -> nn.Module:
 def refuse_other_classes(output: ModelOutput, corpus: Corpus) -> None:
     outputs, classes = output.logits.shape[1], len(corpus.classes)
     if outputs != classes and (outputs, classes) != (1, 2):
-        one = " (or one, for two classes)" if classes == 2 else ""
-        raise SeamError(
-            f"the model has {outputs} outputs; {corpus.name} has {classes} classes, so it needs as many{one}"
-        )
+        needed = "2, or one" if classes == 2 else classes
+        raise SeamError(f"the model has {outputs} outputs; {corpus.name} has {classes} classes, so it needs {needed}")
 
 
 def some_texts(corpus: Corpus) -> Batch:
