@@ -4,6 +4,7 @@ import re
 from itertools import permutations
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from small import Foreign, NotAffine, batch, model, shortened_by_hand
@@ -15,7 +16,7 @@ from lib.datasets.batches import Batch
 from lib.importance.inner_attention import inner_attention
 from lib.importance.input_to_states import state_entropy, state_gradients
 from lib.importance.of_weights import RANKINGS
-from lib.instances import attention_weights, correlate, information, measure_all, summarise, with_flips
+from lib.instances import attention_weights, correlate, information, measure, measure_all, summarise, with_flips
 from lib.instances.ways import way_of_adversary
 from lib.interventions.inner_attention import uniform_head
 from lib.metrics import probabilities, total_variation
@@ -192,6 +193,27 @@ def test_two_outputs_are_one():
     for name, value in of_importance(one, given).items():
         times = 2 if name.startswith("times") else 1  # summed over the outputs
         assert torch.allclose(times * value, of_importance(tested, given)[name], atol=1e-9), name
+
+
+def test_a_model_says_how_many_words_it_is_given_at_once():
+    given, most = batch((30, 1, 6, 9)), []
+
+    class Few(Foreign):
+        words_at_once = 40
+
+        def forward(self, given, attention=None):
+            most.append(given.tokens.numel())
+            return super().forward(given, attention)
+
+    tested = model()
+    found, quantities = {}, {"loo": importance.as_quantity(importance.leave_one_out), "states": state_entropy}
+    quantities["gradient"] = importance.as_quantity(importance.gradient)
+    for kind in (Foreign, Few):
+        found[kind] = measure(kind(tested), [given], quantities).map(lambda value: np.asarray(value).tolist())
+    assert max(most) <= 40 and len(most) > 10
+    for name in quantities:
+        for few, all_at_once in zip(found[Few][name], found[Foreign][name], strict=True):
+            np.testing.assert_allclose(few, all_at_once, atol=1e-9)
 
 
 def broken(**methods):

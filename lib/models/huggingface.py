@@ -5,7 +5,9 @@ can be put back. What is averaged over heads, or followed through the layers, is
 Needs the package transformers, which nothing else here needs.
 """
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -22,7 +24,7 @@ from lib.models.output import ModelOutput
 from lib.models.seen import Seen
 from lib.projections import softmax
 
-WORDS = 2**12  # given to the model at once: every layer of a large one keeps a lot of each
+WORDS = 2**11  # given to the model at once: every layer of a large one keeps a lot of each
 ROWS = 2**12  # classifying tokens read out at once
 
 
@@ -182,11 +184,25 @@ def pretrained(
         transformers = import_module("transformers")
     except ImportError as error:
         raise ImportError("a Hugging Face model needs the package transformers: pip install transformers") from error
-    tokenizer = transformers.AutoTokenizer.from_pretrained(source)
-    classifier = transformers.AutoModelForSequenceClassification.from_pretrained(source, **options)
+    with without_bars(import_module("transformers.utils.logging")):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(source)
+        classifier = transformers.AutoModelForSequenceClassification.from_pretrained(source, **options)
     model = HuggingFaceClassifier(classifier, tokenizer, attention, order_of(classifier.config, corpus.classes))
     longest = min(tokenizer.model_max_length, model.longest or tokenizer.model_max_length) - 2
     return model, corpus_in_pieces(corpus, tokenizer, longest, of)
+
+
+@contextmanager
+def without_bars(logs) -> Iterator[None]:
+    """No progress bars of transformers, nor warnings that a notebook cannot draw them."""
+    shown = logs.is_progress_bar_enabled()
+    logs.disable_progress_bar()
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    finally:
+        if shown:
+            logs.enable_progress_bar()
 
 
 def order_of(config, classes: Sequence[str]) -> list[int]:
