@@ -114,7 +114,7 @@ def said_of_encoders(frame: pd.DataFrame) -> str:
     said = {}
     for encoder, rows in frame.groupby("encoder", sort=False) if names else ():
         parts = {name: str(rows[name].iloc[0]) for name in names}
-        if "layers" in parts:
+        if parts.get("layers"):  # none of a model of one's own
             parts["layers"] += " layer" if parts["layers"] == "1" else " layers"
-        said[readable(str(encoder))] = ", ".join(map(readable, parts.values()))
-    return "; ".join(f"{encoder}: {parts}" for encoder, parts in said.items())
+        said[readable(str(encoder))] = ", ".join(map(readable, filter(None, parts.values())))
+    return "; ".join(f"{encoder}: {parts}" for encoder, parts in said.items() if parts)

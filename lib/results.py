@@ -49,6 +49,8 @@ def keep(
         chosen: what the programme was told after a sweep, such as delta.
     """
     first = trained[0].run
+    if not isinstance(first, Run):
+        return "not kept: the model is one's own; only results of models that are trained here are"
     if first.profile != "paper":
         return f"not kept: the profile is {first.profile!r}; only results of 'paper' are"
     if isinstance(first.dataset, Own):

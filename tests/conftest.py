@@ -3,7 +3,9 @@
 import os
 import shutil
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
 
@@ -14,6 +16,7 @@ REQUIRE_ALL = os.environ.get("REQUIRE_ALL", "") not in ("", "0")
 MISSING = {
     "data": "real data (set DATA_HOME to its folder)",
     "browser": "a browser (install Chromium, or set BROWSER_PATH)",
+    "transformers": "the package transformers (pip install transformers)",
 }
 NOT_RUN = Counter()  # of this process: of several that test side by side it is the one that reports
 
@@ -44,6 +47,16 @@ def browser() -> str:
     given = os.environ.get("BROWSER_PATH")
     found = shutil.which(given) if given else shutil.which("chromium") or shutil.which("chromium-browser")
     return found or _missing("browser")
+
+
+@pytest.fixture(scope="session")
+def transformers() -> ModuleType:
+    """The package, which downloads nothing here."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    try:
+        return import_module("transformers")
+    except ImportError:
+        _missing("transformers")
 
 
 def _missing(what: str):

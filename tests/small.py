@@ -48,6 +48,18 @@ class Foreign(torch.nn.Module):
         return self.inner(given, attention)
 
 
+class NotAffine(Foreign):
+    """The same, and nobody is told that the read-out is affine."""
+
+    def __init__(self, inner):
+        super().__init__(inner)
+        self.token_logits, self.read_out = lambda output: None, self.read
+
+    def read(self, output, attention):
+        draws = attention if attention.dim() == 3 else attention[:, None]
+        return self.inner.decoder(draws @ output.hidden).view(*attention.shape[:-1], -1)
+
+
 def shortened_by_hand(given: Batch, row: int, position: int) -> Batch:
     """One text without the word at `position`, as a batch of its own."""
     length = int(given.lengths[row])

@@ -14,7 +14,7 @@ FLOORS = [
     ("2", "models"),
     ("3", "objectives interventions"),
     ("4", "training"),
-    ("5", "programme importance"),
+    ("5", "programme importance own_model"),
     ("6", "instances"),
     ("7 cellar", "tables"),
     ("7", "published charts claims"),

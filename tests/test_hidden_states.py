@@ -170,10 +170,12 @@ def test_deleted_tokens_under_any_projection(encoder, name):
     deletions_are_shortened_texts(model(encoder, outputs=3, projection_name=name), batch((5, 1, 3, 9)))
 
 
-def test_a_model_that_does_not_say_how_it_weighs_cannot_leave_states_out():
+def test_a_model_that_does_not_say_how_it_weighs_is_taken_to_weigh_by_softmax():
     tested, given = model(), batch()
+    found = importance.leave_one_out(Foreign(tested), given, of="hidden")
+    assert torch.allclose(found, importance.leave_one_out(tested, given, of="hidden"), atol=1e-9, rtol=0)
     with pytest.raises(ValueError, match="projection"):
-        importance.leave_one_out(Foreign(tested), given, of="hidden")
+        importance.leave_one_out(Foreign(model(projection_name="sparsemax")), given, of="hidden")
 
 
 @pytest.mark.parametrize("measure", [importance.gradient, importance.leave_one_out])

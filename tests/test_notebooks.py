@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import sync_playwright
+from test_own_model import of_readme
 
 from lib.report.__main__ import main
 
@@ -230,6 +231,34 @@ def test_erasure_on_words_alone_by_the_authors_way(monkeypatch, tmp_path, browse
     assert "These texts are not cut into sentences, so there is no HAN" in shown["text"]
     assert "There is no model with an encoder among the chosen" in shown["text"]
     assert "rows that every ranking flips" in shown["text"] and shown["findings"] >= 1
+
+
+def own_model(folder: Path, token_logits: str) -> str:
+    """README's module in a file, untrained."""
+    code = re.sub(r"model.load_state_dict.*", "torch.manual_seed(0)", of_readme(0))
+    code = re.sub(r"(def token_logits.*\n\s+return ).*", rf"\1{token_logits}", code)
+    (folder / "mine.py").write_text(code)
+    return f"model {folder / 'mine.py'}:load"
+
+
+def test_correlation_of_ones_own_model_whose_read_out_is_not_affine(monkeypatch, tmp_path, browser):
+    monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 60)))
+    page = report(monkeypatch, tmp_path, "correlation", "dataset agnews", own_model(tmp_path, "None"))
+    shown = opened(browser, page)
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) >= 9
+    assert "Measured: 1 of mine, not trained here." in shown["text"] and "gradient search" in shown["text"]
+    assert "This is not asked of a model of one's own" in shown["text"]
+    assert "mine + attention" in shown["text"], "claims are about it too"
+
+
+def test_erasure_of_ones_own_model(monkeypatch, tmp_path, browser):
+    monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 60)))
+    terms = "output.hidden @ self.decoder.weight.T, self.decoder.bias"
+    page = report(monkeypatch, tmp_path, "erasure", "dataset agnews4", own_model(tmp_path, terms))
+    shown = opened(browser, page)
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) >= 3
+    assert "Measured: 1 of mine, not trained here." in shown["text"] and "last epoch" not in shown["text"]
+    assert "the gradient is sooner for over half of the texts" in shown["text"]
 
 
 @pytest.mark.parametrize(

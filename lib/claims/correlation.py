@@ -5,6 +5,7 @@ import pandas as pd
 
 from lib.claims.claim import Claim, adversary_of, verdict
 from lib.instances import difference, summarise
+from lib.models import ENCODERS
 from lib.quantities import readable, tau_name
 
 GRADIENT = ("attention", "gradient_times_input")
@@ -21,7 +22,7 @@ def correlation_claims(instances: pd.DataFrame) -> list[Claim]:
     claims = []
     for key, group in instances.groupby(["encoder", "attention"], sort=False):
         model = " + ".join(readable(part) for part in key)
-        if key[0] == "bilstm":
+        if key[0] == "bilstm" or key[0] not in ENCODERS:  # or a model of one's own
             claims.append(weakly_correlated(model, group))
         claims += [permutation_changes_little(model, group), adversary_exists(model, group)]
     for attention in instances["attention"].unique():

@@ -78,6 +78,7 @@ def not_the_fewest(measured: pd.DataFrame) -> Iterator[Claim]:
     for encoder, rows in models(above_the_floor(measured, ["attention"]), "encoder"):
         row = summarise(rows, ["optimal_attention"]).iloc[0]
         said = f"it finds them for {row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}] of the texts"
+        said = said if row["n"] else "the fewest are known of no text: the read-out is not affine, or nothing flips"
         word = verdict(1 - row["high"], 1 - row["low"], HALF)
         yield Claim(PAPER, "attention does not find the fewest", claim, encoder, word, said)
 

@@ -16,6 +16,7 @@ from lib.importance.recurrent_deletion import logits_by_one_sweep
 from lib.importance.windowed_deletion import logits_by_windows
 from lib.models import AttentionClassifier, AttentionModel, QuestionClassifier
 from lib.models.encoders import Average, BiLSTM, Convolution
+from lib.models.reading import at_once
 from lib.projections import softmax
 
 WORDS = 2**15  # of the shortened texts that are encoded at once
@@ -25,7 +26,8 @@ WORDS = 2**15  # of the shortened texts that are encoded at once
 def logits_without_each(model: AttentionModel, batch: Batch) -> Tensor:
     """Logits of the text with the token at each position deleted.
 
-    Where nothing is left, in a text of one token, the attended vector is zero and the logits are the decoder's bias.
+    Where nothing is left, in a text of one token, the attended vector is zero and the logits are the decoder's bias
+    (`of_nothing`).
 
     Returns:
         (batch, token, class); NaN off the mask.
@@ -44,13 +46,12 @@ def naive_logits_without_each(model: AttentionModel, batch: Batch) -> Tensor:
     row, position = batch.mask.nonzero(as_tuple=True)
     alone = batch.mask.sum(dim=-1) == 1
     logits = None
-    for some in by_length(batch.lengths[row].masked_fill(alone[row], 0), WORDS):
+    for some in by_length(batch.lengths[row].masked_fill(alone[row], 0), at_once(model, WORDS)):
         part = model(shortened(batch, row[some], position[some])).logits
         logits = _nowhere(batch, part) if logits is None else logits
         logits[row[some], position[some]] = part
     if alone.any():
-        output = model(batch.rows(alone))
-        bias = model.read_out(output, torch.zeros_like(output.attention))
+        bias = of_nothing(model, batch.rows(alone))
         logits = _nowhere(batch, bias) if logits is None else logits
         logits[alone.nonzero().squeeze(-1), position[alone[row]]] = bias
     return logits
@@ -62,6 +63,14 @@ def shortened(batch: Batch, row: Tensor, position: Tensor) -> Batch:
     word = torch.arange(int(lengths.max()), device=row.device).expand(len(row), -1)
     tokens = batch.tokens[row[:, None], word + (word >= position[:, None])]
     return replace(Batch.of(tokens, lengths, batch.label[row], batch.instance[row]), **batch.asked(row))
+
+
+def of_nothing(model: AttentionModel, batch: Batch) -> Tensor:
+    """Logits (batch, class) with no token left; a model that reads start and end too says so by `without_text`."""
+    if hasattr(model, "without_text"):
+        return model.without_text(batch)
+    output = model(batch)
+    return model.read_out(output, torch.zeros_like(output.attention))
 
 
 def _nowhere(batch: Batch, like: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from lib.importance.input_gradients import bilstm_gradients
 from lib.metrics import probabilities, total_variation
 from lib.models import AttentionClassifier, AttentionModel, ModelOutput
 from lib.models.encoders import BiLSTM
+from lib.models.reading import at_once
 
 OF = ("input", "hidden")
 WORDS = 2**15  # of the texts whose gradients are computed at once: some 200 MB
@@ -117,7 +118,7 @@ def _by_gradients(model: AttentionModel, batch: Batch, through_attention: bool, 
     way = bilstm_gradients if by_hand and len(model.encoder.onward) == 1 else _autograd
     result = torch.zeros(batch.mask.shape, device=batch.mask.device)
     with fixed_parameters(model):
-        for rows in by_length(batch.lengths, WORDS):
+        for rows in by_length(batch.lengths, at_once(model, WORDS)):
             part = importance(*way(model, batch.rows(rows), through_attention, targets)).detach()
             result = result.to(part.dtype)
             result[rows, : part.shape[1]] = part

@@ -3,12 +3,13 @@
 import torch
 from torch import Tensor
 
-from lib.chunks import by_length, rows_of
+from lib.chunks import by_length
 from lib.datasets.batches import Batch
 from lib.importance.decoding import of_texts
 from lib.importance.windowed_deletion import attended_without_each, terms
 from lib.metrics import probabilities, total_variation
 from lib.models import AttentionClassifier, AttentionModel, ModelOutput
+from lib.models.reading import read_each
 from lib.projections import softmax
 
 CELLS = 2**20  # scores projected at once
@@ -36,7 +37,8 @@ def logits_without_each_state(model: AttentionModel, output: ModelOutput) -> tup
 
     The remaining scores are projected again, all of them: under a sparse projection tokens from outside the support may
     enter. Without a state that has no weight nothing changes, and the logits are exactly the text's own. Where nothing
-    is left the attended vector is zero.
+    is left the attended vector is zero. A model says by `model.projection` how scores become attention; one that does
+    not is asked whether softmax gives its attention.
 
     Returns:
         In doubles, as small changes need it: the text's own logits (batch, class), computed in the same way, and
@@ -44,34 +46,42 @@ def logits_without_each_state(model: AttentionModel, output: ModelOutput) -> tup
     Raises:
         ValueError: the model does not say how its scores become attention, or its attention is not what that gives.
     """
-    projection = getattr(model, "projection", None)
-    if projection is None:
-        raise ValueError(
-            "hidden states can be left out only of a model with `projection`, (scores, mask) -> attention: what "
-            "remains has to be weighed anew"
-        )
+    projection = getattr(model, "projection", softmax)
     attention = projection(output.scores.double(), output.mask)
     if (attention - output.attention).abs().max() > APART:
         raise ValueError(
-            "the attention is not the projection of its scores, but imposed: nothing says how the rest is weighed"
+            "nothing says how the rest is weighed when a hidden state is left out: the attention is imposed, or not "
+            "what `model.projection`, (scores, mask) -> attention, makes of the scores (softmax, where there is none)"
         )
     if projection is softmax and isinstance(model, AttentionClassifier):
         return _by_sums(model, output)
     affine = model.token_logits(output)
-    own = model.read_out(output, output.attention).double()
-    if affine is not None:
-        affine = affine[0].double(), affine[1].double()
-        own = (attention[:, None] @ affine[0]).squeeze(1) + affine[1]
+    if affine is None:
+        return _by_reading(model, output, projection, attention)
+    affine = affine[0].double(), affine[1].double()
+    own = (attention[:, None] @ affine[0]).squeeze(1) + affine[1]
     logits = own[:, None].repeat(1, output.mask.shape[1], 1)
     row, position = (output.mask & (attention > 0)).nonzero(as_tuple=True)
     for some in by_length(output.mask.sum(dim=1)[row], CELLS):
         rows, others = row[some], _without(projection, output, row[some], position[some])
-        if affine is None:
-            said = model.read_out(rows_of(output, rows), others.to(output.attention.dtype)).double()
-        else:
-            said = (others[:, None] @ affine[0][rows]).squeeze(1) + affine[1]
-        logits[rows, position[some]] = said
+        logits[rows, position[some]] = (others[:, None] @ affine[0][rows]).squeeze(1) + affine[1]
     return own, logits.masked_fill(~output.mask[:, :, None], torch.nan)
+
+
+def _by_reading(model: AttentionModel, output: ModelOutput, projection, attention: Tensor) -> tuple[Tensor, Tensor]:
+    """Where the read-out is not affine it is asked anew for every state; first of all for the text as it is."""
+    tokens = output.mask.shape[1]
+
+    def others(rows: Tensor, draws: Tensor) -> Tensor:
+        row, position = (part.flatten() for part in torch.meshgrid(rows, draws - 1, indexing="ij"))
+        asked = (position >= 0) & (attention[row, position] > 0)
+        found = attention[row]
+        found[asked] = _without(projection, output, row[asked], position[asked])
+        return found.view(len(rows), len(draws), -1)
+
+    every = torch.full((len(output.mask),), tokens + 1, device=output.mask.device)
+    logits = read_each(model, output, every, others)
+    return logits[:, 0], logits[:, 1:].masked_fill(~output.mask[:, :, None], torch.nan)
 
 
 def _by_sums(model: AttentionClassifier, output: ModelOutput) -> tuple[Tensor, Tensor]:

@@ -14,6 +14,7 @@ from lib.importance.recurrence import Recurrence
 from lib.metrics import normalized_entropy
 from lib.models import AttentionClassifier, AttentionModel, ModelOutput
 from lib.models.encoders import BiLSTM, reversed_by_length
+from lib.models.reading import at_once
 
 PAIRS = 2**15  # of states and words at once
 WORDS = 2**14  # of the repeated texts of the general way
@@ -46,7 +47,7 @@ def naive_state_gradients(model: AttentionModel, batch: Batch) -> Tensor:
     """The same for any model: each text once for each of its states, in pieces."""
     row, state = batch.mask.nonzero(as_tuple=True)
     result = None
-    for some in by_length(batch.lengths[row], WORDS):
+    for some in by_length(batch.lengths[row], at_once(model, WORDS)):
         part = batch.rows(row[some])
         with fixed_parameters(model):
             output = model(part)

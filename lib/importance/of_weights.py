@@ -7,8 +7,9 @@ last (Serrano & Smith 2019, section 5.1).
 import torch
 from torch import Tensor
 
+from lib.metrics import probabilities
 from lib.models import AttentionModel, ModelOutput
-from lib.models.affine import Ranking, class_terms, of_the_others
+from lib.models.affine import Ranking, of_the_others, terms_if_affine
 
 
 def by_attention(model: AttentionModel, output: ModelOutput) -> Tensor:
@@ -18,12 +19,26 @@ def by_attention(model: AttentionModel, output: ModelOutput) -> Tensor:
 
 @torch.no_grad()
 def by_gradient(model: AttentionModel, output: ModelOutput) -> Tensor:
-    """d d / d alpha_i, d the largest probability, each weight by itself: p_k (L_ik - sum_j p_j L_ij) (section 5.1)."""
-    weights, terms, bias = class_terms(model, output)
+    """d d / d alpha_i, d the largest probability, each weight by itself: p_k (L_ik - sum_j p_j L_ij) (section 5.1).
+
+    That is where the read-out is affine; elsewhere autograd follows the weights through `model.read_out`.
+    """
+    affine = terms_if_affine(model, output)
+    if affine is None:
+        return _through_the_read_out(model, output)
+    weights, terms, bias = affine
     chances = ((weights[:, None] @ terms).squeeze(1) + bias).softmax(dim=-1)
     largest, own = chances.max(dim=-1)
     of_own = terms.gather(2, own[:, None, None].expand(-1, terms.shape[1], 1)).squeeze(2)
     return largest[:, None] * (of_own - (terms @ chances[:, :, None]).squeeze(2))
+
+
+def _through_the_read_out(model: AttentionModel, output: ModelOutput) -> Tensor:
+    with torch.enable_grad():
+        weights = output.attention.detach().requires_grad_()
+        largest = probabilities(model.read_out(output, weights).double()).amax(dim=-1)
+        (gradient,) = torch.autograd.grad(largest.sum(), weights)
+    return gradient.double().masked_fill(~output.mask, 0)
 
 
 def by_product(model: AttentionModel, output: ModelOutput) -> Tensor:

@@ -23,6 +23,7 @@ from lib.instances.rationales import attention_on_rationale, on_rationale, suppo
 from lib.instances.selecting import by_dev, kept_epochs
 from lib.instances.summarising import classification, each, summarise
 from lib.instances.tradeoff import curvatures, lambda_by_dev, points, price_difference
+from lib.instances.ways import taus_along, way_of_adversary
 from lib.instances.word_states import information
 
 __all__ = [
@@ -67,7 +68,9 @@ __all__ = [
     "summarise",
     "support_on_rationale",
     "supported",
+    "taus_along",
     "top_on_rationale",
+    "way_of_adversary",
     "with_flips",
     "with_random",
 ]

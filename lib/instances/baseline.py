@@ -23,8 +23,8 @@ def baseline(corpus: Corpus) -> pd.DataFrame:
     """What a logistic regression over TF-IDF answers for each text of test: rows as `measure` gives them.
 
     It reads train alone, by the corpus' own tokens, those of a question apart: single ones and pairs of neighbours that
-    stand in at least 2 of its texts, 1 + ln(count) times idf, rows of length 1. scikit-learn's regression as it is, C = 1: nothing is chosen. Of a
-    train beyond MOST_TOKENS it reads a part, the classes in their shares, and says so.
+    stand in at least 2 of its texts, 1 + ln(count) times idf, rows of length 1. scikit-learn's regression as it is,
+    C = 1: nothing is chosen. Of a train beyond MOST_TOKENS it reads a part, the classes in their shares, and says so.
     """
     texts = subset(corpus.train.instances, MOST_TOKENS)
     if len(texts) < len(corpus.train):

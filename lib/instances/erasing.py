@@ -64,7 +64,7 @@ def with_random(instances: pd.DataFrame) -> pd.DataFrame:
 def with_flips(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
     """The rows with flips_<ranking>: whether the decision ever flips along it, 0 or 1; NaN for a text of one item.
 
-    Of random orders the share of a text's orders.
+    Of random orders the share of a text's orders. Of the fewest possible NaN too in a run that knows them of no text.
     """
     several, found = instances["removed_items"] > 1, {}
     for name in rankings:
@@ -72,8 +72,14 @@ def with_flips(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame
             flips = random_orders(instances, "count").notna().mean(axis=1)
         else:
             flips = instances[f"removed_{name}_count"].notna().astype(np.float64)
-        found[f"flips_{name}"] = flips.where(several)
+        found[f"flips_{name}"] = flips.where(several & knows_the_fewest(instances) if name == "fewest" else several)
     return instances.assign(**found)
+
+
+def knows_the_fewest(instances: pd.DataFrame) -> pd.Series:
+    """(row,) whether its run tells the fewest items of any text."""
+    runs = instances.groupby([*RUN_COLUMNS, "seed"], dropna=False)
+    return runs["removed_fewest_count"].transform("count") > 0
 
 
 def over_half(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:

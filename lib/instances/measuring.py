@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from itertools import filterfalse
 
 import numpy as np
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 from lib.chunks import by_length
 from lib.datasets.batches import Batch
 from lib.models.output import ModelOutput
+from lib.models.reading import at_once, evaluation
 from lib.progress import Progress
 from lib.quantities import RUN_COLUMNS
 
@@ -63,7 +63,7 @@ def measure(
     device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     rows, columns = {}, {name: [] for name in quantities}
     with evaluation(model):
-        for batch in pieces(batches):
+        for batch in pieces(batches, at_once(model, CELLS)):
             rows |= measure_batch(model, batch.to(device), quantities, columns)
     if progress is not None:
         progress.advance(str(run or ""))
@@ -77,10 +77,10 @@ def measure_all(trained: Sequence, quantities: Mapping[str, Quantity], split: st
     return pd.concat(frames, ignore_index=True)
 
 
-def pieces(batches: Iterable[Batch]) -> Iterator[Batch]:
-    """The batches, cut where one long text would have many short ones padded to its length."""
+def pieces(batches: Iterable[Batch], cells: int = CELLS) -> Iterator[Batch]:
+    """The batches, cut where one long text would have many short ones padded to its length: so many words at most."""
     for batch in batches:
-        for rows in by_length(batch.lengths, CELLS):
+        for rows in by_length(batch.lengths, cells):
             yield batch if len(rows) == len(batch) else batch.rows(rows)
 
 
@@ -98,18 +98,6 @@ def table_of(rows: list[dict], columns: dict[str, list[str]], run) -> pd.DataFra
             frame[name] = frame[name].astype(np.float64)
     identity = {name: getattr(run, name, "") for name in RUN}
     return pd.concat([pd.DataFrame(identity, index=frame.index), frame], axis=1).copy()  # of columns that lie together
-
-
-@contextmanager
-def evaluation(model: nn.Module) -> Iterator[None]:
-    """The model in eval mode, and every part of it back in its own mode afterwards."""
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module, training in modes:
-            module.training = training
 
 
 def measure_batch(

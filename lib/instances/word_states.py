@@ -10,8 +10,9 @@ import torch
 from lib import information as measures
 from lib.datasets.corpus import SPECIALS, Split
 from lib.instances.comparing import compared
-from lib.instances.measuring import BATCH, RUN, evaluation, pieces
+from lib.instances.measuring import BATCH, CELLS, RUN, pieces
 from lib.instances.statistics import t_interval
+from lib.models.reading import at_once, evaluation
 from lib.progress import Progress
 from lib.quantities import RUN_COLUMNS
 from lib.training import Trained
@@ -88,8 +89,10 @@ def word_states(
     place, starts = torch.from_numpy(place), torch.from_numpy(offsets)
     sides = None
     with evaluation(trained.model), torch.no_grad():
-        for batch in pieces(trained.batches(split.name, BATCH)):
+        for batch in pieces(trained.batches(split.name, BATCH), at_once(trained.model, CELLS)):
             output, mask = trained.model(batch), batch.mask.cpu()
+            if output.hidden.shape[:2] != mask.shape:
+                raise ValueError("what hidden states keep of words is asked of models that have a state for each word")
             position = torch.arange(mask.shape[1]).expand(mask.shape)
             rows = place[(starts[batch.instance.cpu()][:, None] + position)[mask]]
             parts = [side[batch.mask].cpu()[rows >= 0].numpy() for side in (output.embeddings, output.hidden)]

@@ -3,7 +3,7 @@
 from lib.interventions.adversarial import adversarial_attention, adversary
 from lib.interventions.eraser import eraser_scores, rationale_scores
 from lib.interventions.erasure import erase_until_flip, erasure_curve, fewest_to_flip, logits_without_each_item
-from lib.interventions.permutation import permutation_effect, permuted, permuted_moments, uniform
+from lib.interventions.permutation import moments, permutation_effect, permuted, permuted_moments, uniform
 from lib.interventions.single_erasure import single_erasure
 from lib.interventions.substitution import substituted, token_probabilities, token_probability_mean
 from lib.interventions.until_flip import until_flip
@@ -16,6 +16,7 @@ __all__ = [
     "erasure_curve",
     "fewest_to_flip",
     "logits_without_each_item",
+    "moments",
     "permutation_effect",
     "permuted",
     "permuted_moments",

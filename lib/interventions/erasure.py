@@ -2,7 +2,8 @@
 
 Serrano & Smith (2019), section 2.1: the weights of the erased items are set to 0 and the others divided by their sum;
 the encoder's states stay as they are. With nothing left the attended vector is zero, and the logits are the bias. All
-sums are of what remains, in doubles: one minus what was erased would cancel where that is nearly all.
+sums are of what remains, in doubles: one minus what was erased would cancel where that is nearly all. Where the
+read-out is not affine there are no such sums: it is asked anew for every set of items (erasure_by_reading).
 """
 
 from dataclasses import dataclass
@@ -10,8 +11,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from lib.interventions import erasure_by_reading as by_reading
 from lib.models import AttentionModel, ModelOutput
-from lib.models.affine import class_terms, of_the_others
+from lib.models.affine import class_terms, of_the_others, own_attention, terms_if_affine
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,17 @@ def erase_until_flip(model: AttentionModel, output: ModelOutput, ranking: Tensor
     Args:
         ranking: (batch, token), the largest first; of equals the first in the text.
     Raises:
-        ValueError: the read-out is not affine, or the ranking is not a number for some token.
+        ValueError: the ranking is not a number for some token.
     """
-    _, weights, terms, bias = sorted_terms(model, output, ranking)
-    left = from_the_end(weights)
-    said = from_the_end(terms) + left[:, :, None] * bias
-    said = torch.where(left[:, :, None] > 0, said, bias)
+    order, affine = sorted_terms(model, output, ranking)
+    weights = own_attention(output).gather(1, order)
+    if affine is None:
+        said = by_reading.logits_along(model, output, order)
+    else:
+        _, terms, bias = affine
+        left = from_the_end(weights)
+        said = from_the_end(terms) + left[:, :, None] * bias
+        said = torch.where(left[:, :, None] > 0, said, bias)
     decisions = said.argmax(dim=-1)  # (batch, token + 1): after 0, 1, ... items
     return flips(decisions != decisions[:, :1], weights, output.mask.sum(dim=1))
 
@@ -56,23 +63,30 @@ def erasure_curve(model: AttentionModel, output: ModelOutput, ranking: Tensor) -
 
     `order` holds positions in the text; after the last item the distribution is that of the bias.
     """
-    order, weights, terms, bias = sorted_terms(model, output, ranking)
+    order, affine = sorted_terms(model, output, ranking)
+    if affine is None:
+        return order, by_reading.logits_along(model, output, order).softmax(dim=-1)
+    weights, terms, bias = affine
     return order, distributions(from_the_end(weights), from_the_end(terms), bias)
 
 
-def sorted_terms(model: AttentionModel, output: ModelOutput, ranking: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """`class_terms` along a ranking: what each item, from the top down, adds to mass and logits.
+def sorted_terms(
+    model: AttentionModel, output: ModelOutput, ranking: Tensor
+) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor] | None]:
+    """What each item, along a ranking from the top down, adds to mass and logits.
 
     Returns:
-        order (batch, token), positions in the text; in that order the attention (batch, token) and what it weighs,
-        attention * terms (batch, token, class); bias (class,).
+        order (batch, token), positions in the text; in that order the attention (batch, token), and what it weighs,
+        attention * terms (batch, token, class), and bias (class,): None where the read-out is not affine.
     Raises:
-        ValueError: the read-out is not affine, or the ranking is not a number for some token.
+        ValueError: the ranking is not a number for some token.
     """
-    order = descending(ranking, output.mask)
-    attention, terms, bias = class_terms(model, output)
+    order, affine = descending(ranking, output.mask), terms_if_affine(model, output)
+    if affine is None:
+        return order, None
+    attention, terms, bias = affine
     attention, terms = attention.gather(1, order), terms.gather(1, order[:, :, None].expand_as(terms))
-    return order, attention, attention[:, :, None] * terms, bias
+    return order, (attention, attention[:, :, None] * terms, bias)
 
 
 def distributions(mass: Tensor, said: Tensor, bias: Tensor) -> Tensor:
@@ -113,7 +127,10 @@ def logits_without_each_item(model: AttentionModel, output: ModelOutput) -> Tens
 
     Of the others the sums before and after the item; where they have no weight, the bias.
     """
-    weights, terms, bias = class_terms(model, output)
+    affine = terms_if_affine(model, output)
+    if affine is None:
+        return by_reading.logits_without_each(model, output)
+    weights, terms, bias = affine
     mass, said = of_the_others(weights)[:, :, None], of_the_others(weights[:, :, None] * terms)
     logits = torch.where(mass > 0, said / torch.where(mass > 0, mass, 1), 0) + bias
     return logits.masked_fill(~output.mask[:, :, None], torch.nan)

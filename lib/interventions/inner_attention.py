@@ -11,17 +11,19 @@ from torch import Tensor
 
 from lib.datasets.batches import Batch
 from lib.metrics import probabilities, total_variation
-from lib.models import AttentionClassifier, ModelOutput
+from lib.models import AttentionModel, ModelOutput
 from lib.models.transformer import MOST
 from lib.projections import uniform
 
 
-def heads_of(model: AttentionClassifier) -> list[tuple[int, int]]:
-    """Every (layer, head) of a Transformer, from the lowest layer."""
+def heads_of(model: AttentionModel) -> list[tuple[int, int]]:
+    """Every (layer, head) of a Transformer, from the lowest layer; of another model those of its attribute `heads`."""
+    if hasattr(model, "heads"):
+        return list(model.heads)
     return [(number, head) for number, layer in enumerate(model.encoder.layers) for head in range(layer.heads)]
 
 
-def imposed_head(model: AttentionClassifier, batch: Batch, head: tuple[int, int], weights: Tensor) -> ModelOutput:
+def imposed_head(model: AttentionModel, batch: Batch, head: tuple[int, int], weights: Tensor) -> ModelOutput:
     """The output when every word of a text attends, in one head, as `weights` say.
 
     What a word gives to start and end stays fixed; the rest of its weight is spread over the text's own tokens.
@@ -29,8 +31,13 @@ def imposed_head(model: AttentionClassifier, batch: Batch, head: tuple[int, int]
     Args:
         head: (layer, head), each from 0. weights: (batch, word, word), rows sum to 1 over the mask, 0 elsewhere.
     Raises:
-        ValueError: `head` does not name one head of the model.
+        ValueError: `head` does not name one head of the model, or the model shows no inner attention.
     """
+    if not hasattr(model, "with_inner_attention"):
+        raise ValueError(
+            f"in a {type(model).__name__} no head can be replaced: it has no `inner_attention(batch)` and "
+            "`with_inner_attention(batch, imposed)`"
+        )
     own = model.inner_attention(batch)
     layer, number = one_head(head, own)
     elsewhere = own[:, layer, number].masked_fill(batch.mask[:, None], 0)
@@ -56,7 +63,7 @@ def uniform_head(head: tuple[int, int]) -> Callable[..., Tensor]:
     """A quantity: how far the prediction moves when one head attends equally to all tokens, (batch,) fraction (TVD)."""
 
     @torch.no_grad()
-    def quantity(model: AttentionClassifier, batch: Batch, output: ModelOutput) -> Tensor:
+    def quantity(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
         equal = uniform(output.scores, batch.mask)
         weights = equal[:, None].expand(-1, batch.mask.shape[1], -1)
         without = imposed_head(model, batch, head, weights).logits

@@ -85,6 +85,16 @@ def permuted_moments(model: AttentionModel, output: ModelOutput) -> tuple[Tensor
     return mean + bias, (of_attention / others)[:, None] * of_logits
 
 
+def moments(model: AttentionModel, output: ModelOutput, logits: Tensor) -> dict[str, tuple[Tensor, Tensor]]:
+    """Mean and variance of the logits, each (batch, class): over draws, and where the read-out is affine over all.
+
+    Args:
+        logits: (batch, draw, class) of `permuted`.
+    """
+    over = {f"{logits.shape[1]} draws": (logits.mean(dim=1), logits.var(dim=1))}
+    return over | ({} if model.token_logits(output) is None else {"all orders": permuted_moments(model, output)})
+
+
 def uniform(model: AttentionModel, output: ModelOutput) -> Tensor:
     """Logits under equal attention to all real tokens: (batch, class)."""
     return model.read_out(output, projections.uniform(output.scores, output.mask))

@@ -9,6 +9,7 @@ from lib.datasets.batches import Batch
 from lib.interventions.permutation import permuted, uniform
 from lib.metrics import probabilities
 from lib.models import AttentionModel, ModelOutput
+from lib.models.reading import read_each
 
 
 def substituted(draws: int = 100, seed: int = 0) -> Callable[[AttentionModel, Batch, ModelOutput], dict[str, Tensor]]:
@@ -35,10 +36,11 @@ def token_probabilities(model: AttentionModel, batch: Batch, output: ModelOutput
     sigma(w . h_t + b) of the class that it predicts for the text (Tutek & Snajder 2020, section 5 and Eq. 9), a
     fraction; with several classes the softmax's; 0 off the mask.
     """
-    affine = model.token_logits(output)
+    affine, tokens = model.token_logits(output), output.mask.shape[1]
     if affine is None:
-        alone = torch.eye(output.mask.shape[1], dtype=output.attention.dtype, device=output.mask.device)
-        logits = model.read_out(output, alone.expand(len(output.mask), -1, -1))
+        alone = torch.eye(tokens, dtype=torch.float64, device=output.mask.device)
+        every = torch.full((len(output.mask),), tokens, device=output.mask.device)
+        logits = read_each(model, output, every, lambda rows, places: alone[places].expand(len(rows), -1, -1))
     else:
         logits = affine[0] + affine[1]
     predicted = probabilities(output.logits).argmax(dim=-1)

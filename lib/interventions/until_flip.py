@@ -22,7 +22,8 @@ def until_flip(
 
     For each name <name>_count, <name>_fraction and <name>_mass of `Erasure`, (batch,) each; NaN where the decision
     never flips, and for texts of one item. Besides the rankings' names random_1, random_2, ..., as many as `orders`,
-    and fewest: the floor under all rankings. `items` counts the items of the text.
+    and fewest: the floor under all rankings, which is known where the read-out is affine, else NaN. `items` counts the
+    items of the text.
 
     Args:
         seed: of the random orders; each text has its own, whatever its batch.
@@ -35,13 +36,20 @@ def until_flip(
         given = {name: ranking(model, output) for name, ranking in rankings.items()}
         given |= {f"random_{number + 1}": ranking for number, ranking in enumerate(drawn)}
         erasures = {name: erase_until_flip(model, output, ranking) for name, ranking in given.items()}
-        erasures["fewest"] = fewest_to_flip(model, output)
+        affine = model.token_logits(output) is not None
+        erasures["fewest"] = fewest_to_flip(model, output) if affine else unknown(items)
         found = {name: value for of, erasure in erasures.items() for name, value in named(of, erasure).items()}
         return {"items": items.double()} | {
             name: value.masked_fill(items < 2, torch.nan) for name, value in found.items()
         }
 
     return quantity
+
+
+def unknown(items: Tensor) -> Erasure:
+    """What nobody knows of texts of so many items (batch,): NaN."""
+    nothing = torch.full_like(items, torch.nan, dtype=torch.float64)
+    return Erasure(nothing, nothing, nothing, torch.zeros_like(items, dtype=torch.bool))
 
 
 def named(of: str, erasure: Erasure) -> dict[str, Tensor]:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from lib.models.output import AttentionModel, ModelOutput
+from lib.models.reading import two_classes
 
 Ranking = Callable[[AttentionModel, ModelOutput], Tensor]  # a score for each token, (batch, token), the largest first
 
@@ -20,14 +21,24 @@ def class_terms(model: AttentionModel, output: ModelOutput) -> tuple[Tensor, Ten
     Raises:
         ValueError: the model's read-out is not affine.
     """
+    found = terms_if_affine(model, output)
+    if found is None:
+        raise ValueError("this needs an affine read-out (model.token_logits), and this model has none")
+    return found
+
+
+def terms_if_affine(model: AttentionModel, output: ModelOutput) -> tuple[Tensor, Tensor, Tensor] | None:
+    """The same, or None where the read-out is not affine."""
     affine = model.token_logits(output)
     if affine is None:
-        raise ValueError("this needs an affine read-out (model.token_logits), and this model has none")
-    terms, bias = (part.double() for part in affine)
-    if terms.shape[-1] == 1:
-        terms, bias = torch.cat([torch.zeros_like(terms), terms], dim=-1), torch.cat([torch.zeros_like(bias), bias])
-    attention = output.attention.double().masked_fill(~output.mask, 0)
-    return attention, terms.masked_fill(~output.mask[:, :, None], 0), bias
+        return None
+    terms, bias = (two_classes(part.double()) for part in affine)
+    return own_attention(output), terms.masked_fill(~output.mask[:, :, None], 0), bias
+
+
+def own_attention(output: ModelOutput) -> Tensor:
+    """(batch, token) in doubles, exactly 0 off the mask."""
+    return output.attention.double().masked_fill(~output.mask, 0)
 
 
 def of_the_others(values: Tensor) -> Tensor:

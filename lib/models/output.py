@@ -33,13 +33,22 @@ class ModelOutput:
 
 
 class AttentionModel(Protocol):
-    """Any torch module with these three methods can be measured by every experiment."""
+    """Any torch module with these three methods can be measured; lib.models.seam.check_seam says whether it has them.
+
+    What it may have besides: projection(scores, mask) -> attention, where that is not softmax; inner_attention(batch),
+    with_inner_attention(batch, imposed) and `heads`, a list of (layer, head), of a Transformer, and `reads_first`, True
+    where its first word's state alone is read out; without_text(batch) -> logits of an empty text, where that is not a
+    read-out of nothing; `words_at_once`, the most words that it is given.
+    """
 
     def __call__(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
         """The model's output; `attention` (batch, token), where given, is put in place of the model's own."""
 
     def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
-        """Logits under another attention: (batch, token) or (batch, draw, token) -> the same with class for token."""
+        """Logits under another attention: (batch, token) or (batch, draw, token) -> the same with class for token.
+
+        All weights may be 0: then nothing is attended.
+        """
 
     def token_logits(self, output: ModelOutput) -> tuple[Tensor, Tensor] | None:
         """((batch, token, class), bias (class,)) with logits = attention @ token_logits + bias, or None."""

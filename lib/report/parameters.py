@@ -12,6 +12,7 @@ import nbformat
 PROJECT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = PROJECT / "notebooks"
 OWN = ("data", "text_column", "label_column", "split_column")
+OF_TRAINING = ("encoders", "attentions", "seeds", "projection", "vectors")  # of what a model of one's own has already
 
 
 class Refused(ValueError):
@@ -123,7 +124,7 @@ def given_parameters(notebook: Path, given: list[tuple[str, str]]) -> dict[str, 
             raise Refused(f"unknown parameter {name!r} of {notebook.stem}; known: {', '.join(known) or 'none'}")
         values[name] = known[name].read(text)
         refuse_unknown(name, values[name])
-    return values | own_data(values)
+    return values | own_data(values) | own_code(values)
 
 
 def refuse_unknown(name: str, value: Any) -> None:
@@ -158,6 +159,22 @@ def own_data(values: dict[str, Any]) -> dict[str, Any]:
     return {"data": str(next(iter(found.files.values())).parent / Path(given["data"]).name)}
 
 
+def own_code(values: dict[str, Any]) -> dict[str, Any]:
+    """The parameter `model`, if given, as the notebook's kernel finds it; Refused where there is no such file."""
+    if not values.get("model"):
+        return {}
+    chosen = [name for name in OF_TRAINING if values.get(name)]
+    if chosen:
+        raise Refused(f"model is {values['model']!r}, which is not trained here; leave {', '.join(chosen)} out")
+    from lib.own_model import ModelError, located
+
+    try:
+        path, function = located(values["model"])
+    except ModelError as error:
+        raise Refused(error.args[0]) from error
+    return {} if Path.cwd() == PROJECT else {"model": f"{path.resolve()}:{function}"}
+
+
 def dataset_of(settings: dict[str, Any]) -> str:
     """What a report is about, in short: the dataset, or the name of one's own file."""
     return Path(str(settings["data"])).name if settings.get("data") else str(settings.get("dataset", ""))
@@ -175,7 +192,12 @@ def report_name(notebook: Path, values: dict[str, Any]) -> str:
         parts.append(slug(str(settings["dataset"])))
     if settings.get("profile", "quick") != "quick":
         parts.append(slug(str(settings["profile"])))
-    others = sorted(n for n, v in values.items() if n not in ("dataset", "data", "profile") and v != defaults[n])
+    if settings.get("model"):  # its folder is nobody's business
+        file, _, function = str(settings["model"]).rpartition(":")
+        place = hashlib.sha256(str(settings["model"]).encode()).hexdigest()[:6]
+        parts.append(f"model-{slug(f'{Path(file or function).stem}-{function}', 24)}-{place}")
+    own = ("dataset", "data", "profile", "model")
+    others = sorted(n for n, v in values.items() if n not in own and v != defaults[n])
     if others:
         parts.append(slug("-".join(f"{name}={_short(values[name])}" for name in others)))
     return "-".join(parts)

@@ -95,7 +95,7 @@ def run_notebook(notebook: Path, values: dict[str, Any], work: Path) -> Any:
                 extra_arguments=["--log-level=ERROR"],  # of the kernel: no word about its sockets on the terminal
             )  # fmt: skip
         except papermill.PapermillExecutionError as error:
-            if error.ename == "DataError":
+            if error.ename in ("DataError", "ModelError"):
                 raise Failed(f"{error.evalue}\n{left}") from error
             if any(said in error.evalue for said in FULL):
                 said = f"the disk is full: {told.place} could not write ({_last_line(error.evalue)})"
@@ -200,12 +200,16 @@ def fingerprint(notebook: Path, values: dict[str, Any]) -> str:
 
 
 def _data_files(notebook: Path, values: dict[str, Any]) -> list[Path]:
-    """The files of the report's dataset and its word vectors, found as its kernel will find them."""
+    """The files of the report's dataset, its word vectors and its model, found as its kernel will find them."""
     from lib.datasets import DataError, files, own, spec, vectors
 
     told = {name: parameter.default for name, parameter in known.known_parameters(notebook).items()} | values
     home, found = told.get("data_home") or None, []
     with _kernel_environment(), chdir(PROJECT):
+        if told.get("model"):
+            from lib.own_model import located
+
+            found.append(located(told["model"])[0])
         try:
             found += vectors.files_of(told.get("vectors", "auto"), home)
             if told.get("data"):

@@ -1,0 +1,361 @@
+"""The adapter for Hugging Face classifiers, on tiny random ones, against a BERT written by hand."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from small import shortened_by_hand
+from test_own_model import of_readme
+
+from lib import importance, interventions
+from lib.datasets.batches import Batch, collate
+from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
+from lib.datasets.pieces import corpus_in_pieces
+from lib.importance.inner_attention import inner_attention
+from lib.importance.of_weights import RANKINGS
+from lib.instances import attention_weights, correlate, measure_all, summarise
+from lib.interventions.inner_attention import heads_of, imposed_head, uniform_head
+from lib.metrics import jensen_shannon, probabilities, total_variation
+from lib.models import huggingface
+from lib.models.explanations import rollout
+from lib.models.huggingface import HuggingFaceClassifier, order_of
+from lib.models.one_output import OneOutput
+from lib.models.seam import check_seam
+from lib.own_model import own_model
+from lib.projections import uniform
+from lib.training import Run
+
+PIECES = "[PAD] [UNK] [CLS] [SEP] [MASK] good bad film the a un ##s ##ly ##good . it was".split()
+TEXTS = (
+    "Good films, it was",
+    "ungood",
+    "the the bad film was badly a good film. It was it.",
+    "a film good",
+    "",
+    "bad goods badly film",
+    "it",
+)
+SMALL = {
+    "vocab_size": len(PIECES),
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "max_position_embeddings": 40,
+    "num_labels": 3,
+}
+DISTILBERT = {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24}
+
+
+@pytest.fixture(scope="module")
+def tokenizer(transformers):
+    return transformers.BertTokenizer(vocab={piece: number for number, piece in enumerate(PIECES)})
+
+
+def tiny(transformers, kind: str = "Bert", **options):
+    """A classifier with weights large enough that its attention is far from uniform."""
+    config = getattr(transformers, f"{kind}Config")(**(SMALL | options))
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        made = getattr(transformers, f"{kind}ForSequenceClassification")(config)
+        for parameter in made.parameters():
+            torch.nn.init.normal_(parameter, std=0.6)
+    return made.double().eval()
+
+
+def corpus_of(texts=TEXTS) -> Corpus:
+    """All three splits are the same texts; what decides is any token that says good or bad."""
+    rows = []
+    for number, text in enumerate(texts):
+        tokens = tuple(text.lower().replace(",", " ,").replace(".", " .").split())
+        spans = tuple((k, k + 1) for k, token in enumerate(tokens) if "good" in token or "bad" in token)
+        ends = [k + 1 for k, token in enumerate(tokens) if token == "." or k + 1 == len(tokens)]
+        rows.append(Instance(f"t{number}", text, tokens, number % 2, spans, tuple(np.diff(ends, prepend=0).tolist())))
+    vocabulary = Vocabulary.of([row.tokens for row in rows])
+    splits = [Split(name, tuple(rows), vocabulary) for name in ("train", "dev", "test")]
+    return Corpus("tiny", "Tiny", ("worse", "better"), vocabulary, *splits)
+
+
+@pytest.fixture(scope="module")
+def given(tokenizer) -> Batch:
+    split = corpus_in_pieces(corpus_of(), tokenizer).test
+    return collate(split, np.arange(len(split)))
+
+
+def inside(given: Batch) -> torch.Tensor:
+    return torch.arange(given.tokens.shape[1]) < given.lengths[:, None]
+
+
+def by_hand(bert, ids, inside, imposed=None) -> tuple[torch.Tensor, list[torch.Tensor]]:
+    """Logits of a BertForSequenceClassification, and its weights of each layer (batch, head, word, word).
+
+    Args:
+        imposed: (layer, head) -> the first word's row (batch, word) in place of the head's own.
+    """
+    eps, layers = bert.config.layer_norm_eps, []
+    norm = lambda module, x: torch.nn.functional.layer_norm(x, x.shape[-1:], module.weight, module.bias, eps)  # noqa: E731
+    parts = bert.bert.embeddings
+    states = parts.word_embeddings.weight[ids] + parts.token_type_embeddings.weight[0]
+    states = norm(parts.LayerNorm, states + parts.position_embeddings.weight[: ids.shape[1]])
+    for number, layer in enumerate(bert.bert.encoder.layer):
+        own = layer.attention.self
+        query, key, value = (
+            part(states).unflatten(2, (2, 8)).transpose(1, 2) for part in (own.query, own.key, own.value)
+        )
+        scores = (query @ key.transpose(2, 3) / math.sqrt(8)).masked_fill(~inside[:, None, None], -torch.inf)
+        weights = scores.softmax(dim=-1)
+        for (where, head), row in (imposed or {}).items():
+            if where == number:
+                weights = weights.clone()
+                weights[:, head, 0] = row
+        layers.append(weights)
+        said = (weights @ value).transpose(1, 2).flatten(2)
+        states = norm(layer.attention.output.LayerNorm, states + layer.attention.output.dense(said))
+        inner = torch.nn.functional.gelu(layer.intermediate.dense(states))
+        states = norm(layer.output.LayerNorm, states + layer.output.dense(inner))
+    return bert.classifier(bert.bert.pooler.dense(states[:, 0]).tanh()), layers
+
+
+def with_special(own: torch.Tensor, mask: torch.Tensor, attention: torch.Tensor) -> torch.Tensor:
+    """A row (batch, word) in which start and end keep their weight and the rest is spread as told."""
+    special = own.masked_fill(mask, 0)
+    return special + (1 - special.sum(dim=1, keepdim=True)) * attention
+
+
+HEADS = pytest.mark.parametrize("head", [(-1, 0), (1, 1), (0, 1)])
+
+
+@HEADS
+def test_a_bert_by_hand_says_the_same_under_any_attention(transformers, tokenizer, given, head):
+    bert = tiny(transformers)
+    adapted, where = HuggingFaceClassifier(bert, tokenizer, head), (head[0] % 2, head[1])
+    output, ids = check_seam(adapted, given), adapted.ids[given.tokens]
+    logits, weights = by_hand(bert, ids, inside(given))
+    row = weights[where[0]][:, where[1], 0]
+    assert torch.allclose(output.logits, logits, atol=1e-9)
+    assert torch.allclose(bert(ids, attention_mask=inside(given).long()).logits, logits, atol=1e-9), "left as it was"
+    assert torch.allclose(adapted.inner_attention(given)[inside(given)[:, None, None].expand(-1, 2, 2, -1)],
+                          torch.stack(weights, dim=1)[inside(given)[:, None, None].expand(-1, 2, 2, -1)])  # fmt: skip
+    own = row.masked_fill(~given.mask, 0)
+    assert torch.allclose(output.attention, own / own.sum(dim=1, keepdim=True), atol=1e-12)
+    assert (row[:, 0] > 1e-3).all(), "special tokens have weight, and keep it"
+    draws = torch.rand(len(given), 3, given.tokens.shape[1], generator=torch.Generator().manual_seed(0)).double()
+    draws = draws.masked_fill(~given.mask[:, None], 0)
+    draws[:, 2] = 0  # nothing is attended
+    draws[:, :2] = draws[:, :2] / draws[:, :2].sum(dim=-1, keepdim=True)
+    read = adapted.read_out(output, draws)
+    for k in range(3):
+        expected = by_hand(bert, ids, inside(given), {where: with_special(row, given.mask, draws[:, k])})[0]
+        assert torch.allclose(read[:, k], expected, atol=1e-9) and not torch.allclose(expected, logits, atol=1e-3)
+        assert torch.allclose(adapted(given, attention=draws[:, k]).logits, expected, atol=1e-9)
+
+
+def test_what_follows_a_head_is_read_in_small_pieces_too(transformers, tokenizer, given, monkeypatch):
+    for head in ((1, 0), (0, 0)):
+        adapted = HuggingFaceClassifier(tiny(transformers), tokenizer, head)
+        output = adapted(given)
+        assert (output.state is not None) == (head[0] == 1), "of the last layer only what follows is run"
+        draws = output.attention[:, None].flip(0).repeat(1, 5, 1)
+        whole = adapted.read_out(output, draws)
+        for name in ("ROWS", "WORDS"):
+            monkeypatch.setattr(huggingface, name, 7)
+        assert torch.allclose(adapted.read_out(output, draws), whole, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "alone"),
+    [
+        ("Roberta", {}, True),
+        ("DistilBert", DISTILBERT, True),
+        ("Electra", {"embedding_size": 8}, True),
+        ("Albert", {"embedding_size": 8}, False),  # its layers are one and the same
+    ],
+)
+def test_other_kinds_offer_the_seam(transformers, tokenizer, given, kind, options, alone):
+    adapted = HuggingFaceClassifier(tiny(transformers, kind, **options), tokenizer)
+    output = check_seam(adapted, given)
+    assert (adapted.seen.tail is not None) == alone
+    assert (adapted.read_out(output, uniform(output.scores, output.mask)) - output.logits).abs().max() > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "said"),
+    [
+        (
+            "GPT2",
+            {"n_embd": 16, "n_layer": 2, "n_head": 2, "pad_token_id": 0},
+            r"no classifying token .* of words \[4\]",
+        ),
+        ("MPNet", {}, "does not show its attention by transformers' AttentionInterface"),
+        ("Bert", {"num_labels": 1}, "one output, which is a regression"),
+        ("Bert", {"problem_type": "multi_label_classification"}, "several labels at once"),
+    ],
+)
+def test_models_that_cannot_be_measured_are_refused_in_a_sentence(transformers, tokenizer, kind, options, said):
+    with pytest.raises(ValueError, match=said):
+        HuggingFaceClassifier(tiny(transformers, kind, **options), tokenizer)
+
+
+def test_what_is_no_classifier_no_head_or_no_piece_is_refused(transformers, tokenizer, given):
+    bert = tiny(transformers)
+    with pytest.raises(ValueError, match="a BertModel is no sequence classifier"):
+        HuggingFaceClassifier(bert.bert, tokenizer)
+    with pytest.raises(ValueError, match=r"no head \(2, 0\); the model has 2 layers of 2"):
+        HuggingFaceClassifier(bert, tokenizer, (2, 0))
+    with pytest.raises(ValueError, match="unknown way 'flow'.*averaged, rollout"):
+        HuggingFaceClassifier(bert, tokenizer, "flow")
+    adapted = HuggingFaceClassifier(bert, tokenizer)
+    words = collate(corpus_of().test, np.arange(3))
+    with pytest.raises(ValueError, match="corpus_in_pieces"):
+        adapted(Batch.of(words.tokens + 20, words.lengths, words.label, words.instance))
+    long = Batch.of(torch.full((1, 50), 5), torch.tensor([50]), *given.rows(torch.tensor([0])).tokens[:, :2].T)
+    with pytest.raises(ValueError, match="50 pieces, start and end included; the model reads 40"):
+        adapted(long)
+
+
+def test_importance_is_that_of_the_shortened_texts_and_of_the_graph(transformers, tokenizer, given):
+    bert = tiny(transformers)
+    adapted = HuggingFaceClassifier(bert, tokenizer)
+    p = probabilities(adapted(given).logits.detach())
+    deleted = importance.leave_one_out(adapted, given)
+    for row, place in given.mask.nonzero().tolist():
+        text = shortened_by_hand(given, row, place)
+        logits = bert(adapted.ids[text.tokens]).logits  # of one piece nothing is left but start and end
+        assert torch.allclose(deleted[row, place], total_variation(probabilities(logits)[0], p[row]), atol=1e-9)
+    embeddings = bert.get_input_embeddings()(adapted.ids[given.tokens]).detach().requires_grad_()
+    chances = bert(inputs_embeds=embeddings, attention_mask=inside(given).long()).logits.softmax(dim=-1)
+    (expected,) = torch.autograd.grad(chances.amax(dim=-1).sum(), embeddings)
+    expected = expected.norm(dim=-1).masked_fill(~given.mask, 0)
+    assert torch.allclose(importance.gradient(adapted, given), expected, atol=1e-9)
+    for head in ((-1, 0), (0, 1)):
+        detached = importance.gradient(HuggingFaceClassifier(bert, tokenizer, head), given, False, "hidden")
+        output = HuggingFaceClassifier(bert, tokenizer, head)(given)
+        weights = output.attention / output.attention.amax(dim=1, keepdim=True)
+        assert torch.allclose(detached / detached.amax(dim=1, keepdim=True), weights), "the weight times one number"
+    left_out = importance.leave_one_out(adapted, given, of="hidden")
+    assert (left_out[given.mask.sum(dim=1) > 1] > 0).any(dim=1).all() and (left_out[~given.mask] == 0).all()
+
+
+def test_interventions_go_through_one_head(transformers, tokenizer, given):
+    adapted = HuggingFaceClassifier(tiny(transformers), tokenizer)
+    with torch.no_grad():
+        output = adapted(given)
+        attention, jsd = interventions.adversarial_attention(adapted, output, 0.05, "gradient", steps=60, restarts=2)
+        moved = total_variation(probabilities(adapted(given, attention).logits), probabilities(output.logits))
+        assert (moved <= 0.05 + 1e-9).all() and jsd.max() > 0.01
+        assert torch.allclose(jsd, jensen_shannon(attention, output.attention))
+        drawn = interventions.permuted(adapted, output, 8)
+        equal = interventions.uniform(adapted, output)
+        flips = interventions.until_flip(RANKINGS)(adapted, given, output)
+    alone = given.mask.sum(dim=1) == 1
+    assert torch.allclose(drawn[alone], output.logits[alone][:, None].expand(-1, 8, -1), atol=1e-9)
+    assert drawn[~alone].var(dim=1).amin() > 0 and not torch.allclose(equal[~alone], output.logits[~alone], atol=1e-3)
+    assert torch.equal(flips["items"], given.mask.sum(dim=1).double())
+
+
+def test_explanations_by_hand_and_nothing_can_be_put_in_their_place(transformers, tokenizer, given):
+    bert = tiny(transformers)
+    adapted = HuggingFaceClassifier(bert, tokenizer)
+    first, second = by_hand(bert, adapted.ids[given.tokens], inside(given))[1]
+    identity = torch.eye(given.tokens.shape[1]).double()
+    by_layer = [(weights.mean(dim=1) + identity) / 2 for weights in (first, second)]
+    rows = {"averaged": (first + second).mean(dim=1)[:, 0], "rollout": (by_layer[1] @ by_layer[0])[:, 0]}
+    rows[(1, 0)] = second[:, 0, 0]
+    assert torch.allclose(rollout(torch.stack([first, second], dim=1))[:, 0], rows["rollout"])
+    for way, row in rows.items():
+        expected = row.masked_fill(~given.mask, 0) / row.masked_fill(~given.mask, 0).sum(dim=1, keepdim=True)
+        assert torch.allclose(inner_attention(way)(adapted, given, adapted(given)), expected, atol=1e-9)
+        if isinstance(way, str):
+            explained = HuggingFaceClassifier(bert, tokenizer, way)
+            output = explained(given)
+            assert torch.allclose(output.attention, expected, atol=1e-9)
+            assert torch.allclose(output.logits, adapted(given).logits)
+            assert torch.allclose(importance.leave_one_out(explained, given), importance.leave_one_out(adapted, given))
+            for asked in (
+                lambda e=explained, o=output: e(given, attention=o.attention),
+                lambda e=explained, o=output: interventions.uniform(e, o),
+                lambda e=explained, o=output: interventions.permuted(e, o, 5),
+                lambda e=explained, o=output: interventions.erase_until_flip(e, o, o.attention),
+            ):
+                with pytest.raises(ValueError, match=f"'{way}' is an explanation, not a mechanism.*choose a head"):
+                    asked()
+
+
+def test_one_head_of_all_words_is_replaced(transformers, tokenizer, given):
+    bert = tiny(transformers)
+    adapted = HuggingFaceClassifier(bert, tokenizer)
+    output = adapted(given)
+    assert heads_of(adapted) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    inner = adapted.inner_attention(given)
+    same = adapted.with_inner_attention(given, {(0, 1): inner[:, 0, 1], (1, 0): inner[:, 1, 0]})
+    assert torch.allclose(same.logits, output.logits, atol=1e-12)
+    equal = uniform(output.scores, given.mask)
+    found = imposed_head(adapted, given, (1, 1), equal[:, None].expand_as(inner[:, 0, 0])).logits
+    row = with_special(inner[:, 1, 1, 0], given.mask, equal)
+    assert torch.allclose(found, by_hand(bert, adapted.ids[given.tokens], inside(given), {(1, 1): row})[0], atol=1e-9)
+    tvd = total_variation(probabilities(found), probabilities(output.logits))
+    assert torch.allclose(uniform_head((1, 1))(adapted, given, output), tvd, atol=1e-9)
+
+
+def test_a_corpus_in_pieces_knows_what_decides_and_where_sentences_end(tokenizer):
+    corpus = corpus_of()
+    cut = corpus_in_pieces(corpus, tokenizer, of="tokens").test.instances
+    assert cut[0].tokens == ("good", "film", "##s", "[UNK]", "it", "was") and cut[0].rationale == ((0, 1),)
+    assert cut[1].tokens == ("un", "##good") and cut[1].rationale == ((0, 2),)
+    assert cut[2].sentences == (11, 4) and sum(cut[2].sentences) == len(cut[2].tokens)
+    assert cut[2].rationale == ((2, 3), (5, 7), (8, 9)) and cut[2].tokens[5:7] == ("bad", "##ly")
+    first = corpus_in_pieces(corpus, tokenizer, most=6, of="tokens")
+    assert first.test.instances[2].rationale == ((2, 3), (5, 6)) and first.test.instances[2].sentences == (6,)
+    assert {"1 texts of test without a piece were left out.", "1 texts of test were cut after 6 pieces."} <= set(
+        first.notes
+    )
+    written = corpus_in_pieces(corpus, tokenizer)
+    assert written.test.instances[0].tokens == cut[0].tokens and written.test.instances[0].rationale is None
+    ids, offsets = written.test.encoded
+    pieces = tokenizer.convert_ids_to_tokens(tokenizer(TEXTS[2])["input_ids"])
+    assert [written.vocabulary.words[k] for k in ids[offsets[2] : offsets[3]][1:-1]] == pieces[1:-1]
+    with pytest.raises(ValueError, match="text, tokens"):
+        corpus_in_pieces(corpus, tokenizer, of="words")
+
+
+def test_a_tokenizer_without_a_classifying_token_is_refused(transformers):
+    endless = transformers.GPT2Tokenizer(vocab={"a": 0, "<|endoftext|>": 1}, merges=[])
+    with pytest.raises(ValueError, match="no pad and no cls and no sep token"):
+        HuggingFaceClassifier(tiny(transformers), endless)
+
+
+def test_outputs_are_brought_into_the_order_of_the_classes(transformers, tokenizer, given):
+    config = transformers.BertConfig(id2label={0: "Better", 1: "WORSE"})
+    assert order_of(config, ("worse", "better")) == [1, 0] and order_of(config, ("no", "yes")) == [0, 1]
+    with pytest.raises(ValueError, match="2 classes apart, better, worse; the corpus 3"):
+        order_of(config, ("a", "b", "c"))
+    bert = tiny(transformers)
+    plain, turned = (HuggingFaceClassifier(bert, tokenizer, order=order) for order in (None, (2, 0, 1)))
+    assert torch.equal(turned(given).logits, plain(given).logits[:, [2, 0, 1]])
+
+
+def test_the_readmes_model_is_measured_from_end_to_end(transformers, tokenizer, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    labels = {0: "better", 1: "worse"}
+    tiny(transformers, num_labels=2, id2label=labels).save_pretrained("my_bert")
+    tokenizer.save_pretrained("my_bert")
+    (tmp_path / "my_bert.py").write_text(of_readme(1))
+    (own,) = own_model("my_bert.py", Run("planted"), corpus=corpus_of())
+    assert isinstance(own.model, OneOutput) and own.model.model.order == [1, 0]
+    assert len(own.corpus.test) == 6 and own.corpus.notes[-1].endswith("without a piece were left out.")
+    quantities = {"attention_weights": attention_weights, "rollout": inner_attention("rollout")}
+    quantities |= {"loo": importance.as_quantity(importance.leave_one_out)}
+    quantities |= {"permutation": interventions.permutation_effect(10), "under": interventions.substituted(10)}
+    measured = correlate(measure_all([own], quantities), [("attention", "loo"), ("rollout", "loo")])
+    told = summarise(measured).set_index("quantity")
+    assert told.loc["kendall_tau_rollout_vs_loo", "n"] == 5 and told.loc["permutation", "n"] == 6
+
+
+def test_without_transformers_one_sentence_says_what_is_missing(monkeypatch):
+    def missing(name):
+        raise ModuleNotFoundError(f"No module named {name!r}")
+
+    monkeypatch.setattr(huggingface, "import_module", missing)
+    with pytest.raises(ImportError, match="needs the package transformers: pip install transformers"):
+        huggingface.pretrained("anything", corpus_of())

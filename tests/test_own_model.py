@@ -1,0 +1,401 @@
+"""A model of one's own: every measure on modules that have the seam alone, the check of the seam, files, README."""
+
+import re
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from small import Foreign, NotAffine, batch, model, shortened_by_hand
+from torch import nn
+
+from lib import importance, interventions, results
+from lib.datasets import load
+from lib.datasets.batches import Batch
+from lib.importance.inner_attention import inner_attention
+from lib.importance.input_to_states import state_entropy, state_gradients
+from lib.importance.of_weights import RANKINGS
+from lib.instances import attention_weights, correlate, information, measure, measure_all, summarise, with_flips
+from lib.instances.ways import way_of_adversary
+from lib.interventions.inner_attention import uniform_head
+from lib.metrics import probabilities, total_variation
+from lib.models import ModelOutput, reading
+from lib.models.one_output import OneOutput
+from lib.models.seam import SeamError, check_seam
+from lib.own_model import ModelError, own_model
+from lib.projections import softmax
+from lib.report import parameters
+from lib.report.parameters import Refused
+from lib.training import Run
+
+PROJECT = Path(__file__).resolve().parents[1]
+LENGTHS = (5, 1, 2, 7, 4)
+SEAMS = pytest.mark.parametrize("outputs", [1, 3])
+
+
+class Pooled(nn.Module):
+    """A GRU, the largest weighted state in each feature, and two layers: nothing of it is ours, nor affine."""
+
+    def __init__(self, words=40, classes=2):
+        super().__init__()
+        self.table, self.gru = nn.Embedding(words, 6), nn.GRU(6, 8, batch_first=True)
+        self.ask, self.inner, self.outer = nn.Linear(8, 1), nn.Linear(8, 8), nn.Linear(8, classes)
+
+    def forward(self, given, attention=None):
+        embeddings = self.table(given.tokens)
+        if torch.is_grad_enabled() and not embeddings.requires_grad:
+            embeddings.requires_grad_()
+        hidden = self.gru(embeddings)[0]
+        scores = 5 * self.ask(hidden).squeeze(-1)
+        weights = softmax(scores, given.mask) if attention is None else attention
+        return ModelOutput(self.pooled(weights, hidden), scores, weights, given.mask, hidden, embeddings)
+
+    def pooled(self, weights, hidden):
+        return 5 * self.outer((8 * self.inner((weights[..., None] * hidden).amax(dim=-2))).tanh())
+
+    def read_out(self, output, attention):
+        return self.pooled(attention, output.hidden if attention.dim() == 2 else output.hidden[:, None])
+
+    def token_logits(self, output):
+        return None
+
+
+def pooled(**options) -> Pooled:
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        return Pooled(**options).double().eval()
+
+
+def of_importance(tested, given) -> dict[str, torch.Tensor]:
+    found = {
+        "loo": importance.leave_one_out(tested, given),
+        "loo hidden": importance.leave_one_out(tested, given, "hidden"),
+    }
+    for through in (True, False):
+        found[f"times {through}"] = importance.gradient_times_input(tested, given, through)
+        for of in ("input", "hidden"):
+            found[f"gradient {through} {of}"] = importance.gradient(tested, given, through, of)
+    return found | {"states": state_gradients(tested, given)}
+
+
+@torch.no_grad()
+def of_interventions(tested, given) -> dict[str, torch.Tensor]:
+    output = tested(given)
+    quantities = {
+        "permuted": interventions.permutation_effect(20),
+        "under": interventions.substituted(5),
+        "alone": interventions.token_probabilities,
+        "adversary": interventions.adversary(0.05, "gradient", with_attention=True, steps=40),
+        "top": interventions.single_erasure(RANKINGS),
+        "removed": interventions.until_flip(RANKINGS),
+        "eraser": interventions.eraser_scores(RANKINGS),
+    }
+    found = {"uniform": interventions.uniform(tested, output)}
+    found["curve"] = interventions.erasure_curve(tested, output, output.attention)[1]
+    found |= {f"by {name}": ranking(tested, output) for name, ranking in RANKINGS.items()}
+    for name, quantity in quantities.items():
+        value = quantity(tested, given, output)
+        value = value if isinstance(value, dict) else {"": value}
+        found |= {f"{name} {part}": values for part, values in value.items()}
+    return {name: value.double() for name, value in found.items()}
+
+
+def are_the_same(found: dict, expected: dict, without: str = "none") -> None:
+    assert found.keys() == expected.keys()
+    for name in found:
+        if not name.startswith(without):
+            assert torch.allclose(found[name], expected[name], atol=1e-9, rtol=0, equal_nan=True), name
+
+
+@SEAMS
+@pytest.mark.parametrize("encoder", ["bilstm", "average", "conv", "transformer"])
+def test_importance_of_a_seam_alone_is_that_of_the_fast_ways(encoder, outputs):
+    tested, given = model(encoder, outputs=outputs), batch(LENGTHS)
+    expected = of_importance(tested, given)
+    for kind in (Foreign, NotAffine):
+        are_the_same(of_importance(kind(tested), given), expected)
+
+
+@SEAMS
+def test_interventions_on_any_read_out_are_those_on_an_affine_one(outputs, monkeypatch):
+    tested, given = model("average", outputs=outputs), batch(LENGTHS)
+    with torch.no_grad():
+        tested.decoder.weight.mul_(3)
+    expected = of_interventions(tested, given)
+    assert expected["removed attention_count"].isfinite().any(), "decisions flip"
+    are_the_same(of_interventions(Foreign(tested), given), expected)
+    asked = of_interventions(NotAffine(tested), given)
+    are_the_same(asked, expected, without="removed fewest")
+    assert asked["removed fewest_count"].isnan().all()
+    monkeypatch.setattr(reading, "CELLS", 30)
+    are_the_same(of_interventions(NotAffine(tested), given), asked)
+
+
+def test_what_only_an_affine_read_out_tells_is_refused_in_a_sentence():
+    tested, given = NotAffine(model()), batch(LENGTHS)
+    output = tested(given)
+    for function in (interventions.permuted_moments, interventions.fewest_to_flip):
+        with pytest.raises(ValueError, match="affine read-out, and this model has none|and this model has none"):
+            function(tested, output)
+    with pytest.raises(ValueError, match="method='gradient'"):
+        interventions.adversarial_attention(tested, output, 0.01)
+    drawn = interventions.permuted(tested, output, 10)
+    assert list(interventions.moments(tested, output, drawn)) == ["10 draws"]
+    assert list(interventions.moments(tested.inner, output, drawn)) == ["10 draws", "all orders"]
+    for quantity in (inner_attention("rollout"), uniform_head((0, 0))):
+        with pytest.raises(ValueError, match="NotAffine"):
+            quantity(tested, given, output)
+
+
+def test_a_foreign_model_against_brute_force():
+    tested, given = pooled(), batch((3, 5, 1))
+    output = check_seam(tested, given)
+    p = probabilities(output.logits).detach()
+    deleted = importance.leave_one_out(tested, given)
+    for row, place in given.mask[:2].nonzero().tolist():
+        without = tested(shortened_by_hand(given, row, place)).logits
+        assert torch.allclose(deleted[row, place], total_variation(probabilities(without)[0], p[row]), atol=1e-9)
+    nothing = tested.read_out(output, torch.zeros_like(output.attention))
+    assert torch.allclose(deleted[2, 1], total_variation(probabilities(nothing)[2], p[2]), atol=1e-9)
+
+    orders = [torch.tensor([0, *order, 0, 0, 0]) for order in permutations((1, 2, 3))]
+    known = torch.stack([tested(given, output.attention[:, order] * given.mask).logits[0] for order in orders])
+    with torch.no_grad():
+        drawn = interventions.permuted(tested, output, 60)[0]
+        flips = interventions.erase_until_flip(tested, output, output.attention)
+        alone = interventions.logits_without_each_item(tested, output)
+    assert torch.cdist(drawn, known, compute_mode="donot_use_mm_for_euclid_dist").min(dim=1).values.max() < 1e-9
+    for row in range(3):
+        decisions, left = [], output.attention[row].clone()
+        for place in output.attention[row].argsort(descending=True)[: given.mask[row].sum()].tolist():
+            left[place] = 0
+            attention = (left / left.sum() if left.sum() > 0 else left)[None]
+            text = given.rows(torch.tensor([row]))
+            decisions.append(int(tested(text, attention[:, : text.tokens.shape[1]]).logits.argmax()))
+        other = [decision != int(p[row].argmax()) for decision in decisions]
+        assert bool(flips.flipped[row]) == any(other)
+        assert not any(other) or flips.count[row] == other.index(True) + 1
+    others = output.attention.detach().clone()
+    others[:, 1] = 0
+    others = others / others.sum(dim=1, keepdim=True).clamp(min=1e-300)
+    assert torch.allclose(alone[:, 1], tested(given, others).logits, atol=1e-9)
+
+
+def test_two_outputs_are_one():
+    tested, given = model("average", outputs=2), batch(LENGTHS)
+    one, both = OneOutput(tested), tested(given)
+    output = check_seam(one, given)
+    assert torch.allclose(probabilities(output.logits), both.logits.softmax(-1), atol=1e-12)
+    attention = interventions.adversarial_attention(one, output, 0.02)[0]
+    moved = total_variation(tested.read_out(both, attention).softmax(-1), both.logits.softmax(-1))
+    assert (moved <= 0.02 + 1e-9).all() and moved.max() > 0.019
+    for name, value in of_importance(one, given).items():
+        times = 2 if name.startswith("times") else 1  # summed over the outputs
+        assert torch.allclose(times * value, of_importance(tested, given)[name], atol=1e-9), name
+
+
+def test_a_model_says_how_many_words_it_is_given_at_once():
+    given, most = batch((30, 1, 6, 9)), []
+
+    class Few(Foreign):
+        words_at_once = 40
+
+        def forward(self, given, attention=None):
+            most.append(given.tokens.numel())
+            return super().forward(given, attention)
+
+    tested = model()
+    found, quantities = {}, {"loo": importance.as_quantity(importance.leave_one_out), "states": state_entropy}
+    quantities["gradient"] = importance.as_quantity(importance.gradient)
+    for kind in (Foreign, Few):
+        found[kind] = measure(kind(tested), [given], quantities).map(lambda value: np.asarray(value).tolist())
+    assert max(most) <= 40 and len(most) > 10
+    for name in quantities:
+        for few, all_at_once in zip(found[Few][name], found[Foreign][name], strict=True):
+            np.testing.assert_allclose(few, all_at_once, atol=1e-9)
+
+
+def broken(**methods):
+    """A Pooled with some methods exchanged."""
+    made = type("Broken", (Pooled,), methods)
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        return made().double()
+
+
+def with_output(change):
+    return lambda self, given, attention=None: change(Pooled.forward(self, given, attention), given, attention)
+
+
+def changed(output: ModelOutput, **fields) -> ModelOutput:
+    return ModelOutput(**(vars(output) | fields))
+
+
+FAULTS = {
+    r"lacks of the seam's methods: token_logits\(output\)": {"token_logits": None},
+    r"gave a Tensor; it must give a lib.models.ModelOutput": {"forward": with_output(lambda o, g, a: o.logits)},
+    r"hidden has shape \(5, 8\); expected \(5, 9, any\)": {
+        "forward": with_output(lambda o, g, a: changed(o, hidden=o.hidden[:, 0]))
+    },
+    r"mask is of torch.float64; expected torch.bool": {
+        "forward": with_output(lambda o, g, a: changed(o, mask=o.mask.double()))
+    },
+    r"the attention has 0\.\d+ off the mask": {
+        "forward": with_output(lambda o, g, a: changed(o, attention=o.scores.softmax(-1)))
+    },
+    r"the attention of a text sums to 2": {
+        "forward": with_output(lambda o, g, a: changed(o, attention=2 * o.attention))
+    },
+    r"embeddings are not in the graph": {
+        "forward": with_output(lambda o, g, a: changed(o, embeddings=o.embeddings.detach()))
+    },
+    r"its own attention put back, .* gives other logits, by up to": {
+        "forward": with_output(lambda o, g, a: o if a is None else changed(o, logits=o.logits + 1))
+    },
+    r"attention=given\).attention is not the attention that was given": {
+        "forward": lambda self, given, attention=None: Pooled.forward(self, given)
+    },
+    r"read_out\(output, output.attention\) gives other logits": {
+        "read_out": lambda self, output, attention: Pooled.read_out(self, output, attention) + 1
+    },
+    r"of shape \(batch, draw, token\) failed: RuntimeError": {
+        "read_out": lambda self, output, attention: self.pooled(attention, output.hidden)
+    },
+    r"attention @ token_logits \+ bias gives other logits, .* or None where the read-out is not affine": {
+        "token_logits": lambda self, output: (output.hidden[..., :2], torch.zeros(2).double())
+    },
+    r"with more padding model\(batch\) gives other logits": {
+        "pooled": lambda self, weights, hidden: Pooled.pooled(self, weights, hidden) + hidden.shape[-2]
+    },
+    r"with each text by itself model\(batch\) gives other logits": {
+        "pooled": lambda self, weights, hidden: Pooled.pooled(self, weights, hidden) + len(weights)
+    },
+}
+
+
+@pytest.mark.parametrize("said", FAULTS)
+def test_what_is_wrong_with_a_seam_is_one_sentence(said):
+    with pytest.raises(SeamError, match=said) as raised:
+        check_seam(broken(**FAULTS[said]), batch(LENGTHS))
+    assert "\n" not in str(raised.value)
+
+
+def test_the_check_passes_ours_and_leaves_the_model_as_it_was():
+    for tested in (
+        model("transformer"),
+        Foreign(model("conv", outputs=3)),
+        NotAffine(model()),
+        model().float(),
+        pooled(),
+    ):
+        tested.train()
+        check_seam(tested, batch(LENGTHS))
+        assert tested.training and all(parameter.grad is None for parameter in tested.parameters())
+
+
+MINE = """\
+import torch
+from tests.test_own_model import Pooled
+
+def load(corpus):
+    torch.manual_seed(0)
+    return Pooled(len(corpus.vocabulary), len(corpus.classes))
+
+def several(corpus):
+    return [load(corpus), load(corpus)]
+
+def three(corpus):
+    return Pooled(len(corpus.vocabulary), 3)
+
+def nothing(corpus):
+    return "a model"
+
+def other(corpus):
+    raise OSError("no weights here")
+"""
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(MINE)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return load("planted", "quick")
+
+
+def test_a_file_with_a_model_is_measured_from_end_to_end(mine, corpus, monkeypatch):
+    few = type(corpus.test)("test", corpus.test.instances[:40], corpus.vocabulary)
+    corpus = type(corpus)(**(vars(corpus) | {"test": few}))
+    own = own_model("mine.py:several", Run("planted"), corpus=corpus)
+    assert [str(one.run) for one in own] == ["planted mine several, seed 0", "planted mine several, seed 1"]
+    assert isinstance(own[0].model, OneOutput) and way_of_adversary(own) == "gradient"
+    quantities = {"attention_weights": attention_weights, "loo": importance.as_quantity(importance.leave_one_out)}
+    quantities |= {"removed": interventions.until_flip(RANKINGS), "states": state_entropy}
+    quantities["adversary"] = interventions.adversary(0.05, "gradient", steps=20)
+    measured = with_flips(correlate(measure_all(own, quantities), [("attention", "loo")]), ["attention", "fewest"])
+    told = summarise(measured).set_index("quantity")
+    assert told.loc["kendall_tau_attention_vs_loo", ["n", "seeds"]].tolist() == [40, 2]
+    assert measured["flips_attention"].notna().any() and measured["flips_fewest"].isna().all()
+    assert information(own[:1], words=20, clusters=5)["plug_in"].notna().all()
+    assert "the model is one's own" in results.keep("correlation", own, told, told)
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("yours.py", "there is no file yours.py; name one: my_model.py or my_model.py:function"),
+        ("mine.py:store", r"mine.py has no function 'store'; it has: load, several, three, nothing, other"),
+        ("mine.py:nothing", "mine.py:nothing: it gives a str; it must give a torch.nn.Module"),
+        ("mine.py:other", r"mine.py:other\(corpus\) failed: OSError: no weights here"),
+        ("mine.py:three", "mine.py:three: the model has 3 outputs; planted has 2 classes, so it needs 2, or one"),
+        ("broken.py", "broken.py cannot be run: SyntaxError"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_one_sentence(mine, corpus, named, said):
+    (mine / "broken.py").write_text("def load(corpus) return")
+    with pytest.raises(ModelError, match=said):
+        own_model(named, Run("planted"), corpus=corpus)
+    assert own_model("", Run("planted")) == []
+
+
+def test_the_parameter_model_is_checked_before_anything_runs(mine):
+    notebook = parameters.find_notebook("correlation")
+    values = parameters.given_parameters(notebook, [("model", "mine.py")])
+    assert values == {"model": f"{mine / 'mine.py'}:load"}
+    name = parameters.report_name(notebook, values)
+    assert re.fullmatch(r"correlation-planted-model-mine-load-[0-9a-f]{6}", name), "its folder is not told"
+    for given, said in (
+        ([("model", "yours.py")], "no file yours.py"),
+        (
+            [("model", "mine.py"), ("encoders", "average"), ("seeds", "0")],
+            "not trained here; leave encoders, seeds out",
+        ),
+    ):
+        with pytest.raises(Refused, match=said):
+            parameters.given_parameters(notebook, given)
+
+
+def of_readme(number: int) -> str:
+    """A block of Python of README's section on one's own model, from 0."""
+    text = (PROJECT / "README.md").read_text(encoding="utf-8")
+    section = re.search(r"^## On your own model\n(.*?)^## ", text, re.MULTILINE | re.DOTALL)[1]
+    return re.findall(r"```python\n(.*?)```", section, re.DOTALL)[number]
+
+
+def test_the_readmes_module_is_measured_as_it_says(mine, corpus):
+    assert len(of_readme(0).splitlines()) <= 30
+    (mine / "my_model.py").write_text(of_readme(0))
+    made = {}
+    exec(of_readme(0), made)
+    torch.save(made["Classifier"](len(corpus.vocabulary), 2).state_dict(), "my_weights.pt")
+    (own,) = own_model("my_model.py", Run("planted"), corpus=corpus)
+    assert isinstance(own.model, OneOutput) and way_of_adversary([own]) == "exact"
+    few = Batch.of(*(torch.tensor(part) for part in ([[2, 9, 8, 7, 3]], [5], [1], [0])))
+    names = {"model": own.model, "batches": [few]}
+    exec(of_readme(2), names)
+    assert names["told"]["quantity"].str.startswith("kendall_tau_attention_vs_leave_one_out_of_input").any()
