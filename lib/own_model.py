@@ -5,6 +5,7 @@ Its file is run as a program is: name only files that you trust.
 
 import sys
 from collections.abc import Iterator
+from contextlib import chdir
 from dataclasses import dataclass
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -86,6 +87,7 @@ def own_model(
     if not named:
         return []
     path, function = located(named)
+    path = path.resolve()
     corpus = corpus or load_corpus(run, data_home)
     models = called(path, function, corpus)
     if isinstance(models, tuple) and len(models) == 2 and isinstance(models[1], Corpus):
@@ -122,21 +124,23 @@ def located(named: str) -> tuple[Path, str]:
 
 
 def called(path: Path, function: str, corpus: Corpus) -> object:
-    """What a function of a file gives for a corpus."""
+    """What a function of a file gives for a corpus; paths in it are seen from the file's folder."""
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))  # it may import what lies beside it
     spec = spec_from_file_location(f"own_{path.stem}", path)
     module = module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses and pickles look for it there
     try:
-        spec.loader.exec_module(module)
+        with chdir(path.parent):
+            spec.loader.exec_module(module)
     except Exception as error:
         raise ModelError(f"{path.name} cannot be run: {type(error).__name__}: {error}") from error
     if not callable(getattr(module, function, None)):
         known = [name for name, part in vars(module).items() if getattr(part, "__module__", "") == spec.name]
         raise ModelError(f"{path.name} has no function {function!r}; it has: {', '.join(known) or 'none'}")
     try:
-        return getattr(module, function)(corpus)
+        with chdir(path.parent):
+            return getattr(module, function)(corpus)
     except Exception as error:
         raise ModelError(f"{path.name}:{function}(corpus) failed: {type(error).__name__}: {error}") from error
 
