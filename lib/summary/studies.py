@@ -21,7 +21,7 @@ PAPER_OF = {
 ABOUT = ("profile", "of_seeds", "commit", "report", "made", "altered")  # where a row of a summary comes from
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Study:
     """A notebook that ran on a dataset.
 
