@@ -46,7 +46,7 @@ def of_paper(paper: str, studies: list[Study]) -> pd.DataFrame:
     about = pd.DataFrame([one.about() for one in studies], columns=ABOUT)
     ours = [partners(one).assign(study=number) for number, one in enumerate(studies)]
     ours = pd.concat(ours) if ours else pd.DataFrame(columns=[*COLUMNS, "study"])
-    ours = ours.drop_duplicates(KEYS)
+    ours = ours.drop_duplicates(KEYS).astype(dict.fromkeys(("value", "low", "high", "seeds"), float))
     beside = published.beside(ours, published.table(paper))
     beside = beside[beside["theirs"].notna()].merge(ours[[*KEYS, "study"]], on=KEYS, how="left")
     return beside.merge(about, left_on="study", right_index=True, how="left")
