@@ -1,6 +1,6 @@
 # The commands of this project. Each sets up .venv by itself, from requirements.txt and constraints.txt, and does nothing twice.
 #
-#   make reports      run the notebooks and write reports/index.html
+#   make reports      run the notebooks and write reports/index.html and summary.html
 #   make test         run the tests
 #   make lab          JupyterLab, on this machine only
 #   make bench        how fast the measures are
@@ -68,7 +68,7 @@ bench: $(STAMP)
 clean:
 	@echo "removing the reports, .pytest_cache, .ruff_cache, __pycache__ and .ipynb_checkpoints;"
 	@echo "reports/results, data/ and .venv stay"
-	@rm -rf reports/*.html reports/work .pytest_cache .ruff_cache
+	@rm -rf reports/*.html reports/*.csv reports/work .pytest_cache .ruff_cache
 	@find . -path ./.venv -prune -o -path ./data -prune -o \
 	  -type d \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
 

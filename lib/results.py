@@ -1,6 +1,6 @@
 """The summarised tables of the last `paper` run of each notebook and dataset, and the README's findings from them.
 
-`python -m lib.results` draws the picture of each kept table and writes the findings into the README.
+`python -m lib.results` draws the picture of each kept table, writes the findings into the README, and summary.md.
 """
 
 import os
@@ -12,60 +12,89 @@ from pathlib import Path
 
 import pandas as pd
 
-from lib import charts, published
+from lib import charts, published, summary
 from lib.datasets import Own
 from lib.programme import Choice, runs
 from lib.provenance import PROJECT, commit
 from lib.quantities import RUN_COLUMNS
+from lib.summary import FOLDER, LEFT, PAPER_OF
 from lib.training import Run, Trained
 
-FOLDER = PROJECT / "reports" / "results"
-PAPER_OF = {
-    "correlation": "jain2019",
-    "adversary": "wiegreffe2019",
-    "regularization": "tutek2020",
-    "sparsity": "meister2021",
-    "erasure": "serrano2019",
-}
 PICTURED = ("correlation",)
+
+
+class Kept(str):
+    """What became of a notebook's two tables, in a sentence; as a cell's last line it leaves them to the report."""
+
+    left: dict[str, str]
+
+    def __new__(cls, sentence: str, left: dict[str, str]) -> "Kept":
+        made = super().__new__(cls, sentence)
+        made.left = left
+        return made
+
+    def _repr_mimebundle_(self, **_) -> dict[str, object]:
+        return {LEFT: self.left, "text/plain": str(self)}
 
 
 def keep(
     notebook: str,
     trained: Sequence[Trained],
-    summary: pd.DataFrame,
+    values: pd.DataFrame,
     claims: pd.DataFrame,
     folder: Path | None = None,
     **chosen,
-) -> str:
-    """Writes <notebook>-<dataset>.csv and <notebook>-<dataset>-claims.csv, and says where.
+) -> Kept | str:
+    """Leaves both tables to the report; of a whole run in profile `paper` it writes them down too, and says where.
 
-    Only a whole run in profile `paper` is kept: a part of it would replace the tables of the whole. Each row carries
-    the commit, the device, the word vectors and the seeds.
+    <notebook>-<dataset>.csv and <notebook>-<dataset>-claims.csv. A part of a run would replace the tables of the
+    whole. Each row carries the commit, the device, the word vectors and the seeds.
 
     Args:
-        trained: the runs that were measured, all of one dataset.
+        trained: the runs that were measured, all of one dataset; those of a model of one's own leave nothing.
         folder: by default $RESULTS_HOME, else reports/results of the project.
         chosen: what the programme was told after a sweep, such as delta.
     """
     first = trained[0].run
     if not isinstance(first, Run):
         return "not kept: the model is one's own; only results of models that are trained here are"
-    if first.profile != "paper":
-        return f"not kept: the profile is {first.profile!r}; only results of 'paper' are"
-    if isinstance(first.dataset, Own):
-        return "not kept: the text is one's own; only results on datasets that others have are"
-    whole = runs(notebook, first.dataset, "paper", device="cpu", **chosen)
-    if {planned(one.run) for one in trained} != set(map(planned, whole)):
-        return "not kept: what is trained is not the whole programme; leave encoders, attentions, seeds and lambdas out"
+    made = provenance_of(trained, chosen)
+    texts = [table.assign(**made).to_csv(index=False, float_format="%.6g") for table in (values, claims)]
+    left = {"dataset": str(first.dataset), **dict(zip(("values", "claims"), texts, strict=True))}
+    if refused := not_kept(notebook, trained, chosen):
+        return Kept(f"not kept: {refused}", left)
     folder = Path(folder or os.environ.get("RESULTS_HOME") or FOLDER)
     folder.mkdir(parents=True, exist_ok=True)
-    seeds = " ".join(str(seed) for seed in sorted({one.run.seed for one in trained}))
+    paths = [folder / f"{notebook}-{first.dataset}{ending}.csv" for ending in ("", "-claims")]
+    for path, text in zip(paths, texts, strict=True):
+        partial = path.with_suffix(".partial")
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    names = " and ".join(path.name for path in paths)
+    return Kept(f"kept in {names}; python -m lib.results brings them into the README", left)
+
+
+def not_kept(notebook: str, trained: Sequence[Trained], chosen: dict) -> str:
+    """Why a run's tables are not written down; "" where they are."""
+    first = trained[0].run
+    if first.profile != "paper":
+        return f"the profile is {first.profile!r}; only results of 'paper' are"
+    if isinstance(first.dataset, Own):
+        return "the text is one's own; only results on datasets that others have are"
+    whole = runs(notebook, first.dataset, "paper", device="cpu", **chosen)
+    if {planned(one.run) for one in trained} != set(map(planned, whole)):
+        return "what is trained is not the whole programme; leave encoders, attentions, seeds and lambdas out"
+    return ""
+
+
+def provenance_of(trained: Sequence[Trained], chosen: dict) -> dict[str, str]:
+    """What each row of the tables carries: commit, device, vectors, seeds, and what was chosen."""
+    first = trained[0].run
     made = {
         "commit": commit(),
         "device": first.device_kind,
         "vectors": Path(trained[0].vectors.source).name,
-        "of_seeds": seeds,
+        "of_seeds": " ".join(str(seed) for seed in sorted({one.run.seed for one in trained})),
     }
     adversaries = [one.run for one in trained if one.run.variant == "adversary" and one.run.option("trains") == "all"]
     limits = {str(run.epochs) for run in adversaries}
@@ -75,14 +104,7 @@ def keep(
     ).values()
     made |= {"chosen": told} if (told := ", ".join(unusual(chosen))) else {}
     made["seeds_each"] = " to ".join(dict.fromkeys((str(min(each)), str(max(each)))))
-    made |= {"adversary_epochs": " ".join(sorted(limits))} if limits else {}
-    paths = []
-    for name, table in ((f"{notebook}-{first.dataset}", summary), (f"{notebook}-{first.dataset}-claims", claims)):
-        paths.append(folder / f"{name}.csv")
-        partial = paths[-1].with_suffix(".partial")
-        table.assign(**made).to_csv(partial, index=False, float_format="%.6g")
-        partial.replace(paths[-1])
-    return f"kept in {' and '.join(path.name for path in paths)}; python -m lib.results brings them into the README"
+    return made | ({"adversary_epochs": " ".join(sorted(limits))} if limits else {})
 
 
 def unusual(chosen: dict) -> list[str]:
@@ -149,7 +171,8 @@ def main() -> None:
             print(picture(notebook, path.name.removeprefix(f"{notebook}-").removesuffix("-claims.csv")))
     page = PROJECT / "README.md"
     page.write_text(readme(page.read_text(encoding="utf-8")), encoding="utf-8")
-    print(page)
+    (FOLDER / "summary.md").write_text(summary.markdown(summary.kept(FOLDER)), encoding="utf-8")
+    print(page, FOLDER / "summary.md", sep="\n")
 
 
 if __name__ == "__main__":

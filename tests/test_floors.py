@@ -18,7 +18,8 @@ FLOORS = [
     ("6", "instances"),
     ("7 cellar", "tables"),
     ("7", "published charts claims"),
-    ("7 attic", "results"),
+    ("7 attic", "summary"),
+    ("7 roof", "results"),
     ("8", "report"),
 ]
 FLOOR = {name: height for height, (_, names) in enumerate(FLOORS) for name in names.split()}

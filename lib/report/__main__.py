@@ -11,7 +11,7 @@ from lib.report.parameters import PROJECT, Refused
 def arguments(given: list[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m lib.report", description="Run a notebook and write its report.")
-    parser.add_argument("name", nargs="?", help="a notebook in notebooks/, or: index (write the list of reports again)")
+    parser.add_argument("name", nargs="?", help="a notebook in notebooks/, or: index, summary (write them again)")
     parser.add_argument(
         "-p", dest="given", nargs=2, action="append", default=[], metavar=("KEY", "VALUE"),
         help="a parameter of the notebook, as often as needed; a list is written 0,1,2",
@@ -32,8 +32,8 @@ def main(given: list[str] | None = None) -> int:
     try:
         if read.list:
             tell(read.notebooks)
-        elif read.name == "index":
-            tell_index(read.output)
+        elif read.name in ("index", "summary"):
+            tell_lists(read.output, read.name)
         else:
             return make(read)
     except Refused as error:
@@ -72,11 +72,14 @@ def tell(folder: Path) -> None:
             print(f"    -p {parameter.name} {parameter.default!r}    {parameter.help}")
 
 
-def tell_index(folder: Path) -> None:
-    """Write the list of reports again, and say where it is."""
+def tell_lists(folder: Path, name: str) -> None:
+    """Write the list of reports and their summary again, or the summary alone, and say where they are."""
     from lib.report.index import write_index
+    from lib.report.summary import write_summary
 
-    print(f"reports: {write_index(folder.resolve())}")
+    if name == "index":
+        print(f"reports: {write_index(folder.resolve())}")
+    print(f"summary: {write_summary(folder.resolve())}")
 
 
 if __name__ == "__main__":

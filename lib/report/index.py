@@ -16,12 +16,19 @@ from lib.report.page import environment, policy, style
 
 def kept_summary(page: Path) -> dict[str, Any] | None:
     """What a finished report says of itself; None where there is no such report. See `lib.report.page.page`."""
+    return kept(page, "summary")[0]
+
+
+def kept(page: Path, *names: str) -> list[dict[str, Any] | None]:
+    """What a finished report keeps under each of the names; None where there is no such report, or no such thing."""
     try:
         text = page.read_text(encoding="utf-8")
     except (FileNotFoundError, UnicodeDecodeError):
-        return None
-    found = re.search(r'<script type="application/json" id="summary">(.*?)</script>', text, re.DOTALL)
-    return json.loads(found[1]) if found and text.rstrip().endswith("</html>") else None
+        text = ""
+    finished = text if text.rstrip().endswith("</html>") else ""
+    patterns = [rf'<script type="application/json" id="{name}">(.*?)</script>' for name in names]
+    found = [re.search(pattern, finished, re.DOTALL) for pattern in patterns]
+    return [json.loads(one[1]) if one else None for one in found]
 
 
 def write_index(folder: Path) -> Path:

@@ -19,6 +19,7 @@ from lib.report import HEADLINE
 from lib.report.figures import figure, json_for_html
 from lib.report.markdown import Contents, formula, markdown
 from lib.report.tables import aligned
+from lib.summary import LEFT
 
 TEMPLATES = Path(__file__).parent / "templates"
 VEGALITE = re.compile(r"application/vnd\.vegalite\.v\d+\+json")
@@ -44,6 +45,7 @@ def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]
         .render(
             summary=summary,
             kept=json_for_html(summary),
+            left=json_for_html(left(notebook)),
             time=spoken(summary["seconds"]),
             quick=quick(summary["parameters"]),
             parameters=parameters,
@@ -143,6 +145,12 @@ def findings(notebook: Any) -> list[dict[str, Any]]:
     """What the notebook said by `headline`: sentence and chart of each."""
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     return [output.data[HEADLINE] for output in outputs if HEADLINE in output.get("data", {})]
+
+
+def left(notebook: Any) -> dict[str, str]:
+    """The tables that the notebook left by `lib.results.keep`; empty where it left none."""
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    return next((output.data[LEFT] for output in outputs if LEFT in output.get("data", {})), {})
 
 
 def title(notebook: Any) -> str:

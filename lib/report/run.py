@@ -21,6 +21,7 @@ from lib.report import parameters as known
 from lib.report.index import kept_summary, write_atomically, write_index
 from lib.report.page import findings, page, title
 from lib.report.parameters import PROJECT
+from lib.report.summary import write_summary
 
 FULL = ("No space left on device", "Disk quota exceeded", "File too large")  # as the system says it
 
@@ -49,10 +50,16 @@ def make_report(notebook: Path, values: dict[str, Any], folder: Path, force: boo
         except Exception:
             if target.exists():  # nothing may look finished
                 target.replace(work / "earlier.html")
-            write_index(folder)
+            write_lists(folder)
             raise
-    write_index(folder)
+    write_lists(folder)
     return target
+
+
+def write_lists(folder: Path) -> None:
+    """The list of the reports in `folder`, and what they say together."""
+    write_index(folder)
+    write_summary(folder)
 
 
 def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark: str) -> None:
@@ -66,6 +73,7 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
         "file": target.name, "notebook": notebook.stem, "title": title(ran), "fingerprint": mark,
         "dataset": known.dataset_of({entry["name"]: entry["value"] for entry in told}),
         "parameters": {entry["name"]: entry["value"] for entry in told}, "findings": findings(ran), "commit": made_from,
+        "changed": [entry["name"] for entry in told if entry["value"] != entry["default"]],
         "versions": f"Python {sys.version.split()[0]}, torch {version('torch')}, altair {version('altair')}",
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), "seconds": round(time.time() - started, 1),
     }  # fmt: skip

@@ -1,0 +1,301 @@
+"""The summary: verdicts by claim and dataset, published values with ours, which study counts, and its page."""
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from IPython.core.formatters import DisplayFormatter
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+from playwright.sync_api import sync_playwright
+
+import notebooks
+from lib import published, results, summary
+from lib.quantities import RUN_COLUMNS
+from lib.report.__main__ import main
+from lib.report.page import page
+from lib.report.run import Failed
+from lib.report.summary import FILES, studies_of, write_summary
+from lib.summary.partners import partners
+from lib.summary.values import SHARE, TOLERANCE
+
+KEY = ("bilstm", "additive", "softmax", "base", 1)
+NAN = float("nan")
+TAU = "kendall_tau_attention_vs_gradient_times_input"
+
+
+def row(quantity: str = TAU, value: float = 0.36, unit: str = "tau-b", dataset: str = "sst", key=KEY, **more) -> dict:
+    named = dict(zip(RUN_COLUMNS, (dataset, *key), strict=True))
+    named |= {"quantity": quantity, "value": value, "unit": unit}
+    return named | {"low": value - 0.02, "high": value + 0.02} | more
+
+
+def claim(short: str, verdict: str, model: str = "BiLSTM", paper: str = "jain2019", evidence: str = "seen") -> dict:
+    return {"paper": paper, "short": short, "claim": f"That {short}", "model": model, "verdict": verdict,
+            "evidence": evidence}  # fmt: skip
+
+
+def study(rows=(), claims=(), notebook="correlation", dataset="sst", seeds="0 1", profile="quick", **about):
+    made = {"commit": "abc", "of_seeds": seeds}
+    texts = [pd.DataFrame(list(part) or None).assign(**made).to_csv(index=False) for part in (rows, claims)]
+    return summary.study(notebook, dataset, *texts, profile, **about)
+
+
+def ran_notebook(rows, claims, dataset: str, seeds: str = "0 1"):
+    """A notebook that ran, whose last cell's line is what `lib.results.keep` returns."""
+    texts = [pd.DataFrame(part).assign(commit="abc", of_seeds=seeds).to_csv(index=False) for part in (rows, claims)]
+    kept = results.Kept("not kept", {"dataset": dataset, "values": texts[0], "claims": texts[1]})
+    shown, _ = DisplayFormatter().format(kept)
+    return new_notebook(cells=[new_code_cell("keep", outputs=[new_output("execute_result", data=shown)])])
+
+
+def report(folder: Path, name: str, rows, claims, dataset="planted", notebook="correlation", **parameters) -> Path:
+    """A finished report's page."""
+    about = {
+        "file": f"{name}.html", "notebook": notebook, "title": name, "fingerprint": "f", "dataset": dataset,
+        "parameters": {"profile": "quick"} | parameters, "changed": list(parameters), "findings": [], "commit": "abc",
+        "versions": "", "made": "2026-01-01 00:00 UTC", "seconds": 1.0,
+    }  # fmt: skip
+    path = folder / f"{name}.html"
+    path.write_text(page(ran_notebook(rows, claims, dataset), about, []), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def nowhere(tmp_path) -> Path:
+    """A folder of kept tables without any."""
+    (tmp_path / "kept").mkdir()
+    return tmp_path / "kept"
+
+
+# claims
+
+
+def test_a_cell_counts_the_models_with_each_verdict():
+    rows = pd.DataFrame({"verdict": ["undecided", "supported", "undecided", "contradicted"]})
+    assert summary.in_words(rows) == "1 of 4 supported, 1 contradicted, 2 undecided"
+    assert summary.in_words(rows[rows["verdict"] == "undecided"]) == "undecided for all 2"
+    assert summary.in_words(rows.iloc[1:2]) == "supported"
+    assert summary.counted(rows) == dict(Counter(rows["verdict"]))
+
+
+def test_paper_goes_before_quick_then_more_seeds_then_the_newest_and_altered_last():
+    wanted = [
+        study([row()], profile="paper", seeds="0 1 2"),
+        study([row()], profile="paper", seeds="0"),
+        study([row()], seeds="0 1 2 3"),
+        study([row()], page="new.html", made="2026-02-01"),
+        study([row()], page="old.html", made="2026-01-01"),
+        study([row()], made="2026-03-01"),
+        study([row()], profile="paper", seeds="0 1 2 3 4 5", altered=("projection",)),
+    ]
+    assert summary.preferred(reversed(wanted)) == wanted
+
+
+def test_each_model_of_a_claim_is_decided_by_the_best_study_that_has_it():
+    few = study([row()], [claim("a", "supported", "one"), claim("a", "supported", "two")], profile="paper")
+    many = study([row()], [claim("a", "contradicted", "two"), claim("a", "undecided", "three")], seeds="0 1 2")
+    other = study([row()], [claim("b", "undecided", paper="tutek2020")], "regularization", "20news")
+    found = summary.verdicts([many, other, few]).set_index(["short", "dataset", "model"])["verdict"]
+    assert found.to_dict() == {
+        ("a", "sst", "one"): "supported",
+        ("a", "sst", "two"): "supported",
+        ("a", "sst", "three"): "undecided",
+        ("b", "20news", "BiLSTM"): "undecided",
+    }
+    assert summary.verdicts([]).empty
+
+
+def test_two_claims_of_one_name_and_model_are_both_kept():
+    twice = study([row()], [claim("easily moved", "supported"), claim("easily moved", "undecided")])
+    assert summary.verdicts([twice, twice])["verdict"].tolist() == ["supported", "undecided"]
+
+
+# values
+
+
+@pytest.mark.parametrize(
+    ("unit", "theirs", "ours", "inside"),
+    [
+        ("fraction", 0.70, 0.76, True),
+        ("fraction", 0.76, 0.70, True),
+        ("tau-b", 0.70, 0.7601, False),
+        ("nats", 5.0, 5.5, True),
+        ("nats", -5.0, -5.51, False),
+        ("nats", 0.1, 0.12, False),
+    ],
+)
+def test_the_tolerance_at_its_edges(monkeypatch, unit, theirs, ours, inside):
+    frame = published.table()
+    place = frame.index[(frame["paper"] == "jain2019") & (frame["dataset"] == "sst") & (frame["quantity"] == TAU)][0]
+    frame.loc[place, ["value", "unit"]] = [theirs, unit]
+    monkeypatch.setattr(published, "_published", lambda: frame)
+    key = frame.loc[place, list(RUN_COLUMNS[1:])]
+    found = summary.values([study([row(TAU, ours, unit, key=key)])]).iloc[place]
+    assert found["within"] == inside and found["difference"] == pytest.approx(ours - theirs)
+    assert found["tolerance"] == pytest.approx(TOLERANCE if unit != "nats" else SHARE * abs(theirs))
+
+
+def test_every_published_value_is_counted_whether_there_is_one_of_ours_or_not():
+    """Counted a second way: by the csv module, and for one value by hand."""
+    with published.SOURCE.open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    found = summary.values([study([row()])])
+    counts = summary.counts(found, "paper", "dataset").set_index(["paper", "dataset"])
+    assert counts["published"].to_dict() == dict(Counter((line["paper"], line["dataset"]) for line in lines))
+    assert found[["paper", "table", "quantity"]].values.tolist() == [
+        [line["paper"], line["table"], line["quantity"]] for line in lines
+    ]
+    assert (
+        counts["ours"].sum() == 1 and counts.loc[("jain2019", "sst"), ["inside", "within", "quick"]].tolist() == [1] * 3
+    )
+    nothing = summary.counts(summary.values([]).assign(all=""), "all").iloc[0]
+    assert nothing["published"] == len(lines) == 1140 and nothing["ours"] == nothing["within"] == 0
+
+
+def test_a_papers_values_come_from_its_own_notebook_and_its_best_study():
+    f1 = row("f1", 0.8, "fraction")
+    ours = [
+        study([f1, row(value=0.1)], seeds="0 1 2", page="quick.html"),
+        study([f1 | {"value": 0.9}], profile="paper"),
+        study([f1 | {"value": 0.7}], notebook="regularization"),
+    ]
+    found = summary.values(ours).dropna(subset="ours").query("dataset == 'sst'")
+    assert found[found["paper"] == "jain2019"].set_index("quantity")["ours"].to_dict() == {"f1": 0.9, TAU: 0.1}
+    assert found[found["quantity"] == TAU]["report"].tolist() == ["quick.html"]
+    assert set(found[found["paper"] == "tutek2020"]["ours"]) == {0.7} and "wiegreffe2019" not in set(found["paper"])
+
+
+def test_what_the_papers_name_otherwise_finds_its_partner():
+    """Each rule of lib.summary.partners against the cells of the notebooks that say the same."""
+    adversary = {"trains": "all", "key": (*KEY[:3], "adversary", 1)}
+    rows = [row("tvd_half", 0.01 * number, "fraction", **adversary, **{"lambda": number}) for number in (1, 2, 3)]
+    rows += [row("tvd", 0.9, "fraction", **adversary, **{"lambda": 2})]
+    rows += [row("dev", NAN, "", **{"lambda": number, "chosen": number == 2}) for number in (1, 2, 3)]
+    rows += [row("f1", 0.6, "fraction", key=("average", "additive", "softmax", "guide_uniform", 1))]
+    found = summary.values([study(rows, notebook="adversary")]).dropna(subset="ours")
+    assert found.set_index(["table", "quantity"])["ours"].to_dict() == {("table4", "tvd"): 0.02, ("table3", "f1"): 0.6}
+    unchosen = [one | {"chosen": False} if one["quantity"] == "dev" else one for one in rows]
+    largest = partners(study(unchosen, notebook="adversary")).set_index("quantity")["value"]
+    assert largest["tvd"] == 0.03
+    frozen = {"trains": "attention", "key": (*KEY[:3], "adversary_frozen", 1)}
+    rows = [row("jsd", number, "nats", **frozen, **{"lambda": number}) for number in (0.2, 0.6)]
+    slope = row("entropy_of_gradient_of_input", NAN, "fraction", key=("bilstm", "additive", "sparsegen", "base", 1))
+    rows += [slope | {"tau": -0.5, "tau_low": -1, "tau_high": 0}, row("accuracy", 0.8, "fraction", rate="fast")]
+    found = summary.values([study(rows, notebook="sparsity")]).dropna(subset="ours")
+    assert found.set_index("table")["ours"].to_dict() == {"table5": 0.6, "table2": -0.5}
+    flips = [row("flip_both", share, "fraction", "yelp", ("han-rnn", *KEY[1:]), ranking="attention", way=way)
+             for share, way in ((0.1, "paper"), (0.2, "authors_code"))]  # fmt: skip
+    found = summary.values([study(flips, notebook="erasure", dataset="yelp")]).dropna(subset="ours")
+    assert found["ours"].tolist() == [0.2]
+
+
+def test_the_kept_tables_have_the_partners_that_their_notebooks_found():
+    """All that SST's reports put beside a published value, and no more: 48 released, tables 2 to 4, 76, 32."""
+    kept = summary.counts(summary.values(summary.kept(summary.FOLDER)), "paper", "dataset")
+    assert kept.set_index(["paper", "dataset"]).loc[("jain2019", "sst"), "ours"] == 48
+    ours, sizes = (kept[kept["dataset"] == "sst"].set_index("paper")[name] for name in ("ours", "sizes"))
+    published_of = kept[kept["dataset"] == "sst"].set_index("paper")["published"]
+    assert (ours + sizes == published_of).all()
+
+
+def test_the_page_of_the_kept_tables_is_up_to_date():
+    text = (summary.FOLDER / "summary.md").read_text(encoding="utf-8")
+    assert text == summary.markdown(summary.kept(summary.FOLDER)), "run python -m lib.results"
+    assert "(reports/results/summary.md)" in (results.PROJECT / "README.md").read_text(encoding="utf-8")
+
+
+def test_no_text_ends_a_cell_of_the_markdown_table():
+    text = summary.markdown([study([row()], [claim("a|b <b>", "supported")])])
+    assert r"*a\|b &lt;b&gt;*" in text and "<b>" not in text
+
+
+# the page
+
+
+def test_without_any_report_it_is_one_sentence(tmp_path, nowhere):
+    text = write_summary(tmp_path / "new", nowhere).read_text()
+    assert "There is nothing to sum up yet" in text and text.count("Not run yet.") == 5
+    assert pd.read_csv(tmp_path / "new" / FILES[0]).empty and len(pd.read_csv(tmp_path / "new" / FILES[1])) == 1140
+
+
+def test_a_report_enters_and_leaves_with_its_page(tmp_path, nowhere):
+    here = report(tmp_path, "correlation-planted", [row(dataset="planted")], [claim("a", "supported")])
+    report(tmp_path, "unknown-planted", [row()], [claim("b", "supported")], notebook="unknown")
+    (tmp_path / "half.html").write_text(here.read_text()[:-20])
+    assert [one.page for one in studies_of(tmp_path)] == ["correlation-planted.html"]
+    assert 'href="correlation-planted.html"' in write_summary(tmp_path, nowhere).read_text()
+    here.rename(tmp_path / "earlier")  # as a report that fails is put away
+    assert "correlation-planted" not in write_summary(tmp_path, nowhere).read_text()
+    assert pd.read_csv(tmp_path / FILES[0]).empty
+
+
+def test_what_a_parameter_turned_into_another_experiment_is_known(tmp_path):
+    report(tmp_path, "a", [row()], [claim("a", "supported")], projection="sparsemax", seeds=[0])
+    assert studies_of(tmp_path)[0].altered == ("projection",)
+
+
+def test_the_tables_read_back_as_what_was_summed_up(tmp_path, nowhere):
+    report(tmp_path, "correlation-sst", [row(dataset="sst")], [claim('a, "b"\n', "supported")], dataset="sst")
+    write_summary(tmp_path, nowhere)
+    studies = studies_of(tmp_path)
+    for name, table in zip(FILES, (summary.verdicts(studies), summary.values(studies)), strict=True):
+        read = pd.read_csv(tmp_path / name, keep_default_na=False, dtype=str)
+        shown = table.astype(object).where(table.notna(), "")
+        assert read.columns.tolist() == list(table) and len(read) == len(table)
+        for column in table:
+            numbers = pd.api.types.is_float_dtype(table[column])
+            back = pd.to_numeric(read[column]).fillna(-9) if numbers else read[column]
+            assert back.tolist() == (table[column].fillna(-9) if numbers else shown[column].map(str)).tolist(), column
+
+
+def test_a_report_that_fails_takes_its_tables_away(tmp_path, monkeypatch):
+    """The whole command but for the kernel, which answers with a notebook that ran, and then fails."""
+    monkeypatch.setenv("RESULTS_HOME", str(tmp_path / "none"))
+    notebooks.save(tmp_path / "correlation.ipynb", "1")
+    arguments = ["correlation", "--force", "--notebooks", str(tmp_path), "--output", str(tmp_path / "out")]
+    ran = ran_notebook([row(dataset="planted")], [claim("a", "supported")], "planted")
+    monkeypatch.setattr("lib.report.run.run_notebook", lambda *_: ran)
+    text = (tmp_path / "out" / "summary.html").read_text if main(arguments) == 0 else None
+    assert "✓</span> supported" in text() and 'href="correlation-planted.html"' in text()
+    assert "not kept" in (tmp_path / "out" / "correlation-planted.html").read_text()
+
+    def fails(*_):
+        raise Failed("it did")
+
+    monkeypatch.setattr("lib.report.run.run_notebook", fails)
+    assert main(arguments) == 1
+    assert "There is nothing to sum up yet" in text()
+
+
+def test_hostile_names_are_shown_and_never_run(browser, tmp_path, nowhere):
+    """In a browser, on a phone and dark: nothing runs, nothing is asked for, and words stand out."""
+    evil = notebooks.HOSTILE
+    verdicts = [claim(evil, "supported", evil, evidence=evil), claim(evil, "undecided", "two")]
+    report(tmp_path, "correlation-a b#", [row(dataset=evil)], verdicts, dataset=evil)
+    page_of_all = write_summary(tmp_path, nowhere)
+    wrong = []
+    with sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        context = chromium.new_context(offline=True, color_scheme="dark", viewport={"width": 375, "height": 800})
+        sheet = context.new_page()
+        sheet.on("console", lambda message: wrong.append(message.text))
+        sheet.on("dialog", lambda dialog: (wrong.append("dialog"), dialog.dismiss()))
+        sheet.goto(page_of_all.as_uri())
+        sheet.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        assert sheet.evaluate("document.documentElement.scrollWidth") <= 375
+        assert sheet.locator("main img, main script").count() == 0
+        for place in (".claims thead th", ".claims tbody th", ".claims li"):
+            assert evil in "".join(sheet.locator(place).all_text_contents()), place
+        assert "1 of 2 supported, 1 undecided" in sheet.locator(".verdict.mixed").first.inner_text()
+        colours = sheet.eval_on_selector_all(".verdict", "all => all.map(one => getComputedStyle(one).color)")
+        assert len(set(colours)) == 3  # mixed, supported, undecided
+        assert sheet.locator("details.values tbody tr").count() == 1140
+        sheet.get_by_role("link", name="report", exact=True).first.click()
+        sheet.wait_for_selector("#tables", state="attached")
+        assert sheet.url.endswith("/correlation-a%20b%23.html")
+        assert evil in json.loads(sheet.locator("#tables").inner_text())["dataset"]
+        chromium.close()
+    assert wrong == []
