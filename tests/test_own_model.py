@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 from small import Foreign, NotAffine, batch, model, shortened_by_hand
 from torch import nn
 
@@ -392,7 +393,7 @@ def test_the_readmes_module_is_measured_as_it_says(mine, corpus, monkeypatch):
     (mine / "my_model.py").write_text(of_readme(0))
     made = {}
     exec(of_readme(0), made)
-    torch.save(made["Classifier"](len(corpus.vocabulary), 2).state_dict(), "my_weights.pt")
+    save_file(made["Classifier"](len(corpus.vocabulary), 2).state_dict(), "my_weights.safetensors")
     monkeypatch.chdir(PROJECT)  # where a notebook runs: the weights lie beside the file
     (own,) = own_model(f"{mine / 'my_model.py'}", Run("planted"), corpus=corpus)
     assert isinstance(own.model, OneOutput) and way_of_adversary([own]) == "exact"
