@@ -108,7 +108,6 @@ def test_parquet_is_read_by_what_pandas_has(tmp_path, monkeypatch):
 
 
 def test_parquet_itself(tmp_path):
-    pytest.importorskip("pyarrow")
     TABLE.to_parquet(tmp_path / "my.parquet")
     assert labels_of(datasets.load(own_text(str(tmp_path / "my.parquet")))) == dict(ROWS)
 
