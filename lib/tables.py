@@ -76,11 +76,15 @@ def card(frame: pd.DataFrame) -> HTML:
 
 
 def few_classes(frame: pd.DataFrame) -> pd.DataFrame:
-    """The card with at most MOST_CLASSES of the classes, those with the most texts of train, and the others as one."""
+    """The card with at most MOST_CLASSES of the classes, those with the most texts of train, and the others as one.
+
+    Where there are more, a class without any text, such as a word that never is an answer, is among the others.
+    """
     classes = [name for name in frame if name.startswith("class ")]
     if len(classes) <= MOST_CLASSES:
         return frame
-    kept = frame[classes].iloc[0].astype(int).nlargest(MOST_CLASSES - 1).index
+    there = [name for name in classes if frame[name].any()]
+    kept = frame[there].iloc[0].astype(int).nlargest(MOST_CLASSES - 1).index
     rest = [name for name in classes if name not in kept]
     frame = frame.assign(**{rest[0]: frame[rest].sum(axis=1)}).drop(columns=rest[1:])
     order = [name for name in frame if name != rest[0]]
