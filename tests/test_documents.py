@@ -17,7 +17,7 @@ from lib.datasets import documents, text, vectors
 from lib.datasets.corpus import SPECIALS, Vocabulary
 from lib.datasets.files import DataError
 from lib.training import Run, fitting, train, word2vec
-from lib.training.trained import build
+from lib.training.building import build
 
 PLACES = "Rome Oslo Lima Cairo Delhi".split()
 
@@ -165,7 +165,7 @@ def test_rare_words_are_unknown():
 LEARN = """
 from lib import datasets
 from lib.training import Run, fitting, train, word2vec
-from lib.training.trained import build
+from lib.training.building import build
 print(word2vec.vectors(datasets.load("planted-documents", "quick"), 16, 3).checksum)
 """
 
