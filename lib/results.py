@@ -131,9 +131,10 @@ def finding(claims: pd.DataFrame, dataset: str) -> str:
         models = {word: list(models) for word, models in same.groupby("verdict", sort=False)["model"]}
         verdicts = [f"{word} for {', '.join(names) if len(models) > 1 else 'all'}" for word, names in models.items()]
         said.append(f"*{short}*: {'; '.join(verdicts)}")
-    told = f"{row.get('seeds_each', len(str(row['of_seeds']).split()))} seeds"
+    seeds = str(row.get("seeds_each", len(str(row["of_seeds"]).split())))
+    told = "1 seed" if seeds == "1" else f"{seeds} seeds"
     if isinstance(row.get("chosen"), str):
-        told += f", {row['chosen']}"
+        told += re.sub(r", seeds \[[^\]]*\]", "", f", {row['chosen']}")  # their number is told already
     if "adversary_epochs" in row:
         told += f", adversaries of at most {row['adversary_epochs']} epochs"
     return f"**{dataset}**, {told}. {'. '.join(said)}."

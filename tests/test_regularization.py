@@ -110,7 +110,7 @@ def test_options_belong_to_their_variant_and_must_make_sense():
         variant("mlm", mlm_share=1.5)
     with pytest.raises(ValueError, match="twice"):
         variant("tying", epochs=3)
-    with pytest.raises(KeyError, match="unknown recipe 'cake'; known: jain2019, tutek2020"):
+    with pytest.raises(KeyError, match="unknown recipe 'cake'; known: jain2019, jain2019-questions, tutek2020"):
         replace(BASE, recipe="cake")
     with pytest.raises(ValueError, match="query_init is 'zero'; allowed: default or normal"):
         variant("base", query_init="zero")
