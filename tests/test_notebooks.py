@@ -110,6 +110,33 @@ def test_correlation_on_planted_reviews_with_one_sparse_model(monkeypatch, tmp_p
     assert shown["findings"] >= 1 and "supported" in shown["text"]
 
 
+def home_of_stories(folder: Path, number: int = 60) -> Path:
+    """A folder of datasets that holds a `babi1` whose stories have hostile words."""
+    folder = folder / "babi1"
+    folder.mkdir()
+    (folder / "dataset.json").write_text(json.dumps({"title": f"Stories {HOSTILE[0]}", "citation": HOSTILE[1]}))
+    places, records = ("kitchen", "garden", "office", "hallway", "attic", "cellar", "barn"), []
+    for index in range(number):
+        first, second = places[index % 7], places[index * index % 7]
+        facts = [f"Mary {HOSTILE[index % len(HOSTILE)]} {EMOJI} went to the {first}.", f"John went to the {second}."]
+        question = {"question": f"Where is {HOSTILE[0]} John?", "answer": second, "supporting": [1]}
+        records.append({"context": facts, **question})
+    for split, rows in {"train": records, "test": records[:30]}.items():
+        with gzip.open(folder / f"{split}.jsonl.gz", "wt") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+    return folder.parent
+
+
+def test_correlation_on_stories_that_ask_hostile_questions(monkeypatch, tmp_path, browser):
+    monkeypatch.setenv("DATA_HOME", str(home_of_stories(tmp_path)))
+    page = report(monkeypatch, tmp_path, "correlation", "dataset babi1", "encoders conv", "attentions dot", "seeds 0")
+    shown = opened(browser, page)
+    assert shown["wrong"] == [] and shown["images"] == 0
+    assert shown["charts"] == charts_made(page) >= 12
+    assert "against the words that decide" in shown["text"] and "asked “where is" in shown["text"]
+    assert EMOJI in Path(page).read_text()
+
+
 TINY = ("seeds 0", "lambdas 0.002", "frozen_lambdas 0.02", "adversary_epochs 1", "vectors random")
 
 
