@@ -6,7 +6,6 @@ No message shows what stands in a row: messages reach terminals, logs and execut
 import csv
 import gzip
 import re
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +13,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from lib.datasets.files import DataError
+from lib.datasets.files import DataError, csv_fields_of, soundly_read
 
 PAGE = "https://physionet.org/content/mimiciii/1.4/"
 ACCESS = (
@@ -113,7 +112,7 @@ def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, tuple[str, .
     """
     line = 1
     try:
-        with _opened(path) as file:
+        with soundly_read(path), _opened(path) as file:
             reader = csv.reader(iter(partial(file.readline, LONGEST), ""), strict=True)
             header = [name.strip().upper() for name in _next_row(reader) or []]
             wanted = itemgetter(*_places(path, header, columns))
@@ -129,12 +128,6 @@ def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, tuple[str, .
         raise DataError(f"{path}, line {line}, starts a row that is no CSV ({said}); copy the file again") from None
     except UnicodeDecodeError:
         raise DataError(f"{path} is not UTF-8 in or after line {line}; take the file as published") from None
-    except EOFError:
-        raise DataError(f"{path} ends too early: the gzip file is cut off; copy or download it again") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{path} is no sound gzip file ({error}); copy or download it again") from None
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
 def _opened(path: Path) -> TextIO:
@@ -144,11 +137,8 @@ def _opened(path: Path) -> TextIO:
 
 def _next_row(reader: Iterator[list[str]]) -> list[str] | None:
     """The next row, None after the last. The limit of fields is global, so it is raised for this one row only."""
-    before = csv.field_size_limit(LONGEST)
-    try:
+    with csv_fields_of(LONGEST):
         return next(reader, None)
-    finally:
-        csv.field_size_limit(before)
 
 
 def _places(path: Path, header: list[str], columns: Sequence[str]) -> list[int]:
