@@ -13,7 +13,6 @@ from torch import Tensor
 from lib.datasets.batches import Batch
 from lib.models import AttentionClassifier, QuestionClassifier
 from lib.models.attention import Additive, AdditiveWithQuery
-from lib.models.question import NEVER
 
 
 @dataclass(frozen=True)
@@ -74,8 +73,7 @@ def _of_questions(model: QuestionClassifier, batch: Batch) -> Decoding:
     of_query = model.of_query(query) + model.of_text.bias
 
     def finish(features: Tensor, rows: Tensor) -> Tensor:
-        logits = model.decoder((features + of_query[rows]).tanh().to(of_query))
-        return logits if batch.answers is None else logits.masked_fill(~batch.answers[rows], NEVER)
+        return model.answer(features, of_query[rows], None if batch.answers is None else batch.answers[rows])
 
     return Decoding(model.of_text.weight, _scoring(model.attention, len(batch), query), finish)
 

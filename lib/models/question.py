@@ -112,6 +112,14 @@ class QuestionClassifier(nn.Module):
 
     def _decode(self, attended: Tensor, query: Tensor, answers: Tensor | None) -> Tensor:
         """(batch, draw, class) of attended texts (batch, draw, hidden)."""
-        together = self.of_text(self.last_dropout(attended)) + self.of_query(query)[:, None]
-        logits = self.decoder(together.tanh())
-        return logits if answers is None else logits.masked_fill(~answers[:, None], NEVER)
+        allowed = None if answers is None else answers[:, None]
+        return self.answer(self.of_text(self.last_dropout(attended)), self.of_query(query)[:, None], allowed)
+
+    def answer(self, of_text: Tensor, of_query: Tensor, answers: Tensor | None) -> Tensor:
+        """(..., class) logits of W_p of attended texts and W_q of their questions, each (..., hidden / 2).
+
+        Args:
+            answers: (..., class) True for the classes that may answer; None: all.
+        """
+        logits = self.decoder((of_text + of_query).tanh().to(self.decoder.weight))
+        return logits if answers is None else logits.masked_fill(~answers, NEVER)
