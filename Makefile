@@ -1,6 +1,6 @@
 # The commands of this project. Each sets up .venv by itself, from requirements.txt and constraints.txt, and does nothing twice.
 #
-#   make reports      run the notebooks and write reports/index.html and summary.html
+#   make reports      run the notebooks, every training and report a job; write reports/index.html and summary.html
 #   make test         run the tests
 #   make lab          JupyterLab, on this machine only
 #   make bench        how fast the measures are
@@ -11,8 +11,14 @@ NOTEBOOKS ?= $(sort $(patsubst notebooks/%.ipynb,%,$(wildcard notebooks/*.ipynb)
 # empty: of each notebook the made-up texts that it reads by itself
 DATASETS  ?=
 PROFILE   ?= quick
-# the seeds of the runs, as 0,1,2; empty: as many as the profile says
+# a number of seeds, or the seeds themselves as 0,3; empty: as many as the profile says
 SEEDS     ?=
+# jobs at a time on this machine; empty: one for each core
+JOBS      ?=
+# a folder in profiles/: where jobs run
+ON        ?= here
+# auto, cpu or cuda; empty: auto
+DEVICE    ?=
 # where real data lies; empty: data/raw
 DATA_HOME ?=
 # the Python that makes .venv, 3.11 to 3.13; empty: the first on the PATH that fits
@@ -45,15 +51,8 @@ environment: $(STAMP)
 
 reports: $(STAMP)
 	@if [ -z "$(strip $(NOTEBOOKS))" ]; then echo "no notebook to run: notebooks/ has none"; exit 1; fi
-	@trap 'exit 130' INT; failed=; \
-	for notebook in $(NOTEBOOKS); do for dataset in $(or $(strip $(DATASETS)),""); do \
-	  $(RUN) -m lib.report "$$notebook" $${dataset:+-p dataset "$$dataset"} -p profile "$(PROFILE)" \
-	    $(if $(strip $(SEEDS)),-p seeds "$(SEEDS)") || failed="$$failed $$notebook$${dataset:+-$$dataset}"; \
-	done; done; \
-	echo; \
-	if [ -n "$$failed" ]; then echo "not made:$$failed"; fi; \
-	$(RUN) -m lib.report index; \
-	test -z "$$failed"
+	@exec $(RUN) -m lib.sweep $(NOTEBOOKS) --profile "$(PROFILE)" --on "$(ON)" $(if $(strip $(DATASETS)),--datasets $(DATASETS)) \
+	  $(if $(strip $(SEEDS)),--seeds "$(SEEDS)") $(if $(strip $(JOBS)),--jobs "$(JOBS)") $(if $(strip $(DEVICE)),-p device "$(DEVICE)")
 
 test: $(STAMP)
 	@$(RUN) -m pytest -q -n logical --maxprocesses 8 --dist worksteal
