@@ -2,6 +2,7 @@
 #
 #   make reports      run the notebooks, every training and report a job; write reports/index.html and summary.html
 #   make test         run the tests
+#   make faults       the tests of what a sweep withstands, with twenty kills of a whole report: half an hour
 #   make lab          JupyterLab, on this machine only
 #   make bench        how fast the measures are
 #   make clean        remove the reports' pages and the caches of tools; raw data and trained models stay
@@ -41,7 +42,7 @@ else
   unexport DATA_HOME
 endif
 
-.PHONY: help reports test lab bench clean environment
+.PHONY: help reports test faults lab bench clean environment
 .DEFAULT_GOAL := help
 
 help:
@@ -56,6 +57,9 @@ reports: $(STAMP)
 
 test: $(STAMP)
 	@$(RUN) -m pytest -q -n logical --maxprocesses 8 --dist worksteal
+
+faults: $(STAMP)
+	@KILLS_OF_REPORTS=20 $(RUN) -m pytest -q tests/test_faults.py --durations=0
 
 lab: $(STAMP)
 	@echo "JupyterLab on http://127.0.0.1:8888 (or the port below), for this machine only; stop it with Ctrl-C"

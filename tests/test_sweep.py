@@ -17,6 +17,9 @@ from lib.training import Run, with_bases
 SMALL = (("encoders", "average"), ("attentions", "additive"), ("seeds", "0,1"))
 
 
+ALL = {"trainings_only": False}
+
+
 @pytest.fixture
 def store(tmp_path, monkeypatch) -> Path:
     """An empty cache, in a folder where nothing of the project is written."""
@@ -62,7 +65,7 @@ def test_a_model_of_ones_own_needs_nothing_trained():
 
 def made_up_plan(store: Path, least: float, *names: str) -> dict:
     works = {name: asked(name).work({}) for name in names}
-    return plan.plan(works, {name: asked(name).told() for name in names}, {"output": str(store)}, least)
+    return plan.plan(works, {name: asked(name).told() for name in names}, {"trainings_only": False}, least)
 
 
 def test_every_missing_run_is_in_one_job_after_those_that_it_stands_on(store):
@@ -101,7 +104,9 @@ def test_the_pace_of_this_machine_is_that_of_its_finished_runs(store):
 def test_what_is_left_is_told_with_an_estimate_and_each_job_once(tmp_path):
     told = {"runs": ["a"], "told": "planted bilstm", "seconds": 10}
     report = {"seconds": 40, "later": 0}
-    plan.write(tmp_path, {"jobs": {"a1": told, "b2": told | {"told": "another"}}, "reports": {"r": report}, "pace": 1})
+    plan.write(
+        tmp_path, {"jobs": {"a1": told, "b2": told | {"told": "another"}}, "reports": {"r": report}, "pace": 1} | ALL
+    )
     watch = master.Watch(tmp_path, 2)
     assert watch.news() == [] and watch.line().startswith("0 of 3 jobs") and "about 40 s left" in watch.line()
     (tmp_path / "trained" / "a1").write_text(json.dumps({"seconds": 20}))

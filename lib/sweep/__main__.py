@@ -34,6 +34,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
         help="trainings that take less share a job; 0: every training is a job of its own; default: %(default)g",
     )  # fmt: skip
     parser.add_argument("--output", type=Path, default=PROJECT / "reports", metavar="DIR", help="default: reports/")
+    parser.add_argument("--trainings", action="store_true", help="train what the reports need, and make none")
     parser.add_argument("--plan", action="store_true", help="say what is left to do and do nothing")
     return parser.parse_args(given)
 
@@ -88,7 +89,7 @@ def sweep(read: argparse.Namespace, reports: list[Asked], folder: Path) -> int:
     output = read.output.resolve()
     works, refused, corpora = {}, [], {}
     for report in reports:
-        if report.is_up_to_date(output):
+        if not read.trainings and report.is_up_to_date(output):
             print(f"{report.name}: up to date")
             continue
         try:
@@ -98,8 +99,12 @@ def sweep(read: argparse.Namespace, reports: list[Asked], folder: Path) -> int:
     corpora.clear()  # jobs read their own
     if works:
         told = {report.name: report.told() for report in reports}
-        made = plans.plan(works, told, master.project() | {"output": str(output)}, read.bundle)
+        settings = master.project() | {"output": str(output), "trainings_only": read.trainings}
+        made = plans.plan(works, told, settings, read.bundle)
         tell(made, read.jobs)
+        if read.trainings and not made["jobs"] and not any(one["chooses"] for one in made["reports"].values()):
+            print("nothing is left to train")
+            works = {}
     if works and not read.plan:
         plans.write(folder, made)
         if not master.run(folder, read.on, read.jobs):
@@ -109,19 +114,18 @@ def sweep(read: argparse.Namespace, reports: list[Asked], folder: Path) -> int:
 
 def tell(made: dict, jobs: int) -> None:
     """Says what a plan does and about how long it takes."""
+    reports = {} if made["trainings_only"] else made["reports"]
     runs = sum(len(job["runs"]) for job in made["jobs"].values())
-    more = " and those that wait for a choice on dev" if any(one["chooses"] for one in made["reports"].values()) else ""
-    seconds = sum(one["seconds"] + one.get("later", 0) for one in (*made["jobs"].values(), *made["reports"].values()))
-    print(
-        f"to do: {len(made['reports'])} reports, and {runs} trainings{more} in {len(made['jobs'])} jobs; "
-        f"about {spoken(seconds * made['pace'] / jobs)} with {jobs} at a time",
-        flush=True,
-    )
+    later = sum(one["later"] for one in made["reports"].values())
+    seconds = sum(one["seconds"] for one in (*made["jobs"].values(), *reports.values())) + later
+    more = " and those that wait for a choice on dev" if later else ""
+    said = f"to do: {len(reports)} reports, and {runs} trainings{more} in {len(made['jobs'])} jobs"
+    print(f"{said}; about {spoken(seconds * made['pace'] / jobs)} with {jobs} at a time", flush=True)
 
 
 def ending(read: argparse.Namespace, refused: list[str]) -> int:
     """Writes the list of reports, and says what was not made and why."""
-    if not read.plan:
+    if not read.plan and not read.trainings:
         from lib.report.__main__ import tell_lists
 
         tell_lists(read.output, "index")

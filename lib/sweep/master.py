@@ -101,7 +101,8 @@ class Watch:
         found = found or plans.read(self.folder)
         costs = {f"trained/{name}": job["seconds"] for name, job in found["jobs"].items()}
         waiting = {name for name in found["reports"] if not (self.folder / "chosen" / f"{name}.json").exists()}
-        costs |= {f"made/{name}": told["seconds"] for name, told in found["reports"].items()}
+        reports = {} if found["trainings_only"] else found["reports"]
+        costs |= {f"made/{name}": told["seconds"] for name, told in reports.items()}
         later = sum(found["reports"][name]["later"] for name in waiting)
         expected = sum(costs[name] for name in self.took)
         pace = sum(self.took.values()) / expected if expected else found["pace"]
@@ -125,7 +126,8 @@ def _watch(watch: Watch, say: Callable[[str], None], ended: Event) -> None:
 def failures(folder: Path) -> list[str]:
     """A sentence for each report of the plan that was not made, and for each job that failed, with its log."""
     found = plans.read(folder)
-    missing = [name for name in found["reports"] if not (folder / "made" / name).exists()]
+    reports = [] if found["trainings_only"] else found["reports"]
+    missing = [name for name in reports if not (folder / "made" / name).exists()]
     lines = [f"not made: {', '.join(missing)}"] if missing else []
     for log in sorted((folder / "logs").glob("*.log")):
         name = log.stem.removeprefix("choose-")
