@@ -11,6 +11,7 @@ from lib.report.parameters import PROJECT, Refused
 from lib.sweep import master
 from lib.sweep import plan as plans
 from lib.sweep.asked import Asked
+from lib.sweep.plan import Work
 from lib.training.workers import cores
 
 
@@ -86,30 +87,36 @@ def seeds_of(told: str) -> str:
 
 def sweep(read: argparse.Namespace, reports: list[Asked], folder: Path) -> int:
     """Plans, says what is left, and does it."""
-    output = read.output.resolve()
+    works, refused = lacking(read, reports)
+    if works:
+        told = {report.name: report.told() for report in reports}
+        settings = master.project() | {"output": str(read.output.resolve()), "trainings_only": read.trainings}
+        made = plans.plan(works, told, settings, read.bundle)
+        tell(made, read.jobs)
+        if not read.plan and not is_done(made):
+            plans.write(folder, made)
+            if not master.run(folder, read.on, read.jobs):
+                refused += master.failures(folder)
+    return ending(read, refused)
+
+
+def lacking(read: argparse.Namespace, reports: list[Asked]) -> tuple[dict[str, Work], list[str]]:
+    """What each report that is not up to date lacks, by its name, and a sentence for each that cannot be."""
     works, refused, corpora = {}, [], {}
     for report in reports:
-        if not read.trainings and report.is_up_to_date(output):
+        if not read.trainings and report.is_up_to_date(read.output.resolve()):
             print(f"{report.name}: up to date")
             continue
         try:
             works[report.name] = report.work(corpora)
         except Refused as error:
             refused.append(f"{report.name}: {error}")
-    corpora.clear()  # jobs read their own
-    if works:
-        told = {report.name: report.told() for report in reports}
-        settings = master.project() | {"output": str(output), "trainings_only": read.trainings}
-        made = plans.plan(works, told, settings, read.bundle)
-        tell(made, read.jobs)
-        if read.trainings and not made["jobs"] and not any(one["chooses"] for one in made["reports"].values()):
-            print("nothing is left to train")
-            works = {}
-    if works and not read.plan:
-        plans.write(folder, made)
-        if not master.run(folder, read.on, read.jobs):
-            refused += master.failures(folder)
-    return ending(read, refused)
+    return works, refused
+
+
+def is_done(made: dict) -> bool:
+    """Whether a plan of trainings alone has nothing left to train."""
+    return made["trainings_only"] and not made["jobs"] and not any(one["chooses"] for one in made["reports"].values())
 
 
 def tell(made: dict, jobs: int) -> None:

@@ -136,7 +136,7 @@ def failures(folder: Path) -> list[str]:
         said = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
         if planned and not done and said:
             lines.append(f"{found['jobs'].get(name, {}).get('told', name)}: {_reason(said)}\n    log: {log}")
-    return lines
+    return lines if len(lines) > bool(missing) else [*lines, f"why, Snakemake says in {folder / 'snakemake.log'}"]
 
 
 def _reason(said: list[str]) -> str:
