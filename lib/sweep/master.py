@@ -87,7 +87,7 @@ class Watch:
         """A line for each job that ended since the last time."""
         found, lines = plans.read(self.folder), []
         for kind, said in (("trained", "trained"), ("made", "made")):
-            for mark in sorted((self.folder / kind).iterdir()):
+            for mark in sorted((self.folder / kind).glob("*")):
                 name = f"{kind}/{mark.name}"
                 if name in self.took or mark.name not in found["jobs" if kind == "trained" else "reports"]:
                     continue
