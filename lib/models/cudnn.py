@@ -25,7 +25,8 @@ def measurable(model: nn.Module) -> Iterator[None]:
     def leave(layer: nn.RNNBase, given: tuple, output: object) -> None:
         torch.backends.cudnn.enabled = before.pop()
 
-    for layer in (part for part in model.modules() if isinstance(part, nn.RNNBase)):
+    within = model.modules() if isinstance(model, nn.Module) else ()  # a read-out may stand for a model
+    for layer in (part for part in within if isinstance(part, nn.RNNBase)):
         last_in_first_out = layer.register_forward_hook(leave, prepend=True, always_call=True)  # where these nest
         hooks += [layer.register_forward_pre_hook(enter), last_in_first_out]
     try:
