@@ -17,7 +17,9 @@ MISSING = {
     "data": "real data (set DATA_HOME to its folder)",
     "browser": "a browser (install Chromium, or set BROWSER_PATH)",
     "transformers": "the package transformers (pip install transformers)",
+    "gpu": "a GPU that torch can use",
 }
+OPTIONAL = ("gpu",)  # told where it is missing, and never a failure: few machines have one
 NOT_RUN = Counter()  # of this process: of several that test side by side it is the one that reports
 
 
@@ -59,8 +61,14 @@ def transformers() -> ModuleType:
         _missing("transformers")
 
 
+@pytest.fixture(scope="session")
+def gpu() -> str:
+    """The device "cuda"."""
+    return "cuda" if import_module("torch").cuda.is_available() else _missing("gpu")
+
+
 def _missing(what: str):
-    if REQUIRE_ALL:
+    if REQUIRE_ALL and what not in OPTIONAL:
         pytest.fail(f"REQUIRE_ALL is set, and this test needs {MISSING[what]}", pytrace=False)
     pytest.skip(f"missing: {what}")
 

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
+import psutil
 import pytest
 
 import notebooks
@@ -16,6 +18,7 @@ from lib.report.figures import datasets, json_for_html, titles
 from lib.report.index import kept_summary
 from lib.report.markdown import formula, markdown
 from lib.report.parameters import Refused, given_parameters, report_name, slug
+from lib.report.parts import Meter, sections
 from lib.report.run import fingerprint
 from lib.report.tables import aligned
 
@@ -195,6 +198,59 @@ def test_half_a_page_is_no_report(tmp_path):
     half = tmp_path / "half.html"
     half.write_text('<html><script type="application/json" id="summary">{}</script>')
     assert kept_summary(half) is None and kept_summary(tmp_path / "none.html") is None
+
+
+# time and memory
+
+
+def test_each_part_has_its_time_and_its_peak_memory(tmp_path):
+    much = "held = b'x' * 200_000_000\nimport time\ntime.sleep(1)\ndel held"
+    notebooks.save(tmp_path / "measured.ipynb", "## Much & more", much, "#### Words\n\n## Waiting", "time.sleep(1.5)")
+    assert report(tmp_path, "measured", "-p", "draws", "7") == 0
+    text = (tmp_path / "out" / "measured-planted-draws=7.html").read_text()
+    told = kept_summary(tmp_path / "out" / "measured-planted-draws=7.html")
+    first, much, waiting = told["parts"]
+    assert [part["name"] for part in told["parts"]] == ["Before the first section", "Much & more", "Waiting"]
+    assert much["peak"] > waiting["peak"] + 150 and much["peak"] > first["peak"] + 150 and told["peak"] == much["peak"]
+    assert much["seconds"] >= 1 and waiting["seconds"] >= 1.5 and first["seconds"] > 0
+    assert sum(part["seconds"] for part in told["parts"]) <= told["seconds"] + 0.1
+    assert f'<a href="#waiting">Waiting</a></th><td class="number">{waiting["seconds"]:.1f}</td>' in text
+    assert '<h2 id="much-amp-more">' in text and '<a href="#much-amp-more">Much &amp; more</a>' in text
+    assert f"peak memory {told['peak']:,.0f} MiB" in (tmp_path / "out" / "index.html").read_text()
+
+
+def test_the_memory_of_what_a_kernel_starts_counts(monkeypatch):
+    """Two processes, one below the other, 60 MB each; and nothing that ran before."""
+    hold = "held = b'x' * 60_000_000; import subprocess, sys, time"
+    below = f"subprocess.run([sys.executable, '-c', \"{hold}; print(1, flush=True); time.sleep(60)\"])"
+    older = subprocess.Popen([sys.executable, "-c", f"{hold}; time.sleep(60)"])
+    with Meter([("a", "One")]) as meter:
+        kernel = subprocess.Popen([sys.executable, "-c", f"{hold}; {below}"], stdout=subprocess.PIPE)
+        assert kernel.stdout.readline()
+        meter.cell(1)
+    for process in (*psutil.Process(kernel.pid).children(), kernel, older):
+        process.kill()
+        process.wait()
+    assert 115 < meter.told()["peak"] < 170
+
+
+def test_memory_that_cannot_be_read_is_unknown(monkeypatch):
+    def refused(*_):
+        raise psutil.AccessDenied
+
+    monkeypatch.setattr(psutil.Process, "children", refused)
+    with Meter([("", "One"), ("two", "Two")]) as meter:
+        meter.cell(2)
+    told = meter.told()
+    assert told["peak"] is None and [part["peak"] for part in told["parts"]] == [None, None]
+    assert pages.memory(None) == "unknown" and pages.memory(1234.5) == "1,234 MiB"
+
+
+def test_values_that_are_given_take_a_cell_of_their_own(folder):
+    given = nbformat.read(folder / "failing.ipynb", as_version=4)
+    plain, shifted = sections(given, injected=False), sections(given, injected=True)
+    assert [name for _, name in plain] == ["Before the first section"] * 2 + ["The hard part"] * 3
+    assert shifted == [plain[0], *plain]
 
 
 # parts of a page

@@ -46,7 +46,8 @@ class Batch:
 
     def to(self, device: str | torch.device) -> "Batch":
         held = (getattr(self, f.name) for f in fields(self))
-        return Batch(*(value if value is None else value.to(device, non_blocking=True) for value in held))
+        there = torch.device(device).type != "cpu"  # what comes from a GPU may be read only when it has come
+        return Batch(*(value if value is None else value.to(device, non_blocking=there) for value in held))
 
     def rows(self, keep: Tensor) -> "Batch":
         """The texts that `keep` (bool or positions) names, padded no longer than they need."""

@@ -17,6 +17,7 @@ from lib.importance.hidden_states import change_without_each_state, gradient_of_
 from lib.importance.input_gradients import bilstm_gradients
 from lib.metrics import probabilities, total_variation
 from lib.models import AttentionClassifier, AttentionModel, ModelOutput
+from lib.models.cudnn import gradients_of, measurable
 from lib.models.encoders import BiLSTM
 from lib.models.reading import at_once
 
@@ -80,7 +81,7 @@ def leave_one_out(model: AttentionModel, batch: Batch, of: str = "input") -> Ten
     refuse_other_than(of)
     if of == "hidden":
         return change_without_each_state(model, batch)
-    with torch.no_grad():
+    with torch.no_grad(), measurable(model):
         logits = model(batch).logits
         without = logits_without_each(model, batch)
         # doubles: where the model is sure, single precision would round small changes to ties
@@ -142,12 +143,12 @@ def _autograd(model: AttentionModel, batch: Batch, through_attention: bool, targ
 
 @contextmanager
 def fixed_parameters(model: nn.Module) -> Iterator[None]:
-    """Gradients on, for inputs alone: no parameter asks for one. cuDNN's recurrent layers refuse that in eval mode."""
+    """Gradients on, for inputs alone: no parameter asks for one."""
     asking = [parameter for parameter in model.parameters() if parameter.requires_grad]
     for parameter in asking:
         parameter.requires_grad_(False)
     try:
-        with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
+        with gradients_of(model):
             yield
     finally:
         for parameter in asking:

@@ -10,6 +10,7 @@ from torch import Tensor
 from lib.metrics import probabilities
 from lib.models import AttentionModel, ModelOutput
 from lib.models.affine import Ranking, of_the_others, terms_if_affine
+from lib.models.cudnn import gradients_of
 
 
 def by_attention(model: AttentionModel, output: ModelOutput) -> Tensor:
@@ -34,7 +35,7 @@ def by_gradient(model: AttentionModel, output: ModelOutput) -> Tensor:
 
 
 def _through_the_read_out(model: AttentionModel, output: ModelOutput) -> Tensor:
-    with torch.enable_grad():
+    with gradients_of(model):
         weights = output.attention.detach().requires_grad_()
         largest = probabilities(model.read_out(output, weights).double()).amax(dim=-1)
         (gradient,) = torch.autograd.grad(largest.sum(), weights)

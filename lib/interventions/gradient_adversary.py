@@ -18,6 +18,7 @@ from lib.chunks import by_length, rows_of
 from lib.interventions.streams import normal, streams
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
+from lib.models.cudnn import gradients_of
 
 CELLS = 2**17  # tokens x restarts x texts at once: a step's fixed cost is small, and its 11 buffers take 6 MB
 ALIGNED = 16  # texts: rows of whole cache lines are twice as fast
@@ -202,7 +203,7 @@ class AnyReadOut:
 
     def moved(self, q: Tensor, buffer: Tensor) -> tuple[Tensor, Tensor]:
         """(restart, batch) total variation to the base, and its slope along the attention (restart, token, batch)."""
-        with torch.enable_grad():
+        with gradients_of(self.model):
             free = q.detach().requires_grad_()
             moved = total_variation(self._chances(free), self.base)
             (slope,) = torch.autograd.grad(moved.sum(), free)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from lib.chunks import by_length, rows_of
+from lib.models.cudnn import measurable
 from lib.models.output import AttentionModel, ModelOutput
 
 CELLS = 2**20  # draws x tokens x texts read at once: 8 MB of doubles
@@ -54,11 +55,12 @@ def at_once(model: nn.Module, words: int) -> int:
 
 @contextmanager
 def evaluation(model: nn.Module) -> Iterator[None]:
-    """The model in eval mode, and every part of it back in its own mode afterwards."""
+    """The model in eval mode and `measurable`, and every part of it back in its own mode afterwards."""
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
-        yield
+        with measurable(model):
+            yield
     finally:
         for module, training in modes:
             module.training = training

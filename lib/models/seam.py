@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from lib.datasets.batches import Batch
+from lib.models.cudnn import gradients_of
 from lib.models.output import ModelOutput
 from lib.models.reading import evaluation
 from lib.projections import uniform
@@ -41,7 +42,7 @@ def check_seam(model: nn.Module, batch: Batch) -> ModelOutput:
     missing = [f"{name}{told}" for name, told in METHODS.items() if not callable(getattr(model, name, None))]
     if missing:
         raise SeamError(f"a {type(model).__name__} lacks of the seam's methods: {'; '.join(missing)}")
-    with evaluation(model), torch.enable_grad():
+    with evaluation(model), gradients_of(model):
         output = asked("model(batch)", model, batch)
         refuse_wrong_shapes(output, batch)
         refuse_no_attention(output)

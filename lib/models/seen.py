@@ -6,6 +6,7 @@ from importlib import import_module
 import torch
 from torch import Tensor, nn
 
+from lib.models.cudnn import gradients_of
 from lib.models.looking import EveryLayer, Row, Tail
 
 NAME = "shown"  # our attention function among those of transformers
@@ -125,7 +126,7 @@ def layers_and_heads(model: nn.Module, probe: Tensor) -> tuple[int, int]:
     """
     look, kind, words = EveryLayer(), type(model).__name__, probe.shape[1]
     everywhere = torch.ones_like(probe[:, :, 0], dtype=torch.long)
-    with torch.enable_grad():
+    with gradients_of(model):
         given = probe.clone().requires_grad_()
         try:
             found = model(inputs_embeds=given, attention_mask=everywhere, look=look, output_hidden_states=True)

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from lib.progress import spoken
 from lib.report.figures import small_drawing
-from lib.report.page import environment, policy, style
+from lib.report.page import environment, memory, policy, style
 
 
 def kept_summary(page: Path) -> dict[str, Any] | None:
@@ -36,7 +36,7 @@ def write_index(folder: Path) -> Path:
     summaries = [summary for path in folder.glob("*.html") if (summary := kept_summary(path))]
     summaries.sort(key=lambda summary: summary["made"], reverse=True)
     reports = [
-        summary | {"link": quote(summary["file"]), "time": spoken(summary["seconds"]), "drawing": _drawing(summary)}
+        summary | {"link": quote(summary["file"]), "drawing": _drawing(summary), "cost": _cost(summary)}
         for summary in summaries
     ]
     text = environment().get_template("index.html.j2").render(reports=reports, style=style(), policy=policy([]))
@@ -57,6 +57,12 @@ def write_atomically(path: Path, text: str) -> Path:
             raise
     part.chmod(0o644)
     return part.replace(path)
+
+
+def _cost(summary: dict[str, Any]) -> str:
+    """Time and memory in words; a report of before memory was measured has the time alone."""
+    told = f", peak memory {memory(summary['peak'])}" if "peak" in summary else ""
+    return spoken(summary["seconds"]) + told
 
 
 def _drawing(summary: dict[str, Any]) -> str:

@@ -18,6 +18,7 @@ from lib.progress import spoken
 from lib.report import HEADLINE
 from lib.report.figures import figure, json_for_html
 from lib.report.markdown import Contents, formula, markdown
+from lib.report.parts import EVERY
 from lib.report.tables import aligned
 from lib.summary import LEFT
 
@@ -47,6 +48,8 @@ def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]
             kept=json_for_html(summary),
             left=json_for_html(left(notebook)),
             time=spoken(summary["seconds"]),
+            memory=memory,
+            every=EVERY,
             quick=quick(summary["parameters"]),
             parameters=parameters,
             opening=opening,
@@ -57,6 +60,11 @@ def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]
             policy=policy([vega(), script] if cells.charts else []),
         )
     )
+
+
+def memory(peak: float | None) -> str:
+    """A number of MiB in words: 1,204 MiB; "unknown" where no memory could be read."""
+    return "unknown" if peak is None else f"{peak:,.0f} MiB"
 
 
 def quick(parameters: dict[str, Any]) -> str:

@@ -21,6 +21,7 @@ from lib.report import parameters as known
 from lib.report.index import kept_summary, write_atomically, write_index
 from lib.report.page import findings, page, title
 from lib.report.parameters import PROJECT
+from lib.report.parts import Meter, sections
 from lib.report.summary import write_summary
 
 FULL = ("No space left on device", "Disk quota exceeded", "File too large")  # as the system says it
@@ -65,8 +66,9 @@ def write_lists(folder: Path) -> None:
 def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark: str) -> None:
     from lib.provenance import commit
 
-    started, made_from = time.time(), commit()
-    ran = run_notebook(notebook, values, work)
+    started, made_from = time.monotonic(), commit()
+    meter = Meter(sections(nbformat.read(notebook, as_version=4), injected=bool(values)))
+    ran = run_notebook(notebook, values, work, meter)
     told = [vars(parameter) | {"value": values.get(key, parameter.default)}
             for key, parameter in known.known_parameters(notebook).items()]  # fmt: skip
     summary = {
@@ -75,14 +77,14 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
         "parameters": {entry["name"]: entry["value"] for entry in told}, "findings": findings(ran), "commit": made_from,
         "changed": [entry["name"] for entry in told if entry["value"] != entry["default"]],
         "versions": f"Python {sys.version.split()[0]}, torch {version('torch')}, altair {version('altair')}",
-        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), "seconds": round(time.time() - started, 1),
-    }  # fmt: skip
+        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), "seconds": round(time.monotonic() - started, 1),
+    } | meter.told()  # fmt: skip
     write_atomically(target, page(ran, summary, told))
     print(f"{target.stem}: made in {spoken(summary['seconds'])}: {target}")
 
 
-def run_notebook(notebook: Path, values: dict[str, Any], work: Path) -> Any:
-    """Run a notebook by papermill; the executed notebook and the log lie in `work`.
+def run_notebook(notebook: Path, values: dict[str, Any], work: Path, meter: Meter) -> Any:
+    """Run a notebook by papermill, measured by `meter`; the executed notebook and the log lie in `work`.
 
     Raises:
         Failed: a cell raised an error, or the kernel died. Only papermill's exceptions say so: in the notebook it
@@ -95,7 +97,7 @@ def run_notebook(notebook: Path, values: dict[str, Any], work: Path) -> Any:
     ran.unlink(missing_ok=True)
     told = _Teller(source)
     left = f"log: {log}\nnotebook as far as it ran: {ran}"
-    with _logged(log, told), _kernel_environment():
+    with _logged(log, told, meter), _kernel_environment(), meter:
         try:
             return papermill.execute_notebook(
                 str(notebook), str(ran), parameters=values, kernel_name="python3", language="python", cwd=str(PROJECT),
@@ -143,26 +145,26 @@ class _Teller:
 
 
 class _Cells(logging.Handler):
-    """Hears from papermill's log which cell begins."""
+    """Hears in papermill's log which cell begins, and passes it on."""
 
-    def __init__(self, told: _Teller):
+    def __init__(self, *followers: _Teller | Meter):
         super().__init__()
-        self.told = told
+        self.followers = followers
 
     def emit(self, record: logging.LogRecord) -> None:
         found = re.match(r"Executing Cell (\d+)", record.getMessage())
-        if found:
-            self.told.cell(int(found[1]))
+        for follower in self.followers if found else ():
+            follower.cell(int(found[1]))
 
 
 @contextmanager
-def _logged(path: Path, told: _Teller):
+def _logged(path: Path, *followers: _Teller | Meter):
     """papermill's log goes into a file, and only there."""
     logger = logging.getLogger("papermill")
     to_file = logging.FileHandler(path, mode="w", encoding="utf-8")
     to_file.setFormatter(logging.Formatter("%(asctime)s  %(message)s", "%H:%M:%S"))
     to_file.handleError = lambda record: None  # a full disk is told by what cannot do without it
-    handlers, before = [to_file, _Cells(told)], (logger.level, logger.propagate)
+    handlers, before = [to_file, _Cells(*followers)], (logger.level, logger.propagate)
     logger.setLevel(logging.INFO)
     logger.propagate = False
     for handler in handlers:

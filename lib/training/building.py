@@ -1,5 +1,8 @@
 """The untrained model of a run."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 from torch import Tensor
 
@@ -30,7 +33,7 @@ def build(run: Run, corpus: Corpus, vectors: Vectors) -> AttentionClassifier | Q
         kind, outputs = classifier_of(run), 1 if len(corpus.classes) == 2 else len(corpus.classes)
         options |= {"retention": run.architecture if run.architecture in RETENTIONS else None}
         options |= {"query_init": run.option("query_init")}
-    with torch.random.fork_rng():
+    with drawn_apart(run):
         torch.manual_seed(run.seed)
         model = kind(
             word_table(run, vectors) * run.option("vector_scale"),
@@ -45,6 +48,16 @@ def build(run: Run, corpus: Corpus, vectors: Vectors) -> AttentionClassifier | Q
         if run.option("linear_init") == "xavier":
             xavier(model)
     return model.to(run.device_kind)
+
+
+@contextmanager
+def drawn_apart(run: Run) -> Iterator[None]:
+    """Random numbers may be seeded and drawn inside; the caller's own are as they were, also on the run's GPU.
+
+    On no other one: to ask a GPU for its state alone takes half a GiB there, in every process.
+    """
+    with torch.random.fork_rng(devices=[torch.cuda.current_device()] if run.device_kind == "cuda" else []):
+        yield
 
 
 def classifier_of(run: Run) -> type[AttentionClassifier]:

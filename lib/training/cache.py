@@ -18,6 +18,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 # loaders of datasets, profiles, and what only organises the work.
 LEFT_OUT = (
     *("lib.datasets", "lib.planted", "lib.profiles", "lib.progress", "lib.training.workers", "lib.training.cache"),
+    "lib.training.sharing",
     "lib.interventions",  # of runs that do not name it
 )
 KEPT = ("lib.datasets.batches", "lib.datasets.corpus")

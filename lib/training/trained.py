@@ -19,8 +19,8 @@ from lib.datasets.batches import Batch
 from lib.datasets.corpus import Corpus
 from lib.models import AttentionClassifier, QuestionClassifier
 from lib.progress import Progress
-from lib.training import cache, checkpoint, courses, fitting, word2vec, word_level, workers
-from lib.training.building import build
+from lib.training import cache, checkpoint, courses, fitting, sharing, word2vec, word_level, workers
+from lib.training.building import build, drawn_apart
 from lib.training.guides import guide
 from lib.training.runs import Run, is_guided, stages, with_bases
 
@@ -129,8 +129,8 @@ def entry_name(run: Run, corpus: Corpus, data_home: str | Path | None = None) ->
 def train_all(runs: Sequence[Run], data_home: str | Path | None = None, processes: int | None = None) -> list[Trained]:
     """The trained models of all runs, in their order; what the cache lacks is trained in spawned processes.
 
-    One thread a process, and by default as many processes as cores; runs that are tiny altogether (TINY) are trained
-    in this one. A run's base is trained before it.
+    One thread a process, and by default as many processes as cores, on a GPU as many as fit into its memory; runs that
+    are tiny altogether (TINY) are trained in this one. A run's base is trained before it.
     """
     corpora = {}
     for run in with_bases(runs):
@@ -142,7 +142,7 @@ def train_all(runs: Sequence[Run], data_home: str | Path | None = None, processe
         with Progress("training", total=len(missing)) as progress:
             task = partial(_task, data_home, corpora)
             for stage in stages(missing):
-                count = processes or (1 if tokens < TINY else min(workers.cores(), len(stage)))
+                count = processes or (1 if tokens < TINY else sharing.processes(stage, corpora))
                 work = workers.run_here if count == 1 else workers.run_all
                 work(task, stage, count, progress.say, lambda run: progress.advance(str(run)))
     return [train(run, data_home, corpora[run.data]) for run in runs]
@@ -200,7 +200,7 @@ def prediction_of(run: Run, corpus: Corpus, outputs: int) -> courses.Prediction:
 
 def _train_into_cache(name: str, untrained: Trained, say: Say, checkpoint_seconds: float) -> Path:
     working = cache.working_folder(name)
-    with fitting.one_thread(), torch.random.fork_rng():  # leaves the caller's random numbers alone
+    with fitting.one_thread(), drawn_apart(untrained.run):
         best, history = _fit(working / "checkpoint.safetensors", untrained, say, checkpoint_seconds)
     save_file(best, working / "weights.safetensors")
     cache.write_json(working / "history.json", history)

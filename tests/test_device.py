@@ -1,0 +1,229 @@
+"""Devices without having one: every measure and every way of training on a make-believe GPU, and what cuDNN asks."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import everything
+import pandas as pd
+import pytest
+import small
+import test_hierarchical as documents
+import test_questions as questions
+import torch
+from far import far_away
+from torch import nn
+
+from lib.datasets.corpus import Corpus
+from lib.importance import gradient, gradient_times_input, leave_one_out
+from lib.importance.input_to_states import naive_state_gradients
+from lib.instances import information, max_attention, measure_against
+from lib.metrics import kendall_taus
+from lib.models import cudnn
+from lib.models.cudnn import gradients_of, measurable
+from lib.models.reading import evaluation
+from lib.models.seam import check_seam
+from lib.training import Run, checkpoint, fitting, train
+from lib.training.courses import Prediction
+
+MODELS = pytest.mark.parametrize("name", everything.MODELS)
+FEW = (("epochs", 1), ("batch_size", 4), ("embedding_size", 8))
+BASE = Run("planted", vectors="random", recipe="tutek2020", options=(*FEW, ("hidden_size", 8)))
+SERRANO = Run("planted-documents", vectors="random", recipe="serrano2019", options=FEW)
+
+
+def adversary(**options) -> Run:
+    return replace(
+        BASE, variant="adversary", base=BASE, options=(*BASE.options, ("divergence", "jsd"), *options.items())
+    )
+
+
+RUNS = {
+    "base": BASE,
+    "tying": replace(BASE, variant="tying"),
+    "mlm": replace(BASE, variant="mlm"),
+    "sparse": replace(BASE, encoder="conv", projection="entmax:learned"),
+    "transformer": replace(BASE, encoder="transformer"),
+    "adversary": adversary(),
+    "frozen adversary": adversary(trains="attention"),
+    "guided": replace(BASE, variant="guide_base", base=BASE),
+    "guided by instance": replace(BASE, variant="guide_instance_adversary", base=BASE),
+    "documents": replace(SERRANO, encoder="han-rnn"),
+    "questions": Run("snli", vectors="random", options=(*FEW, ("hidden_size", 8))),
+}
+
+
+def corpus_of(run: Run) -> Corpus:
+    """Ten small texts, the same in all three splits."""
+    made = {
+        "planted": lambda: small.split(range(1, 11)),
+        "planted-documents": lambda: documents.documents(documents.CUTS * 2),
+    }
+    split = made.get(run.dataset, lambda: questions.split(answers=False))()
+    if run.dataset == "snli":
+        labelled = tuple(replace(one, label=number % 3) for number, one in enumerate(split.instances))
+        split = replace(split, instances=labelled, classes=3)
+    classes = tuple(str(number) for number in range(split.classes))
+    parts = {name: replace(split, name=name) for name in ("train", "dev", "test")}
+    return Corpus(run.dataset, "", classes, split.vocabulary, **parts, checksum=run.dataset)
+
+
+# where tensors live
+
+
+@MODELS
+def test_every_measure_is_the_same_on_another_device(name, monkeypatch):
+    near = everything.measured(name)
+    with far_away(monkeypatch) as far:
+        pd.testing.assert_frame_equal(everything.measured(name, far), near)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_way_of_training_is_the_same_on_another_device(name, monkeypatch, tmp_path):
+    monkeypatch.setenv("CACHE_HOME", str(tmp_path))
+    run, corpus = RUNS[name], corpus_of(RUNS[name])
+    near = train(run, corpus=corpus, say=lambda _: None)
+    with far_away(monkeypatch) as far:
+        base = replace(run.base, device_kind=far) if run.base else None
+        found = train(replace(run, device_kind=far, base=base), corpus=corpus, say=lambda _: None)
+        assert {value.device.type for value in found.model.state_dict().values()} == {far}
+        for key, value in near.model.state_dict().items():
+            torch.testing.assert_close(found.model.state_dict()[key].cpu(), value, rtol=0, atol=1e-6)
+    of_near, of_far = (pd.DataFrame(one.history).drop(columns="seconds") for one in (near, found))
+    pd.testing.assert_frame_equal(of_far, of_near, rtol=1e-4, atol=1e-6)
+
+
+def test_a_checkpoint_is_read_onto_the_device(monkeypatch, tmp_path):
+    split = small.split(range(1, 11))
+
+    def epoch(seed: int, device: str, restored: bool) -> dict[str, float]:
+        model = small.model(seed=seed).float().to(device)
+        optimizer = torch.optim.Adam(fitting.parameter_groups(model, 1e-5, 1e-3), amsgrad=True, fused=True)
+        if restored:
+            checkpoint.restore(tmp_path / "c", model, optimizer)
+        given = [small.batch(range(1, 11)).to(device)]
+        course = Prediction(torch.from_numpy(split.labels), outputs=1)
+        losses = fitting.train_epoch(model, given, optimizer, course.losses, "sum")
+        checkpoint.save(tmp_path / "c", model, optimizer, {}, [{"epoch": 1}])
+        return losses
+
+    first = epoch(0, "cpu", restored=False)
+    second = epoch(0, "cpu", restored=True)
+    epoch(0, "cpu", restored=False)
+    with far_away(monkeypatch) as far:
+        assert epoch(5, far, restored=True) == second != first
+
+
+def test_what_goes_round_a_measure_is_the_same_on_another_device(monkeypatch, tmp_path):
+    monkeypatch.setenv("CACHE_HOME", str(tmp_path))
+    run, corpus = RUNS["adversary"], corpus_of(RUNS["adversary"])
+    values, mask = torch.rand(3, 2, 600), torch.ones(2, 600, dtype=torch.bool)
+    mask[0, 5:] = False
+
+    def all_of_it(device: str) -> list[pd.DataFrame]:
+        base = replace(run.base, device_kind=device)
+        one = train(replace(run, device_kind=device, base=base), corpus=corpus, say=lambda _: None)
+        check_seam(one.model, next(one.batches("test", 4)))
+        taus = kendall_taus(list(values.to(device)), mask.to(device))
+        against = measure_against([one], [one.base], {"max": max_attention})
+        shared = information([one], words=5, clusters=3)
+        return [against.drop(columns="attention_weights"), shared, *(pd.DataFrame(part.cpu()) for part in taus)]
+
+    near = all_of_it("cpu")
+    with far_away(monkeypatch) as far:
+        for found, expected in zip(all_of_it(far), near, strict=True):
+            pd.testing.assert_frame_equal(found, expected, atol=1e-6)
+
+
+def test_the_make_believe_device_refuses_what_cuda_refuses(monkeypatch):
+    with far_away(monkeypatch) as far:
+        one = torch.ones(3, device=far)
+        assert (one * torch.tensor(2.0)).tolist() == [2, 2, 2] and one[torch.tensor([0])].device.type == far
+        for wrong in (lambda: one + torch.ones(3), lambda: torch.ones(3)[one.long()], lambda: one.numpy()):
+            with pytest.raises((RuntimeError, TypeError), match="same device|Tensor.cpu"):
+                wrong()
+
+
+# what cuDNN's recurrent layers cannot do
+
+
+def test_gradients_are_asked_for_in_one_way_alone():
+    """`gradients_of` knows what cuDNN cannot do; whoever turned gradients on by hand would forget it."""
+    library = Path(cudnn.__file__).parents[1]
+    sources = {path.name: path.read_text(encoding="utf-8") for path in library.rglob("*.py")}
+    assert [name for name, text in sources.items() if re.search(r"enable_grad|backends\.cudnn", text)] == ["cudnn.py"]
+
+
+@pytest.fixture
+def recurrent(monkeypatch) -> list[bool]:
+    """Of every pass through a recurrent layer whether gradients were on; a pass that cuDNN would spoil is an error."""
+    passes = []
+
+    def watched(plain):
+        def forward(layer, *given, **options):
+            wants = torch.is_grad_enabled()
+            assert layer.training or not (wants and torch.backends.cudnn.enabled), "cuDNN gives no gradient here"
+            passes.append(wants)
+            return plain(layer, *given, **options)
+
+        return forward
+
+    for kind in (nn.LSTM, nn.GRU):
+        monkeypatch.setattr(kind, "forward", watched(kind.forward))
+    return passes
+
+
+@pytest.mark.parametrize("name", ["bilstm", "two layers", "flan-rnn", "han-rnn", "question", "the seam alone"])
+def test_no_measure_asks_cudnn_for_a_gradient(name, recurrent):
+    everything.measured(name)
+    assert any(recurrent) or name == "bilstm"  # whose gradients are written by hand
+    assert not all(recurrent), "without gradients cuDNN may do it"
+    assert torch.backends.cudnn.enabled
+
+
+@pytest.mark.parametrize("measure", [gradient, gradient_times_input, naive_state_gradients])
+def test_no_gradient_that_is_asked_for_by_itself_asks_cudnn(measure, recurrent):
+    measure(small.Foreign(small.model()), small.batch())
+    assert any(recurrent)
+
+
+def test_the_check_of_the_seam_and_ones_own_quantity_ask_it_neither(recurrent):
+    model, given = everything.pooled(), everything.texts()
+    check_seam(model, given)
+    assert any(recurrent)
+    recurrent.clear()
+    everything.measure(model, [given], {"own": lambda model, batch, output: model(batch).logits[:, 0]})
+    assert any(recurrent)
+
+
+def test_training_keeps_cudnn(recurrent):
+    model = small.model().train()
+    model(small.batch())
+    assert any(recurrent) and torch.backends.cudnn.enabled
+
+
+def test_cudnn_comes_back_whatever_happens(recurrent):
+    model, given = everything.pooled(), everything.texts()
+    with evaluation(model), gradients_of(model), measurable(model):
+        assert torch.backends.cudnn.enabled and not torch.backends.cudnn.allow_tf32
+        model(given)
+        assert torch.backends.cudnn.enabled
+        with pytest.raises(ValueError, match="RNN input"):
+            model.gru(torch.zeros(1, 2, 99))
+        assert torch.backends.cudnn.enabled
+    assert torch.backends.cudnn.allow_tf32 and not model.gru._forward_hooks and not model.gru._forward_pre_hooks
+    with pytest.raises(AssertionError, match="no gradient"):
+        model(given)  # nobody takes care of it here: the fixture sees that
+
+
+def test_small_differences_are_taken_in_full_precision(monkeypatch):
+    seen = set()
+    plain = small.AttentionClassifier.forward
+
+    def forward(*given, **options):
+        seen.add(torch.backends.cudnn.allow_tf32)
+        return plain(*given, **options)
+
+    monkeypatch.setattr(small.AttentionClassifier, "forward", forward)
+    leave_one_out(small.model("conv"), small.batch())
+    assert seen == {False}

@@ -1,0 +1,40 @@
+"""On a real GPU: it trains, measures as the CPU does, and is shared. Not run where there is none."""
+
+from dataclasses import replace
+
+import everything
+import pandas as pd
+import pytest
+import torch
+
+from lib.training import Run, sharing, train, train_all
+
+FEW = (("epochs", 2), ("embedding_size", 20), ("hidden_size", 16))
+RUN = Run("planted", vectors="random", options=FEW)
+
+
+@pytest.fixture(autouse=True)
+def store(gpu, tmp_path, monkeypatch):
+    """An empty cache for each test; no test where there is no GPU."""
+    monkeypatch.setenv("CACHE_HOME", str(tmp_path))
+
+
+@pytest.mark.parametrize("name", everything.MODELS)
+def test_every_measure_is_that_of_the_cpu(name, gpu):
+    frame = everything.measured(name, gpu)
+    pd.testing.assert_frame_equal(frame, everything.measured(name), rtol=1e-6, atol=1e-8)
+
+
+def test_training_goes_as_on_the_cpu_and_takes_no_more_memory_than_is_said(gpu):
+    near, far = (train(replace(RUN, device_kind=kind), say=lambda _: None) for kind in ("cpu", gpu))
+    assert next(far.model.parameters()).is_cuda
+    for one, other in zip(near.history, far.history, strict=True):
+        assert other["train_loss"] == pytest.approx(one["train_loss"], rel=0.02)
+    assert torch.cuda.max_memory_reserved() / sharing.MIB < sharing.gpu_memory_mb(far.run, far.corpus)
+
+
+def test_two_processes_share_it(gpu, capfd):
+    runs = [replace(RUN, device_kind=gpu, seed=seed) for seed in (0, 1)]
+    trained = train_all(runs, processes=2)
+    assert [one.run.seed for one in trained] == [0, 1] and "2 of 2" in capfd.readouterr().out
+    assert all(next(one.model.parameters()).is_cuda for one in trained)
