@@ -43,6 +43,7 @@ wildcard_constraints:
 
 localrules:
     all,
+    choose,
 
 
 rule all:
@@ -57,6 +58,8 @@ rule train:
         "trained/{job}",
     log:
         "logs/{job}.log",
+    resources:
+        gpu_mb=lambda wildcards: job(wildcards.job)["gpu_mb"],
     shell:
         "exec > {log} 2>&1; {JOB} train {HERE:q} {wildcards.job:q}"
 
@@ -79,5 +82,7 @@ rule report:
         "made/{report}",
     log:
         "logs/{report}.log",
+    resources:
+        gpu_mb=lambda wildcards: PLAN["reports"][wildcards.report]["gpu_mb"],
     shell:
         "exec > {log} 2>&1; {JOB} report {HERE:q} {wildcards.report:q}"

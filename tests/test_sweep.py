@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
 from lib.programme import runs
 from lib.report import parameters
@@ -11,8 +12,8 @@ from lib.sweep import costs, jobs, master, plan
 from lib.sweep.__main__ import main, seeds_of
 from lib.sweep.asked import Asked
 from lib.sweep.needs import needed
-from lib.sweep.plan import Work, bundles
-from lib.training import Run, with_bases
+from lib.sweep.plan import Told, Work, bundles
+from lib.training import Run, train_all, with_bases
 
 SMALL = (("encoders", "average"), ("attentions", "additive"), ("seeds", "0,1"))
 
@@ -72,21 +73,23 @@ def test_every_missing_run_is_in_one_job_after_those_that_it_stands_on(store):
     made = made_up_plan(store, 60, "correlation", "adversary")
     names = [name for job in made["jobs"].values() for name in job["runs"]]
     assert len(names) == len(set(names)), "a run that two reports need is trained once"
-    found = {name for kind in ("correlation", "adversary") for name, _ in asked(kind).work({}).missing.values()}
+    found = {name for kind in ("correlation", "adversary") for name, *_ in asked(kind).work({}).missing.values()}
     assert set(names) == found
     place = {name: identity for identity, job in made["jobs"].items() for name in job["runs"]}
-    for run, (name, _) in asked("adversary").work({}).missing.items():
-        bases = {asked("adversary").work({}).missing[run.base][0]} if run.base else set()
+    for run, (name, *_) in asked("adversary").work({}).missing.items():
+        bases = {asked("adversary").work({}).missing[run.base].name} if run.base else set()
         assert {place[base] for base in bases} <= {*made["jobs"][place[name]]["after"], place[name]}
     for kind in ("correlation", "adversary"):
-        assert {place[name] for name, _ in asked(kind).work({}).missing.values()} == set(made["reports"][kind]["needs"])
+        assert {place[name] for name, *_ in asked(kind).work({}).missing.values()} == set(
+            made["reports"][kind]["needs"]
+        )
 
 
 def test_bundles_are_of_one_corpus_and_one_stage_and_of_no_bundle_each_run_is_a_job():
     bases = [Run("planted", seed=seed) for seed in range(5)]
     others = [Run("planted", seed=seed, profile="paper") for seed in range(2)]
     above = [Run("planted", variant="adversary", base=base, seed=base.seed) for base in bases]
-    missing = {run: (str(run), 25.0) for run in (*bases, *others, *above)}
+    missing = {run: Told(str(run), 25.0) for run in (*bases, *others, *above)}
     assert [len(bundle) for bundle in bundles(missing, 60)] == [3, 2, 2, 3, 2]
     assert all(len({(run.data, bool(run.base)) for run in bundle}) == 1 for bundle in bundles(missing, 60))
     assert [len(bundle) for bundle in bundles(missing, 0)] == [1] * 12
@@ -97,8 +100,8 @@ def test_the_pace_of_this_machine_is_that_of_its_finished_runs(store):
         folder = store / "CACHE_HOME" / str(number)
         folder.mkdir(parents=True)
         (folder / "history.json").write_text(json.dumps([{"seconds": seconds / 2}] * 2))
-    assert costs.pace([(str(number), 10.0) for number in range(3)]) == 3
-    assert costs.pace([("gone", 10.0)]) == 1
+    assert costs.pace({str(number): 10.0 for number in range(3)}) == 3
+    assert costs.pace({"gone": 10.0}) == 1
 
 
 def test_what_is_left_is_told_with_an_estimate_and_each_job_once(tmp_path):
@@ -165,6 +168,16 @@ def test_marks_of_earlier_plans_are_removed(tmp_path):
 
 
 def test_a_work_without_anything_missing_needs_no_job():
-    work = Work({}, [("a", 1.0)], [], 5.0, "cpu")
+    work = Work({}, [Told("a", 1.0)], [], 5.0, "cpu")
     made = plan.plan({"r": work}, {"r": {}}, {})
     assert made["jobs"] == {} and made["reports"]["r"]["needs"] == []
+
+
+def test_runs_for_a_gpu_are_planned_where_there_is_none_and_trained_nowhere_else(monkeypatch, store):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    planned = asked("correlation", ("device", "cuda"), *SMALL).work({})
+    assert {run.device_kind for run in planned.missing} == {"cuda"} and planned.device == "cuda"
+    assert all(told.gpu_mb > 500 for told in planned.missing.values())
+    with pytest.raises(ValueError, match="torch finds no GPU here; use 'cpu' or 'auto'"):
+        train_all(list(planned.missing))
+    assert {run.device_kind for run in asked("correlation", *SMALL).work({}).missing} == {"cpu"}

@@ -37,13 +37,15 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--output", type=Path, default=PROJECT / "reports", metavar="DIR", help="default: reports/")
     parser.add_argument("--trainings", action="store_true", help="train what the reports need, and make none")
     parser.add_argument("--plan", action="store_true", help="say what is left to do and do nothing")
-    return parser.parse_args(given)
+    read = parser.parse_args(given)
+    read.output = read.output.resolve()
+    return read
 
 
 def main(given: Sequence[str] | None = None) -> int:
     """Exit code: 0 all made or up to date, 1 something was not, 2 nothing known was asked for, 130 interrupted."""
     read = arguments(given)
-    folder = read.output.resolve() / "work" / "sweep"
+    folder = read.output / "work" / "sweep"
     try:
         reports = reports_of(read)
         with master.only_master(folder):
@@ -90,7 +92,7 @@ def sweep(read: argparse.Namespace, reports: list[Asked], folder: Path) -> int:
     works, refused = lacking(read, reports)
     if works:
         told = {report.name: report.told() for report in reports}
-        settings = master.project() | {"output": str(read.output.resolve()), "trainings_only": read.trainings}
+        settings = master.project() | {"output": str(read.output), "trainings_only": read.trainings}
         made = plans.plan(works, told, settings, read.bundle)
         tell(made, read.jobs)
         if not read.plan and not is_done(made):
@@ -104,7 +106,7 @@ def lacking(read: argparse.Namespace, reports: list[Asked]) -> tuple[dict[str, W
     """What each report that is not up to date lacks, by its name, and a sentence for each that cannot be."""
     works, refused, corpora = {}, [], {}
     for report in reports:
-        if not read.trainings and report.is_up_to_date(read.output.resolve()):
+        if not read.trainings and report.is_up_to_date(read.output):
             print(f"{report.name}: up to date")
             continue
         try:

@@ -2,7 +2,7 @@
 
 import json
 import statistics
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from lib.datasets.corpus import Corpus
 from lib.training import Run, cache
@@ -30,10 +30,10 @@ def of_report(notebook: str, corpus: Corpus | None) -> float:
     return REPORT.get(notebook, 60.0) * max(0.3, tokens / REPORT_TOKENS)
 
 
-def pace(finished: Iterable[tuple[str, float]]) -> float:
-    """How many times as long as expected runs took on this machine, by those of (cache entry, expected seconds)."""
+def pace(finished: Mapping[str, float]) -> float:
+    """How many times as long as expected runs took on this machine; of entries of the cache the expected seconds."""
     ratios = []
-    for name, expected in finished:
+    for name, expected in finished.items():
         try:
             history = json.loads((cache.home() / name / "history.json").read_text())
         except (OSError, ValueError):

@@ -11,9 +11,12 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
+import torch
+
 from lib.locks import alone
 from lib.progress import spoken
 from lib.sweep import plan as plans
+from lib.training.sharing import KEPT_FREE, MIB
 
 PROJECT = Path(__file__).resolve().parents[2]
 EVERY = 0.5  # seconds between two looks at what is done
@@ -52,7 +55,7 @@ def run(folder: Path, profile: str, workers: int) -> bool:
     terminal = sys.stdout
     say = partial(print, file=terminal, flush=True)  # not into the log
     arguments = ["--snakefile", PROJECT / "Snakefile", "--directory", folder, "--workflow-profile"]
-    arguments += [PROJECT / "profiles" / profile, *(["--cores", workers] if profile == "here" else [])]
+    arguments += [PROJECT / "profiles" / profile, *(of_this_machine(workers) if profile == "here" else [])]
     os.environ.setdefault("XDG_CACHE_HOME", str(folder / ".cache"))  # a home that cannot be written is no obstacle
     with (folder / "snakemake.log").open("w") as log, told(folder, workers, say):
         try:
@@ -61,6 +64,12 @@ def run(folder: Path, profile: str, workers: int) -> bool:
         except SystemExit as ended:
             return not ended.code
     return True
+
+
+def of_this_machine(workers: int) -> list[str]:
+    """Options of Snakemake: so many jobs at a time, and on a GPU no more than its free memory holds."""
+    free = int(KEPT_FREE * torch.cuda.mem_get_info()[0] / MIB) if torch.cuda.is_available() else 0
+    return ["--cores", str(workers), *(["--resources", f"gpu_mb={free}"] if free else [])]
 
 
 @contextmanager

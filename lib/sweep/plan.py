@@ -3,23 +3,33 @@
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lib.datasets.corpus import Corpus
 from lib.sweep import costs
 from lib.sweep.needs import Request, chosen_on_dev, needed
 from lib.training import Run, cache, stages
+from lib.training.sharing import gpu_memory_mb
 from lib.training.trained import entry_name, load_corpus
 
+REPORT_GPU_MB = 8_000  # of a report's measures, which go in chunks; a guess on the safe side
 BUNDLE = 60.0  # seconds: runs that take less share a job with others of their kind
+
+
+class Told(NamedTuple):
+    """Of a run its name in the cache, the seconds that it is expected to take, and its memory on a GPU in MiB."""
+
+    name: str
+    seconds: float
+    gpu_mb: int = 0
 
 
 @dataclass
 class Work:
-    """What a report lacks: missing runs with their names in the cache and their cost, and what dev must choose."""
+    """What a report lacks: missing runs, and what dev must choose before others are known."""
 
-    missing: dict[Run, tuple[str, float]]
-    finished: list[tuple[str, float]]
+    missing: dict[Run, Told]
+    finished: list[Told]
     chooses: list[str]
     seconds: float
     device: str
@@ -38,9 +48,11 @@ class Corpora:
             self.loaded[run.data] = load_corpus(run, self.home)
         return self.loaded[run.data]
 
-    def cost(self, run: Run) -> float:
-        """The expected seconds of a run."""
-        return costs.of_training(run, self.of(run))
+    def told(self, run: Run) -> Told:
+        """What a plan knows of a run."""
+        corpus = self.of(run)
+        memory = gpu_memory_mb(run, corpus) if run.device_kind == "cuda" else 0
+        return Told(entry_name(run, corpus, self.home), costs.of_training(run, corpus), memory)
 
 
 def work_of(request: Request, corpora: Corpora) -> Work:
@@ -50,20 +62,20 @@ def work_of(request: Request, corpora: Corpora) -> Work:
         DataError, KeyError, ValueError: its parameters cannot be; the message says what was seen and what is allowed.
     """
     runs, chooses = needed(request)
-    costed = {run: (entry_name(run, corpora.of(run), corpora.home), corpora.cost(run)) for run in runs}
-    missing = {run: told for run, told in costed.items() if not cache.finished(told[0])}
+    every = {run: corpora.told(run) for run in runs}
+    missing = {run: told for run, told in every.items() if not cache.finished(told.name)}
     if chooses and not missing:
         return work_of(chosen_on_dev(request), corpora)
-    finished = [told for run, told in costed.items() if run not in missing]
+    finished = [told for run, told in every.items() if run not in missing]
     seconds = costs.of_report(request.notebook, corpora.of(runs[-1]) if runs else None)
     work = Work(missing, finished, chooses, seconds, runs[-1].device_kind if runs else "")
     if chooses:
         whole, _ = needed(Request(request.notebook, request.settings | dict.fromkeys(chooses, 1.0)))
-        work.later = sum(corpora.cost(run) for run in whole if run not in costed)
+        work.later = sum(costs.of_training(run, corpora.of(run)) for run in whole if run not in every)
     return work
 
 
-def bundles(missing: dict[Run, tuple[str, float]], least: float) -> list[list[Run]]:
+def bundles(missing: dict[Run, Told], least: float) -> list[list[Run]]:
     """Runs in groups that each make a job: of one corpus and one stage, and of at least `least` seconds together."""
     found: list[list[Run]] = []
     for stage in stages(list(missing)):
@@ -76,7 +88,7 @@ def bundles(missing: dict[Run, tuple[str, float]], least: float) -> list[list[Ru
                     seconds, bundle = 0.0, []
                     found.append(bundle)
                 bundle.append(run)
-                seconds += missing[run][1]
+                seconds += missing[run].seconds
     return found
 
 
@@ -87,19 +99,20 @@ def jobs_of(report: str, work: Work, taken: dict[str, str], least: float) -> dic
         report: its name, by which a job finds its runs again.
         least: seconds; 0: each run is a job of its own.
     """
-    free = {run: told for run, told in work.missing.items() if told[0] not in taken}
+    free = {run: told for run, told in work.missing.items() if told.name not in taken}
     jobs = {}
     for bundle in bundles(free, least):
-        names = [free[run][0] for run in bundle]
+        names = [free[run].name for run in bundle]
         identity = cache.digest(names)[:12]
-        bases = [work.missing[run.base][0] for run in bundle if run.base in work.missing]
+        bases = [work.missing[run.base].name for run in bundle if run.base in work.missing]
         jobs[identity] = {
             "report": report,
             "runs": names,
             "after": sorted({taken[name] for name in bases} - {identity}),
             "told": str(bundle[0]) + (f" and {len(bundle) - 1} more" if len(bundle) > 1 else ""),
-            "seconds": round(costs.STARTING + sum(free[run][1] for run in bundle), 1),
+            "seconds": round(costs.STARTING + sum(free[run].seconds for run in bundle), 1),
             "device": bundle[0].device_kind,
+            "gpu_mb": max(free[run].gpu_mb for run in bundle),
         }
         taken |= dict.fromkeys(names, identity)
     return jobs
@@ -107,7 +120,7 @@ def jobs_of(report: str, work: Work, taken: dict[str, str], least: float) -> dic
 
 def needs_of(work: Work, taken: dict[str, str]) -> list[str]:
     """The jobs that must be done before a report is made."""
-    return sorted({taken[name] for name, _ in work.missing.values()})
+    return sorted({taken[told.name] for told in work.missing.values()})
 
 
 def plan(
@@ -128,8 +141,9 @@ def plan(
             "seconds": round(costs.STARTING + work.seconds, 1),
             "later": round(work.later, 1),
             "device": work.device,
+            "gpu_mb": REPORT_GPU_MB if work.device == "cuda" else 0,
         }
-    finished = [found for work in works.values() for found in work.finished]
+    finished = {found.name: found.seconds for work in works.values() for found in work.finished}
     return settings | {"jobs": jobs, "reports": told, "least": least, "pace": costs.pace(finished)}
 
 

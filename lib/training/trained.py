@@ -81,8 +81,9 @@ def train(
 
     Raises:
         DataError: the data are missing or wrong. KeyError: unknown encoder, attention or projection.
-        FloatingPointError: the loss is not finite.
+        FloatingPointError: the loss is not finite. ValueError: it is planned for a GPU, and there is none.
     """
+    refuse_missing_gpu([run])
     corpus = corpus or load_corpus(run, data_home)
     base = train(run.base, data_home, corpus, say, checkpoint_seconds) if run.base else None
     vectors = load_vectors(run, corpus, data_home)
@@ -126,13 +127,24 @@ def entry_name(run: Run, corpus: Corpus, data_home: str | Path | None = None) ->
     return f"{readable}-{cache.digest(decides)[:16]}"
 
 
-def train_all(runs: Sequence[Run], data_home: str | Path | None = None, processes: int | None = None) -> list[Trained]:
+def train_all(
+    runs: Sequence[Run],
+    data_home: str | Path | None = None,
+    processes: int | None = None,
+    corpus: Corpus | None = None,
+) -> list[Trained]:
     """The trained models of all runs, in their order; what the cache lacks is trained in spawned processes.
 
     One thread a process, and by default as many processes as cores, on a GPU as many as fit into its memory; runs that
     are tiny altogether (TINY) are trained in this one. A run's base is trained before it.
+
+    Args:
+        corpus: of the first run, where it is loaded already.
+    Raises:
+        ValueError: a run is planned for a GPU, and there is none. What `train` raises.
     """
-    corpora = {}
+    refuse_missing_gpu(runs)
+    corpora = {runs[0].data: corpus} if corpus and runs else {}
     for run in with_bases(runs):
         if run.data not in corpora:
             corpora[run.data] = load_corpus(run, data_home)
@@ -146,6 +158,12 @@ def train_all(runs: Sequence[Run], data_home: str | Path | None = None, processe
                 work = workers.run_here if count == 1 else workers.run_all
                 work(task, stage, count, progress.say, lambda run: progress.advance(str(run)))
     return [train(run, data_home, corpora[run.data]) for run in runs]
+
+
+def refuse_missing_gpu(runs: Sequence[Run]) -> None:
+    """ValueError where a run is planned for a GPU, and torch finds none here."""
+    if any(run.device_kind == "cuda" for run in runs) and not torch.cuda.is_available():
+        raise ValueError("device is 'cuda', but torch finds no GPU here; use 'cpu' or 'auto'")
 
 
 def _task(data_home: str | Path | None, corpora: dict, run: Run, say: Say) -> None:
