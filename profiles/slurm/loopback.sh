@@ -57,7 +57,8 @@ configure() {
   memory=$(sed -E 's/.*RealMemory=([0-9]+).*/\1/' <<<"$machine")
   port=$(free_port 6817)
   [ -n "$gpus" ] || gpus=$(find /dev -maxdepth 1 -name 'nvidia[0-9]*' | wc -l)
-  # MinJobAge: squeue must still know a finished job when Snakemake asks. OverMemoryKill: the limit holds without cgroups.
+  # EnforcePartLimits: what the node cannot hold is refused and does not wait for ever. MinJobAge: squeue must still know a
+  # finished job when Snakemake asks. OverMemoryKill: the limit holds without cgroups.
   cat >"$SLURM_CONF" <<END
 ClusterName=loopback
 SlurmctldHost=localhost(127.0.0.1)
@@ -81,10 +82,11 @@ MpiDefault=none
 AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=task=2
-JobAcctGatherParams=OverMemoryKill
+JobAcctGatherParams=UsePss,OverMemoryKill
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 DefMemPerCPU=$((memory / cpus))
+EnforcePartLimits=ALL
 MinJobAge=300
 KillWait=5
 ReturnToService=2
