@@ -21,8 +21,8 @@ refuse() { say "$*"; exit 2; }
 
 [[ "${LOOPBACK_GPUS:-0}" =~ ^[0-9]+$ ]] || refuse "LOOPBACK_GPUS is a number of GPUs, and not '$LOOPBACK_GPUS'"
 
-# What follows is seen by this script and its children alone. The machine is called localhost, because srun listens on the
-# address of its name; and the folder stands in place of /etc/slurm, because Snakemake's jobs lose SLURM_CONF.
+# What follows is seen by this script and its children alone. The machine is called localhost, because srun listens on
+# the address of its name; and the folder stands in place of /etc/slurm, because Snakemake's jobs lose SLURM_CONF.
 if [ -z "${LOOPBACK_INSIDE:-}" ]; then
   # shellcheck disable=SC2016
   LOOPBACK_INSIDE=yes exec unshare --mount --uts sh -c 'hostname localhost && exec "$0" "$@"' "$0" "$@"
@@ -31,17 +31,25 @@ unset LOOPBACK_INSIDE
 
 # A package's own services would listen on every address: a policy that denies starting them, while they are installed.
 install_missing() {
-  local missing=() policy=/usr/sbin/policy-rc.d status=0
+  local missing=()
   command -v munged >/dev/null || missing+=(munge)
   command -v slurmctld >/dev/null && command -v slurmd >/dev/null || missing+=(slurm-wlm)
   command -v ss >/dev/null || missing+=(iproute2)
   [ ${#missing[@]} -gt 0 ] || return 0
   say "installing ${missing[*]}"
-  if [ -e "$policy" ]; then policy=; else printf '#!/bin/sh\nexit 101\n' >"$policy"; chmod 755 "$policy"; fi
-  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -yqq --no-install-recommends "${missing[@]}"; } \
-    >"$folder/apt.log" 2>&1 || status=$?
-  [ -z "$policy" ] || rm -f "$policy"
-  [ "$status" -eq 0 ] || { tail -n 20 "$folder/apt.log" >&2; refuse "apt-get did not install ${missing[*]}"; }
+  if [ ! -e /usr/sbin/policy-rc.d ]; then
+    policy=/usr/sbin/policy-rc.d
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod 755 "$policy"
+  fi
+  if ! install_quietly "${missing[@]}" >"$folder/apt.log" 2>&1; then
+    tail -n 20 "$folder/apt.log" >&2
+    refuse "apt-get did not install ${missing[*]}"
+  fi
+}
+
+install_quietly() {
+  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -yqq --no-install-recommends "$@"
 }
 
 free_port() {  # the first port from $1 on where nothing listens
@@ -57,8 +65,8 @@ configure() {
   memory=$(sed -E 's/.*RealMemory=([0-9]+).*/\1/' <<<"$machine")
   port=$(free_port 6817)
   [ -n "$gpus" ] || gpus=$(find /dev -maxdepth 1 -name 'nvidia[0-9]*' | wc -l)
-  # EnforcePartLimits: what the node cannot hold is refused and does not wait for ever. MinJobAge: squeue must still know a
-  # finished job when Snakemake asks. OverMemoryKill: the limit holds without cgroups.
+  # EnforcePartLimits: what the node cannot hold is refused and does not wait for ever. MinJobAge: squeue must still
+  # know a finished job when Snakemake asks. OverMemoryKill: the limit holds without cgroups.
   cat >"$SLURM_CONF" <<END
 ClusterName=loopback
 SlurmctldHost=localhost(127.0.0.1)
@@ -87,7 +95,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 DefMemPerCPU=$((memory / cpus))
 EnforcePartLimits=ALL
-MinJobAge=300
+MinJobAge=86400
 KillWait=5
 ReturnToService=2
 SchedulerParameters=batch_sched_delay=0,sched_interval=2,bf_interval=2
@@ -135,6 +143,7 @@ listen_on_loopback_only() {
 stop() {
   local status=$? daemon left=40
   trap - EXIT INT TERM
+  [ -z "$policy" ] || rm -f "$policy"
   if [ -e "$folder/slurmd.pid" ]; then
     squeue -h -o %A 2>/dev/null | xargs -r scancel 2>/dev/null || true
     while [ "$left" -gt 0 ] && [ -n "$(squeue -h 2>/dev/null)" ]; do left=$((left - 1)); sleep 0.5; done
@@ -145,7 +154,12 @@ stop() {
       for _ in 1 2 3 4 5 6 7 8 9 10; do [ ! -e "$folder/$daemon.pid" ] || sleep 0.5; done
     fi
   done
-  if [ -n "${LOOPBACK_FOLDER:-}" ]; then say "stopped; its logs are in $folder"; else rm -rf "$folder"; say "stopped"; fi
+  if [ -n "${LOOPBACK_FOLDER:-}" ]; then
+    say "stopped; its logs are in $folder"
+  else
+    rm -rf "$folder"
+    say "stopped"
+  fi
   exit "$status"
 }
 
@@ -154,10 +168,11 @@ if [ -n "${LOOPBACK_FOLDER:-}" ]; then
   folder=$(cd "$LOOPBACK_FOLDER" && pwd)
   [ -z "$(ls -A "$folder")" ] || refuse "LOOPBACK_FOLDER=$LOOPBACK_FOLDER is not empty"
 else
-  folder=$(mktemp -d /tmp/slurm-loopback.XXXXXX)
+  folder=$(mktemp -d -t slurm-loopback.XXXXXX)
 fi
 chmod 755 "$folder"  # the user who called sudo reads the configuration and the socket; the key is root's alone
 export SLURM_CONF=$folder/slurm.conf
+policy=  # a file that is ours to remove
 trap stop EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
@@ -169,5 +184,6 @@ configure
 start
 wait_until_idle
 listen_on_loopback_only
-say "SLURM is up on 127.0.0.1: $(sinfo -h -o '%c CPUs, %m MB, partition %P, generic resources %G'); SLURM_CONF=$SLURM_CONF"
+say "SLURM is up on 127.0.0.1: $(sinfo -h -o '%c CPUs, %m MB, partition %P, generic resources %G')"
+say "elsewhere: SLURM_CONF=$SLURM_CONF squeue"
 if [ -n "${SUDO_USER:-}" ]; then runuser -u "$SUDO_USER" -- "$@"; else "$@"; fi
