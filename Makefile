@@ -1,7 +1,8 @@
 # The commands of this project. Each sets up .venv by itself, from requirements.txt and constraints.txt, and does nothing twice.
 #
-#   make reports      run the notebooks and write reports/index.html and summary.html
+#   make reports      run the notebooks, every training and report a job; write reports/index.html and summary.html
 #   make test         run the tests
+#   make faults       the tests of what a sweep withstands, with twenty kills of a whole report: half an hour
 #   make lab          JupyterLab, on this machine only
 #   make bench        how fast the measures are
 #   make clean        remove the reports' pages and the caches of tools; raw data and trained models stay
@@ -11,8 +12,14 @@ NOTEBOOKS ?= $(sort $(patsubst notebooks/%.ipynb,%,$(wildcard notebooks/*.ipynb)
 # empty: of each notebook the made-up texts that it reads by itself
 DATASETS  ?=
 PROFILE   ?= quick
-# the seeds of the runs, as 0,1,2; empty: as many as the profile says
+# a number of seeds, or the seeds themselves as 0,3; empty: as many as the profile says
 SEEDS     ?=
+# jobs at a time on this machine; empty: one for each core
+JOBS      ?=
+# a folder in profiles/: where jobs run
+ON        ?= here
+# auto, cpu or cuda; empty: auto
+DEVICE    ?=
 # where real data lies; empty: data/raw
 DATA_HOME ?=
 # the Python that makes .venv, 3.11 to 3.13; empty: the first on the PATH that fits
@@ -35,7 +42,7 @@ else
   unexport DATA_HOME
 endif
 
-.PHONY: help reports test lab bench clean environment
+.PHONY: help reports test faults lab bench clean environment
 .DEFAULT_GOAL := help
 
 help:
@@ -45,18 +52,14 @@ environment: $(STAMP)
 
 reports: $(STAMP)
 	@if [ -z "$(strip $(NOTEBOOKS))" ]; then echo "no notebook to run: notebooks/ has none"; exit 1; fi
-	@trap 'exit 130' INT; failed=; \
-	for notebook in $(NOTEBOOKS); do for dataset in $(or $(strip $(DATASETS)),""); do \
-	  $(RUN) -m lib.report "$$notebook" $${dataset:+-p dataset "$$dataset"} -p profile "$(PROFILE)" \
-	    $(if $(strip $(SEEDS)),-p seeds "$(SEEDS)") || failed="$$failed $$notebook$${dataset:+-$$dataset}"; \
-	done; done; \
-	echo; \
-	if [ -n "$$failed" ]; then echo "not made:$$failed"; fi; \
-	$(RUN) -m lib.report index; \
-	test -z "$$failed"
+	@exec $(RUN) -m lib.sweep $(NOTEBOOKS) --profile "$(PROFILE)" --on "$(ON)" $(if $(strip $(DATASETS)),--datasets $(DATASETS)) \
+	  $(if $(strip $(SEEDS)),--seeds "$(SEEDS)") $(if $(strip $(JOBS)),--jobs "$(JOBS)") $(if $(strip $(DEVICE)),-p device "$(DEVICE)")
 
 test: $(STAMP)
 	@$(RUN) -m pytest -q -n logical --maxprocesses 8 --dist worksteal
+
+faults: $(STAMP)
+	@KILLS_OF_REPORTS=20 $(RUN) -m pytest -q tests/test_faults.py --durations=0
 
 lab: $(STAMP)
 	@echo "JupyterLab on http://127.0.0.1:8888 (or the port below), for this machine only; stop it with Ctrl-C"

@@ -100,11 +100,11 @@ def test_an_interrupted_installation_leaves_no_stamp(tmp_path):
 
 
 def test_reports_passes_the_choices_on():
-    chosen = ["NOTEBOOKS=one two", "DATASETS=sst", "PROFILE=paper", "SEEDS=0,1", "DATA_HOME=lib/.."]
+    chosen = ["NOTEBOOKS=one two", "DATASETS=sst 20news", "PROFILE=paper", "SEEDS=0,1", "DATA_HOME=lib/..", "ON=slurm"]
     given = make("-n", "reports", *chosen)
     assert given.returncode == 0, given.stderr
-    assert "for notebook in one two; do for dataset in sst" in given.stdout
-    assert '-p profile "paper"' in given.stdout and '-p seeds "0,1"' in given.stdout
+    passed = '-m lib.sweep one two --profile "paper" --on "slurm" --datasets sst 20news --seeds "0,1"'
+    assert passed in " ".join(given.stdout.replace("\\\n", " ").split())
 
 
 def test_the_installed_jupyterlab_draws_the_charts():

@@ -21,6 +21,7 @@ FLOORS = [
     ("7 attic", "summary"),
     ("7 roof", "results"),
     ("8", "report"),
+    ("8 roof", "sweep"),
 ]
 FLOOR = {name: height for height, (_, names) in enumerate(FLOORS) for name in names.split()}
 MODULES = sorted(path for path in LIBRARY.rglob("*.py") if path != LIBRARY / "__init__.py")

@@ -11,6 +11,10 @@ from playwright.sync_api import sync_playwright
 from test_own_model import of_readme
 
 from lib.report.__main__ import main
+from lib.report.index import kept_summary
+from lib.sweep.needs import Request, chosen_on_dev, needed
+from lib.sweep.plan import Corpora
+from lib.training.trained import entry_name
 
 HOSTILE = ("<script>alert(1)</script>", "<img src=x onerror=alert(2)>")
 HOSTILE += ("\u202e\u05e9\u05dc\u05d5\u05dd", "&amp;", "`$x$`")
@@ -54,7 +58,17 @@ def report(monkeypatch, folder: Path, notebook: str, *parameters: str) -> str:
     arguments = [word for parameter in parameters for word in ("-p", *parameter.split(" ", 1))]
     assert main([notebook, *arguments, "--output", str(folder)]) == 0
     (page,) = folder.glob(f"{notebook}-*.html")
+    assert {path.name for path in (folder / "cache").glob("*/")} - {".locks", ".working"} == planned(page)
     return str(page)
+
+
+def planned(page: Path) -> set[str]:
+    """The cache's names of what a sweep trains before this report, which then has nothing left to train."""
+    request = Request(page.stem.split("-")[0], kept_summary(page)["parameters"])
+    runs, chooses = needed(request)
+    runs, _ = needed(chosen_on_dev(request)) if chooses else (runs, [])
+    corpora = Corpora(request.data_home)
+    return {entry_name(run, corpora.of(run)) for run in runs}
 
 
 def opened(browser: str, page: str) -> dict:

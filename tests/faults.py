@@ -1,0 +1,98 @@
+"""A sweep in a process of its own, which tests kill, starve and lock out; and what it left."""
+
+import json
+import multiprocessing
+import os
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from lib.sweep.__main__ import main
+from lib.training import cache
+
+FORK = multiprocessing.get_context("fork")  # the imports of torch and Snakemake are made once
+
+
+class Sweep:
+    """A master, started with the arguments of `python -m lib.sweep`; `before` runs in its process first."""
+
+    def __init__(self, arguments: Sequence[str], log: Path, before: Callable[[], None] = lambda: None):
+        self.log = log
+        self.process = FORK.Process(target=self._live, args=(list(arguments), before))
+        self.process.start()
+
+    def _live(self, arguments: list[str], before: Callable[[], None]) -> None:
+        os.setsid()
+        told = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        for stream in (1, 2):
+            os.dup2(told, stream)
+        with open(told, "w", closefd=False) as sys.stdout, open(told, "w", closefd=False, buffering=1) as sys.stderr:
+            before()
+            code = main(arguments)
+        os._exit(code)
+
+    def ended(self, seconds: float = 300) -> int:
+        """Its exit code; negative where it was killed."""
+        self.process.join(seconds)
+        assert self.process.exitcode is not None, f"the sweep still runs after {seconds} s: {self.said}"
+        return self.process.exitcode
+
+    @property
+    def said(self) -> str:
+        return self.log.read_text() if self.log.exists() else ""
+
+    def processes(self, words: str) -> list[psutil.Process]:
+        """Those that it started, with the words in their command line."""
+        found = []
+        for process in psutil.Process(self.process.pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                found += [process] if words in " ".join(process.cmdline()) else []
+        return found
+
+    def kill(self, draw: random.Random, words: str, share: float) -> str:
+        """Kills the master, or with the chance `share` a job of its where there is one; which, "" where all ended."""
+        try:
+            victims = self.processes(words) if draw.random() < share else []
+            victim = draw.choice(victims) if victims else psutil.Process(self.process.pid)
+            victim.kill()
+        except psutil.NoSuchProcess:
+            return ""
+        return "job" if victims else "master"
+
+
+def wait_for_orphans(words: str, seconds: float = 120) -> None:
+    """Waits until no process with the words in its command line runs on."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if not any(words in " ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])):
+            return
+        time.sleep(0.2)
+    raise AssertionError(f"{words} still runs after {seconds} s")
+
+
+def finished(home: Path) -> Iterator[str]:
+    """The names of the sound entries of a cache."""
+    for told in home.glob("[!.]*/contents.json"):
+        if all(
+            cache.file_digest(told.parent / file) == digest for file, digest in json.loads(told.read_text()).items()
+        ):
+            yield told.parent.name
+
+
+def traces(home: Path) -> dict[str, tuple[int, int]]:
+    """Of each sound entry what changes when it is made again: inode and time of its weights."""
+    found = {}
+    for name in finished(home):
+        told = (home / name / "weights.safetensors").stat()
+        found[name] = told.st_ino, told.st_mtime_ns
+    return found
+
+
+def weights(home: Path) -> dict[str, bytes]:
+    """The bytes of the weights of each entry."""
+    return {name: (home / name / "weights.safetensors").read_bytes() for name in finished(home)}

@@ -1,0 +1,238 @@
+"""What a sweep withstands: killed masters, jobs and kernels, full disks, closed caches, jumping clocks, wrong bytes."""
+
+import ctypes
+import os
+import random
+import resource
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from faults import FORK, Sweep, finished, traces, wait_for_orphans, weights
+
+from lib.report.index import kept, kept_summary
+from lib.sweep import master
+from lib.sweep.__main__ import main
+from lib.sweep.needs import Request, needed
+from lib.training import train_all
+
+KILLS = int(os.environ.get("KILLS_OF_GRIDS", 20))
+KILLS_OF_REPORTS = int(os.environ.get("KILLS_OF_REPORTS", 2))
+JOB = "lib.sweep.jobs"
+# Six trainings that take seconds, in a few jobs.
+CHOSEN = {"encoders": ["average"], "attentions": ["additive", "dot"], "seeds": [0, 1]}
+GRID = ["correlation", "--trainings", "--bundle", "1", "--jobs", "2"]
+GRID += [word for name, value in CHOSEN.items() for word in ("-p", name, ",".join(map(str, value)))]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory) -> Path:
+    """The cache of the grid, trained by the programme's own list in this process, as a notebook does it."""
+    home = tmp_path_factory.mktemp("undisturbed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CACHE_HOME", str(home))
+        runs, _ = needed(Request("correlation", {"dataset": "planted", "profile": "quick"} | CHOSEN))
+        train_all(runs, processes=1)
+    return home
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch) -> Path:
+    """A folder with an empty cache in it, cache/."""
+    monkeypatch.setenv("CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("RESULTS_HOME", str(tmp_path / "results"))
+    return tmp_path
+
+
+@pytest.fixture
+def trained(place, undisturbed) -> Path:
+    """The same with a cache where everything is trained."""
+    shutil.copytree(undisturbed, place / "cache")
+    return place
+
+
+def grid(place: Path, **more) -> Sweep:
+    return Sweep([*GRID, "--output", str(place / "reports")], place / "said", **more)
+
+
+def test_a_grid_killed_at_twenty_moments_ends_as_if_it_never_was(place, undisturbed):
+    draw, killed = random.Random(2026), []
+    expected = weights(undisturbed)
+    while len(killed) < KILLS:
+        if set(finished(place / "cache")) == set(expected):
+            assert weights(place / "cache") == expected
+            wait_for_orphans(str(place))
+            shutil.rmtree(place / "cache")
+        sweep = grid(place)
+        while sweep.process.is_alive() and len(killed) < KILLS:
+            before = traces(place / "cache")
+            sweep.process.join(draw.uniform(0, 6))
+            victim = sweep.kill(draw, JOB, share=0.75)
+            killed += [victim] if victim else []
+            after = traces(place / "cache")
+            assert {name: after.get(name) for name in before} == before, "what was finished was trained again"
+            if victim == "master":
+                sweep.ended()
+    sweep.ended()
+    before = traces(place / "cache")
+    last = grid(place)
+    assert last.ended() == 0, last.said
+    assert weights(place / "cache") == expected
+    assert {name: traces(place / "cache")[name] for name in before} == before
+    assert not list((place / "cache" / ".working").glob("*/weights.safetensors"))
+    assert {"job", "master"} <= set(killed)
+
+
+def test_wrong_bytes_are_trained_again_alone_and_clocks_may_jump(trained, undisturbed):
+    before, expected = traces(trained / "cache"), weights(undisturbed)
+    wrong = sorted(before)[2]
+    path = trained / "cache" / wrong / "weights.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    for days, entry in zip((-9000, 9000, 0, -1, 1, 400), sorted(before), strict=True):
+        for file in (trained / "cache" / entry).iterdir():
+            os.utime(file, (time.time() + days * 86400,) * 2)
+    before = traces(trained / "cache")
+    sweep = grid(trained, before=jumping_clock(trained))
+    assert sweep.ended() == 0, sweep.said
+    assert "to do: 0 reports, and 1 trainings in 1 jobs" in sweep.said
+    assert weights(trained / "cache") == expected
+    assert {name: traces(trained / "cache")[name] for name in before} == before, "only the wrong one was trained"
+    assert wrong not in before
+
+
+def jumping_clock(folder: Path):
+    """What makes the wall clock of a process and of all that it starts jump by years, to and fro, at each look."""
+    (folder / "clock").mkdir()
+    (folder / "clock" / "sitecustomize.py").write_text(
+        "import itertools, time\n"
+        "real, jumps = time.time, itertools.cycle((0, 4e8, -6e8, 3600, -86400))\n"
+        "time.time = lambda: real() + next(jumps)\n"
+    )
+
+    def jump():
+        os.environ["PYTHONPATH"] = str(folder / "clock")
+        exec((folder / "clock" / "sitecustomize.py").read_text(), {})
+
+    return jump
+
+
+def test_a_full_disk_is_told_and_leaves_nothing_that_looks_finished(place, undisturbed):
+    def full():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))  # weights do not fit
+
+    few = [*GRID, "-p", "attentions", "additive", "-p", "seeds", "1", "--output", str(place / "reports")]
+    sweep = Sweep(few, place / "said", full)
+    assert sweep.ended() == 1
+    assert "File too large" in sweep.said and "Traceback" not in sweep.said
+    assert list(finished(place / "cache")) == []
+    again = Sweep(few, place / "said")
+    assert again.ended() == 0, again.said
+    found = weights(place / "cache")
+    assert len(found) == 2 and found.items() <= weights(undisturbed).items()
+
+
+def test_a_cache_that_may_only_be_read_is_enough_for_what_it_holds(trained):
+    entries = sorted(finished(trained / "cache"))
+    shutil.rmtree(trained / "cache" / entries[0])
+    for folder in ((trained / "cache" / ".locks"), (trained / "cache" / ".working"), trained / "cache"):
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o555)
+    before = traces(trained / "cache")
+    sweep = grid(trained, before=no_power_over_permissions)
+    assert sweep.ended() == 1
+    assert "Permission denied" in sweep.said and "Traceback" not in sweep.said
+    held = Sweep([*GRID[:-1], "1", "--output", str(trained / "reports")], trained / "said", no_power_over_permissions)
+    code, missing = held.ended(), "seed 0" in held.said
+    (trained / "cache").chmod(0o755)
+    assert traces(trained / "cache") == before
+    assert code == int(entries[0].find("seed1") >= 0 or missing)
+
+
+def no_power_over_permissions() -> None:
+    """Permissions count from here on for this process and all that it starts, also where it is the superuser's."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if os.geteuid() == 0:
+        for power in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH: dropped for good, and from the next exec on
+            assert libc.prctl(24, power, 0, 0, 0) == 0
+
+
+def test_of_two_masters_the_second_ends_with_a_sentence_and_a_dead_ones_lock_is_free(trained, capsys):
+    folder, ready = trained / "reports" / "work" / "sweep", FORK.Event()
+
+    def hold():
+        with master.only_master(folder):
+            ready.set()
+            time.sleep(600)
+
+    first = FORK.Process(target=hold)
+    first.start()
+    assert ready.wait(30)
+    assert main([*GRID, "--output", str(trained / "reports")]) == 1
+    said = capsys.readouterr()
+    assert said.err.startswith("another sweep is at work in ") and len(said.err.splitlines()) == 1 and said.out == ""
+    first.kill()
+    first.join()
+    assert main([*GRID, "--output", str(trained / "reports")]) == 0
+    assert "0 trainings in 0 jobs" in capsys.readouterr().out
+
+
+def test_a_file_that_changes_makes_its_runs_stale(place, capsys):
+    rows = [f"{word} story {number},{label}" for number in range(60) for label, word in enumerate(("war", "shares"))]
+    mine = place / "mine.csv"
+    arguments = ["correlation", "--plan", "-p", "data", str(mine), "-p", "encoders", "average", "-p", "seeds", "0"]
+    arguments += ["-p", "attentions", "dot", "--output", str(place / "reports")]
+    told = []
+    for number in (0, 0, 1):
+        mine.write_text("\n".join(["text,label", f"war story,{number}", *rows]) + "\n")
+        runs, _ = needed(request_of(arguments))
+        if not told:
+            train_all(runs, processes=1)
+        assert main(arguments) == 0
+        told += [line for line in capsys.readouterr().out.splitlines() if line.startswith("to do")]
+    assert [line.split(";")[0] for line in told] == [
+        *["to do: 1 reports, and 0 trainings in 0 jobs"] * 2,
+        "to do: 1 reports, and 2 trainings in 1 jobs",
+    ]
+
+
+def request_of(arguments: list[str]) -> Request:
+    from lib.sweep.__main__ import arguments as read
+    from lib.sweep.__main__ import reports_of
+
+    (asked,) = reports_of(read(arguments))
+    return asked.request
+
+
+WHOLE = ["erasure", "-p", "encoders", "flan-noenc", "-p", "seeds", "0", "--datasets", "planted"]
+
+
+def test_a_report_killed_in_its_kernel_its_job_or_its_master_is_made_by_the_next(place):
+    output = place / "reports"
+    whole = Sweep([*WHOLE, "--output", str(output)], place / "said")
+    assert whole.ended(600) == 0, whole.said
+    expected, trained, draw = left_by(output), traces(place / "cache"), random.Random(8)
+    for number in range(KILLS_OF_REPORTS):
+        shutil.rmtree(output)
+        words = ("ipykernel", JOB)[number % 2]
+        sweep = Sweep([*WHOLE, "--output", str(output)], place / "said")
+        while sweep.process.is_alive() and not sweep.processes(words):
+            time.sleep(0.05)
+        sweep.process.join(draw.uniform(0, 8))
+        victim = sweep.kill(draw, words, share=(1, 0.5)[number % 2])
+        code = sweep.ended(600)
+        wait_for_orphans(str(place))  # those of a killed master go on, and may make the report
+        if victim == "job":
+            assert code == 1 and "not made: erasure-planted" in sweep.said and left_by(output) == {}
+        assert left_by(output) in ({}, expected)
+    again = Sweep([*WHOLE, "--output", str(output)], place / "said")
+    assert again.ended(600) == 0, again.said
+    assert left_by(output) == expected and traces(place / "cache") == trained
+
+
+def left_by(output: Path) -> dict:
+    """The result tables that a finished report left in a folder; {} where none is finished."""
+    pages = [page for page in output.glob("erasure-*.html") if kept_summary(page)]
+    return kept(pages[0], "tables")[0] if pages else {}

@@ -1,0 +1,170 @@
+"""Sweeps: what is planned, what jobs are handed out, and what a person is told."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lib.programme import runs
+from lib.report import parameters
+from lib.sweep import costs, jobs, master, plan
+from lib.sweep.__main__ import main, seeds_of
+from lib.sweep.asked import Asked
+from lib.sweep.needs import needed
+from lib.sweep.plan import Work, bundles
+from lib.training import Run, with_bases
+
+SMALL = (("encoders", "average"), ("attentions", "additive"), ("seeds", "0,1"))
+
+
+ALL = {"trainings_only": False}
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch) -> Path:
+    """An empty cache, in a folder where nothing of the project is written."""
+    for name in ("CACHE_HOME", "RESULTS_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    return tmp_path
+
+
+def asked(notebook: str, *pairs: tuple[str, str]) -> Asked:
+    path = parameters.find_notebook(notebook)
+    return Asked(path, parameters.given_parameters(path, list(pairs)))
+
+
+@pytest.mark.parametrize(
+    ("told", "seeds"), [("5", "[0, 1, 2, 3, 4]"), ("0,3", "0,3"), ("[5]", "[5]"), ("0", "0"), ("two", "two")]
+)
+def test_a_number_of_seeds_is_so_many_and_a_list_is_itself(told, seeds):
+    assert seeds_of(told) == seeds
+
+
+@pytest.mark.parametrize("notebook", ["correlation", "adversary", "sparsity", "erasure"])
+def test_a_report_needs_the_programmes_runs_with_their_bases(notebook):
+    found, chooses = needed(asked(notebook).request)
+    dataset = asked(notebook).request.settings["dataset"]
+    parts = [notebook] + (["correlation/vector_scales"] if notebook == "correlation" else [])
+    assert found == with_bases([run for part in parts for run in runs(part, dataset)]) and chooses == []
+
+
+def test_of_what_dev_chooses_the_sweeps_come_first_and_given_values_leave_nothing_to_choose():
+    swept, chooses = needed(asked("regularization").request)
+    assert chooses == ["delta", "eta"] and {run.variant for run in swept} == {"tying", "mlm"}
+    whole, nothing = needed(asked("regularization", ("delta", "1"), ("eta", "0.1")).request)
+    assert nothing == [] and {"concat", "adversary"} < {run.variant for run in whole}
+    some, eta = needed(asked("regularization", ("delta", "1")).request)
+    assert eta == ["eta"] and {run.variant for run in some} == {"mlm"}
+
+
+def test_a_model_of_ones_own_needs_nothing_trained():
+    request = asked("correlation").request
+    own = type(request)(request.notebook, request.settings | {"model": "mine.py:load"})
+    assert needed(own) == ([], [])
+
+
+def made_up_plan(store: Path, least: float, *names: str) -> dict:
+    works = {name: asked(name).work({}) for name in names}
+    return plan.plan(works, {name: asked(name).told() for name in names}, {"trainings_only": False}, least)
+
+
+def test_every_missing_run_is_in_one_job_after_those_that_it_stands_on(store):
+    made = made_up_plan(store, 60, "correlation", "adversary")
+    names = [name for job in made["jobs"].values() for name in job["runs"]]
+    assert len(names) == len(set(names)), "a run that two reports need is trained once"
+    found = {name for kind in ("correlation", "adversary") for name, _ in asked(kind).work({}).missing.values()}
+    assert set(names) == found
+    place = {name: identity for identity, job in made["jobs"].items() for name in job["runs"]}
+    for run, (name, _) in asked("adversary").work({}).missing.items():
+        bases = {asked("adversary").work({}).missing[run.base][0]} if run.base else set()
+        assert {place[base] for base in bases} <= {*made["jobs"][place[name]]["after"], place[name]}
+    for kind in ("correlation", "adversary"):
+        assert {place[name] for name, _ in asked(kind).work({}).missing.values()} == set(made["reports"][kind]["needs"])
+
+
+def test_bundles_are_of_one_corpus_and_one_stage_and_of_no_bundle_each_run_is_a_job():
+    bases = [Run("planted", seed=seed) for seed in range(5)]
+    others = [Run("planted", seed=seed, profile="paper") for seed in range(2)]
+    above = [Run("planted", variant="adversary", base=base, seed=base.seed) for base in bases]
+    missing = {run: (str(run), 25.0) for run in (*bases, *others, *above)}
+    assert [len(bundle) for bundle in bundles(missing, 60)] == [3, 2, 2, 3, 2]
+    assert all(len({(run.data, bool(run.base)) for run in bundle}) == 1 for bundle in bundles(missing, 60))
+    assert [len(bundle) for bundle in bundles(missing, 0)] == [1] * 12
+
+
+def test_the_pace_of_this_machine_is_that_of_its_finished_runs(store):
+    for number, seconds in enumerate((20, 30, 1000)):
+        folder = store / "CACHE_HOME" / str(number)
+        folder.mkdir(parents=True)
+        (folder / "history.json").write_text(json.dumps([{"seconds": seconds / 2}] * 2))
+    assert costs.pace([(str(number), 10.0) for number in range(3)]) == 3
+    assert costs.pace([("gone", 10.0)]) == 1
+
+
+def test_what_is_left_is_told_with_an_estimate_and_each_job_once(tmp_path):
+    told = {"runs": ["a"], "told": "planted bilstm", "seconds": 10}
+    report = {"seconds": 40, "later": 0}
+    plan.write(
+        tmp_path, {"jobs": {"a1": told, "b2": told | {"told": "another"}}, "reports": {"r": report}, "pace": 1} | ALL
+    )
+    watch = master.Watch(tmp_path, 2)
+    assert watch.news() == [] and watch.line().startswith("0 of 3 jobs") and "about 40 s left" in watch.line()
+    (tmp_path / "trained" / "a1").write_text(json.dumps({"seconds": 20}))
+    (line,) = watch.news()
+    assert line.startswith("1 of 3 jobs, 0 s, about 1 min 20 s left") and line.endswith(
+        "trained planted bilstm in 20 s"
+    )
+    assert watch.news() == []
+    (tmp_path / "trained" / "b2").write_text(json.dumps({"seconds": 20}))
+    (tmp_path / "made" / "r").write_text(json.dumps({"seconds": 80}))
+    assert [line.split(",")[0] for line in watch.news()] == ["2 of 3 jobs", "3 of 3 jobs"]
+    assert "left" not in watch.line()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["corelation"], "adversary, correlation"),
+        (["correlation", "--datasets", "sst3"], "planted"),
+        (["correlation", "--on", "moon"], "here"),
+        (["correlation", "--profile", "huge"], "quick, paper"),
+        (["erasure", "-p", "lambdas", "1"], "unknown parameter 'lambdas'"),
+    ],
+)
+def test_what_is_unknown_is_refused_in_one_sentence(store, capsys, given, said):
+    assert main([*given, "--output", str(store)]) == 2
+    told = capsys.readouterr().err
+    assert said in told and len(told.splitlines()) == 1
+
+
+def test_a_report_that_cannot_be_does_not_keep_others_from_the_plan(store, capsys, monkeypatch):
+    monkeypatch.delenv("DATA_HOME", raising=False)
+    code = main(["correlation", "--datasets", "planted", "sst", "--plan", "--output", str(store)])
+    said = capsys.readouterr()
+    assert code == 1 and "to do: 1 reports, and 14 trainings" in said.out
+    assert "correlation-sst: " in said.err and "set DATA_HOME" in said.err
+
+
+def test_a_job_whose_plan_fits_no_more_says_so(store, capsys):
+    folder = store / "sweep"
+    made = made_up_plan(store, 0, "erasure")
+    (identity, job), *_ = made["jobs"].items()
+    plan.write(folder, made | {"jobs": {identity: job | {"runs": ["gone-0123456789abcdef"]}}})
+    assert jobs.main(["train", str(folder), identity]) == 1
+    assert "data or code changed; start again" in capsys.readouterr().err
+    assert not (folder / "trained" / identity).exists()
+
+
+def test_marks_of_earlier_plans_are_removed(tmp_path):
+    empty = {"jobs": {}, "reports": {}}
+    plan.write(tmp_path, empty)
+    for kind in ("trained", "made", "chosen"):
+        (tmp_path / kind / "old.json").write_text('{"jobs": {"old": 1}}')
+    plan.write(tmp_path, empty)
+    assert plan.read(tmp_path) == empty and not list(tmp_path.glob("*/old.json"))
+
+
+def test_a_work_without_anything_missing_needs_no_job():
+    work = Work({}, [("a", 1.0)], [], 5.0, "cpu")
+    made = plan.plan({"r": work}, {"r": {}}, {})
+    assert made["jobs"] == {} and made["reports"]["r"]["needs"] == []
