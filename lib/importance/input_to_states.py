@@ -148,13 +148,21 @@ def state_entropy(model: AttentionModel, batch: Batch, output: ModelOutput) -> T
 
 
 def _mean_entropy(gradients: Tensor, mask: Tensor) -> Tensor:
-    """(batch,) from gradients (batch, state, token)."""
+    """(batch,) from gradients (batch, state, token); some states at a time, as it takes doubles."""
+    some = max(1, PAIRS // mask.numel())
+    entropies = torch.cat([_entropies(part.double(), mask) for part in gradients.split(some, dim=1)], dim=1)
+    there = mask & ~entropies.isnan()
+    mean = entropies.masked_fill(~there, 0).sum(dim=1) / there.sum(dim=1)
+    return mean.masked_fill(~there.any(dim=1), torch.nan)
+
+
+def _entropies(gradients: Tensor, mask: Tensor) -> Tensor:
+    """(batch, state) from gradients (batch, state, token); NaN where no token moves the state, or there is but one."""
     total = gradients.sum(dim=-1, keepdim=True)
     shares = gradients / total.clamp_min(torch.finfo(gradients.dtype).tiny)
     every = mask[:, None].expand_as(shares)
-    entropies = normalized_entropy(shares.flatten(0, 1), every.flatten(0, 1)).view(mask.shape)
-    there = mask & (total.squeeze(-1) > 0)
-    return (entropies.masked_fill(~there, 0).sum(dim=1) / there.sum(dim=1)).masked_fill(~there.any(dim=1), torch.nan)
+    entropies = normalized_entropy(shares.flatten(0, 1), every.flatten(0, 1)).view(shares.shape[:2])
+    return entropies.masked_fill(total.squeeze(-1) == 0, torch.nan)
 
 
 state_entropy.max_tokens = 500
