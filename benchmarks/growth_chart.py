@@ -9,6 +9,7 @@ from lib.charts.theme import titled
 
 SIZE = 400, 420  # of a panel, in pixels
 AXES = {"length": ("tokens", "tokens of a text"), "texts": ("texts", "number of texts")}
+TICKS = (20, 50, 100, 200, 500, 1000, 2000, 10_000, 100_000)
 HUES = ("#3a86c8", "#d9652b", "#1f9d78", "#a06cc0", "#b8902b", "#7b8794", "#c2406b", "#5b5bd6", "#56a3a6", "#8c6d46")
 SEE = (
     "Points: measured, one thread. Dashed: the slope that the algorithm promises, through the last point. Left: of a "
@@ -35,9 +36,11 @@ def _panel(points: pd.DataFrame, works: list[Work], along: str, upper: float, co
     axis, name = AXES[along]
     own = points[points["along"] == along].assign(size=lambda frame: frame[axis])
     own["cost"] = own["seconds"] / own["texts"] if along == "length" else own["seconds"]
-    x = alt.X("size:Q", title=name, scale=alt.Scale(type="log", nice=False), axis=alt.Axis(format="~s", grid=False))
+    ticks = alt.Axis(values=[size for size in TICKS if size <= own["size"].max()], format="~s", grid=False)
+    x = alt.X("size:Q", title=name, scale=alt.Scale(type="log", nice=False), axis=ticks)
     unit = "CPU seconds a text" if along == "length" else "CPU seconds"
-    y = alt.Y("cost:Q", title=unit, scale=alt.Scale(type="log"), axis=alt.Axis(format="~g", tickCount=8))
+    decades = alt.Axis(format="~g", values=[10.0**power for power in range(-7, 4)])
+    y = alt.Y("cost:Q", title=unit, scale=alt.Scale(type="log"), axis=decades)
     line = alt.Chart(own).mark_line(strokeWidth=1.5, opacity=0.8).encode(x, y, color)
     dots = alt.Chart(own).mark_point(filled=True, size=28, opacity=1).encode(x, y, color)
     promised = alt.Chart(_promised(own, works, along, upper)).mark_line(strokeDash=[5, 4], strokeWidth=1.2)
