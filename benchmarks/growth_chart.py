@@ -8,9 +8,23 @@ from lib import charts
 from lib.charts.theme import titled
 
 SIZE = 400, 420  # of a panel, in pixels
-AXES = {"length": ("tokens", "tokens of a text"), "texts": ("texts", "number of texts")}
-TICKS = (20, 50, 100, 200, 500, 1000, 2000, 10_000, 100_000)
-HUES = ("#3a86c8", "#d9652b", "#1f9d78", "#a06cc0", "#b8902b", "#7b8794", "#c2406b", "#5b5bd6", "#56a3a6", "#8c6d46")
+AXES = {  # the column, its title, where it has ticks
+    "length": ("tokens", "tokens of a text", [20, 50, 100, 200, 500, 1000, 2000]),
+    "texts": ("texts", "number of texts", [100, 1000, 10_000, 100_000]),
+}
+HUES = (
+    "#3a86c8",
+    "#d9652b",
+    "#1f9d78",
+    "#a06cc0",
+    "#b8902b",
+    "#7b8794",
+    "#c2406b",
+    "#5b5bd6",
+    "#56a3a6",
+    "#8c6d46",
+    "#9aa516",
+)
 SEE = (
     "Points: measured, one thread. Dashed: the slope that the algorithm promises, through the last point. Left: of a "
     "text, so that works on few and on many compare. Right: of all texts together, 8 tokens each."
@@ -33,11 +47,15 @@ def drawn(points: pd.DataFrame, works: list[Work], upper: float) -> alt.TopLevel
 
 
 def _panel(points: pd.DataFrame, works: list[Work], along: str, upper: float, color: alt.Color) -> alt.TopLevelMixin:
-    axis, name = AXES[along]
+    axis, name, ticks = AXES[along]
     own = points[points["along"] == along].assign(size=lambda frame: frame[axis])
     own["cost"] = own["seconds"] / own["texts"] if along == "length" else own["seconds"]
-    ticks = alt.Axis(values=[size for size in TICKS if size <= own["size"].max()], format="~s", grid=False)
-    x = alt.X("size:Q", title=name, scale=alt.Scale(type="log", nice=False), axis=ticks)
+    x = alt.X(
+        "size:Q",
+        title=name,
+        scale=alt.Scale(type="log", nice=False),
+        axis=alt.Axis(values=ticks, format="~s", grid=False),
+    )
     unit = "CPU seconds a text" if along == "length" else "CPU seconds"
     decades = alt.Axis(format="~g", values=[10.0**power for power in range(-7, 4)])
     y = alt.Y("cost:Q", title=unit, scale=alt.Scale(type="log"), axis=decades)
