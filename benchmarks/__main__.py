@@ -1,6 +1,7 @@
 """python -m benchmarks: times every row of the table and writes benchmarks/results.md and results.csv.
 
 CPU seconds in one thread; the straightforward way runs in the same process, on a sample where all texts take too long.
+How the cost grows with longer and with more texts is another command: python -m benchmarks.growth.
 """
 
 import argparse

@@ -17,21 +17,31 @@ def short(texts: int | None) -> tuple[str, Split, Split]:
         corpus = datasets.load("sst", "paper")
         name, train, test = "SST", corpus.train, corpus.test
     except datasets.DataError:
-        name, train, test = "synthetic texts of SST's lengths", *(_random(_sst_lengths(n), n) for n in (TRAIN, TEST))
+        name, train, test = (
+            "synthetic texts of SST's lengths",
+            *(random_texts(_sst_lengths(n), n) for n in (TRAIN, TEST)),
+        )
     return name, first(train, texts), first(test, texts)
 
 
 def long(texts: int | None) -> Split:
     """Random texts of 230 tokens, about the mean of IMDB."""
-    return first(_random(np.full(LONG, 230), seed=1), texts)
+    return first(random_texts(np.full(LONG, 230), seed=1), texts)
 
 
-def classifier(split: Split) -> AttentionClassifier:
-    """An untrained BiLSTM with additive attention, 300-d vectors, 128 per direction; its weights are large enough
-    that predictions and attention vary."""
+def classifier(
+    split: Split, encoder: str = "bilstm", embedding: int = 300, hidden: int | None = None
+) -> AttentionClassifier:
+    """An untrained classifier with additive attention, here a BiLSTM of 128 per direction on 300-d vectors; its weights
+    are large enough that predictions and attention vary.
+
+    Args:
+        hidden: the encoder's size, of both directions together; None: its own default.
+    """
+    size = {} if hidden is None else {"hidden_size": hidden}
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        model = AttentionClassifier(torch.randn(len(split.vocabulary), 300), "bilstm", "additive")
+        model = AttentionClassifier(torch.randn(len(split.vocabulary), embedding), encoder, "additive", **size)
         with torch.no_grad():
             model.decoder.weight.mul_(10)
             model.attention.context.weight.mul_(10)
@@ -42,12 +52,12 @@ def _sst_lengths(texts: int) -> np.ndarray:
     return np.clip(np.random.default_rng(texts).gamma(4.4, 4.4, texts).round(), 6, 55).astype(int)
 
 
-def _random(lengths: np.ndarray, seed: int) -> Split:
-    """Words by Zipf's law, labels at random."""
+def random_texts(lengths: np.ndarray, seed: int, vocabulary: int = WORDS) -> Split:
+    """Words by Zipf's law out of so many, labels at random."""
     random = np.random.default_rng(seed)
-    share = 1 / np.arange(1, WORDS + 1)
-    words = [f"w{number}" for number in range(WORDS)]
-    ids = random.choice(WORDS, lengths.sum(), p=share / share.sum())
+    share = 1 / np.arange(1, vocabulary + 1)
+    words = [f"w{number}" for number in range(vocabulary)]
+    ids = random.choice(vocabulary, lengths.sum(), p=share / share.sum())
     rows = np.split(ids, np.cumsum(lengths)[:-1])
     instances = tuple(
         Instance(f"random-{i}", "", tuple(words[word] for word in row), int(random.integers(2)))

@@ -154,7 +154,9 @@ def test_a_state_that_depends_on_its_word_alone_has_no_entropy():
     assert entropies[1].isnan()
 
 
-def test_the_entropy_of_states_is_the_mean_over_them():
+@pytest.mark.parametrize("pairs", [2**15, 40])
+def test_the_entropy_of_states_is_the_mean_over_them(pairs, monkeypatch):
+    monkeypatch.setattr(input_to_states, "PAIRS", pairs)  # 40: a text at a time
     tested, given = model("transformer"), batch((9, 4))
     found = of_each_state_by_hand(tested, given)
     for row in range(2):

@@ -32,10 +32,26 @@ def test_the_fast_deletions_are_the_naive_ones_in_small_pieces_too(encoder, atte
     expected = deletion.naive_logits_without_each(tested, given)
     fast = deletion.logits_without_each(tested, given)
     assert torch.allclose(fast, expected, atol=1e-9, rtol=0, equal_nan=True)
-    for module, name in ((recurrent_deletion, "ROWS"), (windowed_deletion, "WORDS"), (deletion, "WORDS")):
+    pieces = (
+        (recurrent_deletion, "ROWS"),
+        (recurrent_deletion, "PAIRS"),
+        (windowed_deletion, "WORDS"),
+        (deletion, "WORDS"),
+    )
+    for module, name in pieces:
         monkeypatch.setattr(module, name, 40)
     assert torch.allclose(deletion.logits_without_each(tested, given), fast, atol=1e-12, rtol=0, equal_nan=True)
     assert torch.allclose(deletion.logits_without_each(Foreign(tested), given), fast, atol=1e-9, equal_nan=True)
+
+
+@pytest.mark.parametrize("projection", ["softmax", "sparsemax", "entmax:1.5"])
+def test_the_deletions_of_a_long_text_in_blocks_are_the_naive_ones(projection, monkeypatch):
+    tested, given = model(outputs=3, projection_name=projection), batch((30, 1, 6, 40, 9, 6), seed=2)
+    expected = deletion.naive_logits_without_each(tested, given)
+    monkeypatch.setattr(recurrent_deletion, "ROWS", 40)
+    for pairs in (2**22, 500, 100, 1):  # all 42 deletions at once, 11, 2, and one by one
+        monkeypatch.setattr(recurrent_deletion, "PAIRS", pairs)
+        assert torch.allclose(deletion.logits_without_each(tested, given), expected, atol=1e-9, equal_nan=True)
 
 
 def test_a_deletion_that_leaves_only_far_lower_scores_is_still_exact():

@@ -114,7 +114,7 @@ def test_leaving_a_token_out_asks_the_same_question_of_the_shorter_text(encoder,
     naive = deletion.naive_logits_without_each(tested, given)
     without = deletion.logits_without_each(tested, given)
     torch.testing.assert_close(without, naive, rtol=0, atol=1e-9, equal_nan=True)
-    for module, name in ((recurrent_deletion, "ROWS"), (windowed_deletion, "WORDS")):
+    for module, name in ((recurrent_deletion, "ROWS"), (recurrent_deletion, "PAIRS"), (windowed_deletion, "WORDS")):
         monkeypatch.setattr(module, name, 12)
     torch.testing.assert_close(deletion.logits_without_each(tested, given), naive, rtol=0, atol=1e-9, equal_nan=True)
     assert torch.equal(without.isnan().any(dim=-1), ~given.mask)

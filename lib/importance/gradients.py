@@ -22,7 +22,7 @@ from lib.models.encoders import BiLSTM
 from lib.models.reading import at_once
 
 OF = ("input", "hidden")
-WORDS = 2**15  # of the texts whose gradients are computed at once: some 200 MB
+WORDS = 2**15  # of the texts whose gradients are computed at once: some 500 MB at the papers' sizes
 Quantity = Callable[[AttentionModel, Batch, ModelOutput], Tensor]
 
 

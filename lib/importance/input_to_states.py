@@ -29,18 +29,25 @@ def state_gradients(model: AttentionModel, batch: Batch) -> Tensor:
     Returns:
         (batch, state, token), 0 off the mask on either side.
     """
+    result = None
+    for rows, found in _in_pieces(model, batch):
+        if result is None:
+            result = found.new_zeros(*batch.mask.shape, batch.mask.shape[1])
+        width = found.shape[1]
+        result[rows, :width, :width] = found
+    return result
+
+
+def _in_pieces(model: AttentionModel, batch: Batch) -> Iterator[tuple[Tensor, Tensor]]:
+    """(rows, (row, state, token)) of some texts at a time, padded no longer than they need."""
     encoder = model.encoder if isinstance(model, AttentionClassifier) else None
     by_hand = isinstance(encoder, BiLSTM) and len(encoder.onward) == 1
-    result = None
+    way = _by_one_sweep if by_hand else naive_state_gradients
     for rows in by_length(batch.lengths, PAIRS, power=2):
         part = batch.rows(rows)
         with denormals_as_zero():
-            found = _by_one_sweep(model, part) if by_hand else naive_state_gradients(model, part)
-        if result is None:
-            result = found.new_zeros(*batch.mask.shape, batch.mask.shape[1])
-        width = part.mask.shape[1]
-        result[rows, :width, :width] = found
-    return result
+            found = way(model, part)
+        yield rows, found
 
 
 def naive_state_gradients(model: AttentionModel, batch: Batch) -> Tensor:
@@ -83,12 +90,13 @@ def _by_one_sweep(model: AttentionClassifier, batch: Batch) -> Tensor:
     squares, own = zip(*map(_swept, directions, cotangents, gates, cells), strict=True)
     mirror = torch.arange(batch.tokens.shape[1], device=batch.tokens.device)
     mirror = torch.where(mirror < batch.lengths[:, None], batch.lengths[:, None] - 1 - mirror, mirror)
-    turned = squares[1].gather(1, mirror[:, :, None].expand_as(squares[1]))
-    turned = turned.gather(2, mirror[:, None].expand_as(turned))
-    found = squares[0] + turned
+    found, turned = squares
+    for axis, index in ((1, mirror[:, :, None]), (2, mirror[:, None])):
+        turned = turned.gather(axis, index.expand_as(turned))
+    found += turned
     both = own[0] + reversed_by_length(own[1], batch.lengths)  # a token reaches its own state in both directions
     found.diagonal(dim1=1, dim2=2).copy_(both.square().sum(dim=-1))
-    return found.sqrt() * (batch.mask[:, :, None] & batch.mask[:, None])
+    return found.sqrt_().mul_(batch.mask[:, :, None]).mul_(batch.mask[:, None])
 
 
 def _swept(direction: Recurrence, cotangent: Tensor, gates: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
@@ -133,13 +141,28 @@ def state_entropy(model: AttentionModel, batch: Batch, output: ModelOutput) -> T
 
     (batch,) in [0, 1]; NaN for texts of one token. A state that no token moves has no distribution and does not count.
     """
-    found = state_gradients(model, batch).double()
-    total = found.sum(dim=-1, keepdim=True)
-    shares = found / total.clamp_min(torch.finfo(found.dtype).tiny)
-    mask = batch.mask[:, None].expand_as(shares)
-    entropies = normalized_entropy(shares.flatten(0, 1), mask.flatten(0, 1)).view(batch.mask.shape)
-    there = batch.mask & (total.squeeze(-1) > 0)
-    return (entropies.masked_fill(~there, 0).sum(dim=1) / there.sum(dim=1)).masked_fill(~there.any(dim=1), torch.nan)
+    found = torch.full((len(batch),), torch.nan, dtype=torch.float64, device=batch.mask.device)
+    for rows, gradients in _in_pieces(model, batch):
+        found[rows] = _mean_entropy(gradients.double(), batch.rows(rows).mask)
+    return found
+
+
+def _mean_entropy(gradients: Tensor, mask: Tensor) -> Tensor:
+    """(batch,) from gradients (batch, state, token); some states at a time, as it takes doubles."""
+    some = max(1, PAIRS // mask.numel())
+    entropies = torch.cat([_entropies(part.double(), mask) for part in gradients.split(some, dim=1)], dim=1)
+    there = mask & ~entropies.isnan()
+    mean = entropies.masked_fill(~there, 0).sum(dim=1) / there.sum(dim=1)
+    return mean.masked_fill(~there.any(dim=1), torch.nan)
+
+
+def _entropies(gradients: Tensor, mask: Tensor) -> Tensor:
+    """(batch, state) from gradients (batch, state, token); NaN where no token moves the state, or there is but one."""
+    total = gradients.sum(dim=-1, keepdim=True)
+    shares = gradients / total.clamp_min(torch.finfo(gradients.dtype).tiny)
+    every = mask[:, None].expand_as(shares)
+    entropies = normalized_entropy(shares.flatten(0, 1), every.flatten(0, 1)).view(shares.shape[:2])
+    return entropies.masked_fill(total.squeeze(-1) == 0, torch.nan)
 
 
 state_entropy.max_tokens = 500

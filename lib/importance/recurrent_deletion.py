@@ -2,9 +2,11 @@
 
 Deleting token d changes the forward states after d and the backward states before it, nothing else. One sweep a
 direction carries all deletions along: at step t there is a row for every earlier deletion, which went on from the state
-before its token, and a row for the text as it is. What is kept of a state is its attention score and its features.
+before its token. What is kept of a state is its attention score and its features. The deletions of a long text are
+carried along in blocks, so that what is kept of all pairs of tokens and deletions never lies there at once.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -18,6 +20,7 @@ from lib.models import AttentionClassifier, QuestionClassifier
 from lib.projections import softmax
 
 ROWS = 2**11  # deletions times texts swept at once
+PAIRS = 2**22  # tokens times deletions of one text whose scores are held at once: 16 MB a direction
 
 
 @dataclass(frozen=True)
@@ -69,14 +72,24 @@ def _without_each(reading: Reading, directions, tables, ids: Tensor, lengths: Te
     """(word, batch, feature): attended features. ids (word, batch) of the tables' rows."""
     place = torch.arange(len(ids), device=ids.device)[:, None]
     mirror = torch.where(place < lengths, lengths - 1 - place, place)  # its own inverse
-    onward, backward = tables[0][ids], tables[1][ids.gather(0, mirror)]
-    seen_onward = directions[0].states(onward) @ reading.onward + reading.bias
-    seen_backward = directions[1].states(backward) @ reading.backward + reading.bias
-    after = _sweep(directions[0], onward, reading.onward, _turned(seen_backward, mirror), reading, lengths)
-    before = _sweep(directions[1], backward, reading.backward, _turned(seen_onward, mirror), reading, lengths)
+    inputs = tables[0][ids], tables[1][ids.gather(0, mirror)]
+    passed = [direction.remembered(own.clone()) for direction, own in zip(directions, inputs, strict=True)]
+    weights = reading.onward, reading.backward
+    seen = [states @ weight + reading.bias for (states, _), weight in zip(passed, weights, strict=True)]
+    others = [_turned(part, mirror) for part in reversed(seen)]
+    onward, backward = (
+        Sweep(*of_direction, reading, lengths)
+        for of_direction in zip(directions, inputs, passed, weights, others, strict=True)
+    )
     if projection is softmax:
-        return _by_sums(_summed(*after), [_turned(part, mirror) for part in _summed(*before)])
-    return _by_projection(projection, after, [_turned_both(part, mirror) for part in before])
+        return _by_sums(_summed(onward), [_turned(part, mirror) for part in _summed(backward)])
+    return _by_projection(projection, onward, backward, mirror)
+
+
+def _blocks(words: int, texts: int) -> Iterator[tuple[int, int]]:
+    """(first, last + 1) of the deletions that are swept at once; all of them where several texts share a sweep."""
+    step = words if texts > 1 else max(1, PAIRS // words)
+    return ((first, min(first + step, words)) for first in range(0, words, step))
 
 
 def _by_sums(after: tuple[Tensor, Tensor], before: list[Tensor]) -> Tensor:
@@ -86,22 +99,41 @@ def _by_sums(after: tuple[Tensor, Tensor], before: list[Tensor]) -> Tensor:
     return share[0] * after[1] + share[1] * before[1]
 
 
-def _summed(scores: Tensor, logits: Tensor) -> tuple[Tensor, Tensor]:
-    """(word, batch, 1) log of the sum of exp(score), (word, batch, feature) attended features, over the tokens."""
-    mass = scores.logsumexp(dim=0)
-    share = scores.sub_(mass).exp_().nan_to_num_()
-    return mass[:, :, None], (share[..., None] * logits).sum(dim=0)
+def _summed(sweep: "Sweep") -> tuple[Tensor, Tensor]:
+    """(word, batch, 1) log of the sum of exp(score), (word, batch, feature) attended features, over the later tokens
+    of each deletion."""
+    found = []
+    for first, last in _blocks(*sweep.inputs.shape[:2]):
+        scores, features = sweep.later(first, last)
+        mass = scores.logsumexp(dim=0)
+        share = scores.sub_(mass).exp_().nan_to_num_()
+        found.append((mass[:, :, None], features.mul_(share[..., None]).sum(dim=0)))
+    masses, attended = zip(*found, strict=True)
+    return torch.cat(masses), torch.cat(attended)
 
 
-def _by_projection(projection, after: tuple[Tensor, Tensor], before: list[Tensor]) -> Tensor:
+def _by_projection(projection, onward: "Sweep", backward: "Sweep", mirror: Tensor) -> Tensor:
     """Any other projection needs the scores of all tokens that a deletion leaves, from both sides."""
-    later = after[0] > -torch.inf
-    scores, logits = torch.where(later, after[0], before[0]), torch.where(later[..., None], after[1], before[1])
-    scores, logits = scores.permute(1, 2, 0), logits.permute(1, 2, 0, 3)  # (deletion, batch, token)
+    words, texts = mirror.shape
+    found = []
+    for first, last in _blocks(words, texts):
+        after = onward.later(first, last)
+        before = backward.later(words - last, words - first)  # the same deletions, seen from the end
+        deletions = mirror[first:last] - (words - last)
+        before = [_turned_both(part, mirror, deletions) for part in before]
+        later = after[0] > -torch.inf
+        scores, logits = torch.where(later, after[0], before[0]), torch.where(later[..., None], after[1], before[1])
+        found.append(_projected(projection, scores.permute(1, 2, 0), logits.permute(1, 2, 0, 3)))
+    return torch.cat(found)
+
+
+def _projected(projection, scores: Tensor, features: Tensor) -> Tensor:
+    """(deletion, batch, feature): attended features. scores (deletion, batch, token), -inf on what is not there;
+    features (deletion, batch, token, feature)."""
     some = (scores > -torch.inf).any(dim=-1)  # else nothing is left: the attended vector is zero
-    attended = logits.new_zeros(*logits.shape[:2], logits.shape[-1])
+    attended = features.new_zeros(*features.shape[:2], features.shape[-1])
     attention = projection(scores[some], scores[some] > -torch.inf)
-    attended[some] = (attention[:, None] @ logits[some]).squeeze(1)
+    attended[some] = (attention[:, None] @ features[some]).squeeze(1)
     return attended
 
 
@@ -110,38 +142,54 @@ def _turned(sequences: Tensor, mirror: Tensor) -> Tensor:
     return sequences.gather(0, mirror[:, :, None].expand_as(sequences))
 
 
-def _turned_both(sequences: Tensor, mirror: Tensor) -> Tensor:
-    """(token, deletion, batch, ...), each text backwards in both."""
-    for axis in (0, 1):
-        index = mirror[:, None] if axis == 0 else mirror[None]
+def _turned_both(sequences: Tensor, tokens: Tensor, deletions: Tensor) -> Tensor:
+    """(token, deletion, batch, ...), each text backwards in both: tokens (token, batch), deletions (deletion, batch)
+    say which stands where."""
+    for axis, index in enumerate((tokens[:, None], deletions[None])):
         index = index.view(*index.shape, *(1,) * (sequences.dim() - 3)).expand_as(sequences)
         sequences = sequences.gather(axis, index)
     return sequences
 
 
-def _sweep(direction: Recurrence, inputs, weight, others, reading: Reading, lengths) -> tuple[Tensor, Tensor]:
-    """What the tokens after each deletion hold, in the order of this direction.
+@dataclass(frozen=True)
+class Sweep:
+    """Some texts in one direction, from which any deletions can be carried along.
 
-    Args:
-        inputs: (word, batch, gate) projected. weight: (hidden, part) of this direction.
-        others: (word, batch, part), the other direction's features and the bias.
-    Returns:
-        scores (token, deletion, batch) and features (token, deletion, batch, feature) of the later tokens; -inf and 0
-        elsewhere.
+    inputs   (word, batch, gate), projected
+    passed   twice the hidden states, and the cells, of the texts as they are: (word, batch, hidden) each
+    weight   (hidden, part) of this direction
+    others   (word, batch, part), the other direction's features and the bias
     """
-    words, texts, _ = inputs.shape
-    twice, cell = inputs.new_zeros(2, words, texts, direction.size)  # row 0: nothing deleted; row d: without word d
-    gates = inputs.new_empty(words, texts, 4 * direction.size)
-    scores = inputs.new_full((words, words, texts), -torch.inf)  # (token, deletion, batch)
-    kept = inputs.new_zeros(words, words, texts, reading.features)
-    for word in range(words - 1):
-        twice[word], cell[word] = twice[0], cell[0]  # without this word, its predecessor's state stays
-        rows = slice(0, max(word, 1))
-        gates[rows] = inputs[word]
-        direction.advance(gates[rows].flatten(0, 1), twice[rows].flatten(0, 1), cell[rows].flatten(0, 1))
-        if word > 1:
-            parts = (twice[1:word].flatten(0, 1) @ weight).view(word - 1, texts, -1).add_(others[word])
-            scores[word, 1:word], kept[word, 1:word] = reading.scores_and_features(parts)
-    place = torch.arange(words, device=lengths.device)
-    scores.masked_fill_((place[:, None] >= lengths - 1)[:, None], -torch.inf)  # end and padding
-    return scores, kept
+
+    direction: Recurrence
+    inputs: Tensor
+    passed: tuple[Tensor, Tensor]
+    weight: Tensor
+    others: Tensor
+    reading: Reading
+    lengths: Tensor
+
+    def later(self, first: int, last: int) -> tuple[Tensor, Tensor]:
+        """What the tokens after each of the deletions first .. last - 1 hold, in the order of this direction.
+
+        Returns:
+            scores (token, deletion, batch) and features (token, deletion, batch, feature) of the later tokens; -inf
+            and 0 elsewhere.
+        """
+        words, texts, _ = self.inputs.shape
+        rows, size = last - first, self.direction.size
+        twice, cell = self.inputs.new_zeros(2, rows, texts, size)
+        for state, passed in zip((twice, cell), self.passed, strict=True):  # without a word, its predecessor's stays
+            state[max(1 - first, 0) :] = passed[max(first, 1) - 1 : last - 1]
+        gates = self.inputs.new_empty(rows, texts, 4 * size)
+        scores = self.inputs.new_full((words, rows, texts), -torch.inf)
+        kept = self.inputs.new_zeros(words, rows, texts, self.reading.features)
+        for word in range(first + 1, words - 1):
+            going = min(word, last) - first  # those whose word lies behind
+            gates[:going] = self.inputs[word]
+            self.direction.advance(*(part[:going].flatten(0, 1) for part in (gates, twice, cell)))
+            parts = (twice[:going].flatten(0, 1) @ self.weight).view(going, texts, -1).add_(self.others[word])
+            scores[word, :going], kept[word, :going] = self.reading.scores_and_features(parts)
+        place = torch.arange(words, device=self.lengths.device)
+        scores.masked_fill_((place[:, None] >= self.lengths - 1)[:, None], -torch.inf)  # end and padding
+        return scores, kept

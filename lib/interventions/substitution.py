@@ -38,9 +38,9 @@ def token_probabilities(model: AttentionModel, batch: Batch, output: ModelOutput
     """
     affine, tokens = model.token_logits(output), output.mask.shape[1]
     if affine is None:
-        alone = torch.eye(tokens, dtype=torch.float64, device=output.mask.device)
+        place = torch.arange(tokens, device=output.mask.device)
         every = torch.full((len(output.mask),), tokens, device=output.mask.device)
-        logits = read_each(model, output, every, lambda rows, places: alone[places].expand(len(rows), -1, -1))
+        logits = read_each(model, output, every, lambda rows, some: (place == some[:, None]).expand(len(rows), -1, -1))
     else:
         logits = affine[0] + affine[1]
     predicted = probabilities(output.logits).argmax(dim=-1)
