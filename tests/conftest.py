@@ -20,6 +20,7 @@ MISSING = {
     "gpu": "a GPU that torch can use",
 }
 OPTIONAL = ("gpu",)  # told where it is missing, and never a failure: few machines have one
+LONG = ("test_faults.py", "test_notebooks.py")
 NOT_RUN = Counter()  # of this process: of several that test side by side it is the one that reports
 
 
@@ -29,9 +30,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whole notebooks first and in the middle: of two processes that share the suite none is left alone with them."""
-    long = [item for item in items if item.path.name == "test_notebooks.py"]
-    rest = [item for item in items if item.path.name != "test_notebooks.py"]
+    """Whole notebooks and sweeps first and in the middle: of two processes that share the suite none is left with them."""
+    long = [item for item in items if item.path.name in LONG]
+    rest = [item for item in items if item.path.name not in LONG]
     middle = max(0, len(items) // 2 - len(long[::2]))
     items[:] = [*long[::2], *rest[:middle], *long[1::2], *rest[middle:]]
 
