@@ -30,7 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whole notebooks and sweeps first and in the middle: of two processes that share the suite none is left with them."""
+    """Whole notebooks and sweeps first and in the middle: of two processes none is left alone with them."""
     long = [item for item in items if item.path.name in LONG]
     rest = [item for item in items if item.path.name not in LONG]
     middle = max(0, len(items) // 2 - len(long[::2]))

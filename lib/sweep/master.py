@@ -56,6 +56,8 @@ def run(folder: Path, profile: str, workers: int) -> bool:
     say = partial(print, file=terminal, flush=True)  # not into the log
     arguments = ["--snakefile", PROJECT / "Snakefile", "--directory", folder, "--workflow-profile"]
     arguments += [PROJECT / "profiles" / profile, *(of_this_machine(workers) if profile == "here" else [])]
+    if chooses := [f"chosen/{name}.json" for name, told in plans.read(folder)["reports"].items() if told["chooses"]]:
+        arguments += ["--prioritize", *chooses]  # what waits for them would be last, and alone
     os.environ.setdefault("XDG_CACHE_HOME", str(folder / ".cache"))  # a home that cannot be written is no obstacle
     with (folder / "snakemake.log").open("w") as log, told(folder, workers, say):
         try:
