@@ -8,6 +8,7 @@ class Profile:
     """Sizes of a run.
 
     train_tokens, test_tokens   at most so many tokens of train, and of dev or test, are read; None: all of them
+    train_texts, test_texts     and at most so many texts; of texts with a question only the tokens count
     epochs                      passes over the training split
     adversary_epochs            most passes of a trained adversary, which ends when its loss stands still
     seeds                       runs of each configuration, by default
@@ -17,6 +18,8 @@ class Profile:
     name: str
     train_tokens: int | None
     test_tokens: int | None
+    train_texts: int | None
+    test_texts: int | None
     epochs: int
     adversary_epochs: int
     seeds: int
@@ -24,8 +27,8 @@ class Profile:
 
 
 PROFILES = {
-    "quick": Profile("quick", 80_000, 25_000, epochs=4, adversary_epochs=8, seeds=2, draws=100),
-    "paper": Profile("paper", None, None, epochs=8, adversary_epochs=300, seeds=3, draws=100),
+    "quick": Profile("quick", 80_000, 25_000, 1_300, 600, epochs=4, adversary_epochs=6, seeds=2, draws=100),
+    "paper": Profile("paper", None, None, None, None, epochs=8, adversary_epochs=300, seeds=3, draws=100),
 }
 
 

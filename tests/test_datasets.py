@@ -99,6 +99,15 @@ def test_imdb_has_about_the_papers_sizes(data_home):
     assert any(re.match(r"The profile quick reads \d+ of 17,307 texts of train", note) for note in quick.notes)
 
 
+def test_quick_reads_so_many_texts_of_short_ones_and_so_many_tokens_of_long_ones():
+    quick = PROFILES["quick"]
+    short, long = datasets.load("planted", "quick"), datasets.load("planted-documents", "quick")
+    for corpus in (short, long):
+        assert 0.97 * quick.train_texts < len(corpus.train) <= 1.03 * quick.train_texts
+        assert corpus.train.lengths.sum() <= quick.train_tokens and len(corpus.test) <= quick.test_texts
+    assert len(datasets.load("planted", "paper").train) > 1.5 * len(short.train)
+
+
 def test_eraser_movies_names_its_reasons_by_the_tokens_of_the_text(data_home):
     corpus = datasets.load("eraser_movies", data_home=data_home)
     assert [len(split) for split in corpus.splits] == [1600, 200, 139]
@@ -178,6 +187,7 @@ def test_planted_needs_no_data_and_keeps_its_rationales(tmp_path):
         assert (instance.tokens, instance.rationale) == (record.tokens, record.rationale)
     assert corpus.checksum != datasets.load("planted").checksum
     assert datasets.load("planted").checksum == datasets.load("planted", "quick").checksum
+    assert datasets.load("planted").test.lengths.tolist() == datasets.load("planted", "quick").test.lengths.tolist()
 
 
 # --- vocabulary, subset, checksum

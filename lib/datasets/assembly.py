@@ -30,7 +30,7 @@ def assemble(spec: Spec, draft: Draft, profile: Profile) -> Corpus:
             notes.append(
                 f"{dropped:,} of {len(instances):,} texts of {name} were left out: {_bounds(spec, instances)}."
             )
-        kept[name] = subset(filtered, profile.train_tokens if name == "train" else profile.test_tokens)
+        kept[name] = subset(filtered, _most_tokens(spec, profile, name, filtered))
         whole[name] = len(kept[name]) == len(filtered)
         if not whole[name]:
             notes.append(
@@ -59,6 +59,15 @@ def assemble(spec: Spec, draft: Draft, profile: Profile) -> Corpus:
         tuple(notes),
         checksum((train, dev, test), vocabulary),
     )
+
+
+def _most_tokens(spec: Spec, profile: Profile, split: str, instances: list[Instance]) -> int | None:
+    """How many tokens of a split the profile reads: its own bound, or that of so many texts of average length."""
+    sizes = (profile.train_tokens, profile.train_texts), (profile.test_tokens, profile.test_texts)
+    tokens, texts = sizes[split != "train"]
+    if tokens is None or texts is None or spec.asks:
+        return tokens
+    return min(tokens, texts * sum(len(x.tokens) for x in instances) // max(len(instances), 1))
 
 
 def _within_bounds(spec: Spec, instances: list[Instance]) -> list[Instance]:

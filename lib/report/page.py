@@ -73,8 +73,9 @@ def quick(parameters: dict[str, Any]) -> str:
         return ""
     here = PROFILES["quick"]
     fewer = "epochs" if parameters.get("seeds") else "epochs and seeds"  # given seeds are nobody's default
-    tokens = f"at most {here.train_tokens:,} tokens of train and {here.test_tokens:,} of dev and of test"
-    return f"fewer {fewer} than in the papers, and {tokens} are read."
+    train = f"{here.train_tokens:,} tokens or {here.train_texts:,} texts of train"
+    test = f"{here.test_tokens:,} tokens or {here.test_texts:,} texts of dev and of test"
+    return f"fewer {fewer} than in the papers, and at most {train} and {test} are read."
 
 
 class _Cells:
