@@ -186,7 +186,6 @@ def test_planted_needs_no_data_and_keeps_its_rationales(tmp_path):
     for instance, record in zip(corpus.dev.instances, planted.records("dev", cues=3), strict=True):
         assert (instance.tokens, instance.rationale) == (record.tokens, record.rationale)
     assert corpus.checksum != datasets.load("planted").checksum
-    assert datasets.load("planted").checksum == datasets.load("planted", "quick").checksum
     assert datasets.load("planted").test.lengths.tolist() == datasets.load("planted", "quick").test.lengths.tolist()
 
 
