@@ -12,8 +12,7 @@ from test_own_model import of_readme
 
 from lib.report.__main__ import main
 from lib.report.index import kept_summary
-from lib.sweep.needs import Request, chosen_on_dev, needed
-from lib.sweep.plan import Corpora
+from lib.sweep.needs import Corpora, Request, chosen_on_dev, needed
 from lib.training.trained import entry_name
 
 HOSTILE = ("<script>alert(1)</script>", "<img src=x onerror=alert(2)>")
@@ -67,8 +66,8 @@ def planned(page: Path) -> set[str]:
     """The cache's names of what a sweep trains before this report, which then has nothing left to train."""
     request = Request(page.stem.split("-")[0], kept_summary(page)["parameters"])
     runs, chooses = needed(request)
-    runs, _ = needed(chosen_on_dev(request)) if chooses else (runs, [])
     corpora = Corpora(request.data_home)
+    runs, _ = needed(chosen_on_dev(request, corpora)) if chooses else (runs, [])
     return {entry_name(run, corpora.of(run)) for run in runs}
 
 

@@ -294,7 +294,8 @@ def test_the_policy_allows_no_request_and_no_foreign_script():
 def test_a_quick_run_says_what_is_smaller_in_it():
     said = pages.quick({"profile": "quick", "seeds": []})
     assert "fewer epochs and seeds" in said
-    assert f"{PROFILES['quick'].train_tokens:,} tokens" in said
+    assert f"{PROFILES['quick'].train_tokens:,} tokens or {PROFILES['quick'].train_texts:,} texts of train" in said
+    assert "texts" not in pages.quick({"profile": "quick", "dataset": "babi1"}), "of questions the tokens alone count"
     assert "seeds" not in pages.quick({"profile": "quick", "seeds": [4]})
     assert pages.quick({"profile": "paper", "seeds": []}) == pages.quick({}) == ""
 

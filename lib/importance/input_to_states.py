@@ -143,7 +143,7 @@ def state_entropy(model: AttentionModel, batch: Batch, output: ModelOutput) -> T
     """
     found = torch.full((len(batch),), torch.nan, dtype=torch.float64, device=batch.mask.device)
     for rows, gradients in _in_pieces(model, batch):
-        found[rows] = _mean_entropy(gradients.double(), batch.rows(rows).mask)
+        found[rows] = _mean_entropy(gradients, batch.rows(rows).mask)
     return found
 
 

@@ -71,10 +71,15 @@ def quick(parameters: dict[str, Any]) -> str:
     """How a run in profile `quick` differs from one in `paper`, in words; "" for a run in any other profile."""
     if parameters.get("profile") != "quick":
         return ""
+    from lib.datasets import spec
+
     here = PROFILES["quick"]
     fewer = "epochs" if parameters.get("seeds") else "epochs and seeds"  # given seeds are nobody's default
-    train = f"{here.train_tokens:,} tokens or {here.train_texts:,} texts of train"
-    test = f"{here.test_tokens:,} tokens or {here.test_texts:,} texts of dev and of test"
+    train, test = f"{here.train_tokens:,} tokens", f"{here.test_tokens:,} tokens"
+    dataset = "" if parameters.get("data") else parameters.get("dataset")
+    if not dataset or not spec(dataset).asks:  # of texts with a question the tokens alone count
+        train, test = f"{train} or {here.train_texts:,} texts", f"{test} or {here.test_texts:,} texts"
+    train, test = f"{train} of train", f"{test} of dev and of test"
     return f"fewer {fewer} than in the papers, and at most {train} and {test} are read."
 
 

@@ -42,8 +42,7 @@ def make_report(notebook: Path, values: dict[str, Any], folder: Path, force: boo
     work.mkdir(parents=True, exist_ok=True)
     with alone(work / "lock", lambda: print(f"{name}: another process is making it; waiting")):
         mark = fingerprint(notebook, values)
-        finished = kept_summary(target)
-        if not force and finished and finished["fingerprint"] == mark:
+        if not force and is_made_from(target, mark):
             print(f"{name}: up to date ({target}); --force makes it again")
             return target
         try:
@@ -55,6 +54,12 @@ def make_report(notebook: Path, values: dict[str, Any], folder: Path, force: boo
             raise
     write_lists(folder)
     return target
+
+
+def is_made_from(page: Path, mark: str) -> bool:
+    """Whether a finished report stands there that was made from what has this fingerprint."""
+    finished = kept_summary(page)
+    return bool(finished) and finished["fingerprint"] == mark
 
 
 def write_lists(folder: Path) -> None:

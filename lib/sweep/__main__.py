@@ -91,7 +91,7 @@ def sweep(read: argparse.Namespace, reports: list[Asked], folder: Path) -> int:
     """Plans, says what is left, and does it."""
     works, refused = lacking(read, reports)
     if works:
-        told = {report.name: report.told() for report in reports}
+        told = {report.name: report.told() for report in reports if report.name in works}
         settings = master.project() | {"output": str(read.output), "trainings_only": read.trainings}
         made = plans.plan(works, told, settings, read.bundle)
         tell(made, read.jobs)

@@ -7,10 +7,9 @@ from typing import Any
 
 from lib.datasets import DataError
 from lib.report import parameters
-from lib.report.index import kept_summary
-from lib.report.run import fingerprint
-from lib.sweep.needs import Request
-from lib.sweep.plan import Corpora, Work, work_of
+from lib.report.run import fingerprint, is_made_from
+from lib.sweep.needs import Corpora, Request
+from lib.sweep.plan import Work, work_of
 
 
 @dataclass(frozen=True)
@@ -35,8 +34,8 @@ class Asked:
 
     def is_up_to_date(self, folder: Path) -> bool:
         """Whether `folder` has its page, made from what is here now."""
-        page = kept_summary(folder / f"{self.name}.html")
-        return bool(page) and page["fingerprint"] == fingerprint(self.notebook, self.values)
+        page = folder / f"{self.name}.html"
+        return page.exists() and is_made_from(page, fingerprint(self.notebook, self.values))
 
     def work(self, corpora: dict[str | None, Corpora]) -> Work:
         """What it lacks; `corpora` has those that were loaded before, by where data lie.

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from lib.sweep import plan as plans
-from lib.sweep.needs import chosen_on_dev, needed
-from lib.sweep.plan import Corpora, jobs_of, needs_of, request_of, work_of
+from lib.sweep.needs import Corpora, chosen_on_dev, needed
+from lib.sweep.plan import jobs_of, needs_of, request_of, work_of
 from lib.training import cache, train
 from lib.training.trained import entry_name
 
@@ -30,9 +30,9 @@ def train_job(folder: Path, identity: str) -> None:
     job = found["jobs"][identity]
     _hide_gpu(job["device"])
     request = request_of(found, job["report"])
-    if job.get("chosen"):
-        request = chosen_on_dev(request)
     corpora, wrong = Corpora(request.data_home), []
+    if job.get("chosen"):
+        request = chosen_on_dev(request, corpora)
     by_name = {entry_name(run, corpora.of(run), corpora.home): run for run in needed(request)[0]}
     if gone := [name for name in job["runs"] if name not in by_name]:
         raise Stale(f"{gone[0]} is not needed any more: data or code changed; start again")
@@ -49,8 +49,9 @@ def train_job(folder: Path, identity: str) -> None:
 def choose_job(folder: Path, report: str) -> None:
     """Writes the jobs that a report needs once dev has chosen, and all that it needs, to chosen/<report>.json."""
     found = plans.read(folder)
-    request = chosen_on_dev(request_of(found, report))
-    work = work_of(request, Corpora(request.data_home))
+    request = request_of(found, report)
+    corpora = Corpora(request.data_home)
+    work = work_of(chosen_on_dev(request, corpora), corpora)
     taken = {name: identity for identity, job in found["jobs"].items() for name in job["runs"]}
     jobs = jobs_of(report, work, taken, found["least"])
     for job in jobs.values():

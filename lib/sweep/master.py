@@ -15,10 +15,10 @@ import torch
 
 from lib.locks import alone
 from lib.progress import spoken
+from lib.report.parameters import PROJECT
 from lib.sweep import plan as plans
 from lib.training.sharing import KEPT_FREE, MIB
 
-PROJECT = Path(__file__).resolve().parents[2]
 EVERY = 0.5  # seconds between two looks at what is done
 SILENT = 60.0  # seconds after which a word is said even when no job ended
 
@@ -96,15 +96,16 @@ class Watch:
 
     def news(self) -> list[str]:
         """A line for each job that ended since the last time."""
+        marks = [mark for kind in ("trained", "made") for mark in sorted((self.folder / kind).glob("*"))]
+        marks = {f"{mark.parent.name}/{mark.name}": mark for mark in marks}
+        if marks.keys() <= self.took.keys():
+            return []  # without a look at the plan, which may be long
         found, lines = plans.read(self.folder), []
-        for kind, said in (("trained", "trained"), ("made", "made")):
-            for mark in sorted((self.folder / kind).glob("*")):
-                name = f"{kind}/{mark.name}"
-                if name in self.took or mark.name not in found["jobs" if kind == "trained" else "reports"]:
-                    continue
-                self.took[name] = json.loads(mark.read_text())["seconds"]
-                what = found["jobs"][mark.name]["told"] if kind == "trained" else mark.name
-                lines.append(f"{self.line(found)} · {said} {what} in {spoken(self.took[name])}")
+        told = {f"trained/{name}": f"trained {job['told']}" for name, job in found["jobs"].items()}
+        told |= {f"made/{name}": f"made {name}" for name in found["reports"]}
+        for name in (name for name in marks if name in told and name not in self.took):
+            self.took[name] = json.loads(marks[name].read_text())["seconds"]
+            lines.append(f"{self.line(found)} · {told[name]} in {spoken(self.took[name])}")
         return lines
 
     def line(self, found: dict[str, Any] | None = None) -> str:

@@ -1,16 +1,15 @@
 """The plan of a sweep: which reports are to be made, which trainings are missing, and which jobs do them."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lib.datasets.corpus import Corpus
 from lib.sweep import costs
-from lib.sweep.needs import Request, chosen_on_dev, needed
+from lib.sweep.needs import Corpora, Request, chosen_on_dev, needed
 from lib.training import Run, cache, stages
 from lib.training.sharing import gpu_memory_mb
-from lib.training.trained import entry_name, load_corpus
+from lib.training.trained import entry_name
 
 REPORT_GPU_MB = 8_000  # of a report's measures, which go in chunks; a guess on the safe side
 BUNDLE = 60.0  # seconds: runs that take less share a job with others of their kind
@@ -36,23 +35,11 @@ class Work:
     later: float = 0.0  # expected seconds of the trainings that are known only then
 
 
-@dataclass
-class Corpora:
-    """The corpora that runs read, each loaded once."""
-
-    home: str | None
-    loaded: dict[tuple, Corpus] = field(default_factory=dict)
-
-    def of(self, run: Run) -> Corpus:
-        if run.data not in self.loaded:
-            self.loaded[run.data] = load_corpus(run, self.home)
-        return self.loaded[run.data]
-
-    def told(self, run: Run) -> Told:
-        """What a plan knows of a run."""
-        corpus = self.of(run)
-        memory = gpu_memory_mb(run, corpus) if run.device_kind == "cuda" else 0
-        return Told(entry_name(run, corpus, self.home), costs.of_training(run, corpus), memory)
+def told_of(run: Run, corpora: Corpora) -> Told:
+    """What a plan knows of a run."""
+    corpus = corpora.of(run)
+    memory = gpu_memory_mb(run, corpus) if run.device_kind == "cuda" else 0
+    return Told(entry_name(run, corpus, corpora.home), costs.of_training(run, corpus), memory)
 
 
 def work_of(request: Request, corpora: Corpora) -> Work:
@@ -62,10 +49,10 @@ def work_of(request: Request, corpora: Corpora) -> Work:
         DataError, KeyError, ValueError: its parameters cannot be; the message says what was seen and what is allowed.
     """
     runs, chooses = needed(request)
-    every = {run: corpora.told(run) for run in runs}
+    every = {run: told_of(run, corpora) for run in runs}
     missing = {run: told for run, told in every.items() if not cache.finished(told.name)}
     if chooses and not missing:
-        return work_of(chosen_on_dev(request), corpora)
+        return work_of(chosen_on_dev(request, corpora), corpora)
     finished = [told for run, told in every.items() if run not in missing]
     seconds = costs.of_report(request.notebook, corpora.of(runs[-1]) if runs else None)
     work = Work(missing, finished, chooses, seconds, runs[-1].device_kind if runs else "")
