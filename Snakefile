@@ -58,6 +58,7 @@ rule train:
         "trained/{job}",
     log:
         "logs/{job}.log",
+    priority: lambda wildcards: job(wildcards.job)["rank"]
     resources:
         gpu_mb=lambda wildcards: job(wildcards.job)["gpu_mb"],
     shell:
@@ -82,6 +83,7 @@ rule report:
         "made/{report}",
     log:
         "logs/{report}.log",
+    priority: lambda wildcards: PLAN["reports"][wildcards.report]["seconds"]
     resources:
         gpu_mb=lambda wildcards: PLAN["reports"][wildcards.report]["gpu_mb"],
     shell:

@@ -33,7 +33,7 @@ from lib.instances import (
 )
 from lib.instances import information as instances_information
 from lib.instances.fragility import FRAGILITY
-from lib.instances.rationales import chance
+from lib.instances.rationales import average_precision, chance
 from lib.instances.word_states import information_difference, word_states
 from lib.interventions import permuted, substituted, token_probabilities, token_probability_mean
 from lib.metrics import probabilities
@@ -475,6 +475,20 @@ def test_average_precision_against_rationales_and_what_chance_gives():
             for marked in combinations(range(tokens), relevant)
         ]
         assert chance(relevant, tokens) == pytest.approx(np.mean(every))
+
+
+def test_average_precision_of_many_rankings_is_scikit_learns_of_each():
+    random = np.random.default_rng(3)
+    lengths = [1, 2, *random.integers(2, 40, size=200)]
+    values = [random.integers(-4, 5, size=length) * 0.1 for length in lengths]  # many are equal, also across texts
+    relevant = [random.random(length) < 0.3 for length in lengths]
+    for marked in relevant:
+        marked[random.integers(len(marked))] = True
+    each = [average_precision_score(*pair) for pair in zip(relevant, values, strict=True)]
+    assert average_precision(relevant, values) == pytest.approx(each, abs=1e-12)
+    assert average_precision([], []).shape == (0,)
+    with pytest.raises(ValueError, match="NaN has no rank"):
+        average_precision([np.array([True, False])], [np.array([1.0, np.nan])])
 
 
 def curve_rows(price: float, texts: int = 300, variant: str = "base", seed: int = 0) -> pd.DataFrame:

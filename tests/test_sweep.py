@@ -85,6 +85,22 @@ def test_every_missing_run_is_in_one_job_after_those_that_it_stands_on(store):
         )
 
 
+def test_what_the_longest_chain_waits_for_has_the_highest_rank(store):
+    jobs = {name: {"seconds": 10.0, "after": after} for name, after in (("a", []), ("b", ["a"]), ("c", []), ("d", []))}
+    reports = {
+        "long": {"needs": ["b", "c"], "seconds": 100.0, "later": 0.0},
+        "sweep": {"needs": ["d"], "seconds": 20.0, "later": 300.0},
+        "short": {"needs": ["c"], "seconds": 30.0, "later": 0.0},
+    }
+    plan.rank(jobs, reports)
+    assert {name: job["rank"] for name, job in jobs.items()} == {"a": 120, "b": 110, "c": 110, "d": 330}
+    made = made_up_plan(store, 60, "regularization", "erasure")
+    ranks = {
+        kind: max(job["rank"] for job in made["jobs"].values() if job["report"] == kind) for kind in made["reports"]
+    }
+    assert ranks["regularization"] > ranks["erasure"], "what waits for dev begins first"
+
+
 def test_bundles_are_of_one_corpus_and_one_stage_and_of_no_bundle_each_run_is_a_job():
     bases = [Run("planted", seed=seed) for seed in range(5)]
     others = [Run("planted", seed=seed, profile="paper") for seed in range(2)]

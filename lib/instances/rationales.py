@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.metrics import average_precision_score
 from torch import Tensor
 
 from lib.datasets.corpus import Instance
@@ -59,12 +58,41 @@ def on_rationale(instances: pd.DataFrame, measures: Mapping[str, str], rationale
     marked = marked_tokens(instances, rationales)
     found = {"chance": [np.nan if spans is None else chance(int(spans.sum()), len(spans)) for spans in marked]}
     for name, column in measures.items():
-        pairs = zip(marked, instances[column], strict=True)
-        found[name] = [
-            np.nan if spans is None or values is None else average_precision_score(spans, values)
-            for spans, values in pairs
-        ]
+        values = instances[column].tolist()
+        rows = [row for row, spans in enumerate(marked) if spans is not None and values[row] is not None]
+        found[name] = np.full(len(instances), np.nan)
+        found[name][rows] = average_precision([marked[row] for row in rows], [values[row] for row in rows])
     return instances.assign(**{PREFIX + name: values for name, values in found.items()})
+
+
+def average_precision(relevant: Sequence[np.ndarray], values: Sequence[np.ndarray]) -> np.ndarray:
+    """The area under precision and recall of many rankings at once, as scikit-learn has it of one: (ranking,) float64.
+
+    The mean, over the relevant tokens, of the precision among all tokens that rank as high or higher; equal values have
+    one rank.
+
+    Args:
+        relevant, values: of each ranking (token,); at least one token is relevant.
+    Raises:
+        ValueError: a value is NaN.
+    """
+    if not len(relevant):
+        return np.empty(0)
+    lengths = np.array([len(of) for of in relevant])
+    ranking = np.repeat(np.arange(len(lengths)), lengths)
+    value = np.concatenate(values).astype(np.float64)
+    if np.isnan(value).any():
+        raise ValueError("a value that is NaN has no rank")
+    order = np.lexsort((-value, ranking))
+    value, hit = value[order], np.concatenate(relevant)[order]
+    starts = np.cumsum(lengths) - lengths
+    ends = np.flatnonzero(
+        np.append((value[1:] != value[:-1]) | (ranking[1:] != ranking[:-1]), True)
+    )  # the last of each rank
+    until = ends[np.searchsorted(ends, np.arange(len(value)))]
+    hits = np.cumsum(hit)
+    above = (hits[until] - (hits[starts] - hit[starts])[ranking]) / (until - starts[ranking] + 1)
+    return np.add.reduceat(above * hit, starts) / np.add.reduceat(hit.astype(np.float64), starts)
 
 
 def support_on_rationale(instances: pd.DataFrame, rationales: Rationales) -> pd.DataFrame:

@@ -17,7 +17,7 @@ ATTENTIONS = {"quick": ("additive",), "paper": ("additive", "dot")}  # dot's que
 WORDS = {"quick": 200, "paper": 1000}  # whose states are clustered, and into as many clusters
 LAYERS = {"quick": (2,), "paper": (2, 3)}
 LAYERED = {"quick": ("base", "tying"), "paper": ("base", "concat", "tying", "mlm")}
-IMITATED = {"quick": ("base", "tying", "mlm"), "paper": ("base", "concat", "residual", "tying", "mlm")}
+IMITATED = {"quick": ("base", "tying"), "paper": ("base", "concat", "residual", "tying", "mlm")}
 ADVERSARY_EPOCHS = {"quick": None, "paper": 10}  # the paper does not say how long it trains; None: the profile's
 # Of the adversary, whose divergence is bounded here (Eq. 6); the paper gives none.
 # With lambda 0 it only imitates: what that costs by itself.

@@ -9,7 +9,7 @@ from typing import Any
 
 from lib.sweep import plan as plans
 from lib.sweep.needs import Corpora, chosen_on_dev, needed
-from lib.sweep.plan import jobs_of, needs_of, request_of, work_of
+from lib.sweep.plan import jobs_of, needs_of, rank, request_of, work_of
 from lib.training import cache, train
 from lib.training.trained import entry_name
 
@@ -56,7 +56,9 @@ def choose_job(folder: Path, report: str) -> None:
     jobs = jobs_of(report, work, taken, found["least"])
     for job in jobs.values():
         job["chosen"] = True
-    cache.write_json(folder / "chosen" / f"{report}.json", {"jobs": jobs, "needs": needs_of(work, taken)})
+    needs = needs_of(work, taken)
+    rank(jobs, {report: found["reports"][report] | {"needs": needs, "later": 0.0}})
+    cache.write_json(folder / "chosen" / f"{report}.json", {"jobs": jobs, "needs": needs})
 
 
 def report_job(folder: Path, report: str) -> None:

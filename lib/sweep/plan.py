@@ -12,7 +12,7 @@ from lib.training.sharing import gpu_memory_mb
 from lib.training.trained import entry_name
 
 REPORT_GPU_MB = 8_000  # of a report's measures, which go in chunks; a guess on the safe side
-BUNDLE = 60.0  # seconds: runs that take less share a job with others of their kind
+BUNDLE = 90.0  # seconds: runs that take less share a job with others of their kind
 
 
 class Told(NamedTuple):
@@ -105,6 +105,30 @@ def jobs_of(report: str, work: Work, taken: dict[str, str], least: float) -> dic
     return jobs
 
 
+def rank(jobs: dict[str, dict[str, Any]], reports: dict[str, dict[str, Any]]) -> None:
+    """Adds to each job its "rank", the seconds from its start to the end of the longest chain that waits for it.
+
+    Where jobs of high rank begin first, the last hours of a sweep are not one long chain on a single core.
+    """
+    waiting: dict[str, list[str]] = {identity: [] for identity in jobs}
+    after = dict.fromkeys(jobs, 0.0)
+    for told in reports.values():
+        for identity in set(told["needs"]) & jobs.keys():
+            after[identity] = max(after[identity], told["later"] + told["seconds"])
+    for identity, job in jobs.items():
+        for before in set(job["after"]) & jobs.keys():
+            waiting[before].append(identity)
+
+    def of(identity: str) -> float:
+        if "rank" not in jobs[identity]:
+            rest = max([after[identity], *map(of, waiting[identity])])
+            jobs[identity]["rank"] = round(jobs[identity]["seconds"] + rest, 1)
+        return jobs[identity]["rank"]
+
+    for identity in jobs:
+        of(identity)
+
+
 def needs_of(work: Work, taken: dict[str, str]) -> list[str]:
     """The jobs that must be done before a report is made."""
     return sorted({taken[told.name] for told in work.missing.values()})
@@ -130,6 +154,7 @@ def plan(
             "device": work.device,
             "gpu_mb": REPORT_GPU_MB if work.device == "cuda" else 0,
         }
+    rank(jobs, told)
     finished = {found.name: found.seconds for work in works.values() for found in work.finished}
     return settings | {"jobs": jobs, "reports": told, "least": least, "pace": costs.pace(finished)}
 
