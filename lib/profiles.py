@@ -27,7 +27,7 @@ class Profile:
 
 
 PROFILES = {
-    "quick": Profile("quick", 80_000, 25_000, 1_300, 600, epochs=4, adversary_epochs=6, seeds=2, draws=100),
+    "quick": Profile("quick", 80_000, 25_000, 1_300, 300, epochs=4, adversary_epochs=5, seeds=2, draws=100),
     "paper": Profile("paper", None, None, None, None, epochs=8, adversary_epochs=300, seeds=3, draws=100),
 }
 

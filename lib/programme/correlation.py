@@ -9,6 +9,7 @@ from lib.training import Run
 
 ENCODERS = ("bilstm", "average", "conv")
 VECTOR_SCALES = {"quick": (1.0, 0.1), "paper": (1.0, 0.3, 0.1)}
+SCALE_SEEDS = {"quick": 1, "paper": None}  # None: all
 # Of tasks with a question, by how their name begins: the batch and the sizes of their code (a BiLSTM's are those of its
 # two directions together), and the epochs: theirs, and enough for the part that `quick` reads. The words of bAbI's
 # stories stand for nothing else, so their vectors are random.
@@ -44,6 +45,8 @@ def made_up(run: Run) -> bool:
 
 def vector_scales(choice: Choice) -> list[Run]:
     """The first encoder and attention, its word vectors as they are and shorter: why taus differ."""
-    first = correlation(replace(choice, encoders=(choice.encoders or ENCODERS)[:1], attentions=choice.attentions[:1]))
+    seeds = seeds_of(choice.profile, choice.seeds)[: SCALE_SEEDS[choice.profile]]
+    first = {"encoders": (choice.encoders or ENCODERS)[:1], "attentions": choice.attentions[:1], "seeds": seeds}
+    first = correlation(replace(choice, **first))
     scales = [() if scale == 1 else (("vector_scale", scale),) for scale in VECTOR_SCALES[choice.profile]]
     return [replace(run, options=(*run.options, *options)) for options in scales for run in first]

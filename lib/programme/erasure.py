@@ -37,6 +37,7 @@ PATIENCE, WITHOUT_ENCODER = 5, {"patience": 10, "epochs": 60}
 # The profile `quick`, and made-up texts: few of them, so larger steps, and random vectors, as word2vec has nothing to
 # learn from.
 SMALL = {"learning_rate": 3e-3, "batch_size": 32, "epochs": 12}
+QUICK = {"epochs": 8}  # on dev none gets better later
 MADE_UP = "planted"
 
 
@@ -56,6 +57,7 @@ def model(choice: Choice, encoder: str, seed: int) -> Run:
     run = choice.run(encoder, "additive", seed, recipe="serrano2019")
     few = choice.profile == "quick" or choice.dataset.startswith(MADE_UP)
     options = (SMALL if few else printed(choice.dataset, encoder)) | choice.of_dataset
+    options |= QUICK if choice.profile == "quick" else {}
     if run.vectors not in ("auto", "random", "word2vec"):
         options |= {"embedding_size": 300}  # a file's
     vectors = run.vectors if run.vectors != "auto" else "random" if few else "word2vec"

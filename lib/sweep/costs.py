@@ -12,7 +12,7 @@ TRAINING = {"bilstm": 75.0, "average": 9.0, "conv": 40.0, "transformer": 60.0, "
 VARIANTS = {"mlm": 3.0, "adversary": 1.2}  # times as long; one whose encoder is frozen takes a sixth
 STARTING = 8.0  # until a job's process has imported and read what it needs
 # Of a report in the profile quick on planted reviews, beside its trainings: what takes longer with more texts, and not.
-REPORT = {"correlation": 60.0, "adversary": 35.0, "regularization": 60.0, "sparsity": 120.0, "erasure": 20.0}
+REPORT = {"correlation": 55.0, "adversary": 35.0, "regularization": 65.0, "sparsity": 80.0, "erasure": 15.0}
 OPENING = 20.0  # of any report: its kernel, its imports, its page
 REPORT_TOKENS = 8_000  # of the test split that those are about
 
