@@ -164,15 +164,6 @@ def test_adversary_on_hostile_words_and_a_text_beyond_the_adversarys_bound(monke
     assert EMOJI in Path(page).read_text()
 
 
-def test_adversary_on_planted_reviews_tells_of_the_reason(monkeypatch, tmp_path, browser):
-    page = report(monkeypatch, tmp_path, "adversary", "dataset planted", "divergence jsd", "tvd full", *TINY)
-    shown = opened(browser, page)
-    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 8
-    assert "takes attention off the words that decide the label" in shown["text"]
-    assert "1 of 1 adversaries were stopped at the most epochs" in shown["text"]
-    assert "No text was left out, and every value is defined" in shown["text"]
-
-
 def reasoned_texts(number: int, seed: int) -> list[dict]:
     """The same as reviews, their words of one class marked as the reason."""
     rows = []
@@ -197,6 +188,16 @@ def home_of_reasons(folder: Path) -> Path:
         with gzip.open(folder / f"{split}.jsonl.gz", "wt") as file:
             file.writelines(json.dumps(row) + "\n" for row in rows)
     return folder.parent
+
+
+def test_adversary_on_hostile_words_with_reasons(monkeypatch, tmp_path, browser):
+    monkeypatch.setenv("DATA_HOME", str(home_of_reasons(tmp_path)))
+    page = report(monkeypatch, tmp_path, "adversary", "dataset eraser_movies", "divergence jsd", "tvd full", *TINY)
+    shown = opened(browser, page)
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 8
+    assert "takes attention off the words that decide the label" in shown["text"]
+    assert "1 of 1 adversaries were stopped at the most epochs" in shown["text"]
+    assert "No text was left out, and every value is defined" in shown["text"]
 
 
 SHORT = ("seeds 0", "lambdas 0.1", "imitation_epochs 1", "vectors random", "words 20")
