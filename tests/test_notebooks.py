@@ -106,7 +106,7 @@ def test_correlation_on_hostile_words_and_a_text_of_20_000_tokens(monkeypatch, t
     monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, LONG)))
     page = report(
         *(monkeypatch, tmp_path, "correlation", "dataset agnews4"),  # of several classes
-        *("encoders average,bilstm", "attentions additive", "seeds 0", "vectors random"),
+        *("encoders average,conv", "attentions additive", "seeds 0", "vectors random"),
     )
     shown = opened(browser, page)
     assert shown["wrong"] == [] and shown["images"] == 0
