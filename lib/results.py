@@ -140,15 +140,18 @@ def finding(claims: pd.DataFrame, dataset: str) -> str:
     return f"**{dataset}**, {told}. {'. '.join(said)}."
 
 
-def picture(notebook: str, dataset: str, folder: Path = FOLDER) -> Path:
-    """Draws the taus of a kept table beside the published ones: <notebook>-<dataset>.svg."""
+def picture(notebook: str, dataset: str, folder: Path = FOLDER) -> Path | None:
+    """Draws the taus of a kept table beside the published ones: <notebook>-<dataset>.svg; None where there are none."""
     ours = pd.read_csv(folder / f"{notebook}-{dataset}.csv")
     ours = ours[ours["quantity"].str.startswith("kendall_tau")]
     theirs = published.table(PAPER_OF[notebook], dataset)
     beside = published.beside(ours, theirs[theirs["quantity"].isin(ours["quantity"])])
+    beside = beside[beside["theirs"].notna()]
+    if beside.empty:
+        return None
     path = folder / f"{notebook}-{dataset}.svg"
     charts.enable()
-    charts.taus_beside(beside[beside["theirs"].notna()]).save(path)
+    charts.taus_beside(beside).save(path)
     return path
 
 
@@ -169,7 +172,8 @@ def readme(text: str, folder: Path = FOLDER) -> str:
 def main() -> None:
     for notebook in PICTURED:
         for path in sorted(FOLDER.glob(f"{notebook}-*-claims.csv")):
-            print(picture(notebook, path.name.removeprefix(f"{notebook}-").removesuffix("-claims.csv")))
+            drawn = picture(notebook, path.name.removeprefix(f"{notebook}-").removesuffix("-claims.csv"))
+            print(drawn or f"no published values beside {path.name}")
     page = PROJECT / "README.md"
     page.write_text(readme(page.read_text(encoding="utf-8")), encoding="utf-8")
     (FOLDER / "summary.md").write_text(summary.markdown(summary.kept(FOLDER)), encoding="utf-8")

@@ -157,6 +157,7 @@ def test_the_readme_says_what_the_kept_results_say(tmp_path):
     page = (results.PROJECT / "README.md").read_text(encoding="utf-8")
     assert "<!-- findings: correlation -->" in page
     assert results.readme(page) == page, "run python -m lib.results"
+    assert results.picture("correlation", "planted") is None, "no paper has values of made-up reviews"
     made = claims.table(claims.correlation_claims(instances({"bilstm": 0.3, "average": 0.6})))
     made.assign(of_seeds="0 1").to_csv(tmp_path / "correlation-some-claims.csv", index=False)
     assert "an adversary exists*: supported for all" in results.readme(page, tmp_path)
