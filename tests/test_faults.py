@@ -219,6 +219,7 @@ def test_a_report_killed_in_its_kernel_its_job_or_its_master_is_made_by_the_next
     first = Sweep(whole, place / "said")
     assert first.ended(600) == 0, first.said
     expected, trained, draw = left_by(output), traces(place / "cache"), random.Random(8)
+    (page,) = output.glob("erasure-*.html")
     for number in range(KILLS_OF_REPORTS):
         shutil.rmtree(output)
         words = ("ipykernel", JOB)[number % 2]
@@ -230,7 +231,7 @@ def test_a_report_killed_in_its_kernel_its_job_or_its_master_is_made_by_the_next
         code = sweep.ended(600)
         wait_for_orphans(str(place))  # those of a killed master go on, and may make the report
         if victim == "job":
-            assert code == 1 and "not made: erasure-" in sweep.said and left_by(output) == {}
+            assert code == 1 and f"not made: {page.stem}" in sweep.said and left_by(output) == {}
         assert left_by(output) in ({}, expected)
     again = Sweep(whole, place / "said")
     assert again.ended(600) == 0, again.said

@@ -86,9 +86,8 @@ def average_precision(relevant: Sequence[np.ndarray], values: Sequence[np.ndarra
     order = np.lexsort((-value, ranking))
     value, hit = value[order], np.concatenate(relevant)[order]
     starts = np.cumsum(lengths) - lengths
-    ends = np.flatnonzero(
-        np.append((value[1:] != value[:-1]) | (ranking[1:] != ranking[:-1]), True)
-    )  # the last of each rank
+    differs = (value[1:] != value[:-1]) | (ranking[1:] != ranking[:-1])
+    ends = np.flatnonzero(np.append(differs, True))  # the last of each rank
     until = ends[np.searchsorted(ends, np.arange(len(value)))]
     hits = np.cumsum(hit)
     above = (hits[until] - (hits[starts] - hit[starts])[ranking]) / (until - starts[ranking] + 1)
