@@ -129,12 +129,11 @@ def encoded(model: PackedClassifier, split: Split) -> list[tuple[Tensor, Tensor,
     return result
 
 
-@torch.no_grad()
 def permutation_effect(model: PackedClassifier, states: list, draws: int = 100) -> np.ndarray:
     """The median |change of p|: for each draw the decoder computes the attention again, and permutes it.
 
-    As in the released code (Model.permute_attn, AttnDecoder.forward): scores and softmax in every call, a permutation
-    of each text in a Python loop, one gather. Differs from it: no graph for gradients is built.
+    As in the released code (Model.permute_attn, AttnDecoder.forward): scores and softmax in every call, with a graph
+    for gradients that nobody asks for, a permutation of each text in a Python loop, one gather.
     """
     random, found = np.random.default_rng(0), []
     for hidden, attention, lengths in states:
@@ -144,7 +143,7 @@ def permutation_effect(model: PackedClassifier, states: list, draws: int = 100) 
             for row, length in enumerate(lengths.tolist()):
                 order[row, 1 : length - 1] = 1 + random.permutation(length - 2)
             permuted = model.attend(hidden, lengths).gather(-1, torch.from_numpy(order))
-            changes.append((model.decode(permuted, hidden).sigmoid() - base).abs().numpy())
+            changes.append((model.decode(permuted, hidden).sigmoid() - base).abs().detach().numpy())
         found.append(np.median(changes, axis=0))
     return np.concatenate(found)
 
@@ -175,11 +174,14 @@ def adversary(model: PackedClassifier, states: list, epsilon: float = 0.01, step
 
 
 def divergence(p: Tensor, q: Tensor) -> Tensor:
-    """Jensen-Shannon divergence as they write it."""
+    """Jensen-Shannon divergence as they write it: from two of Kullback and Leibler, each clamped, 1e-10 in the logs."""
     middle = (p + q) / 2
-    tiny = 1e-20
-    first = (p * ((p + tiny).log() - (middle + tiny).log())).sum(dim=-1)
-    return (first + (q * ((q + tiny).log() - (middle + tiny).log())).sum(dim=-1)) / 2
+    return (_relative_entropy(p, middle) + _relative_entropy(q, middle)) / 2
+
+
+def _relative_entropy(p: Tensor, q: Tensor) -> Tensor:
+    p, q = p.clamp(0, 1), q.clamp(0, 1)
+    return (p * ((p + 1e-10).log() - (q + 1e-10).log())).sum(dim=-1)
 
 
 def kendall(one: list[np.ndarray], other: list[np.ndarray]) -> list[tuple[float, float]]:

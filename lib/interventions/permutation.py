@@ -51,7 +51,8 @@ def permuted(
             full.scatter_(2, front[rows, None, :width].expand_as(shuffled), shuffled)
             logits[rows] = model.read_out(rows_of(output, rows), full)
         else:
-            logits[rows] = shuffled @ token_logits[rows, :width] + affine[1]
+            # the product turned round: with few classes, a ninth of the time
+            logits[rows] = (token_logits[rows, :width].mT @ shuffled.mT).mT + affine[1]
     return logits
 
 
