@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from lib import elementwise
 from lib.datasets.batches import Batch
 from lib.models import AttentionClassifier, QuestionClassifier
 from lib.models.attention import Additive, AdditiveWithQuery
@@ -40,7 +41,7 @@ class Scoring:
 
     def of(self, parts: Tensor) -> Tensor:
         """(..., batch, part), the bias added, -> scores (..., batch)."""
-        return (parts * self.along).sum(dim=-1) if self.context is None else parts.tanh() @ self.context
+        return (parts * self.along).sum(dim=-1) if self.context is None else elementwise.tanh(parts) @ self.context
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from lib.chunks import by_length
 from lib.datasets.batches import Batch
 from lib.importance.deletion import logits_without_each
 from lib.importance.hidden_states import change_without_each_state, gradient_of_states
-from lib.importance.input_gradients import bilstm_gradients
+from lib.importance.input_gradients import bilstm_gradients, bilstm_gradients_times_inputs
 from lib.metrics import probabilities, total_variation
 from lib.models import AttentionClassifier, AttentionModel, ModelOutput
 from lib.models.cudnn import gradients_of, measurable
@@ -44,7 +44,12 @@ def gradient(model: AttentionModel, batch: Batch, through_attention: bool = True
     if of == "hidden":
         with fixed_parameters(model):
             return gradient_of_states(model(batch), _predicted, through_attention, model)
-    return _by_gradients(model, batch, through_attention, _predicted, lambda g, embedded: g[0].norm(dim=-1))
+
+    def norm(part: Batch) -> Tensor:
+        gradients, _ = (bilstm_gradients if _by_hand(model) else _autograd)(model, part, through_attention, _predicted)
+        return gradients[0].norm(dim=-1)
+
+    return _in_pieces(model, batch, norm)
 
 
 def gradient_times_input(model: AttentionModel, batch: Batch, through_attention: bool = False) -> Tensor:
@@ -58,11 +63,15 @@ def gradient_times_input(model: AttentionModel, batch: Batch, through_attention:
         (batch, token), 0 off the mask.
     """
 
-    def times_input(gradients: Tensor, embedded: Tensor) -> Tensor:
+    targets = _every_output if batch.query is None else _predicted
+
+    def times_input(part: Batch) -> Tensor:
+        if _by_hand(model):
+            return bilstm_gradients_times_inputs(model, part, through_attention, targets).abs().sum(dim=0)
+        gradients, embedded = _autograd(model, part, through_attention, targets)
         return (gradients * embedded).sum(dim=-1).abs().sum(dim=0)
 
-    targets = _every_output if batch.query is None else _predicted
-    return _by_gradients(model, batch, through_attention, targets, times_input)
+    return _in_pieces(model, batch, times_input)
 
 
 def leave_one_out(model: AttentionModel, batch: Batch, of: str = "input") -> Tensor:
@@ -108,19 +117,18 @@ def as_quantity(function: Callable[..., Tensor], max_tokens: int | None = None, 
     return quantity
 
 
-def _by_gradients(model: AttentionModel, batch: Batch, through_attention: bool, targets, importance) -> Tensor:
-    """(batch, token), 0 off the mask: what `importance` makes of the gradients for the embedded tokens.
+def _by_hand(model: AttentionModel) -> bool:
+    return (
+        isinstance(model, AttentionClassifier) and isinstance(model.encoder, BiLSTM) and len(model.encoder.onward) == 1
+    )
 
-    Args:
-        targets: logits (batch, class) -> (batch, target), whose gradients are wanted.
-        importance: gradients (target, batch, word, embedding), embeddings (batch, word, embedding) -> (batch, word).
-    """
-    by_hand = isinstance(model, AttentionClassifier) and isinstance(model.encoder, BiLSTM)
-    way = bilstm_gradients if by_hand and len(model.encoder.onward) == 1 else _autograd
+
+def _in_pieces(model: AttentionModel, batch: Batch, importance: Callable[[Batch], Tensor]) -> Tensor:
+    """(batch, token), 0 off the mask: the importance of some texts at a time, which may take gradients."""
     result = torch.zeros(batch.mask.shape, device=batch.mask.device)
     with fixed_parameters(model):
         for rows in by_length(batch.lengths, at_once(model, WORDS)):
-            part = importance(*way(model, batch.rows(rows), through_attention, targets)).detach()
+            part = importance(batch.rows(rows)).detach()
             result = result.to(part.dtype)
             result[rows, : part.shape[1]] = part
     return result.masked_fill(~batch.mask, 0)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
+from lib import elementwise
 from lib.chunks import by_length
 from lib.datasets.batches import Batch
 from lib.importance.gradients import fixed_parameters
@@ -83,11 +84,12 @@ def denormals_as_zero() -> Iterator[None]:
 
 @torch.no_grad()
 def _by_one_sweep(model: AttentionClassifier, batch: Batch) -> Tensor:
-    directions, _, gates, cells, hidden = both_directions(model, batch)
-    unit = hidden / hidden.norm(dim=-1, keepdim=True) * batch.mask[:, :, None]  # the gradient of a state's norm
+    passed = both_directions(model, batch)
+    unit = passed.hidden / passed.hidden.norm(dim=-1, keepdim=True)  # the gradient of a state's norm
+    unit *= batch.mask[:, :, None]
     first, second = unit.chunk(2, dim=-1)
     cotangents = first.transpose(0, 1), reversed_by_length(second, batch.lengths).transpose(0, 1)
-    squares, own = zip(*map(_swept, directions, cotangents, gates, cells), strict=True)
+    squares, own = zip(*map(_swept, passed.directions, cotangents, passed.gates, passed.cells), strict=True)
     mirror = torch.arange(batch.tokens.shape[1], device=batch.tokens.device)
     mirror = torch.where(mirror < batch.lengths[:, None], batch.lengths[:, None] - 1 - mirror, mirror)
     found, turned = squares
@@ -115,7 +117,7 @@ def _swept(direction: Recurrence, cotangent: Tensor, gates: Tensor, cells: Tenso
     for word in reversed(range(words)):
         cell, twice = of_cell[word:], of_twice[word:]  # the states from this word on
         enter, keep, candidate, leave = gates[word].chunk(4, dim=-1)
-        squashed = cells[word].tanh()
+        squashed = elementwise.tanh(cells[word])
         twice[0] += cotangent[word] / 2
         of_leave = twice * squashed
         twice.addcmul_(twice, leave)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from lib import elementwise
+
 
 @dataclass(frozen=True)
 class Recurrence:
@@ -44,10 +46,10 @@ class Recurrence:
     def advance(self, gates: Tensor, twice: Tensor, cell: Tensor) -> None:
         """One step of all rows, in place. gates (row, 4 hidden) holds the inputs and then tanh of the gates;
         twice, cell (row, hidden) hold the states before and then after."""
-        gates.addmm_(twice, self.state_weight.T).tanh_()
+        elementwise.tanh(gates.addmm_(twice, self.state_weight.T), out=gates)
         enter, keep, candidate, leave = gates.chunk(4, dim=-1)
         cell.addcmul_(keep, cell).lerp_(torch.addcmul(candidate, enter, candidate), 0.5)
-        torch.tanh(cell, out=twice)
+        elementwise.tanh(cell, out=twice)
         twice.addcmul_(leave, twice)
 
     def states(self, inputs: Tensor) -> Tensor:
@@ -84,7 +86,7 @@ class Recurrence:
         for word in reversed(range(words)):
             enter, keep, candidate, leave = gates[word].chunk(4, dim=-1)
             of_twice.add_(gradient[word], alpha=0.5)
-            torch.tanh(cells[word], out=squashed)
+            elementwise.tanh(cells[word], out=squashed)
             torch.mul(of_twice, squashed, out=of_leave)
             of_twice.addcmul_(of_twice, leave)
             of_cell.add_(of_twice).addcmul_(of_twice, squashed.square_(), value=-1).mul_(0.5)
