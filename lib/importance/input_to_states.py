@@ -111,31 +111,42 @@ def _swept(direction: Recurrence, cotangent: Tensor, gates: Tensor, cells: Tenso
     """
     words, texts, size = cotangent.shape
     weight = direction.input_weight
+    to_gates, to_cell, kept = _slopes(gates, cells)
     squares, own = gates.new_zeros(texts, words, words), gates.new_zeros(texts, words, weight.shape[1])
     of_cell, of_twice = gates.new_zeros(2, words, texts, size)
-    start = gates.new_zeros(texts, size)
+    of_gates = gates.new_empty(words, texts, 4, size)
     for word in reversed(range(words)):
-        cell, twice = of_cell[word:], of_twice[word:]  # the states from this word on
-        enter, keep, candidate, leave = gates[word].chunk(4, dim=-1)
-        squashed = elementwise.tanh(cells[word])
+        cell, twice, found = of_cell[word:], of_twice[word:], of_gates[word:]  # of the states from this word on
         twice[0] += cotangent[word] / 2
-        of_leave = twice * squashed
-        twice.addcmul_(twice, leave)
-        cell.add_(twice).addcmul_(twice, squashed.square(), value=-1).mul_(0.5)
-        parts = (
-            cell * candidate,
-            cell * (cells[word - 1] if word else start),
-            torch.addcmul(cell, cell, enter),
-            of_leave,
-        )
-        cell.addcmul_(cell, keep)
-        of_gates = torch.cat(parts, dim=-1) * (1 - gates[word].square())  # tanh' = 1 - tanh^2
-        torch.matmul(of_gates, direction.state_weight, out=twice)
-        of_inputs = of_gates.flatten(0, 1) @ weight
-        of_inputs = of_inputs.view(words - word, texts, -1)
+        cell.addcmul_(twice, to_cell[word])
+        torch.mul(twice, to_gates[word, :, 3], out=found[:, :, 3])
+        torch.mul(cell[:, :, None], to_gates[word, :, :3], out=found[:, :, :3])
+        cell.mul_(kept[word])
+        found = found.view(-1, 4 * size)
+        torch.mm(found, direction.state_weight, out=twice.view(-1, size))
+        of_inputs = (found @ weight).view(words - word, texts, -1)
         own[:, word] = of_inputs[0]
-        squares[:, word + 1 :, word] = of_inputs[1:].square().sum(dim=-1).T
+        squares[:, word + 1 :, word] = of_inputs[1:].square_().sum(dim=-1).T
     return squares, own
+
+
+def _slopes(gates: Tensor, cells: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """What a step of the backward sweep multiplies by, the same for the gradients of all states.
+
+    Args:
+        gates, cells: as `Recurrence.remembered` leaves them: tanh of the gates, so their slope is 1 - tanh^2.
+    Returns:
+        to_gates (word, text, 4, hidden), from the gradient of the cell to the first three gates, from that of twice the
+        state to the last; to_cell, from twice the state to the cell; kept, from a cell to the one before: (word, text,
+        hidden) each.
+    """
+    squashed = elementwise.tanh(cells)
+    tanhs = gates.view(*cells.shape[:2], 4, -1)
+    enter, keep, candidate, leave = tanhs.unbind(dim=2)
+    before = torch.cat([torch.zeros_like(cells[:1]), cells[:-1]])
+    to_gates = torch.stack([candidate, before, 1 + enter, squashed], dim=2)
+    to_gates *= 1 - tanhs.square()
+    return to_gates, (1 + leave) * (1 - squashed.square()) / 2, (1 + keep) / 2
 
 
 def state_entropy(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
