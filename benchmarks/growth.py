@@ -22,6 +22,7 @@ from benchmarks.growing import UPPER_LENGTH, Work, made_up
 from benchmarks.memory import highest
 from benchmarks.slopes import Slope, compared
 from lib.models.transformer import MOST
+from lib.training.fitting import WORDS
 
 HERE = Path(__file__).resolve().parent
 LENGTHS = (20, 50, 100, 200, 350, 500, 700, 1000, 1400, 2000)  # tokens
@@ -53,9 +54,9 @@ Length: {texts} texts, as many at each length, of {lengths}; slope from {from_le
 
 Megabytes beyond what the process held before, at its highest, each in a process of its own and through `measure`,
 which hands on {held} words at once; in brackets the number of texts. Where the encoder is asked for every pair of
-tokens they are fewer, for time. Training takes {trained} texts in batches of 32, however long they are, as in the
-papers: its memory grows with the longest text, and nothing cuts it. g is a matrix of all pairs of a text's tokens,
-some of which are held at once: 100 MB each at 5,000 tokens.
+tokens they are fewer, for time. Training takes {trained} texts in batches of 32, as in the papers; a batch goes forth
+and back in pieces of {pieces} words, a longer text by itself, for one step. g is a matrix of all pairs of a text's
+tokens, some of which are held at once: 100 MB each at 5,000 tokens.
 
 A Transformer under softmax holds no such matrix; what looks at its inner attention does, and leaves out texts of more
 than {most:,} tokens. Under a sparse inner projection it holds several for every text of a piece: who wants that for
@@ -171,6 +172,7 @@ def told(works: list[Work], points: pd.DataFrame) -> str:
         slopes="\n".join(row(work, points, along) for along in ("length", "texts") for work in works),
         held=f"{HELD:,}",
         trained=TRAINED,
+        pieces=f"{WORDS:,}",
         most=MOST,
         watched=" | ".join(f"{tokens:,} tokens" for tokens in WATCHED),
         rule="---|" * len(WATCHED),

@@ -12,13 +12,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import small
+import test_device
 import torch
 from safetensors.torch import load_file
 
 from lib import objectives
 from lib.datasets.batches import batches
 from lib.training import Run, cache, checkpoint, fitting, stages, train, train_all, with_bases, workers
+from lib.training.building import build
 from lib.training.courses import Prediction
+from lib.training.trained import Trained, course_of, load_vectors, source_of
 
 SMALL = (("embedding_size", 20), ("epochs", 3), ("hidden_size", 16))
 RUN = Run("planted", vectors="random", options=SMALL)
@@ -256,6 +259,37 @@ def test_the_loss_by_hand():
     by_hand = -2 * np.log(p[0]) - np.log(1 - p[1]) - np.log(1 - p[2])
     assert float(objectives.prediction_loss(logits, labels, weight)) == pytest.approx(by_hand, rel=1e-6)
     assert float(objectives.prediction_loss(logits, labels, weight, "mean")) == pytest.approx(by_hand / 3, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", test_device.RUNS)
+def test_a_batch_of_long_texts_goes_forth_and_back_in_pieces_for_the_same_step(name, monkeypatch):
+    run, corpus = test_device.RUNS[name], test_device.corpus_of(test_device.RUNS[name])
+    base = train(run.base, corpus=corpus, say=silent) if run.base else None
+    vectors = load_vectors(run, corpus)
+    longest, whole, stepped = int(corpus.train.lengths.max()) + 2, fitting.WORDS, {}
+    for words in (whole, longest):
+        monkeypatch.setattr(fitting, "WORDS", words)
+        monkeypatch.setattr(fitting, "EVALUATED", words)
+        model = build(run, corpus, vectors).eval()
+        course = course_of(Trained(run, model, corpus, vectors, (), 0, base))
+        sizes = []
+        model.train = lambda *_, model=model: model  # no dropout, which would meet other texts in pieces
+
+        def watched(model, batch, losses=course.losses, sizes=sizes):
+            sizes.append(batch.tokens.numel())
+            return losses(model, batch)
+
+        optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+        given = source_of(run, corpus, base)("train", 10, (0, 0))
+        torch.manual_seed(0)
+        losses = fitting.train_epoch(model, given, optimizer, watched, "sum", None, course.adds_up)
+        scores = course.scores(model, corpus.dev, source_of(run, corpus, base)("dev", 10))
+        stepped[words] = model.state_dict(), losses | scores, sizes
+    (weights, said, _), (other, again, sizes) = stepped.values()
+    assert (max(sizes) <= longest and len(sizes) > 2) == course.adds_up
+    for key, value in weights.items():
+        torch.testing.assert_close(other[key], value, rtol=1e-4, atol=1e-5)
+    assert again == pytest.approx(said, rel=1e-4, abs=1e-5)
 
 
 def test_a_checkpoint_holds_the_whole_state(tmp_path):

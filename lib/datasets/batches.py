@@ -1,12 +1,13 @@
 """Texts as padded tensors, grouped by length so that almost nothing is padding."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from lib.chunks import by_length
 from lib.datasets.corpus import PAD, Split
 
 
@@ -123,3 +124,13 @@ def batches(split: Split, size: int, seed: int | Sequence[int] | None = None, po
         chunks = [order[start : start + size] for start in range(0, len(order), size)]
         random.shuffle(chunks)
     return (collate(split, chunk) for chunk in chunks)
+
+
+def pieces(batches: Iterable[Batch], words: int) -> Iterator[Batch]:
+    """The batches, cut where one long text would have many short ones padded to its length: so many words at most.
+
+    A text that is longer by itself is a piece by itself.
+    """
+    for batch in batches:
+        for rows in by_length(batch.lengths, words):
+            yield batch if len(rows) == len(batch) else batch.rows(rows)

@@ -1,7 +1,7 @@
 """Measure a model on texts: one row per instance, one column per quantity."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import filterfalse
 
 import numpy as np
@@ -9,8 +9,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from lib.chunks import by_length
-from lib.datasets.batches import Batch
+from lib.datasets.batches import Batch, pieces
 from lib.models.output import ModelOutput
 from lib.models.reading import at_once, evaluation
 from lib.progress import Progress
@@ -75,13 +74,6 @@ def measure_all(trained: Sequence, quantities: Mapping[str, Quantity], split: st
     with Progress(f"measuring {', '.join(quantities)}", total=len(trained)) as progress:
         frames = [measure(one.model, one.batches(split, BATCH), quantities, one.run, progress) for one in trained]
     return pd.concat(frames, ignore_index=True)
-
-
-def pieces(batches: Iterable[Batch], cells: int = CELLS) -> Iterator[Batch]:
-    """The batches, cut where one long text would have many short ones padded to its length: so many words at most."""
-    for batch in batches:
-        for rows in by_length(batch.lengths, cells):
-            yield batch if len(rows) == len(batch) else batch.rows(rows)
 
 
 def table_of(rows: list[dict], columns: dict[str, list[str]], run) -> pd.DataFrame:

@@ -8,9 +8,10 @@ import pandas as pd
 import torch
 
 from lib import information as measures
+from lib.datasets.batches import pieces
 from lib.datasets.corpus import SPECIALS, Split
 from lib.instances.comparing import compared
-from lib.instances.measuring import BATCH, CELLS, RUN, pieces
+from lib.instances.measuring import BATCH, CELLS, RUN
 from lib.instances.statistics import t_interval
 from lib.models.reading import at_once, evaluation
 from lib.progress import Progress

@@ -8,10 +8,13 @@ from sklearn.metrics import f1_score, roc_auc_score
 from torch import Tensor, nn
 
 from lib import objectives
-from lib.datasets.batches import Batch
+from lib.datasets.batches import Batch, pieces
 from lib.metrics import normalized_entropy
+from lib.models.reading import at_once
 
 EVALUATION_BATCH = 128
+EVALUATED = 2**16  # words with padding, that are read at once
+WORDS = 2**15  # the same where gradients are asked for: a batch of 32 texts of a thousand words is not cut
 Losses = Callable[[nn.Module, Batch], dict[str, Tensor]]
 
 
@@ -60,25 +63,29 @@ def train_epoch(
     losses: Losses,
     reduction: str,
     clip: float | None = None,
+    adds_up: bool = True,
 ) -> dict[str, float]:
     """One pass over the batches; the mean per text of each loss, "loss" being the one that is minimised.
 
     Args:
         losses: (model, batch) -> sums over the batch. reduction: "sum" minimises the sum, "mean" the mean per text.
         clip: the gradient's norm is cut to it; None: never.
+        adds_up: whether a batch's losses are the sums of its texts'. Then a batch of long texts goes forth and back in
+            pieces of WORDS words, for one step: the same gradient in bounded memory.
     """
     model.train()
     totals, texts = {}, 0
     trained = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     for batch in batches:
-        found = losses(model, batch)
-        loss = found["loss"] if reduction == "sum" else found["loss"] / len(batch)
         optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+        for part in pieces([batch], at_once(model, WORDS)) if adds_up else [batch]:
+            found = losses(model, part)
+            loss = found["loss"] if reduction == "sum" else found["loss"] / len(batch)
+            loss.backward()
+            totals = {name: totals.get(name, 0) + value.detach() for name, value in found.items()}
         if clip is not None:
             nn.utils.clip_grad_norm_(trained, clip)
         optimizer.step()
-        totals = {name: totals.get(name, 0) + value.detach() for name, value in found.items()}
         texts += len(batch)
     return {name: float(total) / texts for name, total in totals.items()}
 

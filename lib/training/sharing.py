@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from lib.datasets.corpus import Corpus, Split
+from lib.training import fitting
 from lib.training.courses import HELD
-from lib.training.fitting import EVALUATION_BATCH
 from lib.training.runs import Run
 from lib.training.workers import cores
 
@@ -69,7 +69,8 @@ def weights(run: Run, corpus: Corpus) -> int:
 def of_step(run: Run, corpus: Corpus) -> int:
     """Numbers that one step of training keeps, on the largest batch that there can be."""
     batch = run.option("batch_size") * (2 if run.architecture == "mlm" else 1)
-    kept = of_words(run, corpus.train, batch)
+    cut = None if run.variant in ("tying", "mlm") else fitting.WORDS  # their losses are of the whole batch
+    kept = of_words(run, corpus.train, batch, cut)
     if run.architecture == "mlm" and run.variant == "mlm":  # scores of all words for each masked one, and their slopes
         kept += 4 * len(corpus.vocabulary) * math.ceil(batch * longest(corpus.train) * run.option("mlm_share"))
     return kept
@@ -77,15 +78,20 @@ def of_step(run: Run, corpus: Corpus) -> int:
 
 def of_evaluation(run: Run, corpus: Corpus) -> int:
     """The same of a batch of dev; nothing is kept for gradients, but what is in use at once is less than that."""
-    return of_words(run, corpus.dev, EVALUATION_BATCH) // 2
+    return of_words(run, corpus.dev, fitting.EVALUATION_BATCH, fitting.EVALUATED) // 2
 
 
-def of_words(run: Run, split: Split, batch: int) -> int:
-    """What so many of the longest texts need: for each word and layer, and of a Transformer for each pair of words."""
+def of_words(run: Run, split: Split, batch: int, most: int | None) -> int:
+    """What so many of the longest texts need: for each word and layer, and of a Transformer for each pair of words.
+
+    Args:
+        most: so many words at once, or one text, where a batch is cut.
+    """
     length = longest(split)
     each = WORDS * run.option("embedding_size") + STATES * run.layers * run.hidden_size
     pairs = PAIRS * run.layers * run.option("heads") * length if run.encoder == "transformer" else 0
-    return min(batch, max(len(split), 1)) * length * (each + pairs)
+    words = min(batch, max(len(split), 1)) * length
+    return (words if most is None else min(words, max(most, length))) * (each + pairs)
 
 
 def of_base(run: Run, corpus: Corpus) -> int:

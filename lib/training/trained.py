@@ -173,7 +173,8 @@ def _task(data_home: str | Path | None, corpora: dict, run: Run, say: Say) -> No
 def source_of(run: Run, corpus: Corpus, base: Trained | None) -> Callable[..., Iterator[Batch]]:
     """batches(split, size, seed=None) of a run, each on its device; those of a guided run bring its guide.
 
-    The guide of a split is computed once, from its base.
+    Without a seed they are for evaluation, and of long texts smaller than `size`. The guide of a split is computed
+    once, from its base.
     """
     guides = {}
 
@@ -182,7 +183,8 @@ def source_of(run: Run, corpus: Corpus, base: Trained | None) -> Callable[..., I
         if is_guided(run) and split not in guides:
             given = guide(run.variant, str(run.base), base.model, texts, base.batches(split))
             guides[split] = given.on(texts)
-        for batch in length_batches.batches(texts, size, seed):
+        found = length_batches.batches(texts, size, seed)
+        for batch in length_batches.pieces(found, fitting.EVALUATED) if seed is None else found:
             if is_guided(run):
                 batch = replace(batch, guide=guides[split].at(batch))
             yield batch.to(run.device_kind)
@@ -241,7 +243,7 @@ def _fit(path: Path, untrained: Trained, say: Say, checkpoint_seconds: float) ->
         torch.manual_seed(run.seed * 1_000_003 + epoch)  # dropout, where a model has it, resumes the same
         order = batches("train", run.option("batch_size"), (run.seed, epoch))
         how = run.option("reduction"), run.option("clip")
-        losses = fitting.train_epoch(model, order, optimizer, course.losses, *how)
+        losses = fitting.train_epoch(model, order, optimizer, course.losses, *how, course.adds_up)
         if not math.isfinite(losses["loss"]):
             raise FloatingPointError(
                 f"{run}: the loss of epoch {epoch + 1} is {losses['loss']}; try a lower learning_rate"
