@@ -11,12 +11,12 @@ import torch
 
 from benchmarks import texts
 from lib import importance, interventions
-from lib.datasets.batches import batches
+from lib.datasets.batches import batches, pieces
 from lib.datasets.corpus import Split
 from lib.importance import of_weights
 from lib.importance.input_to_states import state_entropy
 from lib.instances.correlating import taus
-from lib.instances.measuring import BATCH, Quantity, measure, pieces
+from lib.instances.measuring import BATCH, CELLS, Quantity, measure
 from lib.metrics.kendall import LONGEST_SIGN_MATRIX
 from lib.models import AttentionClassifier
 from lib.training import fitting
@@ -111,7 +111,7 @@ def _measured(kind: str, encoder: str, quantity: Quantity, promise: Promise, num
 
     def seconds(split: Split) -> float:
         model, total = classifier(split), 0.0
-        for piece in pieces(batches(split, BATCH)):
+        for piece in pieces(batches(split, BATCH), CELLS):
             with torch.no_grad():
                 output = model(piece)
             started = time.process_time()
