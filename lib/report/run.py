@@ -98,6 +98,8 @@ def run_notebook(notebook: Path, values: dict[str, Any], work: Path, meter: Mete
     import papermill
     from nbclient.exceptions import DeadKernelError
 
+    from lib.report.engine import ENGINE
+
     source, ran, log = nbformat.read(notebook, as_version=4), work / notebook.name, work / "run.log"
     ran.unlink(missing_ok=True)
     told = _Teller(source)
@@ -106,7 +108,7 @@ def run_notebook(notebook: Path, values: dict[str, Any], work: Path, meter: Mete
         try:
             return papermill.execute_notebook(
                 str(notebook), str(ran), parameters=values, kernel_name="python3", language="python", cwd=str(PROJECT),
-                progress_bar=False, log_output=True, stdout_file=told,
+                progress_bar=False, log_output=True, stdout_file=told, engine_name=ENGINE,
                 extra_arguments=["--log-level=ERROR"],  # of the kernel: no word about its sockets on the terminal
             )  # fmt: skip
         except papermill.PapermillExecutionError as error:
