@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("studies")
     notebooks.save(made / "small.ipynb", "print('counted')", "from lib.report import headline\nheadline('One.')")
     notebooks.save(made / "failing.ipynb", "## The hard part", "x = 0", "1 / x")
-    notebooks.save(made / "killed.ipynb", "## The hungry part", "import os\nos.kill(os.getpid(), 9)")
+    notebooks.save(made / "killed.ipynb", "print('so far')", "## The hungry part", "import os\nos.kill(os.getpid(), 9)")
     notebooks.save(made / "dataless.ipynb", "from lib.datasets import load\nload('sst', data_home='nowhere')")
     return made
 
@@ -137,8 +137,10 @@ def test_a_failing_notebook_says_where_and_leaves_no_page(folder, capsys):
 def test_a_killed_kernel_is_a_failure(folder, capsys):
     assert report(folder, "killed") == 1
     told = capsys.readouterr().err
-    assert "cell 4 (The hungry part) failed: the kernel was killed (out of memory?)" in told
+    assert "cell 5 (The hungry part) failed: the kernel was killed (out of memory?)" in told
     assert not (folder / "out" / "killed-planted.html").exists()
+    ran = nbformat.read(folder / "out" / "work" / "killed-planted" / "killed.ipynb", as_version=4)
+    assert any(output.get("text") == "so far\n" for cell in ran.cells for output in cell.get("outputs", []))
 
 
 def test_wrong_data_ends_in_its_own_sentence(folder, capsys, monkeypatch):
