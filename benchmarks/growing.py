@@ -16,9 +16,9 @@ from lib.datasets.corpus import Split
 from lib.importance import of_weights
 from lib.importance.input_to_states import state_entropy
 from lib.instances.correlating import taus
-from lib.instances.measuring import BATCH, CELLS, Quantity, measure
+from lib.instances.measuring import BATCH, Quantity, measure
 from lib.metrics.kendall import LONGEST_SIGN_MATRIX
-from lib.models import AttentionClassifier
+from lib.models import AttentionClassifier, reading
 from lib.training import fitting
 from lib.training.courses import Prediction
 
@@ -112,7 +112,7 @@ def _measured(kind: str, encoder: str, quantity: Quantity, promise: Promise, num
 
     def seconds(split: Split) -> float:
         model, total = classifier(split), 0.0
-        for piece in pieces(batches(split, BATCH), CELLS):
+        for piece in pieces(batches(split, BATCH), reading.WORDS):
             with torch.no_grad():
                 output = model(piece)
             started = time.process_time()

@@ -21,6 +21,7 @@ from benchmarks import growing, growth_chart
 from benchmarks.growing import UPPER_LENGTH, Work, made_up
 from benchmarks.memory import highest
 from benchmarks.slopes import Slope, compared
+from lib.models import reading
 from lib.models.transformer import MOST
 from lib.training.fitting import WORDS
 
@@ -30,7 +31,7 @@ NUMBERS = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)  # texts, of TOKENS to
 TOKENS = 8
 UPPER = 3000  # texts from which on the slope along their number is fitted
 WATCHED = (20, 200, 2000, 5000)  # tokens of the texts whose memory is watched
-HELD = 2**16  # words of those texts, as many as `measure` takes at once
+HELD = reading.WORDS  # of those texts, as many as `measure` takes at once
 PAIRS = 2**23  # most pairs of their tokens where the cost is one of pairs; one text at least
 TRAINED = 64  # texts of the watched training: two batches
 TEXT = """# How the cost grows

@@ -28,7 +28,7 @@ class Goal(NamedTuple):
     seconds: float
     ratio: float | None
 
-    def __mul__(self, texts: int) -> "Goal":
+    def of(self, texts: int) -> "Goal":
         return Goal(self.seconds * texts, self.ratio)
 
 
@@ -217,7 +217,7 @@ def of_states(split: Split, goal: Goal, sample: int) -> Row:
     def theirs(some: Split) -> list[np.ndarray]:
         return naive.state_gradients(work.packed, some)
 
-    return Row("importance to each hidden state", goal * len(split), ours, theirs, split, sample, apart)
+    return Row("importance to each hidden state", goal.of(len(split)), ours, theirs, split, sample, apart)
 
 
 def erasing(work: Work, goal: Goal) -> Row:
@@ -240,7 +240,7 @@ def erasing(work: Work, goal: Goal) -> Row:
     naively = naive.erasures
     name = "erased until the decision flips, 4 rankings"
     return Row(
-        name, goal * len(work.split), ours, lambda s: naively(work.packed, s), work.split, 128, compare, work.states
+        name, goal.of(len(work.split)), ours, lambda s: naively(work.packed, s), work.split, 128, compare, work.states
     )
 
 

@@ -645,7 +645,7 @@ def test_mutual_information_hardly_depends_on_the_clusterings_seed():
     assert max(found) - min(found) < 0.1 * min(found)
 
 
-def test_a_million_rows_of_states_fit_in_8_gb(tmp_path):
+def test_a_million_rows_of_states_fit_in_8_gb():
     """Synthetic embeddings and hidden states of a million words; the process' own peak is the judge."""
     script = textwrap.dedent("""
         import resource

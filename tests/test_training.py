@@ -18,9 +18,11 @@ from safetensors.torch import load_file
 
 from lib import objectives
 from lib.datasets.batches import batches
+from lib.models import reading
 from lib.training import Run, cache, checkpoint, fitting, stages, train, train_all, with_bases, workers
 from lib.training.building import build
 from lib.training.courses import Prediction
+from lib.training.runs import adds_up
 from lib.training.trained import Trained, course_of, load_vectors, source_of
 
 SMALL = (("embedding_size", 20), ("epochs", 3), ("hidden_size", 16))
@@ -266,27 +268,29 @@ def test_a_batch_of_long_texts_goes_forth_and_back_in_pieces_for_the_same_step(n
     run, corpus = test_device.RUNS[name], test_device.corpus_of(test_device.RUNS[name])
     base = train(run.base, corpus=corpus, say=silent) if run.base else None
     vectors = load_vectors(run, corpus)
-    longest, whole, stepped = int(corpus.train.lengths.max()) + 2, fitting.WORDS, {}
-    for words in (whole, longest):
-        monkeypatch.setattr(fitting, "WORDS", words)
-        monkeypatch.setattr(fitting, "EVALUATED", words)
-        model = build(run, corpus, vectors).eval()
-        course = course_of(Trained(run, model, corpus, vectors, (), 0, base))
-        sizes = []
-        model.train = lambda *_, model=model: model  # no dropout, which would meet other texts in pieces
+    longest = int(corpus.train.lengths.max()) + 2
 
-        def watched(model, batch, losses=course.losses, sizes=sizes):
+    def stepped(words: int) -> tuple[dict, dict, list[int]]:
+        """The weights after one step, what it and dev said, and the sizes of what went forth and back."""
+        monkeypatch.setattr(fitting, "WORDS", words)
+        monkeypatch.setattr(reading, "WORDS", words)
+        model, sizes = build(run, corpus, vectors).eval(), []
+        model.train = lambda *_: model  # no dropout, which would meet other texts in pieces
+        course = course_of(Trained(run, model, corpus, vectors, (), 0, base))
+
+        def losses(model, batch):
             sizes.append(batch.tokens.numel())
-            return losses(model, batch)
+            return course.losses(model, batch)
 
         optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
-        given = source_of(run, corpus, base)("train", 10, (0, 0))
+        given = source_of(run, corpus, base)
         torch.manual_seed(0)
-        losses = fitting.train_epoch(model, given, optimizer, watched, "sum", None, course.adds_up)
-        scores = course.scores(model, corpus.dev, source_of(run, corpus, base)("dev", 10))
-        stepped[words] = model.state_dict(), losses | scores, sizes
-    (weights, said, _), (other, again, sizes) = stepped.values()
-    assert (max(sizes) <= longest and len(sizes) > 2) == course.adds_up
+        said = fitting.train_epoch(model, given("train", 10, (0, 0)), optimizer, losses, "sum", None, adds_up(run))
+        return model.state_dict(), said | course.scores(model, corpus.dev, given("dev", 10)), sizes
+
+    weights, said, _ = stepped(fitting.WORDS)
+    other, again, sizes = stepped(longest)
+    assert (max(sizes) <= longest and len(sizes) > 2) == adds_up(run)
     for key, value in weights.items():
         torch.testing.assert_close(other[key], value, rtol=1e-4, atol=1e-5)
     assert again == pytest.approx(said, rel=1e-4, abs=1e-5)

@@ -12,10 +12,11 @@ from torch import Tensor
 
 from lib.chunks import by_length
 from lib.datasets.batches import Batch
+from lib.importance.recurrence import is_swept
 from lib.importance.recurrent_deletion import logits_by_one_sweep
 from lib.importance.windowed_deletion import logits_by_windows
 from lib.models import AttentionClassifier, AttentionModel, QuestionClassifier
-from lib.models.encoders import Average, BiLSTM, Convolution
+from lib.models.encoders import Average, Convolution
 from lib.models.reading import at_once
 from lib.projections import softmax
 
@@ -33,7 +34,7 @@ def logits_without_each(model: AttentionModel, batch: Batch) -> Tensor:
         (batch, token, class); NaN off the mask.
     """
     if isinstance(model, AttentionClassifier | QuestionClassifier):
-        if isinstance(model.encoder, BiLSTM) and len(model.encoder.onward) == 1:
+        if is_swept(model.encoder):
             return logits_by_one_sweep(model, batch)
         if isinstance(model.encoder, Average | Convolution) and model.projection is softmax:
             return logits_by_windows(model, batch)

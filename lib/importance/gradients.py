@@ -15,10 +15,10 @@ from lib.datasets.batches import Batch
 from lib.importance.deletion import logits_without_each
 from lib.importance.hidden_states import change_without_each_state, gradient_of_states
 from lib.importance.input_gradients import bilstm_gradients, bilstm_gradients_times_inputs
+from lib.importance.recurrence import is_swept
 from lib.metrics import probabilities, total_variation
 from lib.models import AttentionClassifier, AttentionModel, ModelOutput
 from lib.models.cudnn import gradients_of, measurable
-from lib.models.encoders import BiLSTM
 from lib.models.reading import at_once
 
 OF = ("input", "hidden")
@@ -46,7 +46,9 @@ def gradient(model: AttentionModel, batch: Batch, through_attention: bool = True
             return gradient_of_states(model(batch), _predicted, through_attention, model)
 
     def norm(part: Batch) -> Tensor:
-        gradients, _ = (bilstm_gradients if _by_hand(model) else _autograd)(model, part, through_attention, _predicted)
+        if _by_hand(model):
+            return bilstm_gradients(model, part, through_attention, _predicted)[0].norm(dim=-1)
+        gradients, _ = _autograd(model, part, through_attention, _predicted)
         return gradients[0].norm(dim=-1)
 
     return _in_pieces(model, batch, norm)
@@ -118,9 +120,7 @@ def as_quantity(function: Callable[..., Tensor], max_tokens: int | None = None, 
 
 
 def _by_hand(model: AttentionModel) -> bool:
-    return (
-        isinstance(model, AttentionClassifier) and isinstance(model.encoder, BiLSTM) and len(model.encoder.onward) == 1
-    )
+    return isinstance(model, AttentionClassifier) and is_swept(model.encoder)
 
 
 def _in_pieces(model: AttentionModel, batch: Batch, importance: Callable[[Batch], Tensor]) -> Tensor:

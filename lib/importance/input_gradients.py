@@ -35,6 +35,7 @@ class Passed:
 
 @torch.no_grad()
 def both_directions(model: AttentionClassifier, batch: Batch) -> Passed:
+    """The way forth through both directions."""
     directions = Recurrence.of(model.encoder.onward[0]), Recurrence.of(model.encoder.backward_[0])
     types, ids = batch.tokens.unique(return_inverse=True)
     orders = ids, reversed_by_length(ids[:, :, None], batch.lengths)[:, :, 0]
@@ -46,20 +47,14 @@ def both_directions(model: AttentionClassifier, batch: Batch) -> Passed:
     return Passed(directions, words, orders, gates, cells, hidden)
 
 
-def bilstm_gradients(
-    model: AttentionClassifier, batch: Batch, through_attention: bool, targets: Targets
-) -> tuple[Tensor, Tensor]:
-    """The gradient of each target for each embedded token, through a BiLSTM of one layer.
-
-    Returns:
-        (target, batch, word, embedding) and the embeddings (batch, word, embedding).
-    """
+def bilstm_gradients(model: AttentionClassifier, batch: Batch, through_attention: bool, targets: Targets) -> Tensor:
+    """The gradient of each target for each embedded token, (target, batch, word, embedding)."""
     passed = both_directions(model, batch)
     gradients = []
     for swept in _swept(model, batch, passed, through_attention, targets):
         onward, backward = (of_gates @ d.input_weight for of_gates, d in zip(swept, passed.directions, strict=True))
         gradients.append(onward + reversed_by_length(backward, batch.lengths))
-    return torch.stack(gradients), passed.words[passed.orders[0]]
+    return torch.stack(gradients)
 
 
 def bilstm_gradients_times_inputs(

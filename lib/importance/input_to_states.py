@@ -11,10 +11,10 @@ from lib.chunks import by_length
 from lib.datasets.batches import Batch
 from lib.importance.gradients import fixed_parameters
 from lib.importance.input_gradients import both_directions
-from lib.importance.recurrence import Recurrence
+from lib.importance.recurrence import Recurrence, is_swept
 from lib.metrics import normalized_entropy
 from lib.models import AttentionClassifier, AttentionModel, ModelOutput
-from lib.models.encoders import BiLSTM, reversed_by_length
+from lib.models.encoders import reversed_by_length
 from lib.models.reading import at_once
 
 PAIRS = 2**15  # of states and words at once
@@ -41,8 +41,7 @@ def state_gradients(model: AttentionModel, batch: Batch) -> Tensor:
 
 def _in_pieces(model: AttentionModel, batch: Batch) -> Iterator[tuple[Tensor, Tensor]]:
     """(rows, (row, state, token)) of some texts at a time, padded no longer than they need."""
-    encoder = model.encoder if isinstance(model, AttentionClassifier) else None
-    by_hand = isinstance(encoder, BiLSTM) and len(encoder.onward) == 1
+    by_hand = isinstance(model, AttentionClassifier) and is_swept(model.encoder)
     way = _by_one_sweep if by_hand else naive_state_gradients
     for rows in by_length(batch.lengths, PAIRS, power=2):
         part = batch.rows(rows)

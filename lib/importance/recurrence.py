@@ -7,6 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from lib import elementwise
+from lib.models.encoders import BiLSTM
+
+
+def is_swept(encoder: nn.Module) -> bool:
+    """Whether an encoder's sweeps are written out here: a BiLSTM of one layer."""
+    return isinstance(encoder, BiLSTM) and len(encoder.onward) == 1
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,13 @@ from torch import Tensor, nn
 
 from lib.datasets.batches import Batch, pieces
 from lib.models.output import ModelOutput
-from lib.models.reading import at_once, evaluation
+from lib.models.reading import WORDS, at_once, evaluation
 from lib.progress import Progress
 from lib.quantities import RUN_COLUMNS
 
 Quantity = Callable[[nn.Module, Batch, ModelOutput], "Tensor | dict[str, Tensor]"]
 RUN = (*RUN_COLUMNS, "seed")
 BATCH = 512  # texts: the searches and sweeps are fastest on many at once
-CELLS = 2**16  # words measured at once, padding included: some 70 MB of hidden states
 OWN_COLUMNS = (*RUN, "instance", "length", "label", "prediction", "probability", "left_out")
 
 
@@ -62,7 +61,7 @@ def measure(
     device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     rows, columns = {}, {name: [] for name in quantities}
     with evaluation(model):
-        for batch in pieces(batches, at_once(model, CELLS)):
+        for batch in pieces(batches, at_once(model, WORDS)):
             rows |= measure_batch(model, batch.to(device), quantities, columns)
     if progress is not None:
         progress.advance(str(run or ""))

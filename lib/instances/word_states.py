@@ -11,9 +11,9 @@ from lib import information as measures
 from lib.datasets.batches import pieces
 from lib.datasets.corpus import SPECIALS, Split
 from lib.instances.comparing import compared
-from lib.instances.measuring import BATCH, CELLS, RUN
+from lib.instances.measuring import BATCH, RUN
 from lib.instances.statistics import t_interval
-from lib.models.reading import at_once, evaluation
+from lib.models.reading import WORDS, at_once, evaluation
 from lib.progress import Progress
 from lib.quantities import RUN_COLUMNS
 from lib.training import Trained
@@ -90,7 +90,7 @@ def word_states(
     place, starts = torch.from_numpy(place), torch.from_numpy(offsets)
     sides = None
     with evaluation(trained.model), torch.no_grad():
-        for batch in pieces(trained.batches(split.name, BATCH), at_once(trained.model, CELLS)):
+        for batch in pieces(trained.batches(split.name, BATCH), at_once(trained.model, WORDS)):
             output, mask = trained.model(batch), batch.mask.cpu()
             if output.hidden.shape[:2] != mask.shape:
                 raise ValueError("what hidden states keep of words is asked of models that have a state for each word")

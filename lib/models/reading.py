@@ -10,6 +10,7 @@ from lib.chunks import by_length, rows_of
 from lib.models.cudnn import measurable
 from lib.models.output import AttentionModel, ModelOutput
 
+WORDS = 2**16  # read at once, padding included: some 70 MB of hidden states
 CELLS = 2**20  # draws x tokens x texts read at once: 8 MB of doubles
 Weights = Callable[[Tensor, Tensor], Tensor]  # (rows, draws) -> attention (row, draw, token) in doubles
 

@@ -26,8 +26,6 @@ class Prediction:
         patience: training ends so many epochs after the best; None: it goes on for all epochs.
     """
 
-    adds_up = True  # the losses of a batch are the sums of its texts'
-
     def __init__(self, labels: Tensor, outputs: int, patience: int | None = None, judge: str = "auc"):
         self.weight, self.patience, self.judge = objectives.class_weights(labels, outputs), patience, judge
 
@@ -93,8 +91,6 @@ class Adversary:
     epoch is kept. Nothing is chosen on dev, whose scores only show how the course went. The paper does not say how long
     it trains; its code takes at most 80 epochs.
     """
-
-    adds_up = True  # as of Prediction
 
     def __init__(self, strength: float, divergence: str, tvd: str, told: dict[str, Told]):
         self.strength, self.divergence, self.tvd, self.told = strength, divergence, tvd, told

@@ -13,8 +13,7 @@ from lib.metrics import normalized_entropy
 from lib.models.reading import at_once
 
 EVALUATION_BATCH = 128
-EVALUATED = 2**16  # words with padding, that are read at once
-WORDS = 2**15  # the same where gradients are asked for: a batch of 32 texts of a thousand words is not cut
+WORDS = 2**15  # with padding, that go forth and back at once: a batch of 32 texts of a thousand words is not cut
 Losses = Callable[[nn.Module, Batch], dict[str, Tensor]]
 
 

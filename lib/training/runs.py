@@ -185,6 +185,12 @@ def is_guided(run: Run) -> bool:
     return run.variant.startswith("guide_")
 
 
+def adds_up(run: Run) -> bool:
+    """Whether the losses of a batch are the sums of its texts', so that it may be trained in pieces: tying and mlm
+    average over the words of the batch."""
+    return run.variant not in ("tying", "mlm")
+
+
 def has_layers(encoder: str) -> bool:
     """Whether an encoder can have more layers than one."""
     return "layers" in signature(KINDS[encoder]).parameters

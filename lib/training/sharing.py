@@ -11,9 +11,10 @@ import numpy as np
 import torch
 
 from lib.datasets.corpus import Corpus, Split
+from lib.models import reading
 from lib.training import fitting
 from lib.training.courses import HELD
-from lib.training.runs import Run
+from lib.training.runs import Run, adds_up
 from lib.training.workers import cores
 
 MIB = 2**20
@@ -69,8 +70,7 @@ def weights(run: Run, corpus: Corpus) -> int:
 def of_step(run: Run, corpus: Corpus) -> int:
     """Numbers that one step of training keeps, on the largest batch that there can be."""
     batch = run.option("batch_size") * (2 if run.architecture == "mlm" else 1)
-    cut = None if run.variant in ("tying", "mlm") else fitting.WORDS  # their losses are of the whole batch
-    kept = of_words(run, corpus.train, batch, cut)
+    kept = of_words(run, corpus.train, batch, fitting.WORDS if adds_up(run) else None)
     if run.architecture == "mlm" and run.variant == "mlm":  # scores of all words for each masked one, and their slopes
         kept += 4 * len(corpus.vocabulary) * math.ceil(batch * longest(corpus.train) * run.option("mlm_share"))
     return kept
@@ -78,7 +78,7 @@ def of_step(run: Run, corpus: Corpus) -> int:
 
 def of_evaluation(run: Run, corpus: Corpus) -> int:
     """The same of a batch of dev; nothing is kept for gradients, but what is in use at once is less than that."""
-    return of_words(run, corpus.dev, fitting.EVALUATION_BATCH, fitting.EVALUATED) // 2
+    return of_words(run, corpus.dev, fitting.EVALUATION_BATCH, reading.WORDS) // 2
 
 
 def of_words(run: Run, split: Split, batch: int, most: int | None) -> int:

@@ -17,12 +17,12 @@ from lib.datasets import batches as length_batches
 from lib.datasets import vectors as word_vectors
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Corpus
-from lib.models import AttentionClassifier, QuestionClassifier
+from lib.models import AttentionClassifier, QuestionClassifier, reading
 from lib.progress import Progress
 from lib.training import cache, checkpoint, courses, fitting, sharing, word2vec, word_level, workers
 from lib.training.building import build, drawn_apart
 from lib.training.guides import guide
-from lib.training.runs import Run, is_guided, stages, with_bases
+from lib.training.runs import Run, adds_up, is_guided, stages, with_bases
 
 Say = Callable[[str], None]
 TINY = 500_000  # tokens of all epochs: to start processes would take longer
@@ -184,7 +184,7 @@ def source_of(run: Run, corpus: Corpus, base: Trained | None) -> Callable[..., I
             given = guide(run.variant, str(run.base), base.model, texts, base.batches(split))
             guides[split] = given.on(texts)
         found = length_batches.batches(texts, size, seed)
-        for batch in length_batches.pieces(found, fitting.EVALUATED) if seed is None else found:
+        for batch in length_batches.pieces(found, reading.WORDS) if seed is None else found:
             if is_guided(run):
                 batch = replace(batch, guide=guides[split].at(batch))
             yield batch.to(run.device_kind)
@@ -243,7 +243,7 @@ def _fit(path: Path, untrained: Trained, say: Say, checkpoint_seconds: float) ->
         torch.manual_seed(run.seed * 1_000_003 + epoch)  # dropout, where a model has it, resumes the same
         order = batches("train", run.option("batch_size"), (run.seed, epoch))
         how = run.option("reduction"), run.option("clip")
-        losses = fitting.train_epoch(model, order, optimizer, course.losses, *how, course.adds_up)
+        losses = fitting.train_epoch(model, order, optimizer, course.losses, *how, adds_up(run))
         if not math.isfinite(losses["loss"]):
             raise FloatingPointError(
                 f"{run}: the loss of epoch {epoch + 1} is {losses['loss']}; try a lower learning_rate"

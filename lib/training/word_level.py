@@ -18,8 +18,6 @@ class Tying(Prediction):
         ending: patience and judge, as of Prediction.
     """
 
-    adds_up = False  # the distance is a mean over the tokens of the batch
-
     def __init__(self, labels: Tensor, outputs: int, delta: float, **ending):
         super().__init__(labels, outputs, **ending)
         self.delta = delta
@@ -38,8 +36,6 @@ class MaskedLanguageModel(Prediction):
     Encoder and embedding are those of the classifier; the words are decoded by the embedding table. The texts as they
     are and the same with masked words are encoded together.
     """
-
-    adds_up = False  # words are masked, and their losses averaged, over the batch
 
     def __init__(
         self,
