@@ -14,12 +14,12 @@ import torch
 from scipy.special import rel_entr
 from scipy.stats import entropy
 
-from lib import objectives
+from lib import objectives, workers
 from lib.datasets import DATASETS
 from lib.datasets.batches import batches, collate
 from lib.metrics import kullback_leibler, probabilities, total_variation
 from lib.models import GuidedClassifier
-from lib.training import Run, train, train_all, workers
+from lib.training import Run, train, train_all
 from lib.training.courses import Adversary, Prediction
 from lib.training.guides import Guide, guide
 from lib.training.per_word import PerWord

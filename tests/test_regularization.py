@@ -16,7 +16,7 @@ import torch
 from sklearn.metrics import average_precision_score, f1_score, homogeneity_score, v_measure_score
 from torch.nn import functional
 
-from lib import information, objectives, programme
+from lib import information, objectives, programme, workers
 from lib.claims.regularization import evenness, regularization_claims
 from lib.datasets import DATASETS
 from lib.datasets.batches import collate
@@ -38,7 +38,7 @@ from lib.instances.word_states import information_difference, word_states
 from lib.interventions import permuted, substituted, token_probabilities, token_probability_mean
 from lib.metrics import probabilities
 from lib.models import AttentionClassifier
-from lib.training import Run, train, workers
+from lib.training import Run, train
 from lib.training.building import build, word_table
 from lib.training.masking import masked
 from lib.training.trained import course_of, load_corpus, load_vectors

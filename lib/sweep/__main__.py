@@ -12,7 +12,7 @@ from lib.sweep import master
 from lib.sweep import plan as plans
 from lib.sweep.asked import Asked
 from lib.sweep.plan import Work
-from lib.training.workers import cores
+from lib.workers import cores
 
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:

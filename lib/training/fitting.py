@@ -17,6 +17,16 @@ WORDS = 2**15  # with padding, that go forth and back at once: a batch of 32 tex
 Losses = Callable[[nn.Module, Batch], dict[str, Tensor]]
 
 
+class Adam(torch.optim.Adam):
+    """torch's own, without what lets torch.compile read it: to import the compiler takes 1.5 s of each process."""
+
+    add_param_group = torch.optim.Optimizer.add_param_group.__wrapped__
+    state_dict = torch.optim.Optimizer.state_dict.__wrapped__
+    load_state_dict = torch.optim.Optimizer.load_state_dict.__wrapped__
+    zero_grad = torch.optim.Optimizer.zero_grad.__wrapped__
+    step = torch.no_grad()(torch.optim.Adam.step.__wrapped__)
+
+
 def parameter_groups(
     model: nn.Module, weight_decay: float, learning_rate: float, attention_rate: float = 1.0
 ) -> list[dict]:

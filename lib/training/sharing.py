@@ -15,7 +15,7 @@ from lib.models import reading
 from lib.training import fitting
 from lib.training.courses import HELD
 from lib.training.runs import Run, adds_up
-from lib.training.workers import cores
+from lib.workers import cores
 
 MIB = 2**20
 CONTEXT = 700  # MiB that a process takes before its first tensor: CUDA's context and the workspaces of its libraries

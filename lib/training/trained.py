@@ -12,14 +12,14 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file, save_file
 
-from lib import datasets
+from lib import datasets, workers
 from lib.datasets import batches as length_batches
 from lib.datasets import vectors as word_vectors
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Corpus
 from lib.models import AttentionClassifier, QuestionClassifier, reading
 from lib.progress import Progress
-from lib.training import cache, checkpoint, courses, fitting, sharing, word2vec, word_level, workers
+from lib.training import cache, checkpoint, courses, fitting, sharing, word2vec, word_level
 from lib.training.building import build, drawn_apart
 from lib.training.guides import guide
 from lib.training.runs import Run, adds_up, is_guided, stages, with_bases
@@ -233,7 +233,7 @@ def _fit(path: Path, untrained: Trained, say: Say, checkpoint_seconds: float) ->
     run, model, corpus = untrained.run, untrained.model, untrained.corpus
     course, batches = course_of(untrained), source_of(run, corpus, untrained.base)
     rates = (run.option(name) for name in ("weight_decay", "learning_rate", "attention_rate"))
-    optimizer = torch.optim.Adam(fitting.parameter_groups(model, *rates), amsgrad=run.option("amsgrad"), fused=True)
+    optimizer = fitting.Adam(fitting.parameter_groups(model, *rates), amsgrad=run.option("amsgrad"), fused=True)
     best, history = checkpoint.restore(path, model, optimizer)
     judged = f"dev_{run.option('judge')}"
     slow_down = fitting.plateau(optimizer, run.option("plateau"), (record[judged] for record in history))
