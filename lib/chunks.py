@@ -1,15 +1,20 @@
 """Many texts in pieces that fit in memory (and in the processor's cache)."""
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import fields, replace
 
 from torch import Tensor
 
+SPREAD = 4  # so many times its own length a text may be padded to,
+SMALL = 2**12  # unless its piece has no more cells than these: then one more piece costs more than the padding
+
 
 def by_length(lengths: Tensor, cells: int, power: int = 1) -> Iterator[Tensor]:
     """Positions of the texts from short to long, in pieces of at most `cells` = texts x longest ** power.
 
-    A text that is larger by itself is a piece by itself. Empty texts are left out.
+    A text that is larger by itself is a piece by itself, and one long text among short ones too. Empty texts are left
+    out.
     """
     lengths, order = lengths.sort()
     start, lengths = int((lengths < 1).sum()), lengths.tolist()
@@ -17,6 +22,8 @@ def by_length(lengths: Tensor, cells: int, power: int = 1) -> Iterator[Tensor]:
         # the longest text decides the size: take what fits at the first's length, then what fits at the last's
         guess = min(start + max(1, cells // lengths[start] ** power), len(lengths))
         stop = min(start + max(1, cells // lengths[guess - 1] ** power), guess)
+        if (stop - start) * lengths[stop - 1] ** power > SMALL:
+            stop = bisect_right(lengths, SPREAD * lengths[start], start, stop)
         yield order[start:stop]
         start = stop
 

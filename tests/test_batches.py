@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from lib.datasets.batches import batches, collate
+from lib import chunks
+from lib.chunks import by_length
+from lib.datasets.batches import batches, collate, pieces
 from lib.datasets.corpus import END, PAD, START, UNKNOWN, Instance, Split, Vocabulary
 
 
@@ -67,6 +69,28 @@ def test_rows_keep_the_named_texts_and_lose_their_padding(split):
         for name in ("tokens", "lengths", "mask", "label", "instance"):
             assert torch.equal(getattr(part, name), getattr(expected, name))
     assert len(batch.rows(torch.zeros(3, dtype=torch.bool))) == 0
+
+
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("cells", [1, 3000, 60_000])
+def test_pieces_hold_every_text_once_within_memory_and_hardly_padded(cells, power):
+    random = np.random.default_rng(cells + power)
+    lengths = torch.from_numpy(random.choice([0, 1, 5, 18, 19, 40, 90, 700, 5000], 200) + random.integers(0, 2, 200))
+    found = list(by_length(lengths, cells, power))
+    order = torch.cat(found)
+    assert sorted(order.tolist()) == lengths.nonzero()[:, 0].tolist() and (lengths[order].diff() >= 0).all()
+    for rows in found:
+        shortest, longest = int(lengths[rows].min()), int(lengths[rows].max())
+        held = len(rows) * longest**power
+        assert held <= cells or len(rows) == 1
+        assert held <= chunks.SMALL or longest <= chunks.SPREAD * shortest
+
+
+def test_a_batch_that_needs_no_cut_is_not_cut(split):
+    for size, words in ((32, 2**16), (4, 200)):
+        whole = [collate(split, np.argsort(split.lengths)[:size])]
+        assert [len(batch) for batch in pieces(whole, words)] == [size]
+    assert [len(batch) for batch in pieces([collate(split_of([20] * 9 + [3000]), np.arange(10))], 2**20)] == [9, 1]
 
 
 def test_one_token_one_text_no_text():
