@@ -19,11 +19,12 @@ def by_length(lengths: Tensor, cells: int, power: int = 1) -> Iterator[Tensor]:
     lengths, order = lengths.sort()
     start, lengths = int((lengths < 1).sum()), lengths.tolist()
     while start < len(lengths):
-        # the longest text decides the size: take what fits at the first's length, then what fits at the last's
+        # the longest text decides the size: take what fits at the first's length and may be padded, then what fits at
+        # the last's
         guess = min(start + max(1, cells // lengths[start] ** power), len(lengths))
+        if (guess - start) * lengths[guess - 1] ** power > SMALL:
+            guess = bisect_right(lengths, SPREAD * lengths[start], start, guess)
         stop = min(start + max(1, cells // lengths[guess - 1] ** power), guess)
-        if (stop - start) * lengths[stop - 1] ** power > SMALL:
-            stop = bisect_right(lengths, SPREAD * lengths[start], start, stop)
         yield order[start:stop]
         start = stop
 
