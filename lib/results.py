@@ -13,12 +13,13 @@ from pathlib import Path
 import pandas as pd
 
 from lib import charts, published, summary
+from lib.commit import PROJECT, commit
 from lib.datasets import Own
 from lib.programme import Choice, runs
-from lib.provenance import PROJECT, commit
 from lib.quantities import RUN_COLUMNS
 from lib.summary import FOLDER, LEFT, PAPER_OF
 from lib.training import Run, Trained
+from lib.whole_files import write_text
 
 PICTURED = ("correlation",)
 
@@ -67,9 +68,7 @@ def keep(
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{notebook}-{first.dataset}{ending}.csv" for ending in ("", "-claims")]
     for path, text in zip(paths, texts, strict=True):
-        partial = path.with_suffix(".partial")
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
+        write_text(path, text)
     names = " and ".join(path.name for path in paths)
     return Kept(f"kept in {names}; python -m lib.results brings them into the README", left)
 

@@ -8,7 +8,7 @@ import pytest
 LIBRARY = Path(__file__).resolve().parents[1] / "lib"
 # From the ground up; a floor may have a cellar: what only the modules beside it stand on.
 FLOORS = [
-    ("0 cellar", "chunks elementwise locks planted workers"),
+    ("0 cellar", "chunks elementwise locks planted workers whole_files commit"),
     ("0", "metrics information projections planted_documents profiles progress provenance source quantities"),
     ("1", "datasets"),
     ("2", "models"),

@@ -6,7 +6,7 @@ import time
 import pytest
 from IPython.display import HTML
 
-from lib import progress, provenance
+from lib import commit, progress, provenance
 from lib.progress import Progress, spoken
 
 
@@ -69,15 +69,15 @@ def test_the_commit_says_when_files_were_modified(tmp_path):
     (tmp_path / "file").write_text("one")
     git("add", "file")
     git("commit", "-m", "one")
-    clean = provenance.commit(tmp_path)
+    clean = commit.commit(tmp_path)
     assert len(clean) == 12
     (tmp_path / "file").write_text("two")
-    assert provenance.commit(tmp_path) == f"{clean}, modified"
+    assert commit.commit(tmp_path) == f"{clean}, modified"
     (tmp_path / "inner").mkdir()
-    assert provenance.commit(tmp_path / "inner") == "unknown (no git checkout)"
+    assert commit.commit(tmp_path / "inner") == "unknown (no git checkout)"
 
 
 def test_without_git_provenance_says_so_in_a_word(tmp_path, monkeypatch):
-    assert provenance.commit(tmp_path) == "unknown (no git checkout)"
+    assert commit.commit(tmp_path) == "unknown (no git checkout)"
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert provenance.commit(tmp_path) == "unknown (git is not installed)"
+    assert commit.commit(tmp_path) == "unknown (git is not installed)"

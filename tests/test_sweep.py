@@ -8,7 +8,7 @@ import torch
 
 from lib.programme import runs
 from lib.report import parameters
-from lib.sweep import costs, jobs, master, plan
+from lib.sweep import costs, jobs, master, plan, planned
 from lib.sweep.__main__ import main, seeds_of
 from lib.sweep.asked import Asked
 from lib.sweep.needs import needed
@@ -123,7 +123,7 @@ def test_the_pace_of_this_machine_is_that_of_its_finished_runs(store):
 def test_what_is_left_is_told_with_an_estimate_and_each_job_once(tmp_path):
     told = {"runs": ["a"], "told": "planted bilstm", "seconds": 10}
     report = {"seconds": 40, "later": 0}
-    plan.write(
+    planned.write(
         tmp_path, {"jobs": {"a1": told, "b2": told | {"told": "another"}}, "reports": {"r": report}, "pace": 1} | ALL
     )
     watch = master.Watch(tmp_path, 2)
@@ -168,7 +168,7 @@ def test_a_job_whose_plan_fits_no_more_says_so(store, capsys):
     folder = store / "sweep"
     made = made_up_plan(store, 0, "erasure")
     (identity, job), *_ = made["jobs"].items()
-    plan.write(folder, made | {"jobs": {identity: job | {"runs": ["gone-0123456789abcdef"]}}})
+    planned.write(folder, made | {"jobs": {identity: job | {"runs": ["gone-0123456789abcdef"]}}})
     assert jobs.main(["train", str(folder), identity]) == 1
     assert "data or code changed; start again" in capsys.readouterr().err
     assert not (folder / "trained" / identity).exists()
@@ -176,11 +176,11 @@ def test_a_job_whose_plan_fits_no_more_says_so(store, capsys):
 
 def test_marks_of_earlier_plans_are_removed(tmp_path):
     empty = {"jobs": {}, "reports": {}}
-    plan.write(tmp_path, empty)
+    planned.write(tmp_path, empty)
     for kind in ("trained", "made", "chosen"):
         (tmp_path / kind / "old.json").write_text('{"jobs": {"old": 1}}')
-    plan.write(tmp_path, empty)
-    assert plan.read(tmp_path) == empty and not list(tmp_path.glob("*/old.json"))
+    planned.write(tmp_path, empty)
+    assert planned.read(tmp_path) == empty and not list(tmp_path.glob("*/old.json"))
 
 
 def test_a_work_without_anything_missing_needs_no_job():

@@ -2,9 +2,7 @@
 
 import hashlib
 import json
-import os
 import re
-import tempfile
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -12,6 +10,7 @@ from urllib.parse import quote
 from lib.progress import spoken
 from lib.report.figures import small_drawing
 from lib.report.page import environment, memory, policy, style
+from lib.whole_files import write_text
 
 
 def kept_summary(page: Path) -> dict[str, Any] | None:
@@ -40,23 +39,7 @@ def write_index(folder: Path) -> Path:
         for summary in summaries
     ]
     text = environment().get_template("index.html.j2").render(reports=reports, style=style(), policy=policy([]))
-    return write_atomically(folder / "index.html", text)
-
-
-def write_atomically(path: Path, text: str) -> Path:
-    """Write a file so that nobody ever sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, suffix=".part", delete=False) as file:
-        part = Path(file.name)
-        try:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        except BaseException:
-            part.unlink()
-            raise
-    part.chmod(0o644)
-    return part.replace(path)
+    return write_text(folder / "index.html", text)
 
 
 def _cost(summary: dict[str, Any]) -> str:

@@ -129,13 +129,13 @@ def given_parameters(notebook: Path, given: list[tuple[str, str]]) -> dict[str, 
 
 def refuse_unknown(name: str, value: Any) -> None:
     """Refused, with the known ones, where the dataset or the projection of that name is unknown."""
+    if name not in ("dataset", "projection"):
+        return  # what tells is not imported for nothing: torch takes seconds
     from lib.datasets import DataError, spec
     from lib.projections import projection
 
-    known = {"dataset": spec, "projection": projection}
     try:
-        if name in known:
-            known[name](value)
+        {"dataset": spec, "projection": projection}[name](value)
     except (DataError, KeyError, ValueError) as error:
         raise Refused(error.args[0]) from error
 
@@ -145,9 +145,11 @@ def own_data(values: dict[str, Any]) -> dict[str, Any]:
 
     The kernel runs in the project's folder: what lies in the caller's is named in full.
     """
+    given = {name: values[name] for name in OWN if values.get(name)}
+    if not given:
+        return {}
     from lib.datasets import DataError, own_text
 
-    given = {name: values[name] for name in OWN if values.get(name)}
     if "data" in given and "dataset" in values:
         raise Refused(f"dataset is {values['dataset']!r} and data is {given['data']!r}; allowed: one of the two")
     try:

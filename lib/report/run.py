@@ -15,14 +15,16 @@ from typing import Any
 
 import nbformat
 
+from lib.commit import commit
 from lib.locks import alone
 from lib.progress import spoken
 from lib.report import parameters as known
-from lib.report.index import kept_summary, write_atomically, write_index
+from lib.report.index import kept_summary, write_index
 from lib.report.page import findings, page, title
 from lib.report.parameters import PROJECT
 from lib.report.parts import Meter, sections
 from lib.report.summary import write_summary
+from lib.whole_files import write_text
 
 FULL = ("No space left on device", "Disk quota exceeded", "File too large")  # as the system says it
 
@@ -69,8 +71,6 @@ def write_lists(folder: Path) -> None:
 
 
 def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark: str) -> None:
-    from lib.provenance import commit
-
     started, made_from = time.monotonic(), commit()
     meter = Meter(sections(nbformat.read(notebook, as_version=4), injected=bool(values)))
     ran = run_notebook(notebook, values, work, meter)
@@ -84,7 +84,7 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
         "versions": f"Python {sys.version.split()[0]}, torch {version('torch')}, altair {version('altair')}",
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), "seconds": round(time.monotonic() - started, 1),
     } | meter.told()  # fmt: skip
-    write_atomically(target, page(ran, summary, told))
+    write_text(target, page(ran, summary, told))
     print(f"{target.stem}: made in {spoken(summary['seconds'])}: {target}")
 
 

@@ -8,10 +8,11 @@ import pandas as pd
 
 from lib import summary
 from lib.quantities import PAPERS, readable
-from lib.report.index import kept, write_atomically
+from lib.report.index import kept
 from lib.report.page import environment, policy, style
 from lib.summary.values import SHARE, TOLERANCE
 from lib.tables import text
+from lib.whole_files import write_text
 
 FILES = ("summary-claims.csv", "summary-values.csv")
 # Parameters that make another experiment of a notebook; the others say which part of it is run, and on what.
@@ -37,7 +38,7 @@ def write_summary(folder: Path, results: Path | None = None) -> Path:
     studies = [*studies_of(folder), *summary.kept(results)]
     claims, values = summary.verdicts(studies), summary.values(studies)
     for name, table in zip(FILES, (claims, values), strict=True):
-        write_atomically(folder / name, table.to_csv(index=False))
+        write_text(folder / name, table.to_csv(index=False))
     page = environment().get_template("summary.html.j2")
     shown = page.render(
         made_here=sum(bool(one.page) for one in studies), kept=sum(not one.page for one in studies), files=FILES,
@@ -45,7 +46,7 @@ def write_summary(folder: Path, results: Path | None = None) -> Path:
         groups=groups(values), total=row_of_counts(summary.counts(values.assign(all="all"), "all").iloc[0]),
         absolute=f"{TOLERANCE:g}", share=f"{SHARE:.0%}", signs=SIGNS, style=style(), policy=policy([]),
     )  # fmt: skip
-    return write_atomically(folder / "summary.html", shown)
+    return write_text(folder / "summary.html", shown)
 
 
 def studies_of(folder: Path) -> list[summary.Study]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from lib.progress import spoken
 from lib.report import parameters as known
 from lib.report.parameters import PROJECT, Refused
-from lib.sweep import master
+from lib.sweep import master, planned
 from lib.sweep import plan as plans
 from lib.sweep.asked import Asked
 from lib.sweep.plan import Work
@@ -96,7 +96,7 @@ def sweep(read: argparse.Namespace, reports: list[Asked], folder: Path) -> int:
         made = plans.plan(works, told, settings, read.bundle)
         tell(made, read.jobs)
         if not read.plan and not is_done(made):
-            plans.write(folder, made)
+            planned.write(folder, made)
             if not master.run(folder, read.on, read.jobs):
                 refused += master.failures(folder)
     return ending(read, refused)

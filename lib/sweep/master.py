@@ -16,7 +16,7 @@ import torch
 from lib.locks import alone
 from lib.progress import spoken
 from lib.report.parameters import PROJECT
-from lib.sweep import plan as plans
+from lib.sweep import planned
 from lib.training.sharing import KEPT_FREE, MIB
 
 EVERY = 0.5  # seconds between two looks at what is done
@@ -56,7 +56,7 @@ def run(folder: Path, profile: str, workers: int) -> bool:
     say = partial(print, file=terminal, flush=True)  # not into the log
     arguments = ["--snakefile", PROJECT / "Snakefile", "--directory", folder, "--workflow-profile"]
     arguments += [PROJECT / "profiles" / profile, *(of_this_machine(workers) if profile == "here" else [])]
-    if chooses := [f"chosen/{name}.json" for name, told in plans.read(folder)["reports"].items() if told["chooses"]]:
+    if chooses := [f"chosen/{name}.json" for name, told in planned.read(folder)["reports"].items() if told["chooses"]]:
         arguments += ["--prioritize", *chooses]  # what waits for them would be last, and alone
     os.environ.setdefault("XDG_CACHE_HOME", str(folder / ".cache"))  # a home that cannot be written is no obstacle
     with (folder / "snakemake.log").open("w") as log, told(folder, workers, say):
@@ -100,7 +100,7 @@ class Watch:
         marks = {f"{mark.parent.name}/{mark.name}": mark for mark in marks}
         if marks.keys() <= self.took.keys():
             return []  # without a look at the plan, which may be long
-        found, lines = plans.read(self.folder), []
+        found, lines = planned.read(self.folder), []
         told = {f"trained/{name}": f"trained {job['told']}" for name, job in found["jobs"].items()}
         told |= {f"made/{name}": f"made {name}" for name in found["reports"]}
         for name in (name for name in marks if name in told and name not in self.took):
@@ -110,7 +110,7 @@ class Watch:
 
     def line(self, found: dict[str, Any] | None = None) -> str:
         """How far the plan is: `12 of 43 jobs, 3 min 10 s, about 8 min left`."""
-        found = found or plans.read(self.folder)
+        found = found or planned.read(self.folder)
         costs = {f"trained/{name}": job["seconds"] for name, job in found["jobs"].items()}
         waiting = {name for name in found["reports"] if not (self.folder / "chosen" / f"{name}.json").exists()}
         reports = {} if found["trainings_only"] else found["reports"]
@@ -137,16 +137,16 @@ def _watch(watch: Watch, say: Callable[[str], None], ended: Event) -> None:
 
 def failures(folder: Path) -> list[str]:
     """A sentence for each report of the plan that was not made, and for each job that failed, with its log."""
-    found = plans.read(folder)
+    found = planned.read(folder)
     reports = [] if found["trainings_only"] else found["reports"]
     missing = [name for name in reports if not (folder / "made" / name).exists()]
     lines = [f"not made: {', '.join(missing)}"] if missing else []
     for log in sorted((folder / "logs").glob("*.log")):
         name = log.stem.removeprefix("choose-")
         done = any((folder / kind / name).exists() for kind in ("trained", "made"))
-        planned = name in found["jobs"] or name in found["reports"]
+        known = name in found["jobs"] or name in found["reports"]
         said = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-        if planned and not done and said:
+        if known and not done and said:
             lines.append(f"{found['jobs'].get(name, {}).get('told', name)}: {_reason(said)}\n    log: {log}")
     return lines if len(lines) > bool(missing) else [*lines, f"why, Snakemake says in {folder / 'snakemake.log'}"]
 

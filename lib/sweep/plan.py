@@ -1,6 +1,5 @@
 """The plan of a sweep: which reports are to be made, which trainings are missing, and which jobs do them."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -157,23 +156,6 @@ def plan(
     rank(jobs, told)
     finished = {found.name: found.seconds for work in works.values() for found in work.finished}
     return settings | {"jobs": jobs, "reports": told, "least": least, "pace": costs.pace(finished)}
-
-
-def write(folder: Path, made: dict[str, Any]) -> None:
-    """Writes the plan whole or not at all, and removes what jobs of earlier plans left there."""
-    for name in ("trained", "made", "chosen"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-        for mark in (folder / name).iterdir():
-            mark.unlink()
-    cache.write_json(folder / "plan.json", made)
-
-
-def read(folder: Path) -> dict[str, Any]:
-    """The plan in a folder, with the jobs that were added when dev had chosen."""
-    found = json.loads((folder / "plan.json").read_text())
-    for path in sorted((folder / "chosen").glob("*.json")):
-        found["jobs"] |= json.loads(path.read_text())["jobs"]
-    return found
 
 
 def request_of(found: dict[str, Any], report: str) -> Request:

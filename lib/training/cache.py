@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from lib.locks import alone
+from lib.whole_files import write_json
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -118,10 +119,3 @@ def finished(name: str) -> Path | None:
     except (OSError, ValueError, AttributeError):
         sound = False
     return folder if sound else None
-
-
-def write_json(path: Path, value: object) -> None:
-    """Writes a JSON file whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(json.dumps(value, indent=1, sort_keys=True, default=str) + "\n", encoding="utf-8")
-    partial.replace(path)

@@ -23,6 +23,7 @@ from lib.training import cache, checkpoint, courses, fitting, sharing, word2vec,
 from lib.training.building import build, drawn_apart
 from lib.training.guides import guide
 from lib.training.runs import Run, adds_up, is_guided, stages, with_bases
+from lib.whole_files import write_json
 
 Say = Callable[[str], None]
 TINY = 500_000  # tokens of all epochs: to start processes would take longer
@@ -223,8 +224,8 @@ def _train_into_cache(name: str, untrained: Trained, say: Say, checkpoint_second
     with fitting.one_thread(), drawn_apart(untrained.run):
         best, history = _fit(working / "checkpoint.safetensors", untrained, say, checkpoint_seconds)
     save_file(best, working / "weights.safetensors")
-    cache.write_json(working / "history.json", history)
-    cache.write_json(working / "run.json", asdict(untrained.run))
+    write_json(working / "history.json", history)
+    write_json(working / "run.json", asdict(untrained.run))
     return cache.finish(name, working, ("weights.safetensors", "history.json", "run.json"))
 
 
