@@ -52,6 +52,17 @@ def browser() -> str:
     return found or _missing("browser")
 
 
+@pytest.fixture(scope="module")
+def chromium(browser: str):
+    """The browser, running. Not for longer than a module: while it runs, nothing else can start an event loop here."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
 @pytest.fixture(scope="session")
 def transformers() -> ModuleType:
     """The package, which downloads nothing here."""

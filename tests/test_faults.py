@@ -29,8 +29,12 @@ GRID += [word for name, value in CHOSEN.items() for word in ("-p", name, ",".joi
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory) -> Path:
-    """The cache of the grid, trained by the programme's own list in this process, as a notebook does it."""
-    home = tmp_path_factory.mktemp("undisturbed")
+    """The cache of the grid, trained by the programme's own list in this process, as a notebook does it.
+
+    Processes that test side by side share it, and none of them writes there afterwards.
+    """
+    own = tmp_path_factory.getbasetemp()
+    home = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "undisturbed"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CACHE_HOME", str(home))
         runs, _ = needed(Request("correlation", {"dataset": "planted", "profile": "quick"} | CHOSEN))
@@ -123,7 +127,8 @@ def test_a_full_disk_is_told_and_leaves_nothing_that_looks_finished(place, undis
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))  # weights do not fit
 
-    few = [*GRID, "-p", "attentions", "additive", "-p", "seeds", "0", "--output", str(place / "reports")]
+    few = [*GRID, "--bundle", "60", "-p", "attentions", "additive", "-p", "seeds", "0"]  # two runs in a job
+    few += ["--output", str(place / "reports")]
     sweep = Sweep(few, place / "said", full)
     assert sweep.ended() == 1
     assert "File too large" in sweep.said and "Traceback" not in sweep.said

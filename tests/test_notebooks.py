@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
+from pages import visit
 from test_own_model import of_readme
 
 from lib.report.__main__ import main
@@ -71,28 +71,16 @@ def planned(page: Path) -> set[str]:
     return {entry_name(run, corpora.of(run)) for run in runs}
 
 
-def opened(browser: str, page: str) -> dict:
+def opened(chromium, page: str) -> dict:
     """What a reader's browser shows of a page, with the network off: its charts, texts, and whatever went wrong."""
-    wrong = []
-    with sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        sheet = chromium.new_context(offline=True).new_page()
-        sheet.on("console", lambda message: wrong.append(message.text))
-        sheet.on("pageerror", lambda error: wrong.append(str(error)))
-        sheet.on("dialog", lambda dialog: (wrong.append("a dialog opened"), dialog.dismiss()))
-        uri = Path(page).as_uri()
-        sheet.on("request", lambda request: request.url.startswith(("data:", uri)) or wrong.append(request.url))
-        sheet.goto(uri)
-        sheet.wait_for_selector("html[data-charts=drawn]", timeout=60_000)
-        shown = {
-            "wrong": wrong,
-            "charts": sheet.locator("svg.marks").count(),
-            "images": sheet.locator("img").count(),
-            "text": sheet.locator("body").inner_text(),
-            "findings": sheet.get_by_text("What we find").count(),
+    with visit(chromium, Path(page)) as seen:
+        return {
+            "wrong": seen.wrong,
+            "charts": seen.page.locator("svg.marks").count(),
+            "images": seen.page.locator("img").count(),
+            "text": seen.page.locator("body").inner_text(),
+            "findings": seen.page.get_by_text("What we find").count(),
         }
-        chromium.close()
-    return shown
 
 
 def charts_made(page: str) -> int:
@@ -102,13 +90,13 @@ def charts_made(page: str) -> int:
     return len(re.findall(r'"application/vnd\.vegalite\.v5\+json": \{', executed.read_text()))
 
 
-def test_correlation_on_hostile_words_and_a_text_of_20_000_tokens(monkeypatch, tmp_path, browser):
+def test_correlation_on_hostile_words_and_a_text_of_20_000_tokens(monkeypatch, tmp_path, chromium):
     monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, LONG)))
     page = report(
         *(monkeypatch, tmp_path, "correlation", "dataset agnews4"),  # of several classes
         *("encoders average,conv", "attentions additive", "seeds 0", "vectors random"),
     )
-    shown = opened(browser, page)
+    shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["images"] == 0
     assert shown["charts"] == charts_made(page) >= 12
     assert "longer than 2,000 tokens" in shown["text"]
@@ -116,10 +104,10 @@ def test_correlation_on_hostile_words_and_a_text_of_20_000_tokens(monkeypatch, t
     assert EMOJI in Path(page).read_text()
 
 
-def test_correlation_on_planted_reviews_with_one_sparse_model(monkeypatch, tmp_path, browser):
+def test_correlation_on_planted_reviews_with_one_sparse_model(monkeypatch, tmp_path, chromium):
     models = "encoders average", "attentions dot", "seeds 0", "projection sparsegen:-3"
     page = report(monkeypatch, tmp_path, "correlation", "dataset planted", *models)
-    shown = opened(browser, page)
+    shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) >= 12
     assert shown["findings"] >= 1 and "supported" in shown["text"]
 
@@ -141,10 +129,10 @@ def home_of_stories(folder: Path, number: int = 60) -> Path:
     return folder.parent
 
 
-def test_correlation_on_stories_that_ask_hostile_questions(monkeypatch, tmp_path, browser):
+def test_correlation_on_stories_that_ask_hostile_questions(monkeypatch, tmp_path, chromium):
     monkeypatch.setenv("DATA_HOME", str(home_of_stories(tmp_path)))
     page = report(monkeypatch, tmp_path, "correlation", "dataset babi1", "encoders conv", "attentions dot", "seeds 0")
-    shown = opened(browser, page)
+    shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["images"] == 0
     assert shown["charts"] == charts_made(page) >= 12
     assert "against the words that decide" in shown["text"] and "asked “where is" in shown["text"]
@@ -154,10 +142,10 @@ def test_correlation_on_stories_that_ask_hostile_questions(monkeypatch, tmp_path
 TINY = ("seeds 0", "lambdas 0.002", "frozen_lambdas 0.02", "adversary_epochs 1", "vectors random")
 
 
-def test_adversary_on_hostile_words_and_a_text_beyond_the_adversarys_bound(monkeypatch, tmp_path, browser):
+def test_adversary_on_hostile_words_and_a_text_beyond_the_adversarys_bound(monkeypatch, tmp_path, chromium):
     monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 5_100)))
     page = report(monkeypatch, tmp_path, "adversary", "dataset agnews", *TINY)
-    shown = opened(browser, page)
+    shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["images"] == 0
     assert shown["charts"] == charts_made(page) == 8
     assert "longer than 5,000 tokens" in shown["text"] and "agnews does not say which words decide" in shown["text"]
@@ -190,10 +178,10 @@ def home_of_reasons(folder: Path) -> Path:
     return folder.parent
 
 
-def test_adversary_on_hostile_words_with_reasons(monkeypatch, tmp_path, browser):
+def test_adversary_on_hostile_words_with_reasons(monkeypatch, tmp_path, chromium):
     monkeypatch.setenv("DATA_HOME", str(home_of_reasons(tmp_path)))
     page = report(monkeypatch, tmp_path, "adversary", "dataset eraser_movies", "divergence jsd", "tvd full", *TINY)
-    shown = opened(browser, page)
+    shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 8
     assert "takes attention off the words that decide the label" in shown["text"]
     assert "1 of 1 adversaries were stopped at the most epochs" in shown["text"]
@@ -203,10 +191,10 @@ def test_adversary_on_hostile_words_with_reasons(monkeypatch, tmp_path, browser)
 SHORT = ("seeds 0", "lambdas 0.1", "imitation_epochs 1", "vectors random", "words 20")
 
 
-def test_regularization_on_hostile_words_with_reasons(monkeypatch, tmp_path, browser):
+def test_regularization_on_hostile_words_with_reasons(monkeypatch, tmp_path, chromium):
     monkeypatch.setenv("DATA_HOME", str(home_of_reasons(tmp_path)))
     page = report(monkeypatch, tmp_path, "regularization", "dataset eraser_movies", *SHORT)
-    shown = opened(browser, page)
+    shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["images"] == 0
     assert shown["charts"] == charts_made(page) == 13
     assert "its attention ranks the words that decide the label higher" in shown["text"]
@@ -214,11 +202,11 @@ def test_regularization_on_hostile_words_with_reasons(monkeypatch, tmp_path, bro
     assert EMOJI in Path(page).read_text()
 
 
-def test_regularization_where_no_reason_is_known(monkeypatch, tmp_path, browser):
+def test_regularization_where_no_reason_is_known(monkeypatch, tmp_path, chromium):
     monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 600)))
     choices = "dataset agnews", "attentions dot", "delta 1", "eta 0.1", "frozen tying,mlm", "layers 1"
     page = report(monkeypatch, tmp_path, "regularization", *choices, *SHORT)
-    shown = opened(browser, page)
+    shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 12
     assert "agnews does not say which words decide" in shown["text"]
     assert "Taken: delta 1, eta 0.1." in shown["text"]
@@ -228,10 +216,10 @@ def test_regularization_where_no_reason_is_known(monkeypatch, tmp_path, browser)
 SPARSE = ("seeds 0", "strengths [-1,0,0.5]", "lambdas 0.1", "frozen_lambdas 1", "adversary_epochs 1", "vectors random")
 
 
-def test_sparsity_on_hostile_words_with_reasons(monkeypatch, tmp_path, browser):
+def test_sparsity_on_hostile_words_with_reasons(monkeypatch, tmp_path, chromium):
     monkeypatch.setenv("DATA_HOME", str(home_of_reasons(tmp_path)))
     page = report(monkeypatch, tmp_path, "sparsity", "dataset eraser_movies", *SPARSE)
-    shown = opened(browser, page)
+    shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["images"] == 0
     assert shown["charts"] == charts_made(page) == 10
     assert "more of the support are words that decide the label" in shown["text"]
@@ -239,11 +227,11 @@ def test_sparsity_on_hostile_words_with_reasons(monkeypatch, tmp_path, browser):
     assert EMOJI in Path(page).read_text()
 
 
-def test_sparsity_with_one_encoder_and_a_long_text(monkeypatch, tmp_path, browser):
+def test_sparsity_with_one_encoder_and_a_long_text(monkeypatch, tmp_path, chromium):
     monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 2_100)))
     choices = "dataset agnews", "encoders bilstm", "profile paper"  # with all its parts, on few texts
     page = report(monkeypatch, tmp_path, "sparsity", *choices, *SPARSE)
-    shown = opened(browser, page)
+    shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 6
     assert "α was learned to be 1." in shown["text"] and "epochs of at most 300, the best on dev" in shown["text"]
     assert "agnews does not say which words decide" in shown["text"]
@@ -254,10 +242,10 @@ def test_sparsity_with_one_encoder_and_a_long_text(monkeypatch, tmp_path, browse
 OF_TEXTS = ("seeds 0", "vectors word2vec", "encoders flan-conv,han-rnn,han-noenc")
 
 
-def test_erasure_on_hostile_words_of_two_topics(monkeypatch, tmp_path, browser):
+def test_erasure_on_hostile_words_of_two_topics(monkeypatch, tmp_path, chromium):
     monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 3_000)))
     page = report(monkeypatch, tmp_path, "erasure", "dataset agnews4", "test_texts 25", *OF_TEXTS)
-    shown = opened(browser, page)
+    shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["images"] == 0
     assert shown["charts"] == charts_made(page) >= 5
     assert "test_texts: 25 of the texts of test were drawn at random" in shown["text"]
@@ -265,10 +253,10 @@ def test_erasure_on_hostile_words_of_two_topics(monkeypatch, tmp_path, browser):
     assert EMOJI in Path(page).read_text()
 
 
-def test_erasure_on_words_alone_by_the_authors_way(monkeypatch, tmp_path, browser):
+def test_erasure_on_words_alone_by_the_authors_way(monkeypatch, tmp_path, chromium):
     choices = "dataset planted", "random_item authors_code", "encoders flan-noenc", "common_support yes"
     page = report(monkeypatch, tmp_path, "erasure", *choices)
-    shown = opened(browser, page)
+    shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 7
     assert "These texts are not cut into sentences, so there is no HAN" in shown["text"]
     assert "There is no model with an encoder among the chosen" in shown["text"]
@@ -283,21 +271,21 @@ def own_model(folder: Path, token_logits: str) -> str:
     return f"model {folder / 'mine.py'}:load"
 
 
-def test_correlation_of_ones_own_model_whose_read_out_is_not_affine(monkeypatch, tmp_path, browser):
+def test_correlation_of_ones_own_model_whose_read_out_is_not_affine(monkeypatch, tmp_path, chromium):
     monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 60)))
     page = report(monkeypatch, tmp_path, "correlation", "dataset agnews", own_model(tmp_path, "None"))
-    shown = opened(browser, page)
+    shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) >= 9
     assert "Measured: 1 of mine, not trained here." in shown["text"] and "gradient search" in shown["text"]
     assert "This is not asked of a model of one's own" in shown["text"]
     assert "mine + attention" in shown["text"], "claims are about it too"
 
 
-def test_erasure_of_ones_own_model(monkeypatch, tmp_path, browser):
+def test_erasure_of_ones_own_model(monkeypatch, tmp_path, chromium):
     monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 60)))
     terms = "output.hidden @ self.decoder.weight.T, self.decoder.bias"
     page = report(monkeypatch, tmp_path, "erasure", "dataset agnews4", own_model(tmp_path, terms))
-    shown = opened(browser, page)
+    shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) >= 3
     assert "Measured: 1 of mine, not trained here." in shown["text"] and "last epoch" not in shown["text"]
     assert "the gradient is sooner for over half of the texts" in shown["text"]

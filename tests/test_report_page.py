@@ -1,11 +1,9 @@
 """A report in a real browser, without network: every chart is drawn, and nothing hostile in the data runs."""
 
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
+from pages import visit
 
 import notebooks
 from lib.report.__main__ import main
@@ -21,41 +19,6 @@ def made(browser, tmp_path_factory) -> Path:
     arguments = ["hostile", "-p", "note", NOTE, "--notebooks", str(folder), "--output", str(folder)]
     assert main(arguments) == 0
     return next(folder.glob("hostile-*.html"))
-
-
-@pytest.fixture(scope="module")
-def chromium(browser):
-    with sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        yield running
-        running.close()
-
-
-@dataclass
-class Visit:
-    """A page in the browser, and whatever went wrong on it."""
-
-    page: object
-    wrong: list[str] = field(default_factory=list)
-
-
-@contextmanager
-def visit(chromium, file: Path, scheme: str = "light", width: int = 1280, script: bool = True):
-    context = chromium.new_context(
-        offline=True, color_scheme=scheme, viewport={"width": width, "height": 800}, java_script_enabled=script
-    )
-    page = context.new_page()
-    seen = Visit(page)
-    page.on("console", lambda message: seen.wrong.append(f"console {message.type}: {message.text}"))
-    page.on("pageerror", lambda error: seen.wrong.append(f"error: {error}"))
-    page.on("dialog", lambda dialog: (seen.wrong.append("dialog"), dialog.dismiss()))
-    allowed = ("data:", "blob:", file.as_uri())
-    page.on("request", lambda request: request.url.startswith(allowed) or seen.wrong.append(f"asked for {request.url}"))
-    page.goto(file.as_uri())
-    if script and page.locator("[data-chart]").count():
-        page.wait_for_selector("html[data-charts=drawn]", timeout=30_000)
-    yield seen
-    context.close()
 
 
 def text_contrast(page, selector: str) -> float:
@@ -77,7 +40,7 @@ def text_contrast(page, selector: str) -> float:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_chart_is_drawn_and_nothing_goes_wrong(chromium, made, scheme):
+def test_every_chart_is_drawn_and_words_stand_out_and_nothing_goes_wrong(chromium, made, scheme):
     with visit(chromium, made, scheme) as seen:
         assert seen.page.locator("[data-chart]").count() == notebooks.CHARTS
         assert seen.page.locator("[data-drawn=yes] svg.marks").count() == notebooks.CHARTS
@@ -85,23 +48,15 @@ def test_every_chart_is_drawn_and_nothing_goes_wrong(chromium, made, scheme):
         assert min(sizes) > 100
         assert seen.page.locator("math").count() >= 3
         assert seen.wrong == []
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_words_stand_out_from_the_ground(chromium, made, scheme):
-    axes = "svg .role-axis-label text, svg .role-axis-title text, svg .role-legend-label text"
-    with visit(chromium, made, scheme) as seen:
+        axes = "svg .role-axis-label text, svg .role-axis-title text, svg .role-legend-label text"
         for words in ("main p", "main td", "figcaption", "summary", axes):
             assert text_contrast(seen.page, words) >= 4.5, words
 
 
 @pytest.mark.parametrize("width", [320, 375, 768, 1280])
 def test_no_page_scrolls_sideways(chromium, made, width):
-    with visit(chromium, made, width=width) as seen:
-        for page in (made, made.parent / "index.html"):
-            seen.page.goto(page.as_uri())
-            if page == made:
-                seen.page.wait_for_selector("html[data-charts=drawn]")
+    for page in (made, made.parent / "index.html"):
+        with visit(chromium, page, width=width) as seen:
             seen.page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
             assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
 

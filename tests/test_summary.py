@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from IPython.core.formatters import DisplayFormatter
 from nbformat.v4 import new_code_cell, new_notebook, new_output
-from playwright.sync_api import sync_playwright
+from pages import visit
 
 import notebooks
 from lib import published, results, summary
@@ -270,20 +270,14 @@ def test_a_report_that_fails_takes_its_tables_away(tmp_path, monkeypatch):
     assert "There is nothing to sum up yet" in text()
 
 
-def test_hostile_names_are_shown_and_never_run(browser, tmp_path, nowhere):
+def test_hostile_names_are_shown_and_never_run(chromium, tmp_path, nowhere):
     """In a browser, on a phone and dark: nothing runs, nothing is asked for, and words stand out."""
     evil = notebooks.HOSTILE
     verdicts = [claim(evil, "supported", evil, evidence=evil), claim(evil, "undecided", "two")]
     report(tmp_path, "correlation-a b#", [row(dataset=evil)], verdicts, dataset=evil)
     page_of_all = write_summary(tmp_path, nowhere)
-    wrong = []
-    with sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        context = chromium.new_context(offline=True, color_scheme="dark", viewport={"width": 375, "height": 800})
-        sheet = context.new_page()
-        sheet.on("console", lambda message: wrong.append(message.text))
-        sheet.on("dialog", lambda dialog: (wrong.append("dialog"), dialog.dismiss()))
-        sheet.goto(page_of_all.as_uri())
+    with visit(chromium, page_of_all, "dark", width=375) as seen:
+        sheet = seen.page
         sheet.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
         assert sheet.evaluate("document.documentElement.scrollWidth") <= 375
         assert sheet.locator("main img, main script").count() == 0
@@ -293,9 +287,8 @@ def test_hostile_names_are_shown_and_never_run(browser, tmp_path, nowhere):
         colours = sheet.eval_on_selector_all(".verdict", "all => all.map(one => getComputedStyle(one).color)")
         assert len(set(colours)) == 3  # mixed, supported, undecided
         assert sheet.locator("details.values tbody tr").count() == 1140
+        assert seen.wrong == []
         sheet.get_by_role("link", name="report", exact=True).first.click()
         sheet.wait_for_selector("#tables", state="attached")
         assert sheet.url.endswith("/correlation-a%20b%23.html")
         assert evil in json.loads(sheet.locator("#tables").inner_text())["dataset"]
-        chromium.close()
-    assert wrong == []

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import torch
 
 from lib.datasets.classification import Spec
 from lib.datasets.corpus import SPECIALS, UNKNOWN, Corpus, Split
@@ -90,10 +89,10 @@ def about_vectors(vectors: Vectors) -> str:
 
 def about_lengths(vectors: Vectors, split: Split) -> str:
     """How long the vectors of a split's tokens are, and how much of them an LSTM's state cannot reach."""
-    counts = torch.from_numpy(np.bincount(split.encoded[0], minlength=len(vectors.table))).double()
-    share, table = counts / counts.sum(), vectors.table.double()
-    length = float(table.square().sum(dim=1) @ share)
-    beyond = float((table.abs() > 1).double().mean(dim=1) @ share)
+    counts = np.bincount(split.encoded[0], minlength=len(vectors.table))
+    share, table = counts / counts.sum(), vectors.table.double().numpy()
+    length = float(np.square(table).sum(axis=1) @ share)
+    beyond = float((np.abs(table) > 1).mean(axis=1) @ share)
     return (
         f"The mean squared length of the word vectors per token is {length:.1f}; {beyond:.0%} of their "
         "components lie outside (-1, 1), where an LSTM's states cannot go: with vectors of another length a delta "

@@ -4,8 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from sklearn.model_selection import train_test_split
-
 from lib import planted
 from lib.datasets import files, text
 from lib.datasets.corpus import Instance
@@ -159,8 +157,15 @@ def draft_of(
 
 def divided(instances: list[Instance], share: float, seed: int) -> tuple[list[Instance], list[Instance]]:
     """(the others, a random `share` of the texts), both in their first order."""
-    rest, chosen = train_test_split(range(len(instances)), test_size=share, random_state=seed)
+    rest, chosen = _drawn(len(instances), seed, test_size=share)
     return [instances[i] for i in sorted(rest)], [instances[i] for i in sorted(chosen)]
+
+
+def _drawn(number: int, seed: int, **share: float) -> list[list[int]]:
+    """Positions of train and test as scikit-learn draws them, imported here: it takes longer than most datasets."""
+    from sklearn.model_selection import train_test_split
+
+    return train_test_split(range(number), random_state=seed, **share)
 
 
 def divide_agnews(splits: Splits) -> Splits:
@@ -173,7 +178,7 @@ def divide_imdb(splits: Splits) -> Splits:
     """Texts under 400 tokens; 20% of train is dev; 20% of test is test (their code draws it by train_size)."""
     short = {split: [x for x in instances if len(x.tokens) < 400] for split, instances in splits.items()}
     train, dev = divided(short["train"], 0.2, seed=1378)
-    test, _ = train_test_split(range(len(short["test"])), train_size=0.2, random_state=1378)
+    test, _ = _drawn(len(short["test"]), 1378, train_size=0.2)
     return {"train": train, "dev": dev, "test": [short["test"][i] for i in sorted(test)]}
 
 

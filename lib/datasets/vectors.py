@@ -4,14 +4,16 @@ import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from lib.datasets.corpus import PAD, SPECIALS, Vocabulary
 from lib.datasets.files import DataError, homes
 from lib.datasets.vector_files import read
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 REMEMBERED = 8  # tables kept in memory, some 20 MB each: every run of a notebook asks for one
 MADE = ("random", "word2vec")
@@ -31,8 +33,8 @@ class Vectors:
     checksum  SHA-256 of the table
     """
 
-    table: Tensor
-    covered: Tensor
+    table: "Tensor"
+    covered: "Tensor"
     source: str
     checksum: str
 
@@ -146,4 +148,6 @@ def find(name: str | Path, data_home: str | Path | None = None) -> Path:
 
 def with_checksum(table: np.ndarray, covered: np.ndarray, source: str) -> Vectors:
     checksum = hashlib.sha256(f"{table.shape}".encode() + table.tobytes()).hexdigest()
+    import torch  # here: who asks for the names of datasets and files does not wait for it
+
     return Vectors(torch.from_numpy(table), torch.from_numpy(covered), source, checksum)

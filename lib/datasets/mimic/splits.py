@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sklearn.model_selection import train_test_split
-
 from lib.datasets import files
 from lib.datasets.files import DataError
 from lib.datasets.mimic.tables import number
@@ -125,6 +123,8 @@ def drawn(dataset: str, folder: Path, by: str, patients: Mapping[int, int], labe
 
 def _divided(units: Sequence[int], classes: Mapping[int, int]) -> dict[str, frozenset[int]]:
     """The units of each split, by the shares and seeds of Jain & Wallace's code for anemia."""
+    from sklearn.model_selection import train_test_split  # takes a second, and only these splits need it
+
     rest, test = train_test_split(units, test_size=0.2, random_state=12939, stratify=[classes[one] for one in units])
     kept = set(rest)
     rest = [one for one in units if one in kept]
