@@ -72,7 +72,7 @@ def test_a_grid_killed_at_twenty_moments_ends_as_if_it_never_was(place, undistur
         sweep = grid(place)
         while sweep.process.is_alive() and len(killed) < KILLS:
             before = traces(place / "cache")
-            sweep.process.join(draw.uniform(0, 4))
+            sweep.process.join(draw.uniform(0, 3))
             victim = sweep.kill(draw, JOB, share=0.75)
             killed += [victim] if victim else []
             after = traces(place / "cache")
