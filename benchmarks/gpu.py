@@ -66,7 +66,7 @@ def per_second(amount: int, work: Callable[[], object]) -> float:
 def trained(split: Split) -> float:
     """Words a second of one run, over EPOCHS epochs."""
     model = texts.classifier(split).to(DEVICE)
-    optimizer = torch.optim.Adam(fitting.parameter_groups(model, 1e-5, 1e-3), amsgrad=True, fused=True)
+    optimizer = fitting.Adam(fitting.parameter_groups(model, 1e-5, 1e-3), amsgrad=True, fused=True)
     course = Prediction(torch.from_numpy(split.labels), outputs=1)
 
     def epochs():

@@ -138,7 +138,7 @@ def _unbounded(quantity: Quantity) -> Quantity:
 def _training(encoder: str, promise: Promise) -> Work:
     def epoch(split: Split) -> float:
         model = texts.classifier(split, encoder, **PAPERS)
-        optimizer = torch.optim.Adam(fitting.parameter_groups(model, 1e-5, 1e-3), amsgrad=True, fused=True)
+        optimizer = fitting.Adam(fitting.parameter_groups(model, 1e-5, 1e-3), amsgrad=True, fused=True)
         course = Prediction(torch.from_numpy(split.labels), outputs=1)
         started = time.process_time()
         fitting.train_epoch(model, batches(split, 32, seed=(0, 0)), optimizer, course.losses, "sum")

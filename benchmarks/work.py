@@ -99,7 +99,7 @@ def training(train: Split) -> Row:
 
     def ours():
         model = classifier(train)
-        optimizer = torch.optim.Adam(fitting.parameter_groups(model, 1e-5, 1e-3), amsgrad=True, fused=True)
+        optimizer = fitting.Adam(fitting.parameter_groups(model, 1e-5, 1e-3), amsgrad=True, fused=True)
         course = Prediction(torch.from_numpy(train.labels), outputs=1)
         fitting.train_epoch(model, batches(train, 32, seed=(0, 0)), optimizer, course.losses, "sum")
 
@@ -117,7 +117,7 @@ def adversaries(train: Split) -> list[Row]:
         model = classifier(train)
         if freeze:
             freeze_all_but_attention(model, base)
-        optimizer = torch.optim.Adam(fitting.parameter_groups(model, 1e-5, 1e-3), amsgrad=True, fused=True)
+        optimizer = fitting.Adam(fitting.parameter_groups(model, 1e-5, 1e-3), amsgrad=True, fused=True)
         fitting.train_epoch(model, batches(train, 32, seed=(0, 0)), optimizer, course.losses, "sum")
 
     def of_base(split):
