@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from torch import nn
 
-from lib.commit import PROJECT
 from lib.datasets import Corpus
 from lib.datasets import batches as length_batches
 from lib.datasets.batches import Batch, collate
+from lib.datasets.files import PROJECT
 from lib.models import ModelOutput
 from lib.models.one_output import OneOutput
 from lib.models.seam import SeamError, check_seam

@@ -2,15 +2,15 @@
 
 import json
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 
 def write_text(path: Path, text: str) -> Path:
     """Writes a file so that nobody ever sees half of it, and a full disk leaves nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, suffix=".part", delete=False) as file:
-        part = Path(file.name)
+    part = path.with_name(f".{secrets.token_hex(8)}.part")
+    with part.open("x", encoding="utf-8") as file:
         try:
             file.write(text)
             file.flush()
@@ -18,7 +18,6 @@ def write_text(path: Path, text: str) -> Path:
         except BaseException:
             part.unlink()
             raise
-    part.chmod(0o644)
     return part.replace(path)
 
 

@@ -14,8 +14,14 @@ class Visit:
 
 
 @contextmanager
-def visit(chromium, file: Path, scheme: str = "light", width: int = 1280, script: bool = True):
-    """A file in a fresh context of the browser, when all its charts are drawn; closed with the block."""
+def visit(
+    chromium, file: Path, scheme: str = "light", width: int = 1280, script: bool = True, linked: Path | None = None
+):
+    """A file in a fresh context of the browser, when all its charts are drawn; closed with the block.
+
+    Args:
+        linked: the page that a click there may open.
+    """
     context = chromium.new_context(
         offline=True, color_scheme=scheme, viewport={"width": width, "height": 800}, java_script_enabled=script
     )
@@ -24,7 +30,7 @@ def visit(chromium, file: Path, scheme: str = "light", width: int = 1280, script
     page.on("console", lambda message: seen.wrong.append(f"console {message.type}: {message.text}"))
     page.on("pageerror", lambda error: seen.wrong.append(f"error: {error}"))
     page.on("dialog", lambda dialog: (seen.wrong.append("dialog"), dialog.dismiss()))
-    allowed = ("data:", "blob:", file.as_uri())
+    allowed = ("data:", *(one.as_uri() for one in (file, linked) if one))
     page.on("request", lambda request: request.url.startswith(allowed) or seen.wrong.append(f"asked for {request.url}"))
     page.goto(file.as_uri())
     if script and page.locator("[data-chart]").count():

@@ -6,7 +6,8 @@ import time
 import pytest
 from IPython.display import HTML
 
-from lib import commit, progress, provenance
+from lib import progress, provenance
+from lib.commit import commit
 from lib.progress import Progress, spoken
 
 
@@ -69,15 +70,15 @@ def test_the_commit_says_when_files_were_modified(tmp_path):
     (tmp_path / "file").write_text("one")
     git("add", "file")
     git("commit", "-m", "one")
-    clean = commit.commit(tmp_path)
+    clean = commit(tmp_path)
     assert len(clean) == 12
     (tmp_path / "file").write_text("two")
-    assert commit.commit(tmp_path) == f"{clean}, modified"
+    assert commit(tmp_path) == f"{clean}, modified"
     (tmp_path / "inner").mkdir()
-    assert commit.commit(tmp_path / "inner") == "unknown (no git checkout)"
+    assert commit(tmp_path / "inner") == "unknown (no git checkout)"
 
 
 def test_without_git_provenance_says_so_in_a_word(tmp_path, monkeypatch):
-    assert commit.commit(tmp_path) == "unknown (no git checkout)"
+    assert commit(tmp_path) == "unknown (no git checkout)"
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert commit.commit(tmp_path) == "unknown (git is not installed)"
+    assert commit(tmp_path) == "unknown (git is not installed)"

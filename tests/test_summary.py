@@ -276,7 +276,7 @@ def test_hostile_names_are_shown_and_never_run(chromium, tmp_path, nowhere):
     verdicts = [claim(evil, "supported", evil, evidence=evil), claim(evil, "undecided", "two")]
     report(tmp_path, "correlation-a b#", [row(dataset=evil)], verdicts, dataset=evil)
     page_of_all = write_summary(tmp_path, nowhere)
-    with visit(chromium, page_of_all, "dark", width=375) as seen:
+    with visit(chromium, page_of_all, "dark", width=375, linked=tmp_path / "correlation-a b#.html") as seen:
         sheet = seen.page
         sheet.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
         assert sheet.evaluate("document.documentElement.scrollWidth") <= 375
@@ -287,8 +287,8 @@ def test_hostile_names_are_shown_and_never_run(chromium, tmp_path, nowhere):
         colours = sheet.eval_on_selector_all(".verdict", "all => all.map(one => getComputedStyle(one).color)")
         assert len(set(colours)) == 3  # mixed, supported, undecided
         assert sheet.locator("details.values tbody tr").count() == 1140
-        assert seen.wrong == []
         sheet.get_by_role("link", name="report", exact=True).first.click()
         sheet.wait_for_selector("#tables", state="attached")
         assert sheet.url.endswith("/correlation-a%20b%23.html")
         assert evil in json.loads(sheet.locator("#tables").inner_text())["dataset"]
+        assert seen.wrong == []

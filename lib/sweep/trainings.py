@@ -2,8 +2,8 @@
 
 import traceback
 from pathlib import Path
+from typing import Any
 
-from lib.sweep import planned
 from lib.sweep.needs import Corpora, chosen_on_dev, needed
 from lib.sweep.plan import jobs_of, needs_of, rank, request_of, work_of
 from lib.training import train
@@ -15,14 +15,12 @@ class Stale(RuntimeError):
     """The plan does not fit what is there: data or code changed after it was made."""
 
 
-def train_planned(folder: Path, identity: str) -> None:
-    """Trains the runs of a planned job, one after the other; one that fails does not keep the others from it.
+def train_planned(found: dict[str, Any], job: dict[str, Any]) -> None:
+    """Trains the runs of a job of the plan, one after the other; one that fails does not keep the others from it.
 
     Raises:
         Stale: a run is not the planned one. RuntimeError: how many runs failed.
     """
-    found = planned.read(folder)
-    job = found["jobs"][identity]
     request = request_of(found, job["report"])
     corpora, wrong = Corpora(request.data_home), []
     if job.get("chosen"):
@@ -40,9 +38,8 @@ def train_planned(folder: Path, identity: str) -> None:
         raise RuntimeError(f"{len(wrong)} of {len(job['runs'])} runs failed; {wrong[0]}")
 
 
-def add_chosen(folder: Path, report: str) -> None:
+def add_chosen(found: dict[str, Any], report: str, folder: Path) -> None:
     """Writes the jobs that a report needs once dev has chosen, and all that it needs, to chosen/<report>.json."""
-    found = planned.read(folder)
     request = request_of(found, report)
     corpora = Corpora(request.data_home)
     work = work_of(chosen_on_dev(request, corpora), corpora)
