@@ -52,7 +52,7 @@ environment: $(STAMP)
 
 reports: $(STAMP)
 	@if [ -z "$(strip $(NOTEBOOKS))" ]; then echo "no notebook to run: notebooks/ has none"; exit 1; fi
-	@exec $(RUN) -m lib.sweep $(NOTEBOOKS) --profile "$(PROFILE)" --on "$(ON)" $(if $(strip $(DATASETS)),--datasets $(DATASETS)) \
+	@exec $(RUN) -m tools.sweep $(NOTEBOOKS) --profile "$(PROFILE)" --on "$(ON)" $(if $(strip $(DATASETS)),--datasets $(DATASETS)) \
 	  $(if $(strip $(SEEDS)),--seeds "$(SEEDS)") $(if $(strip $(JOBS)),--jobs "$(JOBS)") $(if $(strip $(DEVICE)),-p device "$(DEVICE)")
 
 test: $(STAMP)

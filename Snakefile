@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 PLAN = json.loads(Path("plan.json").read_text())
-JOB = f"cd {PLAN['project']!r} && exec {PLAN['python']!r} -m lib.sweep.jobs"
+JOB = f"cd {PLAN['project']!r} && exec {PLAN['python']!r} -m tools.sweep.jobs"
 HERE = str(Path.cwd())
 
 

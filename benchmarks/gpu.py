@@ -11,14 +11,14 @@ from collections.abc import Callable
 import torch
 
 from benchmarks import texts
+from lib.analysis import measure
 from lib.datasets.batches import batches
 from lib.datasets.corpus import Split
 from lib.importance import as_quantity, gradient, gradient_times_input, leave_one_out
 from lib.importance.of_weights import RANKINGS
-from lib.instances import measure
 from lib.interventions import adversary, permutation_effect, until_flip
 from lib.training import fitting
-from lib.training.courses import Prediction
+from lib.training.tasks import Prediction
 
 DEVICE, SHARING, EPOCHS = "cuda", 8, 3
 MEASURES = {

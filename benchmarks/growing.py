@@ -11,16 +11,17 @@ import torch
 
 from benchmarks import texts
 from lib import importance, interventions
+from lib.analysis.correlating import taus
+from lib.analysis.measuring import BATCH, Quantity, measure
 from lib.datasets.batches import batches, pieces
 from lib.datasets.corpus import Split
 from lib.importance import of_weights
 from lib.importance.input_to_states import state_entropy
-from lib.instances.correlating import taus
-from lib.instances.measuring import BATCH, Quantity, measure
 from lib.metrics.kendall import LONGEST_SIGN_MATRIX
-from lib.models import AttentionClassifier, reading
+from lib.models import AttentionClassifier
+from lib.models import readout as reading
 from lib.training import fitting
-from lib.training.courses import Prediction
+from lib.training.tasks import Prediction
 
 WORDS = 2000  # of the made-up texts
 PAPERS = {"embedding": 300}  # and 128 hidden units per direction of a BiLSTM, 128 of an average encoder

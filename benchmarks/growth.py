@@ -21,7 +21,7 @@ from benchmarks import growing, growth_chart
 from benchmarks.growing import UPPER_LENGTH, Work, made_up
 from benchmarks.memory import highest
 from benchmarks.slopes import Slope, compared
-from lib.models import reading
+from lib.models import readout as reading
 from lib.models.transformer import MOST
 from lib.training.fitting import WORDS
 

@@ -17,7 +17,7 @@ from lib.importance import of_weights
 from lib.importance.input_to_states import state_gradients
 from lib.metrics import kendall_tau
 from lib.training import fitting
-from lib.training.courses import Adversary, FrozenAdversary, Prediction, Told, freeze_all_but_attention
+from lib.training.tasks import Adversary, FrozenAdversary, Prediction, Told, freeze_all_but_attention
 
 SIZE = 512  # texts in a batch, our way
 

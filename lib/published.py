@@ -54,7 +54,7 @@ def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     other side is kept with NaN there. Values are compared as they are: no unit is converted.
 
     Args:
-        ours: the columns of lib.instances.summarise; low and high may be missing.
+        ours: the columns of lib.analysis.summarise; low and high may be missing.
         theirs: the columns of `table`.
     Returns:
         the keys, unit, ours, low, high, sd_seeds, seeds, paper, table, theirs, difference (ours less theirs), inside

@@ -1,10 +1,6 @@
-"""The summarised tables of the last `paper` run of each notebook and dataset, and the README's findings from them.
-
-`python -m lib.results` draws the picture of each kept table, writes the findings into the README, and summary.md.
-"""
+"""The summarised tables of the last `paper` run of each notebook and dataset, kept for the README and the summary."""
 
 import os
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,16 +8,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from lib import charts, published, summary
-from lib.commit import PROJECT, commit
+from lib.atomic_write import write_text
 from lib.datasets import Own
 from lib.programme import Choice, runs
+from lib.provenance import PROJECT, commit
 from lib.quantities import RUN_COLUMNS
-from lib.summary import FOLDER, LEFT, PAPER_OF
 from lib.training import Run, Trained
-from lib.whole_files import write_text
 
-PICTURED = ("correlation",)
+FOLDER = PROJECT / "reports" / "results"
+LEFT = "application/vnd.attention.tables+json"  # as what a notebook leaves its tables to its report
 
 
 class Kept(str):
@@ -70,7 +65,7 @@ def keep(
     for path, text in zip(paths, texts, strict=True):
         write_text(path, text)
     names = " and ".join(path.name for path in paths)
-    return Kept(f"kept in {names}; python -m lib.results brings them into the README", left)
+    return Kept(f"kept in {names}; python -m tools.summary brings them into the README", left)
 
 
 def not_kept(notebook: str, trained: Sequence[Trained], chosen: dict) -> str:
@@ -120,64 +115,3 @@ def planned(run: Run) -> Run:
     """The run as the programme lists it: on any device, and an adversary whatever its most epochs, which are noted."""
     kept = tuple(option for option in run.options if not (run.variant == "adversary" and option[0] == "epochs"))
     return replace(run, device_kind="cpu", options=kept, base=planned(run.base) if run.base else None)
-
-
-def finding(claims: pd.DataFrame, dataset: str) -> str:
-    """One paragraph for the README: each claim's verdict by model."""
-    row = claims.iloc[0]
-    said = []
-    for short, same in claims.groupby("short", sort=False):
-        models = {word: list(models) for word, models in same.groupby("verdict", sort=False)["model"]}
-        verdicts = [f"{word} for {', '.join(names) if len(models) > 1 else 'all'}" for word, names in models.items()]
-        said.append(f"*{short}*: {'; '.join(verdicts)}")
-    seeds = str(row.get("seeds_each", len(str(row["of_seeds"]).split())))
-    told = "1 seed" if seeds == "1" else f"{seeds} seeds"
-    if isinstance(row.get("chosen"), str):
-        told += re.sub(r", seeds \[[^\]]*\]", "", f", {row['chosen']}")  # their number is told already
-    if "adversary_epochs" in row:
-        told += f", adversaries of at most {row['adversary_epochs']} epochs"
-    return f"**{dataset}**, {told}. {'. '.join(said)}."
-
-
-def picture(notebook: str, dataset: str, folder: Path = FOLDER) -> Path | None:
-    """Draws the taus of a kept table beside the published ones: <notebook>-<dataset>.svg; None where there are none."""
-    ours = pd.read_csv(folder / f"{notebook}-{dataset}.csv")
-    ours = ours[ours["quantity"].str.startswith("kendall_tau")]
-    theirs = published.table(PAPER_OF[notebook], dataset)
-    beside = published.beside(ours, theirs[theirs["quantity"].isin(ours["quantity"])])
-    beside = beside[beside["theirs"].notna()]
-    if beside.empty:
-        return None
-    path = folder / f"{notebook}-{dataset}.svg"
-    charts.enable()
-    charts.taus_beside(beside).save(path)
-    return path
-
-
-def readme(text: str, folder: Path = FOLDER) -> str:
-    """The README's text with what is kept between `<!-- findings: NOTEBOOK -->` and `<!-- end -->`."""
-
-    def kept(match: re.Match) -> str:
-        notebook, endings = match[1], "-claims.csv"
-        paths = sorted(folder.glob(f"{notebook}-*{endings}"))
-        findings = [
-            finding(pd.read_csv(path), path.name.removeprefix(f"{notebook}-").removesuffix(endings)) for path in paths
-        ]
-        return f"<!-- findings: {notebook} -->{' '.join(findings) or 'not run yet'}<!-- end -->"
-
-    return re.sub(r"<!-- findings: (\w+) -->.*?<!-- end -->", kept, text, flags=re.DOTALL)
-
-
-def main() -> None:
-    for notebook in PICTURED:
-        for path in sorted(FOLDER.glob(f"{notebook}-*-claims.csv")):
-            drawn = picture(notebook, path.name.removeprefix(f"{notebook}-").removesuffix("-claims.csv"))
-            print(drawn or f"no published values beside {path.name}")
-    page = PROJECT / "README.md"
-    page.write_text(readme(page.read_text(encoding="utf-8")), encoding="utf-8")
-    (FOLDER / "summary.md").write_text(summary.markdown(summary.kept(FOLDER)), encoding="utf-8")
-    print(page, FOLDER / "summary.md", sep="\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -115,7 +115,7 @@ def sentences(*lines: str) -> HTML:
 
 
 def summary(frame: pd.DataFrame) -> HTML:
-    """Rows of lib.instances.summarise to read: value, 95% intervals, sds, counts."""
+    """Rows of lib.analysis.summarise to read: value, 95% intervals, sds, counts."""
     shown = frame[[*NAMED, "unit", "value"]].assign(
         **{
             "95% over texts and seeds": intervals(frame["low"], frame["high"]),
@@ -131,7 +131,7 @@ def summary(frame: pd.DataFrame) -> HTML:
 
 
 def wide(frame: pd.DataFrame, columns: Mapping[str, str], by: Sequence[str] = ()) -> HTML:
-    """Rows of lib.instances.summarise, a column for each quantity with its 95% interval over texts and seeds.
+    """Rows of lib.analysis.summarise, a column for each quantity with its 95% interval over texts and seeds.
 
     Args:
         columns: quantity -> the column's title. by: further columns that tell the rows apart.
@@ -147,14 +147,14 @@ def wide(frame: pd.DataFrame, columns: Mapping[str, str], by: Sequence[str] = ()
 
 
 def scores(frame: pd.DataFrame) -> HTML:
-    """Rows of lib.instances.classification of one model without a seed: each score with its interval over texts."""
+    """Rows of lib.analysis.classification of one model without a seed: each score with its interval over texts."""
     frame = frame[frame["value"].notna()]
     interval = {"95% over texts": intervals(frame["low"], frame["high"]), "texts": frame["n"]}
     return show(frame[["quantity", "value"]].assign(**interval))
 
 
 def difference(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of lib.instances.difference as columns to read: the two values, their difference and its interval."""
+    """Rows of lib.analysis.difference as columns to read: the two values, their difference and its interval."""
     parts = ("encoder", "attention", "projection", "variant", "against", "layers", "quantity")
     named = [name for name in parts if name in rows]
     told = {"value": rows["first"], "held against": rows["second"], "difference": rows["difference"]}

@@ -11,12 +11,12 @@ import test_questions as questions
 import torch
 from torch import nn
 
+from lib.analysis import attention_on_rationale, attention_weights, max_attention, measure
 from lib.datasets.batches import Batch, collate
 from lib.importance import as_quantity, gradient, gradient_times_input, leave_one_out
 from lib.importance.inner_attention import inner_attention
 from lib.importance.input_to_states import state_entropy
 from lib.importance.of_weights import RANKINGS
-from lib.instances import attention_on_rationale, attention_weights, max_attention, measure
 from lib.interventions import (
     adversary,
     eraser_scores,

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import psutil
 
-from lib.sweep.__main__ import main
 from lib.training import cache
+from tools.sweep.__main__ import main
 
 FORK = multiprocessing.get_context("fork")  # the imports of torch and Snakemake are made once
 
 
 class Sweep:
-    """A master, started with the arguments of `python -m lib.sweep`; `before` runs in its process first."""
+    """A master, started with the arguments of `python -m tools.sweep`; `before` runs in its process first."""
 
     def __init__(self, arguments: Sequence[str], log: Path, before: Callable[[], None] = lambda: None):
         self.log = log

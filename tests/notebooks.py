@@ -26,7 +26,7 @@ import altair as alt, pandas as pd, sys
 from IPython.display import Markdown, display
 from lib import charts
 from lib.progress import Progress
-from lib.report import headline
+from lib.notebook import headline
 charts.enable()
 evil = {HOSTILE!r}
 words = [evil, {RIGHT_TO_LEFT!r}, {EMOJI!r}, "</script>", "film", "word" * 5000]

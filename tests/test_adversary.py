@@ -14,15 +14,16 @@ import torch
 from scipy.special import rel_entr
 from scipy.stats import entropy
 
-from lib import objectives, workers
 from lib.datasets import DATASETS
 from lib.datasets.batches import batches, collate
 from lib.metrics import kullback_leibler, probabilities, total_variation
 from lib.models import GuidedClassifier
 from lib.training import Run, train, train_all
-from lib.training.courses import Adversary, Prediction
+from lib.training import losses as objectives
+from lib.training import processes as workers
 from lib.training.guides import Guide, guide
-from lib.training.per_word import PerWord
+from lib.training.ragged import PerWord
+from lib.training.tasks import Adversary, Prediction
 from lib.training.trained import course_of, source_of
 
 SMALL = (("embedding_size", 20), ("epochs", 3), ("hidden_size", 16))
@@ -132,7 +133,7 @@ def test_a_frozen_adversary_minimises_what_the_whole_model_would(base, monkeypat
     run = adversary(**{"lambda": 1e-2, "trains": "attention"})
     found = []
     for held in (2**29, 0):
-        monkeypatch.setattr("lib.training.courses.HELD", held)
+        monkeypatch.setattr("lib.training.tasks.HELD", held)
         untrained = replace(base, run=run, model=train(replace(BASE, seed=3), say=silent).model, base=base)
         course = course_of(untrained)
         batch = next(base.batches("train", 32))

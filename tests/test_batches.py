@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from lib import chunks
-from lib.chunks import by_length
+from lib import numerics as chunks
 from lib.datasets.batches import batches, collate, pieces
 from lib.datasets.corpus import END, PAD, START, UNKNOWN, Instance, Split, Vocabulary
+from lib.numerics import by_length
 
 
 def split_of(lengths, seed=0):

@@ -15,9 +15,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score
 
 from lib import charts, datasets, tables
+from lib.analysis import against_baseline, baseline, classification, score_difference
 from lib.datasets import about, card, duplicates, vectors
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
-from lib.instances import against_baseline, baseline, classification, score_difference
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("*.ipynb"))
 FIVE = ["adversary", "correlation", "erasure", "regularization", "sparsity"]
@@ -223,7 +223,7 @@ def test_where_no_two_texts_share_a_word_the_baseline_still_answers():
 
 def test_of_a_huge_train_the_baseline_reads_a_part_and_says_so(monkeypatch, capsys):
     corpus, read = random_corpus(), []
-    module = importlib.import_module("lib.instances.baseline")
+    module = importlib.import_module("lib.analysis.baseline")
     monkeypatch.setattr(module, "MOST_TOKENS", 200)
     make = module.regression
     monkeypatch.setattr(module, "regression", lambda texts: (read.extend(texts), make(texts))[1])

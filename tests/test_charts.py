@@ -10,8 +10,8 @@ import pytest
 import vl_convert
 
 from lib import charts, published
+from lib.analysis import classification, summarise
 from lib.charts.text import visible
-from lib.instances import classification, summarise
 from lib.quantities import RUN_COLUMNS, tau_name
 from tests import small
 

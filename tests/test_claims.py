@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 
 from lib import claims, programme, results, tables
+from lib.analysis import examples, joined
 from lib.charts import sweep
 from lib.claims.correlation import EACH_OTHER, GRADIENT
-from lib.instances import examples, joined
 from lib.quantities import tau_name
+from tools.summary.__main__ import picture, readme
 
 TAUS = [tau_name(pair) for pair in (GRADIENT, EACH_OTHER)]
 
@@ -156,11 +157,11 @@ def test_a_whole_run_of_the_regularization_is_kept_with_what_was_chosen(tmp_path
 def test_the_readme_says_what_the_kept_results_say(tmp_path):
     page = (results.PROJECT / "README.md").read_text(encoding="utf-8")
     assert "<!-- findings: correlation -->" in page
-    assert results.readme(page) == page, "run python -m lib.results"
-    assert results.picture("correlation", "planted") is None, "no paper has values of made-up reviews"
+    assert readme(page) == page, "run python -m tools.summary"
+    assert picture("correlation", "planted") is None, "no paper has values of made-up reviews"
     made = claims.table(claims.correlation_claims(instances({"bilstm": 0.3, "average": 0.6})))
     made.assign(of_seeds="0 1").to_csv(tmp_path / "correlation-some-claims.csv", index=False)
-    assert "an adversary exists*: supported for all" in results.readme(page, tmp_path)
+    assert "an adversary exists*: supported for all" in readme(page, tmp_path)
 
 
 def test_the_programme_lists_every_run_once():

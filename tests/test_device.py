@@ -14,17 +14,17 @@ import torch
 from far import far_away
 from torch import nn
 
+from lib.analysis import information, max_attention, measure_against
 from lib.datasets.corpus import Corpus
 from lib.importance import gradient, gradient_times_input, leave_one_out
 from lib.importance.input_to_states import naive_state_gradients
-from lib.instances import information, max_attention, measure_against
 from lib.metrics import kendall_taus
 from lib.models import cudnn
+from lib.models.check_interface import check_seam
 from lib.models.cudnn import gradients_of, measurable
-from lib.models.reading import evaluation
-from lib.models.seam import check_seam
+from lib.models.readout import evaluation
 from lib.training import Run, checkpoint, fitting, train
-from lib.training.courses import Prediction
+from lib.training.tasks import Prediction
 
 MODELS = pytest.mark.parametrize("name", everything.MODELS)
 FEW = (("epochs", 1), ("batch_size", 4), ("embedding_size", 8))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lib import elementwise
+from lib import numerics as elementwise
 
 NAMES = ("exp", "log", "tanh")
 

@@ -61,9 +61,14 @@ def test_what_the_project_imports_is_required():
     known = {"sklearn": "scikit-learn", "IPython": "ipykernel", "bs4": "nbconvert", "vl_convert": "vl-convert-python"}
     below = {"jinja2": "nbconvert", "pygments": "nbconvert", "traitlets": "nbconvert", "jupyter_client": "nbclient"}
     required = pins("requirements.txt")
-    for path in [*PROJECT.glob("lib/**/*.py"), *PROJECT.glob("tests/*.py"), *PROJECT.glob("benchmarks/**/*.py")]:
+    for path in [
+        *PROJECT.glob("lib/**/*.py"),
+        *PROJECT.glob("tools/**/*.py"),
+        *PROJECT.glob("tests/*.py"),
+        *PROJECT.glob("benchmarks/**/*.py"),
+    ]:
         found = re.findall(r"^\s*(?:from|import) ([a-zA-Z0-9_]+)", path.read_text(encoding="utf-8"), re.MULTILINE)
-        foreign = set(found) - set(sys.stdlib_module_names) - {"lib", "tests", "benchmarks", "small", "conftest"}
+        foreign = set(found) - set(sys.stdlib_module_names) - {"lib", "tools", "tests", "benchmarks", "small"}
         local = {name for name in foreign if (path.parent / f"{name}.py").exists()}
         names = {(known | below).get(name, name).lower().replace("_", "-") for name in foreign - local}
         assert names <= set(required), f"{path.name} imports {sorted(names - set(required))}"
@@ -103,7 +108,7 @@ def test_reports_passes_the_choices_on():
     chosen = ["NOTEBOOKS=one two", "DATASETS=sst 20news", "PROFILE=paper", "SEEDS=0,1", "DATA_HOME=lib/..", "ON=slurm"]
     given = make("-n", "reports", *chosen)
     assert given.returncode == 0, given.stderr
-    passed = '-m lib.sweep one two --profile "paper" --on "slurm" --datasets sst 20news --seeds "0,1"'
+    passed = '-m tools.sweep one two --profile "paper" --on "slurm" --datasets sst 20news --seeds "0,1"'
     assert passed in " ".join(given.stdout.replace("\\\n", " ").split())
 
 

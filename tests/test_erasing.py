@@ -6,9 +6,7 @@ import pytest
 import vl_convert
 
 from lib import charts, claims
-from lib.charts.erasing import in_bins
-from lib.datasets.corpus import Instance
-from lib.instances import (
+from lib.analysis import (
     above_the_floor,
     by_ranking,
     flip_tables,
@@ -19,7 +17,9 @@ from lib.instances import (
     with_flips,
     with_random,
 )
-from lib.instances.erasing import CELLS, flip_cells, sign_test
+from lib.analysis.erasing import CELLS, flip_cells, sign_test
+from lib.charts.erasing import in_bins
+from lib.datasets.corpus import Instance
 
 NONE = np.nan
 RUN = {"dataset": "d", "encoder": "flan-rnn", "attention": "additive", "projection": "softmax", "variant": "base"}

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 from faults import FORK, Sweep, finished, traces, wait_for_orphans, weights
 
-from lib.report.index import kept, kept_summary
-from lib.sweep import master
-from lib.sweep.__main__ import main
-from lib.sweep.needs import Request, needed
 from lib.training import train_all
+from tools.report.index import kept, kept_summary
+from tools.sweep import master
+from tools.sweep.__main__ import main
+from tools.sweep.needs import Request, needed
 
 KILLS = int(os.environ.get("KILLS_OF_GRIDS", 20))
 KILLS_OF_REPORTS = int(os.environ.get("KILLS_OF_REPORTS", 2))
-JOB = "lib.sweep.jobs"
+JOB = "tools.sweep.jobs"
 # Five trainings that take seconds, in a few jobs.
 CHOSEN = {"encoders": ["average"], "attentions": ["additive", "dot"], "seeds": [0, 1]}
 GRID = ["correlation", "--trainings", "--bundle", "1", "--jobs", "2"]
@@ -207,8 +207,8 @@ def two_texts(number: int) -> str:
 
 
 def request_of(arguments: list[str]) -> Request:
-    from lib.sweep.__main__ import arguments as read
-    from lib.sweep.__main__ import reports_of
+    from tools.sweep.__main__ import arguments as read
+    from tools.sweep.__main__ import reports_of
 
     (asked,) = reports_of(read(arguments))
     return asked.request

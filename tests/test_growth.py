@@ -27,8 +27,8 @@ from lib import importance, interventions
 from lib.datasets.batches import batches
 from lib.importance import of_weights
 from lib.importance.input_to_states import state_entropy
-from lib.instances.correlating import correlate
-from lib.instances.measuring import attention_weights, measure
+from lib.analysis.correlating import correlate
+from lib.analysis.measuring import attention_weights, measure
 from lib.models import AttentionClassifier
 
 far = dict(max_tokens=10**9)

@@ -9,22 +9,22 @@ from small import shortened_by_hand
 from test_own_model import of_readme
 
 from lib import importance, interventions
+from lib.analysis import attention_weights, correlate, measure_all, summarise
 from lib.datasets.batches import Batch, collate
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
 from lib.datasets.pieces import corpus_in_pieces
 from lib.importance.inner_attention import inner_attention
 from lib.importance.of_weights import RANKINGS
-from lib.instances import attention_weights, correlate, measure_all, summarise
 from lib.interventions.inner_attention import heads_of, imposed_head, uniform_head
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models import huggingface
-from lib.models.explanations import rollout
+from lib.models.check_interface import check_seam
 from lib.models.huggingface import HuggingFaceClassifier, order_of
-from lib.models.one_output import OneOutput
-from lib.models.seam import check_seam
-from lib.own_model import own_model
+from lib.models.readout import OneOutput
+from lib.models.transformer import rollout
 from lib.projections import uniform
 from lib.training import Run
+from lib.training.own_model import own_model
 
 PIECES = "[PAD] [UNK] [CLS] [SEP] [MASK] good bad film the a un ##s ##ly ##good . it was".split()
 TEXTS = (

@@ -9,8 +9,7 @@ import torch
 from scipy import stats
 from sklearn import metrics as judge
 
-from lib.datasets.batches import batches, collate
-from lib.instances import (
+from lib.analysis import (
     attention_weights,
     classification,
     correlate,
@@ -23,7 +22,8 @@ from lib.instances import (
     significance,
     summarise,
 )
-from lib.instances.statistics import resampled, t_interval, weighted_auc, weighted_f1
+from lib.analysis.statistics import resampled, t_interval, weighted_auc, weighted_f1
+from lib.datasets.batches import batches, collate
 from lib.quantities import unit
 from tests import small
 

@@ -10,11 +10,11 @@ from scipy.stats import chisquare
 from small import batch, model
 
 from lib import interventions
-from lib.chunks import rows_of
 from lib.datasets.batches import Batch
 from lib.interventions import exact_adversary, gradient_adversary
 from lib.interventions.streams import orders, streams
 from lib.metrics import jensen_shannon, probabilities, total_variation
+from lib.numerics import rows_of
 
 LENGTHS = (5, 1, 2, 3, 12, 7, 1, 4)
 

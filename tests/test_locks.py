@@ -4,7 +4,7 @@ from threading import Event, Thread
 
 import pytest
 
-from lib.locks import alone
+from lib.atomic_write import alone
 
 
 def test_the_second_is_told_once_and_comes_after_the_first(tmp_path):

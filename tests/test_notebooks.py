@@ -10,10 +10,10 @@ import pytest
 from pages import visit
 from test_own_model import of_readme
 
-from lib.report.__main__ import main
-from lib.report.index import kept_summary
-from lib.sweep.needs import Corpora, Request, chosen_on_dev, needed
 from lib.training.trained import entry_name
+from tools.report.__main__ import main
+from tools.report.index import kept_summary
+from tools.sweep.needs import Corpora, Request, chosen_on_dev, needed
 
 HOSTILE = ("<script>alert(1)</script>", "<img src=x onerror=alert(2)>")
 HOSTILE += ("\u202e\u05e9\u05dc\u05d5\u05dd", "&amp;", "`$x$`")

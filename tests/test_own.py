@@ -25,11 +25,11 @@ from lib import datasets
 from lib.datasets import DataError, own, own_text
 from lib.datasets.own.labels import looks_like_labels, looks_like_texts
 from lib.programme import runs
-from lib.report.__main__ import main
-from lib.report.parameters import report_name
-from lib.report.run import fingerprint
 from lib.results import keep
 from lib.training import Run, cache, train, train_all
+from tools.report.__main__ import main
+from tools.report.parameters import report_name
+from tools.report.run import fingerprint
 
 HOSTILE = "<script>alert(1)</script>"
 WORDS = {"good": "fine warm bright lovely".split(), "bad": "dull cold grey dreadful".split(), "so-so": ["plain"] * 4}

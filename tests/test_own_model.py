@@ -12,23 +12,24 @@ from small import Foreign, NotAffine, batch, model, shortened_by_hand
 from torch import nn
 
 from lib import importance, interventions, results
+from lib.analysis import attention_weights, correlate, information, measure, measure_all, summarise, with_flips
+from lib.analysis.correlating import way_of_adversary
 from lib.datasets import load
 from lib.datasets.batches import Batch
 from lib.importance.inner_attention import inner_attention
 from lib.importance.input_to_states import state_entropy, state_gradients
 from lib.importance.of_weights import RANKINGS
-from lib.instances import attention_weights, correlate, information, measure, measure_all, summarise, with_flips
-from lib.instances.ways import way_of_adversary
 from lib.interventions.inner_attention import uniform_head
 from lib.metrics import probabilities, total_variation
-from lib.models import ModelOutput, reading
-from lib.models.one_output import OneOutput
-from lib.models.seam import SeamError, check_seam
-from lib.own_model import ModelError, own_model
+from lib.models import ModelOutput
+from lib.models import readout as reading
+from lib.models.check_interface import SeamError, check_seam
+from lib.models.readout import OneOutput
 from lib.projections import softmax
-from lib.report import parameters
-from lib.report.parameters import Refused
 from lib.training import Run
+from lib.training.own_model import ModelError, own_model
+from tools.report import parameters
+from tools.report.parameters import Refused
 
 PROJECT = Path(__file__).resolve().parents[1]
 LENGTHS = (5, 1, 2, 7, 4)

@@ -7,8 +7,8 @@ import pytest
 from IPython.display import HTML
 
 from lib import progress, provenance
-from lib.commit import commit
 from lib.progress import Progress, spoken
+from lib.provenance import commit
 
 
 def test_outside_jupyterlab_every_step_prints_one_line(capsys):

@@ -12,12 +12,12 @@ import torch
 from captum.attr import InputXGradient
 
 from lib import datasets, importance, interventions, programme
+from lib.analysis import attention_weights, baseline, measure
+from lib.analysis.baseline import words
 from lib.datasets import DataError
 from lib.datasets.batches import Batch, batches, collate
 from lib.datasets.corpus import Instance, Split, Vocabulary
 from lib.importance import deletion, recurrent_deletion, windowed_deletion
-from lib.instances import attention_weights, baseline, measure
-from lib.instances.baseline import words
 from lib.metrics import probabilities, total_variation
 from lib.models import ANSWERING, QuestionClassifier
 from lib.models.question import NEVER

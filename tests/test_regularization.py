@@ -17,12 +17,8 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.metrics import average_precision_score, f1_score, homogeneity_score, v_measure_score
 from torch.nn import functional
 
-from lib import information, objectives, programme, workers
-from lib.claims.regularization import evenness, regularization_claims
-from lib.datasets import DATASETS
-from lib.datasets.batches import collate
-from lib.datasets.corpus import SPECIALS
-from lib.instances import (
+from lib import programme
+from lib.analysis import (
     by_dev,
     difference,
     fragility,
@@ -32,18 +28,23 @@ from lib.instances import (
     price_difference,
     summarise,
 )
-from lib.instances import information as instances_information
-from lib.instances.fragility import FRAGILITY
-from lib.instances.rationales import average_precision, chance
-from lib.instances.word_states import information_difference, word_states
+from lib.analysis import information as instances_information
+from lib.analysis.fragility import FRAGILITY
+from lib.analysis.rationales import average_precision, chance
+from lib.analysis.word_states import information_difference, word_states
+from lib.claims.regularization import evenness, regularization_claims
+from lib.datasets import DATASETS
+from lib.datasets.batches import collate
+from lib.datasets.corpus import SPECIALS
 from lib.interventions import permuted, substituted, token_probabilities, token_probability_mean
-from lib.metrics import probabilities
+from lib.metrics import information, probabilities
 from lib.models import AttentionClassifier
 from lib.training import Run, train
+from lib.training import losses as objectives
+from lib.training import processes as workers
 from lib.training.building import build, word_table
-from lib.training.masking import masked
+from lib.training.tasks import MaskedLanguageModel, Tying, masked
 from lib.training.trained import course_of, load_corpus, load_vectors
-from lib.training.word_level import MaskedLanguageModel, Tying
 
 PROJECT = Path(__file__).resolve().parent.parent
 SMALL = (("embedding_size", 16), ("epochs", 2), ("hidden_size", 16))
@@ -663,7 +664,7 @@ def test_a_million_rows_of_states_fit_in_8_gb():
     script = textwrap.dedent("""
         import resource
         import numpy as np
-        from lib import information
+        from lib.metrics import information
         information.PASSES = 1  # they take time, no memory
         random = np.random.default_rng(0)
         words = random.integers(0, 50, 1_000_000)

@@ -12,21 +12,21 @@ import pytest
 import notebooks
 from lib.datasets import files
 from lib.profiles import PROFILES
-from lib.report import page as pages
-from lib.report.__main__ import main
-from lib.report.figures import datasets, json_for_html, titles
-from lib.report.index import kept_summary
-from lib.report.markdown import formula, markdown
-from lib.report.parameters import Refused, given_parameters, report_name, slug
-from lib.report.parts import Meter, sections
-from lib.report.run import fingerprint
-from lib.report.tables import aligned
+from tools.report import page as pages
+from tools.report.__main__ import main
+from tools.report.figures import datasets, json_for_html, titles
+from tools.report.index import kept_summary
+from tools.report.markdown import formula, markdown
+from tools.report.parameters import Refused, given_parameters, report_name, slug
+from tools.report.parts import Meter, sections
+from tools.report.run import fingerprint
+from tools.report.tables import aligned
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("studies")
-    notebooks.save(made / "small.ipynb", "print('counted')", "from lib.report import headline\nheadline('One.')")
+    notebooks.save(made / "small.ipynb", "print('counted')", "from lib.notebook import headline\nheadline('One.')")
     notebooks.save(made / "failing.ipynb", "## The hard part", "x = 0", "1 / x")
     notebooks.save(made / "killed.ipynb", "print('so far')", "## The hungry part", "import os\nos.kill(os.getpid(), 9)")
     notebooks.save(made / "dataless.ipynb", "from lib.datasets import load\nload('sst', data_home='nowhere')")
@@ -68,7 +68,7 @@ def test_what_is_unknown_is_refused_in_one_sentence(folder, capsys, arguments, s
 
 
 def test_no_name_at_all_is_refused_with_the_known_ones(folder):
-    command = [sys.executable, "-m", "lib.report", "--notebooks", str(folder)]
+    command = [sys.executable, "-m", "tools.report", "--notebooks", str(folder)]
     refused = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert refused.returncode == 2 and "known: dataless, failing, killed, small" in refused.stderr
 

@@ -6,7 +6,7 @@ import pytest
 from pages import visit
 
 import notebooks
-from lib.report.__main__ import main
+from tools.report.__main__ import main
 
 NOTE = f"{notebooks.HOSTILE} {notebooks.RIGHT_TO_LEFT} {notebooks.EMOJI}"
 

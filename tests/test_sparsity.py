@@ -10,13 +10,13 @@ from scipy import stats
 from small import batch, model
 
 from lib import charts, claims, programme
-from lib.instances import along, attention_weights, dispersed, measure, support_on_rationale, supported
-from lib.instances.along import kendall, spearman
+from lib.analysis import along, attention_weights, dispersed, measure, support_on_rationale, supported
+from lib.analysis.trend import kendall, spearman
 from lib.metrics import normalized_entropy
 from lib.projections import sparsegen_name, sparsegen_strength
 from lib.quantities import RUN_COLUMNS, unit
 from lib.training import Run, fitting, train
-from lib.training.courses import Prediction
+from lib.training.tasks import Prediction
 
 MEISTER = {"dataset": "planted", "recipe": "meister2021"}
 STRENGTHS = (-100, -0.5, 0, 0.75, 0.9999999)

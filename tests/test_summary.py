@@ -12,14 +12,15 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from pages import visit
 
 import notebooks
-from lib import published, results, summary
+from lib import published, results
 from lib.quantities import RUN_COLUMNS
-from lib.report.__main__ import main
-from lib.report.page import page
-from lib.report.run import Failed
-from lib.report.summary import FILES, studies_of, write_summary
-from lib.summary.partners import partners
-from lib.summary.values import SHARE, TOLERANCE
+from tools import summary
+from tools.report.__main__ import main
+from tools.report.page import page
+from tools.report.run import Failed
+from tools.summary.page import FILES, studies_of, write_summary
+from tools.summary.partners import partners
+from tools.summary.values import SHARE, TOLERANCE
 
 KEY = ("bilstm", "additive", "softmax", "base", 1)
 NAN = float("nan")
@@ -169,7 +170,7 @@ def test_a_papers_values_come_from_its_own_notebook_and_its_best_study():
 
 
 def test_what_the_papers_name_otherwise_finds_its_partner():
-    """Each rule of lib.summary.partners against the cells of the notebooks that say the same."""
+    """Each rule of tools.summary.partners against the cells of the notebooks that say the same."""
     adversary = {"trains": "all", "key": (*KEY[:3], "adversary", 1)}
     rows = [row("tvd_half", 0.01 * number, "fraction", **adversary, **{"lambda": number}) for number in (1, 2, 3)]
     rows += [row("tvd", 0.9, "fraction", **adversary, **{"lambda": 2})]
@@ -203,7 +204,7 @@ def test_the_kept_tables_have_the_partners_that_their_notebooks_found():
 
 def test_the_page_of_the_kept_tables_is_up_to_date():
     text = (summary.FOLDER / "summary.md").read_text(encoding="utf-8")
-    assert text == summary.markdown(summary.kept(summary.FOLDER)), "run python -m lib.results"
+    assert text == summary.markdown(summary.kept(summary.FOLDER)), "run python -m tools.summary"
     assert "(reports/results/summary.md)" in (results.PROJECT / "README.md").read_text(encoding="utf-8")
 
 
@@ -257,7 +258,7 @@ def test_a_report_that_fails_takes_its_tables_away(tmp_path, monkeypatch):
     notebooks.save(tmp_path / "correlation.ipynb", "1")
     arguments = ["correlation", "--force", "--notebooks", str(tmp_path), "--output", str(tmp_path / "out")]
     ran = ran_notebook([row(dataset="planted")], [claim("a", "supported")], "planted")
-    monkeypatch.setattr("lib.report.run.run_notebook", lambda *_: ran)
+    monkeypatch.setattr("tools.report.run.run_notebook", lambda *_: ran)
     text = (tmp_path / "out" / "summary.html").read_text if main(arguments) == 0 else None
     assert "✓</span> supported" in text() and 'href="correlation-planted.html"' in text()
     assert "not kept" in (tmp_path / "out" / "correlation-planted.html").read_text()
@@ -265,7 +266,7 @@ def test_a_report_that_fails_takes_its_tables_away(tmp_path, monkeypatch):
     def fails(*_):
         raise Failed("it did")
 
-    monkeypatch.setattr("lib.report.run.run_notebook", fails)
+    monkeypatch.setattr("tools.report.run.run_notebook", fails)
     assert main(arguments) == 1
     assert "There is nothing to sum up yet" in text()
 

@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from lib.programme import runs
-from lib.report import parameters
-from lib.sweep import costs, jobs, master, plan, planned
-from lib.sweep.__main__ import main, seeds_of
-from lib.sweep.asked import Asked
-from lib.sweep.needs import needed
-from lib.sweep.plan import Told, Work, bundles
 from lib.training import Run, train_all, with_bases
+from tools.report import parameters
+from tools.sweep import costs, jobs, master, plan, planned
+from tools.sweep.__main__ import main, seeds_of
+from tools.sweep.asked import Asked
+from tools.sweep.needs import needed
+from tools.sweep.plan import Told, Work, bundles
 
 SMALL = (("encoders", "average"), ("attentions", "additive"), ("seeds", "0,1"))
 

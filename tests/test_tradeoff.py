@@ -11,8 +11,7 @@ from scipy.stats import permutation_test
 from sklearn.metrics import f1_score
 
 from lib import charts, claims
-from lib.datasets.batches import batches
-from lib.instances import (
+from lib.analysis import (
     across_seeds,
     attention_on_rationale,
     curvatures,
@@ -24,8 +23,9 @@ from lib.instances import (
     score_difference,
     summarise,
 )
-from lib.instances.comparing import swapped_p
-from lib.instances.tradeoff import area, curvature, last_gain
+from lib.analysis.contrast import swapped_p
+from lib.analysis.tradeoff import area, curvature, last_gain
+from lib.datasets.batches import batches
 
 RUN = {"dataset": "planted", "encoder": "bilstm", "attention": "additive", "projection": "softmax", "layers": 1}
 

@@ -15,13 +15,14 @@ import test_device
 import torch
 from safetensors.torch import load_file
 
-from lib import objectives, workers
 from lib.datasets.batches import batches
-from lib.models import reading
+from lib.models import readout as reading
 from lib.training import Run, cache, checkpoint, fitting, stages, train, train_all, with_bases
+from lib.training import losses as objectives
+from lib.training import processes as workers
 from lib.training.building import build
-from lib.training.courses import Prediction
 from lib.training.runs import adds_up
+from lib.training.tasks import Prediction
 from lib.training.trained import Trained, course_of, load_vectors, source_of
 
 SMALL = (("embedding_size", 20), ("epochs", 3), ("hidden_size", 16))

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from lib import workers
+from lib.training import processes as workers
 
 
 class Unsendable(Exception):

@@ -22,7 +22,7 @@ def boxes(
     the height of the box away. All seeds together; three panels stand beside each other.
 
     Args:
-        instances: rows of lib.instances.measure; `along` has texts, drawn in the order in which they come.
+        instances: rows of lib.analysis.measure; `along` has texts, drawn in the order in which they come.
     Raises:
         ValueError: no text has a value.
     """

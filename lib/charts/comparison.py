@@ -31,7 +31,7 @@ def performance_beside(
     """F1, accuracy and AUC of a table made by lib.published.beside, one panel each.
 
     Args:
-        baseline: scores of one model without attention, rows of lib.instances.classification: a dashed line each.
+        baseline: scores of one model without attention, rows of lib.analysis.classification: a dashed line each.
     """
     see = "A model that classifies worse than the papers' would be a poor witness for or against attention."
     lines = {} if baseline is None else dict(zip(baseline["quantity"], baseline["value"], strict=True))

@@ -20,7 +20,7 @@ def flip_tables(tables: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin
     """A 2 x 2 table of shares for each encoder and ranking: whose erasure flips the decision (Serrano & Smith, fig. 9).
 
     Args:
-        tables: rows of lib.instances.flip_tables of one way.
+        tables: rows of lib.analysis.flip_tables of one way.
     """
     cells = [OF_CELL[name] for name in tables["quantity"]]
     frame = tables[["value", "low", "high", "n"]].assign(

@@ -21,7 +21,7 @@ def sweep(
     """One line per quantity over the values of a dial, with its interval; published values as dashed rules.
 
     Args:
-        summary: rows of lib.instances.summarise of one configuration, with the dial's value in the column `dial`.
+        summary: rows of lib.analysis.summarise of one configuration, with the dial's value in the column `dial`.
         theirs: rows of lib.published.table of the same configuration; only the quantities of the summary are drawn.
         scale: of the dial's axis: linear, log, or symlog, which is linear near 0 and logarithmic on both sides.
     """

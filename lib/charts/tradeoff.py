@@ -17,7 +17,7 @@ def tradeoff(points: pd.DataFrame, title: str, see: str, panel: str = "texts") -
     texts and seeds. The base itself is at (0, 0).
 
     Args:
-        points: rows of lib.instances.points, with the column `panel`.
+        points: rows of lib.analysis.points, with the column `panel`.
     """
     if points.empty:
         raise ValueError("nothing to draw: there is no point")

@@ -2,9 +2,9 @@
 
 import pandas as pd
 
+from lib.analysis import difference, score_difference, summarise
+from lib.analysis.tradeoff import curvature
 from lib.claims.claim import Claim, adversary_of, verdict
-from lib.instances import difference, score_difference, summarise
-from lib.instances.tradeoff import curvature
 
 PAPER = "wiegreffe2019"
 ON_PAR = 0.02  # of F1: less than the papers' own spread between two reports of one model

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from lib.analysis import difference, summarise
 from lib.claims.claim import Claim, adversary_of, verdict
-from lib.instances import difference, summarise
 from lib.models import ENCODERS
 from lib.quantities import readable, tau_name
 

@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pandas as pd
 
+from lib.analysis import above_the_floor, difference, sooner, summarise
 from lib.claims.claim import Claim, models, signed, verdict
-from lib.instances import above_the_floor, difference, sooner, summarise
 from lib.quantities import readable
 
 PAPER = "serrano2019"

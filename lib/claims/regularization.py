@@ -5,10 +5,10 @@ from functools import partial
 
 import pandas as pd
 
+from lib.analysis import difference, fragility_difference, score_difference
+from lib.analysis.statistics import t_interval
+from lib.analysis.word_states import NAME, SAMPLES, information_difference
 from lib.claims.claim import Claim, signed, verdict
-from lib.instances import difference, fragility_difference, score_difference
-from lib.instances.statistics import t_interval
-from lib.instances.word_states import NAME, SAMPLES, information_difference
 from lib.quantities import readable
 
 PAPER = "tutek2020"
@@ -26,7 +26,7 @@ def regularization_claims(
     Args:
         measured: every variant of one layer, measured with substituted attention and token_probability_mean, with the
             rationale's average precision where there is one.
-        information: rows of lib.instances.information. prices: rows of lib.instances.price_difference.
+        information: rows of lib.analysis.information. prices: rows of lib.analysis.price_difference.
         deeper: the base with one layer and with the most layers. starts: rows of `evenness`.
     """
     return [

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from lib.analysis import along, changes_of_score, difference, summarise
 from lib.claims.claim import Claim, models, signed, verdict
-from lib.instances import along, changes_of_score, difference, summarise
 from lib.quantities import readable, tau_name
 
 PAPER = "meister2021"

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lib.chunks import by_length
 from lib.datasets.corpus import PAD, Split
+from lib.numerics import by_length
 
 
 @dataclass(frozen=True)

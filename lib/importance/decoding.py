@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lib import elementwise
+from lib import numerics as elementwise
 from lib.datasets.batches import Batch
 from lib.models import AttentionClassifier, QuestionClassifier
 from lib.models.attention import Additive, AdditiveWithQuery

@@ -10,14 +10,14 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from lib.chunks import by_length
 from lib.datasets.batches import Batch
 from lib.importance.recurrence import is_swept
 from lib.importance.recurrent_deletion import logits_by_one_sweep
 from lib.importance.windowed_deletion import logits_by_windows
 from lib.models import AttentionClassifier, AttentionModel, QuestionClassifier
 from lib.models.encoders import Average, Convolution
-from lib.models.reading import at_once
+from lib.models.readout import at_once
+from lib.numerics import by_length
 from lib.projections import softmax
 
 WORDS = 2**15  # of the shortened texts that are encoded at once

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from lib.chunks import by_length
 from lib.datasets.batches import Batch
 from lib.importance.deletion import logits_without_each
 from lib.importance.hidden_states import change_without_each_state, gradient_of_states
@@ -19,7 +18,8 @@ from lib.importance.recurrence import is_swept
 from lib.metrics import probabilities, total_variation
 from lib.models import AttentionClassifier, AttentionModel, ModelOutput
 from lib.models.cudnn import gradients_of, measurable
-from lib.models.reading import at_once
+from lib.models.readout import at_once
+from lib.numerics import by_length
 
 OF = ("input", "hidden")
 WORDS = 2**15  # of the texts whose gradients are computed at once: some 500 MB at the papers' sizes

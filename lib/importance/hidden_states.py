@@ -3,13 +3,13 @@
 import torch
 from torch import Tensor
 
-from lib.chunks import by_length
 from lib.datasets.batches import Batch
 from lib.importance.decoding import of_texts
 from lib.importance.windowed_deletion import attended_without_each, terms
 from lib.metrics import probabilities, total_variation
 from lib.models import AttentionClassifier, AttentionModel, ModelOutput
-from lib.models.reading import read_each
+from lib.models.readout import read_each
+from lib.numerics import by_length
 from lib.projections import softmax
 
 CELLS = 2**20  # scores projected at once

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from lib.datasets.batches import Batch
 from lib.models import AttentionModel, ModelOutput
-from lib.models.explanations import Way, between_words, refuse_unknown, rollout
-from lib.models.transformer import MOST
+from lib.models.transformer import MOST, Way, between_words, refuse_unknown, rollout
 
 __all__ = ["inner_attention", "rollout"]
 

@@ -6,8 +6,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from lib import elementwise
-from lib.chunks import by_length
+from lib import numerics as elementwise
 from lib.datasets.batches import Batch
 from lib.importance.gradients import fixed_parameters
 from lib.importance.input_gradients import both_directions
@@ -15,7 +14,8 @@ from lib.importance.recurrence import Recurrence, is_swept
 from lib.metrics import normalized_entropy
 from lib.models import AttentionClassifier, AttentionModel, ModelOutput
 from lib.models.encoders import reversed_by_length
-from lib.models.reading import at_once
+from lib.models.readout import at_once
+from lib.numerics import by_length
 
 PAIRS = 2**15  # of states and words at once
 WORDS = 2**14  # of the repeated texts of the general way

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from lib.metrics import probabilities
 from lib.models import AttentionModel, ModelOutput
-from lib.models.affine import Ranking, of_the_others, terms_if_affine
 from lib.models.cudnn import gradients_of
+from lib.models.readout import Ranking, of_the_others, terms_if_affine
 
 
 def by_attention(model: AttentionModel, output: ModelOutput) -> Tensor:

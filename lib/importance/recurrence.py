@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from lib import elementwise
+from lib import numerics as elementwise
 from lib.models.encoders import BiLSTM
 
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lib.chunks import by_length
 from lib.datasets.batches import Batch
 from lib.importance.decoding import Decoding, Scoring, decoding
 from lib.importance.recurrence import Recurrence
 from lib.models import AttentionClassifier, QuestionClassifier
+from lib.numerics import by_length
 from lib.projections import softmax
 
 ROWS = 2**11  # deletions times texts swept at once

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from lib.chunks import by_length
 from lib.datasets.batches import Batch
 from lib.importance.decoding import Decoding, decoding
 from lib.models import AttentionClassifier, QuestionClassifier
 from lib.models.encoders import Average
+from lib.numerics import by_length
 
 WORDS = 2**13  # encoded at once
 

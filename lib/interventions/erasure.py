@@ -13,7 +13,7 @@ from torch import Tensor
 
 from lib.interventions import erasure_by_reading as by_reading
 from lib.models import AttentionModel, ModelOutput
-from lib.models.affine import class_terms, of_the_others, own_attention, terms_if_affine
+from lib.models.readout import class_terms, of_the_others, own_attention, terms_if_affine
 
 
 @dataclass(frozen=True)

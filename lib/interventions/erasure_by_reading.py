@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from lib.models import AttentionModel, ModelOutput
-from lib.models.affine import own_attention
-from lib.models.reading import read_each
+from lib.models.readout import own_attention, read_each
 
 
 def logits_along(model: AttentionModel, output: ModelOutput, order: Tensor) -> Tensor:

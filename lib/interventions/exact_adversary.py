@@ -10,8 +10,8 @@ import math
 import torch
 from torch import Tensor
 
-from lib.chunks import by_length
 from lib.metrics import jensen_shannon
+from lib.numerics import by_length
 
 PAIRS = 2**17  # enumerated at once
 

@@ -14,12 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lib import elementwise
-from lib.chunks import by_length, rows_of
+from lib import numerics as elementwise
 from lib.interventions.streams import normal, streams
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.models.cudnn import gradients_of
+from lib.numerics import by_length, rows_of
 
 CELLS = 2**17  # tokens x restarts x texts at once: a step's fixed cost is small, and its 11 buffers take 6 MB
 ALIGNED = 16  # texts: rows of whole cache lines are twice as fast

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from lib import projections
-from lib.chunks import by_length, rows_of
 from lib.datasets.batches import Batch
 from lib.interventions.streams import orders, streams
 from lib.metrics import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
+from lib.numerics import by_length, rows_of
 
 CELLS = 2**18  # draws x tokens x texts permuted at once: they stay in the processor's cache
 

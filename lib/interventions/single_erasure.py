@@ -15,7 +15,7 @@ from lib.interventions.erasure import descending, logits_without_each_item
 from lib.interventions.streams import bits, streams
 from lib.metrics import jensen_shannon
 from lib.models import AttentionModel, ModelOutput
-from lib.models.affine import Ranking
+from lib.models.readout import Ranking
 
 RANDOM_ITEMS = ("paper", "authors_code")
 

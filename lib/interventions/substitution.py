@@ -9,7 +9,7 @@ from lib.datasets.batches import Batch
 from lib.interventions.permutation import permuted, uniform
 from lib.metrics import probabilities
 from lib.models import AttentionModel, ModelOutput
-from lib.models.reading import read_each
+from lib.models.readout import read_each
 
 
 def substituted(draws: int = 100, seed: int = 0) -> Callable[[AttentionModel, Batch, ModelOutput], dict[str, Tensor]]:

@@ -10,7 +10,7 @@ from lib.datasets.batches import Batch
 from lib.interventions.erasure import Erasure, erase_until_flip, fewest_to_flip
 from lib.interventions.streams import bits, streams
 from lib.models import AttentionModel, ModelOutput
-from lib.models.affine import Ranking
+from lib.models.readout import Ranking
 
 ORDERS = 5  # random ones, as in Serrano & Smith's code
 

@@ -9,7 +9,7 @@ import torch
 from scipy.stats import kendalltau
 from torch import Tensor
 
-from lib.chunks import by_length
+from lib.numerics import by_length
 
 LONGEST_SIGN_MATRIX = 512  # tokens; beyond, SciPy's O(n log n) a row
 LONGEST_EXACT = 33  # tokens up to which SciPy uses the exact distribution, where there are no ties

@@ -2,11 +2,10 @@
 
 from lib.models.attention import ATTENTIONS
 from lib.models.classifier import AttentionClassifier, GuidedClassifier
-from lib.models.encoders import ENCODERS, HIERARCHICAL
+from lib.models.encoders import ENCODERS, HIERARCHICAL, RETENTIONS
 from lib.models.hierarchical import HierarchicalClassifier
-from lib.models.output import AttentionModel, ModelOutput
+from lib.models.interface import AttentionModel, ModelOutput
 from lib.models.question import ANSWERING, QuestionClassifier
-from lib.models.retention import RETENTIONS
 
 __all__ = [
     "ANSWERING",

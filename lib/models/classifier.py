@@ -6,9 +6,8 @@ from torch import Tensor, nn
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import PAD
 from lib.models.attention import ATTENTIONS
-from lib.models.encoders import ENCODERS
-from lib.models.output import ModelOutput
-from lib.models.retention import RETENTIONS
+from lib.models.encoders import ENCODERS, RETENTIONS
+from lib.models.interface import ModelOutput
 from lib.models.transformer import Imposed, Transformer
 from lib.projections import projection
 

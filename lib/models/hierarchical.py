@@ -7,12 +7,12 @@ ModelOutput `token` means sentence; `embeddings` are those of the words.
 import torch
 from torch import Tensor, nn
 
-from lib.chunks import by_length
 from lib.datasets.batches import Batch
 from lib.models.attention import ATTENTIONS
 from lib.models.classifier import AttentionClassifier, pick
 from lib.models.encoders import HIERARCHICAL
-from lib.models.output import ModelOutput
+from lib.models.interface import ModelOutput
+from lib.numerics import by_length
 from lib.projections import softmax
 
 WORDS = 2**12  # of the sentences that are encoded at once, padding included

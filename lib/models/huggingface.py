@@ -18,10 +18,9 @@ from torch import Tensor, nn
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import END, START, Corpus
 from lib.datasets.pieces import corpus_in_pieces, ids_of, vocabulary_of
-from lib.models.explanations import Way, between_words, refuse_unknown
-from lib.models.looking import EveryLayer, Row, of_text, spoken
-from lib.models.output import ModelOutput
-from lib.models.seen import Seen
+from lib.models.huggingface_hooks import EveryLayer, Row, Seen, of_text, spoken
+from lib.models.interface import ModelOutput
+from lib.models.transformer import Way, between_words, refuse_unknown
 from lib.projections import softmax
 
 WORDS = 2**11  # given to the model at once: every layer of a large one keeps a lot of each

@@ -12,7 +12,7 @@ from lib.datasets.corpus import PAD
 from lib.models.attention import WITH_QUERY
 from lib.models.classifier import pick
 from lib.models.encoders import Average, BiLSTM, Convolution
-from lib.models.output import ModelOutput
+from lib.models.interface import ModelOutput
 from lib.projections import projection
 
 NEVER = -1e30  # the logit of a class that may not answer: its probability is exactly 0, and nothing is infinite

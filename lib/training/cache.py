@@ -10,15 +10,14 @@ from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
 
-from lib.locks import alone
-from lib.whole_files import write_json
+from lib.atomic_write import alone, write_json
 
 PROJECT = Path(__file__).resolve().parents[2]
 
 # Code that cannot change the weights of a run that is hashed with its epochs and the checksum of its splits:
 # loaders of datasets, profiles, and what only organises the work.
 LEFT_OUT = (
-    *("lib.datasets", "lib.planted", "lib.profiles", "lib.progress", "lib.workers", "lib.training.cache"),
+    *("lib.datasets", "lib.planted", "lib.profiles", "lib.progress", "lib.training.processes", "lib.training.cache"),
     "lib.training.sharing",
     "lib.interventions",  # of runs that do not name it
 )

@@ -7,10 +7,10 @@ import torch
 from sklearn.metrics import f1_score, roc_auc_score
 from torch import Tensor, nn
 
-from lib import objectives
 from lib.datasets.batches import Batch, pieces
 from lib.metrics import normalized_entropy
-from lib.models.reading import at_once
+from lib.models.readout import at_once
+from lib.training import losses as objectives
 
 EVALUATION_BATCH = 128
 WORDS = 2**15  # with padding, that go forth and back at once: a batch of 32 texts of a thousand words is not cut

@@ -10,7 +10,7 @@ from lib.datasets.batches import Batch
 from lib.datasets.corpus import Split
 from lib.interventions.adversarial import adversarial_attention
 from lib.models import AttentionClassifier
-from lib.training.per_word import PerWord
+from lib.training.ragged import PerWord
 
 EPSILON = 0.01  # how far the per-instance adversary may move the prediction (Jain & Wallace 2019)
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from lib.models import HIERARCHICAL
 from lib.models.attention import LINEAR_INITS, QUERY_INITS
 from lib.models.encoders import ACTIVATIONS
-from lib.objectives import DIVERGENCES, MLM_LOSSES, REDUCTIONS, TVDS
 from lib.projections import projection
+from lib.training.losses import DIVERGENCES, MLM_LOSSES, REDUCTIONS, TVDS
 
 # What a run is trained by, unless its own options say otherwise. Jain & Wallace's code: batch of 32, Adam with amsgrad
 # at 1e-3, weight decay 1e-5 but not on the attention. None: the profile's epochs, all of them; the encoder's own hidden

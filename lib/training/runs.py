@@ -6,7 +6,7 @@ from inspect import signature
 
 from lib import datasets
 from lib.models import ANSWERING, ATTENTIONS, ENCODERS, HIERARCHICAL
-from lib.models.retention import refuse_other_sizes
+from lib.models.encoders import refuse_other_sizes
 from lib.profiles import profile
 from lib.projections import projection
 from lib.training.options import ALLOWED, OF_ENCODERS, OF_TRAINING, OPTIONS_OF, RECIPES, whole

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 
 from lib.datasets.corpus import Corpus, Split
-from lib.models import reading
+from lib.models import readout as reading
 from lib.training import fitting
-from lib.training.courses import HELD
+from lib.training.processes import cores
 from lib.training.runs import Run, adds_up
-from lib.workers import cores
+from lib.training.tasks import HELD
 
 MIB = 2**20
 CONTEXT = 700  # MiB that a process takes before its first tensor: CUDA's context and the workspaces of its libraries

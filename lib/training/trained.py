@@ -12,18 +12,22 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file, save_file
 
-from lib import datasets, workers
+from lib import datasets
+from lib.atomic_write import write_json
 from lib.datasets import batches as length_batches
 from lib.datasets import vectors as word_vectors
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Corpus
-from lib.models import AttentionClassifier, QuestionClassifier, reading
+from lib.models import AttentionClassifier, QuestionClassifier
+from lib.models import readout as reading
 from lib.progress import Progress
-from lib.training import cache, checkpoint, courses, fitting, sharing, word2vec, word_level
+from lib.training import cache, checkpoint, fitting, sharing, word2vec
+from lib.training import processes as workers
+from lib.training import tasks as courses
+from lib.training import tasks as word_level
 from lib.training.building import build, drawn_apart
 from lib.training.guides import guide
 from lib.training.runs import Run, adds_up, is_guided, stages, with_bases
-from lib.whole_files import write_json
 
 Say = Callable[[str], None]
 TINY = 500_000  # tokens of all epochs: to start processes would take longer

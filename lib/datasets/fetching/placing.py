@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from lib.atomic_write import alone
 from lib.datasets import files
 from lib.datasets.fetching.archives import Limits, unpack
 from lib.datasets.fetching.disk import digest_of, refuse_full_disk, told_of_full_disk
@@ -18,7 +19,6 @@ from lib.datasets.fetching.obtaining import Archive, obtain, remember
 from lib.datasets.fetching.preparing import prepare
 from lib.datasets.fetching.sources import Source
 from lib.datasets.files import DataError
-from lib.locks import alone
 
 DOWNLOADS = ".downloads"
 RECORD = "fetched.json"

@@ -1,0 +1,254 @@
+"""Measure a model on texts: one row per instance, one column per quantity."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import filterfalse
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from lib.datasets.batches import Batch, pieces
+from lib.models.interface import ModelOutput
+from lib.models.readout import WORDS, at_once, evaluation
+from lib.progress import Progress
+from lib.quantities import RUN_COLUMNS, readable
+
+Quantity = Callable[[nn.Module, Batch, ModelOutput], "Tensor | dict[str, Tensor]"]
+RUN = (*RUN_COLUMNS, "seed")
+BATCH = 512  # texts: the searches and sweeps are fastest on many at once
+OWN_COLUMNS = (*RUN, "instance", "length", "label", "prediction", "probability", "left_out")
+
+
+def attention_weights(model: nn.Module, batch: Batch, output: ModelOutput) -> Tensor:
+    """A quantity: the model's own attention, (batch, token)."""
+    return output.attention
+
+
+def max_attention(model: nn.Module, batch: Batch, output: ModelOutput) -> Tensor:
+    """A quantity: the largest weight of each text, (batch,) fraction."""
+    return output.attention.amax(dim=-1)
+
+
+def measure(
+    model: nn.Module, batches: Iterable[Batch], quantities: Mapping[str, Quantity], run=None, progress=None
+) -> pd.DataFrame:
+    """One row per instance, in the order of the split, whatever the batches were.
+
+    A quantity is `(model, batch, output) -> Tensor`: (batch,) becomes a column of floats, (batch, token) a column of
+    NumPy arrays that hold the text's own tokens only, a dict of such tensors the columns "<quantity>_<name>". One that
+    draws at random may have an attribute `draws`, and give (batch, draw): a column of arrays of that length.
+    The output is given without its graph; a quantity that needs gradients runs the model itself. A text longer than
+    the quantity's attribute `max_tokens`, if it has one, is left out of that quantity alone: NaN (None in a column of
+    arrays), and `left_out` says so.
+
+    Args:
+        run: an object with the attributes dataset, encoder, attention, projection, variant, layers and seed.
+        progress: a lib.progress.Progress, advanced once when all batches are done.
+    Returns:
+        the run's columns (empty without a run), instance, length (tokens), label, prediction, probability (of class 1;
+        of the predicted class where there are more than two), left_out, and a column per quantity.
+    Raises:
+        ValueError: the model's logits are not finite, a quantity's name is a column of its own, or its shape is wrong.
+    """
+    taken = [name for name in quantities if name in OWN_COLUMNS]
+    if taken:
+        raise ValueError(
+            f"a quantity may not be called {taken[0]!r}: every row has a column of that name. "
+            f"Taken: {', '.join(OWN_COLUMNS)}. The model's own attention is called 'attention_weights'"
+        )
+    device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
+    rows, columns = {}, {name: [] for name in quantities}
+    with evaluation(model):
+        for batch in pieces(batches, at_once(model, WORDS)):
+            rows |= measure_batch(model, batch.to(device), quantities, columns)
+    if progress is not None:
+        progress.advance(str(run or ""))
+    return table_of([rows[instance] for instance in sorted(rows)], columns, run)
+
+
+def measure_all(trained: Sequence, quantities: Mapping[str, Quantity], split: str = "test") -> pd.DataFrame:
+    """`measure` of several trained runs (lib.training.Trained) on a split, one below the other."""
+    with Progress(f"measuring {', '.join(quantities)}", total=len(trained)) as progress:
+        frames = [measure(one.model, one.batches(split, BATCH), quantities, one.run, progress) for one in trained]
+    return pd.concat(frames, ignore_index=True)
+
+
+def table_of(rows: list[dict], columns: dict[str, list[str]], run) -> pd.DataFrame:
+    """The run's columns, then what every row has, then the quantities, also those of which nothing was measured."""
+    columns = {name: own or [name] for name, own in columns.items()}
+    names = [column for own in columns.values() for column in own]
+    for row in rows:
+        row["left_out"] = tuple((column, why) for name, why in row["left_out"] for column in columns[name])
+    frame = pd.DataFrame(rows, columns=[name for name in OWN_COLUMNS if name not in RUN] + names)
+    for name in names:
+        if frame[name].map(lambda value: isinstance(value, np.ndarray)).any():  # a text without an array: None, not NaN
+            frame[name] = frame[name].where(frame[name].notna(), None)
+        else:
+            frame[name] = frame[name].astype(np.float64)
+    identity = {name: getattr(run, name, "") for name in RUN}
+    return pd.concat([pd.DataFrame(identity, index=frame.index), frame], axis=1).copy()  # of columns that lie together
+
+
+def measure_batch(
+    model: nn.Module, batch: Batch, quantities: Mapping[str, Quantity], columns: dict[str, list[str]]
+) -> dict[int, dict]:
+    """The rows of one batch, by position in the split; adds to `columns` which columns each quantity gave."""
+    output = forward(model, batch)
+    positions = batch.instance.tolist()
+    rows = dict(zip(positions, described(batch, output.logits), strict=True))
+    shorter = {None: (batch, output)}  # the batch without the texts that a bound leaves out
+    lengths = batch.mask.sum(dim=1)
+    for name, quantity in quantities.items():
+        bound = getattr(quantity, "max_tokens", None)
+        keep = lengths <= bound if bound is not None else torch.ones_like(lengths, dtype=torch.bool)
+        for position in batch.instance[~keep].tolist():
+            rows[position]["left_out"] += ((name, f"longer than {bound:,} tokens"),)
+        if not keep.any():
+            continue
+        if not keep.all() and bound not in shorter:
+            rest = batch.rows(keep)
+            shorter[bound] = rest, forward(model, rest)
+        part = shorter[None if keep.all() else bound]
+        draws = getattr(quantity, "draws", None)
+        for column, values in named_values(name, quantity(model, *part), *part, draws).items():
+            columns[name] += [column] if column not in columns[name] else []
+            for position, value in zip(part[0].instance.tolist(), values, strict=True):
+                rows[position][column] = value
+    return rows
+
+
+def forward(model: nn.Module, batch: Batch) -> ModelOutput:
+    """The model's output without its graph; a ValueError where its logits are not finite."""
+    with torch.no_grad():
+        output = model(batch)
+    broken = ~torch.isfinite(output.logits).all(dim=1)
+    if broken.any():
+        first = int(batch.instance[broken][0])
+        raise ValueError(
+            f"the model's logits are not finite for {int(broken.sum())} of {len(batch)} texts of a batch, first for "
+            f"instance {first}: {output.logits[broken][0].tolist()}. Its training has diverged; nothing was measured"
+        )
+    return output
+
+
+def described(batch: Batch, logits: Tensor) -> list[dict]:
+    """What every row has: instance, length, label, prediction, probability, left_out."""
+    if logits.shape[1] == 1:
+        one = logits[:, 0].double().sigmoid()
+        distribution = torch.stack([1 - one, one], dim=1)
+    else:
+        distribution = logits.double().softmax(dim=1)
+    top, prediction = distribution.max(dim=1)
+    probability = distribution[:, 1] if distribution.shape[1] == 2 else top
+    columns = {
+        "instance": batch.instance,
+        "length": batch.mask.sum(dim=1),
+        "label": batch.label,
+        "prediction": prediction,
+        "probability": probability,
+    }
+    values = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [dict(zip(columns, row, strict=True), left_out=()) for row in values]
+
+
+def named_values(
+    name: str, value: "Tensor | dict", batch: Batch, output: ModelOutput, draws: int | None = None
+) -> dict[str, list]:
+    """Column -> one value a text: a float, or an array of the values of its own tokens, or of the draws."""
+    if isinstance(value, dict):
+        parts = (named_values(f"{name}_{key}", part, batch, output, draws) for key, part in value.items())
+        return {column: values for part in parts for column, values in part.items()}
+    value = value.detach().cpu()
+    if value.shape == (len(batch),):
+        return {name: value.double().tolist()}
+    if draws is not None and value.shape == (len(batch), draws):
+        return {name: list(value.numpy())}
+    mask = next((mask.cpu() for mask in (output.mask, batch.mask) if mask.shape == value.shape), None)
+    if mask is None:
+        raise ValueError(
+            f"quantity {name!r} has shape {tuple(value.shape)}; allowed here: ({len(batch)},) or (batch, token) "
+            f"{tuple(output.mask.shape)}"
+        )
+    return {name: [row[real].numpy() for row, real in zip(value, mask, strict=True)]}
+
+
+def left_out(instances: pd.DataFrame) -> pd.DataFrame:
+    """What a table of instances does not hold: quantity, texts left out, why.
+
+    One row per quantity and reason: texts beyond a quantity's bound, and texts for which it is undefined (NaN). A text
+    counts once a run. The p-values that go with a tau are not listed again.
+    """
+    skipped = Counter(pair for pairs in instances["left_out"] for pair in pairs)
+    rows = [(name, number, why) for (name, why), number in skipped.items() if not follows(name)]
+    for column in filterfalse(follows, quantity_columns(instances)):
+        number = int(undefined(instances, column).sum())
+        if number:
+            rows.append((column, number, "undefined"))
+    return pd.DataFrame(rows, columns=["quantity", "texts left out", "why"])
+
+
+def follows(column: str) -> bool:
+    """Whether a column only follows from a tau's: its p-value, and whether that is significant."""
+    return column.startswith("kendall_tau_") and column.endswith(("_p", "_significant"))
+
+
+def quantity_columns(instances: pd.DataFrame) -> list[str]:
+    """The columns with one number per instance that were measured."""
+    numbers = instances.select_dtypes(["number", "bool"]).columns
+    return [column for column in numbers if column not in OWN_COLUMNS]
+
+
+def undefined(instances: pd.DataFrame, column: str) -> pd.Series:
+    """(instance,) True where the quantity was asked for and has no value: not where the text was left out."""
+    skipped = [any(column == name for name, _ in pairs) for pairs in instances["left_out"]]
+    return instances[column].isna() & ~pd.Series(skipped, index=instances.index, dtype=bool)
+
+
+MOST = 6  # classes of which there is a text to be read
+READABLE = 60  # tokens: the longest text that is chosen to be read, where there is a shorter one
+
+
+def joined(instances: pd.DataFrame, more: pd.DataFrame) -> pd.DataFrame:
+    """The first table with the second's quantities as further columns.
+
+    Raises:
+        ValueError: the tables are not of the same runs and instances in the same order, or share a quantity.
+    """
+    keys = [*RUN, "instance"]
+    if not instances[keys].reset_index(drop=True).equals(more[keys].reset_index(drop=True)):
+        raise ValueError("the two tables are not of the same runs and instances; measure the same runs and split again")
+    quantities = [column for column in more if column not in OWN_COLUMNS]
+    shared = [column for column in quantities if column in instances]
+    if shared:
+        raise ValueError(f"both tables hold {', '.join(shared)}; measure each quantity once")
+    left_out = [one + other for one, other in zip(instances["left_out"], more["left_out"], strict=True)]
+    added = more[quantities].set_axis(instances.index)
+    return pd.concat([instances.assign(left_out=left_out), added], axis=1)
+
+
+def examples(instances: pd.DataFrame, classes: Sequence[str], far: str | None = None) -> pd.DataFrame:
+    """A few texts of one run, chosen by a rule and not by hand; the column `why` says by which.
+
+    Of each class (of more than MOST, of the most frequent) the text that the model is surest of and right about, the
+    text it is least sure of, and, where `far` names a column, the text in which that is largest; among the texts of at
+    most READABLE tokens, if there are any.
+    The run is the table's first.
+    """
+    first = instances.iloc[0][list(RUN)]
+    run = instances[(instances[list(RUN)] == first).all(axis=1)]
+    run = run if far is None or run[far].isna().all() else run[run[far].notna()]
+    short = run[run["length"] <= READABLE]
+    run = short if len(short) else run
+    sureness = (run["probability"] - 0.5).abs() if run["label"].max() < 2 else run["probability"]
+    right = run["label"] == run["prediction"]
+    chosen = {}
+    for label in sorted(run["label"].value_counts().index[:MOST]):
+        sure = sureness[right & (run["label"] == label)]
+        if len(sure):
+            chosen[f"The text that is most surely, and rightly, {classes[label]}"] = sure.idxmax()
+    chosen["The text the model is least sure of"] = sureness.idxmin()
+    if far is not None and run[far].notna().any():
+        chosen[f"The text with the largest {readable(far)}"] = run[far].idxmax()
+    return run.loc[list(chosen.values())].assign(why=list(chosen))

@@ -1,0 +1,103 @@
+"""Trained runs held against their bases: how far predictions and attention are apart, text by text."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from lib.analysis.contrast import score_difference
+from lib.analysis.measuring import BATCH, Quantity, attention_weights, max_attention, measure
+from lib.metrics import jensen_shannon, probabilities, total_variation
+from lib.progress import Progress
+from lib.training import Trained
+from lib.training.tasks import Told
+
+SETTINGS = ("lambda", "trains")
+
+
+def measure_against(
+    trained: Sequence[Trained],
+    bases: Sequence[Trained],
+    quantities: Mapping[str, Quantity] | None = None,
+    split: str = "test",
+) -> pd.DataFrame:
+    """`measure` of each run beside the base in the same place, one below the other.
+
+    Besides the quantities: attention_weights, max_attention; tvd, between the predictions, a fraction of probability
+    (of both classes: |change of p|), and tvd_half, half of it, as Wiegreffe & Pinter (2019) count it; jsd, between the
+    attentions, in nats; base_prediction, base_max_attention; and the columns of SETTINGS, which tell adversaries apart.
+
+    Raises:
+        ValueError: not as many bases as runs, or a run and its base read other data.
+    """
+    if len(trained) != len(bases):
+        raise ValueError(f"{len(trained)} runs and {len(bases)} bases; each run needs its own, the same one or not")
+    frames, told = [], {}
+    with Progress("measuring against the base", total=len(trained)) as progress:
+        for one, base in zip(trained, bases, strict=True):
+            if one.corpus.checksum != base.corpus.checksum:
+                raise ValueError(f"{one.run} and its base {base.run} read other data; they must read the same")
+            if base.run not in told:
+                told[base.run] = Told.by(base.model, getattr(base.corpus, split), base.batches(split, BATCH))
+            wanted = distances(told[base.run]) | dict(quantities or {})
+            frame = measure(one.model, one.batches(split, BATCH), wanted, one.run, progress)
+            frames.append(frame.assign(**settings(one), tvd_half=frame["tvd"] / 2))
+    return pd.concat(frames, ignore_index=True)
+
+
+def changes_of_score(measured: pd.DataFrame, score: str = "accuracy") -> pd.DataFrame:
+    """What adversaries lose against their bases: a row for each encoder, projection, `trains` and lambda.
+
+    Args:
+        measured: rows of `measure_against`, of adversaries and of the bases themselves.
+    Returns:
+        encoder, projection, trains, lambda; `score_difference` of the adversary (first) less its base (second), in
+        pairs of one seed; jsd, the mean of the attentions' (nats).
+    """
+    bases, rows = measured[measured["variant"] == "base"], []
+    adversaries = measured[measured["variant"] == "adversary"]
+    names = ["encoder", "projection", "trains", "lambda"]
+    for key, some in adversaries.groupby(names, sort=False):
+        base = bases[(bases["encoder"] == key[0]) & (bases["projection"] == key[1])]
+        found = score_difference(pd.concat([some, base]), score, ({"variant": "adversary"}, {"variant": "base"}))
+        rows.append(dict(zip(names, key, strict=True)) | found.to_dict() | {"jsd": some["jsd"].mean()})
+    return pd.DataFrame(rows)
+
+
+def settings(trained: Trained) -> dict[str, object]:
+    """What tells two adversaries of one seed apart."""
+    if trained.run.variant != "adversary":
+        return {"lambda": np.nan, "trains": ""}
+    return {name: trained.run.option(name) for name in SETTINGS}
+
+
+def distances(told: Told) -> dict[str, Quantity]:
+    """The quantities of `measure_against`."""
+    return {
+        "attention_weights": attention_weights,
+        "max_attention": max_attention,
+        "tvd": lambda model, batch, output: total_variation(
+            probabilities(output.logits.double()), told.prediction[batch.instance].double()
+        ),
+        "jsd": lambda model, batch, output: jensen_shannon(
+            output.attention.double(), told.attention.at(batch).double()
+        ),
+        "base_prediction": lambda model, batch, output: told.prediction[batch.instance].argmax(dim=1),
+        "base_max_attention": lambda model, batch, output: told.attention.at(batch).amax(dim=1),
+    }
+
+
+def across_seeds(measured: pd.DataFrame, base: pd.DataFrame, column: str, reduce: str = "median") -> pd.DataFrame:
+    """The base's rows with what other seeds give for each text: `<column>_of_seeds`, their median or largest value.
+
+    Wiegreffe & Pinter (2019), figure 3 a-d, whose caption says the maximum.
+
+    Args:
+        measured: rows of `measure_against`, of the other seeds against one base. base: the rows of that base.
+    """
+    if reduce not in ("median", "max"):
+        raise ValueError(f"unknown way {reduce!r} over seeds; known: median, max")
+    if base["seed"].nunique() != 1:
+        raise ValueError(f"the base has {base['seed'].nunique()} seeds; it must have one")
+    over = measured.groupby("instance")[column].agg(reduce)
+    return base.assign(**{f"{column}_of_seeds": base["instance"].map(over)})

@@ -1,0 +1,134 @@
+"""What hidden states keep of their words: mutual information of embeddings and hidden states, word by word."""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import numpy as np
+import pandas as pd
+import torch
+
+from lib.analysis.contrast import compared
+from lib.analysis.measuring import BATCH, RUN
+from lib.analysis.statistics import t_interval
+from lib.datasets.batches import pieces
+from lib.datasets.corpus import SPECIALS, Split
+from lib.metrics import information as measures
+from lib.models.readout import WORDS, at_once, evaluation
+from lib.progress import Progress
+from lib.quantities import RUN_COLUMNS
+from lib.training import Trained
+
+MOST = 1_000_000  # occurrences of the words of a sample
+SAMPLES = ("most_frequent", "random_sample")
+EMBEDDING_LABELS = ("clusters", "words")
+NAME = "mutual_information_"
+KINDS = ("plug_in", "miller_madow", "null")
+
+
+def information(
+    trained: Sequence[Trained],
+    words: int = 1000,
+    clusters: int = 1000,
+    most: int = MOST,
+    split: str = "train",
+    seed: int = 0,
+    embedding_labels: str = "clusters",
+) -> pd.DataFrame:
+    """Mutual information of input and hidden state of each run, in nats: a row for each run and sample of words.
+
+    Embeddings and hidden states of every occurrence of the words (Tutek & Snajder 2020, section 3.4), at most `most`,
+    are clustered, each side by itself, and the labels counted. Runs on the same data see the same occurrences, so their
+    n is equal. The samples of words are those of lib.metrics.information: the most frequent, and a random one.
+
+    Args:
+        embedding_labels: "clusters", as the paper has it; "words" takes the words themselves, which is what clustering
+            as many different vectors as there are clusters would come to at its best.
+    Returns:
+        the run's columns, quantity, plug_in, miller_madow, null, above_null (plug_in less null), n, words.
+    """
+    if embedding_labels not in EMBEDDING_LABELS:
+        raise ValueError(f"unknown embedding_labels {embedding_labels!r}; known: {', '.join(EMBEDDING_LABELS)}")
+    rows, known = [], {}
+    with Progress("mutual information", total=len(trained)) as progress:
+        for one in trained:
+            of_split = getattr(one.corpus, split)
+            counts = np.bincount(of_split.encoded[0], minlength=len(one.corpus.vocabulary))
+            counts[: len(SPECIALS)] = 0
+            chosen = measures.frequent_words(counts, words), measures.random_words(counts, words, seed)
+            for sample, of_sample in zip(SAMPLES, chosen, strict=True):
+                embedded, hidden, ids = word_states(one, of_split, of_sample, most, seed)
+                first = ids if embedding_labels == "words" else labels_of(embedded, clusters, seed, known)
+                found = measures.mutual_information(first, labels_of(hidden, clusters, seed, known), seed)
+                row = {name: getattr(one.run, name) for name in RUN} | {"quantity": NAME + sample}
+                row |= {kind: getattr(found, kind) for kind in KINDS}
+                rows.append(row | {"above_null": found.plug_in - found.null, "n": found.n, "words": len(of_sample)})
+            progress.advance(str(one.run))
+    return pd.DataFrame(rows)
+
+
+def labels_of(vectors: np.ndarray, clusters: int, seed: int, known: dict[bytes, np.ndarray]) -> np.ndarray:
+    """The clusters' labels; the same vectors, such as frozen embeddings of several runs, are clustered once."""
+    digest = blake2b(vectors).digest()
+    if digest not in known:
+        known[digest] = measures.clusters(vectors, clusters, seed)
+    return known[digest]
+
+
+def word_states(
+    trained: Trained, split: Split, words: np.ndarray, most: int = MOST, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Embeddings (row, embedding), hidden states (row, hidden) and ids (row,) of the words' occurrences in the split.
+
+    Where there are more than `most`, a random part of them.
+    """
+    ids, offsets = split.encoded
+    where = np.flatnonzero(np.isin(ids, words))
+    if len(where) > most:
+        where = np.sort(np.random.default_rng(seed).choice(where, most, replace=False))
+    place = np.full(len(ids), -1, dtype=np.int64)
+    place[where] = np.arange(len(where))
+    place, starts = torch.from_numpy(place), torch.from_numpy(offsets)
+    sides = None
+    with evaluation(trained.model), torch.no_grad():
+        for batch in pieces(trained.batches(split.name, BATCH), at_once(trained.model, WORDS)):
+            output, mask = trained.model(batch), batch.mask.cpu()
+            if output.hidden.shape[:2] != mask.shape:
+                raise ValueError("what hidden states keep of words is asked of models that have a state for each word")
+            position = torch.arange(mask.shape[1]).expand(mask.shape)
+            rows = place[(starts[batch.instance.cpu()][:, None] + position)[mask]]
+            parts = [side[batch.mask].cpu()[rows >= 0].numpy() for side in (output.embeddings, output.hidden)]
+            sides = sides or [np.empty((len(where), part.shape[1]), part.dtype) for part in parts]
+            for side, part in zip(sides, parts, strict=True):
+                side[rows[rows >= 0].numpy()] = part
+    return sides[0], sides[1], ids[where]
+
+
+def summary(found: pd.DataFrame, of: str = "plug_in") -> pd.DataFrame:
+    """Means over the seeds with Student's 95% interval, in columns that lib.published.beside takes.
+
+    Args:
+        found: rows of `information`. of: plug_in, miller_madow, null or above_null.
+    """
+    rows = []
+    for key, group in found.groupby([*RUN_COLUMNS, "quantity"], sort=False):
+        low, high = t_interval(group[of].to_numpy())
+        row = dict(zip([*RUN_COLUMNS, "quantity"], key, strict=True))
+        row |= {"value": group[of].mean(), "unit": "nats", "low": low, "high": high, "sd_seeds": group[of].std()}
+        rows.append(row | {"n": int(group["n"].iloc[0]), "seeds": len(group)})
+    return pd.DataFrame(rows)
+
+
+def information_difference(
+    found: pd.DataFrame, quantity: str, between: tuple[str, str], of: str = "above_null"
+) -> pd.Series:
+    """The first variant's mutual information less the second's, in pairs of one seed, with Student's 95% interval.
+
+    Args:
+        of: above_null, which does not grow with the number of occupied clusters as the others do, or one of KINDS.
+    """
+    rows = found[found["quantity"] == quantity]
+    values = [rows[rows["variant"] == name].set_index("seed")[of] for name in between]
+    shared = values[0].index.intersection(values[1].index)
+    of_seeds = [of.loc[shared].to_numpy() for of in values]
+    means = [float(of.mean()) for of in of_seeds]
+    return compared(quantity, means, np.empty(0), of_seeds, int(rows["n"].iloc[0]), paired=True)

@@ -1,0 +1,48 @@
+"""Files that are there whole or not at all, whatever happens while they are written."""
+
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Writes a file so that nobody ever sees half of it, and a full disk leaves nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{secrets.token_hex(8)}.part")
+    with part.open("x", encoding="utf-8") as file:
+        try:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        except BaseException:
+            part.unlink()
+            raise
+    return part.replace(path)
+
+
+def write_json(path: Path, value: object) -> Path:
+    """The same of a value as JSON, its keys in order."""
+    return write_text(path, json.dumps(value, indent=1, sort_keys=True, default=str) + "\n")
+
+
+@contextmanager
+def alone(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Holds the lock of a file; calls `waiting` once, and waits, where another process holds it.
+
+    The system frees the lock if its holder is killed. What `waiting` raises is raised, and the lock is not waited for.
+    """
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        waiting()
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()

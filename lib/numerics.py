@@ -1,0 +1,62 @@
+"""Many texts in pieces that fit in memory (and in the processor's cache)."""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import fields, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+SPREAD = 4  # so many times its own length a text may be padded to,
+SMALL = 2**12  # unless its piece has no more cells than these: then one more piece costs more than the padding
+
+
+def by_length(lengths: Tensor, cells: int, power: int = 1) -> Iterator[Tensor]:
+    """Positions of the texts from short to long, in pieces of at most `cells` = texts x longest ** power.
+
+    A text that is larger by itself is a piece by itself, and one long text among short ones too. Empty texts are left
+    out.
+    """
+    lengths, order = lengths.sort()
+    start, lengths = int((lengths < 1).sum()), lengths.tolist()
+    while start < len(lengths):
+        # the longest text decides the size: take what fits at the first's length and may be padded, then what fits at
+        # the last's
+        guess = min(start + max(1, cells // lengths[start] ** power), len(lengths))
+        if (guess - start) * lengths[guess - 1] ** power > SMALL:
+            guess = bisect_right(lengths, SPREAD * lengths[start], start, guess)
+        stop = min(start + max(1, cells // lengths[guess - 1] ** power), guess)
+        yield order[start:stop]
+        start = stop
+
+
+def rows_of(output, rows: Tensor):
+    """The named texts of a dataclass of tensors whose first axis is the batch, such as a ModelOutput."""
+    held = {field.name: getattr(output, field.name) for field in fields(output)}
+    return replace(output, **{name: value[rows] for name, value in held.items() if isinstance(value, Tensor)})
+
+
+OURS = (torch.float32, torch.float64)
+
+
+def exp(values: Tensor, out: Tensor | None = None) -> Tensor:
+    return _of_each("exp", values, out)
+
+
+def log(values: Tensor, out: Tensor | None = None) -> Tensor:
+    return _of_each("log", values, out)
+
+
+def tanh(values: Tensor, out: Tensor | None = None) -> Tensor:
+    return _of_each("tanh", values, out)
+
+
+def _of_each(name: str, values: Tensor, out: Tensor | None) -> Tensor:
+    """Any shape and strides; `out` may be `values`. Without gradients."""
+    out = torch.empty_like(values) if out is None else out
+    if values.device.type == "cpu" and values.dtype in OURS:
+        with np.errstate(all="ignore"):  # as torch does
+            getattr(np, name)(values.numpy(), out=out.numpy())
+        return out
+    return getattr(torch, name)(values, out=out)

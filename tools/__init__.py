@@ -1,0 +1,1 @@
+"""Commands around the library: reports, sweeps of reports, downloads, the summary. Notebooks never import them."""

@@ -1,0 +1,1 @@
+"""Notebooks become reports: parameters checked, papermill run, one HTML page that needs no network."""
