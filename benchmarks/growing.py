@@ -13,7 +13,7 @@ from benchmarks import texts
 from lib import importance, interventions
 from lib.analysis.correlating import taus
 from lib.analysis.measuring import BATCH, Quantity, measure
-from lib.datasets.batches import batches, pieces
+from lib.datasets.batches import batches, micro_batches
 from lib.datasets.corpus import Split
 from lib.importance import of_weights
 from lib.importance.input_to_states import state_entropy
@@ -113,7 +113,7 @@ def _measured(kind: str, encoder: str, quantity: Quantity, promise: Promise, num
 
     def seconds(split: Split) -> float:
         model, total = classifier(split), 0.0
-        for piece in pieces(batches(split, BATCH), reading.WORDS):
+        for piece in micro_batches(batches(split, BATCH), reading.WORDS):
             with torch.no_grad():
                 output = model(piece)
             started = time.process_time()

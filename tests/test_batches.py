@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from lib import numerics as chunks
-from lib.datasets.batches import batches, collate, pieces
+from lib.datasets.batches import batches, collate, micro_batches
 from lib.datasets.corpus import END, PAD, START, UNKNOWN, Instance, Split, Vocabulary
 from lib.numerics import by_length
 
@@ -89,10 +89,10 @@ def test_pieces_hold_every_text_once_within_memory_and_hardly_padded(cells, powe
 def test_a_batch_that_needs_no_cut_is_not_cut(split):
     for size, words in ((32, 2**16), (4, 200)):
         whole = [collate(split, np.argsort(split.lengths)[:size])]
-        assert [len(batch) for batch in pieces(whole, words)] == [size]
+        assert [len(batch) for batch in micro_batches(whole, words)] == [size]
     one_long = [collate(split_of([20] * 9 + [3000]), np.arange(10))]
     for words in (2**20, 2**12):
-        assert [len(batch) for batch in pieces(one_long, words)] == [9, 1]
+        assert [len(batch) for batch in micro_batches(one_long, words)] == [9, 1]
 
 
 def test_one_token_one_text_no_text():

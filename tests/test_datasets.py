@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from lib import datasets, planted
-from lib.datasets import DataError, assembly, text
+from lib import datasets
+from lib.datasets import DataError, assembly, planted, text
 from lib.datasets.corpus import Instance, Vocabulary
 from lib.profiles import PROFILES
 

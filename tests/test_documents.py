@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import torch
 
-from lib import datasets, planted_documents, programme
-from lib.datasets import documents, text, vectors
+from lib import datasets, programme
+from lib.datasets import documents, planted, text, vectors
 from lib.datasets.corpus import SPECIALS, Vocabulary
 from lib.datasets.files import DataError
 from lib.training import Run, fitting, train, word2vec
@@ -55,17 +55,17 @@ def test_drawn_texts_are_always_the_same_ones_in_their_order():
 
 
 def test_one_planted_sentence_decides():
-    for split in planted_documents.SIZES:
-        for one in planted_documents.documents(split):
+    for split in planted.SIZES:
+        for one in planted.documents(split):
             assert sum(one.sentences) == len(one.tokens) and 3 <= len(one.sentences) <= 6
             starts = np.cumsum([0, *one.sentences])
             assert all(one.tokens[end - 1] == "." for end in starts[1:])
             low, high = starts[one.deciding], starts[one.deciding + 1]
             assert one.rationale and all(low <= start and end <= high for start, end in one.rationale)
-    again = planted_documents.documents("train", seed=1)
-    assert again != planted_documents.documents("train") and len({one.tokens for one in again}) == len(again)
+    again = planted.documents("train", seed=1)
+    assert again != planted.documents("train") and len({one.tokens for one in again}) == len(again)
     with pytest.raises(KeyError, match="unknown split 'all'"):
-        planted_documents.documents("all")
+        planted.documents("all")
     with pytest.raises(DataError, match="cues is 0"):
         datasets.load("planted-documents", cues=0)
 
@@ -76,10 +76,10 @@ def test_without_the_deciding_sentence_nothing_tells_the_label():
 
     def others(split):
         rest = []
-        for one in planted_documents.documents(split):
+        for one in planted.documents(split):
             starts = np.cumsum([0, *one.sentences])
             rest.append(" ".join(one.tokens[: starts[one.deciding]] + one.tokens[starts[one.deciding + 1] :]))
-        return rest, [one.label for one in planted_documents.documents(split)]
+        return rest, [one.label for one in planted.documents(split)]
 
     words = CountVectorizer(vocabulary=None, token_pattern=r"\S+", min_df=2)
     (train, labels), (test, expected) = others("train"), others("test")

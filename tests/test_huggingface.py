@@ -12,7 +12,7 @@ from lib import importance, interventions
 from lib.analysis import attention_weights, correlate, measure_all, summarise
 from lib.datasets.batches import Batch, collate
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
-from lib.datasets.pieces import corpus_in_pieces
+from lib.datasets.subwords import corpus_in_subwords
 from lib.importance.inner_attention import inner_attention
 from lib.importance.of_weights import RANKINGS
 from lib.interventions.inner_attention import heads_of, imposed_head, uniform_head
@@ -79,7 +79,7 @@ def corpus_of(texts=TEXTS) -> Corpus:
 
 @pytest.fixture(scope="module")
 def given(tokenizer) -> Batch:
-    split = corpus_in_pieces(corpus_of(), tokenizer).test
+    split = corpus_in_subwords(corpus_of(), tokenizer).test
     return collate(split, np.arange(len(split)))
 
 
@@ -207,10 +207,10 @@ def test_what_is_no_classifier_no_head_or_no_piece_is_refused(transformers, toke
         HuggingFaceClassifier(bert, tokenizer, "flow")
     adapted = HuggingFaceClassifier(bert, tokenizer)
     words = collate(corpus_of().test, np.arange(3))
-    with pytest.raises(ValueError, match="corpus_in_pieces"):
+    with pytest.raises(ValueError, match="corpus_in_subwords"):
         adapted(Batch.of(words.tokens + 20, words.lengths, words.label, words.instance))
     long = Batch.of(torch.full((1, 50), 5), torch.tensor([50]), *given.rows(torch.tensor([0])).tokens[:, :2].T)
-    with pytest.raises(ValueError, match="50 pieces, start and end included; the model reads 40"):
+    with pytest.raises(ValueError, match="50 subwords, start and end included; the model reads 40"):
         adapted(long)
 
 
@@ -298,25 +298,25 @@ def test_one_head_of_all_words_is_replaced(transformers, tokenizer, given):
     assert torch.allclose(uniform_head((1, 1))(adapted, given, output), tvd, atol=1e-9)
 
 
-def test_a_corpus_in_pieces_knows_what_decides_and_where_sentences_end(tokenizer):
+def test_a_corpus_in_subwords_knows_what_decides_and_where_sentences_end(tokenizer):
     corpus = corpus_of()
-    cut = corpus_in_pieces(corpus, tokenizer, of="tokens").test.instances
+    cut = corpus_in_subwords(corpus, tokenizer, of="tokens").test.instances
     assert cut[0].tokens == ("good", "film", "##s", "[UNK]", "it", "was") and cut[0].rationale == ((0, 1),)
     assert cut[1].tokens == ("un", "##good") and cut[1].rationale == ((0, 2),)
     assert cut[2].sentences == (11, 4) and sum(cut[2].sentences) == len(cut[2].tokens)
     assert cut[2].rationale == ((2, 3), (5, 7), (8, 9)) and cut[2].tokens[5:7] == ("bad", "##ly")
-    first = corpus_in_pieces(corpus, tokenizer, most=6, of="tokens")
+    first = corpus_in_subwords(corpus, tokenizer, most=6, of="tokens")
     assert first.test.instances[2].rationale == ((2, 3), (5, 6)) and first.test.instances[2].sentences == (6,)
-    assert {"1 texts of test without a piece were left out.", "1 texts of test were cut after 6 pieces."} <= set(
+    assert {"1 texts of test without a subword were left out.", "1 texts of test were cut after 6 subwords."} <= set(
         first.notes
     )
-    written = corpus_in_pieces(corpus, tokenizer)
+    written = corpus_in_subwords(corpus, tokenizer)
     assert written.test.instances[0].tokens == cut[0].tokens and written.test.instances[0].rationale is None
     ids, offsets = written.test.encoded
     pieces = tokenizer.convert_ids_to_tokens(tokenizer(TEXTS[2])["input_ids"])
     assert [written.vocabulary.words[k] for k in ids[offsets[2] : offsets[3]][1:-1]] == pieces[1:-1]
     with pytest.raises(ValueError, match="text, tokens"):
-        corpus_in_pieces(corpus, tokenizer, of="words")
+        corpus_in_subwords(corpus, tokenizer, of="words")
 
 
 def test_a_tokenizer_without_a_classifying_token_is_refused(transformers):
@@ -343,7 +343,7 @@ def test_the_readmes_model_is_measured_from_end_to_end(transformers, tokenizer, 
     (tmp_path / "my_bert.py").write_text(of_readme(1))
     (own,) = own_model("my_bert.py", Run("planted"), corpus=corpus_of())
     assert isinstance(own.model, OneOutput) and own.model.model.order == [1, 0]
-    assert len(own.corpus.test) == 6 and own.corpus.notes[-1].endswith("without a piece were left out.")
+    assert len(own.corpus.test) == 6 and own.corpus.notes[-1].endswith("without a subword were left out.")
     quantities = {"attention_weights": attention_weights, "rollout": inner_attention("rollout")}
     quantities |= {"loo": importance.as_quantity(importance.leave_one_out)}
     quantities |= {"permutation": interventions.permutation_effect(10), "under": interventions.substituted(10)}

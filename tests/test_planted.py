@@ -1,8 +1,6 @@
 """Planted reviews follow their rule, their rationales decide their labels, and a bag of words does not suffice."""
 
 import hashlib
-import subprocess
-import sys
 from collections import Counter
 
 import numpy as np
@@ -11,12 +9,12 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
-from lib import planted
+from lib.datasets import planted
 from lib.training import Run, train
 
 
 def by_the_rule(tokens):
-    """(label, deciding positions) of a text, from the rule in the docstring of lib.planted alone."""
+    """(label, deciding positions) of a text, from the rule in the docstring of lib.datasets.planted alone."""
     votes, positions, aside, negator = [], set(), False, None
     for position, word in enumerate(tokens):
         if word in planted.OPENERS or word in planted.CLOSERS:
@@ -52,10 +50,10 @@ def pairs(records, without_rationale=False):
     return [(" ".join(words), record.label) for words, record in zip(keep, records, strict=True)]
 
 
-@pytest.mark.parametrize("dials", [{}, {"cues": 1, "negation": 0.6, "seed": 1}, {"cues": 4, "distractors": 0}])
+@pytest.mark.parametrize("options", [{}, {"cues": 1, "negation": 0.6, "seed": 1}, {"cues": 4, "distractors": 0}])
 @pytest.mark.parametrize("split", ["train", "test"])
-def test_labels_and_rationales_are_those_of_the_rule(split, dials):
-    for record in planted.records(split, **dials):
+def test_labels_and_rationales_are_those_of_the_rule(split, options):
+    for record in planted.records(split, **options):
         assert (record.label, positions_of(record)) == by_the_rule(record.tokens)
 
 
@@ -102,7 +100,7 @@ def test_without_context_a_bag_of_words_suffices():
     assert bag_of_words_f1(pairs(train), pairs(dev)) >= 0.95
 
 
-def test_each_dial_does_what_it_says():
+def test_each_option_changes_what_it_names():
     def opinions(record):
         return sum(word in planted.PRAISE or word in planted.BLAME for word in record.tokens)
 
@@ -117,32 +115,27 @@ def test_each_dial_does_what_it_says():
     assert all((by_the_rule(record.tokens)[0] != record.label) == record.mislabelled for record in noisy)
 
 
-def test_the_same_dials_give_the_same_texts_for_ever():
+def test_the_same_options_give_the_same_texts_for_ever():
     text = "\n".join(f"{record.label} {planted.marked(record)}" for record in planted.records("train"))
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "53f28a8b88311432"
     assert planted.records("dev", seed=1) != planted.records("dev", seed=2)
 
 
 @pytest.mark.parametrize(
-    ("dials", "message"),
+    ("options", "message"),
     [
         ({"cues": 0}, "cues is 0; allowed: whole numbers from 1 to 8"),
         ({"cues": 1.5}, "cues is 1.5; allowed: whole numbers"),
-        ({"negation": 2}, "negation is 2; allowed: a share from 0 to 1"),
-        ({"noise": float("nan")}, "noise is nan; allowed: a share from 0 to 0.5"),
+        ({"negation": 2}, "negation is 2; allowed: a fraction from 0 to 1"),
+        ({"noise": float("nan")}, "noise is nan; allowed: a fraction from 0 to 0.5"),
         ({"distractors": True}, "distractors is True; allowed"),
     ],
 )
-def test_a_dial_out_of_range_is_refused(dials, message):
+def test_an_option_out_of_range_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        planted.records("train", **dials)
+        planted.records("train", **options)
 
 
 def test_an_unknown_split_is_refused():
     with pytest.raises(KeyError, match="unknown split 'valid'; known: train, dev, test"):
         planted.records("valid")
-
-
-def test_the_command_prints_marked_texts():
-    shown = subprocess.run([sys.executable, "-m", "lib.planted"], capture_output=True, text=True, check=True).stdout
-    assert all("[" in line and line.split()[0] in planted.CLASSES for line in shown.splitlines())

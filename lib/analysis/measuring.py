@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from lib.datasets.batches import Batch, pieces
+from lib.datasets.batches import Batch, micro_batches
 from lib.models.interface import ModelOutput
 from lib.models.readout import WORDS, at_once, evaluation
 from lib.progress import Progress
@@ -61,7 +61,7 @@ def measure(
     device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     rows, columns = {}, {name: [] for name in quantities}
     with evaluation(model):
-        for batch in pieces(batches, at_once(model, WORDS)):
+        for batch in micro_batches(batches, at_once(model, WORDS)):
             rows |= measure_batch(model, batch.to(device), quantities, columns)
     if progress is not None:
         progress.advance(str(run or ""))

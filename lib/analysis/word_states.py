@@ -10,7 +10,7 @@ import torch
 from lib.analysis.contrast import compared
 from lib.analysis.measuring import BATCH, RUN
 from lib.analysis.statistics import t_interval
-from lib.datasets.batches import pieces
+from lib.datasets.batches import micro_batches
 from lib.datasets.corpus import SPECIALS, Split
 from lib.metrics import information as measures
 from lib.models.readout import WORDS, at_once, evaluation
@@ -90,7 +90,7 @@ def word_states(
     place, starts = torch.from_numpy(place), torch.from_numpy(offsets)
     sides = None
     with evaluation(trained.model), torch.no_grad():
-        for batch in pieces(trained.batches(split.name, BATCH), at_once(trained.model, WORDS)):
+        for batch in micro_batches(trained.batches(split.name, BATCH), at_once(trained.model, WORDS)):
             output, mask = trained.model(batch), batch.mask.cpu()
             if output.hidden.shape[:2] != mask.shape:
                 raise ValueError("what hidden states keep of words is asked of models that have a state for each word")

@@ -1,13 +1,12 @@
-"""From texts to a corpus: vocabulary, length filter, the subset of a profile, notes and checksum."""
+"""From texts to a corpus: vocabulary, length filter, the subset of a profile, notes."""
 
-import hashlib
 from collections.abc import Sequence
 from itertools import chain
 
 import numpy as np
 
 from lib.datasets.classification import Draft, Spec
-from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
+from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary, checksum
 from lib.datasets.files import DataError
 from lib.profiles import Profile
 
@@ -114,16 +113,3 @@ def refuse_one_class(instances: Sequence[Instance], split: str, draft: Draft) ->
             f"all {len(instances):,} texts of {split} in {draft.source} are of the class "
             f"{draft.classes[found.pop()]!r}; a classifier needs texts of at least two classes"
         )
-
-
-def checksum(splits: Sequence[Split], vocabulary: Vocabulary) -> str:
-    """SHA-256 of all tokens, sentences, questions and labels of the splits and of the vocabulary: 64 hex digits."""
-    digest = hashlib.sha256("\0".join(vocabulary.words).encode())  # no text holds a NUL
-    for split in splits:
-        digest.update(f"\0\0{split.name}".encode())
-        for instance in split.instances:
-            digest.update("\0".join([f"\0{instance.label}", *instance.tokens]).encode())
-            digest.update(repr(instance.sentences or "").encode())
-            if instance.query is not None:
-                digest.update(repr((instance.query, instance.answers)).encode())
-    return digest.hexdigest()

@@ -126,10 +126,10 @@ def batches(split: Split, size: int, seed: int | Sequence[int] | None = None, po
     return (collate(split, chunk) for chunk in chunks)
 
 
-def pieces(batches: Iterable[Batch], words: int) -> Iterator[Batch]:
+def micro_batches(batches: Iterable[Batch], words: int) -> Iterator[Batch]:
     """The batches, cut where one long text would have many short ones padded to its length: so many words at most.
 
-    A text that is longer by itself is a piece by itself.
+    A text that is longer by itself is a micro-batch by itself.
     """
     for batch in batches:
         for rows in by_length(batch.lengths, words):

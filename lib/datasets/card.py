@@ -1,12 +1,12 @@
 """What a reader should know of a dataset before its results: a table, and a few sentences."""
 
+from collections import Counter, defaultdict
+
 import numpy as np
 import pandas as pd
 
 from lib.datasets.classification import Spec
 from lib.datasets.corpus import SPECIALS, UNKNOWN, Corpus, Split
-from lib.datasets.duplicates import duplicates
-from lib.datasets.fetching.registry import SOURCES
 from lib.datasets.vectors import Vectors
 
 
@@ -37,6 +37,29 @@ def card(corpus: Corpus, vectors: Vectors | None = None) -> pd.DataFrame:
         row |= {"unknown": float((split.encoded[0] == UNKNOWN).sum() / split.lengths.sum())}
         rows.append(row | ({"tokens_with_vector": tokens_covered(vectors, split)} if known else {}))
     return pd.DataFrame(rows).merge(duplicates(corpus).drop(columns="texts"), on="split")
+
+
+def duplicates(corpus: Corpus) -> pd.DataFrame:
+    """One row per split: how many of its texts have the very tokens of another text of train.
+
+    A text of train is not its own other; of two that are the same both count. What is nearly the same does not count,
+    nor a text that is asked another question.
+
+    Returns:
+        split, texts, again (texts that stand in train, those of train once more), other_label (those of them that have
+        another label there, at least once).
+    """
+    of_train = defaultdict(Counter)  # text and question -> how many texts of train of each label
+    for one in corpus.train.instances:
+        of_train[one.tokens, one.query][one.label] += 1
+    rows = []
+    for split in corpus.splits:
+        itself = int(split is corpus.train)
+        found = [(of_train.get((one.tokens, one.query), {}), one.label) for one in split.instances]
+        again = sum(sum(labels.values()) > itself for labels, _ in found)
+        other = sum(bool(labels.keys() - {label}) for labels, label in found)
+        rows.append({"split": split.name, "texts": len(split), "again": again, "other_label": other})
+    return pd.DataFrame(rows)
 
 
 def lengths(split: Split) -> dict[str, np.ndarray]:
@@ -74,8 +97,7 @@ def about(corpus: Corpus, vectors: Vectors | None = None, spec: Spec | None = No
         spec: how the dataset is prepared (lib.datasets.spec); it knows where it is published, and what a token is.
     """
     source = f"{corpus.title}. {corpus.citation[:1].upper()}{corpus.citation[1:]}".strip(" .") + "."
-    page = next((one.page for one in SOURCES.values() if spec and spec.folder in one.makes), "")
-    said = [source + (f" Published at {page}." if page else "")]
+    said = [source + (f" Published at {spec.page}." if spec and spec.page else "")]
     said += [f"Licence: {corpus.licence}."] if corpus.licence else []
     said += [f"How they are read: {spec.preprocess.rstrip('.')}."] if spec else []
     return [*said, *corpus.notes, *([about_vectors(vectors)] if vectors else [])]

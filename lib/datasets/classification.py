@@ -4,12 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from lib import planted
-from lib.datasets import files, text
+from lib.datasets import files, planted, text
 from lib.datasets.corpus import Instance
 from lib.datasets.files import DataError, Row
 
 Splits = dict[str, list[Instance]]
+IMDB, ZHANG = "https://ai.stanford.edu/~amaas/data/sentiment/", "https://github.com/zhangxiangxiao/Crepe"  # pages
+MADE_BY = "lib/datasets/planted.py"
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ class Spec:
     min_count     words that occur there less often are unknown
     sentences     the texts are cut into sentences
     asks          each text comes with a question, whose answer is the label
-    access        how the files are had, where a person has to ask for them
+    page          where it is published
+    access        how to get the files, where a person has to ask for them
     confidential  no word of the texts is shown unless that is asked for
     """
 
@@ -56,6 +58,7 @@ class Spec:
     min_count: int = 1
     sentences: bool = False
     asks: bool = False
+    page: str = ""
     access: str = ""
     confidential: bool = False
 
@@ -114,11 +117,11 @@ def read_agnews(spec: Spec, folder: Path, options: dict) -> Draft:
 
 def read_planted(spec: Spec, folder: None, options: dict) -> Draft:
     """Made-up reviews whose right explanation is known."""
-    return made_up(spec, "Planted reviews", "lib/planted.py", lambda split: planted.records(split, **options))
+    return made_up(spec, "Planted reviews", lambda split: planted.records(split, **options))
 
 
-def made_up(spec: Spec, title: str, module: str, records: Callable[[str], list[planted.Record]]) -> Draft:
-    """The draft of texts that a module makes: `records` has those of a split."""
+def made_up(spec: Spec, title: str, records: Callable[[str], list[planted.Record]]) -> Draft:
+    """The draft of planted texts: `records` makes those of a split."""
     try:
         splits = {
             split: [Instance(r.id, r.text, r.tokens, r.label, r.rationale, r.sentences) for r in records(split)]
@@ -126,7 +129,7 @@ def made_up(spec: Spec, title: str, module: str, records: Callable[[str], list[p
         }
     except ValueError as error:
         raise DataError(f"dataset {spec.name!r}: {error}") from None
-    return Draft(title, planted.CLASSES, splits, (), f"made by {module}", "MIT, as the project", module)
+    return Draft(title, planted.CLASSES, splits, (), f"made by {MADE_BY}", "MIT, as the project", MADE_BY)
 
 
 def _instance(spec: Spec, row: Row, classes: list[str], field_name: str = "text", relabelled: dict | None = None):
@@ -186,7 +189,7 @@ SPECS = (
     Spec(
         "planted",
         read_planted,
-        "Made-up reviews in the frequencies and lengths of SST, their right explanation known; see lib/planted.py.",
+        f"Made-up reviews in the frequencies and lengths of SST, their right explanation known; see {MADE_BY}.",
         options=dict(planted.DEFAULTS),
     ),
     Spec(
@@ -195,6 +198,7 @@ SPECS = (
         "Neutral sentences dropped; brackets and punctuation dropped, lower-case; more than 5 tokens, and fewer than "
         "the longest of the split.",
         folder="sst",
+        page="https://nlp.stanford.edu/sentiment/",
         tokens=text.words,
         longer_than=5,
         drop_longest=True,
@@ -205,6 +209,7 @@ SPECS = (
         "Lower-case words without punctuation and <br />; more than 6 tokens, under 400, and fewer than the longest of "
         "the split; 20% of train is dev, 20% of test is test (seed 1378); words in at least 10 texts.",
         folder="imdb",
+        page=IMDB,
         tokens=text.keras_words,
         divide=divide_imdb,
         longer_than=6,
@@ -217,6 +222,7 @@ SPECS = (
         "Headers, footers and quotes removed; spaCy's English tokens, lower-case, qqq for tokens with a digit, "
         "punctuation outside tokens dropped; more than 6 and fewer than 500 tokens; words in at least 2 texts.",
         folder="20news",
+        page="https://qwone.com/~jason/20Newsgroups/",
         tokens=text.generic_words,
         longer_than=6,
         shorter_than=500,
@@ -228,6 +234,7 @@ SPECS = (
         "World against Business, the description without the title; spaCy's English tokens, lower-case, qqq for tokens "
         "with a digit; 15% of train is dev (seed 16377); words in at least 5 texts.",
         folder="agnews4",
+        page=ZHANG,
         tokens=text.generic,
         divide=divide_agnews,
         options={"text": "description"},
@@ -239,6 +246,7 @@ SPECS = (
         read_with_rationales,
         "Tokens as they come, apart by spaces, since the rationales count them; words in at least 2 texts.",
         folder="eraser_movies",
+        page="https://www.eraserbenchmark.com/",
         tokens=lambda raw: tuple(raw.split()),
         min_df=2,
     ),

@@ -1,7 +1,8 @@
 """What a dataset is once it is read: instances in three splits, and the vocabulary of the training split."""
 
+import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -132,3 +133,16 @@ class Corpus:
     @property
     def splits(self) -> tuple[Split, Split, Split]:
         return self.train, self.dev, self.test
+
+
+def checksum(splits: Sequence[Split], vocabulary: Vocabulary) -> str:
+    """SHA-256 of all tokens, sentences, questions and labels of the splits and of the vocabulary: 64 hex digits."""
+    digest = hashlib.sha256("\0".join(vocabulary.words).encode())  # no text holds a NUL
+    for split in splits:
+        digest.update(f"\0\0{split.name}".encode())
+        for instance in split.instances:
+            digest.update("\0".join([f"\0{instance.label}", *instance.tokens]).encode())
+            digest.update(repr(instance.sentences or "").encode())
+            if instance.query is not None:
+                digest.update(repr((instance.query, instance.answers)).encode())
+    return digest.hexdigest()

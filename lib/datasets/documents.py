@@ -6,9 +6,8 @@ from itertools import chain
 from pathlib import Path
 from random import Random
 
-from lib import planted_documents
-from lib.datasets import files, official, text
-from lib.datasets.classification import Draft, Spec, divide_agnews, draft_of, made_up, notes_of
+from lib.datasets import files, official, planted, text
+from lib.datasets.classification import IMDB, MADE_BY, ZHANG, Draft, Spec, divide_agnews, draft_of, made_up, notes_of
 from lib.datasets.corpus import Instance
 from lib.datasets.files import DataError
 
@@ -98,8 +97,7 @@ def prepared(spec: Spec, folder: Path, options: dict, classes: tuple[str, ...], 
 
 def read_planted(spec: Spec, folder: None, options: dict) -> Draft:
     """Made-up texts of several sentences, one of which decides."""
-    source = "lib/planted_documents.py"
-    return made_up(spec, "Planted documents", source, lambda split: planted_documents.documents(split, **options))
+    return made_up(spec, "Planted documents", lambda split: planted.documents(split, **options))
 
 
 def divide(splits: dict[str, list[Instance]]) -> dict[str, list[Instance]]:
@@ -111,8 +109,8 @@ SPECS = (
     Spec(
         "planted-documents",
         read_planted,
-        "Made-up texts of several sentences, one of which decides; see lib/planted_documents.py.",
-        options=dict(planted_documents.DEFAULTS),
+        f"Made-up texts of several sentences, one of which decides; see {MADE_BY}.",
+        options=dict(planted.DEFAULTS),
         sentences=True,
     ),
     Spec(
@@ -120,6 +118,7 @@ SPECS = (
         read_folder,
         f"All four topics, title and description as one text; {WORDS}; 15% of train is dev.",
         folder="agnews4",
+        page=ZHANG,
         divide=divide,
         options=OPTIONS,
         min_count=5,
@@ -130,6 +129,7 @@ SPECS = (
         read_ratings,
         f"The eight ratings of the Large Movie Review Dataset as classes; {WORDS}; 15% of train is dev.",
         folder="imdb",
+        page=IMDB,
         divide=divide,
         options=OPTIONS,
         min_count=5,
@@ -141,6 +141,7 @@ SPECS = (
             read_official,
             f"The files as published, see lib/datasets/official.py; {WORDS}; 15% of train is dev where there is none.",
             folder=name,
+            page="https://github.com/nihalb/JMARS" if name == "imdb10" else ZHANG,
             divide=divide,
             options=OPTIONS,
             min_count=5,

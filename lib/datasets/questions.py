@@ -135,19 +135,21 @@ def asked(instance: Instance, classes: Sequence[str]) -> str:
 STORIES = (
     "Words, lower-case, the sentences joined by a full stop; any word may answer; 15% of train is dev (seed 16377)."
 )
+BABI = "https://research.fb.com/downloads/babi/"
 SPECS = (
     Spec(
         "snli",
         read_inference,
         "spaCy's English tokens, lower-case, qqq for tokens with a digit; words in at least 3 premises or hypotheses.",
         folder="snli",
+        page="https://nlp.stanford.edu/projects/snli/",
         tokens=text.generic,
         min_df=3,
         asks=True,
     ),
     *(
-        Spec(f"babi{task}", read_stories, STORIES, f"babi{task}", text.generic, divide_agnews, asks=True)
-        for task in (1, 2, 3)
+        Spec(f"babi{k}", read_stories, STORIES, f"babi{k}", text.generic, divide_agnews, asks=True, page=BABI)
+        for k in (1, 2, 3)
     ),
     Spec(
         "cnn",
@@ -155,6 +157,7 @@ SPECS = (
         "Tokens as they come, apart by spaces, lower-case; the article's entities may answer; words in at least 8 "
         "articles or questions.",
         folder="cnn",
+        page="https://cs.nyu.edu/~kcho/DMQA/",
         tokens=lambda raw: tuple(raw.lower().split()),
         min_df=8,
         asks=True,

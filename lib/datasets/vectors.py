@@ -1,26 +1,34 @@
-"""The first embedding table of a model: random numbers, or word vectors from a file."""
+"""The first embedding table of a model: random numbers, or word vectors from a file.
 
+A file is text, word2vec's binary format or .npz; only the words of a vocabulary are kept, and no file can run code.
+"""
+
+import gzip
 import hashlib
+import io
+import zipfile
+import zlib
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
 from lib.datasets.corpus import PAD, SPECIALS, Vocabulary
 from lib.datasets.files import DataError, homes
-from lib.datasets.vector_files import read
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-REMEMBERED = 8  # tables kept in memory, some 20 MB each: every run of a notebook asks for one
+REMEMBERED = 8  # tables kept in memory, some 20 MB each: every run of a notebook needs one
 MADE = ("random", "word2vec")
 NAMES = (
     "random, auto, word2vec (learned from the texts), "
-    "or a file of word vectors (.txt, .vec, either of them .gz; .npz; .kv)"
+    "or a file of word vectors (.txt, .vec, .bin, each of them also .gz; .npz)"
 )
+LONGEST_WORD = 2**16  # bytes
+Found = tuple[np.ndarray, np.ndarray]  # (n,) rows of the table that the file has, (n, size) their numbers
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,7 @@ class Vectors:
 def load(
     name: str | Path, vocabulary: Vocabulary, data_home: str | Path | None = None, seed: int = 0, size: int = 300
 ) -> Vectors:
-    """The embedding table that `name` asks for.
+    """The embedding table of that name.
 
     Args:
         name: "random"; "auto": the first of vectors/*.npz in the homes of data that has at least half of the words,
@@ -88,7 +96,7 @@ def _from_file(path: Path, state: tuple[int, int] | None, vocabulary: Vocabulary
     """The same, read once as long as the file's `state` (time, bytes) does not change."""
     rows = {word: row for row, word in enumerate(vocabulary.words) if row >= len(SPECIALS)}
     table, covered = np.zeros((len(vocabulary), size), dtype=np.float32), np.zeros(len(vocabulary), dtype=bool)
-    found, vectors = read(path, rows, size)
+    found, vectors = _read(path, rows, size)
     table[found], covered[found] = vectors, True
     if not covered.any():
         raise DataError(
@@ -135,10 +143,8 @@ def find(name: str | Path, data_home: str | Path | None = None) -> Path:
         DataError: no such file.
     """
     name = Path(name)
-    places = [
-        name.expanduser(),
-        *(place for home in homes(data_home) for place in (home / name, home / "vectors" / name)),
-    ]
+    in_homes = (place for home in homes(data_home) for place in (home / name, home / "vectors" / name))
+    places = [name.expanduser(), *in_homes]
     for place in places:
         if place.is_file():
             return place
@@ -147,7 +153,135 @@ def find(name: str | Path, data_home: str | Path | None = None) -> Path:
 
 
 def with_checksum(table: np.ndarray, covered: np.ndarray, source: str) -> Vectors:
-    checksum = hashlib.sha256(f"{table.shape}".encode() + table.tobytes()).hexdigest()
-    import torch  # here: who asks for the names of datasets and files does not wait for it
+    """The vectors of a table (word, size) float32."""
+    import torch  # here, so that listing datasets and files does not wait for it
 
+    checksum = hashlib.sha256(f"{table.shape}".encode() + table.tobytes()).hexdigest()
     return Vectors(torch.from_numpy(table), torch.from_numpy(covered), source, checksum)
+
+
+# --- files
+
+
+def _read(path: Path, rows: dict[str, int], size: int) -> Found:
+    """The wanted vectors of a file, whose form is known by the end of its name; `rows` is the row of each wanted word.
+
+    Where a word stands twice its first vector counts.
+    """
+    suffix = Path(path.name.removesuffix(".gz")).suffix
+    if suffix == ".kv":
+        raise DataError(
+            f"{path} is a pickle, which could run code, so it is not read; convert it by gensim's "
+            "KeyedVectors.load(path).save_word2vec_format('vectors.bin', binary=True)"
+        )
+    try:
+        if suffix == ".npz":
+            return _read_npz(path, rows, size)
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+            vectors = (_read_binary if suffix == ".bin" else _read_text)(path, file, rows, size)
+    except EOFError:
+        raise DataError(f"{path} ends too early: the file is cut off; copy or download it again") from None
+    except (gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
+        raise DataError(f"{path} cannot be unpacked ({error}); copy or download it again") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
+    numbers = np.stack(list(vectors.values())) if vectors else np.empty((0, size), dtype=np.float32)
+    return np.array(list(vectors), dtype=np.int64), numbers
+
+
+def _read_npz(path: Path, rows: dict[str, int], size: int) -> Found:
+    """Arrays `words` (text) and `vectors` (word, size) of real numbers of any precision."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            if missing := {"words", "vectors"} - set(arrays.files):
+                seen = ", ".join(arrays.files) or "nothing"
+                raise DataError(f"{path} has the arrays {seen}; it needs {' and '.join(map(repr, sorted(missing)))}")
+            words, vectors = arrays["words"], arrays["vectors"]
+    except DataError:
+        raise
+    except (ValueError, AttributeError, MemoryError) as error:  # an array of objects, no .npz at all, absurd sizes
+        raise DataError(f"{path} is no .npz of plain arrays ({str(error)[:80]})") from None
+    if words.dtype.kind != "U" or words.ndim != 1:
+        raise DataError(f"{path}: 'words' is of type {words.dtype}, shape {words.shape}; allowed: one list of text")
+    if vectors.ndim != 2 or len(vectors) != len(words) or vectors.dtype.kind != "f":
+        seen = f"{len(words):,} words and vectors of shape {vectors.shape}, {vectors.dtype}"
+        raise DataError(f"{path} has {seen}; allowed: one row of real numbers a word")
+    if vectors.shape[1] != size:
+        raise _another_size(path, vectors.shape[1], size)
+    first = {word: index for index, word in reversed(list(enumerate(words.tolist()))) if word in rows}
+    with np.errstate(over="ignore"):  # infinity is refused later, with the word's name
+        numbers = vectors[np.array(list(first.values()), dtype=np.int64)].astype(np.float32)
+    return np.array([rows[word] for word in first], dtype=np.int64), numbers
+
+
+def _read_binary(path: Path, file: BinaryIO, rows: dict[str, int], size: int) -> dict[int, np.ndarray]:
+    """word2vec's binary format: a line of counts, then each word, a space and its numbers, little-endian float32."""
+    file, wanted = io.BufferedReader(file, 2**20), {word.encode("utf-8", "replace"): row for word, row in rows.items()}
+    count, seen = _counts(file.readline(LONGEST_WORD).split()) or (0, 0)
+    if not count:
+        raise DataError(f"{path} does not start with its numbers of words and of dimensions; allowed: word2vec's .bin")
+    if seen != size:
+        raise _another_size(path, seen, size)
+    vectors: dict[int, np.ndarray] = {}
+    for number in range(1, count + 1):
+        row, numbers = wanted.get(_next_word(path, file, number)), file.read(4 * size)
+        if len(numbers) < 4 * size:
+            raise EOFError
+        if row is not None:
+            vectors.setdefault(row, np.frombuffer(numbers, dtype="<f4"))
+    return vectors
+
+
+def _next_word(path: Path, file: BinaryIO, number: int) -> bytes:
+    characters = []
+    while (character := file.read(1)) != b" ":
+        if not character:
+            raise EOFError
+        if len(characters) > LONGEST_WORD:
+            raise DataError(f"{path}, word {number:,}, has no end; allowed: word2vec's .bin")
+        characters.append(character)
+    return b"".join(characters).lstrip(b"\n")
+
+
+def _read_text(path: Path, file: BinaryIO, rows: dict[str, int], size: int) -> dict[int, np.ndarray]:
+    """word2vec's, GloVe's or fastText's text: a word and its numbers a line, with or without a first line of counts.
+
+    Of words that the vocabulary lacks the numbers are only counted, not parsed: several times faster on large files.
+    """
+    wanted = {word.encode("utf-8", "replace"): row for word, row in rows.items()}
+    vectors: dict[int, np.ndarray] = {}
+    for number, line in enumerate(file, start=1):
+        fields = line.rstrip()
+        if number == 1:
+            counts = _counts(fields.split(b" "))
+            seen = counts[1] if counts else fields.count(b" ")
+            if seen != size:
+                raise _another_size(path, seen, size)
+            if counts:
+                continue
+        if fields.count(b" ") < size:
+            seen = f"{fields.count(b' ')} numbers after {fields[:30].decode(errors='replace')!r}"
+            raise DataError(f"{path}, line {number}, has {seen}; allowed: a word and {size} numbers, one space apart")
+        row = wanted.get(fields.partition(b" ")[0])
+        if row is not None and row not in vectors and fields.count(b" ") == size:  # else a word with spaces in it
+            vectors[row] = _numbers(path, number, fields.split(b" ")[1:])
+    return vectors
+
+
+def _counts(fields: list[bytes]) -> tuple[int, int] | None:
+    """(words, numbers a word) of a first line that holds only these."""
+    return (int(fields[0]), int(fields[1])) if len(fields) == 2 and all(map(bytes.isdigit, fields)) else None
+
+
+def _numbers(path: Path, number: int, fields: list[bytes]) -> np.ndarray:
+    try:
+        with np.errstate(over="ignore"):  # infinity is refused later, with the word's name
+            return np.array([float(value) for value in fields], dtype=np.float32)
+    except ValueError as error:
+        raise DataError(f"{path}, line {number}: {str(error)[:60]}; allowed: a word and its numbers") from None
+
+
+def _another_size(path: Path, seen: int, size: int) -> DataError:
+    return DataError(
+        f"{path} has {seen} numbers a word, and the model reads {size}; use other vectors, or embedding_size={seen}"
+    )

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import END, START, Corpus
-from lib.datasets.pieces import corpus_in_pieces, ids_of, vocabulary_of
+from lib.datasets.subwords import corpus_in_subwords, ids_of, vocabulary_of
 from lib.models.huggingface_hooks import EveryLayer, Row, Seen, of_text, spoken
 from lib.models.interface import ModelOutput
 from lib.models.transformer import Way, between_words, refuse_unknown
@@ -48,7 +48,7 @@ class HuggingFaceClassifier(nn.Module):
 
     Args:
         classifier: such as AutoModelForSequenceClassification makes. It stays as it is; its parameters are shared.
-        tokenizer: its own. Batches must be of a corpus in its pieces (lib.datasets.pieces).
+        tokenizer: its own. Batches must be of a corpus in its subwords (lib.datasets.subwords).
         attention: (layer, head), the mechanism, each from 0, or from the end with -1; or an explanation, "averaged" or
             "rollout": then nothing can be put in place of it.
         order: which of the model's outputs is each class of the corpus; None: they are in its order.
@@ -100,7 +100,7 @@ class HuggingFaceClassifier(nn.Module):
         return None
 
     def projection(self, scores: Tensor, mask: Tensor) -> Tensor:
-        """How scores become attention: softmax over the text's own pieces."""
+        """How scores become attention: softmax over the text's own subwords."""
         self._refuse_explanation()
         return softmax(scores, mask)
 
@@ -141,10 +141,10 @@ class HuggingFaceClassifier(nn.Module):
         """(batch, word, embedding), in the graph whenever gradients are enabled."""
         if self.longest and tokens.shape[1] > self.longest:
             raise ValueError(
-                f"a text has {tokens.shape[1]} pieces, start and end included; the model reads {self.longest}"
+                f"a text has {tokens.shape[1]} subwords, start and end included; the model reads {self.longest}"
             )
         if tokens.numel() and int(tokens.max()) >= len(self.ids):
-            raise ValueError("the batch does not hold pieces of this model's tokenizer; make it of corpus_in_pieces")
+            raise ValueError("the batch does not hold subwords of this model's tokenizer; use corpus_in_subwords")
         embeddings = self.seen.whole.get_input_embeddings()(self.ids[tokens])
         if torch.is_grad_enabled() and not embeddings.requires_grad:
             embeddings.requires_grad_()
@@ -170,11 +170,11 @@ class HuggingFaceClassifier(nn.Module):
 def pretrained(
     source: str | Path, corpus: Corpus, attention: Way = (-1, 0), of: str = "text", **options
 ) -> tuple[HuggingFaceClassifier, Corpus]:
-    """A classifier with the seam, and the corpus in the pieces that it reads.
+    """A classifier with the seam, and the corpus in the subwords that it reads.
 
     Args:
         source: a folder with model and tokenizer, or a name on the hub, from where it is downloaded.
-        attention: as of HuggingFaceClassifier. of: as of corpus_in_pieces. options: of from_pretrained.
+        attention: as of HuggingFaceClassifier. of: as of corpus_in_subwords. options: of from_pretrained.
     Raises:
         ImportError: transformers is not installed. OSError: there is no such model.
         ValueError: the model has other classes than the corpus, or is none that can be measured.
@@ -188,7 +188,7 @@ def pretrained(
         classifier = transformers.AutoModelForSequenceClassification.from_pretrained(source, **options)
     model = HuggingFaceClassifier(classifier, tokenizer, attention, order_of(classifier.config, corpus.classes))
     longest = min(tokenizer.model_max_length, model.longest or tokenizer.model_max_length) - 2
-    return model, corpus_in_pieces(corpus, tokenizer, longest, of)
+    return model, corpus_in_subwords(corpus, tokenizer, longest, of)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 # Code that cannot change the weights of a run that is hashed with its epochs and the checksum of its splits:
 # loaders of datasets, profiles, and what only organises the work.
 LEFT_OUT = (
-    *("lib.datasets", "lib.planted", "lib.profiles", "lib.progress", "lib.training.processes", "lib.training.cache"),
+    *("lib.datasets", "lib.profiles", "lib.progress", "lib.training.processes", "lib.training.cache"),
     "lib.training.sharing",
     "lib.interventions",  # of runs that do not name it
 )

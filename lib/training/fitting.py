@@ -7,7 +7,7 @@ import torch
 from sklearn.metrics import f1_score, roc_auc_score
 from torch import Tensor, nn
 
-from lib.datasets.batches import Batch, pieces
+from lib.datasets.batches import Batch, micro_batches
 from lib.metrics import normalized_entropy
 from lib.models.readout import at_once
 from lib.training import losses as objectives
@@ -80,14 +80,14 @@ def train_epoch(
         losses: (model, batch) -> sums over the batch. reduction: "sum" minimises the sum, "mean" the mean per text.
         clip: the gradient's norm is cut to it; None: never.
         adds_up: whether a batch's losses are the sums of its texts'. Then a batch of long texts goes forth and back in
-            pieces of WORDS words, for one step: the same gradient in bounded memory.
+            micro-batches of WORDS words, for one step: the same gradient in bounded memory.
     """
     model.train()
     totals, texts = {}, 0
     trained = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     for batch in batches:
         optimizer.zero_grad(set_to_none=True)
-        for part in pieces([batch], at_once(model, WORDS)) if adds_up else [batch]:
+        for part in micro_batches([batch], at_once(model, WORDS)) if adds_up else [batch]:
             found = losses(model, part)
             loss = found["loss"] if reduction == "sum" else found["loss"] / len(batch)
             loss.backward()

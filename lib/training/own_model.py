@@ -78,7 +78,7 @@ def own_model(
     Args:
         named: "my_model.py", whose function `load` is called with the corpus, or "my_model.py:function". It gives a
             module with the interface (lib/models/interface.py); or a list of such modules, which count as seeds; or
-            a pair of either and the corpus that they read, such as one in pieces of words.
+            a pair of either and the corpus that they read, such as one in subwords.
         run: of those that would be trained: its data and its kind of device are taken.
         corpus: the run's, where it is there already.
     Raises:

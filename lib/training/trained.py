@@ -189,7 +189,7 @@ def source_of(run: Run, corpus: Corpus, base: Trained | None) -> Callable[..., I
             given = guide(run.variant, str(run.base), base.model, texts, base.batches(split))
             guides[split] = given.on(texts)
         found = length_batches.batches(texts, size, seed)
-        for batch in length_batches.pieces(found, reading.WORDS) if seed is None else found:
+        for batch in length_batches.micro_batches(found, reading.WORDS) if seed is None else found:
             if is_guided(run):
                 batch = replace(batch, guide=guides[split].at(batch))
             yield batch.to(run.device_kind)

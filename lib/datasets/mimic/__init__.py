@@ -14,7 +14,7 @@ from lib.datasets.corpus import Instance
 from lib.datasets.files import DataError
 from lib.datasets.mimic import splits as splitting
 from lib.datasets.mimic import tables
-from lib.datasets.mimic.tables import ACCESS, Note
+from lib.datasets.mimic.tables import ACCESS, PAGE, Note
 
 ADMISSIONS = 11_000  # of diabetes without lists: about as many as the paper's lists name; all are five times as many
 ABOUT = {
@@ -129,6 +129,7 @@ SPECS = (
         f"MIMIC-III, positive with a code 250.00: {PREPARED}; more than 6 and fewer than 4000 tokens; splits of the "
         "user's lists of admissions, else by patient.",
         folder="mimic",
+        page=PAGE,
         options={"admissions": ADMISSIONS},
         longer_than=6,
         shorter_than=4000,
@@ -142,6 +143,7 @@ SPECS = (
         f"MIMIC-III, acute (285.1) against chronic (285.2) anemia: {PREPARED}; fewer than 4000 tokens; 20% test, 15% "
         "of the others dev, by patient. Differs from the paper: its code also drops the shortest text of each split.",
         folder="mimic",
+        page=PAGE,
         options={"by": "patient"},
         choices={"by": ("patient", "admission")},
         shorter_than=4000,

@@ -1,28 +1,30 @@
-"""Made-up reviews whose right explanation is known: the dataset that needs no download.
+"""Made-up texts whose right explanation is known: the datasets that need no download.
 
-The rule, word by word:
+Reviews (`records`) follow this rule, word by word:
 
 1. *Opinion words* are the words of PRAISE and of BLAME. All other words are neutral.
 2. A *negator* ("not", "never", ...) flips the next opinion word when that comes within REACH = 3 words after it:
    "not good" and "never the least good" are blame. A negator with no opinion word in reach flips nothing.
 3. An *aside*, from an opener ("although", ...) to its closer ("still", ...), does not count: in "although awful still a
    gripping story" only "gripping" counts. The opinion words in an aside are the *distractors*.
-4. The label is what the opinion words outside asides say: 1 praise, 0 blame. They all agree: with `cues` of them, each
-   alone would do.
+4. The label is the polarity of the opinion words outside asides: 1 praise, 0 blame. They all agree: with `cues` of
+   them, each alone would do.
 
 So the right explanation of a text, its `rationale`, is its opinion words outside asides, each with the negator that
-flips it. Whether a distractor praises or blames is the toss of a coin, so that nothing in a text tells its label once
-the rationale is taken out. A bag of words sees opinion words and cannot know which count; a model that reads the
-order can.
+flips it. The polarity of a distractor is drawn at random, so a text without its rationale holds no information on its
+label. A bag of words sees opinion words and cannot know which count; a model that reads the order can.
 
-Everything else (lengths, frequencies, the number of distinct words) follows the Stanford Sentiment Treebank. Dials:
+In documents (`documents`) all opinion words that count stand in one sentence, anywhere in the text; an aside stands in
+one sentence too, the same or another; every other sentence is neutral and may hold an idle negator. So the right
+explanation is one sentence, and in it the words of the rationale.
+
+Everything else (lengths, frequencies, the number of distinct words) follows the Stanford Sentiment Treebank. Options:
 
 cues         opinion words that count, in each text; 1: no redundancy
-negation     share of opinion words that are flipped by a negator
+negation     fraction of opinion words that are flipped by a negator
 distractors  opinion words that do not count, in each text
-noise        share of texts that get the wrong label
-
-`python -m lib.planted` prints a few texts with their rationales marked.
+noise        fraction of texts with the wrong label
+seed         of the random numbers
 """
 
 import random
@@ -34,7 +36,9 @@ from itertools import accumulate, product
 SIZES = {"train": 2000, "dev": 400, "test": 400}
 CLASSES = ("blame", "praise")
 REACH = 3
-SHORTEST, LONGEST = 6, 50
+SHORTEST, LONGEST = 6, 50  # tokens of a review
+FEWEST_SENTENCES, MOST_SENTENCES = 3, 6  # of a document
+SHORTEST_SENTENCE, LONGEST_SENTENCE = 5, 24  # tokens, full stop included
 
 PRAISE = """good funny great best entertaining moving fascinating engaging charming compelling powerful smart solid
 enjoyable heartfelt clever beautiful touching fun hilarious gripping delightful brilliant intelligent perfect warm
@@ -68,10 +72,10 @@ TYPES = 13_500
 
 @dataclass(frozen=True)
 class Record:
-    """One text. `rationale` holds spans [start, end) of `tokens`; `mislabelled` says that noise turned its label.
+    """One text. `rationale` holds spans [start, end) of `tokens`; `mislabelled` is True where noise flipped the label.
 
-    Where it is made of sentences (lib/planted_documents.py), `sentences` holds the number of tokens of each, and
-    `deciding` says which of them decides the label, from 0.
+    Of a document `sentences` holds the number of tokens of each sentence, and `deciding` the position of the one that
+    decides the label, from 0.
     """
 
     id: str
@@ -88,11 +92,11 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Dials:
-    """How hard the reviews are: see the module's docstring.
+class Options:
+    """How hard the texts are: see the module's docstring.
 
     Raises:
-        ValueError: a dial is out of its range.
+        ValueError: an option is out of its range.
     """
 
     cues: int = 2
@@ -109,73 +113,89 @@ class Dials:
         for name, high in (("negation", 1.0), ("noise", 0.5)):
             value = getattr(self, name)
             if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= high:
-                raise ValueError(f"{name} is {value!r}; allowed: a share from 0 to {high}")
+                raise ValueError(f"{name} is {value!r}; allowed: a fraction from 0 to {high}")
 
 
-DEFAULTS = {dial.name: dial.default for dial in fields(Dials)}
+DEFAULTS = {option.name: option.default for option in fields(Options)}
 
 
-def records(split: str, **dials) -> list[Record]:
-    """The reviews of train, dev or test, the same ones for the same dials. No text occurs twice, in any split.
+def records(split: str, **options) -> list[Record]:
+    """The reviews of train, dev or test, the same ones for the same options. No text occurs twice, in any split.
 
-    Args:
-        split: train, dev or test.
-        dials: cues=2, negation=0.3, distractors=2, noise=0.0, seed=0.
     Raises:
-        KeyError: unknown split. TypeError: unknown dial. ValueError: a dial is out of its range.
+        KeyError: unknown split. TypeError: unknown option. ValueError: an option is out of its range.
     """
-    return made("planted", _review, split, dials)
+    return _of_split("planted", _review, split, options)
 
 
-def made(name: str, make: Callable[[random.Random, Dials, int], tuple], split: str, dials: dict) -> list[Record]:
-    """The texts of a split of the dataset `name`, which are made by `make`; see `records`.
+def documents(split: str, **options) -> list[Record]:
+    """The documents of train, dev or test; as `records`. `cues` and `distractors` count in the whole text."""
+    return _of_split("planted documents", _document, split, options)
 
-    Args:
-        name: of the dataset; together with the dial `seed` it decides what is drawn.
-        make: (rng, dials, label) -> the tokens and the rationale of a text; then sentences and deciding, if it has any.
-    """
+
+def _of_split(name: str, make: Callable[[random.Random, Options, int], tuple], split: str, options: dict):
     if split not in SIZES:
         raise KeyError(f"unknown split {split!r}; known: {', '.join(SIZES)}")
-    return list(_all_splits(name, make, Dials(**dials))[split])
+    return list(_all_splits(name, make, Options(**options))[split])
 
 
 @cache
-def _all_splits(name: str, make: Callable, dials: Dials) -> dict[str, tuple[Record, ...]]:
-    """The texts of all splits: made together, since none may occur twice."""
-    rng, seen, splits = random.Random(f"{name} {dials.seed}"), set(), {}
+def _all_splits(name: str, make: Callable, options: Options) -> dict[str, tuple[Record, ...]]:
+    """The texts of all splits: made together, since none may occur twice.
+
+    Args:
+        name: seeds the random numbers, together with the option `seed`.
+        make: (rng, options, label) -> tokens, rationale; of a document also sentences and deciding.
+    """
+    rng, seen, splits = random.Random(f"{name} {options.seed}"), set(), {}
     for split, size in SIZES.items():
         labels = [index % 2 for index in range(size)]
         rng.shuffle(labels)
         of_split = []
         for index, label in enumerate(labels):
-            tokens, rationale, *others = make(rng, dials, label)
+            tokens, rationale, *others = make(rng, options, label)
             while tokens in seen:
-                tokens, rationale, *others = make(rng, dials, label)
+                tokens, rationale, *others = make(rng, options, label)
             seen.add(tokens)
-            wrong = rng.random() < dials.noise
+            wrong = rng.random() < options.noise
             of_split.append(Record(f"{split}-{index + 1}", tokens, label ^ wrong, rationale, wrong, *others))
         splits[split] = tuple(of_split)
     return splits
 
 
-def _review(rng: random.Random, dials: Dials, label: int) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...]]:
+def _review(rng: random.Random, options: Options, label: int) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...]]:
     length = min(LONGEST, SHORTEST + int(rng.gammavariate(2.2, 6.0)))
-    return passage(rng, dials, label, dials.cues, dials.distractors, length)
+    return _passage(rng, options, label, options.cues, options.distractors, length)
 
 
-def passage(
-    rng: random.Random, dials: Dials, label: int, cues: int, distractors: int, length: int
+def _document(rng: random.Random, options: Options, label: int) -> tuple:
+    """Tokens, rationale, sentences and the deciding sentence of one text."""
+    count = rng.randint(FEWEST_SENTENCES, MOST_SENTENCES)
+    deciding, aside = rng.randrange(count), rng.randrange(count)
+    tokens, rationale, sentences = [], [], []
+    for number in range(count):
+        length = min(LONGEST_SENTENCE, SHORTEST_SENTENCE + int(rng.gammavariate(1.5, 4.0))) - 1
+        cues, distractors = options.cues * (number == deciding), options.distractors * (number == aside)
+        words, spans = _passage(rng, options, label, cues, distractors, length)
+        rationale += [(start + len(tokens), end + len(tokens)) for start, end in spans]
+        tokens += [*words, "."]
+        sentences.append(len(words) + 1)
+    return tuple(tokens), tuple(rationale), tuple(sentences), deciding
+
+
+def _passage(
+    rng: random.Random, options: Options, label: int, cues: int, distractors: int, length: int
 ) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...]]:
-    """Tokens and rationale of a piece of text: opinions, an aside, perhaps an idle negator, neutral words around them.
+    """Tokens and rationale of a passage: opinions, an aside, perhaps an idle negator, neutral words around them.
 
     Args:
-        cues, distractors: how many opinion words count, and how many do not, in place of the dials'.
-        length: of the piece in tokens, where its opinions leave it so short.
+        cues, distractors: opinion words that count, and that do not, in place of those of the options.
+        length: in tokens, where the opinions leave it so short.
     """
-    units = [(_opinion(rng, dials, label), True) for _ in range(cues)]
+    units = [(_opinion(rng, options, label), True) for _ in range(cues)]
     if distractors:
-        units.append((_aside(rng, dials, distractors), False))
-    if rng.random() < dials.negation:
+        units.append((_aside(rng, options, distractors), False))
+    if rng.random() < options.negation:
         units.append(([rng.choice(NEGATORS), *_neutral(rng, REACH)], False))
     rng.shuffle(units)
     spare = max(0, length - sum(len(words) for words, _ in units))
@@ -190,19 +210,19 @@ def passage(
     return tuple(tokens), tuple(rationale)
 
 
-def _opinion(rng: random.Random, dials: Dials, polarity: int) -> list[str]:
+def _opinion(rng: random.Random, options: Options, polarity: int) -> list[str]:
     """An opinion word, or a negator, up to two neutral words and an opinion word of the other polarity."""
-    negated = rng.random() < dials.negation
+    negated = rng.random() < options.negation
     words = PRAISE if polarity ^ negated else BLAME
     opinion = rng.choices(words, cum_weights=_zipf(len(words), 2.0))
     return [rng.choice(NEGATORS), *_neutral(rng, rng.randint(0, REACH - 1)), *opinion] if negated else opinion
 
 
-def _aside(rng: random.Random, dials: Dials, opinions: int) -> list[str]:
+def _aside(rng: random.Random, options: Options, opinions: int) -> list[str]:
     """Opinions that do not count, between an opener and a closer."""
     words = [rng.choice(OPENERS)]
     for _ in range(opinions):
-        words += [*_neutral(rng, rng.randint(0, 2)), *_opinion(rng, dials, rng.randint(0, 1))]
+        words += [*_neutral(rng, rng.randint(0, 2)), *_opinion(rng, options, rng.randint(0, 1))]
     return [*words, *_neutral(rng, rng.randint(0, 1)), rng.choice(CLOSERS)]
 
 
@@ -242,8 +262,3 @@ def marked(record: Record) -> str:
     return " ".join(
         ("[" if i in starts else "") + word + ("]" if i in ends else "") for i, word in enumerate(record.tokens)
     )
-
-
-if __name__ == "__main__":
-    for example in records("train")[:8]:
-        print(f"{CLASSES[example.label]:>6}  {marked(example)}")
