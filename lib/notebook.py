@@ -7,7 +7,7 @@ from html import escape
 from IPython.display import Markdown
 
 
-def source(*functions: Callable) -> Markdown:
+def show_source(*functions: Callable) -> Markdown:
     """The source of the functions, one below the other, as a highlighted block."""
     code = "\n\n".join(inspect.getsource(function).rstrip() for function in functions)
     return Markdown(f"```python\n{code}\n```")
