@@ -37,6 +37,7 @@ def imported(path: Path) -> set[str]:
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are written in full"
             names = [f"{node.module}.{alias.name}" for alias in node.names]
+        assert not any(name.split(".")[0] == "tools" for name in names), f"{path}: tools import lib, never the reverse"
         found |= {name.split(".")[1] for name in names if name.startswith("lib.")}
     return {name for name in found if name in FLOOR or (LIBRARY / f"{name}.py").exists() or (LIBRARY / name).is_dir()}
 

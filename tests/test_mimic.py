@@ -17,10 +17,10 @@ from sklearn.model_selection import train_test_split
 
 from lib import datasets
 from lib.datasets import mimic, text
-from lib.datasets.fetching.command import main
 from lib.datasets.files import PROJECT, DataError
 from lib.datasets.mimic import tables
 from lib.training import Run, train, word2vec
+from tools.fetch.__main__ import main
 
 SECRET = "haematochezia"  # in every text, and nowhere else
 NOTES = "ROW_ID SUBJECT_ID HADM_ID CHARTDATE CHARTTIME STORETIME CATEGORY DESCRIPTION CGID ISERROR TEXT".split()
@@ -322,7 +322,7 @@ def test_an_admission_of_two_patients_is_refused(tmp_path):
 def test_without_the_files_it_is_said_how_access_is_had(tmp_path, monkeypatch, capsys, name):
     monkeypatch.setattr(datasets.files, "PROJECT", tmp_path / "project")
     said = [error_of(lambda: datasets.load(name, data_home=tmp_path))]
-    assert main(["fetch", "mimic", "--into", str(tmp_path)]) == 1
+    assert main(["mimic", "--into", str(tmp_path)]) == 1
     told = capsys.readouterr()
     assert "licence: PhysioNet" in told.out and "cite: Johnson" in told.out and not (tmp_path / "mimic").exists()
     said.append(told.err)
@@ -333,7 +333,7 @@ def test_without_the_files_it_is_said_how_access_is_had(tmp_path, monkeypatch, c
         assert "https://physionet.org/" in one and "training" in one and "data use agreement" in one
         assert "NOTEEVENTS.csv and DIAGNOSES_ICD.csv" in one and "mimic" in one
     assert main(["list", "--into", str(tmp_path)]) == 0 and "by hand]" in capsys.readouterr().out
-    assert main(["fetch", "mimic", "--into", str(tmp_path)]) == 0 and "already there" in capsys.readouterr().out
+    assert main(["mimic", "--into", str(tmp_path)]) == 0 and "already there" in capsys.readouterr().out
 
 
 # --- what leaves the folder

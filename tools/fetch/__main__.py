@@ -1,0 +1,130 @@
+"""python -m tools.fetch NAME...|all, list, verify [NAME...]."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from lib.datasets import files
+from lib.datasets.files import DataError
+from lib.datasets.mimic import ABOUT
+from lib.datasets.mimic.tables import ACCESS, PAGE
+from tools.fetch.download import Patience
+from tools.fetch.install import data_folder, differences, fetch
+from tools.fetch.sources import Source, sources
+
+
+def main(arguments: Sequence[str] | None = None, patience: Patience | None = None) -> int:
+    """Runs one command; 0 if all went well, 1 if something did not, 130 if it was interrupted."""
+    chosen = _parser().parse_args(arguments)
+    homes = [data_folder(chosen.into)] if chosen.into else files.homes()
+    try:
+        if chosen.names[0] == "list":
+            return _list(homes)
+        if chosen.names[0] == "verify":
+            return _verify(chosen.names[1:], homes)
+        return _fetch(_named(chosen.names), data_folder(chosen.into), chosen.again, chosen.keep, patience)
+    except KeyboardInterrupt:
+        print("stopped; what has arrived is kept, run it again to go on from there", file=sys.stderr)
+        return 130
+    except DataError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.fetch",
+        description="Downloads datasets and word vectors from their official addresses and prepares them.",
+    )
+    names = f"all, or of {', '.join(known())}; or list: what there is; or verify [NAME...]: whether it is unchanged"
+    parser.add_argument("names", nargs="+", metavar="NAME", help=names)
+    parser.add_argument("--again", action="store_true", help="fetch also what is there already")
+    parser.add_argument("--keep", action="store_true", help="keep the downloaded archives")
+    parser.add_argument("--into", metavar="DIR", help="the folder of datasets (DATA_HOME if set, else data/raw)")
+    return parser
+
+
+def known() -> dict[str, Source]:
+    """All sources, with MIMIC-III, which no program may fetch: a person has to ask for it."""
+    title = "MIMIC-III discharge summaries: diabetes and anemia"
+    mimic = Source("mimic", title, ABOUT["licence"], ABOUT["citation"], PAGE, ("mimic",), by_hand=ACCESS)
+    return sources() | {"mimic": mimic}
+
+
+def _named(names: Sequence[str]) -> list[Source]:
+    """The sources of these names; "all", or none, are those with an address."""
+    unknown = [name for name in names if name not in known() and name != "all"]
+    if unknown:
+        raise DataError(f"nothing is known to fetch under {unknown[0][:40]!r}; known: all, {', '.join(known())}")
+    if not names or "all" in names:
+        return list(sources().values())
+    return [known()[name] for name in dict.fromkeys(names)]
+
+
+def _fetch(chosen: list[Source], home: Path, again: bool, keep: bool, patience: Patience | None) -> int:
+    failed = []
+    for one in chosen:
+        print(_about(one), flush=True)
+        try:
+            done = fetch(one, home, again, keep, patience) if one.addresses else _put_there_by_hand(one, home)
+        except DataError as error:
+            failed.append(one.name)
+            print(f"{error}\n", file=sys.stderr, flush=True)
+            continue
+        places = ", ".join(str(home / name) for name in one.makes)
+        print(f"{'made' if done else 'already there'}: {places}\n", flush=True)
+    if failed:
+        print(f"not fetched: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _put_there_by_hand(one: Source, home: Path) -> bool:
+    """False, as nothing is to be done; DataError that explains how to get it if it is not there."""
+    if not all((home / name).exists() for name in one.makes):
+        raise DataError(f"{one.name} is not fetched by a program. {one.by_hand} of {home}")
+    return False
+
+
+def _about(one: Source) -> str:
+    lines = [f"{one.name}: {one.title}", f"  licence: {one.licence}", f"  please cite: {one.citation}"]
+    lines += [f"  from: {one.addresses[0].url} (see {one.page})" if one.addresses else f"  from: {one.page}"]
+    return "\n".join([*lines, *([f"  by hand: {one.by_hand}"] if one.by_hand and one.addresses else [])])
+
+
+def _list(homes: list[Path]) -> int:
+    for one in known().values():
+        size = "?" if one.size is None else f"{one.size / 1e6:,.1f} MB"
+        there = "there" if all(_found(homes, name) for name in one.makes) else "-"
+        untried = "" if any(address.tried for address in one.addresses) else "; untried"
+        terms = one.licence + (untried if one.addresses else "; by hand")
+        print(f"{one.name:15}  {there:5}  {size:>9}  {one.title}  [{terms}]")
+    print(
+        "\nuntried: the project has not yet downloaded from these addresses.\n"
+        f"by hand: not for a program; its name explains how to get it.\nthe others are put into {data_folder()}"
+    )
+    return 0
+
+
+def _found(homes: list[Path], name: str) -> Path | None:
+    return next((home / name for home in homes if (home / name).exists()), None)
+
+
+def _verify(names: Sequence[str], homes: list[Path]) -> int:
+    wrong = 0
+    for name in (name for one in _named(names) for name in one.makes):
+        product = _found(homes, name)
+        found = differences(product) if product else None
+        if found is not None:
+            print(f"{name}: {product}: {'; '.join(found) or 'unchanged'}")
+            wrong += bool(found)
+        elif product:
+            print(f"{name}: {product} was not fetched by this program: nothing to compare")
+        elif names:
+            print(f"{name}: not there")
+            wrong += "all" not in names
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,245 @@
+"""The download of one file by pooch, over connections that break, stall or lie.
+
+What has arrived is kept in `<file>.partial`, and where it came from in `<file>.partial.json`; the next attempt, by this
+process or another, continues from there. The file itself appears only whole and with its checksum verified.
+"""
+
+import json
+import random
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urljoin, urlsplit
+
+import pooch
+import requests
+import urllib3
+from tqdm import tqdm
+
+from lib.atomic_write import write_json
+from lib.datasets.files import DataError
+from tools.fetch.disk import disk_errors, has_digest, refuse_full_disk
+from tools.fetch.sources import Address
+
+BLOCK = 2**18  # bytes read at once
+REDIRECTS = 10
+MOST_BYTES = 2**35  # of a file of unknown size
+MOST_ATTEMPTS = 200  # at one address, even if each of them brings new bytes
+SLOWEST = 1000  # bytes within `stall` seconds; a server that sends fewer has stalled
+LONGEST_PAUSE = 120.0  # seconds between two attempts
+HEADERS = {"Accept-Encoding": "identity", "User-Agent": "attention-and-explanation"}
+
+
+class Refused(DataError):
+    """This address does not give the file, however often one tries; a mirror may."""
+
+
+class Broken(Exception):
+    """This attempt failed; another may succeed, not before `after` seconds."""
+
+    def __init__(self, message: str, after: float = 0.0):
+        super().__init__(message)
+        self.after = after
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Seconds to wait for a connection, and without data; attempts in a row that may bring no new byte."""
+
+    connect: float = 20.0
+    stall: float = 60.0
+    tries: int = 6
+    sleep: Callable[[float], None] = time.sleep
+    draw: Callable[[], float] = random.random
+
+    def wait(self, failures: int, at_least: float) -> None:
+        """Pauses 1, 2, 4, ... seconds, each shortened at random by up to half: many clients do not return at once."""
+        pause = 2.0 ** (failures - 1) * (1 - self.draw() / 2)
+        self.sleep(min(LONGEST_PAUSE, max(pause, at_least)))
+
+
+@dataclass(frozen=True)
+class Partial:
+    """What has arrived of a file so far, and the `url` and `validator` (ETag or date) of the response it began with."""
+
+    path: Path
+    origin: Path
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size if self.path.exists() else 0
+
+    def read_origin(self) -> dict:
+        try:
+            return dict(json.loads(self.origin.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return {}
+
+    def delete(self) -> None:
+        self.path.unlink(missing_ok=True)
+        self.origin.unlink(missing_ok=True)
+
+
+def download(address: Address, to: Path, patience: Patience | None = None) -> None:
+    """Puts the file of an address at `to`, whole and with its digest verified by pooch.
+
+    Raises:
+        Refused: the address does not give the file; what has arrived may be kept.
+        DataError: the disk is full, or the file cannot be written.
+    """
+    partial = Partial(to.with_name(f"{to.name}.partial"), to.with_name(f"{to.name}.partial.json"))
+    scratch = to.with_name(f"{to.name}.new")  # where pooch, if killed, leaves a temporary file
+
+    def download_to(url: str, output: str, _: object) -> None:
+        _persist(address, partial, patience or Patience())
+        partial.path.replace(output)
+        partial.delete()
+
+    shutil.rmtree(scratch, ignore_errors=True)
+    pooch.get_logger().setLevel("WARNING")
+    try:
+        with disk_errors(to):
+            Path(pooch.retrieve(address.url, address.digest, to.name, scratch, downloader=download_to)).replace(to)
+    except DataError:
+        raise
+    except ValueError as error:
+        raise Refused(f"{address.url} gave other bytes than published: {error}") from None
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _persist(address: Address, partial: Partial, patience: Patience) -> None:
+    """Attempts until the partial file is whole; Refused after too many."""
+    furthest, failures, attempts = partial.size, 0, 0
+    with requests.Session() as session:
+        while True:
+            try:
+                return _attempt(session, address, partial, patience)
+            except Broken as broken:
+                failures, attempts = 1 if partial.size > furthest else failures + 1, attempts + 1
+                furthest = max(furthest, partial.size)
+                if failures >= patience.tries or attempts >= MOST_ATTEMPTS:
+                    kept = f"; {furthest:,} bytes are kept, run it again to go on from there" if partial.size else ""
+                    raise Refused(f"{address.url}: {broken}; given up after {attempts} tries{kept}") from None
+                patience.wait(failures, broken.after)
+
+
+def _attempt(session: requests.Session, address: Address, partial: Partial, patience: Patience) -> None:
+    """Continues the partial file to its end, or starts it anew."""
+    origin, have = partial.read_origin(), partial.size
+    resume = have > 0 and origin.get("url") == address.url and bool(origin.get("validator") or address.digest)
+    headers = HEADERS | ({"Range": f"bytes={have}-"} if resume else {})
+    if resume and origin.get("validator"):
+        headers["If-Range"] = origin["validator"]
+    try:
+        with _request(session, address.url, headers, patience) as response:
+            _check(response, address)
+            resumed = resume and response.status_code in (206, 416)
+            total = _resumed(response, partial) if resumed else _started(response, address, partial)
+            if address.size is not None and total not in (None, address.size):
+                raise Refused(f"{address.url} announces {total:,} bytes; the published file has {address.size:,}")
+            if response.status_code != 416:  # which means that all of it is here
+                _copy(response, address, partial, total if total is not None else address.size, patience)
+    except requests.exceptions.SSLError as error:
+        raise Refused(f"{address.url} has a certificate that is not accepted ({str(error)[:80]})") from None
+    except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+        raise Broken(f"the connection failed or broke off ({type(error).__name__})") from None
+    if resumed and not has_digest(partial.path, address.digest):
+        partial.delete()
+        raise Broken("the parts of two attempts do not fit together")
+
+
+def _request(session: requests.Session, url: str, headers: dict, patience: Patience) -> requests.Response:
+    """The response after redirects, none of which leaves https; http is for servers on this machine."""
+    start, local = url, ("127.0.0.1", "::1", "localhost")
+    for _ in range(REDIRECTS):
+        hosts = {urlsplit(url).hostname, urlsplit(start).hostname}
+        if urlsplit(url).scheme != "https" and not (urlsplit(url).scheme == "http" and hosts <= set(local)):
+            redirect = "" if url == start else f"{start} redirects to "
+            raise Refused(f"{redirect}{url[:200]}, which is not encrypted; allowed: https")
+        response = session.get(
+            url,
+            headers=headers,
+            stream=True,
+            allow_redirects=False,
+            timeout=(patience.connect, patience.stall),
+            auth=lambda request: request,  # no login from ~/.netrc
+        )
+        if response.status_code not in (301, 302, 303, 307, 308):
+            return response
+        response.close()
+        url = urljoin(url, response.headers.get("Location", ""))
+    raise Refused(f"{start} redirects {REDIRECTS} times without an end")
+
+
+def _check(response: requests.Response, address: Address) -> None:
+    """Raises Broken or Refused for a response that is not the file."""
+    status, url, headers = response.status_code, address.url, response.headers
+    if status in (408, 425, 429) or status >= 500:
+        raise Broken(f"the server answers {status} {response.reason}", _number(headers.get("Retry-After")) or 0)
+    if status not in (200, 206, 416):
+        login = ": it wants a login, or does not serve this place" if status in (401, 403) else ""
+        raise Refused(f"{url} answers {status} {response.reason}{login}")
+    if headers.get("Content-Encoding", "identity").lower() not in ("", "identity"):
+        raise Refused(f"{url} compresses the file once more ({headers['Content-Encoding'][:40]}), unrequested")
+    if status != 416 and headers.get("Content-Type", "").lower().startswith("text/html"):
+        raise Refused(f"{url} sends a web page in place of the file (usually a login, a consent form or a warning)")
+
+
+def _validator(response: requests.Response) -> str | None:
+    tag = response.headers.get("ETag", "")
+    return tag if tag and not tag.startswith("W/") else response.headers.get("Last-Modified")
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() else None
+
+
+def _started(response: requests.Response, address: Address, partial: Partial) -> int | None:
+    """Bytes of a file that comes from its beginning, if announced."""
+    if response.status_code != 200:
+        raise Broken(f"the server answers {response.status_code} to a request for the whole file")
+    total = _number(response.headers.get("Content-Length"))
+    if total == 0:
+        raise Refused(f"{address.url} is empty")
+    partial.delete()
+    write_json(partial.origin, {"url": address.url, "validator": _validator(response)})
+    return total
+
+
+def _resumed(response: requests.Response, partial: Partial) -> int | None:
+    """Bytes of the file whose rest comes now; if it is of another file, Broken, and what had arrived is deleted."""
+    span, _, total = response.headers.get("Content-Range", "").partition("/")
+    validators = {partial.read_origin().get("validator"), _validator(response)} - {None}
+    start = total if response.status_code == 416 else span.removeprefix("bytes ").partition("-")[0]
+    if len(validators) > 1 or _number(start) != partial.size:
+        partial.delete()
+        raise Broken("the file changed between two attempts")
+    return _number(total)
+
+
+def _copy(response, address: Address, partial: Partial, total: int | None, patience: Patience) -> None:
+    """Appends the body to the partial file, with a progress bar."""
+    have, most = partial.size, MOST_BYTES if total is None else total
+    refuse_full_disk(partial.path.parent, (total or 0) - have, partial.path)
+    began, window = time.monotonic(), 0
+    shown = {"mininterval": 1 if sys.stderr.isatty() else 60, "maxinterval": 60, "leave": False}
+    bar = tqdm(desc=address.file[:40], total=total, initial=have, unit="B", unit_scale=True, **shown)
+    with bar, partial.path.open("ab", buffering=0) as file:
+        while block := response.raw.read1(BLOCK):
+            have, window = have + len(block), window + len(block)
+            if have > most:
+                partial.delete()
+                raise Refused(f"{address.url} sends more than {most:,} bytes, the size that the file should have")
+            with disk_errors(partial.path):
+                file.write(block)
+            bar.update(len(block))
+            if (passed := time.monotonic() - began) > patience.stall:
+                if window < SLOWEST:
+                    raise Broken(f"the server sent only {window:,} bytes in {passed:.0f} s")
+                began, window = time.monotonic(), 0
+    if total is not None and have < total:
+        raise Broken(f"the connection broke off after {have:,} of {total:,} bytes")
