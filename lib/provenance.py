@@ -1,10 +1,11 @@
-"""The commit that a result comes from."""
+"""Where a result comes from: commit, versions, device, time and memory."""
 
 import platform
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,15 +16,8 @@ import torch
 PROJECT = Path(__file__).resolve().parent.parent
 
 
-def commit(folder: Path | None = None) -> str:
-    """The commit of `folder`, with "modified" where a tracked file differs; where there is none, a word why.
-
-    Without a folder: the project's, as it was when this module was imported. A long run may end after an edit.
-    """
-    return AT_START if folder is None else _commit(folder)
-
-
-def _commit(folder: Path) -> str:
+def commit(folder: Path = PROJECT) -> str:
+    """The commit of `folder`, with "modified" where a tracked file differs; "unknown" and the reason without one."""
     try:
         top, head = _git(folder, "rev-parse", "--show-toplevel", "HEAD").split("\n")[:2]
         if Path(top).resolve() != Path(folder).resolve():
@@ -41,30 +35,46 @@ def _git(folder: Path, *arguments: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
 
 
-AT_START = _commit(PROJECT)
+@dataclass(frozen=True)
+class Start:
+    """The start of a notebook: what its results come from, even if the code is edited before it ends.
+
+    commit      of the project
+    seconds     time.time()
+    children    memory of the largest process started so far, in the system's unit; see `_children`
+    """
+
+    commit: str
+    seconds: float
+    children: int
+
+
+def start() -> Start:
+    """Records the commit and the time; called in a notebook's first cell."""
+    return Start(commit(), time.time(), _children())  # git counts as large as what started it, so it is no child later
 
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "altair")
 
 
-def provenance(device: str | torch.device, seeds: Sequence[int], started: float) -> pd.DataFrame:
+def provenance(device: str | torch.device, seeds: Sequence[int], started: Start) -> pd.DataFrame:
     """What made a result, as a table `what | value`.
 
     Args:
         device: on which the models ran, for example "cpu".
         seeds: of the runs.
-        started: time.time() at the beginning, in seconds.
+        started: what `start` returned at the beginning.
     """
     rows = {
-        "commit": commit(),
+        "commit": started.commit,
         "Python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
         "torch": torch.__version__,
         **{name: _version(name) for name in PACKAGES},
         "device": _device_name(torch.device(device)),
         "threads": str(torch.get_num_threads()),
         "seeds": ", ".join(str(seed) for seed in seeds) or "none",
-        "run time": f"{max(time.time() - started, 0):.1f} seconds",
-        "peak memory": _peak_memory(),
+        "run time": f"{max(time.time() - started.seconds, 0):.1f} seconds",
+        "peak memory": _peak_memory(started),
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }
     return pd.DataFrame({"what": list(rows), "value": list(rows.values())})
@@ -83,7 +93,7 @@ def _device_name(device: torch.device) -> str:
     return f"{device} ({platform.processor() or platform.machine()})"
 
 
-def _peak_memory() -> str:
+def _peak_memory(started: Start) -> str:
     """Of this process and of the largest process that it started, in MiB."""
     try:
         import resource
@@ -92,7 +102,7 @@ def _peak_memory() -> str:
     unit = 1024**2 if sys.platform == "darwin" else 1024
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
     memory = f"{own:.0f} MiB"
-    if _children() > GIT:
+    if _children() > started.children:
         memory += f", {_children() / unit:.0f} MiB in the largest process beside it"
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         memory += f", {torch.cuda.max_memory_allocated() / 1024**2:.0f} MiB on the GPU"
@@ -106,6 +116,3 @@ def _children() -> int:
     except ImportError:  # Windows has no such count
         return 0
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-
-
-GIT = _children()  # a forked child counts this process's memory as its own, so git looks as large as what started it

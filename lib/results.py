@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from lib import provenance
 from lib.atomic_write import write_text
 from lib.datasets import Own
 from lib.programme import Choice, runs
-from lib.provenance import PROJECT, commit
+from lib.provenance import PROJECT
 from lib.quantities import RUN_COLUMNS
 from lib.training import Run, Trained
 
@@ -39,6 +40,7 @@ def keep(
     values: pd.DataFrame,
     claims: pd.DataFrame,
     folder: Path | None = None,
+    commit: str = "",
     **chosen,
 ) -> Kept | str:
     """Leaves both tables to the report; of a whole run in profile `paper` it writes them down too, and says where.
@@ -49,12 +51,13 @@ def keep(
     Args:
         trained: the runs that were measured, all of one dataset; those of a model of one's own leave nothing.
         folder: by default $RESULTS_HOME, else reports/results of the project.
+        commit: of the code that ran; by default of the code as it is now.
         chosen: what the programme was told after a sweep, such as delta.
     """
     first = trained[0].run
     if not isinstance(first, Run):
         return "not kept: the model is one's own; only results of models that are trained here are"
-    made = provenance_of(trained, chosen)
+    made = {"commit": commit or provenance.commit()} | provenance_of(trained, chosen)
     texts = [table.assign(**made).to_csv(index=False, float_format="%.6g") for table in (values, claims)]
     left = {"dataset": str(first.dataset), **dict(zip(("values", "claims"), texts, strict=True))}
     if refused := not_kept(notebook, trained, chosen):
@@ -82,10 +85,9 @@ def not_kept(notebook: str, trained: Sequence[Trained], chosen: dict) -> str:
 
 
 def provenance_of(trained: Sequence[Trained], chosen: dict) -> dict[str, str]:
-    """What each row of the tables carries: commit, device, vectors, seeds, and what was chosen."""
+    """What each row of the tables carries beside the commit: device, vectors, seeds, and what was chosen."""
     first = trained[0].run
     made = {
-        "commit": commit(),
         "device": first.device_kind,
         "vectors": Path(trained[0].vectors.source).name,
         "of_seeds": " ".join(str(seed) for seed in sorted({one.run.seed for one in trained})),

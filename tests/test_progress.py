@@ -2,6 +2,7 @@
 
 import subprocess
 import time
+from dataclasses import replace
 
 import pytest
 from IPython.display import HTML
@@ -53,7 +54,7 @@ def test_seconds_in_words():
 
 
 def test_provenance_says_what_made_a_result():
-    table = provenance.provenance("cpu", [0, 1], started=time.time() - 5)
+    table = provenance.provenance("cpu", [0, 1], replace(provenance.start(), seconds=time.time() - 5))
     values = dict(zip(table["what"], table["value"], strict=True))
     assert list(table.columns) == ["what", "value"]
     assert {"commit", "Python", "torch", "device", "threads", "peak memory", "date"} <= set(values)
