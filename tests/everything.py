@@ -88,7 +88,7 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], Batch], Quantities
     "flan-rnn": (lambda: small.model("flan-rnn"), texts, OF_STATES),
     "han-rnn": (lambda: documents.network("han-rnn", 1), sentences, OF_INPUT | EXACT),
     "question": (questions.model, questions.batch, OF_STATES),
-    "the seam alone": (lambda: small.Foreign(small.model(outputs=3)), texts, OF_ATTENTION | OF_WORDS),
+    "the interface alone": (lambda: small.Foreign(small.model(outputs=3)), texts, OF_ATTENTION | OF_WORDS),
     "not affine": (lambda: small.NotAffine(small.model()), texts, OF_ATTENTION),
     "one's own GRU": (pooled, texts, OF_WORDS),
 }

@@ -37,12 +37,13 @@ def model(encoder="bilstm", attention="additive", outputs=1, seed=0, **options) 
 
 
 class Foreign(torch.nn.Module):
-    """The seam and nothing else: what the fast ways must not recognise."""
+    """The interface and nothing else: what the fast ways must not recognise."""
 
     def __init__(self, inner):
         super().__init__()
         self.inner = inner
-        self.read_out, self.token_logits = inner.read_out, inner.token_logits
+        for name in ("from_embeddings", "read_out", "token_logits"):
+            setattr(self, name, getattr(inner, name))
 
     def forward(self, given, attention=None):
         return self.inner(given, attention)

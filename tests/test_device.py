@@ -20,7 +20,7 @@ from lib.importance import gradient, gradient_times_input, leave_one_out
 from lib.importance.input_to_states import naive_state_gradients
 from lib.metrics import kendall_taus
 from lib.models import cudnn
-from lib.models.check_interface import check_seam
+from lib.models.check_interface import check_interface
 from lib.models.cudnn import gradients_of, measurable
 from lib.models.readout import evaluation
 from lib.training import Run, checkpoint, fitting, train
@@ -123,7 +123,7 @@ def test_what_goes_round_a_measure_is_the_same_on_another_device(monkeypatch, tm
     def all_of_it(device: str) -> list[pd.DataFrame]:
         base = replace(run.base, device_kind=device)
         one = train(replace(run, device_kind=device, base=base), corpus=corpus, say=lambda _: None)
-        check_seam(one.model, next(one.batches("test", 4)))
+        check_interface(one.model, next(one.batches("test", 4)))
         taus = kendall_taus(list(values.to(device)), mask.to(device))
         against = measure_against([one], [one.base], {"max": max_attention})
         shared = information([one], words=5, clusters=3)
@@ -173,7 +173,7 @@ def recurrent(monkeypatch) -> list[bool]:
     return passes
 
 
-@pytest.mark.parametrize("name", ["bilstm", "two layers", "flan-rnn", "han-rnn", "question", "the seam alone"])
+@pytest.mark.parametrize("name", ["bilstm", "two layers", "flan-rnn", "han-rnn", "question", "the interface alone"])
 def test_no_measure_asks_cudnn_for_a_gradient(name, recurrent):
     everything.measured(name)
     assert any(recurrent) or name == "bilstm"  # whose gradients are written by hand
@@ -187,9 +187,9 @@ def test_no_gradient_that_is_asked_for_by_itself_asks_cudnn(measure, recurrent):
     assert any(recurrent)
 
 
-def test_the_check_of_the_seam_and_ones_own_quantity_ask_it_neither(recurrent):
+def test_the_check_of_the_interface_and_ones_own_quantity_ask_it_neither(recurrent):
     model, given = everything.pooled(), everything.texts()
-    check_seam(model, given)
+    check_interface(model, given)
     assert any(recurrent)
     recurrent.clear()
     everything.measure(model, [given], {"own": lambda model, batch, output: model(batch).logits[:, 0]})

@@ -68,7 +68,7 @@ def test_of_one_sentence_its_attention_is_one_and_the_word_level_decides(encoder
         assert torch.allclose(output.logits[text], by_hand(tested, split, text)[0], atol=1e-12)
 
 
-def test_the_seam_is_over_sentences():
+def test_the_interface_is_over_sentences():
     tested, split = network("han-rnn"), documents()
     batch = collate(split, np.arange(len(split)))
     output = tested(batch)

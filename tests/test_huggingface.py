@@ -18,7 +18,7 @@ from lib.importance.of_weights import RANKINGS
 from lib.interventions.inner_attention import heads_of, imposed_head, uniform_head
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models import huggingface
-from lib.models.check_interface import check_seam
+from lib.models.check_interface import check_interface
 from lib.models.huggingface import HuggingFaceClassifier, order_of
 from lib.models.readout import OneOutput
 from lib.models.transformer import rollout
@@ -130,7 +130,7 @@ HEADS = pytest.mark.parametrize("head", [(-1, 0), (1, 1), (0, 1)])
 def test_a_bert_by_hand_says_the_same_under_any_attention(transformers, tokenizer, given, head):
     bert = tiny(transformers)
     adapted, where = HuggingFaceClassifier(bert, tokenizer, head), (head[0] % 2, head[1])
-    output, ids = check_seam(adapted, given), adapted.ids[given.tokens]
+    output, ids = check_interface(adapted, given), adapted.ids[given.tokens]
     logits, weights = by_hand(bert, ids, inside(given))
     row = weights[where[0]][:, where[1], 0]
     assert torch.allclose(output.logits, logits, atol=1e-9)
@@ -172,9 +172,9 @@ def test_what_follows_a_head_is_read_in_small_pieces_too(transformers, tokenizer
         ("Albert", {"embedding_size": 8}, False),  # its layers are one and the same
     ],
 )
-def test_other_kinds_offer_the_seam(transformers, tokenizer, given, kind, options, alone):
+def test_other_kinds_have_the_interface(transformers, tokenizer, given, kind, options, alone):
     adapted = HuggingFaceClassifier(tiny(transformers, kind, **options), tokenizer)
-    output = check_seam(adapted, given)
+    output = check_interface(adapted, given)
     assert (adapted.seen.tail is not None) == alone
     assert (adapted.read_out(output, uniform(output.scores, output.mask)) - output.logits).abs().max() > 1e-4
 

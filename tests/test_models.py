@@ -1,11 +1,13 @@
-"""The seam: what a model shows of itself, and what may be put in the place of its attention."""
+"""The interface: what a model shows of itself, and what may be put in the place of its attention."""
 
+import everything
 import pytest
 import small
 import torch
 
 from lib.datasets.batches import Batch
 from lib.models import ATTENTIONS, ENCODERS, AttentionClassifier
+from lib.models.check_interface import check_interface
 from lib.projections import softmax
 
 KINDS = [(encoder, attention) for encoder in ENCODERS for attention in ATTENTIONS]
@@ -14,6 +16,12 @@ KINDS = [(encoder, attention) for encoder in ENCODERS for attention in ATTENTION
 @pytest.fixture(params=KINDS, ids="-".join)
 def model(request):
     return small.model(*request.param)
+
+
+@pytest.mark.parametrize("name", everything.MODELS)
+def test_every_model_has_the_interface(name):
+    make, texts, _ = everything.MODELS[name]
+    check_interface(make(), texts())
 
 
 def padded(batch: Batch, extra: int) -> Batch:

@@ -1,4 +1,4 @@
-"""A model of one's own: every measure on modules that have the seam alone, the check of the seam, files, README."""
+"""A model of one's own: every measure on modules with the interface alone, its check, files, README."""
 
 import re
 from itertools import permutations
@@ -23,7 +23,7 @@ from lib.interventions.inner_attention import uniform_head
 from lib.metrics import probabilities, total_variation
 from lib.models import ModelOutput
 from lib.models import readout as reading
-from lib.models.check_interface import SeamError, check_seam
+from lib.models.check_interface import InterfaceError, check_interface
 from lib.models.readout import OneOutput
 from lib.projections import softmax
 from lib.training import Run
@@ -33,7 +33,7 @@ from tools.report.parameters import Refused
 
 PROJECT = Path(__file__).resolve().parents[1]
 LENGTHS = (5, 1, 2, 7, 4)
-SEAMS = pytest.mark.parametrize("outputs", [1, 3])
+OUTPUTS = pytest.mark.parametrize("outputs", [1, 3])
 
 
 class Pooled(nn.Module):
@@ -45,7 +45,9 @@ class Pooled(nn.Module):
         self.ask, self.inner, self.outer = nn.Linear(8, 1), nn.Linear(8, 8), nn.Linear(8, classes)
 
     def forward(self, given, attention=None):
-        embeddings = self.table(given.tokens)
+        return Pooled.from_embeddings(self, self.table(given.tokens), given, attention)
+
+    def from_embeddings(self, embeddings, given, attention=None):
         if torch.is_grad_enabled() and not embeddings.requires_grad:
             embeddings.requires_grad_()
         hidden = self.gru(embeddings)[0]
@@ -110,16 +112,16 @@ def are_the_same(found: dict, expected: dict, without: str = "none") -> None:
             assert torch.allclose(found[name], expected[name], atol=1e-9, rtol=0, equal_nan=True), name
 
 
-@SEAMS
+@OUTPUTS
 @pytest.mark.parametrize("encoder", ["bilstm", "average", "conv", "transformer"])
-def test_importance_of_a_seam_alone_is_that_of_the_fast_ways(encoder, outputs):
+def test_importance_of_the_interface_alone_is_that_of_the_fast_ways(encoder, outputs):
     tested, given = model(encoder, outputs=outputs), batch(LENGTHS)
     expected = of_importance(tested, given)
     for kind in (Foreign, NotAffine):
         are_the_same(of_importance(kind(tested), given), expected)
 
 
-@SEAMS
+@OUTPUTS
 def test_interventions_on_any_read_out_are_those_on_an_affine_one(outputs, monkeypatch):
     tested, given = model("average", outputs=outputs), batch(LENGTHS)
     with torch.no_grad():
@@ -152,7 +154,7 @@ def test_what_only_an_affine_read_out_tells_is_refused_in_a_sentence():
 
 def test_a_foreign_model_against_brute_force():
     tested, given = pooled(), batch((3, 5, 1))
-    output = check_seam(tested, given)
+    output = check_interface(tested, given)
     p = probabilities(output.logits).detach()
     deleted = importance.leave_one_out(tested, given)
     for row, place in given.mask[:2].nonzero().tolist():
@@ -187,7 +189,7 @@ def test_a_foreign_model_against_brute_force():
 def test_two_outputs_are_one():
     tested, given = model("average", outputs=2), batch(LENGTHS)
     one, both = OneOutput(tested), tested(given)
-    output = check_seam(one, given)
+    output = check_interface(one, given)
     assert torch.allclose(probabilities(output.logits), both.logits.softmax(-1), atol=1e-12)
     attention = interventions.adversarial_attention(one, output, 0.02)[0]
     moved = total_variation(tested.read_out(both, attention).softmax(-1), both.logits.softmax(-1))
@@ -235,7 +237,7 @@ def changed(output: ModelOutput, **fields) -> ModelOutput:
 
 
 FAULTS = {
-    r"lacks of the seam's methods: token_logits\(output\)": {"token_logits": None},
+    r"lacks methods of the interface: token_logits\(output\)": {"token_logits": None},
     r"gave a Tensor; it must give a lib.models.ModelOutput": {"forward": with_output(lambda o, g, a: o.logits)},
     r"hidden has shape \(5, 8\); expected \(5, 9, any\)": {
         "forward": with_output(lambda o, g, a: changed(o, hidden=o.hidden[:, 0]))
@@ -252,11 +254,20 @@ FAULTS = {
     r"embeddings are not in the graph": {
         "forward": with_output(lambda o, g, a: changed(o, embeddings=o.embeddings.detach()))
     },
-    r"its own attention put back, .* gives other logits, by up to": {
+    r"its own attention imposed, .* gives other logits, by up to": {
         "forward": with_output(lambda o, g, a: o if a is None else changed(o, logits=o.logits + 1))
     },
     r"attention=given\).attention is not the attention that was given": {
         "forward": lambda self, given, attention=None: Pooled.forward(self, given)
+    },
+    r"from_embeddings\(output.embeddings, batch\) gives other logits": {
+        "from_embeddings": lambda self, e, given, a=None: Pooled.from_embeddings(self, 2 * e, given, a)
+    },
+    r"from_embeddings\(output.embeddings, batch, attention\) gives other logits": {
+        "from_embeddings": lambda self, e, given, a=None: Pooled.from_embeddings(self, e, given)
+    },
+    r"model.from_embeddings\(embeddings, batch\) does not compute its logits from the embeddings that it is given": {
+        "from_embeddings": lambda self, e, given, a=None: Pooled.forward(self, given, a)
     },
     r"read_out\(output, output.attention\) gives other logits": {
         "read_out": lambda self, output, attention: Pooled.read_out(self, output, attention) + 1
@@ -277,9 +288,9 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("said", FAULTS)
-def test_what_is_wrong_with_a_seam_is_one_sentence(said):
-    with pytest.raises(SeamError, match=said) as raised:
-        check_seam(broken(**FAULTS[said]), batch(LENGTHS))
+def test_what_is_wrong_with_an_interface_is_one_sentence(said):
+    with pytest.raises(InterfaceError, match=said) as raised:
+        check_interface(broken(**FAULTS[said]), batch(LENGTHS))
     assert "\n" not in str(raised.value)
 
 
@@ -292,7 +303,7 @@ def test_the_check_passes_ours_and_leaves_the_model_as_it_was():
         pooled(),
     ):
         tested.train()
-        check_seam(tested, batch(LENGTHS))
+        check_interface(tested, batch(LENGTHS))
         assert tested.training and all(parameter.grad is None for parameter in tested.parameters())
 
 

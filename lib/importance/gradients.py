@@ -135,7 +135,7 @@ def _in_pieces(model: AttentionModel, batch: Batch, importance: Callable[[Batch]
 
 
 def _autograd(model: AttentionModel, batch: Batch, through_attention: bool, targets) -> tuple[Tensor, Tensor]:
-    """The gradients for any model behind the seam; attention detached is the model's own attention imposed on it."""
+    """By autograd, for any model; with attention detached, the model's own attention is imposed on it."""
     output = model(batch)
     if not through_attention:
         output = model(batch, attention=output.attention.detach())

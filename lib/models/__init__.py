@@ -1,4 +1,4 @@
-"""Encoders, attention and the classifier that joins them, behind one seam: ModelOutput."""
+"""Encoders, attention and the classifiers that join them, with one interface: ModelOutput."""
 
 from lib.models.attention import ATTENTIONS
 from lib.models.classifier import AttentionClassifier, GuidedClassifier

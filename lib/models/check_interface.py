@@ -1,4 +1,4 @@
-"""Does a module offer the seam? One run on a few texts tells, and each fault is one sentence."""
+"""Whether a module has the interface of a model: a few forward passes on a few texts; each fault is one sentence."""
 
 from collections.abc import Callable
 
@@ -8,149 +8,191 @@ from torch.nn.functional import pad
 
 from lib.datasets.batches import Batch
 from lib.models.cudnn import gradients_of
-from lib.models.interface import ModelOutput
+from lib.models.interface import AttentionModel, ModelOutput
 from lib.models.readout import evaluation
 from lib.projections import uniform
 
 METHODS = {
+    "from_embeddings": "(embeddings, batch, attention=None) -> ModelOutput",
     "read_out": "(output, attention) -> logits",
     "token_logits": "(output) -> ((batch, token, class), bias (class,)), or None where the read-out is not affine",
 }
 FIELDS = ("logits", "scores", "attention", "mask", "hidden", "embeddings")
-PADDING = {"tokens": 0, "mask": False, "guide": 0, "sentence": -1}  # of what a batch holds for each word
-WIDER = 3  # words of padding
+PADDING = {"tokens": 0, "mask": False, "guide": 0, "sentence": -1}  # the padding of each field of a batch
+EXTRA = 3  # words of padding
 
 
-class SeamError(ValueError):
-    """A model does not offer the seam; the message says what is wrong, and what is expected."""
+class InterfaceError(ValueError):
+    """A model lacks the interface; the message says what was found, and what is expected."""
 
 
-def check_seam(model: nn.Module, batch: Batch) -> ModelOutput:
-    """The model's output on a batch, if the model offers all of the seam (lib/models/interface.py).
+def check_interface(model: nn.Module, batch: Batch) -> ModelOutput:
+    """The model's output on a batch, if the model has the interface (lib.models.interface.AttentionModel).
 
-    The model is taken as it evaluates, and left in the mode that it had.
+    The model runs in eval mode, and is then put back into its own mode.
 
     Args:
         batch: a few texts of several lengths, on the model's device.
     Raises:
-        SeamError: a method is missing or fails, a shape is wrong, the attention is none, its own attention put back
-            changes the logits, the read-out says something else than the model, or padding or the other texts of a
-            batch change a text.
+        InterfaceError: a method is missing or fails; a shape is wrong; the attention is not a distribution over the
+            mask; the model's own attention, imposed, changes the logits; from_embeddings, read_out or token_logits
+            disagree with the forward pass; or padding or the other texts of a batch change a text's logits.
     """
     if not isinstance(model, nn.Module):
-        raise SeamError(f"a model is a torch.nn.Module; this is a {type(model).__name__}")
-    missing = [f"{name}{told}" for name, told in METHODS.items() if not callable(getattr(model, name, None))]
+        raise InterfaceError(f"a model is a torch.nn.Module; this is a {type(model).__name__}")
+    missing = [f"{name}{shapes}" for name, shapes in METHODS.items() if not callable(getattr(model, name, None))]
     if missing:
-        raise SeamError(f"a {type(model).__name__} lacks of the seam's methods: {'; '.join(missing)}")
+        raise InterfaceError(f"a {type(model).__name__} lacks methods of the interface: {'; '.join(missing)}")
     with evaluation(model), gradients_of(model):
-        output = asked("model(batch)", model, batch)
-        refuse_wrong_shapes(output, batch)
-        refuse_no_attention(output)
-        refuse_embeddings_apart(output)
+        output = attempt("model(batch)", model, batch)
+        check_shapes(output, batch)
+        check_attention(output)
+        check_gradient(output)
         with torch.no_grad():
-            refuse_another_read_out(model, batch, output)
-            refuse_what_others_change(model, batch, output)
+            imposed = check_imposed_attention(model, batch, output)
+            check_read_out(model, output, imposed)
+            check_independence(model, batch, output)
+        check_from_embeddings(model, batch, output, imposed)
     return output
 
 
-def asked(what: str, function: Callable, *arguments, **options):
-    """What a function of the model gives; a SeamError that says what failed, and how."""
+def attempt(call: str, function: Callable, *arguments, **options):
+    """What the function returns; an InterfaceError that names the call where it fails."""
     try:
         return function(*arguments, **options)
     except Exception as error:
-        raise SeamError(f"{what} failed: {type(error).__name__}: {error}") from error
+        raise InterfaceError(f"{call} failed: {type(error).__name__}: {error}") from error
 
 
-def refuse_wrong_shapes(output: ModelOutput, batch: Batch) -> None:
+def check_shapes(output: ModelOutput, batch: Batch) -> None:
+    """Raises InterfaceError where a field is missing, or not of the shape that ModelOutput documents."""
     if not isinstance(output, ModelOutput):
-        raise SeamError(f"model(batch) gave a {type(output).__name__}; it must give a lib.models.ModelOutput")
+        raise InterfaceError(f"model(batch) gave a {type(output).__name__}; it must give a lib.models.ModelOutput")
     missing = [name for name in FIELDS if not isinstance(getattr(output, name), Tensor)]
     if missing:
-        raise SeamError(f"model(batch) gave a ModelOutput whose {' and '.join(missing)} are no tensors")
+        raise InterfaceError(f"model(batch) gave a ModelOutput without tensors for {' and '.join(missing)}")
     texts, words, tokens = *batch.tokens.shape, output.mask.shape[-1]
-    per_token = {name: (texts, tokens) for name in ("mask", "scores", "attention")}
-    wider = {"logits": (texts, None), "hidden": (texts, tokens, None), "embeddings": (texts, words, None)}
-    for name, shape in (per_token | wider).items():
+    shapes = dict.fromkeys(("mask", "scores", "attention"), (texts, tokens))
+    shapes |= {"logits": (texts, None), "hidden": (texts, tokens, None), "embeddings": (texts, words, None)}
+    for name, shape in shapes.items():
         found = tuple(getattr(output, name).shape)
         if len(found) != len(shape) or any(size not in (None, seen) for size, seen in zip(shape, found, strict=True)):
-            told = ", ".join("any" if size is None else str(size) for size in shape)
-            raise SeamError(f"ModelOutput.{name} has shape {found}; expected ({told}): {texts} texts of {words} words")
+            expected = ", ".join("any" if size is None else str(size) for size in shape)
+            raise InterfaceError(
+                f"ModelOutput.{name} has shape {found}; expected ({expected}): {texts} texts of {words} words"
+            )
     if output.mask.dtype != torch.bool:
-        raise SeamError(f"ModelOutput.mask is of {output.mask.dtype}; expected torch.bool, True where attention may go")
+        raise InterfaceError(
+            f"ModelOutput.mask is of {output.mask.dtype}; expected torch.bool, True where attention may go"
+        )
 
 
-def refuse_no_attention(output: ModelOutput) -> None:
+def check_attention(output: ModelOutput) -> None:
+    """Raises InterfaceError where the attention is not a distribution over the mask, or a logit is not finite."""
     if not torch.isfinite(output.logits).all():
-        raise SeamError("ModelOutput.logits are not finite")
+        raise InterfaceError("ModelOutput.logits are not finite")
     attention, elsewhere = output.attention.detach(), ~output.mask
     if (attention[elsewhere] != 0).any():
-        raise SeamError(
+        raise InterfaceError(
             f"the attention has {float(attention[elsewhere].abs().max()):.3g} off the mask; expected exactly 0 there: "
             "on padding, and on what the mask leaves out, such as start and end"
         )
     sums = attention.sum(dim=-1)
     furthest = (sums - 1).abs().max()
     if not furthest <= tolerance(attention) or (attention < 0).any():
-        raise SeamError(
+        raise InterfaceError(
             f"the attention of a text sums to {float(sums[(sums - 1).abs().argmax()]):.4g}, its least weight is "
             f"{float(attention.min()):.3g}; expected weights of 0 or more that sum to 1 over the mask"
         )
 
 
-def refuse_embeddings_apart(output: ModelOutput) -> None:
+def check_gradient(output: ModelOutput) -> None:
+    """Raises InterfaceError where the logits have no gradient with respect to the output's embeddings."""
     gradient = None
     if output.embeddings.requires_grad and output.logits.requires_grad:
         (gradient,) = torch.autograd.grad(output.logits.sum(), output.embeddings, allow_unused=True, retain_graph=True)
     if gradient is None:
-        raise SeamError(
-            "ModelOutput.embeddings are not in the graph of the logits, so nothing has a gradient for them; before "
-            "they are used, forward must say: if torch.is_grad_enabled() and not embeddings.requires_grad: "
-            "embeddings.requires_grad_()"
+        raise InterfaceError(
+            "ModelOutput.embeddings are not in the graph of the logits, so they have no gradient; from_embeddings must "
+            "begin with: if torch.is_grad_enabled() and not embeddings.requires_grad: embeddings.requires_grad_()"
         )
 
 
-def refuse_another_read_out(model: nn.Module, batch: Batch, output: ModelOutput) -> None:
-    """Under the own attention, and under equal weights, the read-out must say what the model says."""
+def check_imposed_attention(model: AttentionModel, batch: Batch, output: ModelOutput) -> ModelOutput:
+    """The output under equal weights; InterfaceError where the attention that is given is not the one that is used."""
     own, equal = output.attention.detach(), uniform(output.scores.detach(), output.mask)
-    put_back, made_equal = (asked("model(batch, attention=...)", model, batch, attention=a) for a in (own, equal))
-    same("its own attention put back, model(batch, attention=output.attention),", put_back.logits, output.logits)
-    if made_equal.attention.shape != equal.shape or (made_equal.attention - equal).abs().max() > tolerance(equal):
-        raise SeamError("model(batch, attention=given).attention is not the attention that was given")
-    read = [asked("model.read_out(output, attention)", model.read_out, output, a) for a in (own, equal)]
-    same("model.read_out(output, output.attention)", read[0], output.logits)
-    same("model.read_out(output, equal weights)", read[1], made_equal.logits, "those of the model with equal weights")
-    three = "model.read_out with attention of shape (batch, draw, token)"
-    draws = asked(three, model.read_out, output, torch.stack([own, equal, own], dim=1))
-    same(three, draws, torch.stack([output.logits, made_equal.logits, output.logits], dim=1), "those of each draw")
-    nothing = asked("model.read_out with all weights 0", model.read_out, output, torch.zeros_like(own))
+    again, imposed = (attempt("model(batch, attention=...)", model, batch, attention=a) for a in (own, equal))
+    check_same("its own attention imposed, model(batch, attention=output.attention),", again.logits, output.logits)
+    if imposed.attention.shape != equal.shape or (imposed.attention - equal).abs().max() > tolerance(equal):
+        raise InterfaceError("model(batch, attention=given).attention is not the attention that was given")
+    return imposed
+
+
+def check_from_embeddings(model: AttentionModel, batch: Batch, output: ModelOutput, imposed: ModelOutput) -> None:
+    """Raises InterfaceError where the model's own embeddings give other logits, or those given are not what it reads.
+
+    Args:
+        imposed: the output under other attention than the model's own.
+    """
+    call = "model.from_embeddings(output.embeddings, batch"
+    embeddings = output.embeddings.detach().requires_grad_()
+    found = attempt(f"{call})", model.from_embeddings, embeddings, batch)
+    check_same(f"{call})", found.logits, output.logits)
+    given = attempt(f"{call}, attention)", model.from_embeddings, embeddings, batch, imposed.attention)
+    check_same(f"{call}, attention)", given.logits, imposed.logits, "those of model(batch, attention)")
+    (gradient,) = torch.autograd.grad(found.logits.sum(), embeddings, allow_unused=True)
+    if gradient is None:
+        raise InterfaceError(
+            "model.from_embeddings(embeddings, batch) does not compute its logits from the embeddings that it is given"
+        )
+
+
+def check_read_out(model: AttentionModel, output: ModelOutput, imposed: ModelOutput) -> None:
+    """Raises InterfaceError where read_out or token_logits disagree with the forward pass.
+
+    Args:
+        imposed: the output under other attention than the model's own.
+    """
+    own, other = output.attention.detach(), imposed.attention.detach()
+    found = [attempt("model.read_out(output, attention)", model.read_out, output, a) for a in (own, other)]
+    check_same("model.read_out(output, output.attention)", found[0], output.logits)
+    check_same("model.read_out(output, equal weights)", found[1], imposed.logits, "those of the model under them")
+    call = "model.read_out with attention of shape (batch, draw, token)"
+    draws = attempt(call, model.read_out, output, torch.stack([own, other, own], dim=1))
+    expected = torch.stack([output.logits, imposed.logits, output.logits], dim=1)
+    check_same(call, draws, expected, "those of each draw")
+    nothing = attempt("model.read_out with all weights 0", model.read_out, output, torch.zeros_like(own))
     if not torch.isfinite(nothing).all():
-        raise SeamError("model.read_out is not finite where nothing is attended, with all weights 0")
-    affine = asked("model.token_logits(output)", model.token_logits, output)
+        raise InterfaceError("model.read_out is not finite with all weights 0")
+    affine = attempt("model.token_logits(output)", model.token_logits, output)
     if affine is not None:
-        told, or_none = "attention @ token_logits + bias", "the logits, or None where the read-out is not affine"
-        for weights, logits in ((own, output.logits), (equal, made_equal.logits)):
-            same(told, asked(told, lambda a=weights: (a[:, None] @ affine[0])[:, 0] + affine[1]), logits, or_none)
+        call, wanted = "attention @ token_logits + bias", "the logits, or None where the read-out is not affine"
+        for a, logits in ((own, output.logits), (other, imposed.logits)):
+            affine_logits = attempt(call, lambda a=a: (a[:, None] @ affine[0])[:, 0] + affine[1])
+            check_same(call, affine_logits, logits, wanted)
 
 
-def refuse_what_others_change(model: nn.Module, batch: Batch, output: ModelOutput) -> None:
-    held = {name: value for name, value in vars(batch).items() if name in PADDING and value is not None}
-    wider = {name: pad(value, (0, WIDER), value=PADDING[name]) for name, value in held.items()}
-    padded = asked("model(batch) with more padding", model, type(batch)(**(vars(batch) | wider)))
-    same("with more padding model(batch)", padded.logits, output.logits)
+def check_independence(model: AttentionModel, batch: Batch, output: ModelOutput) -> None:
+    """Raises InterfaceError where more padding, or the other texts of the batch, change a text's logits."""
+    fields = {name: value for name, value in vars(batch).items() if name in PADDING and value is not None}
+    wider = {name: pad(value, (0, EXTRA), value=PADDING[name]) for name, value in fields.items()}
+    padded = attempt("model(batch) with more padding", model, type(batch)(**(vars(batch) | wider)))
+    check_same("with more padding model(batch)", padded.logits, output.logits)
     rows = [torch.tensor([row], device=batch.tokens.device) for row in range(len(batch))]
-    alone = torch.cat([asked("model(batch) of one text", model, batch.rows(row)).logits for row in rows])
-    same("with each text by itself model(batch)", alone, output.logits)
+    alone = torch.cat([attempt("model(batch) of one text", model, batch.rows(row)).logits for row in rows])
+    check_same("with each text by itself model(batch)", alone, output.logits)
 
 
-def same(what: str, found: Tensor, expected: Tensor, of: str = "those of model(batch)") -> None:
+def check_same(call: str, found: Tensor, expected: Tensor, name: str = "those of model(batch)") -> None:
+    """Raises InterfaceError where the logits `found` by a call are not the `expected` ones, up to rounding."""
     found, expected = found.detach(), expected.detach()
     if found.shape != expected.shape:
-        raise SeamError(f"{what} gives logits of shape {tuple(found.shape)}; expected {tuple(expected.shape)}")
-    apart = float((found - expected).abs().max())
-    if not apart <= tolerance(expected) * max(1.0, float(expected.abs().max())):
-        raise SeamError(f"{what} gives other logits, by up to {apart:.3g}; expected {of}")
+        raise InterfaceError(f"{call} gives logits of shape {tuple(found.shape)}; expected {tuple(expected.shape)}")
+    difference = float((found - expected).abs().max())
+    if not difference <= tolerance(expected) * max(1.0, float(expected.abs().max())):
+        raise InterfaceError(f"{call} gives other logits, by up to {difference:.3g}; expected {name}")
 
 
 def tolerance(values: Tensor) -> float:
-    """What rounding may do: some 2e-4 in single precision, 2e-9 in doubles."""
+    """The error that rounding may make: some 2e-4 in single precision, 2e-9 in doubles."""
     return torch.finfo(values.dtype).eps ** 0.55

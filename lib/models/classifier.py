@@ -66,11 +66,11 @@ class AttentionClassifier(nn.Module):
         self.dropout, self.last_dropout = nn.Dropout(document_dropout), nn.Dropout(classifier_dropout)
 
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
-        """The seam: `attention` (batch, token), where given, is imposed in place of the model's own."""
+        """The output for a batch; `attention` (batch, token), where given, replaces the model's own."""
         return self.from_embeddings(self.embedding(batch.tokens), batch, attention)
 
     def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
-        """The output for embedded tokens (batch, word, embedding) in place of the batch's own."""
+        """The same, with `embeddings` (batch, word, embedding) in place of those of the batch's tokens."""
         if torch.is_grad_enabled() and not embeddings.requires_grad:
             embeddings.requires_grad_()  # importance needs their gradient, also when the table is frozen
         hidden = self.encoder(self.dropout(embeddings), batch.lengths)

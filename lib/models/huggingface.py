@@ -1,4 +1,4 @@
-"""A Hugging Face classifier behind the seam: one head's row of the classifying token is its attention.
+"""A Hugging Face classifier behind the interface: one head's row of the classifying token is its attention.
 
 BERT and its like read out the state of their first word. What a head of a layer lets that word see is a mechanism: it
 can be put back. What is averaged over heads, or followed through the layers, is an explanation: a quantity only.
@@ -42,7 +42,7 @@ class HeadOutput(ModelOutput):
 
 
 class HuggingFaceClassifier(nn.Module):
-    """A sequence classifier of transformers that reads out its first word, with the seam.
+    """A sequence classifier of transformers that reads out its first word, with the interface.
 
     `heads` lists every (layer, head) of it.
 
@@ -75,10 +75,16 @@ class HuggingFaceClassifier(nn.Module):
         self.row = one_of(self.heads, (-1, 0) if self.explanation else attention)
 
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
-        """The seam: `attention` (batch, word), where given, is imposed in place of the head's own."""
+        """The output for a batch; `attention` (batch, word), where given, replaces the head's own."""
+        return self.from_embeddings(self._embedded(batch.tokens), batch, attention)
+
+    def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
+        """The same, with `embeddings` (batch, word, embedding) in place of the table's, before positions are added."""
+        if torch.is_grad_enabled() and not embeddings.requires_grad:
+            embeddings.requires_grad_()
         if self.explanation:
-            return self._explained(batch) if attention is None else self._refuse_explanation()
-        return self._output(batch, attention)
+            return self._explained(embeddings, batch) if attention is None else self._refuse_explanation()
+        return self._output(embeddings, batch, attention)
 
     def read_out(self, output: HeadOutput, attention: Tensor) -> Tensor:
         """Logits under another attention: (batch, word) or (batch, draw, word) -> the same with class for word.
@@ -112,17 +118,21 @@ class HuggingFaceClassifier(nn.Module):
 
     def inner_attention(self, batch: Batch) -> Tensor:
         """The attention of all layers, (batch, layer, head, word, word): rows sum to 1 over the text's words."""
+        return self._inner(self._embedded(batch.tokens), batch)
+
+    def _inner(self, embeddings: Tensor, batch: Batch) -> Tensor:
         look = EveryLayer()
-        self.seen(self._embedded(batch.tokens), of_text(batch.mask), look)
+        self.seen(embeddings, of_text(batch.mask), look)
         return torch.stack(look.weights, dim=1)
 
     def with_inner_attention(self, batch: Batch, imposed: Mapping[tuple[int, int], Tensor]) -> ModelOutput:
         """The output with weights (batch, word, word) put in place of those of some heads, (layer, head) -> weights."""
-        return self._output(batch, imposed=imposed)
+        return self._output(self._embedded(batch.tokens), batch, imposed=imposed)
 
-    def _output(self, batch: Batch, attention: Tensor | None = None, imposed: Mapping | None = None) -> HeadOutput:
+    def _output(
+        self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None, imposed: Mapping | None = None
+    ) -> HeadOutput:
         refuse_pairs(batch)
-        embeddings = self._embedded(batch.tokens)
         look = Row(self.row, batch.mask, attention, imposed=imposed)
         logits = self.seen(embeddings, of_text(batch.mask), look)[:, self.order]
         attention = softmax(look.scores, batch.mask) if attention is None else attention
@@ -130,10 +140,10 @@ class HuggingFaceClassifier(nn.Module):
         seen = look.scores, attention, batch.mask, look.values, embeddings
         return HeadOutput(logits, *seen, heads=look.heads, state=look.state if alone else None)
 
-    def _explained(self, batch: Batch) -> ModelOutput:
+    def _explained(self, embeddings: Tensor, batch: Batch) -> ModelOutput:
         """The output whose attention is an explanation: the first word's row of what it says of each pair of words."""
-        output = self._output(batch)
-        row = between_words(self.inner_attention(batch), self.explanation)[:, 0].masked_fill(~batch.mask, 0)
+        output = self._output(embeddings, batch)
+        row = between_words(self._inner(embeddings, batch), self.explanation)[:, 0].masked_fill(~batch.mask, 0)
         attention = row / row.sum(dim=1, keepdim=True)
         return ModelOutput(output.logits, row, attention, batch.mask, output.hidden, output.embeddings)
 
@@ -170,7 +180,7 @@ class HuggingFaceClassifier(nn.Module):
 def pretrained(
     source: str | Path, corpus: Corpus, attention: Way = (-1, 0), of: str = "text", **options
 ) -> tuple[HuggingFaceClassifier, Corpus]:
-    """A classifier with the seam, and the corpus in the subwords that it reads.
+    """A classifier with the interface, and the corpus in the subwords that it reads.
 
     Args:
         source: a folder with model and tokenizer, or a name on the hub, from where it is downloaded.

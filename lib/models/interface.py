@@ -1,4 +1,4 @@
-"""What a model shows of itself: the seam where every intervention enters."""
+"""The interface of a model: what one forward pass returns, and the four methods that every measure relies on."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -33,16 +33,22 @@ class ModelOutput:
 
 
 class AttentionModel(Protocol):
-    """Any torch module with these three methods can be measured; `check_seam` says whether it has them.
+    """Any torch module with these four methods can be measured; `check_interface` verifies them.
 
-    What it may have besides: projection(scores, mask) -> attention, where that is not softmax; inner_attention(batch),
-    with_inner_attention(batch, imposed) and `heads`, a list of (layer, head), of a Transformer, and `reads_first`, True
-    where its first word's state alone is read out; without_text(batch) -> logits of an empty text, where that is not a
-    read-out of nothing; `words_at_once`, the most words that it is given.
+    Optional: projection(scores, mask) -> attention, where that is not softmax; inner_attention(batch),
+    with_inner_attention(batch, imposed) and `heads`, a list of (layer, head), of a Transformer; `reads_first`, True
+    where the classifier reads out the first word's state alone; without_text(batch) -> logits of an empty text, where
+    they are not the read-out under all-zero attention; `words_at_once`, the most words per forward pass.
     """
 
     def __call__(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
-        """The model's output; `attention` (batch, token), where given, is put in place of the model's own."""
+        """The output for a batch; `attention` (batch, token), where given, replaces the model's own."""
+
+    def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
+        """The same, with `embeddings` (batch, word, embedding) in place of those of the batch's tokens.
+
+        Where gradients are enabled, the output's `embeddings` are these and require one.
+        """
 
     def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
         """Logits under another attention: (batch, token) or (batch, draw, token) -> the same with class for token.

@@ -130,6 +130,9 @@ class OneOutput(nn.Module):
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
         return as_one(self.model(batch, attention=attention))
 
+    def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
+        return as_one(self.model.from_embeddings(embeddings, batch, attention))
+
     def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
         return apart(self.model.read_out(output, attention))
 

@@ -18,7 +18,7 @@ from lib.datasets import batches as length_batches
 from lib.datasets.batches import Batch, collate
 from lib.datasets.files import PROJECT
 from lib.models import ModelOutput
-from lib.models.check_interface import SeamError, check_seam
+from lib.models.check_interface import InterfaceError, check_interface
 from lib.models.readout import OneOutput
 from lib.training import Run
 from lib.training.trained import load_corpus
@@ -98,7 +98,7 @@ def own_model(
     for seed, one in enumerate(models):
         try:
             fitted = as_measured(one, corpus, run.device_kind)
-        except SeamError as error:
+        except InterfaceError as error:
             raise ModelError(f"{path.name}:{function}: {error}") from error
         parts = sum(parameter.numel() for parameter in one.parameters())
         vectors = f"those of {path.name}:{function}, a {type(one).__name__} of {parts:,} parameters, not trained here"
@@ -149,18 +149,20 @@ def as_measured(model: nn.Module, corpus: Corpus, device: str) -> nn.Module:
     """The model as the notebooks measure it: tried, in eval mode, on the device; two outputs become one.
 
     Raises:
-        SeamError: it does not offer the seam, has other classes than the corpus, or attends to other things than words.
+        InterfaceError: it lacks the interface, has other classes than the corpus, or does not attend to words.
     """
     if not isinstance(model, nn.Module):
-        raise SeamError(f"it gives a {type(model).__name__}; it must give a torch.nn.Module, or that and a corpus")
+        raise InterfaceError(f"it gives a {type(model).__name__}; it must give a torch.nn.Module, or that and a corpus")
     if getattr(model, "vocabulary", corpus.vocabulary) != corpus.vocabulary:
-        raise SeamError("the model reads another vocabulary than the corpus; give both: return model, corpus")
+        raise InterfaceError("the model reads another vocabulary than the corpus; give both: return model, corpus")
     model = model.to(device).eval()
     batch = some_texts(corpus).to(device)
-    output = check_seam(model, batch)
+    output = check_interface(model, batch)
     refuse_other_classes(output, corpus)
     if output.mask.shape != batch.mask.shape or (output.mask != batch.mask).any():
-        raise SeamError("ModelOutput.mask is not batch.mask; the notebooks take models that may attend to all words")
+        raise InterfaceError(
+            "ModelOutput.mask is not batch.mask; the notebooks take models that may attend to all words"
+        )
     return OneOutput(model) if output.logits.shape[1] == 2 else model
 
 
@@ -168,7 +170,9 @@ def refuse_other_classes(output: ModelOutput, corpus: Corpus) -> None:
     outputs, classes = output.logits.shape[1], len(corpus.classes)
     if outputs != classes and (outputs, classes) != (1, 2):
         needed = "2, or one" if classes == 2 else classes
-        raise SeamError(f"the model has {outputs} outputs; {corpus.name} has {classes} classes, so it needs {needed}")
+        raise InterfaceError(
+            f"the model has {outputs} outputs; {corpus.name} has {classes} classes, so it needs {needed}"
+        )
 
 
 def some_texts(corpus: Corpus) -> Batch:
