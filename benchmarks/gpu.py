@@ -15,7 +15,7 @@ from lib.analysis import measure
 from lib.datasets.batches import batches
 from lib.datasets.corpus import Split
 from lib.importance import as_quantity, gradient, gradient_times_input, leave_one_out
-from lib.importance.of_weights import RANKINGS
+from lib.importance.rankings import RANKINGS
 from lib.interventions import adversary, permutation_effect, until_flip
 from lib.training import fitting
 from lib.training.tasks import Prediction

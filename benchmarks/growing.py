@@ -15,8 +15,8 @@ from lib.analysis.correlating import taus
 from lib.analysis.measuring import BATCH, Quantity, measure
 from lib.datasets.batches import batches, micro_batches
 from lib.datasets.corpus import Split
-from lib.importance import of_weights
-from lib.importance.input_to_states import state_entropy
+from lib.importance import rankings
+from lib.importance.state_gradients import state_entropy
 from lib.metrics.kendall import LONGEST_SIGN_MATRIX
 from lib.models import AttentionClassifier
 from lib.models import readout as reading
@@ -90,7 +90,7 @@ def _of_encoders() -> Iterator[Work]:
 
 
 def _of_attention() -> Iterator[Work]:
-    erased = interventions.until_flip({name: of_weights.RANKINGS[name] for name in ("attention", "gradient")})
+    erased = interventions.until_flip({name: rankings.RANKINGS[name] for name in ("attention", "gradient")})
     ranked = Promise("n log n", "a ranking is sorted, the rest are running sums", SORTING)
     yield _measured("erasure along 8 rankings", "bilstm", erased, ranked, 64)
     network = "the last hundred or so by a network, almost free"  # NumPy's

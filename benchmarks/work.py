@@ -13,8 +13,8 @@ from benchmarks.texts import classifier
 from lib import importance, interventions
 from lib.datasets.batches import batches, collate
 from lib.datasets.corpus import Split
-from lib.importance import of_weights
-from lib.importance.input_to_states import state_gradients
+from lib.importance import rankings
+from lib.importance.state_gradients import state_gradients
 from lib.metrics import kendall_tau
 from lib.training import fitting
 from lib.training.tasks import Adversary, FrozenAdversary, Prediction, Told, freeze_all_but_attention
@@ -222,7 +222,7 @@ def of_states(split: Split, goal: Goal, sample: int) -> Row:
 
 def erasing(work: Work, goal: Goal) -> Row:
     """Items erased along four rankings until the decision flips; goal: for one text."""
-    rankings = [of_weights.RANKINGS[name] for name in ("attention", "gradient", "product")]
+    rankings = [rankings.RANKINGS[name] for name in ("attention", "gradient", "product")]
 
     def ours() -> np.ndarray:
         found = np.empty((len(work.split), len(rankings) + 1))

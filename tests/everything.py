@@ -15,8 +15,8 @@ from lib.analysis import attention_on_rationale, attention_weights, max_attentio
 from lib.datasets.batches import Batch, collate
 from lib.importance import as_quantity, gradient, gradient_times_input, leave_one_out
 from lib.importance.inner_attention import inner_attention
-from lib.importance.input_to_states import state_entropy
-from lib.importance.of_weights import RANKINGS
+from lib.importance.rankings import RANKINGS
+from lib.importance.state_gradients import state_entropy
 from lib.interventions import (
     adversary,
     eraser_scores,

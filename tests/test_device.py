@@ -17,7 +17,7 @@ from torch import nn
 from lib.analysis import information, max_attention, measure_against
 from lib.datasets.corpus import Corpus
 from lib.importance import gradient, gradient_times_input, leave_one_out
-from lib.importance.input_to_states import naive_state_gradients
+from lib.importance.state_gradients import naive_state_gradients
 from lib.metrics import kendall_taus
 from lib.models import cudnn
 from lib.models.check_interface import check_interface

@@ -7,7 +7,7 @@ import pytest
 import torch
 from small import batch, model
 
-from lib.importance.of_weights import RANKINGS
+from lib.importance.rankings import RANKINGS
 from lib.interventions import eraser, erasure
 from lib.interventions.single_erasure import Effects, single_erasure
 from lib.interventions.until_flip import random_rankings, until_flip

@@ -25,8 +25,8 @@ from small import WORDS, split
 from benchmarks.memory import highest
 from lib import importance, interventions
 from lib.datasets.batches import batches
-from lib.importance import of_weights
-from lib.importance.input_to_states import state_entropy
+from lib.importance import rankings
+from lib.importance.state_gradients import state_entropy
 from lib.analysis.correlating import correlate
 from lib.analysis.measuring import attention_weights, measure
 from lib.models import AttentionClassifier
@@ -40,9 +40,9 @@ OTHERS = {
     "attention_weights": attention_weights,
     "gradient": importance.as_quantity(importance.gradient),
     "gone_states": importance.as_quantity(importance.leave_one_out, of="hidden", **far),
-    "flip": interventions.until_flip(of_weights.RANKINGS),
-    "single": interventions.single_erasure(of_weights.RANKINGS),
-    "eraser": interventions.eraser_scores(of_weights.RANKINGS),
+    "flip": interventions.until_flip(rankings.RANKINGS),
+    "single": interventions.single_erasure(rankings.RANKINGS),
+    "eraser": interventions.eraser_scores(rankings.RANKINGS),
     "permuted": interventions.permutation_effect(100),
     "exact": interventions.adversary(0.01, "exact", **far),
     "searched": interventions.adversary(0.01, "gradient", steps=20, **far),

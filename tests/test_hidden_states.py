@@ -5,8 +5,9 @@ import torch
 from small import Foreign, batch, deletions_are_shortened_texts, model
 
 from lib import importance
-from lib.importance import hidden_states, input_to_states
-from lib.importance.input_to_states import naive_state_gradients, state_entropy, state_gradients
+from lib.importance import hidden_states
+from lib.importance import state_gradients as of_states
+from lib.importance.state_gradients import naive_state_gradients, state_entropy, state_gradients
 from lib.metrics import kendall_tau, normalized_entropy, probabilities
 from lib.models import ENCODERS
 from lib.projections import projection
@@ -142,8 +143,8 @@ def test_gradients_of_all_states_are_those_of_a_loop_over_states(encoder, monkey
     expected = of_each_state_by_hand(tested, given)
     assert torch.allclose(state_gradients(tested, given), expected, atol=1e-9, rtol=0)
     assert torch.allclose(naive_state_gradients(Foreign(tested), given), expected, atol=1e-9, rtol=0)
-    monkeypatch.setattr(input_to_states, "PAIRS", 40)
-    monkeypatch.setattr(input_to_states, "WORDS", 40)
+    monkeypatch.setattr(of_states, "PAIRS", 40)
+    monkeypatch.setattr(of_states, "WORDS", 40)
     assert torch.allclose(state_gradients(tested, given), expected, atol=1e-9, rtol=0)
 
 
@@ -156,7 +157,7 @@ def test_a_state_that_depends_on_its_word_alone_has_no_entropy():
 
 @pytest.mark.parametrize("pairs", [2**15, 40])
 def test_the_entropy_of_states_is_the_mean_over_them(pairs, monkeypatch):
-    monkeypatch.setattr(input_to_states, "PAIRS", pairs)  # 40: a text at a time
+    monkeypatch.setattr(of_states, "PAIRS", pairs)  # 40: a text at a time
     tested, given = model("transformer"), batch((9, 4))
     found = of_each_state_by_hand(tested, given)
     for row in range(2):

@@ -7,7 +7,8 @@ from small import Foreign, batch, deletions_are_shortened_texts, model
 
 from lib import importance
 from lib.datasets.batches import Batch
-from lib.importance import deletion, gradients, recurrent_deletion, windowed_deletion
+from lib.fast import deletions_bilstm, deletions_windows
+from lib.importance import deletion, gradients
 from lib.metrics import probabilities
 from lib.models import ENCODERS
 
@@ -33,9 +34,9 @@ def test_the_fast_deletions_are_the_naive_ones_in_small_pieces_too(encoder, atte
     fast = deletion.logits_without_each(tested, given)
     assert torch.allclose(fast, expected, atol=1e-9, rtol=0, equal_nan=True)
     pieces = (
-        (recurrent_deletion, "ROWS"),
-        (recurrent_deletion, "PAIRS"),
-        (windowed_deletion, "WORDS"),
+        (deletions_bilstm, "ROWS"),
+        (deletions_bilstm, "PAIRS"),
+        (deletions_windows, "WORDS"),
         (deletion, "WORDS"),
     )
     for module, name in pieces:
@@ -48,9 +49,9 @@ def test_the_fast_deletions_are_the_naive_ones_in_small_pieces_too(encoder, atte
 def test_the_deletions_of_a_long_text_in_blocks_are_the_naive_ones(projection, monkeypatch):
     tested, given = model(outputs=3, projection_name=projection), batch((30, 1, 6, 40, 9, 6), seed=2)
     expected = deletion.naive_logits_without_each(tested, given)
-    monkeypatch.setattr(recurrent_deletion, "ROWS", 40)
+    monkeypatch.setattr(deletions_bilstm, "ROWS", 40)
     for pairs in (2**22, 500, 100, 1):  # all 42 deletions at once, 11, 2, and one by one
-        monkeypatch.setattr(recurrent_deletion, "PAIRS", pairs)
+        monkeypatch.setattr(deletions_bilstm, "PAIRS", pairs)
         assert torch.allclose(deletion.logits_without_each(tested, given), expected, atol=1e-9, equal_nan=True)
 
 

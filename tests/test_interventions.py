@@ -11,8 +11,8 @@ from small import batch, model
 
 from lib import interventions
 from lib.datasets.batches import Batch
-from lib.interventions import exact_adversary, gradient_adversary
-from lib.interventions.streams import orders, streams
+from lib.fast import exact_adversary, search_adversary
+from lib.fast.counter_rng import orders, streams
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.numerics import rows_of
 
@@ -199,7 +199,7 @@ def test_small_pieces_change_no_adversary(monkeypatch):
     ways = [("exact", {}), ("gradient", {"steps": 30})]
     whole = [interventions.adversarial_attention(tested, output, 0.05, way, **options) for way, options in ways]
     monkeypatch.setattr(exact_adversary, "PAIRS", 7)
-    monkeypatch.setattr(gradient_adversary, "CELLS", 60)
+    monkeypatch.setattr(search_adversary, "CELLS", 60)
     for (way, options), (attention, jsd) in zip(ways, whole, strict=True):
         again = interventions.adversarial_attention(tested, output, 0.05, way, **options)
         assert torch.allclose(again[0], attention, atol=1e-9) and torch.allclose(again[1], jsd, atol=1e-9)
@@ -231,10 +231,10 @@ def test_a_step_of_the_search_goes_down_jain_and_wallaces_loss(restarts, monkeyp
     """The hand-written slope is the gradient of the loss as they wrote it, for odd and even numbers of restarts."""
     tested, _, output = case((6,), spread=9.0)
     mask, base = output.mask[0, 1:7, None], output.attention[0, 1:7, None]
-    read_out = gradient_adversary.AffineReadOut(
+    read_out = search_adversary.AffineReadOut(
         tested.token_logits(output)[0].detach()[:, 1:7], tested.decoder.bias.detach(), base
     )
-    start = gradient_adversary._start(streams(0, np.arange(1)), mask, restarts)
+    start = search_adversary._start(streams(0, np.arange(1)), mask, restarts)
     free = start.clone().requires_grad_()
     q = torch.softmax(free, dim=1)[:, :, 0]  # (restart, token)
     change = moved(tested, rows_of(output, torch.zeros(restarts).long()), torch.nn.functional.pad(q, (1, 1)))
@@ -242,8 +242,8 @@ def test_a_step_of_the_search_goes_down_jain_and_wallaces_loss(restarts, monkeyp
     loss = (500 * (change - 0.01).relu() - jensen_shannon(q, base[:, 0])).sum() - across
     (gradient,) = torch.autograd.grad(loss, free)
     first = {}
-    monkeypatch.setattr(gradient_adversary.Adam, "step", lambda adam, slope: first.setdefault("slope", slope.clone()))
-    gradient_adversary._climb(start.clone(), base, read_out, 0.01, steps=0)
+    monkeypatch.setattr(search_adversary.Adam, "step", lambda adam, slope: first.setdefault("slope", slope.clone()))
+    search_adversary._climb(start.clone(), base, read_out, 0.01, steps=0)
     assert torch.allclose(first["slope"], gradient, atol=1e-10)
 
 
@@ -252,7 +252,7 @@ def test_the_searchs_adam_is_torchs():
     slopes = torch.randn(30, 50, generator=generator, dtype=torch.float64)
     ours, theirs = torch.zeros(50, dtype=torch.float64), torch.nn.Parameter(torch.zeros(50, dtype=torch.float64))
     optimizer = torch.optim.Adam([theirs], lr=0.01, amsgrad=True)
-    adam = gradient_adversary.Adam(ours)
+    adam = search_adversary.Adam(ours)
     for slope in slopes:
         theirs.grad = slope.clone()
         optimizer.step()

@@ -17,8 +17,8 @@ from lib.analysis.correlating import way_of_adversary
 from lib.datasets import load
 from lib.datasets.batches import Batch
 from lib.importance.inner_attention import inner_attention
-from lib.importance.input_to_states import state_entropy, state_gradients
-from lib.importance.of_weights import RANKINGS
+from lib.importance.rankings import RANKINGS
+from lib.importance.state_gradients import state_entropy, state_gradients
 from lib.interventions.inner_attention import uniform_head
 from lib.metrics import probabilities, total_variation
 from lib.models import ModelOutput

@@ -17,7 +17,8 @@ from lib.analysis.baseline import words
 from lib.datasets import DataError
 from lib.datasets.batches import Batch, batches, collate
 from lib.datasets.corpus import Instance, Split, Vocabulary
-from lib.importance import deletion, recurrent_deletion, windowed_deletion
+from lib.fast import deletions_bilstm, deletions_windows
+from lib.importance import deletion
 from lib.metrics import probabilities, total_variation
 from lib.models import ANSWERING, QuestionClassifier
 from lib.models.question import NEVER
@@ -114,7 +115,7 @@ def test_leaving_a_token_out_asks_the_same_question_of_the_shorter_text(encoder,
     naive = deletion.naive_logits_without_each(tested, given)
     without = deletion.logits_without_each(tested, given)
     torch.testing.assert_close(without, naive, rtol=0, atol=1e-9, equal_nan=True)
-    for module, name in ((recurrent_deletion, "ROWS"), (recurrent_deletion, "PAIRS"), (windowed_deletion, "WORDS")):
+    for module, name in ((deletions_bilstm, "ROWS"), (deletions_bilstm, "PAIRS"), (deletions_windows, "WORDS")):
         monkeypatch.setattr(module, name, 12)
     torch.testing.assert_close(deletion.logits_without_each(tested, given), naive, rtol=0, atol=1e-9, equal_nan=True)
     assert torch.equal(without.isnan().any(dim=-1), ~given.mask)

@@ -1,7 +1,7 @@
 """Each token deleted in turn: the text without it is encoded again, one token shorter.
 
 Start and end stay. The naive way runs the model on every shortened text; where the model is one of ours, an exact
-shorter way does the same (recurrent_deletion for a BiLSTM; windowed_deletion for average and convolutions under
+shorter way does the same (lib.fast.deletions_bilstm for a BiLSTM; deletions_windows for average and convolutions under
 softmax).
 """
 
@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
-from lib.importance.recurrence import is_swept
-from lib.importance.recurrent_deletion import logits_by_one_sweep
-from lib.importance.windowed_deletion import logits_by_windows
+from lib.fast.deletions_bilstm import logits_by_one_sweep
+from lib.fast.deletions_windows import logits_by_windows
+from lib.fast.lstm import is_swept
 from lib.models import AttentionClassifier, AttentionModel, QuestionClassifier
 from lib.models.encoders import Average, Convolution
 from lib.models.readout import at_once

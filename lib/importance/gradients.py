@@ -11,10 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from lib.datasets.batches import Batch
+from lib.fast.lstm import bilstm_gradients, bilstm_gradients_times_inputs, is_swept
 from lib.importance.deletion import logits_without_each
 from lib.importance.hidden_states import change_without_each_state, gradient_of_states
-from lib.importance.input_gradients import bilstm_gradients, bilstm_gradients_times_inputs
-from lib.importance.recurrence import is_swept
 from lib.metrics import probabilities, total_variation
 from lib.models import AttentionClassifier, AttentionModel, ModelOutput
 from lib.models.cudnn import gradients_of, measurable

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
-from lib.importance.decoding import of_texts
-from lib.importance.windowed_deletion import attended_without_each, terms
+from lib.fast.decoding import of_texts
+from lib.fast.deletions_windows import attended_without_each, terms
 from lib.metrics import probabilities, total_variation
 from lib.models import AttentionClassifier, AttentionModel, ModelOutput
 from lib.models.readout import read_each

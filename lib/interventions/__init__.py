@@ -1,6 +1,6 @@
 """Attention replaced by something else, and what the prediction does: permuted, uniform, erased, adversarial."""
 
-from lib.interventions.adversarial import adversarial_attention, adversary
+from lib.interventions.adversary import adversarial_attention, adversary
 from lib.interventions.eraser import eraser_scores, rationale_scores
 from lib.interventions.erasure import erase_until_flip, erasure_curve, fewest_to_flip, logits_without_each_item
 from lib.interventions.permutation import moments, permutation_effect, permuted, permuted_moments, uniform

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lib import projections
 from lib.datasets.batches import Batch
-from lib.interventions.streams import orders, streams
+from lib.fast.counter_rng import orders, streams
 from lib.metrics import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.numerics import by_length, rows_of

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
+from lib.fast.counter_rng import bits, streams
 from lib.interventions.erasure import descending, logits_without_each_item
-from lib.interventions.streams import bits, streams
 from lib.metrics import jensen_shannon
 from lib.models import AttentionModel, ModelOutput
 from lib.models.readout import Ranking

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
+from lib.fast.counter_rng import bits, streams
 from lib.interventions.erasure import Erasure, erase_until_flip, fewest_to_flip
-from lib.interventions.streams import bits, streams
 from lib.models import AttentionModel, ModelOutput
 from lib.models.readout import Ranking
 

@@ -19,7 +19,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 LEFT_OUT = (
     *("lib.datasets", "lib.profiles", "lib.progress", "lib.training.processes", "lib.training.cache"),
     "lib.training.sharing",
-    "lib.interventions",  # of runs that do not name it
+    *("lib.interventions", "lib.fast"),  # of runs that do not name them
 )
 KEPT = ("lib.datasets.batches", "lib.datasets.corpus")
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Split
-from lib.interventions.adversarial import adversarial_attention
+from lib.interventions.adversary import adversarial_attention
 from lib.models import AttentionClassifier
 from lib.training.ragged import PerWord
 

@@ -36,8 +36,8 @@ MODULES = {
     "base": ("lib.training",),
     "guide_instance_adversary": (
         "lib.training",
-        "lib.interventions.adversarial",
-        "lib.interventions.exact_adversary",
+        "lib.interventions.adversary",
+        "lib.fast.exact_adversary",
     ),
 }
 

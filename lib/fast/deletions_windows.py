@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from lib.datasets.batches import Batch
-from lib.importance.decoding import Decoding, decoding
+from lib.fast.decoding import Decoding, decoding
 from lib.models import AttentionClassifier, QuestionClassifier
 from lib.models.encoders import Average
 from lib.numerics import by_length

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from lib import numerics as elementwise
-from lib.interventions.streams import normal, streams
+from lib.fast.counter_rng import normal, streams
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.models.cudnn import gradients_of

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
-from lib.importance.decoding import Decoding, Scoring, decoding
-from lib.importance.recurrence import Recurrence
+from lib.fast.decoding import Decoding, Scoring, decoding
+from lib.fast.lstm import Recurrence
 from lib.models import AttentionClassifier, QuestionClassifier
 from lib.numerics import by_length
 from lib.projections import softmax

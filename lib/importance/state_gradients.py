@@ -8,9 +8,8 @@ from torch import Tensor
 
 from lib import numerics as elementwise
 from lib.datasets.batches import Batch
+from lib.fast.lstm import Recurrence, both_directions, is_swept
 from lib.importance.gradients import fixed_parameters
-from lib.importance.input_gradients import both_directions
-from lib.importance.recurrence import Recurrence, is_swept
 from lib.metrics import normalized_entropy
 from lib.models import AttentionClassifier, AttentionModel, ModelOutput
 from lib.models.encoders import reversed_by_length

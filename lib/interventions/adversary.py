@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
-from lib.interventions.exact_adversary import optimum
-from lib.interventions.gradient_adversary import search
+from lib.fast.exact_adversary import optimum
+from lib.fast.search_adversary import search
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 

@@ -1,0 +1,201 @@
+"""A BiLSTM of one layer in plain tensor operations, for what torch's own cannot do fast: sweeps that carry many
+deletions or states along, and the gradients of the inputs alone (half the work of torch's backward pass, which also
+computes those of the weights)."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from lib import numerics as elementwise
+from lib.datasets.batches import Batch
+from lib.models import AttentionClassifier
+from lib.models.encoders import BiLSTM, reversed_by_length
+
+Targets = Callable[[Tensor], Tensor]  # logits (batch, class) -> (batch, target), differentiable
+
+
+def is_swept(encoder: nn.Module) -> bool:
+    """Whether an encoder's sweeps are written out here: a BiLSTM of one layer."""
+    return isinstance(encoder, BiLSTM) and len(encoder.onward) == 1
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """The weights of a one-layer LSTM, scaled so that a step is one product and one tanh over all four gates.
+
+    sigmoid(x) = (1 + tanh(x / 2)) / 2, so the rows of the input, forget and output gate are halved, and a state is kept
+    as `twice` the hidden state, h2 = (1 + tanh(o / 2)) tanh(c), which halves the columns that read it.
+
+    input_weight (4 hidden, embedding), input_bias (4 hidden,), state_weight (4 hidden, hidden); gates in torch's order
+    input, forget, cell, output.
+    """
+
+    input_weight: Tensor
+    input_bias: Tensor
+    state_weight: Tensor
+
+    @classmethod
+    def of(cls, lstm: nn.LSTM) -> "Recurrence":
+        scale = torch.full_like(lstm.bias_ih_l0, 0.5)
+        scale[2 * lstm.hidden_size : 3 * lstm.hidden_size] = 1  # the cell's candidate is a tanh already
+        bias = (lstm.bias_ih_l0 + lstm.bias_hh_l0) * scale
+        return cls(
+            (lstm.weight_ih_l0 * scale[:, None]).detach(),
+            bias.detach(),
+            (lstm.weight_hh_l0 * scale[:, None] / 2).detach(),
+        )
+
+    @property
+    def size(self) -> int:
+        return self.state_weight.shape[1]
+
+    def project(self, embedded: Tensor) -> Tensor:
+        """What the inputs add to the gates: (..., embedding) -> (..., 4 hidden)."""
+        return embedded @ self.input_weight.T + self.input_bias
+
+    def advance(self, gates: Tensor, twice: Tensor, cell: Tensor) -> None:
+        """One step of all rows, in place. gates (row, 4 hidden) holds the inputs and then tanh of the gates;
+        twice, cell (row, hidden) hold the states before and then after."""
+        elementwise.tanh(gates.addmm_(twice, self.state_weight.T), out=gates)
+        enter, keep, candidate, leave = gates.chunk(4, dim=-1)
+        cell.addcmul_(keep, cell).lerp_(torch.addcmul(candidate, enter, candidate), 0.5)
+        elementwise.tanh(cell, out=twice)
+        twice.addcmul_(leave, twice)
+
+    def states(self, inputs: Tensor) -> Tensor:
+        """Twice the hidden states: inputs (word, row, 4 hidden) as `project` gives them -> (word, row, hidden)."""
+        words, rows, _ = inputs.shape
+        states = inputs.new_empty(words, rows, self.size)
+        twice, cell = inputs.new_zeros(2, rows, self.size)
+        for word in range(words):
+            self.advance(inputs[word].clone(), twice, cell)
+            states[word] = twice
+        return states
+
+    def remembered(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """(twice the hidden states, cells), each (word, row, hidden); `inputs` becomes tanh of the gates in place."""
+        words, rows, _ = inputs.shape
+        states, cells = inputs.new_empty(2, words, rows, self.size)
+        twice, cell = inputs.new_zeros(2, rows, self.size)
+        for word in range(words):
+            self.advance(inputs[word], twice, cell)
+            states[word], cells[word] = twice, cell
+        return states, cells
+
+    def backward(self, gradient: Tensor, gates: Tensor, cells: Tensor) -> Tensor:
+        """The gradient of the projected inputs, in place of `gates`; the sweep of `remembered` the other way round.
+
+        Args:
+            gradient: (word, row, hidden) of the hidden states. gates, cells: as `remembered` leaves them.
+        """
+        words, rows, size = gradient.shape
+        of_cell, of_twice = gates.new_zeros(2, rows, size)
+        of_gates, squares = gates.new_empty(2, rows, 4 * size)
+        of_enter, of_keep, of_candidate, of_leave = of_gates.chunk(4, dim=-1)
+        squashed, start = gates.new_empty(rows, size), gates.new_zeros(rows, size)
+        for word in reversed(range(words)):
+            enter, keep, candidate, leave = gates[word].chunk(4, dim=-1)
+            of_twice.add_(gradient[word], alpha=0.5)
+            elementwise.tanh(cells[word], out=squashed)
+            torch.mul(of_twice, squashed, out=of_leave)
+            of_twice.addcmul_(of_twice, leave)
+            of_cell.add_(of_twice).addcmul_(of_twice, squashed.square_(), value=-1).mul_(0.5)
+            torch.mul(of_cell, candidate, out=of_enter)
+            torch.mul(of_cell, cells[word - 1] if word else start, out=of_keep)
+            torch.addcmul(of_cell, of_cell, enter, out=of_candidate)
+            of_cell.addcmul_(of_cell, keep)
+            torch.mul(gates[word], gates[word], out=squares)
+            torch.addcmul(of_gates, of_gates, squares, value=-1, out=gates[word])  # tanh' = 1 - tanh^2
+            torch.mm(gates[word], self.state_weight, out=of_twice)
+        return gates
+
+
+@dataclass(frozen=True)
+class Passed:
+    """What a backward sweep through a BiLSTM of one layer starts from; pairs hold either direction's.
+
+    words       (word type, embedding) those of the batch
+    orders      (batch, word): each one's row of `words`, as the direction reads the text
+    gates       as `Recurrence.remembered` leaves them; so are the cells
+    hidden      (batch, word, hidden) the states
+    """
+
+    directions: tuple[Recurrence, Recurrence]
+    words: Tensor
+    orders: tuple[Tensor, Tensor]
+    gates: tuple[Tensor, ...]
+    cells: tuple[Tensor, ...]
+    hidden: Tensor
+
+
+@torch.no_grad()
+def both_directions(model: AttentionClassifier, batch: Batch) -> Passed:
+    """The way forth through both directions."""
+    directions = Recurrence.of(model.encoder.onward[0]), Recurrence.of(model.encoder.backward_[0])
+    types, ids = batch.tokens.unique(return_inverse=True)
+    orders = ids, reversed_by_length(ids[:, :, None], batch.lengths)[:, :, 0]
+    words = model.embedding(types)
+    gates = tuple(d.project(words)[order.T] for d, order in zip(directions, orders, strict=True))
+    states, cells = zip(*(d.remembered(g) for d, g in zip(directions, gates, strict=True)), strict=True)
+    onward, backward = (s.transpose(0, 1) / 2 for s in states)
+    hidden = torch.cat([onward, reversed_by_length(backward, batch.lengths)], dim=-1)
+    return Passed(directions, words, orders, gates, cells, hidden)
+
+
+def bilstm_gradients(model: AttentionClassifier, batch: Batch, through_attention: bool, targets: Targets) -> Tensor:
+    """The gradient of each target for each embedded token, (target, batch, word, embedding)."""
+    passed = both_directions(model, batch)
+    gradients = []
+    for swept in _swept(model, batch, passed, through_attention, targets):
+        onward, backward = (of_gates @ d.input_weight for of_gates, d in zip(swept, passed.directions, strict=True))
+        gradients.append(onward + reversed_by_length(backward, batch.lengths))
+    return torch.stack(gradients)
+
+
+def bilstm_gradients_times_inputs(
+    model: AttentionClassifier, batch: Batch, through_attention: bool, targets: Targets
+) -> Tensor:
+    """gradient . embedding of each target and token, (target, batch, word), without the gradient itself.
+
+    It is the gradient of what an embedding adds to the gates, times that: (W' g) . x = g . (W x). Each W x is computed
+    once for a word, not for a token; and no W' g, which would be half of the work.
+    """
+    passed = both_directions(model, batch)
+    added = [passed.words @ direction.input_weight.T for direction in passed.directions]
+    found = []
+    for swept in _swept(model, batch, passed, through_attention, targets):
+        onward, backward = (
+            of_gates.mul_(table[order]).sum(dim=-1, keepdim=True)
+            for of_gates, table, order in zip(swept, added, passed.orders, strict=True)
+        )
+        found.append((onward + reversed_by_length(backward, batch.lengths)).squeeze(-1))
+    return torch.stack(found)
+
+
+def _swept(
+    model: AttentionClassifier, batch: Batch, passed: Passed, through_attention: bool, targets: Targets
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Of each target the gradients for the projected inputs (batch, word, 4 hidden), as either direction reads them."""
+    of_hidden = hidden_gradients(model, batch, passed.hidden, through_attention, targets)
+    for k, gradient in enumerate(of_hidden):
+        kept = passed.gates if k + 1 == len(of_hidden) else [g.clone() for g in passed.gates]  # used up by the sweep
+        first, second = gradient.chunk(2, dim=-1)
+        turned = first, reversed_by_length(second, batch.lengths)
+        onward, backward = (
+            direction.backward(g.transpose(0, 1), gates, cells).transpose(0, 1)
+            for direction, g, gates, cells in zip(passed.directions, turned, kept, passed.cells, strict=True)
+        )
+        yield onward, backward
+
+
+def hidden_gradients(model, batch: Batch, hidden: Tensor, through_attention: bool, targets) -> list[Tensor]:
+    """The gradient of each target for the hidden states, (batch, word, hidden) each."""
+    hidden.requires_grad_()
+    attention = model.projection(model.attention(hidden), batch.mask)
+    values = targets(model.decode(attention if through_attention else attention.detach(), hidden))
+    return [
+        torch.autograd.grad(value.sum(), hidden, retain_graph=k + 1 < values.shape[1])[0]
+        for k, value in enumerate(values.T)
+    ]
