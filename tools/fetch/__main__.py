@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None, patience: Patience | None = Non
     homes = [data_folder(chosen.into)] if chosen.into else files.homes()
     try:
         if chosen.names[0] == "list":
-            return _list(homes)
+            return _list(homes, data_folder(chosen.into))
         if chosen.names[0] == "verify":
             return _verify(chosen.names[1:], homes)
         return _fetch(_named(chosen.names), data_folder(chosen.into), chosen.again, chosen.keep, patience)
@@ -67,7 +67,9 @@ def _fetch(chosen: list[Source], home: Path, again: bool, keep: bool, patience: 
     for one in chosen:
         print(_about(one), flush=True)
         try:
-            done = fetch(one, home, again, keep, patience) if one.addresses else _put_there_by_hand(one, home)
+            if not one.addresses and not all((home / name).exists() for name in one.makes):
+                raise DataError(f"{one.name} is not fetched by a program. {one.by_hand} of {home}")
+            done = bool(one.addresses) and fetch(one, home, again, keep, patience)
         except DataError as error:
             failed.append(one.name)
             print(f"{error}\n", file=sys.stderr, flush=True)
@@ -79,20 +81,18 @@ def _fetch(chosen: list[Source], home: Path, again: bool, keep: bool, patience: 
     return 1 if failed else 0
 
 
-def _put_there_by_hand(one: Source, home: Path) -> bool:
-    """False, as nothing is to be done; DataError that explains how to get it if it is not there."""
-    if not all((home / name).exists() for name in one.makes):
-        raise DataError(f"{one.name} is not fetched by a program. {one.by_hand} of {home}")
-    return False
-
-
 def _about(one: Source) -> str:
-    lines = [f"{one.name}: {one.title}", f"  licence: {one.licence}", f"  please cite: {one.citation}"]
-    lines += [f"  from: {one.addresses[0].url} (see {one.page})" if one.addresses else f"  from: {one.page}"]
+    start = f"{one.addresses[0].url} (see {one.page})" if one.addresses else one.page
+    lines = [
+        f"{one.name}: {one.title}",
+        f"  licence: {one.licence}",
+        f"  please cite: {one.citation}",
+        f"  from: {start}",
+    ]
     return "\n".join([*lines, *([f"  by hand: {one.by_hand}"] if one.by_hand and one.addresses else [])])
 
 
-def _list(homes: list[Path]) -> int:
+def _list(homes: list[Path], target: Path) -> int:
     for one in known().values():
         size = "?" if one.size is None else f"{one.size / 1e6:,.1f} MB"
         there = "there" if all(_found(homes, name) for name in one.makes) else "-"
@@ -101,7 +101,7 @@ def _list(homes: list[Path]) -> int:
         print(f"{one.name:15}  {there:5}  {size:>9}  {one.title}  [{terms}]")
     print(
         "\nuntried: the project has not yet downloaded from these addresses.\n"
-        f"by hand: not for a program; its name explains how to get it.\nthe others are put into {data_folder()}"
+        f"by hand: not for a program; its name explains how to get it.\nthe others are put into {target}"
     )
     return 0
 

@@ -55,11 +55,6 @@ class Patience:
     sleep: Callable[[float], None] = time.sleep
     draw: Callable[[], float] = random.random
 
-    def wait(self, failures: int, at_least: float) -> None:
-        """Pauses 1, 2, 4, ... seconds, each shortened at random by up to half: many clients do not return at once."""
-        pause = 2.0 ** (failures - 1) * (1 - self.draw() / 2)
-        self.sleep(min(LONGEST_PAUSE, max(pause, at_least)))
-
 
 @dataclass(frozen=True)
 class Partial:
@@ -112,7 +107,10 @@ def download(address: Address, to: Path, patience: Patience | None = None) -> No
 
 
 def _persist(address: Address, partial: Partial, patience: Patience) -> None:
-    """Attempts until the partial file is whole; Refused after too many."""
+    """Attempts until the partial file is whole; Refused after too many.
+
+    Pauses of 1, 2, 4, ... seconds, each shortened at random by up to half, so that many clients do not return at once.
+    """
     furthest, failures, attempts = partial.size, 0, 0
     with requests.Session() as session:
         while True:
@@ -124,7 +122,8 @@ def _persist(address: Address, partial: Partial, patience: Patience) -> None:
                 if failures >= patience.tries or attempts >= MOST_ATTEMPTS:
                     kept = f"; {furthest:,} bytes are kept, run it again to go on from there" if partial.size else ""
                     raise Refused(f"{address.url}: {broken}; given up after {attempts} tries{kept}") from None
-                patience.wait(failures, broken.after)
+                pause = max(broken.after, 2.0 ** (failures - 1) * (1 - patience.draw() / 2))
+                patience.sleep(min(LONGEST_PAUSE, pause))
 
 
 def _attempt(session: requests.Session, address: Address, partial: Partial, patience: Patience) -> None:
@@ -143,8 +142,6 @@ def _attempt(session: requests.Session, address: Address, partial: Partial, pati
                 raise Refused(f"{address.url} announces {total:,} bytes; the published file has {address.size:,}")
             if response.status_code != 416:  # which means that all of it is here
                 _copy(response, address, partial, total if total is not None else address.size, patience)
-    except requests.exceptions.SSLError as error:
-        raise Refused(f"{address.url} has a certificate that is not accepted ({str(error)[:80]})") from None
     except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
         raise Broken(f"the connection failed or broke off ({type(error).__name__})") from None
     if resumed and not has_digest(partial.path, address.digest):

@@ -9,7 +9,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from lib.atomic_write import alone, write_json
@@ -22,16 +22,6 @@ from tools.fetch.prepare import prepare
 from tools.fetch.sources import Address, Source
 
 DOWNLOADS = ".downloads"
-RECORDED = "recorded.json"
-
-
-@dataclass(frozen=True)
-class Archive:
-    """A whole and verified archive; `url` is empty if it was in `.downloads` already."""
-
-    path: Path
-    url: str
-    digest: str
 
 
 def data_folder(into: str | Path | None = None) -> Path:
@@ -66,12 +56,14 @@ def fetch(
         _restore(source, home, work)
         if not _wanted(source, home, again):
             return False
-        archive = _archive(source, downloads, patience)
-        _make(source, archive, work)
-        _remember(archive, downloads)
+        archive, url = _archive(source, downloads, patience)
+        digest = digest_of(archive)
+        _make(source, archive, work, {"address": url or f"found in {DOWNLOADS}", "archive": digest})
+        if url:
+            _remember(url, digest, archive.stat().st_size, downloads)
         _place(source, home, work)
         if not keep:
-            archive.path.unlink(missing_ok=True)
+            archive.unlink()
         return True
 
 
@@ -90,16 +82,23 @@ def _wanted(source: Source, home: Path, again: bool) -> bool:
     return True
 
 
-def _archive(source: Source, folder: Path, patience: Patience | None) -> Archive:
-    """The archive that a person has put into `folder`, else the download from the first address that gives it."""
-    if there := _already_there(source, folder):
-        return there
+def _archive(source: Source, folder: Path, patience: Patience | None) -> tuple[Path, str]:
+    """The archive, and the URL it came from: "" if it is in `folder` already, downloaded earlier or by a person.
+
+    Otherwise it comes from the first address that gives it.
+    """
     reasons = []
-    for address in source.addresses:
+    for address in sorted(source.addresses, key=lambda one: not (folder / one.file).exists()):
         path = folder / address.file
+        if path.exists():
+            digests = [_with_record(one, folder).digest for one in source.addresses if one.file == path.name]
+            if any(has_digest(path, digest) for digest in digests):
+                return path, ""
+            found = f"{path.stat().st_size:,} bytes with {digest_of(path)}, expected {digests[0]}"
+            raise DataError(f"{path} is not the published file: {found}; delete it and run this again")
         try:
-            download(_with_recorded_digest(address, folder), path, patience)
-            return Archive(path, address.url, digest_of(path))
+            download(_with_record(address, folder), path, patience)
+            return path, address.url
         except Refused as refused:
             reasons.append(str(refused))
     names = " or ".join(dict.fromkeys(str(folder / address.file) for address in source.addresses))
@@ -109,58 +108,42 @@ def _archive(source: Source, folder: Path, patience: Patience | None) -> Archive
     )
 
 
-def _already_there(source: Source, folder: Path) -> Archive | None:
-    """An archive in `folder` under the file name of an address; DataError unless it has the digest of one."""
-    for path in dict.fromkeys(folder / address.file for address in source.addresses):
-        if path.is_file():
-            known = [_with_recorded_digest(one, folder).digest for one in source.addresses if one.file == path.name]
-            if not any(has_digest(path, digest) for digest in known):
-                found = f"{path.stat().st_size:,} bytes with {digest_of(path)}, expected {known[0]}"
-                raise DataError(f"{path} is not the published file: {found}; delete it and run this again")
-            return Archive(path, "", digest_of(path))
-    return None
-
-
 def _recorded(folder: Path) -> dict[str, dict]:
     """{url: digest, size and date of its first download}."""
+    path = folder / "recorded.json"
     try:
-        found = json.loads((folder / RECORDED).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     except ValueError:
-        raise DataError(f"{folder / RECORDED} is not JSON; delete it to record checksums anew") from None
-    return found if isinstance(found, dict) else {}
+        raise DataError(f"{path} is not JSON; delete it to record checksums anew") from None
 
 
-def _with_recorded_digest(address: Address, folder: Path) -> Address:
-    if address.digest:
-        return address
-    known = _recorded(folder).get(address.url, {})
-    return replace(address, digest=known.get("digest"), size=address.size or known.get("size"))
+def _with_record(address: Address, folder: Path) -> Address:
+    """The address with the digest and size of its first download where they are not publicly known."""
+    known = {} if address.digest else _recorded(folder).get(address.url, {})
+    return replace(address, digest=address.digest or known.get("digest"), size=address.size or known.get("size"))
 
 
-def _remember(archive: Archive, folder: Path) -> None:
+def _remember(url: str, digest: str, size: int, folder: Path) -> None:
     """Records the digest of an archive that could be prepared, if it is the first from its address."""
-    if archive.url:
-        with alone(folder / "recorded.lock"):
-            first = {"digest": archive.digest, "size": archive.path.stat().st_size, "date": _today()}
-            write_json(folder / RECORDED, {archive.url: first} | _recorded(folder))
+    with alone(folder / "recorded.lock"):
+        first = {"digest": digest, "size": size, "date": _today()}
+        write_json(folder / "recorded.json", {url: first} | _recorded(folder))
 
 
 def _today() -> str:
     return time.strftime("%Y-%m-%d", time.gmtime())
 
 
-def _make(source: Source, archive: Archive, work: Path) -> None:
+def _make(source: Source, archive: Path, work: Path, origin: dict[str, str]) -> None:
     """The finished products with their records, in the folder `made` of the work."""
     unpacked, made = work / "unpacked", work / "made"
-    refuse_full_disk(work.parent, archive.path.stat().st_size, archive.path)
-    unpack(archive.path, unpacked, source.unpacked_gib * 2**30, source.members)
+    refuse_full_disk(work.parent, archive.stat().st_size, archive)
+    unpack(archive, unpacked, source.unpacked_gib * 2**30, source.members)
     with disk_errors(work):
         made.mkdir()
         prepare(unpacked, made, source)
         for name in source.makes:
-            _record(source, archive, made / name)
+            _record(source, origin, made / name)
 
 
 def record_path(product: Path) -> Path:
@@ -169,18 +152,10 @@ def record_path(product: Path) -> Path:
     return product.with_name(f"{product.stem}.{name}") if product.suffix == ".npz" else product / name
 
 
-def _record(source: Source, archive: Archive, product: Path) -> None:
+def _record(source: Source, origin: dict[str, str], product: Path) -> None:
     inside = sorted(product.iterdir()) if product.is_dir() else [product]
-    found = {
-        "source": source.name,
-        "address": archive.url or f"found in {DOWNLOADS}",
-        "archive": archive.digest,
-        "date": _today(),
-        "licence": source.licence,
-        "citation": source.citation,
-        "files": {path.name: digest_of(path) for path in inside},
-    }
-    write_json(record_path(product), found)
+    about = {"source": source.name, "licence": source.licence, "citation": source.citation, "date": _today()}
+    write_json(record_path(product), about | origin | {"files": {path.name: digest_of(path) for path in inside}})
     for path in inside:
         with path.open("rb") as file:
             os.fsync(file.fileno())

@@ -69,7 +69,10 @@ def write_vectors(text: Path, to: Path, kind: np.dtype) -> None:
             about = {"descr": kind.str, "fortran_order": False, "shape": (len(words), SIZE)}
             np.lib.format.write_array_header_2_0(file, about)
             for number, _, fields in _rows(text):
-                file.write(_numbers(fields, kind, f"{text.name}, line {number}").tobytes())
+                row = np.array(fields, dtype="S").astype(np.float32).astype(kind)
+                if not np.isfinite(row).all():
+                    raise DataError(f"{text.name}, line {number}: NaN, infinity or too large; allowed: finite numbers")
+                file.write(row.tobytes())
 
 
 def _rows(text: Path) -> Iterator[tuple[int, str, list[bytes]]]:
@@ -88,13 +91,3 @@ def _rows(text: Path) -> Iterator[tuple[int, str, list[bytes]]]:
                 continue
             if len(word) <= LONGEST and not word.endswith("\0"):
                 yield number, word, fields[-SIZE:]
-
-
-def _numbers(fields: list[bytes], kind: np.dtype, where: str) -> np.ndarray:
-    try:
-        row = np.array(fields, dtype="S").astype(np.float32).astype(kind)
-    except ValueError as error:
-        raise DataError(f"{where}: {str(error)[:60]}; allowed: a word and its numbers") from None
-    if not np.isfinite(row).all():
-        raise DataError(f"{where}: NaN, infinity or too large a number; allowed: finite numbers")
-    return row
