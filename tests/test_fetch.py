@@ -94,6 +94,10 @@ def test_a_file_that_changed_between_two_tries_is_not_glued(web, tmp_path):
     rest = says(206, other[5000:], ETag='"two"', Content_Range=f"bytes 5000-{len(other) - 1}/{len(other)}")
     url = web.serve("again", broken_off(BODY, 5000), rest, whole(other, ETag='"two"'))
     assert got(tmp_path, Address(url)) == other
+    # or of a file of another length
+    rest = says(206, other[5000:] + b"x", Content_Range=f"bytes 5000-{len(other)}/{len(other) + 1}")
+    url = web.serve("longer", broken_off(BODY, 5000), rest, whole(other, ETag='"two"'))
+    assert got(tmp_path, Address(url)) == other
     # and where it names neither, the checksum tells
     rest = says(206, other[5000:], Content_Range=f"bytes 5000-{len(other) - 1}/{len(other)}")
     url = web.serve("third", broken_off(BODY, 5000), rest, whole(BODY))

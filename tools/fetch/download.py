@@ -58,7 +58,7 @@ class Patience:
 
 @dataclass(frozen=True)
 class Partial:
-    """What has arrived of a file so far, and the `url` and `validator` (ETag or date) of the response it began with."""
+    """What has arrived of a file so far, and the url, validator (ETag or date) and total of its first response."""
 
     path: Path
     origin: Path
@@ -120,7 +120,9 @@ def _persist(address: Address, partial: Partial, patience: Patience) -> None:
                 failures, attempts = 1 if partial.size > furthest else failures + 1, attempts + 1
                 furthest = max(furthest, partial.size)
                 if failures >= patience.tries or attempts >= MOST_ATTEMPTS:
-                    kept = f"; {furthest:,} bytes are kept, run it again to go on from there" if partial.size else ""
+                    kept = (
+                        f"; {partial.size:,} bytes are kept, run it again to go on from there" if partial.size else ""
+                    )
                     raise Refused(f"{address.url}: {broken}; given up after {attempts} tries{kept}") from None
                 pause = max(broken.after, 2.0 ** (failures - 1) * (1 - patience.draw() / 2))
                 patience.sleep(min(LONGEST_PAUSE, pause))
@@ -151,10 +153,10 @@ def _attempt(session: requests.Session, address: Address, partial: Partial, pati
 
 def _request(session: requests.Session, url: str, headers: dict, patience: Patience) -> requests.Response:
     """The response after redirects, none of which leaves https; http is for servers on this machine."""
-    start, local = url, ("127.0.0.1", "::1", "localhost")
+    start = url
     for _ in range(REDIRECTS):
-        hosts = {urlsplit(url).hostname, urlsplit(start).hostname}
-        if urlsplit(url).scheme != "https" and not (urlsplit(url).scheme == "http" and hosts <= set(local)):
+        scheme, hosts = urlsplit(url).scheme, {urlsplit(url).hostname, urlsplit(start).hostname}
+        if scheme != "https" and not (scheme == "http" and hosts <= {"127.0.0.1", "::1", "localhost"}):
             redirect = "" if url == start else f"{start} redirects to "
             raise Refused(f"{redirect}{url[:200]}, which is not encrypted; allowed: https")
         response = session.get(
@@ -203,16 +205,18 @@ def _started(response: requests.Response, address: Address, partial: Partial) ->
     if total == 0:
         raise Refused(f"{address.url} is empty")
     partial.delete()
-    write_json(partial.origin, {"url": address.url, "validator": _validator(response)})
+    write_json(partial.origin, {"url": address.url, "validator": _validator(response), "total": total})
     return total
 
 
 def _resumed(response: requests.Response, partial: Partial) -> int | None:
     """Bytes of the file whose rest comes now; if it is of another file, Broken, and what had arrived is deleted."""
     span, _, total = response.headers.get("Content-Range", "").partition("/")
-    validators = {partial.read_origin().get("validator"), _validator(response)} - {None}
+    origin = partial.read_origin()
+    validators = {origin.get("validator"), _validator(response)} - {None}
+    totals = {origin.get("total"), _number(total)} - {None}
     start = total if response.status_code == 416 else span.removeprefix("bytes ").partition("-")[0]
-    if len(validators) > 1 or _number(start) != partial.size:
+    if len(validators) > 1 or len(totals) > 1 or _number(start) != partial.size:
         partial.delete()
         raise Broken("the file changed between two attempts")
     return _number(total)
