@@ -58,7 +58,7 @@ def test_constraints_name_no_host_no_path_and_no_hash():
 
 
 def test_what_the_project_imports_is_required():
-    known = {"sklearn": "scikit-learn", "IPython": "ipykernel", "bs4": "nbconvert", "vl_convert": "vl-convert-python"}
+    known = {"sklearn": "scikit-learn", "IPython": "ipykernel", "vl_convert": "vl-convert-python"}
     below = {"jinja2": "nbconvert", "pygments": "nbconvert", "traitlets": "nbconvert", "jupyter_client": "nbclient"}
     required = pins("requirements.txt")
     for path in [

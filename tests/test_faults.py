@@ -13,7 +13,7 @@ import pytest
 from faults import FORK, Sweep, finished, traces, wait_for_orphans, weights
 
 from lib.training import train_all
-from tools.report.index import kept, kept_summary
+from tools.report.page import kept, kept_summary
 from tools.sweep import master
 from tools.sweep.__main__ import main
 from tools.sweep.needs import Request, needed

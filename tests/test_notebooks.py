@@ -12,7 +12,7 @@ from test_own_model import of_readme
 
 from lib.training.trained import entry_name
 from tools.report.__main__ import main
-from tools.report.index import kept_summary
+from tools.report.page import kept_summary
 from tools.sweep.needs import Corpora, Request, chosen_on_dev, needed
 
 HOSTILE = ("<script>alert(1)</script>", "<img src=x onerror=alert(2)>")

@@ -14,13 +14,13 @@ from lib.datasets import files
 from lib.profiles import PROFILES
 from tools.report import page as pages
 from tools.report.__main__ import main
+from tools.report.cells import formula, log, markdown
+from tools.report.execute import Tracker
 from tools.report.figures import datasets, json_for_html, titles
-from tools.report.index import kept_summary
-from tools.report.markdown import formula, markdown
+from tools.report.meter import Meter
+from tools.report.page import kept_summary
 from tools.report.parameters import Refused, given_parameters, report_name, slug
-from tools.report.parts import Meter, sections
 from tools.report.run import fingerprint
-from tools.report.tables import aligned
 
 
 @pytest.fixture(scope="module")
@@ -226,33 +226,43 @@ def test_the_memory_of_what_a_kernel_starts_counts(monkeypatch):
     hold = "held = b'x' * 60_000_000; import subprocess, sys, time"
     below = f"subprocess.run([sys.executable, '-c', \"{hold}; print(1, flush=True); time.sleep(60)\"])"
     older = subprocess.Popen([sys.executable, "-c", f"{hold}; time.sleep(60)"])
-    with Meter([("a", "One")]) as meter:
+    with Meter() as meter:
         kernel = subprocess.Popen([sys.executable, "-c", f"{hold}; {below}"], stdout=subprocess.PIPE)
         assert kernel.stdout.readline()
-        meter.cell(1)
+        meter.begin("a", "One")
     for process in (*psutil.Process(kernel.pid).children(), kernel, older):
         process.kill()
         process.wait()
-    assert 115 < meter.told()["peak"] < 170
+    assert 115 < meter.measured()["peak"] < 170
 
 
 def test_memory_that_cannot_be_read_is_unknown(monkeypatch):
-    def refused(*_):
+    def refused(*_, **__):
         raise psutil.AccessDenied
 
     monkeypatch.setattr(psutil.Process, "children", refused)
-    with Meter([("", "One"), ("two", "Two")]) as meter:
-        meter.cell(2)
-    told = meter.told()
+    with Meter() as meter:
+        meter.begin("two", "Two")
+    told = meter.measured()
     assert told["peak"] is None and [part["peak"] for part in told["parts"]] == [None, None]
     assert pages.memory(None) == "unknown" and pages.memory(1234.5) == "1,234 MiB"
 
 
-def test_values_that_are_given_take_a_cell_of_their_own(folder):
+def test_a_running_notebook_is_followed_from_section_to_section(folder, tmp_path, capsys):
     given = nbformat.read(folder / "failing.ipynb", as_version=4)
-    plain, shifted = sections(given, injected=False), sections(given, injected=True)
-    assert [name for _, name in plain] == ["Before the first section"] * 2 + ["The hard part"] * 3
-    assert shifted == [plain[0], *plain]
+    given.cells.insert(2, nbformat.v4.new_code_cell("x = 1"))  # as papermill inserts the values that are given
+    places, names = [], []
+    with Meter() as meter:
+        tracker = Tracker(tmp_path / "part.ipynb", meter)
+        for index, cell in enumerate(given.cells):
+            tracker.start_cell(cell, index)
+            places.append(tracker.place)
+            names.append(meter.sections[-1].name)
+    assert names == ["Before the first section"] * 3 + ["The hard part"] * 3
+    assert places[2:4] == ["cell 3 (A small study)", "cell 4 (The hard part)"]
+    assert capsys.readouterr().out.splitlines() == ["· A small study", "· The hard part"]
+    tracker.save()
+    assert nbformat.read(tmp_path / "part.ipynb", as_version=4).cells == given.cells
 
 
 # parts of a page
@@ -282,9 +292,9 @@ def test_headings_that_are_alike_get_anchors_of_their_own():
 
 
 def test_logs_fold_when_they_are_long_and_keep_the_last_of_an_overwritten_line():
-    assert "<details" in pages.log("a\nb\nc\nd\n", "Log") and "4 lines" in pages.log("a\nb\nc\nd\n", "Log")
-    assert pages.log("10%\r20%\r100%\n", "Log") == '<pre class="log">100%</pre>'
-    assert "\x1b" not in pages.log("\x1b[31mred\x1b[0m", "Log")
+    assert "<details" in log("a\nb\nc\nd\n", "Log") and "4 lines" in log("a\nb\nc\nd\n", "Log")
+    assert log("10%\r20%\r100%\n", "Log") == '<pre class="log">100%</pre>'
+    assert "\x1b" not in log("\x1b[31mred\x1b[0m", "Log")
 
 
 def test_the_policy_allows_no_request_and_no_foreign_script():
@@ -307,14 +317,6 @@ def test_a_charts_data_is_found_wherever_it_stands_and_once():
     named, inline = {"data": {"name": "x"}}, {"data": {"values": [3]}}
     assert datasets({"datasets": {"x": rows}, "layer": [named, named, inline]}) == [rows, [{"value": 3}]]
     assert titles({"layer": [{"title": {"text": ["two", "lines"], "subtitle": "sub"}}]}) == ("two lines", "sub")
-
-
-def test_tables_put_words_left_and_numbers_right():
-    import pandas as pd
-
-    table = aligned(pd.DataFrame({"word": ["a<b"], "number": [1.5]}).to_html())
-    assert '<td class="words" dir="auto">a&lt;b</td>' in table and '<td class="number" dir="auto">1.5</td>' in table
-    assert "counted" in table and aligned("<p>no table</p>") == "<p>no table</p>"
 
 
 # the suite's own manners

@@ -16,8 +16,8 @@ from lib import published, results
 from lib.quantities import RUN_COLUMNS
 from tools import summary
 from tools.report.__main__ import main
+from tools.report.execute import Failed
 from tools.report.page import page
-from tools.report.run import Failed
 from tools.summary.page import FILES, studies_of, write_summary
 from tools.summary.partners import partners
 from tools.summary.values import SHARE, TOLERANCE

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tools.report import parameters as known
+from tools.report import parameters
 from tools.report.parameters import PROJECT, Refused
 
 
@@ -19,23 +19,27 @@ def arguments(given: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--force", action="store_true", help="run even when nothing changed since the last time")
     parser.add_argument("--list", action="store_true", help="the notebooks and their parameters")
     parser.add_argument("--output", type=Path, default=PROJECT / "reports", metavar="DIR", help="default: reports/")
-    parser.add_argument("--notebooks", type=Path, default=known.NOTEBOOKS, metavar="DIR", help="default: notebooks/")
-    read = parser.parse_args(given)
-    if not read.name and not read.list:
-        parser.error(f"which notebook? known: {', '.join(known.known_notebooks(read.notebooks)) or 'none'}")
-    return read
+    parser.add_argument(
+        "--notebooks", type=Path, default=parameters.NOTEBOOKS, metavar="DIR", help="default: notebooks/"
+    )
+    options = parser.parse_args(given)
+    options.output = options.output.resolve()
+    if not options.name and not options.list:
+        known = ", ".join(parameters.known_notebooks(options.notebooks)) or "none"
+        parser.error(f"which notebook? known: {known}")
+    return options
 
 
 def main(given: list[str] | None = None) -> int:
-    """Exit code: 0 made or up to date, 1 the notebook failed, 2 something unknown was asked for, 130 interrupted."""
-    read = arguments(given)
+    """Exit code: 0 made or up to date, 1 the notebook failed, 2 an unknown name or value, 130 interrupted."""
+    options = arguments(given)
     try:
-        if read.list:
-            tell(read.notebooks)
-        elif read.name in ("index", "summary"):
-            tell_lists(read.output, read.name)
+        if options.list:
+            print_parameters(options.notebooks)
+        elif options.name in ("index", "summary"):
+            print_lists(options.output, options.name)
         else:
-            return make(read)
+            return make(options)
     except Refused as error:
         print(f"{error}", file=sys.stderr)
         return 2
@@ -45,41 +49,43 @@ def main(given: list[str] | None = None) -> int:
     return 0
 
 
-def make(read: argparse.Namespace) -> int:
+def make(options: argparse.Namespace) -> int:
     """Make one report."""
-    notebook = known.find_notebook(read.name, read.notebooks)
-    values = known.given_parameters(notebook, [tuple(pair) for pair in read.given])
-    from tools.report.run import Failed, make_report
+    notebook = parameters.find_notebook(options.name, options.notebooks)
+    values = parameters.given_parameters(notebook, [tuple(pair) for pair in options.given])
+    name = parameters.report_name(notebook, values)
+    from tools.report.execute import Failed  # not imported for --list and refusals: torch takes seconds
+    from tools.report.run import make_report
 
-    print(f"{known.report_name(notebook, values)}: running {notebook.name}", flush=True)
+    print(f"{name}: running {notebook.name}", flush=True)
     try:
-        make_report(notebook, values, read.output.resolve(), read.force)
+        make_report(notebook, values, options.output, options.force)
     except Failed as error:
-        print(f"{known.report_name(notebook, values)} was not made. {error}", file=sys.stderr)
+        print(f"{name} was not made. {error}", file=sys.stderr)
         return 1
     except OSError as error:
-        said = f"{error.filename or read.output}: {error.strerror or error}"
-        print(f"{known.report_name(notebook, values)} was not made: nothing could be written. {said}", file=sys.stderr)
+        reason = f"{error.filename or options.output}: {error.strerror or error}"
+        print(f"{name} was not made: nothing could be written. {reason}", file=sys.stderr)
         return 1
     return 0
 
 
-def tell(folder: Path) -> None:
+def print_parameters(folder: Path) -> None:
     """Print the notebooks and, of each, the parameters with their defaults."""
-    for name in known.known_notebooks(folder):
+    for name in parameters.known_notebooks(folder):
         print(name)
-        for parameter in known.known_parameters(folder / f"{name}.ipynb").values():
+        for parameter in parameters.known_parameters(folder / f"{name}.ipynb").values():
             print(f"    -p {parameter.name} {parameter.default!r}    {parameter.help}")
 
 
-def tell_lists(folder: Path, name: str) -> None:
-    """Write the list of reports and their summary again, or the summary alone, and say where they are."""
-    from tools.report.index import write_index
+def print_lists(folder: Path, name: str) -> None:
+    """Write the list of reports and their summary again, or the summary alone, and print where they are."""
+    from tools.report.page import write_index
     from tools.summary.page import write_summary
 
     if name == "index":
-        print(f"reports: {write_index(folder.resolve())}")
-    print(f"summary: {write_summary(folder.resolve())}")
+        print(f"reports: {write_index(folder)}")
+    print(f"summary: {write_summary(folder)}")
 
 
 if __name__ == "__main__":

@@ -1,30 +1,27 @@
-"""A notebook that ran, as one HTML page: nothing is loaded from anywhere, and nothing in the data can become code."""
+"""The pages: a report, and the list of reports. Nothing is loaded from anywhere, and only known scripts may run."""
 
 import base64
 import hashlib
+import json
 import re
 from functools import cache
-from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import jinja2
-from nbconvert.filters.ansi import strip_ansi
-from nbconvert.filters.highlight import Highlight2HTML
 from pygments.formatters import HtmlFormatter
 
+from lib.atomic_write import write_text
 from lib.notebook import HEADLINE
 from lib.profiles import PROFILES
 from lib.progress import spoken
-from tools.report.figures import figure, json_for_html
-from tools.report.markdown import Contents, formula, markdown
-from tools.report.parts import EVERY
-from tools.report.tables import aligned
-from tools.summary import LEFT
+from lib.results import LEFT
+from tools.report.cells import Cells
+from tools.report.figures import json_for_html, small_drawing
+from tools.report.meter import EVERY
 
 TEMPLATES = Path(__file__).parent / "templates"
-VEGALITE = re.compile(r"application/vnd\.vegalite\.v\d+\+json")
-SHORT_OUTPUT = 3  # lines; a longer one is a log, and folded
 
 
 def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]]) -> str:
@@ -32,34 +29,35 @@ def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]
 
     Args:
         notebook: nbformat's node, with outputs.
-        summary: what the list of reports tells of this one; kept in the page, where the list reads it.
+        summary: what the list of reports shows of this one; kept in the page, where the list reads it.
         parameters: name, value, default and help of each parameter.
     """
-    contents: Contents = []
-    cells = _Cells(contents)
+    cells = Cells()
     parts = [cells.html(cell) for cell in notebook.cells if _is_shown(cell)]
     opening = parts.pop(0) if parts and notebook.cells[0].cell_type == "markdown" else ""
-    script = (TEMPLATES / "page.js").read_text(encoding="utf-8")
-    return (
-        environment()
-        .get_template("report.html.j2")
-        .render(
-            summary=summary,
-            kept=json_for_html(summary),
-            left=json_for_html(left(notebook)),
-            time=spoken(summary["seconds"]),
-            memory=memory,
-            every=EVERY,
-            quick=quick(summary["parameters"]),
-            parameters=parameters,
-            opening=opening,
-            parts=parts,
-            contents=[entry for entry in contents if entry[0] in (2, 3)],
-            style=style(),
-            scripts=[vega(), script] if cells.charts else [],
-            policy=policy([vega(), script] if cells.charts else []),
-        )
+    scripts = [vega(), (TEMPLATES / "page.js").read_text(encoding="utf-8")] if cells.charts else []
+    template = environment().get_template("report.html.j2")
+    return template.render(
+        summary=summary,
+        kept=json_for_html(summary),
+        left=json_for_html(left(notebook)),
+        time=spoken(summary["seconds"]),
+        memory=memory,
+        every=EVERY,
+        quick=quick(summary["parameters"]),
+        parameters=parameters,
+        opening=opening,
+        parts=parts,
+        contents=[entry for entry in cells.contents if entry[0] in (2, 3)],
+        style=style(),
+        scripts=scripts,
+        policy=policy(scripts),
     )
+
+
+def _is_shown(cell: Any) -> bool:
+    """Parameters have a place of their own on the page."""
+    return not {"parameters", "injected-parameters"} & set(cell.metadata.get("tags", []))
 
 
 def memory(peak: float | None) -> str:
@@ -74,97 +72,29 @@ def quick(parameters: dict[str, Any]) -> str:
     from lib.datasets import spec
 
     here = PROFILES["quick"]
-    fewer = "epochs" if parameters.get("seeds") else "epochs and seeds"  # given seeds are nobody's default
+    fewer = "epochs" if parameters.get("seeds") else "epochs and seeds"
     train, test = f"{here.train_tokens:,} tokens", f"{here.test_tokens:,} tokens"
     dataset = "" if parameters.get("data") else parameters.get("dataset")
-    if not dataset or not spec(dataset).asks:  # of texts with a question the tokens alone count
+    if not dataset or not spec(dataset).asks:  # texts with a question are limited by their tokens alone
         train, test = f"{train} or {here.train_texts:,} texts", f"{test} or {here.test_texts:,} texts"
     train, test = f"{train} of train", f"{test} of dev and of test"
     return f"fewer {fewer} than in the papers, and at most {train} and {test} are read."
 
 
-class _Cells:
-    """Turns cells into HTML, one after the other; counts the charts."""
-
-    def __init__(self, contents: Contents):
-        self.contents, self.charts = contents, 0
-        self.highlight = Highlight2HTML(pygments_lexer="ipython3")
-
-    def html(self, cell: Any) -> str:
-        if cell.cell_type == "markdown":
-            return f'<section class="text">{markdown(cell.source, self.contents, trusted=True)}</section>'
-        if cell.cell_type != "code":
-            return ""
-        return f'<section class="cell">{self.code(cell.source)}{self.outputs(cell.outputs)}</section>'
-
-    def code(self, source: str) -> str:
-        """A cell's source, folded behind its first line."""
-        lines = source.strip().splitlines()
-        if not lines:
-            return ""
-        more = " …" if len(lines) > 1 else ""
-        summary = f"<summary><span>Code</span> <code>{escape(lines[0])}{more}</code></summary>"
-        return f'<details class="code">{summary}<div class="scroll">{self.highlight(source)}</div></details>'
-
-    def outputs(self, outputs: list[Any]) -> str:
-        parts, stream = [], {"stdout": "", "stderr": ""}
-        for output in outputs:
-            if output.output_type == "stream":
-                stream[output.name] = stream.get(output.name, "") + output.text
-            elif output.output_type == "error":
-                parts.append(log("\n".join(output.traceback), "Error"))
-            else:
-                parts.append(self.shown(output.data))
-        return log(stream["stdout"], "Log") + log(stream["stderr"], "Warnings", fold=True) + "".join(parts)
-
-    def shown(self, data: dict[str, Any]) -> str:
-        """One output in the richest form that the page can show; only this project's own HTML is taken as HTML."""
-        for kind in data:
-            if VEGALITE.fullmatch(kind):
-                self.charts += 1
-                return figure(data[kind], self.charts)
-        if "text/html" in data:
-            kind = "finding" if HEADLINE in data else "scroll"
-            return f'<div class="output {kind}">{aligned(data["text/html"])}</div>'
-        for kind in ("image/svg+xml", "image/png", "image/jpeg"):
-            if kind in data:
-                return image(kind, data[kind], data.get("text/plain", "picture"))
-        if "text/markdown" in data:
-            return f'<div class="output">{markdown(data["text/markdown"], [], trusted=False)}</div>'
-        if "text/latex" in data:
-            return f'<div class="output">{formula(data["text/latex"].strip("$ "), "block")}</div>'
-        return f'<pre class="output">{escape(strip_ansi(data.get("text/plain", "")))}</pre>'
-
-
-def log(text: str, name: str, fold: bool = False) -> str:
-    """What a cell printed; folded where it is more than a few lines."""
-    lines = [line.rsplit("\r", 1)[-1] for line in strip_ansi(text).replace("\r\n", "\n").rstrip().split("\n")]
-    shown = f'<pre class="log">{escape(chr(10).join(lines))}</pre>'
-    if not text.strip():
-        return ""
-    if len(lines) <= SHORT_OUTPUT and not fold:
-        return shown
-    count = f"{len(lines)} line{'s' if len(lines) > 1 else ''}"
-    return f'<details class="log"><summary>{name}: {count}</summary>{shown}</details>'
-
-
-def image(kind: str, content: str, alternative: str) -> str:
-    """A picture as data: inside <img> not even an SVG can run anything."""
-    if kind == "image/svg+xml":
-        content = base64.b64encode(content.encode()).decode()
-    return f'<img class="output" src="data:{kind};base64,{content.strip()}" alt="{escape(alternative)}">'
-
-
 def findings(notebook: Any) -> list[dict[str, Any]]:
-    """What the notebook said by `headline`: sentence and chart of each."""
-    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
-    return [output.data[HEADLINE] for output in outputs if HEADLINE in output.get("data", {})]
+    """What the notebook found, by `headline`: sentence and chart of each."""
+    return _outputs(notebook, HEADLINE)
 
 
 def left(notebook: Any) -> dict[str, str]:
     """The tables that the notebook left by `lib.results.keep`; empty where it left none."""
+    return next(iter(_outputs(notebook, LEFT)), {})
+
+
+def _outputs(notebook: Any, kind: str) -> list[Any]:
+    """The notebook's outputs of one MIME type."""
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
-    return next((output.data[LEFT] for output in outputs if LEFT in output.get("data", {})), {})
+    return [output.data[kind] for output in outputs if kind in output.get("data", {})]
 
 
 def title(notebook: Any) -> str:
@@ -172,6 +102,47 @@ def title(notebook: Any) -> str:
     texts = (cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     headings = (re.search(r"^#\s+(.+)$", text, re.MULTILINE) for text in texts)
     return next((found[1].strip() for found in headings if found), "Report")
+
+
+def kept(page: Path, *names: str) -> list[Any]:
+    """What a finished report keeps under each name ("summary", "tables"); None where it or the page is missing."""
+    try:
+        text = page.read_text(encoding="utf-8")
+    except (FileNotFoundError, UnicodeDecodeError):
+        text = ""
+    finished = text if text.rstrip().endswith("</html>") else ""
+    patterns = [rf'<script type="application/json" id="{name}">(.*?)</script>' for name in names]
+    found = [re.search(pattern, finished, re.DOTALL) for pattern in patterns]
+    return [json.loads(one[1]) if one else None for one in found]
+
+
+def kept_summary(page: Path) -> dict[str, Any] | None:
+    """The summary that a finished report keeps of itself; None where there is no such report. See `page`."""
+    return kept(page, "summary")[0]
+
+
+def write_index(folder: Path) -> Path:
+    """Write the list of all reports in `folder`, index.html, the newest first."""
+    summaries = [summary for path in folder.glob("*.html") if (summary := kept_summary(path))]
+    summaries.sort(key=lambda summary: summary["made"], reverse=True)
+    reports = [
+        summary | {"link": quote(summary["file"]), "drawing": _drawing(summary), "cost": _cost(summary)}
+        for summary in summaries
+    ]
+    text = environment().get_template("index.html.j2").render(reports=reports, style=style(), policy=policy([]))
+    return write_text(folder / "index.html", text)
+
+
+def _cost(summary: dict[str, Any]) -> str:
+    """Time and peak memory in words."""
+    peak = f", peak memory {memory(summary['peak'])}" if "peak" in summary else ""
+    return spoken(summary["seconds"]) + peak
+
+
+def _drawing(summary: dict[str, Any]) -> str:
+    charts = [finding["chart"] for finding in summary["findings"] if finding.get("chart")]
+    identity = "c" + hashlib.sha256(summary["file"].encode()).hexdigest()[:6]
+    return small_drawing(charts[0], identity) if charts else ""
 
 
 def policy(scripts: list[str]) -> str:
@@ -184,7 +155,7 @@ def policy(scripts: list[str]) -> str:
 
 @cache
 def vega() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script, kept in a function of its own; once per page."""
+    """Vega, Vega-Lite and Vega-Embed as one script, in a function of its own; once per page."""
     import vl_convert
 
     bundle = vl_convert.javascript_bundle().replace("</script", "<\\/script").replace("<!--", "<\\!--")
@@ -202,17 +173,12 @@ def style() -> str:
     return f"{sheet}\n{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
 
 
-def environment() -> jinja2.Environment:
-    """Templates with everything escaped, unless it says otherwise there."""
-    loader = jinja2.FileSystemLoader(TEMPLATES)
-    return jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-
-
 def _code_colours(name: str, block: str) -> str:
     rules = HtmlFormatter(style=name).get_style_defs(block).splitlines()
     return "\n".join(rule for rule in rules if rule.startswith(f"{block} .") and "linenos" not in rule)
 
 
-def _is_shown(cell: Any) -> bool:
-    """Parameters have a place of their own on the page."""
-    return not {"parameters", "injected-parameters"} & set(cell.metadata.get("tags", []))
+def environment() -> jinja2.Environment:
+    """The templates; every value is escaped, unless a template marks it as safe."""
+    loader = jinja2.FileSystemLoader(TEMPLATES)
+    return jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)

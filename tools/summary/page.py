@@ -10,8 +10,7 @@ from lib.atomic_write import write_text
 from lib.quantities import PAPERS, readable
 from lib.tables import text
 from tools import summary
-from tools.report.index import kept
-from tools.report.page import environment, policy, style
+from tools.report.page import environment, kept, policy, style
 from tools.summary.values import SHARE, TOLERANCE
 
 FILES = ("summary-claims.csv", "summary-values.csv")

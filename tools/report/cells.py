@@ -1,0 +1,140 @@
+"""A notebook's cells as HTML: text with formulas, folded code, outputs. Nothing in the data can become code."""
+
+import base64
+import re
+from html import escape
+from typing import Any
+
+from latex2mathml.converter import convert
+from nbconvert.filters.ansi import strip_ansi
+from nbconvert.filters.highlight import Highlight2HTML
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+
+from lib.notebook import HEADLINE
+from tools.report.figures import figure
+
+Contents = list[tuple[int, str, str]]  # level, anchor and text (as HTML) of each heading
+VEGALITE = re.compile(r"application/vnd\.vegalite\.v\d+\+json")
+SHORT_OUTPUT = 3  # lines; a longer output is a log, and folded
+
+
+class Cells:
+    """Turns cells into HTML, one after the other; collects the headings and counts the charts."""
+
+    def __init__(self):
+        self.contents: Contents = []
+        self.charts = 0
+        self.highlight = Highlight2HTML(pygments_lexer="ipython3")
+
+    def html(self, cell: Any) -> str:
+        if cell.cell_type == "markdown":
+            return f'<section class="text">{markdown(cell.source, self.contents, trusted=True)}</section>'
+        if cell.cell_type != "code":
+            return ""
+        return f'<section class="cell">{self.code(cell.source)}{self.outputs(cell.outputs)}</section>'
+
+    def code(self, source: str) -> str:
+        """A cell's source, folded behind its first line."""
+        lines = source.strip().splitlines()
+        if not lines:
+            return ""
+        more = " …" if len(lines) > 1 else ""
+        summary = f"<summary><span>Code</span> <code>{escape(lines[0])}{more}</code></summary>"
+        return f'<details class="code">{summary}<div class="scroll">{self.highlight(source)}</div></details>'
+
+    def outputs(self, outputs: list[Any]) -> str:
+        parts, stream = [], {"stdout": "", "stderr": ""}
+        for output in outputs:
+            if output.output_type == "stream":
+                stream[output.name] = stream.get(output.name, "") + output.text
+            elif output.output_type == "error":
+                parts.append(log("\n".join(output.traceback), "Error"))
+            else:
+                parts.append(self.output(output.data))
+        return log(stream["stdout"], "Log") + log(stream["stderr"], "Warnings", fold=True) + "".join(parts)
+
+    def output(self, data: dict[str, Any]) -> str:
+        """One output in the richest form that the page can show; only this project's own HTML is taken as HTML."""
+        for kind in data:
+            if VEGALITE.fullmatch(kind):
+                self.charts += 1
+                return figure(data[kind], self.charts)
+        if "text/html" in data:
+            kind = "finding" if HEADLINE in data else "scroll"
+            return f'<div class="output {kind}">{data["text/html"]}</div>'
+        for kind in ("image/svg+xml", "image/png", "image/jpeg"):
+            if kind in data:
+                return image(kind, data[kind], data.get("text/plain", "picture"))
+        if "text/markdown" in data:
+            return f'<div class="output">{markdown(data["text/markdown"], [], trusted=False)}</div>'
+        if "text/latex" in data:
+            return f'<div class="output">{formula(data["text/latex"].strip("$ "), "block")}</div>'
+        return f'<pre class="output">{escape(strip_ansi(data.get("text/plain", "")))}</pre>'
+
+
+def log(text: str, name: str, fold: bool = False) -> str:
+    """What a cell printed; folded where it is more than a few lines."""
+    if not text.strip():
+        return ""
+    lines = [line.rsplit("\r", 1)[-1] for line in strip_ansi(text).replace("\r\n", "\n").rstrip().split("\n")]
+    shown = f'<pre class="log">{escape(chr(10).join(lines))}</pre>'
+    if len(lines) <= SHORT_OUTPUT and not fold:
+        return shown
+    count = f"{len(lines)} line{'s' if len(lines) > 1 else ''}"
+    return f'<details class="log"><summary>{name}: {count}</summary>{shown}</details>'
+
+
+def image(kind: str, content: str, alternative: str) -> str:
+    """A picture as data: inside <img> not even an SVG can run anything."""
+    if kind == "image/svg+xml":
+        content = base64.b64encode(content.encode()).decode()
+    return f'<img class="output" src="data:{kind};base64,{content.strip()}" alt="{escape(alternative)}">'
+
+
+def markdown(text: str, contents: Contents, trusted: bool) -> str:
+    """HTML of a text in Markdown, formulas as MathML; its headings are added to `contents`.
+
+    Args:
+        trusted: raw HTML stays as it is, which only the notebook's own text may ask for.
+    """
+    return MarkdownWithMath(renderer=_Renderer(contents, trusted)).render(text)
+
+
+class _Renderer(IPythonRenderer):
+    """Formulas become MathML, which browsers draw without a script; headings get anchors of their own."""
+
+    def __init__(self, contents: Contents, trusted: bool):
+        super().__init__(escape=not trusted, allow_harmful_protocols=False, exclude_anchor_links=True)
+        self.contents = contents
+
+    def heading(self, text: str, level: int, **attrs) -> str:
+        plain = re.sub(r"<annotation.*?</annotation>|<[^>]+>", "", text, flags=re.DOTALL).strip()
+        taken = {anchor for _, anchor, _ in self.contents}
+        anchor = stem = re.sub(r"[^\w]+", "-", plain.lower()).strip("-") or "part"
+        number = 2
+        while anchor in taken:
+            anchor, number = f"{stem}-{number}", number + 1
+        self.contents.append((level, anchor, plain))
+        return f'<h{level} id="{escape(anchor)}">{text}</h{level}>\n'
+
+    def inline_math(self, body: str) -> str:
+        return formula(body, display="inline")
+
+    def block_math(self, body: str) -> str:
+        return formula(body, display="block")
+
+    def latex_environment(self, name: str, body: str) -> str:
+        return formula(rf"\begin{{{name}}}{body}\end{{{name}}}", display="block")
+
+
+def formula(latex: str, display: str) -> str:
+    """LaTeX as MathML, `display` being inline or block; as it was written where it cannot be converted."""
+    plain = re.sub(r"\\(begin|end)\{(equation|gather|displaymath)\*?\}", "", latex.strip())
+    plain = re.sub(r"\{(aligned|gathered)\}", "{split}", plain).replace("{align}", "{align*}")  # no numbers
+    try:
+        drawn = convert(plain, display=display)
+    except Exception:  # the converter's errors have no common base; a formula must not cost the report
+        drawn = f"<code>{escape(latex)}</code>"
+    drawn = re.sub(r"<(?!/?(?:m[a-z]+|code)[ />])", "&lt;", drawn)  # the converter leaves < and & as they are
+    drawn = re.sub(r"&(?!#?\w+;)", "&amp;", drawn)
+    return f'<span class="formula">{drawn}</span>' if display == "block" else drawn

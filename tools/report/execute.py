@@ -1,0 +1,153 @@
+"""Runs a notebook by papermill: where it is goes to the terminal, all that it prints into a log."""
+
+import logging
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import papermill
+from nbclient.exceptions import DeadKernelError
+
+from tools.report.cells import Contents, markdown
+from tools.report.meter import Meter
+from tools.report.parameters import PROJECT
+
+SAVED_EVERY = 10  # seconds; papermill would write the whole notebook, charts and all, twice for each cell
+DISK_FULL = ("No space left on device", "Disk quota exceeded", "File too large")  # the system's words
+
+
+class Failed(RuntimeError):
+    """The notebook did not run to its end; the message says where it stopped and what is left."""
+
+
+def run_notebook(notebook: Path, values: dict[str, Any], work: Path, meter: Meter) -> Any:
+    """Run a notebook by papermill, measured by `meter`; the executed notebook and the log lie in `work`.
+
+    Raises:
+        Failed: a cell raised an error, or the kernel died. Only papermill's exceptions tell: in the notebook it writes
+            "completed" even after the kernel was killed.
+    """
+    ran, log = work / notebook.name, work / "run.log"
+    ran.unlink(missing_ok=True)
+    tracker = Tracker(ran, meter)
+    left = f"log: {log}\nnotebook as far as it ran: {ran}"
+    with logged(log), kernel_environment(), meter:
+        try:
+            return papermill.execute_notebook(
+                notebook, ran, parameters=values, kernel_name="python3", language="python", cwd=PROJECT,
+                progress_bar=False, log_output=True, stdout_file=tracker, request_save_on_cell_execute=False,
+                on_cell_start=tracker.start_cell,
+                extra_arguments=["--log-level=ERROR"],  # of the kernel: no word about its sockets on the terminal
+            )  # fmt: skip
+        except papermill.PapermillExecutionError as error:
+            raise Failed(f"{reason(error, tracker.place)}\n{left}") from error
+        except (DeadKernelError, RuntimeError) as error:
+            tracker.save()
+            died = isinstance(error, DeadKernelError) or "Kernel died" in str(error)
+            why = "the kernel was killed (out of memory?)" if died else last_line(str(error))
+            raise Failed(f"{tracker.place} failed: {why}\n{left}") from error
+        except KeyboardInterrupt:
+            tracker.save()
+            raise
+
+
+def reason(error: Any, place: str) -> str:
+    """Why a cell failed, in a sentence; errors that are written for a reader of the report stand as they are."""
+    if error.ename in ("DataError", "ModelError"):
+        return error.evalue
+    line = last_line(error.evalue)
+    if any(words in error.evalue for words in DISK_FULL):
+        return (
+            f"the disk is full: {place} could not write ({line}); make room and run it again, what was finished is kept"
+        )
+    return f"{place} failed: {error.ename}: {line}"
+
+
+class Tracker:
+    """Follows a running notebook: prints its headings and output, measures its sections, and saves it now and then.
+
+    `place` is where it is, in words: cell 12 (3 Permutation).
+    """
+
+    def __init__(self, path: Path, meter: Meter):
+        self.path, self.meter, self.place = path, meter, "the start"
+        self._cells: list[Any] = []
+        self._contents: Contents = []
+        self._saved = time.monotonic()
+
+    def start_cell(self, cell: Any, cell_index: int) -> None:
+        """A cell begins; nbclient calls this also for cells of text."""
+        self._cells.append(cell)
+        if cell.cell_type == "markdown":
+            self._read_headings(cell.source)
+        head = unescape(self._contents[-1][2]) if self._contents else "its beginning"
+        self.place = f"cell {cell_index + 1} ({head})"
+        if time.monotonic() - self._saved > SAVED_EVERY:
+            self.save()
+
+    def _read_headings(self, text: str) -> None:
+        known = len(self._contents)
+        markdown(text, self._contents, trusted=True)
+        found = self._contents[known:]
+        if found:
+            print(f"· {unescape(found[-1][2])}", flush=True)
+        for _, anchor, words in [heading for heading in found if heading[0] == 2][-1:]:
+            self.meter.begin(anchor, unescape(words))
+
+    def save(self) -> None:
+        """Writes the cells that ran so far."""
+        nbformat.write(nbformat.v4.new_notebook(cells=self._cells), self.path)
+        self._saved = time.monotonic()
+
+    def write(self, text: str) -> None:
+        """What the notebook prints, indented on the terminal."""
+        print("\n".join(f"    {line}" for line in text.rstrip("\n").split("\n")), flush=True)
+
+    def flush(self) -> None:
+        sys.stdout.flush()
+
+
+@contextmanager
+def logged(path: Path) -> Iterator[None]:
+    """papermill's log goes into a file, and only there."""
+    handler = logging.FileHandler(path, mode="w", encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s  %(message)s", "%H:%M:%S"))
+    handler.handleError = lambda record: None  # a full disk is reported by what cannot do without it
+    logger = logging.getLogger("papermill")
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        handler.close()
+
+
+@contextmanager
+def kernel_environment() -> Iterator[None]:
+    """The kernel is this environment's, imports this project, and finds data where the caller's DATA_HOME points."""
+    before = dict(os.environ)
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(PROJECT), *filter(None, [before.get("PYTHONPATH")])])
+    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # or a kernel "python3" of the user's goes before .venv's
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.pop("JPY_SESSION_NAME", None)
+    if before.get("DATA_HOME"):
+        os.environ["DATA_HOME"] = str(Path(before["DATA_HOME"]).resolve())
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def last_line(text: str) -> str:
+    """The last line with words: of a traceback, the error."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "no message"
