@@ -14,17 +14,18 @@ from benchmarks import texts
 from lib.analysis import measure
 from lib.datasets.batches import batches
 from lib.datasets.corpus import Split
-from lib.importance import as_quantity, gradient, gradient_times_input, leave_one_out
+from lib.importance import gradient, gradient_times_input, leave_one_out, quantity
 from lib.importance.rankings import RANKINGS
 from lib.interventions import adversary, permutation_effect, until_flip
+from lib.quantity import Quantity
 from lib.training import fitting
 from lib.training.tasks import Prediction
 
 DEVICE, SHARING, EPOCHS = "cuda", 8, 3
 MEASURES = {
-    "gradient": as_quantity(gradient),
-    "gradient x input": as_quantity(gradient_times_input),
-    "leave-one-out": as_quantity(leave_one_out),
+    "gradient": quantity("gradient", gradient),
+    "gradient x input": quantity("gradient_times_input", gradient_times_input),
+    "leave-one-out": quantity("leave_one_out", leave_one_out),
     "100 permutations": permutation_effect(100),
     "adversary, exact optimum": adversary(0.01, "exact"),
     "adversary, 5 x 500 steps": adversary(0.01, "gradient"),
@@ -44,8 +45,8 @@ def main() -> int:
     tell(f"train, {SHARING} runs that share it", together)
     print(f"    {together / alone:.1f} times one run")
     model = texts.classifier(train).to(DEVICE)
-    for measured, quantity in MEASURES.items():
-        tell(measured, per_second(words(test), lambda quantity=quantity: once(model, test, quantity)))
+    for measured, one in MEASURES.items():
+        tell(measured, per_second(words(test), lambda one=one: once(model, test, one)))
     return 0
 
 
@@ -83,8 +84,8 @@ def shared(split: Split) -> float:
         return sum(pool.map(trained, [split] * SHARING, chunksize=1))
 
 
-def once(model: torch.nn.Module, split: Split, quantity: Callable) -> None:
-    measure(model, (batch.to(DEVICE) for batch in batches(split, 512)), {"measured": quantity})
+def once(model: torch.nn.Module, split: Split, measured: Quantity) -> None:
+    measure(model, (batch.to(DEVICE) for batch in batches(split, 512)), [measured])
 
 
 def tell(what: str, speed: float) -> None:

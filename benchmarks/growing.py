@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,14 +12,15 @@ import torch
 from benchmarks import texts
 from lib import importance, interventions
 from lib.analysis.correlating import taus
-from lib.analysis.measuring import BATCH, Quantity, measure
+from lib.analysis.measuring import BATCH, measure
 from lib.datasets.batches import batches, micro_batches
 from lib.datasets.corpus import Split
 from lib.importance import rankings
-from lib.importance.state_gradients import state_entropy
+from lib.importance.state_gradients import of_inputs_to_states
 from lib.metrics.kendall import LONGEST_SIGN_MATRIX
 from lib.models import AttentionClassifier
 from lib.models import readout as reading
+from lib.quantity import Quantity
 from lib.training import fitting
 from lib.training.tasks import Prediction
 
@@ -77,16 +78,17 @@ def works() -> list[Work]:
 def _of_encoders() -> Iterator[Work]:
     steps = Promise("n", "a step forth and one back for each token", LINEAR)
     yield _training("bilstm", steps)
-    yield _measured("gradient", "bilstm", importance.as_quantity(importance.gradient), steps, 64)
-    loo = importance.as_quantity(importance.leave_one_out, max_tokens=WITHOUT_BOUND)
+    yield _measured("gradient", "bilstm", importance.quantity("gradient", importance.gradient), steps, 64)
+    loo = importance.quantity("leave_one_out", importance.leave_one_out, max_tokens=WITHOUT_BOUND)
     sweep = Promise("n²", "each of n deletions changes the states of up to n tokens", QUADRATIC)
     yield _measured("leave-one-out", "bilstm", loo, sweep, 4, pairs=True)
     sums = Promise("n", "a deletion changes no other state: sums of what is before and after", LINEAR)
     yield _measured("leave-one-out", "average", loo, sums, 64)
+    unbounded = replace(of_inputs_to_states, max_tokens=None)
     states = Promise("n²", "the gradients of n states, each carried over the tokens before or after it", QUADRATIC)
-    yield _measured("g of input to hidden states", "bilstm", _unbounded(state_entropy), states, 2, pairs=True)
+    yield _measured("g of input to hidden states", "bilstm", unbounded, states, 2, pairs=True)
     copies = Promise("n²", "the general way: one copy of the text, n tokens, for each of its n states", QUADRATIC)
-    yield _measured("g of input to hidden states", "average", _unbounded(state_entropy), copies, 2, pairs=True)
+    yield _measured("g of input to hidden states", "average", unbounded, copies, 2, pairs=True)
 
 
 def _of_attention() -> Iterator[Work]:
@@ -122,18 +124,13 @@ def _measured(kind: str, encoder: str, quantity: Quantity, promise: Promise, num
         return total
 
     def everything(split: Split) -> object:
-        return measure(classifier(split), batches(split, BATCH), {"value": quantity})
+        return measure(classifier(split), batches(split, BATCH), [quantity])
 
     name = f"{kind} ({NAMES[encoder]})" if kind.startswith(("leave", "g ")) else kind
     return Work(name, promise, seconds, everything, number, pairs)
 
 
 NAMES: Mapping[str, str] = {"bilstm": "BiLSTM", "average": "average"}
-
-
-def _unbounded(quantity: Quantity) -> Quantity:
-    """The same quantity, of texts of any length."""
-    return lambda model, batch, output: quantity(model, batch, output)
 
 
 def _training(encoder: str, promise: Promise) -> Work:

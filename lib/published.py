@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 from IPython.display import HTML
 
-from lib.quantities import PAPERS, RUN_COLUMNS, of_encoders, readable, said_of_encoders
+from lib.quantity import PAPERS, RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
 
 KEYS = [*RUN_COLUMNS, "quantity"]
 SOURCE = Path(__file__).parent.parent / "data" / "published.csv"
@@ -134,8 +134,8 @@ def show(beside: pd.DataFrame, percent: bool = False) -> HTML:
     said = {name: next((text for text in rows[name] if text not in ("", "–")), "") for name in constant}
     said |= {} if several_units else {"unit": beside["unit"].iloc[0]}
     caption = escape(" · ".join(f"{name} {text}" for name, text in said.items() if text))
-    caption = " · ".join(filter(None, (caption, escape(said_of_encoders(beside)))))
-    rows = rows.drop(columns=[*constant, *of_encoders(beside)])
+    caption = " · ".join(filter(None, (caption, escape(describe_encoders(beside)))))
+    rows = rows.drop(columns=[*constant, *columns_of_encoders(beside)])
     head = "".join(f'<th scope="col" style="text-align:left">{escape(name)}</th>' for name in rows)
     body = "".join(f"<tr>{''.join(map(cell, rows.columns, row))}</tr>" for row in rows.itertuples(index=False))
     return HTML(
@@ -160,8 +160,8 @@ def shown_row(row: pd.Series, percent: bool, with_unit: bool) -> dict[str, str]:
         return "–" if pd.isna(value) else f"{value * scale:{sign}.{digits}f}".replace("-", "−")
 
     return {
-        **{name: readable(str(row[name])) for name in RUN_COLUMNS},
-        "quantity": readable(row["quantity"]) + (f" ({unit})" if with_unit else ""),
+        **{name: title_of(str(row[name])) for name in RUN_COLUMNS},
+        "quantity": title_of(row["quantity"]) + (f" ({unit})" if with_unit else ""),
         "ours": number(row["ours"]),
         "95% interval": "–" if pd.isna(row["low"]) else f"{number(row['low'])} to {number(row['high'])}",
         "sd of seeds": number(row["sd_seeds"]),

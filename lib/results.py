@@ -13,7 +13,7 @@ from lib.atomic_write import write_text
 from lib.datasets import Own
 from lib.programme import Choice, runs
 from lib.provenance import PROJECT
-from lib.quantities import RUN_COLUMNS
+from lib.quantity import RUN_COLUMNS
 from lib.training import Run, Trained
 
 FOLDER = PROJECT / "reports" / "results"

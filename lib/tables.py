@@ -6,7 +6,7 @@ from html import escape
 import pandas as pd
 from IPython.display import HTML
 
-from lib.quantities import PAPERS, RUN_COLUMNS, of_encoders, readable, said_of_encoders
+from lib.quantity import PAPERS, RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
 
 WIDE = {"quantity": ";min-width:13em", **dict.fromkeys(("encoder", "95%"), ";white-space:nowrap")}
 SETTINGS = ("lambda", "delta", "eta")  # not measured: shown with all their digits
@@ -36,9 +36,9 @@ def show(frame: pd.DataFrame, empty: str = "There is nothing to show.", index: s
     texts = frame.apply(lambda column: [text(value, column.name, digits) for value in column])
     constant = [name for name in texts if name in RUN_COLUMNS and texts[name].nunique() == 1]
     said = [f"{name} {texts[name].iloc[0]}" for name in constant if texts[name].iloc[0]]
-    said += filter(None, [said_of_encoders(frame)])
+    said += filter(None, [describe_encoders(frame)])
     caption = f'<caption style="text-align:left">{escape(" · ".join(said))}</caption>' if said else ""
-    texts = texts.drop(columns=[*constant, *of_encoders(frame)])
+    texts = texts.drop(columns=[*constant, *columns_of_encoders(frame)])
     sides = ["right" if pd.api.types.is_numeric_dtype(frame[name]) else "left" for name in texts]
     columns = list(zip(texts, sides, strict=True))
     head = "".join(
@@ -56,7 +56,7 @@ def show(frame: pd.DataFrame, empty: str = "There is nothing to show.", index: s
 def text(value: object, column: str, digits: int) -> str:
     """One value for a reader; a dash where there is none."""
     if isinstance(value, str):
-        return PAPERS.get(value, value) if column == "paper" else readable(value) if column in NAMED else value
+        return PAPERS.get(value, value) if column == "paper" else title_of(value) if column in NAMED else value
     if pd.isna(value):
         return "–"
     if isinstance(value, bool) or float(value).is_integer():

@@ -13,10 +13,10 @@ from torch import nn
 
 from lib.analysis import attention_on_rationale, attention_weights, max_attention, measure
 from lib.datasets.batches import Batch, collate
-from lib.importance import as_quantity, gradient, gradient_times_input, leave_one_out
+from lib.importance import gradient, gradient_times_input, leave_one_out, quantity
 from lib.importance.inner_attention import inner_attention
 from lib.importance.rankings import RANKINGS
-from lib.importance.state_gradients import state_entropy
+from lib.importance.state_gradients import of_inputs_to_states
 from lib.interventions import (
     adversary,
     eraser_scores,
@@ -28,40 +28,36 @@ from lib.interventions import (
     until_flip,
 )
 from lib.interventions.inner_attention import uniform_head
+from lib.quantity import Quantity
 
-Quantities = dict[str, Callable]
-
-OF_ATTENTION: Quantities = {
-    "attention_weights": attention_weights,
-    "max_attention": max_attention,
-    "permuted": permutation_effect(5),
-    "searched": adversary(0.05, "gradient", with_attention=True, restarts=2, steps=5),
-    "under": substituted(5),
-    "token_probabilities": token_probabilities,
-    "token_probability_mean": token_probability_mean,
-    "top": single_erasure(RANKINGS),
-    "removed": until_flip(RANKINGS),
-    "eraser": eraser_scores(RANKINGS),
-    "rationale": attention_on_rationale([[(0, 1)]] * 20),
-}
-OF_INPUT: Quantities = {
-    "times_input": as_quantity(gradient_times_input),
-    "times_input_through": as_quantity(gradient_times_input, through_attention=True),
-    "gradient": as_quantity(gradient),
-    "gradient_detached": as_quantity(gradient, through_attention=False),
-}
-OF_WORDS: Quantities = OF_INPUT | {
-    "leave_one_out": as_quantity(leave_one_out),
-    "gradient_of_hidden": as_quantity(gradient, of="hidden"),
-    "states": state_entropy,
-}
-OF_STATES: Quantities = OF_WORDS | {"leave_one_out_of_hidden": as_quantity(leave_one_out, of="hidden")}
-EXACT: Quantities = {"exact": adversary(0.05)}
-OF_HEADS: Quantities = {
-    "head": inner_attention((0, 1)),
-    "rollout": inner_attention("rollout"),
-    "uniform": uniform_head((0, 1)),
-}
+OF_ATTENTION = [
+    attention_weights,
+    max_attention,
+    permutation_effect(5),
+    adversary(0.05, "gradient", with_attention=True, restarts=2, steps=5),
+    substituted(5),
+    *small.quantities(token_probabilities=token_probabilities),
+    Quantity("token_probability_mean", token_probability_mean, "fraction"),
+    single_erasure(RANKINGS),
+    until_flip(RANKINGS),
+    eraser_scores(RANKINGS),
+    attention_on_rationale([[(0, 1)]] * 20),
+]
+OF_INPUT = [
+    quantity("times_input", gradient_times_input),
+    quantity("times_input_through", gradient_times_input, through_attention=True),
+    quantity("gradient", gradient),
+    quantity("gradient_detached", gradient, through_attention=False),
+]
+OF_WORDS = [
+    *OF_INPUT,
+    quantity("leave_one_out", leave_one_out),
+    quantity("gradient_of_hidden", gradient, of="hidden"),
+    of_inputs_to_states,
+]
+OF_STATES = [*OF_WORDS, quantity("leave_one_out_of_hidden", leave_one_out, of="hidden")]
+EXACT = [adversary(0.05)]
+OF_HEADS = [inner_attention((0, 1)), inner_attention("rollout"), uniform_head((0, 1))]
 
 
 def pooled() -> nn.Module:
@@ -77,18 +73,18 @@ def sentences() -> Batch:
     return collate(documents.documents(), np.arange(len(documents.CUTS)))
 
 
-MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], Batch], Quantities]] = {
-    "bilstm": (small.model, texts, OF_ATTENTION | OF_STATES | EXACT),
+MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], Batch], list[Quantity]]] = {
+    "bilstm": (small.model, texts, OF_ATTENTION + OF_STATES + EXACT),
     "two layers": (lambda: small.model(layers=2), texts, OF_STATES),
     "sparsemax": (lambda: small.model(projection_name="sparsemax"), texts, OF_STATES),
     "learned entmax": (lambda: small.model(attention="dot", projection_name="entmax:learned"), texts, OF_STATES),
     "average": (lambda: small.model("average"), texts, OF_STATES),
     "conv": (lambda: small.model("conv", outputs=3), texts, OF_STATES),
-    "transformer": (lambda: small.model("transformer", heads=2), texts, OF_STATES | OF_HEADS),
+    "transformer": (lambda: small.model("transformer", heads=2), texts, OF_STATES + OF_HEADS),
     "flan-rnn": (lambda: small.model("flan-rnn"), texts, OF_STATES),
-    "han-rnn": (lambda: documents.network("han-rnn", 1), sentences, OF_INPUT | EXACT),
+    "han-rnn": (lambda: documents.network("han-rnn", 1), sentences, OF_INPUT + EXACT),
     "question": (questions.model, questions.batch, OF_STATES),
-    "the interface alone": (lambda: small.Foreign(small.model(outputs=3)), texts, OF_ATTENTION | OF_WORDS),
+    "the interface alone": (lambda: small.Foreign(small.model(outputs=3)), texts, OF_ATTENTION + OF_WORDS),
     "not affine": (lambda: small.NotAffine(small.model()), texts, OF_ATTENTION),
     "one's own GRU": (pooled, texts, OF_WORDS),
 }

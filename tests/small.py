@@ -1,5 +1,7 @@
 """Small random models and texts, in float64, for tests against brute force."""
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 
@@ -7,6 +9,7 @@ from lib.datasets.batches import Batch, collate
 from lib.datasets.corpus import Instance, Split, Vocabulary
 from lib.importance import deletion
 from lib.models import AttentionClassifier
+from lib.quantity import Quantity
 
 WORDS = tuple(f"w{number}" for number in range(30))
 
@@ -18,6 +21,11 @@ def split(lengths=(1, 2, 3, 7, 12), seed=0, name="test") -> Split:
         Instance(f"{name}-{i}", "", tuple(random.choice(WORDS, length)), i % 2) for i, length in enumerate(lengths)
     )
     return Split(name, instances, Vocabulary.of([WORDS]))
+
+
+def quantities(**functions: Callable) -> list[Quantity]:
+    """Functions (model, batch, output) as quantities without a unit."""
+    return [Quantity(name, function, "1") for name, function in functions.items()]
 
 
 def batch(lengths=(1, 2, 3, 7, 12), seed=0) -> Batch:

@@ -12,7 +12,7 @@ import vl_convert
 from lib import charts, published
 from lib.analysis import classification, summarise
 from lib.charts.text import visible
-from lib.quantities import RUN_COLUMNS, tau_name
+from lib.quantity import RUN_COLUMNS, tau_name
 from tests import small
 
 PAIR = ("attention", "gradient_times_input")

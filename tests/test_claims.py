@@ -10,7 +10,7 @@ from lib import claims, programme, results, tables
 from lib.analysis import examples, joined
 from lib.charts import sweep
 from lib.claims.correlation import EACH_OTHER, GRADIENT
-from lib.quantities import tau_name
+from lib.quantity import tau_name
 from tools.summary.__main__ import picture, readme
 
 TAUS = [tau_name(pair) for pair in (GRADIENT, EACH_OTHER)]

@@ -20,8 +20,11 @@ from lib.analysis import (
 from lib.analysis.erasing import CELLS, flip_cells, sign_test
 from lib.charts.erasing import in_bins
 from lib.datasets.corpus import Instance
+from lib.importance.rankings import RANKINGS
+from lib.interventions import single_erasure, until_flip
 
 NONE = np.nan
+MEASURED = single_erasure(RANKINGS), until_flip(RANKINGS)  # whose columns the tables here have
 RUN = {"dataset": "d", "encoder": "flan-rnn", "attention": "additive", "projection": "softmax", "variant": "base"}
 
 

@@ -19,6 +19,7 @@ MEGABYTES = {"transformer": 120, "average": 120, "bilstm": 600}
 
 LONG_TEXT = """
 import json, sys
+from dataclasses import replace
 import numpy as np
 import torch
 from small import WORDS, split
@@ -26,31 +27,31 @@ from benchmarks.memory import highest
 from lib import importance, interventions
 from lib.datasets.batches import batches
 from lib.importance import rankings
-from lib.importance.state_gradients import state_entropy
+from lib.importance.state_gradients import of_inputs_to_states
 from lib.analysis.correlating import correlate
 from lib.analysis.measuring import attention_weights, measure
 from lib.models import AttentionClassifier
 
 far = dict(max_tokens=10**9)
 SWEPT = {
-    "gone": importance.as_quantity(importance.leave_one_out, **far),
-    "states": lambda *asked: state_entropy(*asked),
+    "gone": importance.quantity("gone", importance.leave_one_out, **far),
+    "states": replace(of_inputs_to_states, name="states", max_tokens=None),
 }
-OTHERS = {
-    "attention_weights": attention_weights,
-    "gradient": importance.as_quantity(importance.gradient),
-    "gone_states": importance.as_quantity(importance.leave_one_out, of="hidden", **far),
-    "flip": interventions.until_flip(rankings.RANKINGS),
-    "single": interventions.single_erasure(rankings.RANKINGS),
-    "eraser": interventions.eraser_scores(rankings.RANKINGS),
-    "permuted": interventions.permutation_effect(100),
-    "exact": interventions.adversary(0.01, "exact", **far),
-    "searched": interventions.adversary(0.01, "gradient", steps=20, **far),
-}
+OTHERS = [
+    attention_weights,
+    importance.quantity("gradient", importance.gradient),
+    importance.quantity("gone_states", importance.leave_one_out, of="hidden", **far),
+    interventions.until_flip(rankings.RANKINGS),
+    interventions.single_erasure(rankings.RANKINGS),
+    interventions.eraser_scores(rankings.RANKINGS),
+    interventions.permutation_effect(100, name="permuted"),
+    interventions.adversary(0.01, "exact", name="exact", **far),
+    interventions.adversary(0.01, "gradient", steps=20, name="searched", **far),
+]
 
 
 def numbers(encoder, length):
-    quantities = OTHERS | {name: SWEPT[name] for name in SWEEPS[encoder]}
+    quantities = [*OTHERS, *(SWEPT[name] for name in SWEEPS[encoder])]
     torch.manual_seed(0)
     model = AttentionClassifier(torch.randn(len(WORDS) + 4, 4), encoder, "additive", hidden_size=2)
     found = measure(model, batches(split((length,)), 8), quantities)

@@ -344,9 +344,9 @@ def test_the_readmes_model_is_measured_from_end_to_end(transformers, tokenizer, 
     (own,) = own_model("my_bert.py", Run("planted"), corpus=corpus_of())
     assert isinstance(own.model, OneOutput) and own.model.model.order == [1, 0]
     assert len(own.corpus.test) == 6 and own.corpus.notes[-1].endswith("without a subword were left out.")
-    quantities = {"attention_weights": attention_weights, "rollout": inner_attention("rollout")}
-    quantities |= {"loo": importance.as_quantity(importance.leave_one_out)}
-    quantities |= {"permutation": interventions.permutation_effect(10), "under": interventions.substituted(10)}
+    left_out = importance.quantity("loo", importance.leave_one_out)
+    quantities = [attention_weights, inner_attention("rollout", "rollout"), left_out]
+    quantities += [interventions.permutation_effect(10), interventions.substituted(10)]
     measured = correlate(measure_all([own], quantities), [("attention", "loo"), ("rollout", "loo")])
     told = summarise(measured).set_index("quantity")
     assert told.loc["kendall_tau_rollout_vs_loo", "n"] == 5 and told.loc["permutation", "n"] == 6

@@ -159,11 +159,10 @@ def test_measuring_leaves_the_model_and_the_mode_as_they_were():
 
 def test_quantities_carry_the_bound_of_what_they_measure():
     tested, given = model(), batch()
-    quantity = importance.as_quantity(importance.leave_one_out)
-    assert quantity.max_tokens == 2000
-    assert importance.as_quantity(importance.leave_one_out, max_tokens=5).max_tokens == 5
-    gradient = importance.as_quantity(importance.gradient, through_attention=False)
-    assert not hasattr(gradient, "max_tokens")
+    assert importance.quantity("loo", importance.leave_one_out).max_tokens == 2000
+    assert importance.quantity("loo", importance.leave_one_out, max_tokens=5).max_tokens == 5
+    gradient = importance.quantity("gradient", importance.gradient, through_attention=False)
+    assert gradient.max_tokens is None
     expected = importance.gradient(tested, given, through_attention=False)
     assert torch.equal(gradient(tested, given, tested(given)), expected)
 
@@ -174,4 +173,4 @@ def test_a_text_of_twenty_thousand_tokens_has_gradients():
         torch.randint(4, 30, (1, 20_002)), torch.tensor([20_002]), torch.zeros(1).long(), torch.zeros(1).long()
     )
     assert importance.gradient_times_input(tested, given).isfinite().all()
-    assert importance.leave_one_out.max_tokens < 20_000
+    assert importance.quantity("loo", importance.leave_one_out).max_tokens < 20_000

@@ -24,7 +24,7 @@ from lib.analysis import (
 )
 from lib.analysis.statistics import resampled, t_interval, weighted_auc, weighted_f1
 from lib.datasets.batches import batches, collate
-from lib.quantities import unit
+from lib.quantity import Quantity, bounds_of, declare, tau_name, title_of, unit_of
 from tests import small
 
 LENGTHS = (12, 1, 3, 7, 2, 30, 5)
@@ -45,11 +45,12 @@ def short_only(model, batch, output):
     return {"sum": batch.tokens.sum(dim=1), "weights": output.attention}
 
 
-short_only.max_tokens = 5
+declare("tau", "tau-b")
 
 
 def measured(size=3, **options):
-    quantities = {"attention_weights": attention_weights, "max_attention": max_attention, "two": two, "few": short_only}
+    few = Quantity("few", short_only, {"sum": "1", "weights": "fraction"}, max_tokens=5)
+    quantities = [attention_weights, max_attention, Quantity("two", two, "1"), few]
     return measure(small.model(**options), batches(small.split(LENGTHS), size), quantities, RUN)
 
 
@@ -123,8 +124,8 @@ def test_a_quantity_that_no_text_is_short_enough_for_is_an_empty_column():
     def none(model, batch, output):
         raise AssertionError("never called")
 
-    none.max_tokens = 0
-    frame = measure(small.model(), batches(small.split(LENGTHS), 3), {"none": none})
+    quantity = Quantity("none", none, "1", max_tokens=0)
+    frame = measure(small.model(), batches(small.split(LENGTHS), 3), [quantity])
     assert frame["none"].isna().all() and left_out(frame)["texts left out"].tolist() == [len(LENGTHS)]
 
 
@@ -132,7 +133,7 @@ def test_the_model_is_left_as_it_was():
     model = small.model()
     model.train()
     model.encoder.eval()
-    measure(model, batches(small.split(LENGTHS), 3), {"squares": squares})
+    measure(model, batches(small.split(LENGTHS), 3), small.quantities(squares=squares))
     assert model.training and not model.encoder.training
     assert all(parameter.grad is None for parameter in model.parameters())
 
@@ -146,14 +147,14 @@ def test_the_model_is_left_as_it_was():
 )
 def test_a_wrong_quantity_is_one_clear_error(quantity, name, says):
     with pytest.raises(ValueError, match=says):
-        measure(small.model(), batches(small.split(LENGTHS), 3), {name: quantity})
+        measure(small.model(), batches(small.split(LENGTHS), 3), [Quantity(name, quantity, "1")])
 
 
 def test_a_diverged_model_is_one_clear_error():
     model = small.model()
     torch.nn.init.constant_(model.decoder.bias, torch.nan)
     with pytest.raises(ValueError, match=r"not finite for 3 of 3 texts .* instance 1"):
-        measure(model, batches(small.split(LENGTHS), 3), {})
+        measure(model, batches(small.split(LENGTHS), 3), [])
 
 
 def test_several_runs_are_one_table():
@@ -165,7 +166,7 @@ def test_several_runs_are_one_table():
         )
         for seed in (0, 1)
     ]
-    frame = measure_all(trained, {"max_attention": max_attention})
+    frame = measure_all(trained, [max_attention])
     assert frame["seed"].tolist() == [0] * len(LENGTHS) + [1] * len(LENGTHS)
 
 
@@ -360,5 +361,33 @@ def test_a_group_that_is_none_or_several_is_refused():
 
 
 def test_units():
-    names = ("kendall_tau_a_vs_b", "kendall_tau_a_vs_b_significant", "jsd_exact", "f1", "length", "lambda")
-    assert [unit(name) for name in names] == ["tau-b", "fraction", "nats", "fraction", "tokens", "1"]
+    name = tau_name(("a", "b"))
+    names = (name, f"{name}_significant", f"{name}_p", "jsd", "f1", "length", "lambda")
+    units = ["tau-b", "fraction", "p-value", "nats", "fraction", "tokens", "1"]
+    assert [unit_of(name) for name in names] == units
+    assert title_of(f"{name}_significant") == "a / b, share with p ≤ .05"
+    bounds = [(-1, 1), (0, 1), (0, np.log(2)), (-1, 1), (0, np.inf)]
+    assert [bounds_of(name) for name in (name, "f1", "jsd", "f1_drop_uniform", "length")] == bounds
+
+
+def test_a_name_is_declared_once_with_one_unit():
+    parts = Quantity("parts", two, {"low": "fraction", "word_ids": "1"}, {"low": (0.0, 0.5)})
+    assert (unit_of("parts_low"), bounds_of("parts_low")) == ("fraction", (0, 0.5))
+    assert declare("parts_low", "fraction", title="low part") == "parts_low"
+    assert (title_of("parts_low"), bounds_of("parts_low")) == ("low part", (0, 0.5))
+    with pytest.raises(ValueError, match="'parts_low' is declared in fraction, not nats"):
+        declare("parts_low", "nats")
+    for of in (unit_of, bounds_of):
+        with pytest.raises(KeyError, match=r"nobody declared the quantity 'parts_high'.*declare\('parts_high', unit\)"):
+            of("parts_high")
+    with pytest.raises(KeyError, match="the part 'word_ids' of the quantity 'some'"):
+        few = Quantity("some", two, {"low": "fraction"})
+        measure(small.model(), batches(small.split(LENGTHS), 3), [few])
+    assert parts(small.model(), small.batch(), small.model()(small.batch())).keys() == {"low", "word_ids"}
+
+
+def test_what_is_no_list_of_quantities_is_refused():
+    with pytest.raises(TypeError, match="'max_attention' is a str; measure takes"):
+        measure(small.model(), batches(small.split(LENGTHS), 3), {"max_attention": max_attention})
+    with pytest.raises(ValueError, match="two quantities are called 'max_attention'"):
+        measure(small.model(), batches(small.split(LENGTHS), 3), [max_attention, max_attention])

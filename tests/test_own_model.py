@@ -18,7 +18,7 @@ from lib.datasets import load
 from lib.datasets.batches import Batch
 from lib.importance.inner_attention import inner_attention
 from lib.importance.rankings import RANKINGS
-from lib.importance.state_gradients import state_entropy, state_gradients
+from lib.importance.state_gradients import of_inputs_to_states, state_gradients
 from lib.interventions.inner_attention import uniform_head
 from lib.metrics import probabilities, total_variation
 from lib.models import ModelOutput
@@ -210,13 +210,13 @@ def test_a_model_says_how_many_words_it_is_given_at_once():
             return super().forward(given, attention)
 
     tested = model()
-    found, quantities = {}, {"loo": importance.as_quantity(importance.leave_one_out), "states": state_entropy}
-    quantities["gradient"] = importance.as_quantity(importance.gradient)
+    found, quantities = {}, [importance.quantity("loo", importance.leave_one_out), of_inputs_to_states]
+    quantities.append(importance.quantity("gradient", importance.gradient))
     for kind in (Foreign, Few):
         found[kind] = measure(kind(tested), [given], quantities).map(lambda value: np.asarray(value).tolist())
     assert max(most) <= 40 and len(most) > 10
-    for name in quantities:
-        for few, all_at_once in zip(found[Few][name], found[Foreign][name], strict=True):
+    for quantity in quantities:
+        for few, all_at_once in zip(found[Few][quantity.name], found[Foreign][quantity.name], strict=True):
             np.testing.assert_allclose(few, all_at_once, atol=1e-9)
 
 
@@ -347,9 +347,8 @@ def test_a_file_with_a_model_is_measured_from_end_to_end(mine, corpus, monkeypat
     own = own_model("mine.py:several", Run("planted"), corpus=corpus)
     assert [str(one.run) for one in own] == ["planted mine several, seed 0", "planted mine several, seed 1"]
     assert isinstance(own[0].model, OneOutput) and way_of_adversary(own) == "gradient"
-    quantities = {"attention_weights": attention_weights, "loo": importance.as_quantity(importance.leave_one_out)}
-    quantities |= {"removed": interventions.until_flip(RANKINGS), "states": state_entropy}
-    quantities["adversary"] = interventions.adversary(0.05, "gradient", steps=20)
+    quantities = [attention_weights, importance.quantity("loo", importance.leave_one_out), of_inputs_to_states]
+    quantities += [interventions.until_flip(RANKINGS), interventions.adversary(0.05, "gradient", steps=20)]
     measured = with_flips(correlate(measure_all(own, quantities), [("attention", "loo")]), ["attention", "fewest"])
     told = summarise(measured).set_index("quantity")
     assert told.loc["kendall_tau_attention_vs_loo", ["n", "seeds"]].tolist() == [40, 2]

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from lib import published
-from lib.quantities import RUN_COLUMNS, readable, unit
+from lib.quantity import RUN_COLUMNS, tau_name, title_of, unit_of
 
 TAU = "kendall_tau_attention_vs_gradient_times_input"
 
@@ -37,7 +37,9 @@ def test_the_units_of_what_we_measure_are_those_of_the_papers():
     measured = frame[
         frame["quantity"].str.contains("^kendall_tau_attention|^accuracy|^f1|^jsd|^tvd|entropy_of_input_to")
     ]
-    assert [unit(name) for name in measured["quantity"]] == measured["unit"].tolist()
+    for name in measured.loc[measured["quantity"].str.contains("_vs_"), "quantity"]:
+        tau_name(name.removeprefix("kendall_tau_").removesuffix("_significant").split("_vs_"))
+    assert [unit_of(name) for name in measured["quantity"]] == measured["unit"].tolist()
 
 
 def test_a_value_finds_its_partner_whatever_type_the_layers_have():
@@ -89,4 +91,4 @@ def test_the_shown_table_reads_well_and_escapes_what_comes_from_data():
     assert "82.1" in html and "80.0 to 84.0" in html and "F1 (%)" in html
     html = published.show(published.beside(ours(), published.table("jain2019", "sst")).iloc[:1]).data
     assert "Jain &amp; Wallace 2019, released results" in html and "+0.009" in html and "dataset sst" in html
-    assert readable(TAU) == "attention / gradient × input"
+    assert title_of(TAU) == "attention / gradient × input"

@@ -169,11 +169,8 @@ def test_permutations_and_the_adversary_move_predictions_as_the_read_out_says():
 
 def test_measured_in_other_batches_the_numbers_are_the_same():
     tested, texts = model(), split()
-    quantities = {
-        "attention_weights": attention_weights,
-        "leave_one_out": importance.as_quantity(importance.leave_one_out),
-        "permutation": interventions.permutation_effect(20),
-    }
+    left_out = importance.quantity("leave_one_out", importance.leave_one_out)
+    quantities = [attention_weights, left_out, interventions.permutation_effect(20)]
     one, many = (measure(tested, batches(texts, size), quantities) for size in (1, 8))
     np.testing.assert_allclose(one["permutation"], many["permutation"], atol=1e-10)
     for name in ("attention_weights", "leave_one_out"):
@@ -297,7 +294,7 @@ def test_a_trained_model_answers_better_than_chance(tmp_path, monkeypatch):
     options = {"batch_size": 16, "embedding_size": 16, "epochs": 12, "hidden_size": 16, "learning_rate": 0.03}
     run = Run("babi1", recipe="jain2019-questions", vectors="random", options=tuple(options.items()))
     trained = train(run, tmp_path, say=lambda line: None)
-    found = measure(trained.model, trained.batches("test"), {})
+    found = measure(trained.model, trained.batches("test"), [])
     assert (found["label"] == found["prediction"]).mean() > 0.8  # one in four by chance
 
 

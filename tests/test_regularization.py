@@ -318,7 +318,7 @@ def test_substituted_attention_gives_the_classes_of_a_model_that_has_it(outputs)
     for name, value in substituted(draws=20, seed=3)(slow, batch, output).items():
         assert torch.equal(value, found[name])
     torch.testing.assert_close(token_probabilities(slow, batch, output), token_probabilities(model, batch, output))
-    frame = measure(model, [batch], {"under": substituted(7)})
+    frame = measure(model, [batch], [substituted(7)])
     assert all(len(row) == 7 for row in frame["under_permuted"])
 
 

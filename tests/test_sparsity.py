@@ -14,7 +14,7 @@ from lib.analysis import along, attention_weights, dispersed, measure, support_o
 from lib.analysis.trend import kendall, spearman
 from lib.metrics import normalized_entropy
 from lib.projections import sparsegen_name, sparsegen_strength
-from lib.quantities import RUN_COLUMNS, unit
+from lib.quantity import RUN_COLUMNS, declare, unit_of
 from lib.training import Run, fitting, train
 from lib.training.tasks import Prediction
 
@@ -49,12 +49,12 @@ def test_entropies_are_those_of_the_metric_and_undefined_ones_are_counted():
 
 
 def test_the_support_counts_what_is_exactly_above_zero():
-    rows = measure(model(projection_name="sparsemax"), [batch((12, 5, 1))], {"attention_weights": attention_weights})
+    rows = measure(model(projection_name="sparsemax"), [batch((12, 5, 1))], [attention_weights])
     found = supported(rows)
     expected = [int((weights > 0).sum()) for weights in rows["attention_weights"]]
     assert found["attention_support"].tolist() == expected and expected[2] == 1 and expected[0] < 12
     assert found["attention_support_share"].tolist() == [size / n for size, n in zip(expected, (12, 5, 1), strict=True)]
-    assert (unit("attention_support"), unit("attention_support_share")) == ("tokens", "fraction")
+    assert (unit_of("attention_support"), unit_of("attention_support_share")) == ("tokens", "fraction")
 
 
 def test_the_support_against_the_reason_by_hand():
@@ -200,6 +200,9 @@ def test_training_a_sparse_model_and_its_adversaries(monkeypatch, tmp_path, enco
     imitated = train(adversary, say=lambda message: None)
     own, other = trained.model(first), imitated.model(first)
     assert torch.equal(own.hidden, other.hidden) and not torch.equal(own.attention, other.attention)
+
+
+ENTROPIES = [declare(f"entropy_of_{name}_of_input", "fraction") for name in ("gradient", "leave_one_out")]
 
 
 def known_rows(projection: str, encoder: str, seed: int, hidden: float, inputs: float, entropy: float) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from pages import visit
 
 import notebooks
 from lib import published, results
-from lib.quantities import RUN_COLUMNS
+from lib.quantity import RUN_COLUMNS
 from tools import summary
 from tools.report.__main__ import main
 from tools.report.execute import Failed

@@ -59,7 +59,7 @@ def test_distances_to_the_base_are_scipys_whatever_the_batches():
     base, other = trained(0), trained(1)
     measured = measure_against([base, other], [base, base])
     assert measured.loc[measured["seed"] == 0, ["tvd", "jsd"]].to_numpy().max() < 1e-7
-    own = {"a": lambda model, batch, output: output.attention}
+    own = small.quantities(a=lambda model, batch, output: output.attention)
     alone = [measure(one.model, batches(one.corpus.test, 1), own) for one in (base, other)]
     for place, row in measured[measured["seed"] == 1].reset_index(drop=True).iterrows():
         p, q = (frame["a"][place] for frame in alone)
@@ -91,7 +91,8 @@ def test_over_seeds_the_median_or_the_largest():
 def test_attention_on_the_rationale_by_hand():
     model, split = small.model(), small.split()
     spans = [None, ((0, 1),), (), ((1, 3), (5, 6)), ((0, 12),)]
-    found = measure(model, batches(split, 3), {"on": attention_on_rationale(spans), "a": lambda m, b, o: o.attention})
+    weights = small.quantities(a=lambda model, batch, output: output.attention)
+    found = measure(model, batches(split, 3), [attention_on_rationale(spans, "on"), *weights])
     assert np.isnan(found["on"][[0, 2]]).all()
     assert found["on"][1] == pytest.approx(found["a"][1][0])
     assert found["on"][3] == pytest.approx(found["a"][3][[1, 2, 5]].sum()) and found["on"][4] == pytest.approx(1)

@@ -7,7 +7,7 @@ import pandas as pd
 
 from lib.analysis.statistics import CELLS, interval_over_texts_and_seeds, mean_over, resampled, weighted_mean
 from lib.analysis.summarising import CLASSIFICATION, by_seed, scores
-from lib.quantities import RUN_COLUMNS, unit
+from lib.quantity import RUN_COLUMNS, unit_of
 
 
 def difference(
@@ -140,7 +140,7 @@ def compared(
             "low": low,
             "high": high,
             "word": "higher" if low > 0 else "lower" if high < 0 else "undecided",
-            "unit": unit(quantity),
+            "unit": unit_of(quantity),
             "n": texts,
             "seeds": tuple(len(values) for values in of_seeds),
         }

@@ -1,6 +1,6 @@
 """Do two measures rank the tokens of a text alike? Kendall's tau of columns of token values, and what chance gives."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -9,11 +9,11 @@ from pandas.api.types import is_object_dtype
 from scipy.special import xlogy
 from scipy.stats import false_discovery_control
 
-from lib.analysis.measuring import Quantity, measure_all
+from lib.analysis.measuring import measure_all
 from lib.analysis.statistics import ratio
 from lib.analysis.summarising import summarise
 from lib.metrics import kendall_tau
-from lib.quantities import RUN_COLUMNS, tau_name
+from lib.quantity import RUN_COLUMNS, Quantity, declare, tau_name
 from lib.training import Trained
 
 LEVEL = 0.05
@@ -171,8 +171,9 @@ def dispersed(instances: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     """
     result = instances.copy()
     for name in names:
-        result[f"entropy_of_{name}"] = entropies_of(token_values(instances, name))
-        result["left_out"] = inherited(result["left_out"], [column_of(name)], (f"entropy_of_{name}",))
+        entropy = declare(f"entropy_of_{name}", "fraction")
+        result[entropy] = entropies_of(token_values(instances, name))
+        result["left_out"] = inherited(result["left_out"], [column_of(name)], (entropy,))
     return result
 
 
@@ -192,7 +193,8 @@ def supported(instances: pd.DataFrame) -> pd.DataFrame:
     """The instances with the size of the attention's support: attention_support (tokens), ..._share (of the text's)."""
     sizes = np.array([np.count_nonzero(weights) for weights in instances["attention_weights"]], dtype=np.float64)
     shares = ratio(sizes, instances["length"].to_numpy(dtype=np.float64))
-    return instances.assign(**{SUPPORT: sizes, f"{SUPPORT}_share": shares})
+    of_text = declare(f"{SUPPORT}_share", "fraction")
+    return instances.assign(**{declare(SUPPORT, "tokens"): sizes, of_text: shares})
 
 
 @torch.no_grad()
@@ -206,7 +208,7 @@ def way_of_adversary(trained: Sequence[Trained]) -> str:
 
 
 def taus_along(
-    trained: Sequence[Trained], option: str, quantities: Mapping[str, Quantity], pairs: Sequence[tuple[str, str]]
+    trained: Sequence[Trained], option: str, quantities: Sequence[Quantity], pairs: Sequence[tuple[str, str]]
 ) -> pd.DataFrame:
     """The taus of runs that differ in an option of training, in the columns of `summarise` and the option's.
 

@@ -8,7 +8,8 @@ from scipy.stats import binomtest
 
 from lib.analysis.statistics import bootstrap, interval_over_texts_and_seeds, mean_over, ratio
 from lib.analysis.summarising import by_seed, configurations, summarise
-from lib.quantities import RUN_COLUMNS
+from lib.interventions.until_flip import UNITS
+from lib.quantity import RUN_COLUMNS, declare
 
 CELLS = ("flip_both", "flip_top_only", "flip_random_only", "flip_neither")
 WAYS = ("expected", "paper", "authors_code")
@@ -57,8 +58,8 @@ def with_random(instances: pd.DataFrame) -> pd.DataFrame:
 
     An order along which the decision never flips does not count; NaN where it does along none.
     """
-    means = {part: random_orders(instances, part).mean(axis=1) for part in ("count", "fraction", "mass")}
-    return instances.assign(**{f"removed_random_{part}": mean for part, mean in means.items()})
+    means = {part: random_orders(instances, part).mean(axis=1) for part in UNITS}
+    return instances.assign(**{declare(f"removed_random_{part}", UNITS[part]): means[part] for part in UNITS})
 
 
 def with_flips(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
@@ -72,7 +73,9 @@ def with_flips(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame
             flips = random_orders(instances, "count").notna().mean(axis=1)
         else:
             flips = instances[f"removed_{name}_count"].notna().astype(np.float64)
-        found[f"flips_{name}"] = flips.where(several & knows_the_fewest(instances) if name == "fewest" else several)
+        found[declare(f"flips_{name}", "fraction")] = flips.where(
+            several & knows_the_fewest(instances) if name == "fewest" else several
+        )
     return instances.assign(**found)
 
 
@@ -91,7 +94,8 @@ def over_half(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
     for name in rankings:
         fractions = random_orders(instances, "fraction")
         fractions = fractions if name == "random" else instances[[f"removed_{name}_fraction"]]
-        found[f"removed_over_half_{name}"] = (fractions > 0.5).where(fractions.notna()).astype(np.float64).mean(axis=1)
+        over = (fractions > 0.5).where(fractions.notna()).astype(np.float64)
+        found[declare(f"removed_over_half_{name}", "fraction")] = over.mean(axis=1)
     return instances.assign(**found)
 
 
@@ -106,11 +110,12 @@ def on_common_support(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.Da
 
 def by_ranking(instances: pd.DataFrame, rankings: Sequence[str], part: str = "fraction") -> pd.DataFrame:
     """One row per text and ranking, with the columns ranking and removed_<part>; all random orders of a text."""
+    removed = declare(f"removed_{part}", UNITS[part])
     frames, kept = [], [*RUN_COLUMNS, "seed", "instance", "prediction"]
     for ranking in rankings:
         one = instances[[f"removed_{ranking}_{part}"]] if ranking != "random" else random_orders(instances, part)
         for column in one:
-            frames.append(instances[kept].assign(ranking=ranking, **{f"removed_{part}": one[column]}))
+            frames.append(instances[kept].assign(ranking=ranking, **{removed: one[column]}))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -166,6 +171,6 @@ def above_the_floor(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.Data
     fewest, found = instances["removed_fewest_count"], {}
     for name in rankings:
         count = instances[f"removed_{name}_count"]
-        found[f"optimal_{name}"] = (count == fewest).astype(np.float64).where(fewest.notna())
-        found[f"extra_{name}"] = count - fewest
+        found[declare(f"optimal_{name}", "fraction")] = (count == fewest).astype(np.float64).where(fewest.notna())
+        found[declare(f"extra_{name}", "items")] = count - fewest
     return instances.assign(**found)

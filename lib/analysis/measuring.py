@@ -1,8 +1,7 @@
 """Measure a model on texts: one row per instance, one column per quantity."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import filterfalse
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -13,35 +12,27 @@ from lib.datasets.batches import Batch, micro_batches
 from lib.models.interface import ModelOutput
 from lib.models.readout import WORDS, at_once, evaluation
 from lib.progress import Progress
-from lib.quantities import RUN_COLUMNS, readable
+from lib.quantity import RUN_COLUMNS, Quantity, belongs_to_another, title_of
 
-Quantity = Callable[[nn.Module, Batch, ModelOutput], "Tensor | dict[str, Tensor]"]
 RUN = (*RUN_COLUMNS, "seed")
 BATCH = 512  # texts: the searches and sweeps are fastest on many at once
 OWN_COLUMNS = (*RUN, "instance", "length", "label", "prediction", "probability", "left_out")
 
 
-def attention_weights(model: nn.Module, batch: Batch, output: ModelOutput) -> Tensor:
-    """A quantity: the model's own attention, (batch, token)."""
-    return output.attention
-
-
-def max_attention(model: nn.Module, batch: Batch, output: ModelOutput) -> Tensor:
-    """A quantity: the largest weight of each text, (batch,) fraction."""
-    return output.attention.amax(dim=-1)
+# The model's own attention, (batch, token), and the largest weight of each text, (batch,).
+attention_weights = Quantity("attention_weights", lambda model, batch, output: output.attention, "fraction")
+max_attention = Quantity("max_attention", lambda model, batch, output: output.attention.amax(dim=-1), "fraction")
 
 
 def measure(
-    model: nn.Module, batches: Iterable[Batch], quantities: Mapping[str, Quantity], run=None, progress=None
+    model: nn.Module, batches: Iterable[Batch], quantities: Sequence[Quantity], run=None, progress=None
 ) -> pd.DataFrame:
     """One row per instance, in the order of the split, whatever the batches were.
 
-    A quantity is `(model, batch, output) -> Tensor`: (batch,) becomes a column of floats, (batch, token) a column of
-    NumPy arrays that hold the text's own tokens only, a dict of such tensors the columns "<quantity>_<name>". One that
-    draws at random may have an attribute `draws`, and give (batch, draw): a column of arrays of that length.
-    The output is given without its graph; a quantity that needs gradients runs the model itself. A text longer than
-    the quantity's attribute `max_tokens`, if it has one, is left out of that quantity alone: NaN (None in a column of
-    arrays), and `left_out` says so.
+    A quantity's values (batch,) are a column of floats, (batch, token) a column of NumPy arrays that hold the text's
+    own tokens only, (batch, draw) a column of arrays of that length; parts are columns <name>_<part>. The output is
+    given without its graph; a quantity that needs gradients runs the model itself. A text longer than its `max_tokens`
+    is left out of that quantity alone: NaN (None in a column of arrays), with the reason in `left_out`.
 
     Args:
         run: an object with the attributes dataset, encoder, attention, projection, variant, layers and seed.
@@ -50,16 +41,12 @@ def measure(
         the run's columns (empty without a run), instance, length (tokens), label, prediction, probability (of class 1;
         of the predicted class where there are more than two), left_out, and a column per quantity.
     Raises:
-        ValueError: the model's logits are not finite, a quantity's name is a column of its own, or its shape is wrong.
+        TypeError: something else than a Quantity. ValueError: the model's logits are not finite, a quantity's name is a
+            column of its own or used twice, or its shape is wrong.
     """
-    taken = [name for name in quantities if name in OWN_COLUMNS]
-    if taken:
-        raise ValueError(
-            f"a quantity may not be called {taken[0]!r}: every row has a column of that name. "
-            f"Taken: {', '.join(OWN_COLUMNS)}. The model's own attention is called 'attention_weights'"
-        )
+    refuse_names(quantities)
     device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
-    rows, columns = {}, {name: [] for name in quantities}
+    rows, columns = {}, {quantity.name: [] for quantity in quantities}
     with evaluation(model):
         for batch in micro_batches(batches, at_once(model, WORDS)):
             rows |= measure_batch(model, batch.to(device), quantities, columns)
@@ -68,9 +55,25 @@ def measure(
     return table_of([rows[instance] for instance in sorted(rows)], columns, run)
 
 
-def measure_all(trained: Sequence, quantities: Mapping[str, Quantity], split: str = "test") -> pd.DataFrame:
+def refuse_names(quantities: Sequence[Quantity]) -> None:
+    """TypeError or ValueError for what `measure` cannot make columns of."""
+    for quantity in quantities:
+        if not isinstance(quantity, Quantity):
+            raise TypeError(f"{quantity!r} is a {type(quantity).__name__}; measure takes lib.quantity.Quantity objects")
+        if quantity.name in OWN_COLUMNS:
+            raise ValueError(
+                f"a quantity may not be called {quantity.name!r}: every row has a column of that name. "
+                f"Taken: {', '.join(OWN_COLUMNS)}. The model's own attention is called 'attention_weights'"
+            )
+    twice = [name for name, number in Counter(quantity.name for quantity in quantities).items() if number > 1]
+    if twice:
+        raise ValueError(f"two quantities are called {twice[0]!r}; give each a name of its own")
+
+
+def measure_all(trained: Sequence, quantities: Sequence[Quantity], split: str = "test") -> pd.DataFrame:
     """`measure` of several trained runs (lib.training.Trained) on a split, one below the other."""
-    with Progress(f"measuring {', '.join(quantities)}", total=len(trained)) as progress:
+    names = ", ".join(quantity.name for quantity in quantities)
+    with Progress(f"measuring {names}", total=len(trained)) as progress:
         frames = [measure(one.model, one.batches(split, BATCH), quantities, one.run, progress) for one in trained]
     return pd.concat(frames, ignore_index=True)
 
@@ -92,7 +95,7 @@ def table_of(rows: list[dict], columns: dict[str, list[str]], run) -> pd.DataFra
 
 
 def measure_batch(
-    model: nn.Module, batch: Batch, quantities: Mapping[str, Quantity], columns: dict[str, list[str]]
+    model: nn.Module, batch: Batch, quantities: Sequence[Quantity], columns: dict[str, list[str]]
 ) -> dict[int, dict]:
     """The rows of one batch, by position in the split; adds to `columns` which columns each quantity gave."""
     output = forward(model, batch)
@@ -100,8 +103,8 @@ def measure_batch(
     rows = dict(zip(positions, described(batch, output.logits), strict=True))
     shorter = {None: (batch, output)}  # the batch without the texts that a bound leaves out
     lengths = batch.mask.sum(dim=1)
-    for name, quantity in quantities.items():
-        bound = getattr(quantity, "max_tokens", None)
+    for quantity in quantities:
+        name, bound = quantity.name, quantity.max_tokens
         keep = lengths <= bound if bound is not None else torch.ones_like(lengths, dtype=torch.bool)
         for position in batch.instance[~keep].tolist():
             rows[position]["left_out"] += ((name, f"longer than {bound:,} tokens"),)
@@ -111,9 +114,10 @@ def measure_batch(
             rest = batch.rows(keep)
             shorter[bound] = rest, forward(model, rest)
         part = shorter[None if keep.all() else bound]
-        draws = getattr(quantity, "draws", None)
-        for column, values in named_values(name, quantity(model, *part), *part, draws).items():
-            columns[name] += [column] if column not in columns[name] else []
+        for column, values in named_values(name, quantity(model, *part), *part, quantity.draws).items():
+            if column not in columns[name]:
+                quantity.declare(column)
+                columns[name].append(column)
             for position, value in zip(part[0].instance.tolist(), values, strict=True):
                 rows[position][column] = value
     return rows
@@ -181,17 +185,12 @@ def left_out(instances: pd.DataFrame) -> pd.DataFrame:
     counts once a run. The p-values that go with a tau are not listed again.
     """
     skipped = Counter(pair for pairs in instances["left_out"] for pair in pairs)
-    rows = [(name, number, why) for (name, why), number in skipped.items() if not follows(name)]
-    for column in filterfalse(follows, quantity_columns(instances)):
+    rows = [(name, number, why) for (name, why), number in skipped.items() if not belongs_to_another(name)]
+    for column in quantity_columns(instances):
         number = int(undefined(instances, column).sum())
-        if number:
+        if number and not belongs_to_another(column):
             rows.append((column, number, "undefined"))
     return pd.DataFrame(rows, columns=["quantity", "texts left out", "why"])
-
-
-def follows(column: str) -> bool:
-    """Whether a column only follows from a tau's: its p-value, and whether that is significant."""
-    return column.startswith("kendall_tau_") and column.endswith(("_p", "_significant"))
 
 
 def quantity_columns(instances: pd.DataFrame) -> list[str]:
@@ -250,5 +249,5 @@ def examples(instances: pd.DataFrame, classes: Sequence[str], far: str | None = 
             chosen[f"The text that is most surely, and rightly, {classes[label]}"] = sure.idxmax()
     chosen["The text the model is least sure of"] = sureness.idxmin()
     if far is not None and run[far].notna().any():
-        chosen[f"The text with the largest {readable(far)}"] = run[far].idxmax()
+        chosen[f"The text with the largest {title_of(far)}"] = run[far].idxmax()
     return run.loc[list(chosen.values())].assign(why=list(chosen))

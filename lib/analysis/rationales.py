@@ -1,6 +1,6 @@
 """Attention held against the words that are known to decide a label."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -9,19 +9,20 @@ from torch import Tensor
 
 from lib.datasets.corpus import Instance
 from lib.models import HIERARCHICAL
+from lib.quantity import Quantity, declare
 
 Rationales = Sequence[Sequence[tuple[int, int]] | None]
 PREFIX = "rationale_average_precision_"
 
 
-def attention_on_rationale(rationales: Rationales) -> Callable[..., Tensor]:
+def attention_on_rationale(rationales: Rationales, name: str = "attention_on_rationale") -> Quantity:
     """A quantity: how much of the attention lies on the tokens that decide the label, (batch,) fraction.
 
     Args:
         rationales: of every text of the split the spans [start, end) of those tokens; none: NaN.
     """
 
-    def quantity(model: torch.nn.Module, batch, output) -> Tensor:
+    def mass(model: torch.nn.Module, batch, output) -> Tensor:
         masses = output.attention.new_full((len(batch),), torch.nan)
         for row, position in enumerate(batch.instance.tolist()):
             weights = output.attention[row][output.mask[row]]
@@ -30,7 +31,7 @@ def attention_on_rationale(rationales: Rationales) -> Callable[..., Tensor]:
                 masses[row] = weights[torch.from_numpy(marked)].sum()
         return masses
 
-    return quantity
+    return Quantity(name, mass, "fraction")
 
 
 def inside(spans: Sequence[tuple[int, int]], length: int) -> np.ndarray:
@@ -62,7 +63,7 @@ def on_rationale(instances: pd.DataFrame, measures: Mapping[str, str], rationale
         rows = [row for row, spans in enumerate(marked) if spans is not None and values[row] is not None]
         found[name] = np.full(len(instances), np.nan)
         found[name][rows] = average_precision([marked[row] for row in rows], [values[row] for row in rows])
-    return instances.assign(**{PREFIX + name: values for name, values in found.items()})
+    return instances.assign(**{declare(PREFIX + name, "fraction"): values for name, values in found.items()})
 
 
 def average_precision(relevant: Sequence[np.ndarray], values: Sequence[np.ndarray]) -> np.ndarray:
@@ -109,7 +110,8 @@ def support_on_rationale(instances: pd.DataFrame, rationales: Rationales) -> pd.
             found["precision"][row] = hits / np.count_nonzero(weights)
             found["recall"][row] = hits / decides.sum()
             found["chance"][row] = decides.mean()
-    return instances.assign(**{f"rationale_support_{name}": values for name, values in found.items()})
+    columns = {declare(f"rationale_support_{name}", "fraction"): values for name, values in found.items()}
+    return instances.assign(**columns)
 
 
 def top_on_rationale(instances: pd.DataFrame, rankings: Iterable[str], texts: Sequence[Instance]) -> pd.DataFrame:
@@ -131,7 +133,7 @@ def top_on_rationale(instances: pd.DataFrame, rankings: Iterable[str], texts: Se
             found["chance"][row] = decides.mean()
             for name in rankings:
                 found[name][row] = decides[int(places[name][row])]
-    return instances.assign(**{f"on_rationale_{name}": values for name, values in found.items()})
+    return instances.assign(**{declare(f"on_rationale_{name}", "fraction"): values for name, values in found.items()})
 
 
 def deciding(text: Instance, by_sentence: bool) -> np.ndarray | None:

@@ -16,7 +16,7 @@ from lib.analysis.statistics import (
     weighted_f1,
     weighted_mean,
 )
-from lib.quantities import RUN_COLUMNS, unit
+from lib.quantity import RUN_COLUMNS, bounds_of, unit_of
 
 CLASSIFICATION = ("accuracy", "f1", "auc")
 
@@ -37,10 +37,10 @@ def summarise(
     Args:
         quantities: columns; by default every measured number but the p-values.
     Raises:
-        KeyError: no such column. ValueError: an instance stands twice in one run.
+        KeyError: no such column, or nobody declared its unit. ValueError: an instance stands twice in one run.
     """
     known = quantity_columns(instances)
-    names = [name for name in known if not name.endswith("_p")] if quantities is None else list(quantities)
+    names = [name for name in known if unit_of(name) != "p-value"] if quantities is None else list(quantities)
     for name in names:
         if name not in known:
             raise KeyError(f"no measured number {name!r}; there are: {', '.join(known) or 'none'}")
@@ -57,7 +57,7 @@ def summarise(
             value = float(mean_over(0, of_seeds))
             rows.append(
                 key
-                | {"quantity": name, "value": value, "unit": unit(name)}
+                | {"quantity": name, "value": value, "unit": unit_of(name)}
                 | spread(value, samples[:, column], of_seeds, name, table)
                 | {"n": int((~np.isnan(table)).any(axis=1).sum()), "seeds": table.shape[1], "undefined": missing}
                 | {"left_out": int(group[name].isna().sum()) - missing}
@@ -73,16 +73,6 @@ SUMMARY = [
 ]
 
 
-def bounds(name: str) -> tuple[float, float]:
-    """The least and the largest value that a quantity can have."""
-    if name == "jsd" or name.endswith("_jsd"):
-        return 0.0, float(np.log(2))
-    if any(part in name for part in ("_drop_", "_delta_", "comprehensiveness", "sufficiency")):
-        return -1.0, 1.0
-    of_units = {"fraction": (0.0, 1.0), "tau-b": (-1.0, 1.0), "tokens": (0.0, np.inf)}
-    return of_units.get(unit(name), (-np.inf, np.inf))
-
-
 def spread(
     value: float, samples: np.ndarray, seed_values: np.ndarray, name: str, table: np.ndarray | None = None
 ) -> dict[str, float]:
@@ -93,7 +83,7 @@ def spread(
     low, high = interval_over_texts_and_seeds(value, samples, seed_values)
     low_texts, high_texts = interval(samples)
     low_seeds, high_seeds = t_interval(seed_values)
-    low, high, low_seeds, high_seeds = np.clip((low, high, low_seeds, high_seeds), *bounds(name))
+    low, high, low_seeds, high_seeds = np.clip((low, high, low_seeds, high_seeds), *bounds_of(name))
     return {
         "low": float(low),
         "high": float(high),

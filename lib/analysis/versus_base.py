@@ -1,14 +1,18 @@
 """Trained runs held against their bases: how far predictions and attention are apart, text by text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from torch import Tensor, nn
 
 from lib.analysis.contrast import score_difference
-from lib.analysis.measuring import BATCH, Quantity, attention_weights, max_attention, measure
+from lib.analysis.measuring import BATCH, attention_weights, max_attention, measure
+from lib.datasets.batches import Batch
 from lib.metrics import jensen_shannon, probabilities, total_variation
+from lib.models.interface import ModelOutput
 from lib.progress import Progress
+from lib.quantity import JSD_BOUNDS, Quantity, declare, declared
 from lib.training import Trained
 from lib.training.tasks import Told
 
@@ -18,7 +22,7 @@ SETTINGS = ("lambda", "trains")
 def measure_against(
     trained: Sequence[Trained],
     bases: Sequence[Trained],
-    quantities: Mapping[str, Quantity] | None = None,
+    quantities: Sequence[Quantity] = (),
     split: str = "test",
 ) -> pd.DataFrame:
     """`measure` of each run beside the base in the same place, one below the other.
@@ -39,7 +43,7 @@ def measure_against(
                 raise ValueError(f"{one.run} and its base {base.run} read other data; they must read the same")
             if base.run not in told:
                 told[base.run] = Told.by(base.model, getattr(base.corpus, split), base.batches(split, BATCH))
-            wanted = distances(told[base.run]) | dict(quantities or {})
+            wanted = [*distances(told[base.run]), *quantities]
             frame = measure(one.model, one.batches(split, BATCH), wanted, one.run, progress)
             frames.append(frame.assign(**settings(one), tvd_half=frame["tvd"] / 2))
     return pd.concat(frames, ignore_index=True)
@@ -71,20 +75,23 @@ def settings(trained: Trained) -> dict[str, object]:
     return {name: trained.run.option(name) for name in SETTINGS}
 
 
-def distances(told: Told) -> dict[str, Quantity]:
+def distances(told: Told) -> list[Quantity]:
     """The quantities of `measure_against`."""
-    return {
-        "attention_weights": attention_weights,
-        "max_attention": max_attention,
-        "tvd": lambda model, batch, output: total_variation(
-            probabilities(output.logits.double()), told.prediction[batch.instance].double()
-        ),
-        "jsd": lambda model, batch, output: jensen_shannon(
-            output.attention.double(), told.attention.at(batch).double()
-        ),
-        "base_prediction": lambda model, batch, output: told.prediction[batch.instance].argmax(dim=1),
-        "base_max_attention": lambda model, batch, output: told.attention.at(batch).amax(dim=1),
-    }
+
+    def tvd(model: nn.Module, batch: Batch, output: ModelOutput) -> Tensor:
+        return total_variation(probabilities(output.logits.double()), told.prediction[batch.instance].double())
+
+    def jsd(model: nn.Module, batch: Batch, output: ModelOutput) -> Tensor:
+        return jensen_shannon(output.attention.double(), told.attention.at(batch).double())
+
+    return [
+        attention_weights,
+        max_attention,
+        Quantity("tvd", tvd, "fraction"),
+        Quantity("jsd", jsd, "nats", JSD_BOUNDS),
+        Quantity("base_prediction", lambda model, batch, _: told.prediction[batch.instance].argmax(dim=1), "class"),
+        Quantity("base_max_attention", lambda model, batch, _: told.attention.at(batch).amax(dim=1), "fraction"),
+    ]
 
 
 def across_seeds(measured: pd.DataFrame, base: pd.DataFrame, column: str, reduce: str = "median") -> pd.DataFrame:
@@ -100,4 +107,6 @@ def across_seeds(measured: pd.DataFrame, base: pd.DataFrame, column: str, reduce
     if base["seed"].nunique() != 1:
         raise ValueError(f"the base has {base['seed'].nunique()} seeds; it must have one")
     over = measured.groupby("instance")[column].agg(reduce)
-    return base.assign(**{f"{column}_of_seeds": base["instance"].map(over)})
+    known = declared(column)
+    name = declare(f"{column}_of_seeds", known.unit, bounds=known.bounds)
+    return base.assign(**{name: base["instance"].map(over)})

@@ -15,7 +15,7 @@ from lib.datasets.corpus import SPECIALS, Split
 from lib.metrics import information as measures
 from lib.models.readout import WORDS, at_once, evaluation
 from lib.progress import Progress
-from lib.quantities import RUN_COLUMNS
+from lib.quantity import RUN_COLUMNS
 from lib.training import Trained
 
 MOST = 1_000_000  # occurrences of the words of a sample

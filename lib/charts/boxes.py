@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from lib.charts.theme import WIDTH, said_once, titled
-from lib.quantities import readable, unit
+from lib.quantity import title_of, unit_of
 
 ACROSS = 3  # panels
 LINES = {"90%": "90% of them", "1.5 IQR": "as far as the box is high, 1.5 times"}
@@ -28,9 +28,9 @@ def boxes(
     """
     frames = [
         box_of(rows[quantity], whiskers).assign(
-            encoder=readable(encoder),
-            **{along: readable(at)},
-            series=readable(quantity),
+            encoder=title_of(encoder),
+            **{along: title_of(at)},
+            series=title_of(quantity),
             texts=int(rows[quantity].notna().sum()),
         )
         for quantity in quantities
@@ -40,7 +40,7 @@ def boxes(
     if not frames:
         raise ValueError(f"nothing to draw: no text has a value of {', '.join(quantities)}")
     frame = pd.concat(frames, ignore_index=True)
-    order, series = list(map(readable, dict.fromkeys(instances[along]))), [readable(name) for name in quantities]
+    order, series = list(map(title_of, dict.fromkeys(instances[along]))), [title_of(name) for name in quantities]
     x = alt.X(f"{along}:N", sort=order, title=along, axis=alt.Axis(labelAngle=-45))
     offset = alt.XOffset("series:N", sort=series)
     color = alt.Color("series:N", title=None, sort=series, scale=alt.Scale(domain=series))
@@ -49,7 +49,7 @@ def boxes(
         *(alt.Tooltip(f"{name}:Q", format=".3f") for name in SHARES),
         alt.Tooltip("texts:Q", title="values", format=","),
     ]
-    y = {name: alt.Y(f"{name}:Q", title=unit(quantities[0])) for name in ("least", "lower", "median")}
+    y = {name: alt.Y(f"{name}:Q", title=unit_of(quantities[0])) for name in ("least", "lower", "median")}
     base = alt.Chart().encode(x, offset, color, tooltip=tips)
     width = alt.RelativeBandSize(0.8)
     layers = [

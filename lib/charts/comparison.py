@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from lib.charts.theme import COLORS, INK, WIDTH, titled
-from lib.quantities import PAPERS, of_encoders, readable, said_of_encoders
+from lib.quantity import PAPERS, columns_of_encoders, describe_encoders, title_of
 
 OURS = "ours, with 95% interval"
 SHAPES = ("diamond", "triangle-up", "square", "cross", "triangle-down")
@@ -78,7 +78,7 @@ def dots(
     """
     frame = long(beside)
     if lines:
-        frame["dashed"] = frame["quantity"].map({readable(name): value for name, value in lines.items()})
+        frame["dashed"] = frame["quantity"].map({title_of(name): value for name, value in lines.items()})
     quantities = frame["quantity"].drop_duplicates().tolist()
     series = [OURS, *(name for name in frame["series"].drop_duplicates() if name != OURS)]
     shapes = ["circle", *SHAPES[: len(series) - 1]]
@@ -115,8 +115,8 @@ def long(beside: pd.DataFrame) -> pd.DataFrame:
     names = varying(beside)
     common = pd.DataFrame(
         {
-            "quantity": beside["quantity"].map(readable),
-            "model": [" · ".join(readable(str(row[n])) for n in names) or "all" for _, row in beside.iterrows()],
+            "quantity": beside["quantity"].map(title_of),
+            "model": [" · ".join(title_of(str(row[n])) for n in names) or "all" for _, row in beside.iterrows()],
         }
     )
     ours = common.assign(series=OURS, value=beside["ours"], low=beside["low"], high=beside["high"], table="")
@@ -130,12 +130,12 @@ def varying(beside: pd.DataFrame) -> list[str]:
     """The run's columns that tell the rows apart; encoder and attention always, unless variants are compared."""
     others = [name for name in ("dataset", "projection", "variant", "layers") if beside[name].nunique() > 1]
     always = [name for name in ("encoder", "attention") if "variant" not in others or beside[name].nunique() > 1]
-    return [name for name in (*always, *others) if name not in of_encoders(beside)]
+    return [name for name in (*always, *others) if name not in columns_of_encoders(beside)]
 
 
 def said_of(beside: pd.DataFrame) -> str:
     """Dataset and seeds of what is drawn, and how many published values have no partner."""
-    parts = [", ".join(readable(str(name)) for name in beside["dataset"].unique()), said_of_encoders(beside)]
+    parts = [", ".join(title_of(str(name)) for name in beside["dataset"].unique()), describe_encoders(beside)]
     seeds = beside["seeds"].dropna()
     if len(seeds):
         most = int(seeds.max())

@@ -8,7 +8,7 @@ import pandas as pd
 
 from lib.charts.theme import COLORS, INK, WIDTH, absent, by_few_classes, panels, said_once, some, titled
 from lib.datasets.card import lengths
-from lib.quantities import readable, tau_name, unit
+from lib.quantity import tau_name, title_of, unit_of
 
 LARGEST_JSD = float(np.log(2))  # nats: of two distributions with nothing in common
 
@@ -131,7 +131,7 @@ def tau_histogram(
     layers = overlaid("class", names, "Kendall tau-b", "texts of the class", [-1, -0.5, 0, 0.5, 1], "predicted class")
     return titled(
         panels(frame, layers, height=130),
-        f"Rank correlation: {readable(column)}",
+        f"Rank correlation: {title_of(column)}",
         [
             "1: both measures rank a text's tokens alike; 0: as chance would. The nearer to 0, the less the one says "
             "about the other. Lines are means.",
@@ -149,7 +149,7 @@ def jsd_histogram(
         columns: columns in nats, or a mapping from the name of a method to its column, such as {"exact": "jsd_exact"}.
         epsilon: the bound on the change of the prediction, to be named in the title.
     """
-    columns = columns if isinstance(columns, Mapping) else {readable(name): name for name in columns}
+    columns = columns if isinstance(columns, Mapping) else {title_of(name): name for name in columns}
     groups = [
         ({"encoder": encoder, "attention": attention, "method": method}, rows[column].to_numpy())
         for method, column in columns.items()
@@ -207,13 +207,13 @@ def curves(frame: pd.DataFrame, quantity: str) -> alt.Chart:
         color = alt.Color("model:N", title=None, scale=scale, legend=alt.Legend(columns=3))
     data = frame[["run", "model", "epoch", quantity]].rename(columns={quantity: "value"}).dropna()
     few = data["epoch"].nunique() <= 12
-    tips = ["run:N", "epoch:Q", alt.Tooltip("value:Q", title=readable(quantity), format=".3f")]
+    tips = ["run:N", "epoch:Q", alt.Tooltip("value:Q", title=title_of(quantity), format=".3f")]
     return (
         alt.Chart(data)
         .mark_line(point=alt.OverlayMarkDef(size=18) if few else False, strokeWidth=1.5, opacity=0.8)
         .encode(
             alt.X("epoch:Q", title="epoch", axis=alt.Axis(format="d", tickMinStep=1, grid=False)),
-            alt.Y("value:Q", title=f"{readable(quantity)} ({unit(quantity)})", scale=alt.Scale(zero=False)),
+            alt.Y("value:Q", title=f"{title_of(quantity)} ({unit_of(quantity)})", scale=alt.Scale(zero=False)),
             color=color,
             detail="run:N",
             tooltip=tips,

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from lib.charts.theme import COLORS, INK, WIDTH, said_once, titled
-from lib.quantities import readable
+from lib.quantity import title_of
 
 AXES = "columns: erasing another item flips the decision; rows: erasing the top item of a ranking does"
 ACROSS = 3  # panels beside each other
@@ -24,8 +24,8 @@ def flip_tables(tables: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin
     """
     cells = [OF_CELL[name] for name in tables["quantity"]]
     frame = tables[["value", "low", "high", "n"]].assign(
-        encoder=[readable(name) for name in tables["encoder"]],
-        ranking=[readable(name) for name in tables["ranking"]],
+        encoder=[title_of(name) for name in tables["encoder"]],
+        ranking=[title_of(name) for name in tables["ranking"]],
         top=[FLIPS[top] for top, _ in cells],
         other=[FLIPS[other] for _, other in cells],
     )
@@ -85,7 +85,7 @@ def in_bins(rows: pd.DataFrame, encoder: str) -> pd.DataFrame:
     counts, *_ = np.histogram2d(rows["alpha"], rows["js"], edges)
     i, j = counts.nonzero()
     bounds = {"alpha": edges[0][i], "alpha_end": edges[0][i + 1], "js": edges[1][j], "js_end": edges[1][j + 1]}
-    return pd.DataFrame(bounds | {"texts": counts[i, j].astype(int), "encoder": readable(encoder)})
+    return pd.DataFrame(bounds | {"texts": counts[i, j].astype(int), "encoder": title_of(encoder)})
 
 
 def negatives(instances: pd.DataFrame, ranking: str, way: str, title: str, see: str) -> alt.TopLevelMixin:
@@ -96,7 +96,7 @@ def negatives(instances: pd.DataFrame, ranking: str, way: str, title: str, see: 
     for encoder, rows in instances.assign(alpha=alpha, negative=js < 0).groupby("encoder", sort=False):
         counts, _ = np.histogram(rows.loc[rows["negative"], "alpha"], edges)
         bounds = {"start": edges[:-1], "end": edges[1:], "texts": counts, "share": counts / rows["alpha"].notna().sum()}
-        frames.append(pd.DataFrame(bounds).assign(encoder=readable(encoder)))
+        frames.append(pd.DataFrame(bounds).assign(encoder=title_of(encoder)))
     frame = pd.concat(frames, ignore_index=True)
     x = alt.X("start:Q", bin="binned", title="difference of attention", axis=alt.Axis(format=".1f", tickCount=5))
     y = alt.Y("texts:Q", title="texts")

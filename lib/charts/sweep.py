@@ -4,7 +4,7 @@ import altair as alt
 import pandas as pd
 
 from lib.charts.theme import INK, WIDTH, titled
-from lib.quantities import readable, unit
+from lib.quantity import title_of, unit_of
 
 NEAR = 0.1  # where a symlog axis turns from linear to logarithmic
 
@@ -27,24 +27,24 @@ def sweep(
     """
     if summary.empty:
         raise ValueError("nothing to draw: the summary has no row")
-    order = [readable(name) for name in summary["quantity"].drop_duplicates()]
-    frame = summary[[dial, "quantity", "value", "low", "high"]].assign(series=summary["quantity"].map(readable))
+    order = [title_of(name) for name in summary["quantity"].drop_duplicates()]
+    frame = summary[[dial, "quantity", "value", "low", "high"]].assign(series=summary["quantity"].map(title_of))
     key = alt.Legend(columns=2 if len(order) > 3 else 3)
     color = alt.Color("series:N", title=None, sort=order, scale=alt.Scale(domain=order), legend=key)
     x = alt.X(
         f"{dial}:Q",
-        title=dial_title or readable(dial),
+        title=dial_title or title_of(dial),
         scale=alt.Scale(type=scale, nice=scale == "linear", **({"constant": NEAR} if scale == "symlog" else {})),
         axis=alt.Axis(values=sorted(frame[dial].unique()), grid=False, format="~r"),
     )
-    y = alt.Y("value:Q", title=unit(summary["quantity"].iloc[0]))
+    y = alt.Y("value:Q", title=unit_of(summary["quantity"].iloc[0]))
     tips = [alt.Tooltip("series:N", title="of"), alt.Tooltip(f"{dial}:Q"), alt.Tooltip("value:Q", format=".3f")]
     band = alt.Chart(frame).mark_area(opacity=0.25).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color)
     line = alt.Chart(frame).mark_line(point=True, strokeWidth=2).encode(x, y, color, tooltip=tips)
     layers = [band, line]
     if theirs is not None and len(theirs):
         known = theirs[theirs["quantity"].isin(summary["quantity"])]
-        rules = known.assign(series=known["quantity"].map(readable))[["series", "value", "paper"]]
+        rules = known.assign(series=known["quantity"].map(title_of))[["series", "value", "paper"]]
         dashed = alt.Chart(rules).mark_rule(strokeDash=[5, 4], strokeWidth=1.5)
         layers.append(dashed.encode(y="value:Q", color=color, tooltip=["series:N", "paper:N", "value:Q"]))
         see += " Dashed: the published values."

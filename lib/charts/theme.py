@@ -6,7 +6,7 @@ from textwrap import wrap
 import altair as alt
 import pandas as pd
 
-from lib.quantities import RUN_COLUMNS, readable
+from lib.quantity import RUN_COLUMNS, title_of
 
 INK = "#717985"  # text: readable on white and on near-black
 FAINT = "#8a92a055"  # grid lines
@@ -65,18 +65,18 @@ def panels(
     across, down = (frame[name].drop_duplicates().tolist() for name in (column, row))
     width = min(420, (WIDTH - 60) // len(across) - 18)
     drawn = alt.layer(*layers).properties(width=width, height=height)
-    frame = frame.assign(**{name: [readable(str(value)) for value in frame[name]] for name in (column, row)})
+    frame = frame.assign(**{name: [title_of(str(value)) for value in frame[name]] for name in (column, row)})
     drawn.data = frame
-    facets = {"column": alt.Column(f"{column}:N", title=None, sort=[readable(str(value)) for value in across])}
+    facets = {"column": alt.Column(f"{column}:N", title=None, sort=[title_of(str(value)) for value in across])}
     if len(down) > 1:
-        facets["row"] = alt.Row(f"{row}:N", title=None, sort=[readable(str(value)) for value in down])
+        facets["row"] = alt.Row(f"{row}:N", title=None, sort=[title_of(str(value)) for value in down])
     return drawn.facet(**facets)
 
 
 def said_once(instances: pd.DataFrame) -> str:
     """What is the same for all rows: "sst · BiLSTM · additive · 1,725 texts · 3 seeds pooled"."""
     parts = [
-        readable(str(instances[name].iloc[0]))
+        title_of(str(instances[name].iloc[0]))
         for name in RUN_COLUMNS
         if name in instances and instances[name].nunique() == 1 and name != "layers"
     ]

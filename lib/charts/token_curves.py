@@ -8,7 +8,7 @@ import pandas as pd
 
 from lib.charts.text import visible
 from lib.charts.theme import COLORS, INK, WIDTH, titled
-from lib.quantities import readable
+from lib.quantity import title_of
 
 STEP, NARROWEST, HEIGHT = 22, 300, 190  # pixels
 MOST, BEFORE = 60, 10  # tokens of a text that are shown, and of them before the first that decides
@@ -37,7 +37,7 @@ def token_curves(
     wrong = [name for name, values in probabilities.items() if len(values) != len(tokens)]
     if wrong or not len(tokens):
         raise ValueError(f"{len(tokens)} tokens, but the values of {', '.join(wrong) or 'no model'} are not as many")
-    order = [readable(name) for name in probabilities]
+    order = [title_of(name) for name in probabilities]
     first = max(0, min(rationale[0][0] - BEFORE, len(tokens) - MOST)) if rationale else 0
     shown = slice(first, first + MOST)
     cut = f" Tokens {first + 1} to {min(first + MOST, len(tokens))} of {len(tokens):,}." if len(tokens) > MOST else ""
@@ -45,12 +45,12 @@ def token_curves(
     tokens = [visible(token)[:LONGEST] for token in tokens[shown]]
     lines = pd.DataFrame(
         [
-            {"place": place, "token": token, "model": readable(name), "probability": float(value)}
+            {"place": place, "token": token, "model": title_of(name), "probability": float(value)}
             for name, values in probabilities.items()
             for place, (token, value) in enumerate(zip(tokens, values, strict=True))
         ]
     )
-    own = pd.DataFrame([{"model": readable(name), "probability": value} for name, value in models.items()])
+    own = pd.DataFrame([{"model": title_of(name), "probability": value} for name, value in models.items()])
     color = alt.Color(
         "model:N", title=None, sort=order, scale=alt.Scale(domain=order, range=list(COLORS[: len(order)]))
     )

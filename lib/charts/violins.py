@@ -8,7 +8,7 @@ import pandas as pd
 from scipy.stats import gaussian_kde
 
 from lib.charts.theme import COLORS, INK, absent, by_few_classes, panels, said_once, some, titled
-from lib.quantities import readable, unit
+from lib.quantity import title_of, unit_of
 
 BINS = ("0 – .25", ".25 – .5", ".5 – .75", ".75 – 1")  # of the largest weight; the last holds 1 too
 FEWEST = 5  # texts; fewer are drawn one by one
@@ -77,7 +77,7 @@ def violins_by_max_attention(
     keys = ["encoder", "attention", "prediction"]
     rows = np.minimum((defined[by].to_numpy() * 4).astype(int), 3)
     groups = list(defined.assign(row=rows).groupby([*keys, "row"], sort=False))
-    bounds = (0.0, float(np.log(2)) if unit(value) == "nats" else max(1.0, float(defined[value].max())))
+    bounds = (0.0, float(np.log(2)) if unit_of(value) == "nats" else max(1.0, float(defined[value].max())))
     points = max(8, min(60, POINTS // len(groups)))
     at = places(len(names))
     parts = []
@@ -87,12 +87,12 @@ def violins_by_max_attention(
         said = {"encoder": encoder, "attention": attention, "class": names[int(predicted)], "bin": BINS[row]}
         parts.append(part.assign(**said, texts=len(group), middle=float(group[value].median())))
     frame = pd.concat(parts, ignore_index=True)
-    axis = axis or f"{readable(value)} ({unit(value)})"
+    axis = axis or f"{title_of(value)} ({unit_of(value)})"
     return titled(
-        panels(frame, violin_layers(names, axis, frame, unit(value) == "nats"), height=200),
-        title or f"{readable(value)[:1].upper()}{readable(value)[1:]} by the largest attention weight",
+        panels(frame, violin_layers(names, axis, frame, unit_of(value) == "nats"), height=200),
+        title or f"{title_of(value)[:1].upper()}{title_of(value)[1:]} by the largest attention weight",
         [
-            see or SEE[unit(value) == "nats"],
+            see or SEE[unit_of(value) == "nats"],
             "Ticks are medians. Every violin has the same height, whatever n, its number of texts (each seed counts); "
             f"fewer than {FEWEST} texts, or equal values, are dots.",
             f"{said_once(instances)}. {absent(instances, value)}",

@@ -5,6 +5,7 @@ import pandas as pd
 from lib.analysis import difference, score_difference, summarise
 from lib.analysis.tradeoff import curvature
 from lib.claims.claim import Claim, adversary_of, verdict
+from lib.quantity import declare
 
 PAPER = "wiegreffe2019"
 ON_PAR = 0.02  # of F1: less than the papers' own spread between two reports of one model
@@ -63,7 +64,7 @@ def seeds_move_less(of_seeds: pd.DataFrame) -> Claim:
     """Section 3.3: another seed moves the attention less than the per-instance adversary does."""
     adversary = of_seeds[adversary_of(of_seeds)]
     gap = adversary - of_seeds["jsd_of_seeds"]
-    row = summarise(of_seeds.assign(jsd_gap=gap), ["jsd_gap"]).iloc[0]
+    row = summarise(of_seeds.assign(jsd_gap=gap), [declare("jsd_gap", "nats")]).iloc[0]
     evidence = (
         f"mean JSD: other seeds {of_seeds['jsd_of_seeds'].mean():.3f}, per-instance adversary {adversary.mean():.3f} "
         f"nats; {row['value']:.3f} more [{row['low']:.3f}, {row['high']:.3f}] over the texts of one base"

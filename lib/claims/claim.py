@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from lib.quantities import readable
+from lib.quantity import title_of
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def verdict(low: float, high: float, threshold: float = 0.0) -> str:
 def models(frame: pd.DataFrame, *by: str) -> Iterator[tuple[str, pd.DataFrame]]:
     """(model in words, its rows) for each value of the columns `by`."""
     for key, rows in frame.groupby(list(by), sort=False):
-        yield " + ".join(readable(part) for part in key), rows
+        yield " + ".join(title_of(part) for part in key), rows
 
 
 def adversary_of(instances: pd.DataFrame) -> str:

@@ -6,7 +6,7 @@ import pandas as pd
 from lib.analysis import difference, summarise
 from lib.claims.claim import Claim, adversary_of, verdict
 from lib.models import ENCODERS
-from lib.quantities import readable, tau_name
+from lib.quantity import declare, tau_name, title_of
 
 GRADIENT = ("attention", "gradient_times_input")
 EACH_OTHER = ("gradient_times_input", "leave_one_out_of_input")
@@ -21,7 +21,7 @@ def correlation_claims(instances: pd.DataFrame) -> list[Claim]:
     """
     claims = []
     for key, group in instances.groupby(["encoder", "attention"], sort=False):
-        model = " + ".join(readable(part) for part in key)
+        model = " + ".join(title_of(part) for part in key)
         if key[0] == "bilstm" or key[0] not in ENCODERS:  # or a model of one's own
             claims.append(weakly_correlated(model, group))
         claims += [permutation_changes_little(model, group), adversary_exists(model, group)]
@@ -34,7 +34,7 @@ def correlation_claims(instances: pd.DataFrame) -> list[Claim]:
 def weakly_correlated(model: str, group: pd.DataFrame) -> Claim:
     """Attention agrees less with the gradient than the gradient agrees with leave-one-out (section 4.1)."""
     gap = group[tau_name(EACH_OTHER)] - group[tau_name(GRADIENT)]
-    row = summarise(group.assign(gap_of_taus=gap), ["gap_of_taus"]).iloc[0]
+    row = summarise(group.assign(gap_of_taus=gap), [declare("gap_of_taus", "tau-b", bounds=(-2, 2))]).iloc[0]
     ours = summarise(group, [tau_name(GRADIENT), tau_name(EACH_OTHER)])["value"]
     evidence = (
         f"attention / gradient {ours[0]:.2f}, gradient / leave-one-out {ours[1]:.2f} tau-b: "
@@ -55,14 +55,14 @@ def simple_encoder_correlates_more(instances: pd.DataFrame, attention: str) -> l
         f"difference {row['difference']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}]"
     )
     claim = "The simple encoder's attention agrees more with the gradient than the BiLSTM's"
-    model = f"average against BiLSTM, {readable(attention)}"
+    model = f"average against BiLSTM, {title_of(attention)}"
     short = "a simple encoder's attention correlates more"
     return [Claim("jain2019", short, claim, model, verdict(row["low"], row["high"]), evidence)]
 
 
 def share_claim(short: str, claim: str, model: str, group: pd.DataFrame, holds: pd.Series, what: str) -> Claim:
     """Supported when it holds for more than half of the texts; undefined values do not count."""
-    row = summarise(group.assign(share=holds), ["share"]).iloc[0]
+    row = summarise(group.assign(share=holds), [declare("share", "fraction")]).iloc[0]
     low, high = max(row["low"], 0), min(row["high"], 1)
     evidence = f"{what} in {row['value']:.0%} of the texts [{low:.0%}, {high:.0%}]"
     return Claim("jain2019", short, claim, model, verdict(row["low"], row["high"], 0.5), evidence)

@@ -7,7 +7,7 @@ import pandas as pd
 
 from lib.analysis import above_the_floor, difference, sooner, summarise
 from lib.claims.claim import Claim, models, signed, verdict
-from lib.quantities import readable
+from lib.quantity import declare, title_of
 
 PAPER = "serrano2019"
 OFTEN = 1.6  # times as often: the least that the paper reports for a model with an encoder
@@ -39,7 +39,7 @@ def matters_more(measured: pd.DataFrame) -> Iterator[Claim]:
     claim = "Erasing the item with the largest attention changes the output more than erasing another, drawn at random"
     gap = measured["top_attention_js"] - measured["top_attention_others_js"]
     for encoder, rows in models(measured.assign(gap_js=gap), "encoder"):
-        row = summarise(rows, ["gap_js"]).iloc[0]
+        row = summarise(rows, [declare("gap_js", "nats")]).iloc[0]
         said = f"JSD larger by {signed(row, 'value')} nats, over all other items"
         yield Claim(PAPER, "the top item matters most", claim, encoder, verdict(row["low"], row["high"]), said)
 
@@ -94,7 +94,7 @@ def context_delays(measured: pd.DataFrame) -> Iterator[Claim]:
             row = difference(measured, quantity, ({"encoder": more}, {"encoder": less})) if all(flips) else None
             said = "no text flips" if row is None else told(row)
             word = "undecided" if row is None else verdict(row["low"], row["high"])
-            pair = f"{readable(more)} against {readable(less)}"
+            pair = f"{title_of(more)} against {title_of(less)}"
             short = f"context delays flips ({along})"
             yield Claim(PAPER, short, claim, pair, word, said)
 

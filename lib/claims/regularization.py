@@ -9,7 +9,7 @@ from lib.analysis import difference, fragility_difference, score_difference
 from lib.analysis.statistics import t_interval
 from lib.analysis.word_states import NAME, SAMPLES, information_difference
 from lib.claims.claim import Claim, signed, verdict
-from lib.quantities import readable
+from lib.quantity import title_of
 
 PAPER = "tutek2020"
 RECOMMENDED = ("tying", "mlm")
@@ -48,13 +48,13 @@ def against_base(measured: pd.DataFrame, names: tuple[str, ...] = RECOMMENDED) -
         for name in names:
             if {name, "base"} <= known:
                 pair = tuple({"attention": attention, "variant": variant} for variant in (name, "base"))
-                yield f"{readable(name)} + {readable(attention)}", pair
+                yield f"{title_of(name)} + {title_of(attention)}", pair
 
 
 def told(row: pd.Series) -> str:
     """F1 (fraction): 0.830, base 0.842; difference -0.012 [-0.020, -0.004]"""
     return (
-        f"{readable(row['quantity'])} ({row['unit']}): {row['first']:.3f}, base {row['second']:.3f}; "
+        f"{title_of(row['quantity'])} ({row['unit']}): {row['first']:.3f}, base {row['second']:.3f}; "
         f"difference {signed(row)}"
     )
 
@@ -95,7 +95,7 @@ def informed(information: pd.DataFrame) -> Iterator[Claim]:
     for name in REGULARIZERS:
         row = information_difference(information, NAME + SAMPLES[0], (name, "base"))
         said = told(row) + f", above what shuffled labels give, over {row['seeds'][0]} seeds"
-        yield Claim(PAPER, "words are kept", claim, readable(name), verdict(row["low"], row["high"]), said)
+        yield Claim(PAPER, "words are kept", claim, title_of(name), verdict(row["low"], row["high"]), said)
 
 
 def costly(prices: pd.DataFrame) -> Iterator[Claim]:
@@ -105,7 +105,7 @@ def costly(prices: pd.DataFrame) -> Iterator[Claim]:
         said = f"TVD at equal JSD ({row['from']:.2f} to {row['to']:.2f} nats): {signed(row)} over the texts of one seed"
         if not row["to"] > row["from"]:
             said = "one value of lambda makes no curve" if row["points"] < 2 else "the two curves share no JSD"
-        model = readable(row["variant"])
+        model = title_of(row["variant"])
         yield Claim(PAPER, "adversaries are harder to find", claim, model, verdict(row["low"], row["high"]), said)
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 
 from lib.analysis import along, changes_of_score, difference, summarise
 from lib.claims.claim import Claim, models, signed, verdict
-from lib.quantities import readable, tau_name
+from lib.quantity import declare, tau_name, title_of
 
 PAPER = "meister2021"
 INPUT, HIDDEN = (("attention", f"gradient_of_{of}") for of in ("input", "hidden"))
@@ -43,7 +43,8 @@ def not_interchangeable(measured: pd.DataFrame) -> Iterator[Claim]:
     claim = "Attention agrees with the gradient of the hidden states more than with that of the inputs"
     hidden, inputs = tau_name(HIDDEN), tau_name(INPUT)
     for model, rows in models(measured, "encoder", "projection"):
-        row = summarise(rows.assign(gap_of_taus=rows[hidden] - rows[inputs]), ["gap_of_taus"]).iloc[0]
+        gap = declare("gap_of_taus", "tau-b", bounds=(-2, 2))
+        row = summarise(rows.assign(**{gap: rows[hidden] - rows[inputs]}), [gap]).iloc[0]
         means = summarise(rows, [hidden, inputs])["value"]
         said = f"tau-b {means[0]:.3f} with hidden states, {means[1]:.3f} with inputs; {signed(row, 'value')}"
         short = "inputs and hidden states are not interchangeable"
@@ -62,7 +63,7 @@ def contextual(measured: pd.DataFrame) -> Iterator[Claim]:
 def no_sparser(measured: pd.DataFrame) -> Iterator[Claim]:
     """Figure 2: sparse attention does not make the importance of the inputs sparser."""
     for quantity in OF_INPUT:
-        claim = f"The inputs' {readable(quantity)} is less than {SPARSER:g} lower under sparsemax than under softmax"
+        claim = f"The inputs' {title_of(quantity)} is less than {SPARSER:g} lower under sparsemax than under softmax"
         for encoder, rows in models(measured, "encoder"):
             row = difference(rows, quantity, ({"projection": "sparsemax"}, {"projection": "softmax"}))
             said = f"{row['first']:.3f}, softmax {row['second']:.3f}; difference {signed(row)}"
@@ -111,7 +112,7 @@ def misled(adversaries: pd.DataFrame) -> Iterator[Claim]:
             word = verdict(low, high, sign * LOSS) if row["jsd"] >= AWAY else "undecided"
             said = f"{row['first']:.3f}, base {row['second']:.3f}: {signed(row)}; mean JSD "
             said += f"{row['jsd']:.2g} nats" + ("" if row["jsd"] >= AWAY else ": it does not attend elsewhere")
-            model = f"{readable(row['encoder'])} + {row['projection']}, lambda {row['lambda']:g}"
+            model = f"{title_of(row['encoder'])} + {row['projection']}, lambda {row['lambda']:g}"
             short = "frozen adversaries lose accuracy" if sign > 0 else "adversaries trained anew do not"
             yield Claim(PAPER, short, claim, model, word, said)
 

@@ -15,14 +15,14 @@ from lib.fast.lstm import bilstm_gradients, bilstm_gradients_times_inputs, is_sw
 from lib.importance.deletion import logits_without_each
 from lib.importance.hidden_states import change_without_each_state, gradient_of_states
 from lib.metrics import probabilities, total_variation
-from lib.models import AttentionClassifier, AttentionModel, ModelOutput
+from lib.models import AttentionClassifier, AttentionModel
 from lib.models.cudnn import gradients_of, measurable
 from lib.models.readout import at_once
 from lib.numerics import by_length
+from lib.quantity import Quantity
 
 OF = ("input", "hidden")
 WORDS = 2**15  # of the texts whose gradients are computed at once: some 500 MB at the papers' sizes
-Quantity = Callable[[AttentionModel, Batch, ModelOutput], Tensor]
 
 
 def gradient(model: AttentionModel, batch: Batch, through_attention: bool = True, of: str = "input") -> Tensor:
@@ -79,7 +79,7 @@ def leave_one_out(model: AttentionModel, batch: Batch, of: str = "input") -> Ten
     """How far the prediction moves when the token is deleted and the text encoded again (Jain & Wallace 2019, sec. 3).
 
     |change of p|, with several classes the total variation. With nothing left the attended vector is zero and the
-    logits are the decoder's bias. Costs O(n) texts of n tokens: `measure` omits texts beyond `max_tokens`.
+    logits are the decoder's bias. Costs O(n) texts of n tokens: `measure` omits texts beyond MAX_TOKENS.
     of="hidden" leaves the text's own hidden states as they are, and out of the attention one at a time, which weighs
     the others anew (Meister et al. 2021, section 3.1).
 
@@ -99,23 +99,19 @@ def leave_one_out(model: AttentionModel, batch: Batch, of: str = "input") -> Ten
     return change.to(logits.dtype).masked_fill(~batch.mask, 0)
 
 
-leave_one_out.max_tokens = 2000
+MAX_TOKENS = {leave_one_out: 2000}  # the longest text that it is computed for, where there is a bound
+UNITS = {leave_one_out: "fraction"}
 
 
-def as_quantity(function: Callable[..., Tensor], max_tokens: int | None = None, **options) -> Quantity:
-    """An importance as a quantity for `measure`: (model, batch, output) -> function(model, batch, **options).
+def quantity(name: str, function: Callable[..., Tensor], max_tokens: int | None = None, **options) -> Quantity:
+    """An importance, function(model, batch, **options) -> (batch, token), as a quantity for `measure`.
 
     Args:
         max_tokens: the longest text it is computed for; None: the function's own bound, if it has one.
     """
-
-    def quantity(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
-        return function(model, batch, **options)
-
-    longest = getattr(function, "max_tokens", None) if max_tokens is None else max_tokens
-    if longest is not None:
-        quantity.max_tokens = longest
-    return quantity
+    longest = MAX_TOKENS.get(function) if max_tokens is None else max_tokens
+    unit = UNITS.get(function, "1")
+    return Quantity(name, lambda model, batch, output: function(model, batch, **options), unit, max_tokens=longest)
 
 
 def _by_hand(model: AttentionModel) -> bool:

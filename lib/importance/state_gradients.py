@@ -15,6 +15,7 @@ from lib.models import AttentionClassifier, AttentionModel, ModelOutput
 from lib.models.encoders import reversed_by_length
 from lib.models.readout import at_once
 from lib.numerics import by_length
+from lib.quantity import Quantity
 
 PAIRS = 2**15  # of states and words at once
 WORDS = 2**14  # of the repeated texts of the general way
@@ -176,4 +177,4 @@ def _entropies(gradients: Tensor, mask: Tensor) -> Tensor:
     return entropies.masked_fill(total.squeeze(-1) == 0, torch.nan)
 
 
-state_entropy.max_tokens = 500
+of_inputs_to_states = Quantity("entropy_of_input_to_hidden_importance", state_entropy, "fraction", max_tokens=500)

@@ -4,8 +4,6 @@ Jain & Wallace (2019), section 4.2.2: maximise JSD(alpha', alpha) subject to TVD
 Two ways, per instance: the exact optimum for one output, and their search by gradients.
 """
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
@@ -14,6 +12,7 @@ from lib.fast.exact_adversary import optimum
 from lib.fast.search_adversary import search
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
+from lib.quantity import JSD_BOUNDS, Quantity
 
 METHODS = ("exact", "gradient")
 
@@ -58,21 +57,27 @@ def adversarial_attention(
 
 
 def adversary(
-    epsilon: float = 0.01, method: str = "exact", with_attention: bool = False, max_tokens: int = 5000, **options
-) -> Callable[[AttentionModel, Batch, ModelOutput], dict[str, Tensor]]:
+    epsilon: float = 0.01,
+    method: str = "exact",
+    with_attention: bool = False,
+    max_tokens: int = 5000,
+    name: str | None = None,
+    **options,
+) -> Quantity:
     """A quantity: {"jsd" (batch,) nats, "tvd" (batch,) fraction} of the adversarial attention of each text.
 
     Args:
         with_attention: also {"attention" (batch, token)}. options: those of adversarial_attention.
         max_tokens: longer texts are left out by `measure`; one of 20,000 tokens would take half a minute.
+        name: by default adversary_exact or adversary_gradient.
     """
 
-    def quantity(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
+    def found(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
         with torch.no_grad():
             attention, jsd = adversarial_attention(model, output, epsilon, method, instance=batch.instance, **options)
             moved = probabilities(model.read_out(output, attention))
             tvd = total_variation(moved, probabilities(output.logits))
         return {"jsd": jsd, "tvd": tvd} | ({"attention": attention} if with_attention else {})
 
-    quantity.max_tokens = max_tokens
-    return quantity
+    units = {"jsd": "nats", "tvd": "fraction"} | ({"attention": "fraction"} if with_attention else {})
+    return Quantity(name or f"adversary_{method}", found, units, {"jsd": JSD_BOUNDS}, max_tokens=max_tokens)

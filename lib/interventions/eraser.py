@@ -3,7 +3,7 @@
 Where the read-out is not affine it is asked twice for each share.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
@@ -13,26 +13,28 @@ from lib.interventions import erasure_by_reading as by_reading
 from lib.interventions.erasure import distributions, from_the_end, sorted_terms
 from lib.models import AttentionModel, ModelOutput
 from lib.models.readout import Ranking
+from lib.quantity import CHANGE_BOUNDS, Quantity
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # of the items: ERASER's bins
 
 
-def eraser_scores(rankings: Mapping[str, Ranking]) -> Callable[..., dict[str, Tensor]]:
+def eraser_scores(rankings: Mapping[str, Ranking], name: str = "eraser") -> Quantity:
     """A quantity: <name>_comprehensiveness and <name>_sufficiency of each ranking; see `rationale_scores`.
 
     (batch,) each, NaN for a text of one item.
     """
 
-    def quantity(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
-        scores = {name: rationale_scores(model, output, ranking(model, output)) for name, ranking in rankings.items()}
+    def scores_of(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
+        scores = {of: rationale_scores(model, output, ranking(model, output)) for of, ranking in rankings.items()}
         one = output.mask.sum(dim=1) < 2
         return {
-            f"{name}_{part}": value.masked_fill(one, torch.nan)
-            for name, parts in scores.items()
+            f"{of}_{part}": value.masked_fill(one, torch.nan)
+            for of, parts in scores.items()
             for part, value in parts.items()
         }
 
-    return quantity
+    parts = [f"{of}_{part}" for of in rankings for part in ("comprehensiveness", "sufficiency")]
+    return Quantity(name, scores_of, dict.fromkeys(parts, "fraction"), dict.fromkeys(parts, CHANGE_BOUNDS))
 
 
 @torch.no_grad()

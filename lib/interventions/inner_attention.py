@@ -4,8 +4,6 @@ What averages over heads or layers, or follows them through the layers, is an ex
 computes nothing with it, so there is nothing to replace.
 """
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
@@ -14,6 +12,7 @@ from lib.metrics import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.models.transformer import MOST
 from lib.projections import uniform
+from lib.quantity import Quantity
 
 
 def heads_of(model: AttentionModel) -> list[tuple[int, int]]:
@@ -59,15 +58,19 @@ def one_head(head: object, inner: Tensor) -> tuple[int, int]:
     return layer, number
 
 
-def uniform_head(head: tuple[int, int]) -> Callable[..., Tensor]:
-    """A quantity: how far the prediction moves when one head attends equally to all tokens, (batch,) fraction (TVD)."""
+def uniform_head(head: tuple[int, int], name: str | None = None) -> Quantity:
+    """A quantity: how far the prediction moves when one head attends equally to all tokens, (batch,) fraction (TVD).
+
+    Args:
+        name: by default tvd_layer_1_head_1_uniform and so on, counted from 1.
+    """
 
     @torch.no_grad()
-    def quantity(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
+    def moved(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
         equal = uniform(output.scores, batch.mask)
         weights = equal[:, None].expand(-1, batch.mask.shape[1], -1)
         without = imposed_head(model, batch, head, weights).logits
         return total_variation(probabilities(without.double()), probabilities(output.logits.double()))
 
-    quantity.max_tokens = MOST
-    return quantity
+    name = name or f"tvd_layer_{head[0] + 1}_head_{head[1] + 1}_uniform"
+    return Quantity(name, moved, "fraction", max_tokens=MOST)

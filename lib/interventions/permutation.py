@@ -4,8 +4,6 @@ Where the read-out is affine (`model.token_logits`) each token's logits are comp
 them; elsewhere `model.read_out` is called in chunks.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -16,6 +14,7 @@ from lib.fast.counter_rng import orders, streams
 from lib.metrics import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.numerics import by_length, rows_of
+from lib.quantity import Quantity
 
 CELLS = 2**18  # draws x tokens x texts permuted at once: they stay in the processor's cache
 
@@ -101,18 +100,18 @@ def uniform(model: AttentionModel, output: ModelOutput) -> Tensor:
     return model.read_out(output, projections.uniform(output.scores, output.mask))
 
 
-def permutation_effect(draws: int = 100, seed: int = 0) -> Callable[[AttentionModel, Batch, ModelOutput], Tensor]:
+def permutation_effect(draws: int = 100, seed: int = 0, name: str = "permutation") -> Quantity:
     """A quantity: the median over draws of how far the prediction moves under permuted attention.
 
     |change of p|, with several classes the total variation (Jain & Wallace 2019, section 4.2.1): (batch,), a fraction
     of probability. Each instance has its own random orders: how texts are batched changes nothing.
     """
 
-    def quantity(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
+    def moved(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
         with torch.no_grad():
             logits = permuted(model, output, draws, seed, batch.instance)
             change = total_variation(probabilities(logits), probabilities(output.logits)[:, None])
         middle = np.median(change.cpu().numpy(), axis=-1)
         return torch.from_numpy(middle).to(change)
 
-    return quantity
+    return Quantity(name, moved, "fraction")

@@ -4,7 +4,7 @@ Serrano & Smith (2019), section 4. The expectation over all other items is exact
 comparison with the paper.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import torch
@@ -16,11 +16,18 @@ from lib.interventions.erasure import descending, logits_without_each_item
 from lib.metrics import jensen_shannon
 from lib.models import AttentionModel, ModelOutput
 from lib.models.readout import Ranking
+from lib.quantity import CHANGE_BOUNDS, Quantity
 
 RANDOM_ITEMS = ("paper", "authors_code")
+UNITS = {  # of the parts of each ranking
+    **{"js": "nats", "flip": "fraction", "others_js": "nats", "others_flip": "fraction", "negative": "fraction"},
+    **{f"{way}_delta_js": "nats" for way in RANDOM_ITEMS},
+    **{f"{way}_{part}": "fraction" for way in RANDOM_ITEMS for part in ("delta_alpha", "flip")},
+    "place": "items",
+}
 
 
-def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0) -> Callable[..., dict[str, Tensor]]:
+def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0, name: str = "top") -> Quantity:
     """A quantity: what erasing the top item of each ranking does, beside what erasing another one does.
 
     Of each ranking, (batch,) each, NaN for a text of one item:
@@ -35,20 +42,22 @@ def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0) -> Callable[.
     """
 
     @torch.no_grad()
-    def quantity(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
+    def erased(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
         effects = Effects.of(model, output)
         several = effects.items > 1
         drawn = bits(streams(seed, batch.instance.cpu().numpy()), np.zeros(1)).astype(np.float64) / 2.0**64
         drawn = torch.from_numpy(drawn).to(output.attention.device)
         found = {}
-        for name, ranking in rankings.items():
+        for of, ranking in rankings.items():
             top = descending(ranking(model, output), output.mask)[:, 0]
             parts = effects.against_others(top) | effects.against_drawn(top, drawn)
             parts["place"] = (top - effects.first).double()
-            found |= {f"{name}_{part}": value.masked_fill(~several, torch.nan) for part, value in parts.items()}
+            found |= {f"{of}_{part}": value.masked_fill(~several, torch.nan) for part, value in parts.items()}
         return found
 
-    return quantity
+    units = {f"{of}_{part}": unit for of in rankings for part, unit in UNITS.items()}
+    bounds = {part: CHANGE_BOUNDS for part in units if "_delta_" in part}
+    return Quantity(name, erased, units, bounds)
 
 
 class Effects:

@@ -1,7 +1,5 @@
 """Other attention put in place of the model's own at test time, and what each token alone would be read as."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
@@ -10,23 +8,23 @@ from lib.interventions.permutation import permuted, uniform
 from lib.metrics import probabilities
 from lib.models import AttentionModel, ModelOutput
 from lib.models.readout import read_each
+from lib.quantity import Quantity
 
 
-def substituted(draws: int = 100, seed: int = 0) -> Callable[[AttentionModel, Batch, ModelOutput], dict[str, Tensor]]:
+def substituted(draws: int = 100, seed: int = 0, name: str = "under") -> Quantity:
     """A quantity: the class predicted under other attention (Tutek & Snajder 2020, section 4.1).
 
     {"uniform" (batch,): under equal weights; "permuted" (batch, draw): under random orders of the own weights}. Each
     text has its own random orders: how texts are batched changes nothing.
     """
 
-    def quantity(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
+    def predicted(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
         with torch.no_grad():
             equal = probabilities(uniform(model, output)).argmax(dim=-1)
             shuffled = probabilities(permuted(model, output, draws, seed, batch.instance)).argmax(dim=-1)
         return {"uniform": equal, "permuted": shuffled.to(torch.int16)}
 
-    quantity.draws = draws
-    return quantity
+    return Quantity(name, predicted, {"uniform": "class", "permuted": "class"}, draws=draws)
 
 
 @torch.no_grad()

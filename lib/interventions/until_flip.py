@@ -1,6 +1,6 @@
 """Items erased along several rankings until the decision flips, beside random orders and the fewest that would do."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import torch
@@ -11,13 +11,13 @@ from lib.fast.counter_rng import bits, streams
 from lib.interventions.erasure import Erasure, erase_until_flip, fewest_to_flip
 from lib.models import AttentionModel, ModelOutput
 from lib.models.readout import Ranking
+from lib.quantity import Quantity
 
 ORDERS = 5  # random ones, as in Serrano & Smith's code
+UNITS = {"count": "items", "fraction": "fraction", "mass": "fraction"}  # of the parts of an `Erasure`
 
 
-def until_flip(
-    rankings: Mapping[str, Ranking], orders: int = ORDERS, seed: int = 0
-) -> Callable[..., dict[str, Tensor]]:
+def until_flip(rankings: Mapping[str, Ranking], orders: int = ORDERS, seed: int = 0, name: str = "removed") -> Quantity:
     """A quantity: what it takes to flip the decision along each ranking (Serrano & Smith 2019, section 5.1).
 
     For each name <name>_count, <name>_fraction and <name>_mass of `Erasure`, (batch,) each; NaN where the decision
@@ -30,20 +30,22 @@ def until_flip(
     """
 
     @torch.no_grad()
-    def quantity(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
+    def removed(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
         items = output.mask.sum(dim=1)
         drawn = random_rankings(batch, output, orders, seed)
-        given = {name: ranking(model, output) for name, ranking in rankings.items()}
+        given = {of: ranking(model, output) for of, ranking in rankings.items()}
         given |= {f"random_{number + 1}": ranking for number, ranking in enumerate(drawn)}
-        erasures = {name: erase_until_flip(model, output, ranking) for name, ranking in given.items()}
+        erasures = {of: erase_until_flip(model, output, ranking) for of, ranking in given.items()}
         affine = model.token_logits(output) is not None
         erasures["fewest"] = fewest_to_flip(model, output) if affine else unknown(items)
-        found = {name: value for of, erasure in erasures.items() for name, value in named(of, erasure).items()}
+        found = {part: value for of, erasure in erasures.items() for part, value in named(of, erasure).items()}
         return {"items": items.double()} | {
-            name: value.masked_fill(items < 2, torch.nan) for name, value in found.items()
+            part: value.masked_fill(items < 2, torch.nan) for part, value in found.items()
         }
 
-    return quantity
+    along = [*rankings, *(f"random_{order + 1}" for order in range(orders)), "fewest"]
+    units = {f"{of}_{part}": unit for of in along for part, unit in UNITS.items()}
+    return Quantity(name, removed, {"items": "items"} | units)
 
 
 def unknown(items: Tensor) -> Erasure:
@@ -53,7 +55,7 @@ def unknown(items: Tensor) -> Erasure:
 
 
 def named(of: str, erasure: Erasure) -> dict[str, Tensor]:
-    return {f"{of}_{part}": getattr(erasure, part) for part in ("count", "fraction", "mass")}
+    return {f"{of}_{part}": getattr(erasure, part) for part in UNITS}
 
 
 def random_rankings(batch: Batch, output: ModelOutput, orders: int, seed: int) -> list[Tensor]:

@@ -5,7 +5,7 @@ from html import escape
 
 import pandas as pd
 
-from lib.quantities import PAPERS
+from lib.quantity import PAPERS
 from tools.summary.studies import Study
 from tools.summary.values import SHARE, TOLERANCE, counts, values
 from tools.summary.verdicts import in_words, verdicts

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pandas as pd
 
 from lib.atomic_write import write_text
-from lib.quantities import PAPERS, readable
+from lib.quantity import PAPERS, title_of
 from lib.tables import text
 from tools import summary
 from tools.report.page import environment, kept, policy, style
@@ -120,7 +120,7 @@ def value(row: pd.Series) -> dict[str, Any]:
     return {
         "table": row["table"],
         "model": model(row),
-        "quantity": readable(row["quantity"]),
+        "quantity": title_of(row["quantity"]),
         "unit": row["unit"],
         "theirs": number(row["theirs"]),
         "ours": number(row["ours"]),
@@ -137,7 +137,7 @@ def model(row: pd.Series) -> str:
     """The model that a value is of, without what it is by default; "the data" for a value of no model."""
     layers = "" if row["layers"] in ("", "1") else f"{row['layers']} layers"
     variant = "" if row["variant"] == "base" else row["variant"]
-    named = [readable(name) for name in (row["encoder"], row["attention"], row["projection"], variant) if name]
+    named = [title_of(name) for name in (row["encoder"], row["attention"], row["projection"], variant) if name]
     return " · ".join(filter(None, [*named, layers])) or "the data"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from lib.quantities import PAPERS
+from lib.quantity import PAPERS
 from tools.summary.studies import ABOUT, Study, preferred
 
 VERDICTS = ("supported", "contradicted", "undecided")

@@ -1,0 +1,242 @@
+"""Quantities, and the one registry of their units, titles and bounds; names are those of data/published.csv."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from torch import Tensor
+
+RUN_COLUMNS = ("dataset", "encoder", "attention", "projection", "variant", "layers")
+Bounds = tuple[float, float]
+JSD_BOUNDS = (0.0, float(np.log(2)))
+CHANGE_BOUNDS = (-1.0, 1.0)  # of a difference of fractions
+BOUNDS: dict[str, Bounds] = {"fraction": (0.0, 1.0), "tau-b": (-1.0, 1.0), "tokens": (0.0, np.inf)}
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What is known of a name.
+
+    unit    as in data/published.csv: fraction, nats, tau-b, tokens, items, p-value; "1" where there is none
+    title   how a reader reads it; none: its words
+    bounds  its least and largest value; none: those of its unit
+    of      the quantity that it belongs to: of a p-value, its tau
+    """
+
+    unit: str
+    title: str | None = None
+    bounds: Bounds | None = None
+    of: str | None = None
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Something that `measure` computes of each text, under the name of its column; making one declares the name.
+
+    function    (model, batch, output) -> (batch,), or (batch, token); or a dict of such parts, each of which is then
+                the column <name>_<part>
+    unit        as of `Declared`; of parts with several units a dict part -> unit
+    bounds      the least and largest value, or a dict part -> bounds
+    max_tokens  of longer texts it is not computed
+    draws       of a function with random draws their number: a part (batch, draws) is a column of arrays
+    """
+
+    name: str
+    function: Callable[..., "Tensor | dict[str, Tensor]"]
+    unit: str | Mapping[str, str]
+    bounds: Bounds | Mapping[str, Bounds] | None = None
+    title: str | None = None
+    max_tokens: int | None = None
+    draws: int | None = None
+
+    def __post_init__(self):
+        if isinstance(self.unit, str):
+            self.declare(self.name)
+        else:
+            for part in self.unit:
+                self.declare(f"{self.name}_{part}")
+
+    def __call__(self, model, batch, output) -> "Tensor | dict[str, Tensor]":
+        return self.function(model, batch, output)
+
+    def declare(self, column: str) -> None:
+        """Declares one of its columns; KeyError for a part without a unit."""
+        part = column.removeprefix(f"{self.name}_")
+        if not isinstance(self.unit, str) and part not in self.unit:
+            raise KeyError(
+                f"the part {part!r} of the quantity {self.name!r} has no unit; known: {', '.join(self.unit)}"
+            )
+        unit = self.unit if isinstance(self.unit, str) else self.unit[part]
+        bounds = self.bounds.get(part) if isinstance(self.bounds, Mapping) else self.bounds
+        declare(column, unit, self.title if column == self.name else None, bounds)
+
+
+WORDS = {
+    "attention": "attention",
+    "attention_weights": "attention",
+    "gradient_times_input": "gradient × input",
+    "gradient_of_input": "gradient",
+    "gradient_of_hidden": "gradient of hidden states",
+    "leave_one_out_of_input": "leave-one-out",
+    "leave_one_out_of_hidden": "leave-one-out of hidden states",
+    "entropy_of_gradient_of_input": "entropy of the gradient",
+    "entropy_of_leave_one_out_of_input": "entropy of leave-one-out",
+    "entropy_of_input_to_hidden_importance": "entropy of the inputs' importance to a hidden state",
+    "attention_support": "tokens with weight",
+    "attention_support_share": "tokens with weight, share of the text",
+    "rationale_support_precision": "precision of the support",
+    "rationale_support_recall": "recall of the support",
+    "rationale_support_chance": "precision of the whole text",
+    "inner_averaged": "inner attention, averaged",
+    "inner_rollout": "inner attention, rollout",
+    "transformer": "Transformer",
+    "f1": "F1",
+    "auc": "AUC",
+    "jsd": "JSD",
+    "tvd": "TVD",
+    "bilstm": "BiLSTM",
+    "mlm": "MLM",
+    "f1_uniform": "F1 with uniform attention",
+    "f1_permuted": "F1 with permuted attention",
+    "f1_drop_uniform": "change of F1 with uniform attention",
+    "f1_drop_permuted": "change of F1 with permuted attention",
+    "mutual_information_most_frequent": "mutual information, most frequent words",
+    "mutual_information_random_sample": "mutual information, random sample of words",
+    "token_probability_mean": "token probability",
+    "flan-rnn": "FLAN-rnn",
+    "flan-conv": "FLAN-conv",
+    "flan-noenc": "FLAN-noenc",
+    "han-rnn": "HAN-rnn",
+    "han-conv": "HAN-conv",
+    "han-noenc": "HAN-noenc",
+    "product": "gradient × attention",
+    "first_order": "first-order effect",
+    "fewest": "fewest possible",
+    "authors_code": "authors' code",
+    "flip_both": "both flip the decision",
+    "flip_top_only": "only the top item flips it",
+    "flip_random_only": "only another item flips it",
+    "flip_neither": "neither flips it",
+    "removed_fraction": "items removed, fraction",
+    "removed_mass": "attention removed",
+}
+PAPERS = {
+    "jain2019": "Jain & Wallace 2019",
+    "wiegreffe2019": "Wiegreffe & Pinter 2019",
+    "serrano2019": "Serrano & Smith 2019",
+    "tutek2020": "Tutek & Šnajder 2020",
+    "meister2021": "Meister et al. 2021",
+}
+
+
+def _static() -> dict[str, Declared]:
+    """The names that belong to no `Quantity`: scores, what training reports, values of the papers."""
+    units = {
+        "fraction": "accuracy f1 auc f1_uniform f1_permuted tvd tvd_half probability label prediction "
+        "flip_both flip_top_only flip_random_only flip_neither entropy_of_input_to_hidden_importance "
+        "train_tvd dev_accuracy dev_f1 dev_auc dev_tvd dev_attention_entropy",
+        "nats": "train_loss train_prediction train_mlm dev_loss mutual_information_most_frequent "
+        "mutual_information_random_sample",
+        "tau-b": "kendall_tau_lambda_vs_entropy_of_input_importance",
+        "tokens": "length",
+        "1": "lambda train_distance",
+    }
+    known = {name: Declared(unit) for unit, names in units.items() for name in names.split()}
+    known |= {name: Declared("nats", bounds=JSD_BOUNDS) for name in ("jsd", "train_jsd", "dev_jsd")}
+    return known | {f"f1_drop_{of}": Declared("fraction", bounds=CHANGE_BOUNDS) for of in ("uniform", "permuted")}
+
+
+_REGISTRY = _static()
+
+
+def declare(name: str, unit: str, title: str | None = None, bounds: Bounds | None = None, of: str | None = None) -> str:
+    """Makes a quantity's unit, title and bounds known under its name, which it returns; again is as good as once.
+
+    Args:
+        of: the quantity that it belongs to, as a p-value does to its tau.
+    Raises:
+        ValueError: the name is known with another unit.
+    """
+    known = _REGISTRY.get(name, Declared(unit))
+    if known.unit != unit:
+        raise ValueError(f"{name!r} is declared in {known.unit}, not {unit}; choose another name")
+    _REGISTRY[name] = Declared(unit, title or known.title, bounds or known.bounds, of or known.of)
+    return name
+
+
+def declared(name: str) -> Declared:
+    """What is known of a quantity.
+
+    Raises:
+        KeyError: nobody declared it.
+    """
+    if name not in _REGISTRY:
+        raise KeyError(
+            f"nobody declared the quantity {name!r}: measure it as a Quantity, or declare({name!r}, unit) from "
+            "lib.quantity, with a unit such as 'fraction' or 'nats', or '1' for none"
+        )
+    return _REGISTRY[name]
+
+
+def unit_of(name: str) -> str:
+    """The unit of a quantity; KeyError where nobody declared it."""
+    return declared(name).unit
+
+
+def bounds_of(name: str) -> Bounds:
+    """The least and the largest value that a quantity can have; KeyError where nobody declared it."""
+    known = declared(name)
+    return known.bounds or BOUNDS.get(known.unit, (-np.inf, np.inf))
+
+
+def belongs_to_another(name: str) -> bool:
+    """Whether it belongs to another quantity, as the p-value of a tau does."""
+    return name in _REGISTRY and _REGISTRY[name].of is not None
+
+
+def title_of(name: str) -> str:
+    """A quantity, or a part of a model, for a reader: "attention / leave-one-out"; by default its words."""
+    known = _REGISTRY.get(name)
+    if known and known.title:
+        return known.title
+    if name.startswith("rationale_average_precision_"):
+        return f"average precision of {title_of(name.removeprefix('rationale_average_precision_'))}"
+    if name.endswith("_significant"):
+        return f"{title_of(name.removesuffix('_significant'))}, share with p ≤ .05"
+    if name.startswith("kendall_tau_") and "_vs_" in name:
+        return " / ".join(title_of(side) for side in name.removeprefix("kendall_tau_").split("_vs_"))
+    return WORDS.get(name) or " ".join(WORDS.get(word, word) for word in name.split("_"))
+
+
+def tau_name(pair: tuple[str, str]) -> str:
+    """("attention", "gradient_times_input") -> "kendall_tau_attention_vs_gradient_times_input", and declares it.
+
+    With it <name>_p, its p-value, and <name>_significant, 1 where that is at most .05. The column of the weights,
+    `attention_weights`, is called "attention" in the name, as in published.csv.
+    """
+    first, second = ("attention" if name == "attention_weights" else name for name in pair)
+    name = declare(f"kendall_tau_{first}_vs_{second}", "tau-b")
+    declare(f"{name}_p", "p-value", of=name)
+    declare(f"{name}_significant", "fraction", of=name)
+    return name
+
+
+def columns_of_encoders(frame: pd.DataFrame) -> list[str]:
+    """Of attention and layers those columns that follow from the encoder: they vary, but not for one encoder."""
+    if "encoder" not in frame:
+        return []
+    named = [name for name in ("attention", "layers") if name in frame and frame[name].nunique() > 1]
+    return [name for name in named if frame.groupby("encoder")[name].nunique().max() == 1]
+
+
+def describe_encoders(frame: pd.DataFrame) -> str:
+    """The values of `columns_of_encoders` in one line: "BiLSTM: additive, 1 layer; Transformer: dot, 2 layers"."""
+    names = columns_of_encoders(frame)
+    described = {}
+    for encoder, rows in frame.groupby("encoder", sort=False) if names else ():
+        parts = {name: str(rows[name].iloc[0]) for name in names}
+        if parts.get("layers"):  # none of a model of one's own
+            parts["layers"] += " layer" if parts["layers"] == "1" else " layers"
+        described[title_of(str(encoder))] = ", ".join(map(title_of, filter(None, parts.values())))
+    return "; ".join(f"{encoder}: {parts}" for encoder, parts in described.items() if parts)
