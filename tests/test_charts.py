@@ -12,7 +12,7 @@ import vl_convert
 from lib import charts, published
 from lib.analysis import classification, summarise
 from lib.charts.text import visible
-from lib.quantity import RUN_COLUMNS, tau_name
+from lib.quantity import RUN_COLUMNS, declare, tau_name
 from tests import small
 
 PAIR = ("attention", "gradient_times_input")
@@ -28,6 +28,10 @@ HOSTILE = [
     " ",
     "</bdi>",
 ]
+
+
+declare("permuted_change_of_p", "fraction")
+declare("jsd_exact", "nats")
 
 
 def instances(n=60, encoders=("bilstm", "average", "conv"), seeds=(0, 1), classes=2) -> pd.DataFrame:
