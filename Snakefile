@@ -1,7 +1,7 @@
 """Every training and every report is a job. `make reports` writes the plan, plan.json, and runs this in its folder.
 
-Marks (trained/, made/, chosen/) order the jobs of one plan. What is finished is told by the cache of trained models and
-by the pages themselves, so that a lost mark loses nothing. Memory, time and GPUs of jobs stand in profiles/.
+Marks (trained/, made/, chosen/) order the jobs of one plan. Whether something is finished is decided by the cache of
+trained models and by the pages themselves, so that a lost mark loses nothing. Memory, time and GPUs of jobs: profiles/.
 """
 
 import json
@@ -13,7 +13,7 @@ HERE = str(Path.cwd())
 
 
 def job(name):
-    """A job of the plan, or one that was added when dev had chosen."""
+    """A job of the plan, or one that was added after a choice on dev."""
     chosen = [json.loads(path.read_text())["jobs"] for path in Path("chosen").glob("*.json")]
     return {name: found for jobs in (PLAN["jobs"], *chosen) for name, found in jobs.items()}[name]
 
@@ -23,11 +23,11 @@ def trained(names):
 
 
 def needed(report):
-    """The trainings before a report; of one that chooses on dev they are known only when its sweeps are trained."""
-    told = PLAN["reports"][report]
-    if told["chooses"]:
-        told = json.loads(Path(checkpoints.choose.get(report=report).output[0]).read_text())
-    return trained(told["needs"])
+    """The trainings before a report; where dev chooses they are known only when its sweeps are trained."""
+    planned = PLAN["reports"][report]
+    if planned["chooses"]:
+        planned = json.loads(Path(checkpoints.choose.get(report=report).output[0]).read_text())
+    return trained(planned["needs"])
 
 
 def wanted(wildcards):

@@ -210,8 +210,8 @@ def request_of(arguments: list[str]) -> Request:
     from tools.sweep.__main__ import arguments as read
     from tools.sweep.__main__ import reports_of
 
-    (asked,) = reports_of(read(arguments))
-    return asked.request
+    (report,) = reports_of(read(arguments))
+    return report.request
 
 
 WHOLE = ["erasure", "-p", "encoders", "flan-noenc", "-p", "seeds", "0"]

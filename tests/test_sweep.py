@@ -1,4 +1,4 @@
-"""Sweeps: what is planned, what jobs are handed out, and what a person is told."""
+"""Sweeps: what is planned, what jobs are handed out, and what is printed."""
 
 import json
 from pathlib import Path
@@ -9,16 +9,12 @@ import torch
 from lib.programme import runs
 from lib.training import Run, train_all, with_bases
 from tools.report import parameters
-from tools.sweep import costs, jobs, master, plan, planned
+from tools.sweep import costs, jobs, master, plan
 from tools.sweep.__main__ import main, seeds_of
-from tools.sweep.asked import Asked
 from tools.sweep.needs import needed
-from tools.sweep.plan import Told, Work, bundles
+from tools.sweep.plan import Report, Training, Work, bundles
 
 SMALL = (("encoders", "average"), ("attentions", "additive"), ("seeds", "0,1"))
-
-
-ALL = {"trainings_only": False}
 
 
 @pytest.fixture
@@ -29,59 +25,58 @@ def store(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def asked(notebook: str, *pairs: tuple[str, str]) -> Asked:
+def report(notebook: str, *pairs: tuple[str, str]) -> Report:
     path = parameters.find_notebook(notebook)
-    return Asked(path, parameters.given_parameters(path, list(pairs)))
+    return Report(path, parameters.given_parameters(path, list(pairs)))
 
 
 @pytest.mark.parametrize(
-    ("told", "seeds"), [("5", "[0, 1, 2, 3, 4]"), ("0,3", "0,3"), ("[5]", "[5]"), ("0", "0"), ("two", "two")]
+    ("given", "seeds"), [("5", "[0, 1, 2, 3, 4]"), ("0,3", "0,3"), ("[5]", "[5]"), ("0", "0"), ("two", "two")]
 )
-def test_a_number_of_seeds_is_so_many_and_a_list_is_itself(told, seeds):
-    assert seeds_of(told) == seeds
+def test_a_number_of_seeds_is_so_many_and_a_list_is_itself(given, seeds):
+    assert seeds_of(given) == seeds
 
 
 @pytest.mark.parametrize("notebook", ["correlation", "adversary", "sparsity", "erasure"])
 def test_a_report_needs_the_programmes_runs_with_their_bases(notebook):
-    found, chooses = needed(asked(notebook).request)
-    dataset = asked(notebook).request.settings["dataset"]
+    found, chooses = needed(report(notebook).request)
+    dataset = report(notebook).request.settings["dataset"]
     parts = [notebook] + (["correlation/vector_scales"] if notebook == "correlation" else [])
     assert found == with_bases([run for part in parts for run in runs(part, dataset)]) and chooses == []
 
 
 def test_of_what_dev_chooses_the_sweeps_come_first_and_given_values_leave_nothing_to_choose():
-    swept, chooses = needed(asked("regularization").request)
+    swept, chooses = needed(report("regularization").request)
     assert chooses == ["delta", "eta"] and {run.variant for run in swept} == {"tying", "mlm"}
-    whole, nothing = needed(asked("regularization", ("delta", "1"), ("eta", "0.1")).request)
+    whole, nothing = needed(report("regularization", ("delta", "1"), ("eta", "0.1")).request)
     assert nothing == [] and {"concat", "adversary"} < {run.variant for run in whole}
-    some, eta = needed(asked("regularization", ("delta", "1")).request)
+    some, eta = needed(report("regularization", ("delta", "1")).request)
     assert eta == ["eta"] and {run.variant for run in some} == {"mlm"}
 
 
 def test_a_model_of_ones_own_needs_nothing_trained():
-    request = asked("correlation").request
+    request = report("correlation").request
     own = type(request)(request.notebook, request.settings | {"model": "mine.py:load"})
     assert needed(own) == ([], [])
 
 
 def made_up_plan(store: Path, least: float, *names: str) -> dict:
-    works = {name: asked(name).work({}) for name in names}
-    return plan.plan(works, {name: asked(name).told() for name in names}, {"trainings_only": False}, least)
+    return plan.plan([(report(name), report(name).work({})) for name in names], store, least=least)
 
 
 def test_every_missing_run_is_in_one_job_after_those_that_it_stands_on(store):
     made = made_up_plan(store, 60, "correlation", "adversary")
     names = [name for job in made["jobs"].values() for name in job["runs"]]
     assert len(names) == len(set(names)), "a run that two reports need is trained once"
-    found = {name for kind in ("correlation", "adversary") for name, *_ in asked(kind).work({}).missing.values()}
+    found = {name for kind in ("correlation", "adversary") for name, *_ in report(kind).work({}).missing.values()}
     assert set(names) == found
     place = {name: identity for identity, job in made["jobs"].items() for name in job["runs"]}
-    for run, (name, *_) in asked("adversary").work({}).missing.items():
-        bases = {asked("adversary").work({}).missing[run.base].name} if run.base else set()
+    for run, (name, *_) in report("adversary").work({}).missing.items():
+        bases = {report("adversary").work({}).missing[run.base].name} if run.base else set()
         assert {place[base] for base in bases} <= {*made["jobs"][place[name]]["after"], place[name]}
     for kind in ("correlation", "adversary"):
-        assert {place[name] for name, *_ in asked(kind).work({}).missing.values()} == set(
-            made["reports"][kind]["needs"]
+        assert {place[name] for name, *_ in report(kind).work({}).missing.values()} == set(
+            made["reports"][report(kind).name]["needs"]
         )
 
 
@@ -96,16 +91,16 @@ def test_what_the_longest_chain_waits_for_has_the_highest_rank(store):
     assert {name: job["rank"] for name, job in jobs.items()} == {"a": 120, "b": 110, "c": 110, "d": 330}
     made = made_up_plan(store, 60, "regularization", "erasure")
     ranks = {
-        kind: max(job["rank"] for job in made["jobs"].values() if job["report"] == kind) for kind in made["reports"]
+        name: max(job["rank"] for job in made["jobs"].values() if job["report"] == name) for name in made["reports"]
     }
-    assert ranks["regularization"] > ranks["erasure"], "what waits for dev begins first"
+    assert ranks[report("regularization").name] > ranks[report("erasure").name], "what waits for dev begins first"
 
 
 def test_bundles_are_of_one_corpus_and_one_stage_and_of_no_bundle_each_run_is_a_job():
     bases = [Run("planted", seed=seed) for seed in range(5)]
     others = [Run("planted", seed=seed, profile="paper") for seed in range(2)]
     above = [Run("planted", variant="adversary", base=base, seed=base.seed) for base in bases]
-    missing = {run: Told(str(run), 25.0) for run in (*bases, *others, *above)}
+    missing = {run: Training(str(run), 25.0) for run in (*bases, *others, *above)}
     assert [len(bundle) for bundle in bundles(missing, 60)] == [3, 2, 2, 3, 2]
     assert all(len({(run.data, bool(run.base)) for run in bundle}) == 1 for bundle in bundles(missing, 60))
     assert [len(bundle) for bundle in bundles(missing, 0)] == [1] * 12
@@ -120,14 +115,13 @@ def test_the_pace_of_this_machine_is_that_of_its_finished_runs(store):
     assert costs.pace({"gone": 10.0}) == 1
 
 
-def test_what_is_left_is_told_with_an_estimate_and_each_job_once(tmp_path):
-    told = {"runs": ["a"], "told": "planted bilstm", "seconds": 10}
-    report = {"seconds": 40, "later": 0}
-    planned.write(
-        tmp_path, {"jobs": {"a1": told, "b2": told | {"told": "another"}}, "reports": {"r": report}, "pace": 1} | ALL
-    )
-    watch = master.Watch(tmp_path, 2)
-    assert watch.news() == [] and watch.line().startswith("0 of 3 jobs") and "about 40 s left" in watch.line()
+def test_what_is_left_is_printed_with_an_estimate_and_each_job_once(tmp_path):
+    job = {"runs": ["a"], "title": "planted bilstm", "seconds": 10}
+    made = {"jobs": {"a1": job, "b2": job | {"title": "another"}}, "reports": {"r": {"seconds": 40, "later": 0}}}
+    made |= {"pace": 1, "trainings_only": False}
+    plan.write(tmp_path, made)
+    watch = master.Progress(tmp_path, 2)
+    assert watch.news() == [] and watch.line(made).startswith("0 of 3 jobs") and "about 40 s left" in watch.line(made)
     (tmp_path / "trained" / "a1").write_text(json.dumps({"seconds": 20}))
     (line,) = watch.news()
     assert line.startswith("1 of 3 jobs, 0 s, about 1 min 20 s left") and line.endswith(
@@ -137,11 +131,11 @@ def test_what_is_left_is_told_with_an_estimate_and_each_job_once(tmp_path):
     (tmp_path / "trained" / "b2").write_text(json.dumps({"seconds": 20}))
     (tmp_path / "made" / "r").write_text(json.dumps({"seconds": 80}))
     assert [line.split(",")[0] for line in watch.news()] == ["2 of 3 jobs", "3 of 3 jobs"]
-    assert "left" not in watch.line()
+    assert "left" not in watch.line(made)
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "expected"),
     [
         (["corelation"], "adversary, correlation"),
         (["correlation", "--datasets", "sst3"], "planted"),
@@ -150,25 +144,25 @@ def test_what_is_left_is_told_with_an_estimate_and_each_job_once(tmp_path):
         (["erasure", "-p", "lambdas", "1"], "unknown parameter 'lambdas'"),
     ],
 )
-def test_what_is_unknown_is_refused_in_one_sentence(store, capsys, given, said):
+def test_what_is_unknown_is_refused_in_one_sentence(store, capsys, given, expected):
     assert main([*given, "--output", str(store)]) == 2
-    told = capsys.readouterr().err
-    assert said in told and len(told.splitlines()) == 1
+    error = capsys.readouterr().err
+    assert expected in error and len(error.splitlines()) == 1
 
 
 def test_a_report_that_cannot_be_does_not_keep_others_from_the_plan(store, capsys, monkeypatch):
     monkeypatch.delenv("DATA_HOME", raising=False)
     code = main(["correlation", "--datasets", "planted", "sst", "--plan", "--output", str(store)])
-    said = capsys.readouterr()
-    assert code == 1 and "to do: 1 reports, and 13 trainings" in said.out
-    assert "correlation-sst: " in said.err and "set DATA_HOME" in said.err
+    out, error = capsys.readouterr()
+    assert code == 1 and "to do: 1 reports, and 13 trainings" in out
+    assert "correlation-sst: " in error and "set DATA_HOME" in error
 
 
 def test_a_job_whose_plan_fits_no_more_says_so(store, capsys):
     folder = store / "sweep"
     made = made_up_plan(store, 0, "erasure")
     (identity, job), *_ = made["jobs"].items()
-    planned.write(folder, made | {"jobs": {identity: job | {"runs": ["gone-0123456789abcdef"]}}})
+    plan.write(folder, made | {"jobs": {identity: job | {"runs": ["gone-0123456789abcdef"]}}})
     assert jobs.main(["train", str(folder), identity]) == 1
     assert "data or code changed; start again" in capsys.readouterr().err
     assert not (folder / "trained" / identity).exists()
@@ -176,24 +170,24 @@ def test_a_job_whose_plan_fits_no_more_says_so(store, capsys):
 
 def test_marks_of_earlier_plans_are_removed(tmp_path):
     empty = {"jobs": {}, "reports": {}}
-    planned.write(tmp_path, empty)
+    plan.write(tmp_path, empty)
     for kind in ("trained", "made", "chosen"):
         (tmp_path / kind / "old.json").write_text('{"jobs": {"old": 1}}')
-    planned.write(tmp_path, empty)
-    assert planned.read(tmp_path) == empty and not list(tmp_path.glob("*/old.json"))
+    plan.write(tmp_path, empty)
+    assert plan.read(tmp_path) == empty and not list(tmp_path.glob("*/old.json"))
 
 
 def test_a_work_without_anything_missing_needs_no_job():
-    work = Work({}, [Told("a", 1.0)], [], 5.0, "cpu")
-    made = plan.plan({"r": work}, {"r": {}}, {})
-    assert made["jobs"] == {} and made["reports"]["r"]["needs"] == []
+    work = Work({}, [Training("a", 1.0)], [], 5.0, "cpu")
+    made = plan.plan([(report("erasure"), work)], Path())
+    assert made["jobs"] == {} and made["reports"][report("erasure").name]["needs"] == []
 
 
 def test_runs_for_a_gpu_are_planned_where_there_is_none_and_trained_nowhere_else(monkeypatch, store):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    planned = asked("correlation", ("device", "cuda"), *SMALL).work({})
+    planned = report("correlation", ("device", "cuda"), *SMALL).work({})
     assert {run.device_kind for run in planned.missing} == {"cuda"} and planned.device == "cuda"
-    assert all(told.gpu_mb > 500 for told in planned.missing.values())
+    assert all(one.gpu_mb > 500 for one in planned.missing.values())
     with pytest.raises(ValueError, match="torch finds no GPU here; use 'cpu' or 'auto'"):
         train_all(list(planned.missing))
-    assert {run.device_kind for run in asked("correlation", *SMALL).work({}).missing} == {"cpu"}
+    assert {run.device_kind for run in report("correlation", *SMALL).work({}).missing} == {"cpu"}

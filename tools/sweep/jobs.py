@@ -1,40 +1,81 @@
-"""What one job of a sweep does, in a process of its own: train runs, choose on dev, make a report.
-
-Each kind imports what it needs: the job of a report waits for its kernel, and has no use for torch.
-"""
+"""What one job of a sweep does, in a process of its own: train runs, choose on dev, make a report."""
 
 import os
 import sys
 import time
+import traceback
 from pathlib import Path
+from typing import Any
 
 from lib.atomic_write import write_json
-from tools.sweep import planned
+from lib.training import train
+from lib.training.trained import entry_name
+from tools.report.run import make_report
+from tools.sweep import plan as plans
+from tools.sweep.needs import Corpora, Request, chosen_on_dev, needed
 
-MARKS = {"train": "trained", "report": "made"}  # folders of what says that a job is done, and how long it took
+MARKS = {"train": "trained", "report": "made"}  # folders of the marks that a job is done, and how long it took
+
+
+def train_planned(plan: dict[str, Any], job: dict[str, Any]) -> None:
+    """Trains the runs of a job of the plan, one after the other; one that fails does not keep the others from it.
+
+    Raises:
+        RuntimeError: the plan does not fit the data or code any more, or runs failed.
+    """
+    request = request_of(plan, job["report"])
+    corpora, failed = Corpora(request.data_home), []
+    if job.get("chosen"):
+        request = chosen_on_dev(request, corpora)
+    by_name = {entry_name(run, corpora.of(run), corpora.home): run for run in needed(request)[0]}
+    if gone := [name for name in job["runs"] if name not in by_name]:
+        raise RuntimeError(f"{gone[0]} is not needed any more: data or code changed; start again")
+    for run in (by_name[name] for name in job["runs"]):
+        try:
+            train(run, corpora.home, corpora.of(run), lambda line: print(line, flush=True))
+        except (FloatingPointError, RuntimeError) as error:
+            traceback.print_exc()
+            failed.append(f"{run}: {error}")
+    if failed:
+        raise RuntimeError(f"{len(failed)} of {len(job['runs'])} runs failed; {failed[0]}")
+
+
+def add_chosen(plan: dict[str, Any], report: str, folder: Path) -> None:
+    """Chooses on dev; the jobs that the report needs then, and all that it needs, go to chosen/<report>.json."""
+    request = request_of(plan, report)
+    corpora = Corpora(request.data_home)
+    work = plans.work_of(chosen_on_dev(request, corpora), corpora)
+    taken = {name: identity for identity, job in plan["jobs"].items() for name in job["runs"]}
+    jobs = plans.jobs_of(report, work, taken, plan["least"])
+    for job in jobs.values():
+        job["chosen"] = True
+    needs = plans.needs_of(work, taken)
+    plans.rank(jobs, {report: plan["reports"][report] | {"needs": needs, "later": 0.0}})
+    write_json(folder / "chosen" / f"{report}.json", {"jobs": jobs, "needs": needs})
+
+
+def request_of(plan: dict[str, Any], report: str) -> Request:
+    """The request of a planned report."""
+    planned = plan["reports"][report]
+    return Request(Path(planned["notebook"]).stem, planned["settings"])
 
 
 def do(kind: str, folder: Path, name: str) -> None:
     """Does a job of the plan in `folder`.
 
     Raises:
-        RuntimeError: the notebook stopped, or runs failed; the message says where.
+        RuntimeError: the notebook stopped, or runs failed; the message names the place.
     """
-    found = planned.read(folder)
-    told = found["jobs" if kind == "train" else "reports"][name]
-    if told["device"] == "cpu":  # it stays there, also where its machine has a GPU: other weights were planned
+    plan = plans.read(folder)
+    planned = plan["jobs" if kind == "train" else "reports"][name]
+    if planned["device"] == "cpu":  # it stays there, also where its machine has a GPU: other weights were planned
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    if kind == "report":
-        from tools.report.run import make_report
-
-        make_report(Path(told["notebook"]), told["values"], Path(found["output"]))
-        return
-    from tools.sweep import trainings
-
     if kind == "train":
-        trainings.train_planned(found, told)
+        train_planned(plan, planned)
+    elif kind == "choose":
+        add_chosen(plan, name, folder)
     else:
-        trainings.add_chosen(found, name, folder)
+        make_report(Path(planned["notebook"]), planned["values"], Path(plan["output"]))
 
 
 def main(given: list[str]) -> int:
@@ -46,8 +87,8 @@ def main(given: list[str]) -> int:
         if kind in MARKS:
             write_json(folder / MARKS[kind] / name, {"seconds": round(time.monotonic() - started, 1)})
     except (OSError, RuntimeError) as error:
-        place = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
-        print(f"{kind} {name} failed: {place}", file=sys.stderr)
+        reason = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
+        print(f"{kind} {name} failed: {reason}", file=sys.stderr)
         return 1
     return 0
 

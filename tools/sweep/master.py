@@ -17,10 +17,10 @@ from lib.atomic_write import alone
 from lib.progress import spoken
 from lib.training.sharing import KEPT_FREE, MIB
 from tools.report.parameters import PROJECT
-from tools.sweep import planned
+from tools.sweep import plan as plans
 
-EVERY = 0.5  # seconds between two looks at what is done
-SILENT = 60.0  # seconds after which a word is said even when no job ended
+EVERY = 0.5  # seconds between two looks for finished jobs
+SILENT = 60.0  # seconds after which a line is printed even when no job ended
 
 
 class Busy(RuntimeError):
@@ -52,19 +52,22 @@ def run(folder: Path, profile: str, workers: int) -> bool:
     """
     from snakemake.cli import main as snakemake
 
-    terminal = sys.stdout
-    say = partial(print, file=terminal, flush=True)  # not into the log
     arguments = ["--snakefile", PROJECT / "Snakefile", "--directory", folder, "--workflow-profile"]
     arguments += [PROJECT / "profiles" / profile, *(of_this_machine(workers) if profile == "here" else [])]
-    if chooses := [f"chosen/{name}.json" for name, told in planned.read(folder)["reports"].items() if told["chooses"]]:
-        arguments += ["--prioritize", *chooses]  # what waits for them would be last, and alone
+    if chooses := [f"chosen/{name}.json" for name, one in plans.read(folder)["reports"].items() if one["chooses"]]:
+        arguments += ["--prioritize", *chooses]  # or what waits for them would be last, and alone
     os.environ.setdefault("XDG_CACHE_HOME", str(folder / ".cache"))  # a home that cannot be written is no obstacle
-    with (folder / "snakemake.log").open("w") as log, told(folder, workers, say):
-        try:
-            with redirect_stdout(log), redirect_stderr(log):
-                snakemake([str(word) for word in arguments])
-        except SystemExit as ended:
-            return not ended.code
+    say, ended = partial(print, file=sys.stdout, flush=True), Event()  # to the terminal, not into Snakemake's log
+    reporter = Thread(target=report_progress, args=(Progress(folder, workers), say, ended), daemon=True)
+    reporter.start()
+    try:
+        with (folder / "snakemake.log").open("w") as log, redirect_stdout(log), redirect_stderr(log):
+            snakemake([str(word) for word in arguments])
+    except SystemExit as stopped:
+        return not stopped.code
+    finally:
+        ended.set()
+        reporter.join()
     return True
 
 
@@ -74,88 +77,67 @@ def of_this_machine(workers: int) -> list[str]:
     return ["--cores", str(workers), *(["--resources", f"gpu_mb={free}"] if free else [])]
 
 
-@contextmanager
-def told(folder: Path, workers: int, say: Callable[[str], None]) -> Iterator[None]:
-    """Says in a thread of its own which jobs ended, how many are left, and an estimate."""
-    ended = Event()
-    thread = Thread(target=_watch, args=(Watch(folder, workers), say, ended), daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+def report_progress(progress: "Progress", say: Callable[[str], None], ended: Event) -> None:
+    """Prints which jobs ended, how many are left and an estimate, until `ended` is set."""
+    last, over = time.monotonic(), False
+    while not over:
+        over = ended.wait(EVERY)
+        lines = progress.news()
+        if not lines and not over and time.monotonic() - last > SILENT:
+            lines = [progress.line(plans.read(progress.folder))]
+        for line in lines:
+            say(line)
+            last = time.monotonic()
 
 
-class Watch:
-    """What of a plan is done, by the marks that its jobs leave."""
+class Progress:
+    """How much of a plan is done, by the marks that its jobs leave."""
 
     def __init__(self, folder: Path, workers: int):
         self.folder, self.workers, self.started = folder, workers, time.monotonic()
-        self.took: dict[str, float] = {}
+        self.took: dict[str, float] = {}  # seconds of each job that ended
 
     def news(self) -> list[str]:
-        """A line for each job that ended since the last time."""
-        marks = [mark for kind in ("trained", "made") for mark in sorted((self.folder / kind).glob("*"))]
-        marks = {f"{mark.parent.name}/{mark.name}": mark for mark in marks}
-        if marks.keys() <= self.took.keys():
-            return []  # without a look at the plan, which may be long
-        found, lines = planned.read(self.folder), []
-        told = {f"trained/{name}": f"trained {job['told']}" for name, job in found["jobs"].items()}
-        told |= {f"made/{name}": f"made {name}" for name in found["reports"]}
-        for name in (name for name in marks if name in told and name not in self.took):
-            self.took[name] = json.loads(marks[name].read_text())["seconds"]
-            lines.append(f"{self.line(found)} · {told[name]} in {spoken(self.took[name])}")
+        """A line for each job that ended since the last call."""
+        found = (mark for kind in ("trained", "made") for mark in (self.folder / kind).iterdir())
+        marks = {f"{mark.parent.name}/{mark.name}" for mark in found}
+        if marks <= self.took.keys():
+            return []  # without reading the plan, which may be long
+        plan, lines = plans.read(self.folder), []
+        titles = {f"trained/{name}": f"trained {job['title']}" for name, job in plan["jobs"].items()}
+        titles |= {f"made/{name}": f"made {name}" for name in plan["reports"]}
+        for name in sorted(marks & titles.keys() - self.took.keys(), reverse=True):  # trainings, then reports
+            self.took[name] = json.loads((self.folder / name).read_text())["seconds"]
+            lines.append(f"{self.line(plan)} · {titles[name]} in {spoken(self.took[name])}")
         return lines
 
-    def line(self, found: dict[str, Any] | None = None) -> str:
+    def line(self, plan: dict[str, Any]) -> str:
         """How far the plan is: `12 of 43 jobs, 3 min 10 s, about 8 min left`."""
-        found = found or planned.read(self.folder)
-        costs = {f"trained/{name}": job["seconds"] for name, job in found["jobs"].items()}
-        waiting = {name for name in found["reports"] if not (self.folder / "chosen" / f"{name}.json").exists()}
-        reports = {} if found["trainings_only"] else found["reports"]
-        costs |= {f"made/{name}": told["seconds"] for name, told in reports.items()}
-        later = sum(found["reports"][name]["later"] for name in waiting)
+        costs = {f"trained/{name}": job["seconds"] for name, job in plan["jobs"].items()}
+        reports = {} if plan["trainings_only"] else plan["reports"]
+        costs |= {f"made/{name}": report["seconds"] for name, report in reports.items()}
+        unknown = [name for name in plan["reports"] if not (self.folder / "chosen" / f"{name}.json").exists()]
+        later = sum(plan["reports"][name]["later"] for name in unknown)
         expected = sum(costs[name] for name in self.took)
-        pace = sum(self.took.values()) / expected if expected else found["pace"]
+        pace = sum(self.took.values()) / expected if expected else plan["pace"]
         left = [cost * pace for name, cost in costs.items() if name not in self.took]
         rest = f", about {spoken(max((sum(left) + later * pace) / self.workers, max(left)))} left" if left else ""
         return f"{len(self.took)} of {len(costs)} jobs, {spoken(time.monotonic() - self.started)}{rest}"
 
 
-def _watch(watch: Watch, say: Callable[[str], None], ended: Event) -> None:
-    last, over = time.monotonic(), False
-    while not over:
-        over = ended.wait(EVERY)
-        news = watch.news()
-        if not news and not over and time.monotonic() - last > SILENT:
-            news = [watch.line()]
-        for line in news:
-            say(line)
-            last = time.monotonic()
-
-
 def failures(folder: Path) -> list[str]:
     """A sentence for each report of the plan that was not made, and for each job that failed, with its log."""
-    found = planned.read(folder)
-    reports = [] if found["trainings_only"] else found["reports"]
+    plan = plans.read(folder)
+    reports = [] if plan["trainings_only"] else plan["reports"]
     missing = [name for name in reports if not (folder / "made" / name).exists()]
     lines = [f"not made: {', '.join(missing)}"] if missing else []
     for log in sorted((folder / "logs").glob("*.log")):
         name = log.stem.removeprefix("choose-")
         done = any((folder / kind / name).exists() for kind in ("trained", "made"))
-        known = name in found["jobs"] or name in found["reports"]
-        said = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-        if known and not done and said:
-            lines.append(f"{found['jobs'].get(name, {}).get('told', name)}: {_reason(said)}\n    log: {log}")
-    return lines if len(lines) > bool(missing) else [*lines, f"why, Snakemake says in {folder / 'snakemake.log'}"]
-
-
-def _reason(said: list[str]) -> str:
-    failed = [line for line in said if " was not made. " in line or " failed: " in line]
-    return (failed or said)[-1]
-
-
-def project() -> dict[str, str]:
-    """What the Snakefile must know of this machine."""
-    return {"project": str(PROJECT), "python": sys.executable}
+        known = name in plan["jobs"] or name in plan["reports"]
+        text = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+        if known and not done and text:
+            failed = [line for line in text if " was not made. " in line or " failed: " in line]
+            title = plan["jobs"].get(name, {}).get("title", name)
+            lines.append(f"{title}: {(failed or text)[-1]}\n    log: {log}")
+    return lines if len(lines) > bool(missing) else [*lines, f"for the reason see {folder / 'snakemake.log'}"]

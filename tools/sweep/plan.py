@@ -1,12 +1,20 @@
 """The plan of a sweep: which reports are to be made, which trainings are missing, and which jobs do them."""
 
+import json
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lib.atomic_write import write_json
+from lib.datasets import DataError
 from lib.training import Run, cache, stages
 from lib.training.sharing import gpu_memory_mb
 from lib.training.trained import entry_name
+from tools.report import parameters
+from tools.report.run import fingerprint, is_made_from
 from tools.sweep import costs
 from tools.sweep.needs import Corpora, Request, chosen_on_dev, needed
 
@@ -14,8 +22,8 @@ REPORT_GPU_MB = 8_000  # of a report's measures, which go in chunks; a guess on 
 BUNDLE = 90.0  # seconds: runs that take less share a job with others of their kind
 
 
-class Told(NamedTuple):
-    """Of a run its name in the cache, the seconds that it is expected to take, and its memory on a GPU in MiB."""
+class Training(NamedTuple):
+    """A run's name in the cache, the seconds that it is expected to take, and its memory on a GPU in MiB."""
 
     name: str
     seconds: float
@@ -24,68 +32,119 @@ class Told(NamedTuple):
 
 @dataclass
 class Work:
-    """What a report lacks: missing runs, and what dev must choose before others are known."""
+    """What a report lacks: missing runs, and the options that dev must choose before further runs are known."""
 
-    missing: dict[Run, Told]
-    finished: list[Told]
+    missing: dict[Run, Training]
+    finished: list[Training]
     chooses: list[str]
-    seconds: float
+    seconds: float  # expected, of the report itself
     device: str
-    later: float = 0.0  # expected seconds of the trainings that are known only then
+    later: float = 0.0  # expected seconds of the trainings that are known only after the choice on dev
 
 
-def told_of(run: Run, corpora: Corpora) -> Told:
-    """What a plan knows of a run."""
-    corpus = corpora.of(run)
-    memory = gpu_memory_mb(run, corpus) if run.device_kind == "cuda" else 0
-    return Told(entry_name(run, corpus, corpora.home), costs.of_training(run, corpus), memory)
+@dataclass(frozen=True)
+class Report:
+    """A notebook, by its file, and the parameters that were given for it."""
+
+    notebook: Path
+    values: dict[str, Any]
+
+    @cached_property
+    def name(self) -> str:
+        return parameters.report_name(self.notebook, self.values)
+
+    @cached_property
+    def request(self) -> Request:
+        known = parameters.known_parameters(self.notebook)
+        return Request(self.notebook.stem, {name: one.default for name, one in known.items()} | self.values)
+
+    def is_up_to_date(self, folder: Path) -> bool:
+        """Whether `folder` has its page, made from what is here now."""
+        page = folder / f"{self.name}.html"
+        return page.exists() and is_made_from(page, fingerprint(self.notebook, self.values))
+
+    def work(self, corpora: dict[str | None, Corpora]) -> Work:
+        """What it lacks; `corpora`, by the folder of the datasets, are loaded once for all reports.
+
+        Raises:
+            Refused: a parameter has an impossible value; the message names what was seen and what is allowed.
+        """
+        home = self.request.data_home
+        try:
+            return work_of(self.request, corpora.setdefault(home, Corpora(home)))
+        except (DataError, KeyError, ValueError) as error:
+            raise parameters.Refused(error.args[0]) from error
 
 
 def work_of(request: Request, corpora: Corpora) -> Work:
     """What a report lacks.
 
     Raises:
-        DataError, KeyError, ValueError: its parameters cannot be; the message says what was seen and what is allowed.
+        DataError, KeyError, ValueError: a parameter has an impossible value.
     """
     runs, chooses = needed(request)
-    every = {run: told_of(run, corpora) for run in runs}
-    missing = {run: told for run, told in every.items() if not cache.finished(told.name)}
+    trainings = {run: training(run, corpora) for run in runs}
+    missing = {run: one for run, one in trainings.items() if not cache.finished(one.name)}
     if chooses and not missing:
         return work_of(chosen_on_dev(request, corpora), corpora)
-    finished = [told for run, told in every.items() if run not in missing]
+    finished = [one for run, one in trainings.items() if run not in missing]
     seconds = costs.of_report(request.notebook, corpora.of(runs[-1]) if runs else None)
     work = Work(missing, finished, chooses, seconds, runs[-1].device_kind if runs else "")
     if chooses:
         whole, _ = needed(Request(request.notebook, request.settings | dict.fromkeys(chooses, 1.0)))
-        work.later = sum(costs.of_training(run, corpora.of(run)) for run in whole if run not in every)
+        work.later = sum(costs.of_training(run, corpora.of(run)) for run in whole if run not in trainings)
     return work
 
 
-def bundles(missing: dict[Run, Told], least: float) -> list[list[Run]]:
-    """Runs in groups that each make a job: of one corpus and one stage, and of at least `least` seconds together."""
-    found: list[list[Run]] = []
-    for stage in stages(list(missing)):
-        for kind in dict.fromkeys((run.data, run.device_kind) for run in stage):
-            seconds, bundle = least, []
-            for run in stage:
-                if (run.data, run.device_kind) != kind:
-                    continue
-                if seconds >= least:
-                    seconds, bundle = 0.0, []
-                    found.append(bundle)
-                bundle.append(run)
-                seconds += missing[run].seconds
-    return found
+def training(run: Run, corpora: Corpora) -> Training:
+    """What a plan needs to know of a run."""
+    corpus = corpora.of(run)
+    memory = gpu_memory_mb(run, corpus) if run.device_kind == "cuda" else 0
+    return Training(entry_name(run, corpus, corpora.home), costs.of_training(run, corpus), memory)
+
+
+def plan(
+    works: Iterable[tuple[Report, Work]], output: Path, trainings_only: bool = False, least: float = BUNDLE
+) -> dict[str, Any]:
+    """The plan as the Snakefile and the jobs read it: `jobs` and `reports` by name, expected seconds, and settings.
+
+    Args:
+        works: the reports to make, each with what it lacks.
+        output: the folder of the reports' pages.
+        trainings_only: no report is made.
+        least: expected seconds of a job that trains several runs; 0: each run is a job of its own.
+    """
+    taken: dict[str, str] = {}
+    jobs, reports, finished = {}, {}, {}
+    for report, work in works:
+        jobs |= jobs_of(report.name, work, taken, least)
+        finished |= {one.name: one.seconds for one in work.finished}
+        reports[report.name] = {
+            "notebook": str(report.notebook),
+            "values": report.values,
+            "settings": report.request.settings,
+            "needs": needs_of(work, taken),
+            "chooses": bool(work.chooses),
+            "seconds": round(costs.STARTING + work.seconds, 1),
+            "later": round(work.later, 1),
+            "device": work.device,
+            "gpu_mb": REPORT_GPU_MB if work.device == "cuda" else 0,
+        }
+    rank(jobs, reports)
+    where = {"project": str(parameters.PROJECT), "python": sys.executable, "output": str(output)}
+    how = {"trainings_only": trainings_only, "least": least, "pace": costs.pace(finished)}
+    return {"jobs": jobs, "reports": reports} | where | how
 
 
 def jobs_of(report: str, work: Work, taken: dict[str, str], least: float) -> dict[str, dict[str, Any]]:
-    """Jobs for what a report lacks, by their ids; `taken` maps runs' cache names to the jobs that have them, and grows.
+    """Jobs for what a report lacks, by their ids, each after those of its runs' bases.
 
     Args:
         report: its name, by which a job finds its runs again.
-        least: seconds; 0: each run is a job of its own.
+        taken: cache names of runs -> the jobs that train them; those of this report are added.
+        least: as in `plan`.
     """
-    free = {run: told for run, told in work.missing.items() if told.name not in taken}
+    free = {run: one for run, one in work.missing.items() if one.name not in taken}
     jobs = {}
     for bundle in bundles(free, least):
         names = [free[run].name for run in bundle]
@@ -95,7 +154,7 @@ def jobs_of(report: str, work: Work, taken: dict[str, str], least: float) -> dic
             "report": report,
             "runs": names,
             "after": sorted({taken[name] for name in bases} - {identity}),
-            "told": str(bundle[0]) + (f" and {len(bundle) - 1} more" if len(bundle) > 1 else ""),
+            "title": str(bundle[0]) + (f" and {len(bundle) - 1} more" if len(bundle) > 1 else ""),
             "seconds": round(costs.STARTING + sum(free[run].seconds for run in bundle), 1),
             "device": bundle[0].device_kind,
             "gpu_mb": max(free[run].gpu_mb for run in bundle),
@@ -104,61 +163,53 @@ def jobs_of(report: str, work: Work, taken: dict[str, str], least: float) -> dic
     return jobs
 
 
+def bundles(missing: dict[Run, Training], least: float) -> list[list[Run]]:
+    """Runs in groups that each make a job: of one corpus and one stage, and of at least `least` seconds together."""
+    found: list[list[Run]] = []
+    for stage in stages(list(missing)):
+        for kind in dict.fromkeys((run.data, run.device_kind) for run in stage):
+            seconds = least
+            for run in (run for run in stage if (run.data, run.device_kind) == kind):
+                if seconds >= least:
+                    seconds = 0.0
+                    found.append([])
+                found[-1].append(run)
+                seconds += missing[run].seconds
+    return found
+
+
+def needs_of(work: Work, taken: dict[str, str]) -> list[str]:
+    """The jobs that must be done before a report is made."""
+    return sorted({taken[one.name] for one in work.missing.values()})
+
+
 def rank(jobs: dict[str, dict[str, Any]], reports: dict[str, dict[str, Any]]) -> None:
     """Adds to each job its "rank", the seconds from its start to the end of the longest chain that waits for it.
 
     Where jobs of high rank begin first, the last hours of a sweep are not one long chain on a single core.
     """
-    waiting: dict[str, list[str]] = {identity: [] for identity in jobs}
-    after = dict.fromkeys(jobs, 0.0)
-    for told in reports.values():
-        for identity in set(told["needs"]) & jobs.keys():
-            after[identity] = max(after[identity], told["later"] + told["seconds"])
-    for identity, job in jobs.items():
+    rest = dict.fromkeys(jobs, 0.0)
+    for report in reports.values():
+        for identity in set(report["needs"]) & jobs.keys():
+            rest[identity] = max(rest[identity], report["later"] + report["seconds"])
+    for identity, job in reversed(jobs.items()):  # a job stands after those that it waits for
+        job["rank"] = round(job["seconds"] + rest[identity], 1)
         for before in set(job["after"]) & jobs.keys():
-            waiting[before].append(identity)
-
-    def of(identity: str) -> float:
-        if "rank" not in jobs[identity]:
-            rest = max([after[identity], *map(of, waiting[identity])])
-            jobs[identity]["rank"] = round(jobs[identity]["seconds"] + rest, 1)
-        return jobs[identity]["rank"]
-
-    for identity in jobs:
-        of(identity)
+            rest[before] = max(rest[before], job["rank"])
 
 
-def needs_of(work: Work, taken: dict[str, str]) -> list[str]:
-    """The jobs that must be done before a report is made."""
-    return sorted({taken[told.name] for told in work.missing.values()})
+def write(folder: Path, plan: dict[str, Any]) -> None:
+    """Writes a plan into its folder, plan.json, and removes the marks that jobs of earlier plans left there."""
+    for name in ("trained", "made", "chosen"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        for mark in (folder / name).iterdir():
+            mark.unlink()
+    write_json(folder / "plan.json", plan)
 
 
-def plan(
-    works: dict[str, Work], reports: dict[str, dict[str, Any]], settings: dict[str, Any], least: float = BUNDLE
-) -> dict[str, Any]:
-    """The plan as the Snakefile and the jobs read it: `jobs` and `reports` by name, expected seconds, and settings.
-
-    Args:
-        works: of each report what it lacks. reports: of each what its job must know; "settings" are its parameters.
-    """
-    taken: dict[str, str] = {}
-    jobs, told = {}, {}
-    for name, work in works.items():
-        jobs |= jobs_of(name, work, taken, least)
-        told[name] = reports[name] | {
-            "needs": needs_of(work, taken),
-            "chooses": bool(work.chooses),
-            "seconds": round(costs.STARTING + work.seconds, 1),
-            "later": round(work.later, 1),
-            "device": work.device,
-            "gpu_mb": REPORT_GPU_MB if work.device == "cuda" else 0,
-        }
-    rank(jobs, told)
-    finished = {found.name: found.seconds for work in works.values() for found in work.finished}
-    return settings | {"jobs": jobs, "reports": told, "least": least, "pace": costs.pace(finished)}
-
-
-def request_of(found: dict[str, Any], report: str) -> Request:
-    """The request of a planned report."""
-    told = found["reports"][report]
-    return Request(Path(told["notebook"]).stem, told["settings"])
+def read(folder: Path) -> dict[str, Any]:
+    """The plan in a folder, with the jobs that were added after a choice on dev."""
+    plan = json.loads((folder / "plan.json").read_text())
+    for path in sorted((folder / "chosen").glob("*.json")):
+        plan["jobs"] |= json.loads(path.read_text())["jobs"]
+    return plan
