@@ -23,7 +23,7 @@ import pytest
 import notebooks
 from lib import datasets
 from lib.datasets import DataError, own, own_text
-from lib.datasets.own.labels import looks_like_labels, looks_like_texts
+from lib.datasets.own import looks_like_labels, looks_like_texts
 from lib.programme import runs
 from lib.results import keep
 from lib.training import Run, cache, train, train_all
@@ -134,7 +134,7 @@ def test_another_encoding_is_guessed_and_the_guess_is_told(tmp_path, language):
     assert labels_of(corpus) == {text: str(label) for text, label in records}
     [note] = [note for note in corpus.notes if "is not UTF-8" in note]
     assert (
-        ", a guess from its bytes, which makes it say " in note and "if that is wrong, save the file as UTF-8" in note
+        ", a guess from its bytes, with words such as " in note and "if that is wrong, save the file as UTF-8" in note
     )
     assert any(word.strip('",;|.')[:30] in note for word in " ".join(known).split() if not word.isascii())
 
@@ -228,7 +228,7 @@ def test_splits_are_those_of_a_column(tmp_path, dev):
     corpus = datasets.load(own_text(put(tmp_path, separated(records, ("text", "label", "fold"))), split_column="fold"))
     assert [len(split) for split in corpus.splits] == [30, 10, 10]
     assert {one.text for one in corpus.test.instances} == {text for text, _, split in records if split == "test"}
-    assert "The column 'fold' tells the splits." in corpus.notes
+    assert "The splits are those of the column 'fold'." in corpus.notes
     called = own_text(put(tmp_path, separated(records, ("text", "label", "Split"))))
     assert called.columns.split == "Split" and datasets.load(called).checksum == corpus.checksum
 
@@ -407,13 +407,16 @@ BAD = {
     "blank lines": bad(" \n\r\n\t\n", "my.csv is empty"),
     "a byte order mark alone": bad(codecs.BOM_UTF8, "my.csv is empty"),
     "names of columns alone": bad("text,label\n", "has no record, only names of columns"),
-    "a field too many": bad(changed(3, ("one", "bad", "more")), "line 5: 3 fields where the first row has 2; a field"),
-    "a field too few": bad(changed(3, ("one",)), "line 5: 1 field where the first row has 2"),
-    "a quotation mark never closed": bad(
-        'text,label\nfine,1\n"open,0\nmore,1\n', "my.csv, line 3: a quotation mark is opened and never closed"
+    "a field too many": bad(
+        changed(3, ("one", "bad", "more")), "row 5, has 3 fields where the first row has 2; a field"
     ),
-    "a quotation mark within": bad('text,label\n"a "b" c",1\n', "my.csv, line 2: a quotation mark stands within"),
-    "a huge field": bad(changed(2, ("x" * 1_000_001, "bad")), "line 4: a field has more than 1,000,000 characters"),
+    "a field too few": bad(changed(3, ("one",)), "row 5: the label ('label') is missing"),
+    "a quotation mark never closed": bad(
+        'text,label\nfine,1\n"open,0\nmore,1\n', "my.csv, row 3, opens a quotation mark that is never closed"
+    ),
+    "a huge field": bad(
+        changed(2, ("x" * 1_000_001, "bad")), "row 4: the text has 1,000,001 characters; allowed: at most 1,000,000"
+    ),
     "a huge text": bad(
         with_line(json.dumps({"text": "x " * 600_000, "label": "bad"})),
         "the text has 1,200,000 characters; allowed: at most 1,000,000",
@@ -440,7 +443,7 @@ BAD = {
     "a name twice": bad(separated(TWO, ("text", "text", "label")), "has 2 columns 'text'; names must differ"),
     "one column": bad(
         "text\n" + "a fine film\n" * 9,
-        "which column is the label? no column looks like it; say it by label_column; its columns: 'text'",
+        "which column is the label? no column looks like it; name it by label_column; its columns: 'text'",
     ),
     "no first row": bad(
         "\n".join(f"{text.replace(',', '')},{label}" for text, label in rows()),
@@ -456,7 +459,7 @@ BAD = {
     ),
     "two texts": bad(
         separated(TWO, ("title", "body", "label")),
-        "which column is the text? 2 columns look like it; say it by text_column",
+        "which column is the text? 2 columns look like it; name it by text_column",
     ),
     "two labels": bad(
         separated([(*row, i % 3) for i, row in enumerate(rows())], ("text", "a", "b")),
@@ -470,7 +473,7 @@ BAD = {
         separated([[*"abcdefghijklmnop"]] * 3, [f"column {i}" for i in range(16)]), "'column 11' and 4 more"
     ),
     # labels
-    "a label that is missing": bad(changed(4, ("a film", " ")), "my.csv, line 6: the label ('label') is missing"),
+    "a label that is missing": bad(changed(4, ("a film", " ")), "my.csv, row 6: the label ('label') is missing"),
     "no label in JSON": bad(
         with_line('{"text": "a film", "label": null}'), "line 61: the label ('label') is missing", name="my.jsonl"
     ),
@@ -497,16 +500,16 @@ BAD = {
     ),
     "an id twice": bad(
         separated([(i % 59, *row) for i, row in enumerate(rows())], ("id", "text", "label")),
-        "line 61: the id '0' is that of my.csv, line 2 too",
+        "row 61: the id '0' is that of my.csv, row 2 too",
     ),
     # splits
     "an unknown split": bad(
         with_splits("train", "test", "fold 3"),
-        "line 6: the split ('fold') is 'fold 3'; allowed: train, training, dev",
+        "row 6: the split ('fold') is 'fold 3'; allowed: train, training, dev",
         split_column="fold",
     ),
     "a split that is missing": bad(
-        with_splits("train", "", "test"), "line 4: the split ('fold') is missing", split_column="fold"
+        with_splits("train", "", "test"), "row 4: the split ('fold') is missing", split_column="fold"
     ),
     "no test": bad(
         with_splits("train", "dev"),
@@ -519,7 +522,7 @@ BAD = {
             [(*row, "train") for row in rows()] + [(*row, "test") for row in rows(9, ["new", "bad"])],
             ("text", "label", "split"),
         ),
-        "every class needs at least 1 text; 'new' has 0",
+        "every class needs at least 2 texts; 'new' has 0",
     ),
     "no dev for a class": bad(
         separated(
@@ -560,9 +563,9 @@ BAD = {
     # files
     "no file": bad({"other.csv": "", "\n.csv": ""}, " has \\n.csv, other.csv"),
     "a folder": bad(Path.mkdir, "my.csv is a folder: name a file in it; allowed: a file in .csv, .tsv"),
-    "a pipe": bad(os.mkfifo, "my.csv is a pipe: write it into a file first"),
-    "a socket": bad(a_socket, "my.csv is a socket"),
-    "a device": bad(link("/dev/zero"), "my.csv is a device"),
+    "a pipe": bad(os.mkfifo, "my.csv is no regular file: write it into one first"),
+    "a socket": bad(a_socket, "my.csv is no regular file: write it into one first; allowed: a file in .csv, .tsv"),
+    "a device": bad(link("/dev/zero"), "my.csv is no regular file"),
     "a link to nothing": bad(link("nowhere.csv"), "my.csv is a link to nowhere.csv, and there is no such file"),
     "a link to itself": bad(link("my.csv"), "my.csv cannot be read: Too many levels of symbolic links"),
     "3 GiB": bad(sparse, "my.csv has 3.0 GiB; allowed: at most 2 GiB"),
@@ -579,7 +582,7 @@ BAD = {
         name=os.fsdecode(b"m\xff.csv"),
     ),
     "a name of two lines": bad(separated(rows()), "m\\ny.csv' has characters that cannot be shown", name="m\ny.csv"),
-    "NUL in a name": bad({}, "holds a NUL character; allowed: the name of a file", name="m\0y.csv"),
+    "NUL in a name": bad({}, "m\\x00y.csv' has characters that cannot be shown", name="m\0y.csv"),
     "an address": bad({}, "is an address; allowed: a file, so download it first", name="https://example.org/my.csv"),
     "nobody's folder": bad({}, "there is no such user here", name="~no-such-user/my.csv"),
     "a column and no file": bad(

@@ -4,9 +4,8 @@ from pathlib import Path
 
 from lib import profiles
 from lib.datasets import classification, documents, files, mimic, own, questions
-from lib.datasets.assembly import assemble
+from lib.datasets.assembly import Spec, assemble
 from lib.datasets.card import about, about_lengths, card, duplicates
-from lib.datasets.classification import Spec
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
 from lib.datasets.files import DataError
 from lib.datasets.own import Own, own_text

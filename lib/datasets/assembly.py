@@ -1,20 +1,110 @@
-"""From texts to a corpus: vocabulary, length filter, the subset of a profile, notes."""
+"""From texts to a corpus: how a dataset is prepared, its splits, length filter, the subset of a profile, vocabulary."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 
-from lib.datasets.classification import Draft, Spec
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary, checksum
 from lib.datasets.files import DataError
 from lib.profiles import Profile
 
 SUBSET_SEED = 20190226  # any fixed number: a profile's subset must not depend on the seed of a run
+Splits = dict[str, list[Instance]]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A dataset before its vocabulary is made and its lengths are filtered."""
+
+    title: str
+    classes: tuple[str, ...]
+    splits: Splits
+    notes: tuple[str, ...] = ()
+    citation: str = ""
+    licence: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """How a dataset is prepared.
+
+    read          (spec, folder, options) -> its draft
+    preprocess    in words
+    folder        in a home of data; None: it needs none
+    tokens        cuts a text; divide makes dev, and test where it must, from the splits of the files
+    options       name -> default, of what `load` takes besides; `choices` lists the allowed values where few are
+    longer_than, shorter_than    bounds on the number of tokens, both exclusive; None: no bound
+    drop_longest  Jain & Wallace's code takes a bound that is not given from the split itself: its longest texts go
+    min_df        words in fewer texts of the training split are unknown
+    min_count     words that occur there less often are unknown
+    sentences     the texts are cut into sentences
+    asks          each text comes with a question, whose answer is the label
+    page          where it is published
+    access        how to get the files, where a person has to ask for them
+    confidential  no word of the texts is shown unless `show_text` is "yes"
+    """
+
+    name: str
+    read: Callable[["Spec", Path | None, dict], Draft] = field(repr=False)
+    preprocess: str
+    folder: str | None = None
+    tokens: Callable[[str], tuple[str, ...]] | None = field(default=None, repr=False)
+    divide: Callable[[Splits], Splits] | None = field(default=None, repr=False)
+    options: dict[str, object] = field(default_factory=dict)
+    choices: dict[str, tuple] = field(default_factory=dict)
+    longer_than: int | None = None
+    shorter_than: int | None = None
+    drop_longest: bool = False
+    min_df: int = 1
+    min_count: int = 1
+    sentences: bool = False
+    asks: bool = False
+    page: str = ""
+    access: str = ""
+    confidential: bool = False
+
+
+def draft_of(
+    spec: Spec, folder: Path, about: dict, classes: Sequence[str], splits: Splits, notes: Iterable[str] = ()
+) -> Draft:
+    """The draft of a folder without its empty texts, divided by the spec; `about` is its dataset.json."""
+    notes = [*([f"About the files: {about['note']}."] if about.get("note") else []), *notes]
+    for split, instances in splits.items():
+        splits[split] = [one for one in instances if one.tokens]
+        if empty := len(instances) - len(splits[split]):
+            notes.append(f"{empty:,} of {len(instances):,} texts of {split} were left out because they have no tokens.")
+    try:
+        splits = spec.divide(splits) if spec.divide else splits
+    except ValueError as error:
+        sizes = ", ".join(f"{split} {len(instances):,}" for split, instances in splits.items())
+        raise DataError(f"{folder} has too few texts ({sizes}) to be divided: {error}") from None
+    title, citation, licence = (str(about.get(key, "")) for key in ("title", "citation", "licence"))
+    return Draft(title or spec.name, tuple(classes), splits, tuple(notes), citation, licence, str(folder))
+
+
+def divided(instances: list, seed: int, **share: float) -> tuple[list, list]:
+    """Two parts as scikit-learn's train_test_split draws them by test_size or train_size, both in their first order."""
+    from sklearn.model_selection import train_test_split  # takes longer to import than most datasets to read
+
+    parts = train_test_split(range(len(instances)), random_state=seed, **share)
+    first, second = ([instances[place] for place in sorted(part)] for part in parts)
+    return first, second
+
+
+def dev_from_train(splits: Splits) -> Splits:
+    """15% of train is dev, where there is none (Jain & Wallace's code for AG News)."""
+    if "dev" in splits:
+        return splits
+    train, dev = divided(splits["train"], 16377, test_size=0.15)
+    return {"train": train, "dev": dev, "test": splits["test"]}
 
 
 def assemble(spec: Spec, draft: Draft, profile: Profile) -> Corpus:
-    """The corpus of a draft, as the spec and the profile ask for it.
+    """The corpus of a draft, by the spec and the profile.
 
     The vocabulary is that of the training split before its length filter (Jain & Wallace's code), or of the subset
     where the profile reads only a part of it.
@@ -24,11 +114,18 @@ def assemble(spec: Spec, draft: Draft, profile: Profile) -> Corpus:
     """
     notes, kept, whole = list(draft.notes), {}, {}
     for name, instances in draft.splits.items():
-        filtered = _within_bounds(spec, instances)
+        longest = max((len(one.tokens) for one in instances), default=0)
+        low, high = spec.longer_than, longest if spec.drop_longest else spec.shorter_than
+        filtered = [
+            one
+            for one in instances
+            if (low is None or len(one.tokens) > low) and (high is None or len(one.tokens) < high)
+        ]
         if dropped := len(instances) - len(filtered):
-            notes.append(
-                f"{dropped:,} of {len(instances):,} texts of {name} were left out: {_bounds(spec, instances)}."
-            )
+            lower, tokens = ("", " tokens") if low is None else (f"more than {low} tokens and ", "")
+            upper = f"fewer than {high}" + (", the split's longest" if spec.drop_longest else "")
+            bounds = f"the papers keep those with {lower}{upper}{tokens}"
+            notes.append(f"{dropped:,} of {len(instances):,} texts of {name} were left out: {bounds}.")
         kept[name] = subset(filtered, _most_tokens(spec, profile, name, filtered))
         whole[name] = len(kept[name]) == len(filtered)
         if not whole[name]:
@@ -36,27 +133,16 @@ def assemble(spec: Spec, draft: Draft, profile: Profile) -> Corpus:
                 f"The profile {profile.name} reads {len(kept[name]):,} of {len(filtered):,} texts of {name}, "
                 "drawn at random with the classes in their shares."
             )
-        refuse_one_class(kept[name], name, draft)
+        _refuse_one_class(kept[name], name, draft)
     of_words = (draft.splits if whole["train"] else kept)["train"]
-    texts = chain((x.tokens for x in of_words), (x.query for x in of_words if x.query is not None))
+    texts = chain((one.tokens for one in of_words), (one.query for one in of_words if one.query is not None))
     vocabulary = Vocabulary.of(texts, spec.min_df, spec.min_count)
     train, dev, test = (
         Split(name, tuple(kept[name]), vocabulary, len(draft.classes)) for name in ("train", "dev", "test")
     )
     return Corpus(
-        spec.name,
-        draft.title,
-        draft.classes,
-        vocabulary,
-        train,
-        dev,
-        test,
-        profile.name,
-        draft.citation,
-        draft.licence,
-        draft.source,
-        tuple(notes),
-        checksum((train, dev, test), vocabulary),
+        *(spec.name, draft.title, draft.classes, vocabulary, train, dev, test, profile.name),
+        *(draft.citation, draft.licence, draft.source, tuple(notes), checksum((train, dev, test), vocabulary)),
     )
 
 
@@ -66,24 +152,7 @@ def _most_tokens(spec: Spec, profile: Profile, split: str, instances: list[Insta
     tokens, texts = sizes[split != "train"]
     if tokens is None or texts is None or spec.asks:
         return tokens
-    return min(tokens, texts * sum(len(x.tokens) for x in instances) // max(len(instances), 1))
-
-
-def _within_bounds(spec: Spec, instances: list[Instance]) -> list[Instance]:
-    low, high = _exclusive(spec, instances)
-    return [x for x in instances if (low is None or len(x.tokens) > low) and (high is None or len(x.tokens) < high)]
-
-
-def _exclusive(spec: Spec, instances: list[Instance]) -> tuple[int | None, int | None]:
-    longest = max((len(x.tokens) for x in instances), default=0)
-    return spec.longer_than, longest if spec.drop_longest else spec.shorter_than
-
-
-def _bounds(spec: Spec, instances: list[Instance]) -> str:
-    low, high = _exclusive(spec, instances)
-    lower = "" if low is None else f"more than {low} tokens and "
-    upper = f"fewer than {high}" + (", the split's longest" if spec.drop_longest else "")
-    return f"the papers keep those with {lower}{upper}" + (" tokens" if low is None else "")
+    return min(tokens, texts * sum(len(one.tokens) for one in instances) // max(len(instances), 1))
 
 
 def subset(instances: Sequence[Instance], limit: int | None) -> list[Instance]:
@@ -91,10 +160,10 @@ def subset(instances: Sequence[Instance], limit: int | None) -> list[Instance]:
 
     At least one text of each class stays, in the order of the split.
     """
-    lengths = np.array([len(x.tokens) for x in instances], dtype=np.int64)
+    lengths = np.array([len(one.tokens) for one in instances], dtype=np.int64)
     if limit is None or lengths.sum() <= limit:
         return list(instances)
-    labels, random = np.array([x.label for x in instances]), np.random.default_rng(SUBSET_SEED)
+    labels, random = np.array([one.label for one in instances]), np.random.default_rng(SUBSET_SEED)
     chosen = []
     for label in np.unique(labels):
         of_label = random.permutation(np.flatnonzero(labels == label))
@@ -103,11 +172,10 @@ def subset(instances: Sequence[Instance], limit: int | None) -> list[Instance]:
     return [instances[i] for i in np.sort(np.concatenate(chosen))]
 
 
-def refuse_one_class(instances: Sequence[Instance], split: str, draft: Draft) -> None:
-    """Raises DataError if a split has no texts, or only of one class."""
+def _refuse_one_class(instances: Sequence[Instance], split: str, draft: Draft) -> None:
     if not instances:
         raise DataError(f"no text of {split} is left in {draft.source}; allowed: texts of at least two classes")
-    found = {x.label for x in instances}
+    found = {one.label for one in instances}
     if len(found) < 2:
         raise DataError(
             f"all {len(instances):,} texts of {split} in {draft.source} are of the class "

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import pandas as pd
 
-from lib.datasets.classification import Spec
+from lib.datasets.assembly import Spec
 from lib.datasets.corpus import SPECIALS, UNKNOWN, Corpus, Split
 from lib.datasets.vectors import Vectors
 

@@ -1,15 +1,17 @@
 """Texts in sentences, of several classes: the datasets of Serrano & Smith (2019), and what stands in for them here."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from heapq import nlargest
 from itertools import chain
 from pathlib import Path
 from random import Random
 
 from lib.datasets import files, official, planted, text
-from lib.datasets.classification import IMDB, MADE_BY, ZHANG, Draft, Spec, divide_agnews, draft_of, made_up, notes_of
+from lib.datasets.assembly import Draft, Spec, dev_from_train, draft_of
+from lib.datasets.classification import IMDB, MADE_BY, ZHANG, made_up
 from lib.datasets.corpus import Instance
-from lib.datasets.files import DataError
+from lib.datasets.files import DataError, Row
 
 RATINGS = (1, 2, 3, 4, 7, 8, 9, 10)  # of the Large Movie Review Dataset; nothing between
 OFFICIAL = {
@@ -38,17 +40,16 @@ def drawn(records: Iterable, most: int | None, name: str) -> list:
 
 def document(id: str, raw: str, label: int, sentences: Iterable[str] | None = None) -> Instance:
     """A text cut into sentences, by rule or as they are given, and these into tokens."""
-    cut = text.in_sentences(raw) if sentences is None else [joined(text.in_sentences(one)) for one in sentences]
+    if sentences is None:
+        cut = text.in_sentences(raw)
+    else:
+        cut = [tuple(chain.from_iterable(text.in_sentences(one))) for one in sentences]
     cut = [tokens for tokens in cut if tokens]
-    return Instance(id, raw, joined(cut), label, sentences=tuple(map(len, cut)))
-
-
-def joined(sentences: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    return tuple(chain.from_iterable(sentences))
+    return Instance(id, raw, tuple(chain.from_iterable(cut)), label, sentences=tuple(map(len, cut)))
 
 
 def documents(records: Iterable, options: dict, split: str, notes: list[str]) -> list[Instance]:
-    """Texts of (id, text, label) or (id, text, label, sentences); a note says how many there are if not all."""
+    """Texts of (id, text, label) or (id, text, label, sentences); a note has their number if not all are read."""
     name = f"{'test' if split == 'test' else 'train'}_texts"
     chosen = drawn(records, options[name], name)
     if options[name] is not None:
@@ -58,21 +59,29 @@ def documents(records: Iterable, options: dict, split: str, notes: list[str]) ->
 
 def read_folder(spec: Spec, folder: Path, options: dict) -> Draft:
     """All texts of train.jsonl.gz and test.jsonl.gz with the classes of dataset.json; 15% of train is dev."""
-    about = files.description(folder)
-    return prepared(spec, folder, options, tuple(about["classes"]), lambda row: files.label_of(row, about["classes"]))
+    classes = files.description(folder)["classes"]
+    return _prepared(spec, folder, options, classes, lambda row: files.label_of(row, classes))
 
 
 def read_ratings(spec: Spec, folder: Path, options: dict) -> Draft:
     """The same with the field `rating` for the class: 1 to 4 and 7 to 10."""
 
-    def label(row: files.Row) -> int:
+    def label(row: Row) -> int:
         rating = row.record.get("rating")
         if isinstance(rating, bool) or rating not in RATINGS:
             allowed = ", ".join(map(str, RATINGS))
             raise DataError(f"{row.place}: the rating is {str(rating)[:40]!r}; allowed: {allowed}")
         return RATINGS.index(rating)
 
-    return prepared(spec, folder, options, tuple(map(str, RATINGS)), label)
+    return _prepared(spec, folder, options, tuple(map(str, RATINGS)), label)
+
+
+def _prepared(spec: Spec, folder: Path, options: dict, classes: Sequence[str], label: Callable[[Row], int]) -> Draft:
+    about, splits, notes = files.description(folder), {}, []
+    for split, rows in files.rows_of(folder, ("train", "test")).items():
+        records = [(row.id, files.text_of(row), label(row)) for row in rows]
+        splits[split] = documents(records, options, split, notes)
+    return draft_of(spec, folder, about, classes, splits, notes)
 
 
 def read_official(spec: Spec, folder: Path, options: dict) -> Draft:
@@ -84,27 +93,12 @@ def read_official(spec: Spec, folder: Path, options: dict) -> Draft:
     return draft_of(spec, folder, OFFICIAL[spec.folder], official.CLASSES[spec.folder], splits, notes)
 
 
-def prepared(spec: Spec, folder: Path, options: dict, classes: tuple[str, ...], label) -> Draft:
-    about = files.description(folder)
-    rows = {split: list(files.rows(folder, split)) for split in ("train", "test")}
-    files.refuse_duplicate_ids([*rows["train"], *rows["test"]])
-    notes, splits = notes_of(about), {}
-    for split, of_split in rows.items():
-        records = [(row.id, files.text_of(row), label(row)) for row in of_split]
-        splits[split] = documents(records, options, split, notes)
-    return draft_of(spec, folder, about, classes, splits, notes)
-
-
 def read_planted(spec: Spec, folder: None, options: dict) -> Draft:
     """Made-up texts of several sentences, one of which decides."""
-    return made_up(spec, "Planted documents", lambda split: planted.documents(split, **options))
+    return made_up(spec, "Planted documents", planted.documents, options)
 
 
-def divide(splits: dict[str, list[Instance]]) -> dict[str, list[Instance]]:
-    """15% of train is dev, where no dev is given."""
-    return splits if "dev" in splits else divide_agnews(splits)
-
-
+_spec = partial(Spec, divide=dev_from_train, options=OPTIONS, min_count=5, sentences=True)
 SPECS = (
     Spec(
         "planted-documents",
@@ -113,39 +107,27 @@ SPECS = (
         options=dict(planted.DEFAULTS),
         sentences=True,
     ),
-    Spec(
+    _spec(
         "agnews4",
         read_folder,
         f"All four topics, title and description as one text; {WORDS}; 15% of train is dev.",
         folder="agnews4",
         page=ZHANG,
-        divide=divide,
-        options=OPTIONS,
-        min_count=5,
-        sentences=True,
     ),
-    Spec(
+    _spec(
         "imdb-ratings",
         read_ratings,
         f"The eight ratings of the Large Movie Review Dataset as classes; {WORDS}; 15% of train is dev.",
         folder="imdb",
         page=IMDB,
-        divide=divide,
-        options=OPTIONS,
-        min_count=5,
-        sentences=True,
     ),
     *(
-        Spec(
+        _spec(
             name,
             read_official,
             f"The files as published, see lib/datasets/official.py; {WORDS}; 15% of train is dev where there is none.",
             folder=name,
             page="https://github.com/nihalb/JMARS" if name == "imdb10" else ZHANG,
-            divide=divide,
-            options=OPTIONS,
-            min_count=5,
-            sentences=True,
         )
         for name in OFFICIAL
     ),

@@ -1,39 +1,38 @@
-"""Finding a dataset's folder and reading its files, so that whatever is wrong is said in one sentence."""
+"""Finding a dataset's folder and reading its files; whatever is wrong is reported in one sentence."""
 
-import csv
 import gzip
 import json
 import os
+import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
+
 PROJECT = Path(__file__).resolve().parents[2]
 SUFFIX = ".jsonl.gz"
+# How pandas reads a CSV file here: all as it is written, blank rows too, so that the index + 1 is a record's row; bytes
+# that are not UTF-8 become surrogates, which `sound` refuses and names.
+CSV = {
+    **{"header": None, "dtype": object, "keep_default_na": False, "skip_blank_lines": False},
+    **{"encoding": "utf-8", "encoding_errors": "surrogateescape"},
+}
 
 
 class DataError(ValueError):
-    """Something is wrong with the data: the message says what was found, what is allowed and what to do."""
+    """Something is wrong with the data: the message has what was found, what is allowed and what to do."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a file: its record, and where it stands."""
+    """A record, its id, and its place in the files for messages."""
 
     record: dict
-    split: str
-    line: int
-
-    @property
-    def id(self) -> str:
-        """The record's own `id`, else "<split>-<line number>"."""
-        return str(self.record.get("id", f"{self.split}-{self.line}"))
-
-    @property
-    def place(self) -> str:
-        return f"{self.split}{SUFFIX}, line {self.line}"
+    id: str
+    place: str
 
 
 def homes(data_home: str | Path | None = None) -> list[Path]:
@@ -46,7 +45,7 @@ def find(name: str, data_home: str | Path | None = None, access: str = "") -> Pa
     """The folder `name` in the first home that has it.
 
     Args:
-        access: how its files are had, where a person has to ask for them.
+        access: how to get its files, where a person has to ask for them.
     Raises:
         DataError: no home has it.
     """
@@ -61,20 +60,14 @@ def find(name: str, data_home: str | Path | None = None, access: str = "") -> Pa
     )
 
 
-def read_bytes(path: Path) -> bytes:
-    """A file's content, unpacked where it is gzip (by its name)."""
-    with soundly_read(path):
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError:
-            there = ", ".join(sorted(other.name for other in path.parent.glob("*"))[:8]) or "nothing"
-            raise DataError(f"{path} is missing; its folder has {there}") from None
-        return gzip.decompress(content) if path.suffix == ".gz" else content
+def listing(folder: Path) -> str:
+    """The first names in a folder, for messages."""
+    return ", ".join(sorted(ascii(place.name)[1:-1] for place in folder.glob("*"))[:8]) or "nothing"
 
 
 @contextmanager
 def soundly_read(path: Path) -> Iterator[None]:
-    """While a file is read, what is wrong with it (not readable, damaged gzip) becomes a DataError that says so."""
+    """While a file is read, what is wrong with it (not readable, damaged gzip, no CSV) becomes a DataError."""
     try:
         yield
     except EOFError:
@@ -83,23 +76,61 @@ def soundly_read(path: Path) -> Iterator[None]:
         raise DataError(f"{path} is no sound gzip file ({error}); copy or download it again") from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
+    except pd.errors.EmptyDataError:
+        raise DataError(f"{path} is empty; copy or download it again") from None
+    except pd.errors.ParserError as error:
+        raise DataError(f"{path}, {_csv_problem(str(error))}") from None
+
+
+def _csv_problem(message: str) -> str:
+    """pandas' message, with rows counted from 1."""
+    if found := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", message):
+        expected, row, seen = found.groups()
+        advice = "a field that holds the delimiter must stand in quotation marks"
+        return f"row {row}, has {seen} fields where the first row has {expected}; {advice}"
+    if found := re.search(r"EOF inside string starting at row (\d+)", message):
+        return f"row {int(found[1]) + 1}, opens a quotation mark that is never closed; copy or correct the file"
+    return message.strip().replace("\n", " ")
+
+
+def read_bytes(path: Path) -> bytes:
+    """A file's content, unpacked where it is gzip (by its name)."""
+    with soundly_read(path):
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            raise DataError(f"{path} is missing; its folder has {listing(path.parent)}") from None
+        return gzip.decompress(content) if path.suffix == ".gz" else content
 
 
 def decode(content: bytes, where: str) -> str:
     """UTF-8 text without a NUL."""
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{where} is not UTF-8: byte {error.object[error.start]:#04x}; save the file as UTF-8"
-        ) from None
+    return sound(content.decode("utf-8", "surrogateescape"), where)
+
+
+def sound(text: str, where: str) -> str:
+    """The text itself, where it can be written into a page.
+
+    Raises:
+        DataError: a NUL, half a surrogate pair, or bytes that were not UTF-8 (read by "surrogateescape").
+    """
     if "\0" in text:
         raise DataError(f"{where} holds a NUL character, which is no text; take it out")
+    if not text.isascii() and (found := re.search("[\ud800-\udfff]", text)):
+        if "\udc80" <= found[0] <= "\udcff":
+            raise DataError(f"{where} is not UTF-8: byte {ord(found[0]) - 0xDC00:#04x}; save the file as UTF-8")
+        raise DataError(f"{where} holds half a surrogate pair, which is no text; take it out")
     return text
 
 
+def about(folder: Path) -> dict:
+    """What dataset.json holds; DataError where it is missing or no JSON object."""
+    path = folder / "dataset.json"
+    return record_of(decode(read_bytes(path), str(path)), str(path), "it must hold an object")
+
+
 def description(folder: Path) -> dict:
-    """What dataset.json says: at least its list of classes.
+    """What dataset.json holds: at least its list of classes.
 
     Raises:
         DataError: missing, no JSON, or without at least two classes.
@@ -111,45 +142,51 @@ def description(folder: Path) -> dict:
     return found
 
 
-def about(folder: Path) -> dict:
-    """What dataset.json says; DataError where it is missing or no JSON object."""
-    path = folder / "dataset.json"
-    try:
-        found = json.loads(decode(read_bytes(path), str(path)))
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{path} is no JSON ({error}); it must hold an object") from None
-    if not isinstance(found, dict):
-        raise DataError(f"{path} is a JSON {type(found).__name__}; it must hold an object")
-    return found
-
-
-def rows(folder: Path, split: str) -> Iterator[Row]:
-    """The records of a split, in the order of its file; empty lines are passed over.
+def rows(folder: Path, split: str) -> list[Row]:
+    """The records of a split, in the order of its file, without empty lines; ids default to "<split>-<line>".
 
     Raises:
         DataError: file missing, empty or damaged; a line that is not a JSON object in UTF-8.
     """
-    path = folder / f"{split}{SUFFIX}"
-    content, found = read_bytes(path), False
-    for number, line in enumerate(content.split(b"\n"), start=1):
+    path, found = folder / f"{split}{SUFFIX}", []
+    for number, line in enumerate(read_bytes(path).split(b"\n"), start=1):
         if line.strip():
-            found, where = True, f"{path}, line {number},"
-            yield Row(record_of(decode(line, where), where), split, number)
+            where = f"{path}, line {number},"
+            record = record_of(decode(line, where), where)
+            found.append(Row(record, str(record.get("id", f"{split}-{number}")), f"{path.name}, line {number}"))
     if not found:
         raise DataError(f"{path} is empty: found no record; it needs one JSON object a line")
+    return found
+
+
+def rows_of(folder: Path, splits: Sequence[str]) -> dict[str, list[Row]]:
+    """The records of each split.
+
+    Raises:
+        DataError: as `rows`; two records with one id.
+    """
+    found, seen = {split: rows(folder, split) for split in splits}, {}
+    for row in (row for split in splits for row in found[split]):
+        if row.id in seen:
+            raise DataError(f"{row.place}: the id {row.id[:80]!r} is that of {seen[row.id].place} too; ids must differ")
+        seen[row.id] = row
+    return found
 
 
 def record_of(line: str, where: str, advice: str = "each line must be one object") -> dict:
     """The JSON object of a line; where it is none a DataError that starts with `where` and ends in `advice`."""
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{where} is no JSON ({str(error)[:80]}); {advice}") from None
+    record = json_of(line, where, advice)
     if not isinstance(record, dict):
         raise DataError(f"{where} is a JSON {type(record).__name__}; {advice}")
     return record
+
+
+def json_of(text: str, where: str, advice: str) -> object:
+    """The value of a JSON text; DataError as `record_of`."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{where} is no JSON ({str(error)[:80]}); {advice}") from None
 
 
 def text_of(row: Row, field: str = "text") -> str:
@@ -165,26 +202,7 @@ def text_of(row: Row, field: str = "text") -> str:
     return sound(text, f"{row.place}: {field!r}")
 
 
-def sound(text: str, where: str) -> str:
-    """The text itself, where it can be written into a page; DataError for a NUL or half a surrogate pair."""
-    if "\0" in text:
-        raise DataError(f"{where} holds a NUL character, which is no text; take it out")
-    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise DataError(f"{where} holds half a surrogate pair, which is no text; take it out")
-    return text
-
-
-@contextmanager
-def csv_fields_of(characters: int) -> Iterator[None]:
-    """CSV fields of up to so many characters are read; the limit is global, so it is put back afterwards."""
-    before = csv.field_size_limit(characters)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
-
-
-def label_of(row: Row, classes: list[str]) -> int:
+def label_of(row: Row, classes: Sequence[str]) -> int:
     """The label of a record: the number of its class.
 
     Raises:
@@ -215,12 +233,3 @@ def spans_of(row: Row, tokens: int, field: str = "rationale") -> tuple[tuple[int
             f"this text has {tokens:,}"
         )
     return tuple(sorted((start, end) for start, end in found if start < end)) or None
-
-
-def refuse_duplicate_ids(all_rows: list[Row]) -> None:
-    """Raises DataError, naming both places, if two records have one id."""
-    seen: dict[str, Row] = {}
-    for row in all_rows:
-        if row.id in seen:
-            raise DataError(f"{row.place}: the id {row.id[:80]!r} is that of {seen[row.id].place} too; ids must differ")
-        seen[row.id] = row

@@ -1,14 +1,13 @@
 """The officially published files of four sets of texts, read row by row: Yahoo! Answers, Amazon, Yelp and IMDB.
 
 They are those of Serrano & Smith (2019), Table 1. Every reader is `folder -> {split: iterator of Raw}`: it looks at
-once for the files, which may be packed (.gz), and opens one when its iterator is first asked. Memory holds one row at
-a time. Nothing is cut, lower-cased or filtered, and empty texts stay. That ids differ is not checked.
+once for the files, which may be packed (.gz), and opens one at the first step of its iterator. Memory holds one row at
+a time. Nothing is cut, lower-cased or filtered, and empty texts stay. Ids may occur twice.
 All raise DataError: at once for a missing file, while iterating for one that is empty, damaged or of another form.
 """
 
 import csv
 import gzip
-import json
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -41,7 +40,7 @@ SOURCES = {
     "imdb10": "emnlp-2015-data.7z of Tang et al. (2015), see http://ir.hit.edu.cn/~dytang, or JMARS' data.json",
 }
 REVIEWS = ("review.json", "yelp_academic_dataset_review.json")
-LONGEST = 2**20  # bytes of a line, characters of a CSV field: all that a lost quote or line break can take into memory
+LONGEST = 2**20  # bytes of a line, characters of a CSV field: bounds the memory that a lost quote or line break takes
 
 
 @dataclass(frozen=True)
@@ -131,8 +130,7 @@ def _first(folder: Path, *names: str) -> Path | None:
 def _found(name: str, folder: Path, *names: str) -> Path:
     if path := _first(folder, *names):
         return path
-    looked = " or ".join(f"{one} or {one}.gz" for one in names)
-    there = ", ".join(sorted(place.name for place in Path(folder).glob("*"))[:8]) or "nothing"
+    looked, there = " or ".join(f"{one} or {one}.gz" for one in names), files.listing(Path(folder))
     raise DataError(f"{folder} has no {looked}; it has {there}; give the folder that holds {SOURCES[name]}, unpacked")
 
 
@@ -142,29 +140,29 @@ def _csv_splits(name: str, folder: Path) -> Splits:
 
 
 def _csv_texts(name: str, path: Path, split: str) -> Iterator[Raw]:
-    for number, (where, (label, *fields)) in enumerate(_csv_rows(name, path), start=1):
-        texts = [field.replace("\\n", "\n") for field in fields]
-        yield Raw(f"{split}-{number}", " ".join(text for text in texts if text.strip()), _label(name, label, where))
-
-
-def _csv_rows(name: str, path: Path) -> Iterator[tuple[str, list[str]]]:
-    """(where it starts, its fields) of every row."""
     reader = csv.reader((files.decode(line, f"{where},") for where, line in _lines(path)), strict=True)
-    while (row := _next_row(name, reader, where := f"{path}, line {reader.line_num + 1}")) is not None:
+    number, where = 0, f"{path}, line 1"
+    while (row := _next_row(name, reader, where)) is not None:
         if row:  # a blank line between rows has no fields
-            yield where, _of_columns(name, where, row)
+            number += 1
+            label, *fields = _of_columns(name, where, row)
+            texts = [field.replace("\\n", "\n") for field in fields]
+            yield Raw(f"{split}-{number}", " ".join(text for text in texts if text.strip()), _label(name, label, where))
+        where = f"{path}, line {reader.line_num + 1}"
 
 
 def _next_row(name: str, reader: Iterator[list[str]], where: str) -> list[str] | None:
     """The next row, None after the last. The limit of fields is global, so it is raised for this one row only."""
+    before = csv.field_size_limit(LONGEST)
     try:
-        with files.csv_fields_of(LONGEST):
-            return next(reader, None)
+        return next(reader, None)
     except csv.Error as error:
         raise DataError(
             f"{where}, starts a row that is no CSV ({str(error).partition(' - ')[0]}); allowed: fields in quotes, "
             f"quotes inside doubled; close the quote left open, or take the file as published: {SOURCES[name]}"
         ) from None
+    finally:
+        csv.field_size_limit(before)
 
 
 def _reviews(path: Path, split: str, test: int, seed: int) -> Iterator[Raw]:
@@ -176,41 +174,23 @@ def _reviews(path: Path, split: str, test: int, seed: int) -> Iterator[Raw]:
         chosen = draw.random() * left < wanted
         left, wanted = left - 1, wanted - chosen
         if chosen == (split == "test"):
-            yield _review(where, line, split)
-
-
-@dataclass(frozen=True)
-class _Review(Row):
-    where: str
-
-    @property
-    def place(self) -> str:
-        return self.where
-
-
-def _review(where: str, line: bytes, split: str) -> Raw:
-    record = files.record_of(files.decode(line, f"{where},"), f"{where},")
-    review = _Review(record, split, 0, where)
-    return Raw(files.text_of(review, "review_id"), files.text_of(review), _label("yelp", record.get("stars"), where))
+            record = files.record_of(files.decode(line, f"{where},"), f"{where},")
+            id, text = (files.text_of(Row(record, "", where), field) for field in ("review_id", "text"))
+            yield Raw(id, text, _label("yelp", record.get("stars"), where))
 
 
 def _sentences(path: Path, split: str) -> Iterator[Raw]:
     for number, (where, line) in enumerate(_filled(path), start=1):
-        fields = files.decode(line, f"{where},").split("\t\t")
-        _, _, rating, text = _of_columns("imdb10", where, fields)
+        _, _, rating, text = _of_columns("imdb10", where, files.decode(line, f"{where},").split("\t\t"))
         sentences = tuple(cut.strip() for cut in text.split("<sssss>") if cut.strip())
         yield Raw(f"{split}-{number}", " ".join(sentences), _label("imdb10", rating, where), sentences)
 
 
-def _array(path: Path) -> list:
-    try:
-        found = json.loads(files.decode(files.read_bytes(path), str(path)))
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{path} is no JSON ({str(error)[:80]}); it must be one array of objects") from None
+def _array(path: Path) -> list[dict]:
+    advice = "it must be one array of objects"
+    found = files.json_of(files.decode(files.read_bytes(path), str(path)), str(path), advice)
     if not isinstance(found, list) or not all(isinstance(record, dict) for record in found):
-        raise DataError(f"{path} is a JSON {type(found).__name__}; it must be one array of objects")
+        raise DataError(f"{path} is a JSON {type(found).__name__}; {advice}")
     return found
 
 
@@ -219,7 +199,7 @@ def _of_array(path: Path, records: list[dict], split: str) -> Iterator[Raw]:
     for number, record in enumerate(records, start=1):
         where = f"{path}, review {number}"
         if (draw.random() < 0.1) == (split == "test") and record.get("rating") is not None:
-            text = files.text_of(_Review(record, split, number, where), "review")
+            text = files.text_of(Row(record, "", where), "review")
             yield Raw(f"{number}", text, _label("imdb10", record["rating"], where))
 
 
@@ -245,7 +225,7 @@ def _filled(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
-    """(where it stands, the line with its line break) of every line of a file that has any text."""
+    """(its place, the line with its line break) of every line of a file that has any text."""
     filled = False
     with files.soundly_read(path), gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
         for number, line in enumerate(iter(lambda: file.readline(LONGEST + 1), b""), start=1):

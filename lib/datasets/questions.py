@@ -1,31 +1,32 @@
 """Texts with a question: which answer is right? SNLI's pairs, bAbI's stories, CNN's cloze (Jain & Wallace 2019).
 
-The text that is attended to is SNLI's premise, bAbI's story, CNN's article; the question is the hypothesis, the
-question, the sentence with a gap.
+Attention is over SNLI's premise, bAbI's story, CNN's article; the question is the hypothesis, the question, the
+sentence with a gap.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 from lib.datasets import files, text
-from lib.datasets.classification import Draft, Spec, Splits, divide_agnews, draft_of, notes_of
+from lib.datasets.assembly import Draft, Spec, Splits, dev_from_train, draft_of
 from lib.datasets.corpus import Instance
 from lib.datasets.files import DataError, Row
 
 JOINT = "."  # stands between the sentences of a story, as in Jain & Wallace's code
+BABI = "https://research.fb.com/downloads/babi/"
 
 
 def read_inference(spec: Spec, folder: Path, options: dict) -> Draft:
     """Does the hypothesis follow from the premise?"""
-    about = files.description(folder)
-    classes, splits = about["classes"], {}
+    about, splits = files.description(folder), {}
     for split in ("train", "dev", "test"):
-        splits[split] = [_pair(spec, row, classes) for row in files.rows(folder, split)]
-    return _draft(spec, folder, about, tuple(classes), splits)
+        splits[split] = [_pair(spec, row, about["classes"]) for row in files.rows(folder, split)]
+    return _draft(spec, folder, about, about["classes"], splits)
 
 
-def _pair(spec: Spec, row: Row, classes: list[str]) -> Instance:
+def _pair(spec: Spec, row: Row, classes: Sequence[str]) -> Instance:
     premise, hypothesis = (files.text_of(row, name) for name in ("premise", "hypothesis"))
     label = files.label_of(row, classes)
     return Instance(row.id, premise, spec.tokens(premise), label, query=spec.tokens(hypothesis))
@@ -36,12 +37,20 @@ def read_stories(spec: Spec, folder: Path, options: dict) -> Draft:
 
     The rationale of a story is its supporting facts.
     """
-    about = files.about(folder)
-    rows = {split: list(files.rows(folder, split)) for split in ("train", "test")}
-    drafts = {split: [_story(spec, row) for row in rows[split]] for split in rows}
-    answers = {split: [_string(row, "answer").lower() for row in rows[split]] for split in rows}
-    words = {*chain.from_iterable((*one.tokens, *one.query) for one in drafts["train"]), *answers["train"]}
-    return _answered(spec, folder, about, sorted(words), drafts, answers)
+    rows = {split: files.rows(folder, split) for split in ("train", "test")}
+    stories = {split: [_story(spec, row) for row in of] for split, of in rows.items()}
+    answers = {split: [files.text_of(row, "answer").strip().lower() for row in of] for split, of in rows.items()}
+    words = {*chain.from_iterable((*one.tokens, *one.query) for one in stories["train"]), *answers["train"]}
+    return _answered(spec, folder, sorted(words), stories, answers)
+
+
+def read_cloze(spec: Spec, folder: Path, options: dict) -> Draft:
+    """Which entity of the article stands in the gap? The entities of the article may answer, no others."""
+    rows = {split: files.rows(folder, split) for split in ("train", "dev", "test")}
+    articles = {split: [_story(spec, row) for row in of] for split, of in rows.items()}
+    answers = {split: [files.text_of(row, "answer").strip() for row in of] for split, of in rows.items()}
+    entities = {token for one in articles["train"] for token in one.tokens if token.startswith("@entity")}
+    return _answered(spec, folder, sorted(entities), articles, answers, among="@entity")
 
 
 def _story(spec: Spec, row: Row) -> Instance:
@@ -55,67 +64,45 @@ def _story(spec: Spec, row: Row) -> Instance:
             f"{row.place}: 'supporting' is {str(supporting)[:60]!r}; allowed: a list of places in a context of "
             f"{len(context):,} sentences"
         )
-    sentences = [spec.tokens(sentence.strip().removesuffix(".")) for sentence in context]
-    tokens, spans = _joined(sentences)
-    question = files.text_of(row, "question")
-    return Instance(
-        row.id,
-        " ".join(context),
-        tokens,
-        -1,
-        tuple(spans[at] for at in sorted(set(supporting))) or None,
-        query=spec.tokens(question),
-    )
-
-
-def _joined(sentences: Sequence[tuple[str, ...]]) -> tuple[tuple[str, ...], list[tuple[int, int]]]:
-    """The tokens of all sentences with JOINT between them, and the span [start, end) of each sentence."""
     tokens, spans = [], []
-    for sentence in sentences:
+    for sentence in context:
         tokens += [JOINT] if tokens else []
-        spans.append((len(tokens), len(tokens) + len(sentence)))
-        tokens += sentence
-    return tuple(tokens), spans
-
-
-def read_cloze(spec: Spec, folder: Path, options: dict) -> Draft:
-    """Which entity of the article stands in the gap? The entities of the article may answer, no others."""
-    about = files.about(folder)
-    rows = {split: list(files.rows(folder, split)) for split in ("train", "dev", "test")}
-    drafts = {split: [_story(spec, row) for row in rows[split]] for split in rows}
-    answers = {split: [_string(row, "answer") for row in rows[split]] for split in rows}
-    entities = {token for one in drafts["train"] for token in one.tokens if token.startswith("@entity")}
-    return _answered(spec, folder, about, sorted(entities), drafts, answers, among="@entity")
+        start = len(tokens)
+        tokens += spec.tokens(sentence.strip().removesuffix("."))
+        spans.append((start, len(tokens)))
+    facts = tuple(spans[at] for at in sorted(set(supporting))) or None
+    query = spec.tokens(files.text_of(row, "question"))
+    return Instance(row.id, " ".join(context), tuple(tokens), -1, facts, query=query)
 
 
 def _answered(
-    spec: Spec, folder: Path, about: dict, classes: list[str], drafts: Splits, answers: dict, among: str = ""
+    spec: Spec, folder: Path, classes: list[str], stories: Splits, answers: dict[str, list[str]], among: str = ""
 ) -> Draft:
-    """The draft, each text with the number of its answer; those that no class answers are left out, and a note says so.
+    """The draft, each text with the number of its answer; texts whose answer is no class are left out, with a note.
 
     Args:
         among: only classes among the text's own tokens that begin so may answer; "": every class.
     """
     number, splits, notes = {name: place for place, name in enumerate(classes)}, {}, []
-    for split, instances in drafts.items():
+    for split, instances in stories.items():
         found = []
         for one, answer in zip(instances, answers[split], strict=True):
-            own = sorted({number[t] for t in one.tokens if t.startswith(among) and t in number}) if among else None
-            label = number.get(answer)
-            if label is not None and (own is None or label in own):
-                allowed = None if own is None else tuple(own)
-                found.append(Instance(one.id, one.text, one.tokens, label, one.rationale, None, one.query, allowed))
+            allowed, label = None, number.get(answer)
+            if among:
+                allowed = tuple(sorted({number[t] for t in one.tokens if t.startswith(among) and t in number}))
+            if label is not None and (allowed is None or label in allowed):
+                found.append(replace(one, label=label, answers=allowed))
         if lost := len(instances) - len(found):
             notes.append(f"{lost:,} of {len(instances):,} texts of {split} were left out: none that may answer does.")
         splits[split] = found
-    return _draft(spec, folder, about, tuple(classes), splits, notes)
+    return _draft(spec, folder, files.about(folder), classes, splits, notes)
 
 
 def _draft(
-    spec: Spec, folder: Path, about: dict, classes: tuple[str, ...], splits: Splits, notes: Sequence[str] = ()
+    spec: Spec, folder: Path, about: dict, classes: Sequence[str], splits: Splits, notes: Sequence[str] = ()
 ) -> Draft:
     """The draft without the texts whose question has no tokens."""
-    notes = [*notes_of(about), *notes]
+    notes = list(notes)
     for split, instances in splits.items():
         splits[split] = [one for one in instances if one.query]
         if empty := len(instances) - len(splits[split]):
@@ -123,19 +110,11 @@ def _draft(
     return draft_of(spec, folder, about, classes, splits, notes)
 
 
-def _string(row: Row, name: str) -> str:
-    return files.text_of(row, name).strip()
-
-
 def asked(instance: Instance, classes: Sequence[str]) -> str:
-    """What a text is asked, and its right answer, to be added to a title; "" where it is asked nothing."""
+    """A text's question and right answer, to be added to a title; "" where it has no question."""
     return f", asked “{' '.join(instance.query)}” ({classes[instance.label]})" if instance.query else ""
 
 
-STORIES = (
-    "Words, lower-case, the sentences joined by a full stop; any word may answer; 15% of train is dev (seed 16377)."
-)
-BABI = "https://research.fb.com/downloads/babi/"
 SPECS = (
     Spec(
         "snli",
@@ -148,8 +127,18 @@ SPECS = (
         asks=True,
     ),
     *(
-        Spec(f"babi{k}", read_stories, STORIES, f"babi{k}", text.generic, divide_agnews, asks=True, page=BABI)
-        for k in (1, 2, 3)
+        Spec(
+            f"babi{task}",
+            read_stories,
+            "Words, lower-case, the sentences joined by a full stop; any word may answer; 15% of train is dev (seed "
+            "16377).",
+            folder=f"babi{task}",
+            page=BABI,
+            tokens=text.generic,
+            divide=dev_from_train,
+            asks=True,
+        )
+        for task in (1, 2, 3)
     ),
     Spec(
         "cnn",

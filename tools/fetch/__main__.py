@@ -7,8 +7,7 @@ from pathlib import Path
 
 from lib.datasets import files
 from lib.datasets.files import DataError
-from lib.datasets.mimic import ABOUT
-from lib.datasets.mimic.tables import ACCESS, PAGE
+from lib.datasets.mimic import ABOUT, ACCESS, PAGE
 from tools.fetch.download import Patience
 from tools.fetch.install import data_folder, differences, fetch
 from tools.fetch.sources import Source, sources
