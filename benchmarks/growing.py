@@ -18,8 +18,7 @@ from lib.datasets.corpus import Split
 from lib.importance import rankings
 from lib.importance.state_gradients import of_inputs_to_states
 from lib.metrics.kendall import LONGEST_SIGN_MATRIX
-from lib.models import AttentionClassifier
-from lib.models import readout as reading
+from lib.models import AttentionClassifier, evaluation
 from lib.quantity import Quantity
 from lib.training import fitting
 from lib.training.tasks import Prediction
@@ -115,7 +114,7 @@ def _measured(kind: str, encoder: str, quantity: Quantity, promise: Promise, num
 
     def seconds(split: Split) -> float:
         model, total = classifier(split), 0.0
-        for piece in micro_batches(batches(split, BATCH), reading.WORDS):
+        for piece in micro_batches(batches(split, BATCH), evaluation.WORDS):
             with torch.no_grad():
                 output = model(piece)
             started = time.process_time()

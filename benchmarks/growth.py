@@ -21,8 +21,8 @@ from benchmarks import growing, growth_chart
 from benchmarks.growing import UPPER_LENGTH, Work, made_up
 from benchmarks.memory import highest
 from benchmarks.slopes import Slope, compared
-from lib.models import readout as reading
-from lib.models.transformer import MOST
+from lib.models import evaluation
+from lib.models.transformer import MAX_TOKENS
 from lib.training.fitting import WORDS
 
 HERE = Path(__file__).resolve().parent
@@ -31,7 +31,7 @@ NUMBERS = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)  # texts, of TOKENS to
 TOKENS = 8
 UPPER = 3000  # texts from which on the slope along their number is fitted
 WATCHED = (20, 200, 2000, 5000)  # tokens of the texts whose memory is watched
-HELD = reading.WORDS  # of those texts, as many as `measure` takes at once
+HELD = evaluation.WORDS  # of those texts, as many as `measure` takes at once
 PAIRS = 2**23  # most pairs of their tokens where the cost is one of pairs; one text at least
 TRAINED = 64  # texts of the watched training: two batches
 TEXT = """# How the cost grows
@@ -174,7 +174,7 @@ def told(works: list[Work], points: pd.DataFrame) -> str:
         held=f"{HELD:,}",
         trained=TRAINED,
         pieces=f"{WORDS:,}",
-        most=MOST,
+        most=MAX_TOKENS,
         watched=" | ".join(f"{tokens:,} tokens" for tokens in WATCHED),
         rule="---|" * len(WATCHED),
         memory="\n".join(memory_row(work, points) for work in works),

@@ -25,7 +25,7 @@ class PackedClassifier(nn.Module):
         half = model.encoder.hidden_size // 2
         self.embedding = nn.Embedding.from_pretrained(model.embedding.weight.detach().clone(), freeze=False)
         self.encoder = nn.LSTM(self.embedding.embedding_dim, half, batch_first=True, bidirectional=True)
-        both = ((model.encoder.onward[0], ""), (model.encoder.backward_[0], "_reverse"))
+        both = ((model.encoder.forwards[0], ""), (model.encoder.backwards[0], "_reverse"))
         self.encoder.load_state_dict(
             {f"{name}{suffix}": weight for lstm, suffix in both for name, weight in lstm.state_dict().items()}
         )

@@ -160,7 +160,7 @@ def test_imposed_attention_is_used_exactly(base, kind):
     by_hand = guided.model.decoder(torch.einsum("bt,bth->bh", output.attention, output.hidden))
     assert torch.allclose(output.logits, by_hand, atol=1e-5)
     bare = collate(guided.corpus.test, np.arange(3))
-    with pytest.raises(ValueError, match="brings no attention"):
+    with pytest.raises(ValueError, match="has no attention"):
         guided.model(bare)
     assert torch.equal(guided.model(bare, attention=torch.full(bare.mask.shape, 0.5)).attention.unique(),
                        torch.tensor([0.5]))  # fmt: skip

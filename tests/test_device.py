@@ -14,15 +14,14 @@ import torch
 from far import far_away
 from torch import nn
 
-from lib.analysis import information, measure_versus_base
+from lib.analysis import information, measure_against
 from lib.datasets.corpus import Corpus
 from lib.importance import gradient, gradient_times_input, leave_one_out
 from lib.importance.state_gradients import naive_state_gradients
 from lib.metrics import kendall_taus
-from lib.models import cudnn
+from lib.models import evaluation
 from lib.models.check_interface import check_interface
-from lib.models.cudnn import gradients_of, measurable
-from lib.models.readout import evaluation
+from lib.models.evaluation import eval_mode, gradients_enabled, measurable
 from lib.training import Run, checkpoint, fitting, train
 from lib.training.tasks import Prediction
 
@@ -125,7 +124,7 @@ def test_what_goes_round_a_measure_is_the_same_on_another_device(monkeypatch, tm
         one = train(replace(run, device_kind=device, base=base), corpus=corpus, say=lambda _: None)
         check_interface(one.model, next(one.batches("test", 4)))
         taus = kendall_taus(list(values.to(device)), mask.to(device))
-        against = measure_versus_base([one], [one.base])
+        against = measure_against([one], [one.base])
         shared = information([one], words=5, clusters=3)
         return [against.drop(columns="attention_weights"), shared, *(pd.DataFrame(part.cpu()) for part in taus)]
 
@@ -148,10 +147,12 @@ def test_the_make_believe_device_refuses_what_cuda_refuses(monkeypatch):
 
 
 def test_gradients_are_asked_for_in_one_way_alone():
-    """`gradients_of` knows what cuDNN cannot do; whoever turned gradients on by hand would forget it."""
-    library = Path(cudnn.__file__).parents[1]
+    """`gradients_enabled` knows what cuDNN cannot do; whoever turned gradients on by hand would forget it."""
+    library = Path(evaluation.__file__).parents[1]
     sources = {path.name: path.read_text(encoding="utf-8") for path in library.rglob("*.py")}
-    assert [name for name, text in sources.items() if re.search(r"enable_grad|backends\.cudnn", text)] == ["cudnn.py"]
+    assert [name for name, text in sources.items() if re.search(r"enable_grad|backends\.cudnn", text)] == [
+        "evaluation.py"
+    ]
 
 
 @pytest.fixture
@@ -205,7 +206,7 @@ def test_training_keeps_cudnn(recurrent):
 
 def test_cudnn_comes_back_whatever_happens(recurrent):
     model, given = everything.pooled(), everything.texts()
-    with evaluation(model), gradients_of(model), measurable(model):
+    with eval_mode(model), gradients_enabled(model), measurable(model):
         assert torch.backends.cudnn.enabled and not torch.backends.cudnn.allow_tf32
         model(given)
         assert torch.backends.cudnn.enabled

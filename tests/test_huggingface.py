@@ -175,7 +175,7 @@ def test_what_follows_a_head_is_read_in_small_pieces_too(transformers, tokenizer
 def test_other_kinds_have_the_interface(transformers, tokenizer, given, kind, options, alone):
     adapted = HuggingFaceClassifier(tiny(transformers, kind, **options), tokenizer)
     output = check_interface(adapted, given)
-    assert (adapted.seen.tail is not None) == alone
+    assert (adapted.recorded.last_layer is not None) == alone
     assert (adapted.read_out(output, uniform(output.scores, output.mask)) - output.logits).abs().max() > 1e-4
 
 
@@ -187,7 +187,7 @@ def test_other_kinds_have_the_interface(transformers, tokenizer, given, kind, op
             {"n_embd": 16, "n_layer": 2, "n_head": 2, "pad_token_id": 0},
             r"no classifying token .* of words \[4\]",
         ),
-        ("MPNet", {}, "does not show its attention by transformers' AttentionInterface"),
+        ("MPNet", {}, "does not expose its attention through transformers' AttentionInterface"),
         ("Bert", {"num_labels": 1}, "one output, which is a regression"),
         ("Bert", {"problem_type": "multi_label_classification"}, "several labels at once"),
     ],
@@ -203,7 +203,7 @@ def test_what_is_no_classifier_no_head_or_no_piece_is_refused(transformers, toke
         HuggingFaceClassifier(bert.bert, tokenizer)
     with pytest.raises(ValueError, match=r"no head \(2, 0\); the model has 2 layers of 2"):
         HuggingFaceClassifier(bert, tokenizer, (2, 0))
-    with pytest.raises(ValueError, match="unknown way 'flow'.*averaged, rollout"):
+    with pytest.raises(ValueError, match="unknown aggregation 'flow'.*averaged, rollout"):
         HuggingFaceClassifier(bert, tokenizer, "flow")
     adapted = HuggingFaceClassifier(bert, tokenizer)
     words = collate(corpus_of().test, np.arange(3))
@@ -328,7 +328,7 @@ def test_a_tokenizer_without_a_classifying_token_is_refused(transformers):
 def test_outputs_are_brought_into_the_order_of_the_classes(transformers, tokenizer, given):
     config = transformers.BertConfig(id2label={0: "Better", 1: "WORSE"})
     assert order_of(config, ("worse", "better")) == [1, 0] and order_of(config, ("no", "yes")) == [0, 1]
-    with pytest.raises(ValueError, match="2 classes apart, better, worse; the corpus 3"):
+    with pytest.raises(ValueError, match="the model has 2 classes, better, worse; the corpus 3"):
         order_of(config, ("a", "b", "c"))
     bert = tiny(transformers)
     plain, turned = (HuggingFaceClassifier(bert, tokenizer, order=order) for order in (None, (2, 0, 1)))

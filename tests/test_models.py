@@ -89,7 +89,7 @@ def test_embeddings_have_a_gradient_also_when_the_table_is_frozen(model):
 def test_the_bilstm_is_torchs_bidirectional_lstm_on_packed_texts():
     model, batch = small.model(), small.batch()
     both = torch.nn.LSTM(10, 4, batch_first=True, bidirectional=True).double()
-    for direction, suffix in ((model.encoder.onward[0], "l0"), (model.encoder.backward_[0], "l0_reverse")):
+    for direction, suffix in ((model.encoder.forwards[0], "l0"), (model.encoder.backwards[0], "l0_reverse")):
         for name, value in direction.named_parameters():
             getattr(both, name.replace("l0", suffix)).data = value.data
     embedded = model.embedding(batch.tokens)

@@ -20,12 +20,12 @@ from lib.datasets.corpus import Instance, Split, Vocabulary
 from lib.fast import deletions_bilstm, deletions_windows
 from lib.importance import deletion
 from lib.metrics import probabilities, total_variation
-from lib.models import ANSWERING, QuestionClassifier
+from lib.models import QUESTION_ENCODERS, QuestionClassifier
 from lib.models.question import NEVER
 from lib.training import Run, train
 
 LENGTHS, ASKED, CLASSES = (5, 1, 2, 9, 7), (1, 4, 2, 6, 1), 4
-KINDS = [(encoder, attention) for encoder in ANSWERING for attention in ("additive", "dot")]
+KINDS = [(encoder, attention) for encoder in QUESTION_ENCODERS for attention in ("additive", "dot")]
 
 
 def split(answers=True, seed=0) -> Split:
@@ -49,7 +49,7 @@ def model(encoder="bilstm", attention="additive", seed=0) -> QuestionClassifier:
         made = QuestionClassifier(
             torch.randn(len(small.WORDS) + 4, 10), encoder, attention, outputs=CLASSES, hidden_size=8
         )
-        for parameter in (*made.attention.parameters(), made.of_text.weight, made.decoder.weight):
+        for parameter in (*made.attention.parameters(), made.affine_text.weight, made.decoder.weight):
             torch.nn.init.normal_(parameter, std=1.5)
     return made.double().eval()
 
@@ -66,11 +66,11 @@ def by_hand(tested: QuestionClassifier, given: Batch, row: int, attention=None) 
         "average": lambda: of_query.mean(dim=0),
         "conv": lambda: of_query[1:-1].max(dim=0).values,
     }
-    query = whole[next(name for name, (kind, _) in ANSWERING.items() if type(tested.encoder) is kind)]()
+    query = whole[next(name for name, (kind, _) in QUESTION_ENCODERS.items() if type(tested.encoder) is kind)]()
     scores = torch.stack([score_by_hand(tested.attention, state, query) for state in states[1:-1]])
     attention = scores.softmax(dim=0) if attention is None else attention
     context = sum(weight * state for weight, state in zip(attention, states[1:-1], strict=True))
-    logits = tested.decoder((tested.of_text(context) + tested.of_query(query)).tanh())
+    logits = tested.decoder((tested.affine_text(context) + tested.affine_query(query)).tanh())
     if given.answers is not None:
         logits = torch.where(given.answers[row], logits, NEVER)
     return logits, attention
@@ -79,7 +79,7 @@ def by_hand(tested: QuestionClassifier, given: Batch, row: int, attention=None) 
 def score_by_hand(attention, state, query):
     if not list(attention.parameters()):
         return state @ query / len(state) ** 0.5
-    return attention.context(torch.tanh(attention.affine(state) + attention.of_query(query)))[0]
+    return attention.context(torch.tanh(attention.affine(state) + attention.affine_query(query)))[0]
 
 
 @pytest.mark.parametrize(("encoder", "attention"), KINDS)
@@ -121,8 +121,8 @@ def test_leaving_a_token_out_asks_the_same_question_of_the_shorter_text(encoder,
     assert torch.equal(without.isnan().any(dim=-1), ~given.mask)
     for row, place in given.mask.nonzero().tolist():
         if given.lengths[row] == 3:
-            query = tested.asked(given.rows(torch.tensor([row])))
-            logits = tested.decoder((tested.of_text.bias + tested.of_query(query)).tanh())[0]
+            query = tested.encode_query(given.rows(torch.tensor([row])))
+            logits = tested.decoder((tested.affine_text.bias + tested.affine_query(query)).tanh())[0]
             expected = torch.where(given.answers[row], logits, NEVER)
         else:
             shorter = small.shortened_by_hand(given, row, place)
@@ -178,7 +178,7 @@ def test_measured_in_other_batches_the_numbers_are_the_same():
 
 
 def test_a_batch_without_questions_is_refused():
-    with pytest.raises(ValueError, match="answers questions, and the batch asks none"):
+    with pytest.raises(ValueError, match="answers questions, and the batch has none"):
         model()(small.batch())
 
 

@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from lib import programme
 from lib.analysis import (
-    dev_scores,
+    by_dev,
     difference,
     fragility,
     fragility_difference,
@@ -602,7 +602,7 @@ def test_weights_are_chosen_by_dev_alone():
         chosen = int(np.argmax(aucs)) + 1
         return SimpleNamespace(run=variant("tying", delta=delta), history=history, chosen=chosen)
 
-    table = dev_scores([one(1.0, (0.7, 0.9, 0.8)), one(10.0, (0.95, 0.6, 0.1)), one(20.0, (0.9, 0.9, 0.9))], "delta")
+    table = by_dev([one(1.0, (0.7, 0.9, 0.8)), one(10.0, (0.95, 0.6, 0.1)), one(20.0, (0.9, 0.9, 0.9))], "delta")
     assert table["dev_auc"].tolist() == [0.9, 0.95, 0.9] and table["chosen"].tolist() == [False, True, False]
 
 

@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import load_file
 
 from lib.datasets.batches import batches
-from lib.models import readout as reading
+from lib.models import evaluation
 from lib.training import Run, cache, checkpoint, fitting, stages, train, train_all, with_bases
 from lib.training import losses as objectives
 from lib.training import processes as workers
@@ -245,7 +245,7 @@ def test_a_batch_of_long_texts_goes_forth_and_back_in_pieces_for_the_same_step(n
     def stepped(words: int) -> tuple[dict, dict, list[int]]:
         """The weights after one step, what it and dev said, and the sizes of what went forth and back."""
         monkeypatch.setattr(fitting, "WORDS", words)
-        monkeypatch.setattr(reading, "WORDS", words)
+        monkeypatch.setattr(evaluation, "WORDS", words)
         model, sizes = build(run, corpus, vectors).eval(), []
         model.train = lambda *_: model  # no dropout, which would meet other texts in pieces
         course = course_of(Trained(run, model, corpus, vectors, (), 0, base))

@@ -17,15 +17,15 @@ def test_it_is_torchs_encoder_layer_on_positions_and_embeddings():
     torch.manual_seed(0)
     ours = Transformer(6, 8, layers=2, heads=2).double().eval()
     embedded, lengths = torch.randn(3, 5, 6).double(), torch.tensor([5, 2, 4])
-    theirs = ours.enter(embedded) + positions(5, 8)
+    theirs = ours.input(embedded) + positions(5, 8)
     padding = torch.arange(5) >= lengths[:, None]
     for layer in ours.layers:
         judge = nn.TransformerEncoderLayer(8, 2, 32, batch_first=True).double().eval()
         with torch.no_grad():
-            parts = layer.ask, layer.answer, layer.say
+            parts = layer.query, layer.key, layer.value
             judge.self_attn.in_proj_weight.copy_(torch.cat([part.weight for part in parts]))
             judge.self_attn.in_proj_bias.copy_(torch.cat([part.bias for part in parts]))
-        judge.self_attn.out_proj.load_state_dict(layer.join.state_dict())
+        judge.self_attn.out_proj.load_state_dict(layer.output.state_dict())
         judge.linear1.load_state_dict(layer.inner[0].state_dict())
         judge.linear2.load_state_dict(layer.inner[3].state_dict())
         judge.norm1.load_state_dict(layer.norms[0].state_dict())

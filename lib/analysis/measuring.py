@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from lib.datasets.batches import Batch, micro_batches
+from lib.models.evaluation import WORDS, eval_mode, words_at_once
 from lib.models.interface import ModelOutput
-from lib.models.readout import WORDS, at_once, evaluation
 from lib.progress import Progress
 from lib.quantity import RUN_COLUMNS, Quantity, belongs_to_another, title_of
 
@@ -47,8 +47,8 @@ def measure(
     refuse_names(quantities)
     device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     rows, columns = {}, {quantity.name: [] for quantity in quantities}
-    with evaluation(model):
-        for batch in micro_batches(batches, at_once(model, WORDS)):
+    with eval_mode(model):
+        for batch in micro_batches(batches, words_at_once(model, WORDS)):
             rows |= measure_batch(model, batch.to(device), quantities, columns)
     if progress is not None:
         progress.advance(str(run or ""))

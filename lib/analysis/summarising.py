@@ -113,9 +113,7 @@ def configurations(instances: pd.DataFrame) -> Iterator[tuple[dict, pd.DataFrame
         yield dict(zip(RUN_COLUMNS, key, strict=True)), group
 
 
-def per_group(
-    instances: pd.DataFrame, by: Sequence[str], statistic: Callable[[pd.DataFrame], pd.DataFrame]
-) -> pd.DataFrame:
+def each(instances: pd.DataFrame, by: Sequence[str], statistic: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
     """`statistic` of each group of rows with the same values in the columns `by`, which its rows then carry too.
 
     For runs that differ in what RUN_COLUMNS do not name, such as an adversary's lambda; missing values are one group.

@@ -67,7 +67,7 @@ def curvature(
     joins its ends. The area between them is positive where the curve runs below the chord.
 
     Args:
-        instances: rows of `measure_versus_base` of one kind of adversary, each seed with every value of `by`.
+        instances: rows of `measure_against` of one kind of adversary, each seed with every value of `by`.
         from_base: the curve starts at the base itself, which is at distance 0 of itself in both. Not so by default: no
             model that was trained to imitate it comes there, so that the start would always look costly.
     Returns:
@@ -104,7 +104,7 @@ def curvature(
 
 
 def tabulated(instances: pd.DataFrame, by: str) -> np.ndarray:
-    """(instance, point by growing `by`, axis, seed) of rows of `measure_versus_base`.
+    """(instance, point by growing `by`, axis, seed) of rows of `measure_against`.
 
     Raises:
         ValueError: the seeds have not all the same values of `by`.
@@ -129,7 +129,7 @@ def price_difference(
     texts, the same for both.
 
     Args:
-        instances, base: rows of `measure_versus_base` of either model's adversaries, on the same texts.
+        instances, base: rows of `measure_against` of either model's adversaries, on the same texts.
     Returns:
         difference (fraction; the mean over the shared range), low, high (95%, over texts and, where there are several,
         seeds), from, to (nats: the shared range; NaN where there is none), floor (TVD of the first model's adversary
@@ -219,7 +219,7 @@ def last_gain(history: Sequence[dict], epochs: int = PATIENCE) -> float:
     return (before - min(losses[-epochs:])) / abs(before)
 
 
-def dev_scores(trained: Sequence[Trained], option: str) -> pd.DataFrame:
+def by_dev(trained: Sequence[Trained], option: str) -> pd.DataFrame:
     """A row for each value of an option: the dev scores of the epoch that each run keeps, means over its seeds.
 
     `chosen` is the value with the highest dev AUC, by which the epochs are chosen too; of equals the first. `epoch` is
@@ -231,7 +231,7 @@ def dev_scores(trained: Sequence[Trained], option: str) -> pd.DataFrame:
     return frame.assign(chosen=frame.index == frame["dev_auc"].idxmax())
 
 
-def best_epochs(trained: Sequence[Trained]) -> pd.DataFrame:
+def kept_epochs(trained: Sequence[Trained]) -> pd.DataFrame:
     """Which epoch each run keeps, and how even its attention is there on dev: a row a model, seeds side by side."""
     rows = [
         {"attention": one.run.attention, "variant": one.run.variant, "seed": one.run.seed, "of": len(one.history)}

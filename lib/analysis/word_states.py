@@ -13,7 +13,7 @@ from lib.analysis.statistics import t_interval
 from lib.datasets.batches import micro_batches
 from lib.datasets.corpus import SPECIALS, Split
 from lib.metrics import information as measures
-from lib.models.readout import WORDS, at_once, evaluation
+from lib.models.evaluation import WORDS, eval_mode, words_at_once
 from lib.progress import Progress
 from lib.quantity import RUN_COLUMNS
 from lib.training import Trained
@@ -89,8 +89,8 @@ def word_states(
     place[where] = np.arange(len(where))
     place, starts = torch.from_numpy(place), torch.from_numpy(offsets)
     sides = None
-    with evaluation(trained.model), torch.no_grad():
-        for batch in micro_batches(trained.batches(split.name, BATCH), at_once(trained.model, WORDS)):
+    with eval_mode(trained.model), torch.no_grad():
+        for batch in micro_batches(trained.batches(split.name, BATCH), words_at_once(trained.model, WORDS)):
             output, mask = trained.model(batch), batch.mask.cpu()
             if output.hidden.shape[:2] != mask.shape:
                 raise ValueError("what hidden states keep of words is asked of models that have a state for each word")

@@ -70,19 +70,19 @@ def of_texts(model: AttentionClassifier, number: int) -> Decoding:
 
 
 def _of_questions(model: QuestionClassifier, batch: Batch) -> Decoding:
-    query = model.asked(batch)
-    of_query = model.of_query(query) + model.of_text.bias
+    query = model.encode_query(batch)
+    of_query = model.affine_query(query) + model.affine_text.bias
 
     def finish(features: Tensor, rows: Tensor) -> Tensor:
         return model.answer(features, of_query[rows], None if batch.answers is None else batch.answers[rows])
 
-    return Decoding(model.of_text.weight, _scoring(model.attention, len(batch), query), finish)
+    return Decoding(model.affine_text.weight, _scoring(model.attention, len(batch), query), finish)
 
 
 def _scoring(attention, texts: int, query: Tensor | None = None) -> Scoring:
     if isinstance(attention, Additive | AdditiveWithQuery):
         bias = attention.affine.bias.expand(texts, -1)
-        bias = bias if query is None else bias + attention.of_query(query)
+        bias = bias if query is None else bias + attention.affine_query(query)
         return Scoring(attention.affine.weight, bias, context=attention.context.weight[0])
     size = query.shape[1] if query is not None else attention.context.weight.shape[1]
     if query is None:

@@ -55,7 +55,7 @@ class Reading:
 def logits_by_one_sweep(model: AttentionClassifier | QuestionClassifier, batch: Batch) -> Tensor:
     """(batch, token, class) logits without each token, NaN off the mask; for a BiLSTM of one layer."""
     read = decoding(model, batch)
-    directions = Recurrence.of(model.encoder.onward[0]), Recurrence.of(model.encoder.backward_[0])
+    directions = Recurrence.of(model.encoder.forwards[0]), Recurrence.of(model.encoder.backwards[0])
     words, ids = batch.tokens.unique(return_inverse=True)
     tables = [direction.project(model.embedding(words)) for direction in directions]
     logits = read.weight.new_full((*batch.tokens.shape, model.decoder.out_features), torch.nan)

@@ -18,7 +18,7 @@ Targets = Callable[[Tensor], Tensor]  # logits (batch, class) -> (batch, target)
 
 def is_swept(encoder: nn.Module) -> bool:
     """Whether an encoder's sweeps are written out here: a BiLSTM of one layer."""
-    return isinstance(encoder, BiLSTM) and len(encoder.onward) == 1
+    return isinstance(encoder, BiLSTM) and len(encoder.forwards) == 1
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Passed:
 @torch.no_grad()
 def both_directions(model: AttentionClassifier, batch: Batch) -> Passed:
     """The way forth through both directions."""
-    directions = Recurrence.of(model.encoder.onward[0]), Recurrence.of(model.encoder.backward_[0])
+    directions = Recurrence.of(model.encoder.forwards[0]), Recurrence.of(model.encoder.backwards[0])
     types, ids = batch.tokens.unique(return_inverse=True)
     orders = ids, reversed_by_length(ids[:, :, None], batch.lengths)[:, :, 0]
     words = model.embedding(types)

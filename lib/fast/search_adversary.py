@@ -18,7 +18,7 @@ from lib import numerics as elementwise
 from lib.fast.counter_rng import normal, streams
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
-from lib.models.cudnn import gradients_of
+from lib.models.evaluation import gradients_enabled
 from lib.numerics import by_length, rows_of
 
 CELLS = 2**17  # tokens x restarts x texts at once: a step's fixed cost is small, and its 11 buffers take 6 MB
@@ -204,7 +204,7 @@ class AnyReadOut:
 
     def moved(self, q: Tensor, buffer: Tensor) -> tuple[Tensor, Tensor]:
         """(restart, batch) total variation to the base, and its slope along the attention (restart, token, batch)."""
-        with gradients_of(self.model):
+        with gradients_enabled(self.model):
             free = q.detach().requires_grad_()
             moved = total_variation(self._chances(free), self.base)
             (slope,) = torch.autograd.grad(moved.sum(), free)

@@ -16,7 +16,7 @@ from lib.fast.deletions_windows import logits_by_windows
 from lib.fast.lstm import is_swept
 from lib.models import AttentionClassifier, AttentionModel, QuestionClassifier
 from lib.models.encoders import Average, Convolution
-from lib.models.readout import at_once
+from lib.models.evaluation import words_at_once
 from lib.numerics import by_length
 from lib.projections import softmax
 
@@ -47,7 +47,7 @@ def naive_logits_without_each(model: AttentionModel, batch: Batch) -> Tensor:
     row, position = batch.mask.nonzero(as_tuple=True)
     alone = batch.mask.sum(dim=-1) == 1
     logits = None
-    for some in by_length(batch.lengths[row].masked_fill(alone[row], 0), at_once(model, WORDS)):
+    for some in by_length(batch.lengths[row].masked_fill(alone[row], 0), words_at_once(model, WORDS)):
         part = model(shortened(batch, row[some], position[some])).logits
         logits = _nowhere(batch, part) if logits is None else logits
         logits[row[some], position[some]] = part

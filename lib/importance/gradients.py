@@ -16,8 +16,7 @@ from lib.importance.deletion import logits_without_each
 from lib.importance.hidden_states import change_without_each_state, gradient_of_states
 from lib.metrics import probabilities, total_variation
 from lib.models import AttentionClassifier, AttentionModel
-from lib.models.cudnn import gradients_of, measurable
-from lib.models.readout import at_once
+from lib.models.evaluation import gradients_enabled, measurable, words_at_once
 from lib.numerics import by_length
 from lib.quantity import Quantity
 
@@ -122,7 +121,7 @@ def _in_pieces(model: AttentionModel, batch: Batch, importance: Callable[[Batch]
     """(batch, token), 0 off the mask: the importance of some texts at a time, which may take gradients."""
     result = torch.zeros(batch.mask.shape, device=batch.mask.device)
     with fixed_parameters(model):
-        for rows in by_length(batch.lengths, at_once(model, WORDS)):
+        for rows in by_length(batch.lengths, words_at_once(model, WORDS)):
             part = importance(batch.rows(rows)).detach()
             result = result.to(part.dtype)
             result[rows, : part.shape[1]] = part
@@ -151,7 +150,7 @@ def fixed_parameters(model: nn.Module) -> Iterator[None]:
     for parameter in asking:
         parameter.requires_grad_(False)
     try:
-        with gradients_of(model):
+        with gradients_enabled(model):
             yield
     finally:
         for parameter in asking:

@@ -9,32 +9,32 @@ from torch import Tensor
 
 from lib.datasets.batches import Batch
 from lib.models import AttentionModel, ModelOutput
-from lib.models.transformer import MOST, Way, between_words, refuse_unknown, rollout
+from lib.models.transformer import MAX_TOKENS, Aggregation, aggregate, refuse_unknown_aggregation, rollout
 from lib.quantity import Quantity
 
 __all__ = ["inner_attention", "rollout"]
 
 
-def inner_attention(way: Way, name: str | None = None) -> Quantity:
+def inner_attention(aggregation: Aggregation, name: str | None = None) -> Quantity:
     """A quantity: the inner attention to each token, (batch, token), rows sum to 1 over the mask.
 
     What goes to start and end is not counted; a row that gives all of its weight to them is NaN. The model needs
     `inner_attention(batch)`; an attribute `reads_first`, where it is True, says that the first word's state is read.
 
     Args:
-        way: (layer, head), one head; "averaged" over all heads and layers; or "rollout" (Abnar & Zuidema 2020): the
-            product over layers of the heads' mean, each mixed half and half with the residual connection.
+        aggregation: (layer, head), one head; "averaged" over all heads and layers; or "rollout", the product over
+            layers of (mean over heads + identity) / 2 (Abnar & Zuidema 2020).
         name: by default inner_averaged, inner_rollout, or inner_layer_1_head_1 and so on, counted from 1.
     Raises:
-        ValueError: an unknown way, or the model has no inner attention.
+        ValueError: an unknown aggregation, or the model has no inner attention.
     """
-    refuse_unknown(way)
+    refuse_unknown_aggregation(aggregation)
 
     @torch.no_grad()
     def inner(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
         if not hasattr(model, "inner_attention"):
             raise ValueError(f"a {type(model).__name__} shows no inner attention: it has no `inner_attention(batch)`")
-        between = between_words(model.inner_attention(batch), way)
+        between = aggregate(model.inner_attention(batch), aggregation)
         if getattr(model, "reads_first", False):
             reached = between[:, 0]
         else:
@@ -42,5 +42,7 @@ def inner_attention(way: Way, name: str | None = None) -> Quantity:
         reached = reached.masked_fill(~batch.mask, 0)
         return reached / reached.sum(dim=1, keepdim=True)
 
-    name = name or (f"inner_{way}" if isinstance(way, str) else f"inner_layer_{way[0] + 1}_head_{way[1] + 1}")
-    return Quantity(name, inner, "fraction", max_tokens=MOST)
+    if name is None:
+        one_head = not isinstance(aggregation, str)
+        name = "inner_layer_{}_head_{}".format(*(k + 1 for k in aggregation)) if one_head else f"inner_{aggregation}"
+    return Quantity(name, inner, "fraction", max_tokens=MAX_TOKENS)

@@ -9,8 +9,9 @@ from torch import Tensor
 
 from lib.metrics import probabilities
 from lib.models import AttentionModel, ModelOutput
-from lib.models.cudnn import gradients_of
-from lib.models.readout import Ranking, of_the_others, terms_if_affine
+from lib.models.evaluation import gradients_enabled
+from lib.models.interface import Ranking
+from lib.models.readout import sum_of_others, terms_if_affine
 
 
 def by_attention(model: AttentionModel, output: ModelOutput) -> Tensor:
@@ -35,7 +36,7 @@ def by_gradient(model: AttentionModel, output: ModelOutput) -> Tensor:
 
 
 def _through_the_read_out(model: AttentionModel, output: ModelOutput) -> Tensor:
-    with gradients_of(model):
+    with gradients_enabled(model):
         weights = output.attention.detach().requires_grad_()
         largest = probabilities(model.read_out(output, weights).double()).amax(dim=-1)
         (gradient,) = torch.autograd.grad(largest.sum(), weights)
@@ -55,8 +56,8 @@ def by_first_order(model: AttentionModel, output: ModelOutput) -> Tensor:
     """
     gradient = by_gradient(model, output)
     weights = output.attention.double().masked_fill(~output.mask, 0)
-    others = of_the_others(weights)
-    mean = of_the_others(weights * gradient) / torch.where(others > 0, others, 1)
+    others = sum_of_others(weights)
+    mean = sum_of_others(weights * gradient) / torch.where(others > 0, others, 1)
     return weights * (gradient - mean)
 
 

@@ -13,7 +13,7 @@ from lib.importance.gradients import fixed_parameters
 from lib.metrics import normalized_entropy
 from lib.models import AttentionClassifier, AttentionModel, ModelOutput
 from lib.models.encoders import reversed_by_length
-from lib.models.readout import at_once
+from lib.models.evaluation import words_at_once
 from lib.numerics import by_length
 from lib.quantity import Quantity
 
@@ -54,7 +54,7 @@ def naive_state_gradients(model: AttentionModel, batch: Batch) -> Tensor:
     """The same for any model: each text once for each of its states, in pieces."""
     row, state = batch.mask.nonzero(as_tuple=True)
     result = None
-    for some in by_length(batch.lengths[row], at_once(model, WORDS)):
+    for some in by_length(batch.lengths[row], words_at_once(model, WORDS)):
         part = batch.rows(row[some])
         with fixed_parameters(model):
             output = model(part)

@@ -12,7 +12,7 @@ from lib.datasets.batches import Batch
 from lib.interventions import erasure_by_reading as by_reading
 from lib.interventions.erasure import distributions, from_the_end, sorted_terms
 from lib.models import AttentionModel, ModelOutput
-from lib.models.readout import Ranking
+from lib.models.interface import Ranking
 from lib.quantity import CHANGE_BOUNDS, Quantity
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # of the items: ERASER's bins

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from lib.interventions import erasure_by_reading as by_reading
 from lib.models import AttentionModel, ModelOutput
-from lib.models.readout import class_terms, of_the_others, own_attention, terms_if_affine
+from lib.models.readout import class_terms, own_attention, sum_of_others, terms_if_affine
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def logits_without_each_item(model: AttentionModel, output: ModelOutput) -> Tens
     if affine is None:
         return by_reading.logits_without_each(model, output)
     weights, terms, bias = affine
-    mass, said = of_the_others(weights)[:, :, None], of_the_others(weights[:, :, None] * terms)
+    mass, said = sum_of_others(weights)[:, :, None], sum_of_others(weights[:, :, None] * terms)
     logits = torch.where(mass > 0, said / torch.where(mass > 0, mass, 1), 0) + bias
     return logits.masked_fill(~output.mask[:, :, None], torch.nan)
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from lib.datasets.batches import Batch
 from lib.metrics import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
-from lib.models.transformer import MOST
+from lib.models.transformer import MAX_TOKENS
 from lib.projections import uniform
 from lib.quantity import Quantity
 
@@ -73,4 +73,4 @@ def uniform_head(head: tuple[int, int], name: str | None = None) -> Quantity:
         return total_variation(probabilities(without.double()), probabilities(output.logits.double()))
 
     name = name or f"tvd_layer_{head[0] + 1}_head_{head[1] + 1}_uniform"
-    return Quantity(name, moved, "fraction", max_tokens=MOST)
+    return Quantity(name, moved, "fraction", max_tokens=MAX_TOKENS)

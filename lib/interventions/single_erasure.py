@@ -15,7 +15,7 @@ from lib.fast.counter_rng import bits, streams
 from lib.interventions.erasure import descending, logits_without_each_item
 from lib.metrics import jensen_shannon
 from lib.models import AttentionModel, ModelOutput
-from lib.models.readout import Ranking
+from lib.models.interface import Ranking
 from lib.quantity import CHANGE_BOUNDS, Quantity
 
 RANDOM_ITEMS = ("paper", "authors_code")

@@ -10,7 +10,7 @@ from lib.datasets.batches import Batch
 from lib.fast.counter_rng import bits, streams
 from lib.interventions.erasure import Erasure, erase_until_flip, fewest_to_flip
 from lib.models import AttentionModel, ModelOutput
-from lib.models.readout import Ranking
+from lib.models.interface import Ranking
 from lib.quantity import Quantity
 
 ORDERS = 5  # random ones, as in Serrano & Smith's code

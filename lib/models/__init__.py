@@ -5,13 +5,13 @@ from lib.models.classifier import AttentionClassifier, GuidedClassifier
 from lib.models.encoders import ENCODERS, HIERARCHICAL, RETENTIONS
 from lib.models.hierarchical import HierarchicalClassifier
 from lib.models.interface import AttentionModel, ModelOutput
-from lib.models.question import ANSWERING, QuestionClassifier
+from lib.models.question import QUESTION_ENCODERS, QuestionClassifier
 
 __all__ = [
-    "ANSWERING",
     "ATTENTIONS",
     "ENCODERS",
     "HIERARCHICAL",
+    "QUESTION_ENCODERS",
     "RETENTIONS",
     "AttentionClassifier",
     "AttentionModel",

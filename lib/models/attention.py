@@ -1,6 +1,6 @@
-"""How much each hidden state is asked for: (batch, token, hidden) -> scores (batch, token).
+"""Attention: from hidden states (batch, token, hidden) to scores (batch, token).
 
-In tasks with a question the score also depends on its encoding, the query (batch, hidden).
+In tasks with a question the scores also depend on the encoded question, the query (batch, hidden).
 """
 
 from torch import Tensor, nn
@@ -9,20 +9,11 @@ QUERY_INITS = ("default", "normal")
 LINEAR_INITS = ("default", "xavier")
 
 
-def xavier(model: nn.Module) -> None:
-    """Weights of linear layers start as Xavier's uniform ones, their biases at 0 (Serrano & Smith's code)."""
-    for module in model.modules():
-        if isinstance(module, nn.Linear):
-            nn.init.xavier_uniform_(module.weight)
-            if module.bias is not None:
-                nn.init.zeros_(module.bias)
-
-
 class Additive(nn.Module):
-    """v . tanh(W h + b), v without bias (Jain & Wallace 2019, section 2, no query).
+    """v . tanh(W h + b), v without bias (Jain & Wallace 2019, section 2, without a query).
 
     Args:
-        share: W h has so many times the size of h: half of it in their paper, all of it in Serrano & Smith (2019).
+        share: size of W h as a share of the size of h: 0.5 in their paper, 1 in Serrano & Smith (2019).
     """
 
     def __init__(self, hidden_size: int, share: float = 0.5):
@@ -36,11 +27,11 @@ class Additive(nn.Module):
 
 
 class Dot(nn.Module):
-    """w . h / sqrt(hidden): scaled dot product with a learned w (Jain & Wallace 2019, section 2, no query).
+    """w . h / sqrt(hidden): scaled dot product with a learned w (Jain & Wallace 2019, section 2, without a query).
 
     Args:
-        query_init: "default" starts w as torch's Linear does, from U(-1, 1) / sqrt(hidden); "normal" from N(0, 1),
-            without which the attention stays uniform (Tutek & Snajder 2020, appendix C).
+        query_init: "default", w starts as torch's Linear, from U(-1, 1) / sqrt(hidden); "normal", from N(0, 1), without
+            which the attention stays uniform (Tutek & Snajder 2020, appendix C).
     """
 
     def __init__(self, hidden_size: int, query_init: str = "default"):
@@ -59,21 +50,21 @@ class AdditiveWithQuery(nn.Module):
     """v . tanh(W1 h + W2 q), v without bias (Jain & Wallace 2019, section 2).
 
     Args:
-        share: W1 h has so many times the size of h.
+        share: size of W1 h as a share of the size of h.
     """
 
     def __init__(self, hidden_size: int, share: float = 0.5):
         super().__init__()
         size = max(1, int(hidden_size * share))
-        self.affine, self.of_query = nn.Linear(hidden_size, size), nn.Linear(hidden_size, size)
+        self.affine, self.affine_query = nn.Linear(hidden_size, size), nn.Linear(hidden_size, size)
         self.context = nn.Linear(size, 1, bias=False)
 
     def forward(self, hidden: Tensor, query: Tensor) -> Tensor:
-        return self.context((self.affine(hidden) + self.of_query(query)[:, None]).tanh()).squeeze(-1)
+        return self.context((self.affine(hidden) + self.affine_query(query)[:, None]).tanh()).squeeze(-1)
 
 
 class DotWithQuery(nn.Module):
-    """h . q / sqrt(hidden): nothing is learned but the two encoders (Jain & Wallace 2019, section 2)."""
+    """h . q / sqrt(hidden), without parameters (Jain & Wallace 2019, section 2)."""
 
     def __init__(self, hidden_size: int, share: float = 0.5):
         super().__init__()
@@ -84,3 +75,12 @@ class DotWithQuery(nn.Module):
 
 ATTENTIONS = {"additive": Additive, "dot": Dot}
 WITH_QUERY = {"additive": AdditiveWithQuery, "dot": DotWithQuery}
+
+
+def xavier(model: nn.Module) -> None:
+    """Reinitialises linear layers: weights from Xavier's uniform distribution, biases 0 (Serrano & Smith's code)."""
+    for module in model.modules():
+        if isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)

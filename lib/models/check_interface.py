@@ -7,9 +7,8 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from lib.datasets.batches import Batch
-from lib.models.cudnn import gradients_of
+from lib.models.evaluation import eval_mode, gradients_enabled
 from lib.models.interface import AttentionModel, ModelOutput
-from lib.models.readout import evaluation
 from lib.projections import uniform
 
 METHODS = {
@@ -43,7 +42,7 @@ def check_interface(model: nn.Module, batch: Batch) -> ModelOutput:
     missing = [f"{name}{shapes}" for name, shapes in METHODS.items() if not callable(getattr(model, name, None))]
     if missing:
         raise InterfaceError(f"a {type(model).__name__} lacks methods of the interface: {'; '.join(missing)}")
-    with evaluation(model), gradients_of(model):
+    with eval_mode(model), gradients_enabled(model):
         output = attempt("model(batch)", model, batch)
         check_shapes(output, batch)
         check_attention(output)

@@ -6,34 +6,28 @@ from torch import Tensor, nn
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import PAD
 from lib.models.attention import ATTENTIONS
-from lib.models.encoders import ENCODERS, RETENTIONS
+from lib.models.encoders import ENCODERS, RETENTIONS, registered
 from lib.models.interface import ModelOutput
 from lib.models.transformer import Imposed, Transformer
 from lib.projections import projection
 
 
-def pick(kinds: dict, name: str, what: str):
-    """kinds[name], or a KeyError that lists what there is."""
-    if name not in kinds:
-        raise KeyError(f"unknown {what} {name!r}; known: {', '.join(kinds)}")
-    return kinds[name]
-
-
 class AttentionClassifier(nn.Module):
-    """A classifier whose decoder reads the attended average of the hidden states.
+    """logits = decoder(attention @ hidden): a linear layer on the weighted average of the hidden states.
 
     Args:
         vectors: (word, embedding), the initial embedding table; row 0 is padding.
         outputs: 1 for one sigmoid output (two classes), else the number of classes.
-        retention: how hidden states hold on to their input, one of RETENTIONS; none: by what the encoder keeps.
-        query_init: how the query of dot attention starts: "default", as torch has it, or "normal", N(0, 1).
-        frozen: the embedding table does not learn.
+        retention: one of RETENTIONS, how embeddings are kept in the hidden states; None: they are not.
+        query_init: the initial query of dot attention, "default" as in torch or "normal", N(0, 1).
+        frozen: the embedding table is not trained.
         attention_share: the size of additive attention's inner layer, as a share of the hidden states'.
-        document_dropout: of what the encoder reads. classifier_dropout: of what the decoder reads.
-        encoded_size: of what the encoder reads, where it is not the embeddings.
+        document_dropout: dropout of the encoder's input. classifier_dropout: of the decoder's.
+        encoded_size: size of the encoder's input, where that is not the embeddings.
+        encoder_options: of the encoder's class, such as hidden_size.
     Raises:
         KeyError: unknown encoder, attention, projection or retention.
-        ValueError: a residual connection between states of other sizes.
+        ValueError: a residual connection between states of different sizes.
     """
 
     encoders = ENCODERS
@@ -56,11 +50,13 @@ class AttentionClassifier(nn.Module):
     ):
         super().__init__()
         self.embedding = nn.Embedding.from_pretrained(vectors.clone(), freeze=frozen, padding_idx=PAD)
-        self.encoder = pick(self.encoders, encoder, "encoder")(encoded_size or vectors.shape[1], **encoder_options)
+        kind = registered(self.encoders, encoder, "encoder")
+        self.encoder = kind(encoded_size or vectors.shape[1], **encoder_options)
         if retention is not None:
-            self.encoder = pick(RETENTIONS, retention, "retention")(self.encoder, vectors.shape[1])
-        of_attention = {"query_init": query_init} if attention == "dot" else {"share": attention_share}
-        self.attention = pick(ATTENTIONS, attention, "attention")(self.encoder.hidden_size, **of_attention)
+            self.encoder = registered(RETENTIONS, retention, "retention")(self.encoder, vectors.shape[1])
+        attention_options = {"query_init": query_init} if attention == "dot" else {"share": attention_share}
+        kind = registered(ATTENTIONS, attention, "attention")
+        self.attention = kind(self.encoder.hidden_size, **attention_options)
         self.projection = projection(projection_name)
         self.decoder = nn.Linear(self.encoder.hidden_size, outputs)
         self.dropout, self.last_dropout = nn.Dropout(document_dropout), nn.Dropout(classifier_dropout)
@@ -71,15 +67,14 @@ class AttentionClassifier(nn.Module):
 
     def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
         """The same, with `embeddings` (batch, word, embedding) in place of those of the batch's tokens."""
-        if torch.is_grad_enabled() and not embeddings.requires_grad:
-            embeddings.requires_grad_()  # importance needs their gradient, also when the table is frozen
+        require_gradient(embeddings)
         hidden = self.encoder(self.dropout(embeddings), batch.lengths)
         return self.from_hidden(hidden, embeddings, batch.mask, attention)
 
     def from_hidden(
         self, hidden: Tensor, embeddings: Tensor, mask: Tensor, attention: Tensor | None = None
     ) -> ModelOutput:
-        """The output for hidden states (batch, token, hidden) that the encoder made of the embeddings."""
+        """The output for the hidden states (batch, token, hidden) of these embeddings (batch, word, embedding)."""
         scores = self.attention(hidden)
         if attention is None:
             attention = self.projection(scores, mask)
@@ -89,25 +84,29 @@ class AttentionClassifier(nn.Module):
         """A Transformer's self-attention, (batch, layer, head, word, word): rows sum to 1 over the text's words.
 
         Raises:
-            ValueError: the encoder has none.
+            ValueError: the encoder is not a Transformer.
         """
-        return self._transformer().seen(self.embedding(batch.tokens), batch.lengths)[1]
+        return self._transformer().with_weights(self.embedding(batch.tokens), batch.lengths)[1]
 
     def with_inner_attention(self, batch: Batch, imposed: Imposed) -> ModelOutput:
-        """The output with weights (batch, word, word) put in place of those of some heads, (layer, head) -> weights."""
+        """The output with the weights of some heads replaced: (layer, head) -> weights (batch, word, word).
+
+        Raises:
+            ValueError: the encoder is not a Transformer.
+        """
         embeddings = self.embedding(batch.tokens)
-        hidden = self._transformer().seen(embeddings, batch.lengths, imposed)[0]
+        hidden = self._transformer().with_weights(embeddings, batch.lengths, imposed)[0]
         return self.from_hidden(hidden, embeddings, batch.mask)
 
     def _transformer(self) -> Transformer:
         if not isinstance(self.encoder, Transformer):
             raise ValueError(
-                f"a {type(self.encoder).__name__} has no inner attention; of the encoders a Transformer has"
+                f"a {type(self.encoder).__name__} has no inner attention; of our encoders a Transformer has"
             )
         return self.encoder
 
     def decode(self, attention: Tensor, hidden: Tensor) -> Tensor:
-        """Logits of the attended average: attention (batch, token), hidden (batch, token, hidden)."""
+        """Logits (batch, class) of attention (batch, token) on hidden (batch, token, hidden)."""
         return self.decoder(self.last_dropout((attention.unsqueeze(1) @ hidden).squeeze(1)))
 
     def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
@@ -123,12 +122,18 @@ class AttentionClassifier(nn.Module):
 
 
 class GuidedClassifier(AttentionClassifier):
-    """A classifier without attention of its own: each text brings its weights along, in `batch.guide`.
+    """A classifier whose attention is given with each text, as `batch.guide`, in training and in test.
 
-    Wiegreffe & Pinter (2019), section 3.4: imposed in training and in test.
+    Wiegreffe & Pinter (2019), section 3.4.
     """
 
     def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
         if attention is None and batch.guide is None:
-            raise ValueError("this model is guided, and the batch brings no attention: take batches of its own run")
+            raise ValueError("this model is guided, and the batch has no attention: use batches of its own run")
         return super().from_embeddings(embeddings, batch, batch.guide if attention is None else attention)
+
+
+def require_gradient(embeddings: Tensor) -> None:
+    """Embeddings are in the graph whenever gradients are enabled, also those of a frozen table."""
+    if torch.is_grad_enabled() and not embeddings.requires_grad:
+        embeddings.requires_grad_()

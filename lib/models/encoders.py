@@ -1,4 +1,10 @@
-"""From embedded tokens to hidden states: (batch, word, embedding) -> (batch, word, hidden)."""
+"""Encoders: from embedded words (batch, word, embedding) to hidden states (batch, word, hidden).
+
+A new encoder is a class here and an entry in ENCODERS: training and reports then accept its name. It is made as
+`kind(embedding_size, hidden_size=..., layers=...)`, where `hidden_size` has a default, and only one that can have
+several layers takes `layers`; it has the attribute `hidden_size`, and `forward(embedded, lengths)`, lengths (batch,)
+with start and end included. A text's states must not depend on padding or on the other texts.
+"""
 
 from functools import partial
 
@@ -11,7 +17,7 @@ ACTIVATIONS = ("tanh", "relu")
 
 
 def reversed_by_length(sequences: Tensor, lengths: Tensor) -> Tensor:
-    """Each text backwards, its padding left where it is: (batch, word, feature). Its own inverse."""
+    """Each text (batch, word, feature) reversed, with the padding still behind it; its own inverse."""
     position = torch.arange(sequences.shape[1], device=sequences.device)
     mirrored = lengths[:, None] - 1 - position
     index = torch.where(mirrored >= 0, mirrored, position)
@@ -19,10 +25,15 @@ def reversed_by_length(sequences: Tensor, lengths: Tensor) -> Tensor:
 
 
 class Bidirectional(nn.Module):
-    """A recurrent layer in each direction; their states side by side.
+    """A recurrent layer in each direction, their states concatenated.
 
-    Two one-directional layers, the second over the texts reversed by length: exact on padded batches (the backward
-    direction never reads padding) and several times faster than packing on long texts.
+    The second reads the texts reversed by length: exact on padded batches, since it never reads padding, and on long
+    texts several times faster than packing.
+
+    Args:
+        hidden_size: of both directions together.
+    Raises:
+        ValueError: hidden_size is odd.
     """
 
     kind: type[nn.RNNBase]
@@ -35,13 +46,13 @@ class Bidirectional(nn.Module):
             )
         self.hidden_size = hidden_size
         sizes = [embedding_size] + [hidden_size] * (layers - 1)
-        self.onward = nn.ModuleList(self.kind(size, hidden_size // 2, batch_first=True) for size in sizes)
-        self.backward_ = nn.ModuleList(self.kind(size, hidden_size // 2, batch_first=True) for size in sizes)
+        self.forwards = nn.ModuleList(self.kind(size, hidden_size // 2, batch_first=True) for size in sizes)
+        self.backwards = nn.ModuleList(self.kind(size, hidden_size // 2, batch_first=True) for size in sizes)
 
     def forward(self, embedded: Tensor, lengths: Tensor) -> Tensor:
         hidden = embedded
-        for onward, backward in zip(self.onward, self.backward_, strict=True):
-            left_to_right = onward(hidden)[0]
+        for forward, backward in zip(self.forwards, self.backwards, strict=True):
+            left_to_right = forward(hidden)[0]
             right_to_left = backward(reversed_by_length(hidden, lengths))[0]
             hidden = torch.cat([left_to_right, reversed_by_length(right_to_left, lengths)], dim=-1)
         return hidden
@@ -57,7 +68,7 @@ class BiLSTM(Bidirectional):
 
 
 class BiGRU(Bidirectional):
-    """A GRU in each direction; input weights start as Xavier's, state weights orthogonal (Serrano & Smith's code)."""
+    """A GRU in each direction; weights start Xavier uniform, recurrent ones orthogonal (Serrano & Smith's code)."""
 
     kind = nn.GRU
 
@@ -77,7 +88,7 @@ class Identity(nn.Module):
         super().__init__()
         if hidden_size not in (None, embedding_size):
             raise ValueError(
-                f"hidden_size is {hidden_size}; without an encoder it is the embeddings', {embedding_size}"
+                f"hidden_size is {hidden_size}; without an encoder it is that of embeddings, {embedding_size}"
             )
         self.hidden_size = embedding_size
 
@@ -86,10 +97,10 @@ class Identity(nn.Module):
 
 
 class Average(nn.Module):
-    """Each token by itself: one affine layer and tanh.
+    """One affine layer and tanh, each word by itself.
 
-    Differs from the paper: Jain & Wallace (2019, section 2) write ReLU; their code uses tanh, and so do we.
-    `activation="relu"` is the text's way.
+    Differs from the paper: Jain & Wallace (2019, section 2) have ReLU, which `activation="relu"` is; their code has
+    tanh.
     """
 
     def __init__(self, embedding_size: int, hidden_size: int = 128, activation: str = "tanh"):
@@ -105,10 +116,13 @@ class Average(nn.Module):
 
 
 class Convolution(nn.Module):
-    """Convolutions over 1, 3, 5 and 7 tokens, 32 channels each, same padding, ReLU; their outputs side by side.
+    """Convolutions over 1, 3, 5 and 7 words with "same" padding and ReLU, their channels concatenated.
 
     Args:
+        hidden_size: channels of all widths together.
         dropout: of the outputs.
+    Raises:
+        ValueError: a width is even, or hidden_size is no multiple of their number.
     """
 
     def __init__(
@@ -135,25 +149,8 @@ class Convolution(nn.Module):
         return self.dropout(outputs.transpose(1, 2))
 
 
-# How far a state reaches: over the text, to its neighbours, nowhere (Serrano & Smith 2019, section 3 and appendix A.1).
-# "flan": one encoder over all words; "han": one over the words of a sentence, one over the sentences.
-REACHES = {
-    "rnn": BiGRU,
-    "conv": partial(Convolution, hidden_size=100, widths=(3, 5), dropout=0.3),
-    "noenc": Identity,
-}
-ENCODERS = {
-    "bilstm": BiLSTM,
-    "average": Average,
-    "conv": Convolution,
-    "transformer": Transformer,
-    **{f"flan-{name}": kind for name, kind in REACHES.items()},
-}
-HIERARCHICAL = {f"han-{name}": kind for name, kind in REACHES.items()}
-
-
 class Concatenation(nn.Module):
-    """[encoder(e); e]: hidden state and embedding side by side (Eq. 2)."""
+    """[encoder(e); e], hidden state and embedding concatenated (Tutek & Snajder 2020, Eq. 2)."""
 
     def __init__(self, encoder: nn.Module, embedding_size: int):
         super().__init__()
@@ -165,10 +162,10 @@ class Concatenation(nn.Module):
 
 
 class Residual(nn.Module):
-    """e + encoder(e) (Eq. 3).
+    """e + encoder(e) (Tutek & Snajder 2020, Eq. 3).
 
     Raises:
-        ValueError: the hidden states have not the size of the embeddings.
+        ValueError: hidden states and embeddings differ in size.
     """
 
     def __init__(self, encoder: nn.Module, embedding_size: int):
@@ -181,13 +178,30 @@ class Residual(nn.Module):
         return embedded + self.encoder(embedded, lengths)
 
 
-RETENTIONS = {"concat": Concatenation, "residual": Residual}
-
-
 def refuse_other_sizes(what: str, hidden_size: int, embedding_size: int) -> None:
-    """Raises ValueError where hidden states and embeddings cannot be added or compared."""
+    """Raises ValueError where hidden states and embeddings differ in size."""
     if hidden_size != embedding_size:
         raise ValueError(
             f"{what} needs hidden states of the embeddings' size: hidden_size is {hidden_size}, embedding_size "
             f"{embedding_size}; set hidden_size={embedding_size}"
         )
+
+
+# Serrano & Smith (2019), section 3 and appendix A.1: a state depends on the whole text, on its neighbours, on no other.
+# "flan": one encoder over all words; "han": one over the words of a sentence, one over the sentences.
+SERRANO = {
+    "rnn": BiGRU,
+    "conv": partial(Convolution, hidden_size=100, widths=(3, 5), dropout=0.3),
+    "noenc": Identity,
+}
+FLAN = {f"flan-{name}": kind for name, kind in SERRANO.items()}
+HIERARCHICAL = {f"han-{name}": kind for name, kind in SERRANO.items()}
+ENCODERS = {"bilstm": BiLSTM, "average": Average, "conv": Convolution, "transformer": Transformer} | FLAN
+RETENTIONS = {"concat": Concatenation, "residual": Residual}  # what is added to an encoder's states
+
+
+def registered(kinds: dict, name: str, what: str):
+    """kinds[name]; a KeyError that lists the names where there is no such one."""
+    if name not in kinds:
+        raise KeyError(f"unknown {what} {name!r}; known: {', '.join(kinds)}")
+    return kinds[name]

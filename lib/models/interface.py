@@ -1,5 +1,6 @@
 """The interface of a model: what one forward pass returns, and the four methods that every measure relies on."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,13 +13,15 @@ from lib.datasets.batches import Batch
 class ModelOutput:
     """One forward pass.
 
+    `token` is what the last attention weighs: words, or sentences in a hierarchical model.
+
     logits      (batch, class), or (batch, 1) for one sigmoid output
     scores      (batch, token) before the projection
     attention   (batch, token) rows sum to 1 over the mask, exactly 0 elsewhere
     mask        (batch, token) True where attention may go: not padding, start or end
     hidden      (batch, token, hidden)
     embeddings  (batch, word, embedding), in the graph whenever gradients are enabled
-    query       (batch, hidden) the encoded question, only in tasks that ask one
+    query       (batch, hidden) the encoded question, only in tasks with one
     answers     (batch, class) True for the classes that may answer, only where not all may
     """
 
@@ -38,7 +41,7 @@ class AttentionModel(Protocol):
     Optional: projection(scores, mask) -> attention, where that is not softmax; inner_attention(batch),
     with_inner_attention(batch, imposed) and `heads`, a list of (layer, head), of a Transformer; `reads_first`, True
     where the classifier reads out the first word's state alone; without_text(batch) -> logits of an empty text, where
-    they are not the read-out under all-zero attention; `words_at_once`, the most words per forward pass.
+    they are not the read-out under all-zero attention; `words_at_once`, the most words of one forward pass.
     """
 
     def __call__(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
@@ -58,3 +61,6 @@ class AttentionModel(Protocol):
 
     def token_logits(self, output: ModelOutput) -> tuple[Tensor, Tensor] | None:
         """((batch, token, class), bias (class,)) with logits = attention @ token_logits + bias, or None."""
+
+
+Ranking = Callable[[AttentionModel, ModelOutput], Tensor]  # scores (batch, token); the highest is removed first

@@ -1,44 +1,41 @@
-"""Any model asked: its read-out under many attentions, in pieces that fit in memory, and the model as it evaluates."""
+"""The read-out of a model: under many attentions at once, as an affine function of the attention, as one output."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 
 from lib.datasets.batches import Batch
-from lib.models.cudnn import measurable
 from lib.models.interface import AttentionModel, ModelOutput
 from lib.numerics import by_length, rows_of
 
-WORDS = 2**16  # read at once, padding included: some 70 MB of hidden states
-CELLS = 2**20  # draws x tokens x texts read at once: 8 MB of doubles
+CELLS = 2**20  # texts x draws x tokens of one read-out: 8 MB of doubles
 Weights = Callable[[Tensor, Tensor], Tensor]  # (rows, draws) -> attention (row, draw, token) in doubles
 
 
 def read_each(model: AttentionModel, output: ModelOutput, draws: Tensor, weights: Weights) -> Tensor:
-    """Logits of each text under so many attentions of its own: (batch, draw, class), NaN beyond a text's draws.
-
-    In doubles and of two classes at least, however the model computes.
+    """Logits of each text under many attentions of its own, in doubles and of two classes at least.
 
     Args:
-        draws: (batch,) how many of each text.
-        weights: which they are, for the texts `rows` (row,) and the numbers `some` (draw,): (row, draw, token).
+        draws: (batch,) the number of attentions of each text.
+        weights: (rows (row,), numbers (draw,)) -> those attentions of those texts, (row, draw, token).
+    Returns:
+        (batch, draw, class), NaN beyond a text's own draws.
     """
     logits = None
-    for rows, some in _pieces(draws, output.mask.shape[1]):
-        attention = weights(rows, some).to(output.attention.dtype)
+    for rows, numbers in _chunks(draws, output.mask.shape[1]):
+        attention = weights(rows, numbers).to(output.attention.dtype)
         part = two_classes(model.read_out(rows_of(output, rows), attention).double())
         if logits is None:
             logits = part.new_full((len(draws), int(draws.max()), part.shape[-1]), torch.nan)
-        logits[rows[:, None], some] = part
+        logits[rows[:, None], numbers] = part
     beyond = torch.arange(logits.shape[1], device=logits.device) >= draws[:, None]
     return logits.masked_fill(beyond[:, :, None], torch.nan)
 
 
-def _pieces(draws: Tensor, tokens: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """(rows, draws) that are read at once; a text with very many draws in several pieces."""
+def _chunks(draws: Tensor, tokens: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """(rows, draws) of at most CELLS each; a text with very many draws is in several chunks."""
     for rows in by_length(draws, max(1, CELLS // tokens)):
         most = int(draws[rows].max())
         step = max(1, CELLS // (tokens * len(rows)))
@@ -47,49 +44,26 @@ def _pieces(draws: Tensor, tokens: int) -> Iterator[tuple[Tensor, Tensor]]:
 
 
 def two_classes(logits: Tensor) -> Tensor:
-    """One sigmoid output as two classes, the first of which is always 0: (..., class), two at least."""
+    """(..., class) with one sigmoid output as two classes, the first of which is always 0."""
     return torch.cat([torch.zeros_like(logits), logits], dim=-1) if logits.shape[-1] == 1 else logits
 
 
-def at_once(model: nn.Module, words: int) -> int:
-    """How many words a model is given at once: `words`, or fewer where it says so by an attribute `words_at_once`."""
-    return min(words, getattr(model, "words_at_once", words))
-
-
-@contextmanager
-def evaluation(model: nn.Module) -> Iterator[None]:
-    """The model in eval mode and `measurable`, and every part of it back in its own mode afterwards."""
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        with measurable(model):
-            yield
-    finally:
-        for module, training in modes:
-            module.training = training
-
-
-Ranking = Callable[[AttentionModel, ModelOutput], Tensor]  # a score for each token, (batch, token), the largest first
-
-
 def class_terms(model: AttentionModel, output: ModelOutput) -> tuple[Tensor, Tensor, Tensor]:
-    """What each token says for each class: logits = attention @ terms + bias, in doubles, two classes at least.
-
-    One sigmoid output becomes two classes, the first of which is always 0: argmax and softmax stay what they were.
+    """The affine read-out, logits = attention @ terms + bias, in doubles and of two classes at least.
 
     Returns:
         attention (batch, token) and terms (batch, token, class), both 0 off the mask, and bias (class,).
     Raises:
         ValueError: the model's read-out is not affine.
     """
-    found = terms_if_affine(model, output)
-    if found is None:
+    affine = terms_if_affine(model, output)
+    if affine is None:
         raise ValueError("this needs an affine read-out (model.token_logits), and this model has none")
-    return found
+    return affine
 
 
 def terms_if_affine(model: AttentionModel, output: ModelOutput) -> tuple[Tensor, Tensor, Tensor] | None:
-    """The same, or None where the read-out is not affine."""
+    """As `class_terms`, or None where the read-out is not affine."""
     affine = model.token_logits(output)
     if affine is None:
         return None
@@ -102,49 +76,52 @@ def own_attention(output: ModelOutput) -> Tensor:
     return output.attention.double().masked_fill(~output.mask, 0)
 
 
-def of_the_others(values: Tensor) -> Tensor:
-    """The sum over all tokens but each, (batch, token, ...): of sums, and never a difference of nearly equal ones."""
-    none = torch.zeros_like(values[:, :1])
-    before = torch.cat([none, values[:, :-1].cumsum(dim=1)], dim=1)
-    after = torch.cat([values[:, 1:].flip(1).cumsum(dim=1).flip(1), none], dim=1)
+def sum_of_others(values: Tensor) -> Tensor:
+    """For each token the sum over all others, (batch, token, ...): a sum, never a difference of nearly equal sums."""
+    zero = torch.zeros_like(values[:, :1])
+    before = torch.cat([zero, values[:, :-1].cumsum(dim=1)], dim=1)
+    after = torch.cat([values[:, 1:].flip(1).cumsum(dim=1).flip(1), zero], dim=1)
     return before + after
 
 
-SAME = ("projection", "inner_attention", "reads_first", "words_at_once", "heads", "vocabulary")
+OPTIONAL = ("projection", "inner_attention", "reads_first", "words_at_once", "heads", "vocabulary")
 
 
 class OneOutput(nn.Module):
-    """The difference of two logits: softmax of both is sigmoid of it. What else the model offers it offers too."""
+    """A model of two classes as one sigmoid output, the difference of its logits: sigmoid of it is their softmax.
+
+    What the model has beyond the interface, this one has too.
+    """
 
     def __init__(self, model: AttentionModel):
         super().__init__()
         self.model = model
-        for name in SAME:
+        for name in OPTIONAL:
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
         if hasattr(model, "without_text"):
-            self.without_text = lambda batch: apart(model.without_text(batch))
+            self.without_text = lambda batch: _difference(model.without_text(batch))
         if hasattr(model, "with_inner_attention"):
-            self.with_inner_attention = lambda batch, imposed: as_one(model.with_inner_attention(batch, imposed))
+            self.with_inner_attention = lambda batch, imposed: _of_one(model.with_inner_attention(batch, imposed))
 
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
-        return as_one(self.model(batch, attention=attention))
+        return _of_one(self.model(batch, attention=attention))
 
     def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
-        return as_one(self.model.from_embeddings(embeddings, batch, attention))
+        return _of_one(self.model.from_embeddings(embeddings, batch, attention))
 
     def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
-        return apart(self.model.read_out(output, attention))
+        return _difference(self.model.read_out(output, attention))
 
     def token_logits(self, output: ModelOutput) -> tuple[Tensor, Tensor] | None:
         affine = self.model.token_logits(output)
-        return None if affine is None else (apart(affine[0]), apart(affine[1]))
+        return None if affine is None else (_difference(affine[0]), _difference(affine[1]))
 
 
-def as_one(output: ModelOutput) -> ModelOutput:
-    return replace(output, logits=apart(output.logits))
+def _of_one(output: ModelOutput) -> ModelOutput:
+    return replace(output, logits=_difference(output.logits))
 
 
-def apart(logits: Tensor) -> Tensor:
-    """(..., 2) -> (..., 1): the second less the first."""
+def _difference(logits: Tensor) -> Tensor:
+    """(..., 2) -> (..., 1): the second minus the first."""
     return logits[..., 1:] - logits[..., :1]

@@ -3,11 +3,12 @@
 from dataclasses import dataclass, replace
 
 from lib.datasets import spec
-from lib.models.encoders import REACHES
+from lib.models.encoders import FLAN as OF_WORDS
+from lib.models.encoders import HIERARCHICAL
 from lib.programme.choice import Choice, seeds_of
 from lib.training import Run
 
-FLAN, HAN = (tuple(f"{network}-{reach}" for reach in REACHES) for network in ("flan", "han"))
+FLAN, HAN = tuple(OF_WORDS), tuple(HIERARCHICAL)
 SEEDS = {"quick": 1, "paper": None}  # None: the profile's
 
 

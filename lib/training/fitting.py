@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from lib.datasets.batches import Batch, micro_batches
 from lib.metrics import normalized_entropy
-from lib.models.readout import at_once
+from lib.models.evaluation import words_at_once
 from lib.training import losses as objectives
 
 EVALUATION_BATCH = 128
@@ -87,7 +87,7 @@ def train_epoch(
     trained = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     for batch in batches:
         optimizer.zero_grad(set_to_none=True)
-        for part in micro_batches([batch], at_once(model, WORDS)) if adds_up else [batch]:
+        for part in micro_batches([batch], words_at_once(model, WORDS)) if adds_up else [batch]:
             found = losses(model, part)
             loss = found["loss"] if reduction == "sum" else found["loss"] / len(batch)
             loss.backward()

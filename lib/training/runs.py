@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from inspect import signature
 
 from lib import datasets
-from lib.models import ANSWERING, ATTENTIONS, ENCODERS, HIERARCHICAL
+from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL, QUESTION_ENCODERS
 from lib.models.encoders import refuse_other_sizes
 from lib.profiles import profile
 from lib.projections import projection
@@ -103,7 +103,7 @@ class Run:
     def _refuse_wrong_task(self):
         if not datasets.spec(self.dataset).asks:
             return
-        for what, allowed in (("encoder", ANSWERING), ("variant", PLAIN)):
+        for what, allowed in (("encoder", QUESTION_ENCODERS), ("variant", PLAIN)):
             if getattr(self, what) not in allowed:
                 raise ValueError(
                     f"{self.dataset!r} asks questions, which no model of the {what} {getattr(self, what)!r} answers; "

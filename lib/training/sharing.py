@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from lib.datasets.corpus import Corpus, Split
-from lib.models import readout as reading
+from lib.models import evaluation
 from lib.training import fitting
 from lib.training.processes import cores
 from lib.training.runs import Run, adds_up
@@ -78,7 +78,7 @@ def of_step(run: Run, corpus: Corpus) -> int:
 
 def of_evaluation(run: Run, corpus: Corpus) -> int:
     """The same of a batch of dev; nothing is kept for gradients, but what is in use at once is less than that."""
-    return of_words(run, corpus.dev, fitting.EVALUATION_BATCH, reading.WORDS) // 2
+    return of_words(run, corpus.dev, fitting.EVALUATION_BATCH, evaluation.WORDS) // 2
 
 
 def of_words(run: Run, split: Split, batch: int, most: int | None) -> int:

@@ -18,8 +18,7 @@ from lib.datasets import batches as length_batches
 from lib.datasets import vectors as word_vectors
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Corpus
-from lib.models import AttentionClassifier, QuestionClassifier
-from lib.models import readout as reading
+from lib.models import AttentionClassifier, QuestionClassifier, evaluation
 from lib.progress import Progress
 from lib.training import cache, checkpoint, fitting, sharing, word2vec
 from lib.training import processes as workers
@@ -189,7 +188,7 @@ def source_of(run: Run, corpus: Corpus, base: Trained | None) -> Callable[..., I
             given = guide(run.variant, str(run.base), base.model, texts, base.batches(split))
             guides[split] = given.on(texts)
         found = length_batches.batches(texts, size, seed)
-        for batch in length_batches.micro_batches(found, reading.WORDS) if seed is None else found:
+        for batch in length_batches.micro_batches(found, evaluation.WORDS) if seed is None else found:
             if is_guided(run):
                 batch = replace(batch, guide=guides[split].at(batch))
             yield batch.to(run.device_kind)
