@@ -12,7 +12,7 @@ NOTEBOOKS ?= $(sort $(patsubst notebooks/%.ipynb,%,$(wildcard notebooks/*.ipynb)
 # empty: of each notebook the made-up texts that it reads by itself
 DATASETS  ?=
 PROFILE   ?= quick
-# a number of seeds, or the seeds themselves as 0,3; empty: as many as the profile says
+# a number of seeds, or the seeds themselves as 0,3; empty: as many as the profile has
 SEEDS     ?=
 # jobs at a time on this machine; empty: one for each core
 JOBS      ?=

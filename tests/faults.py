@@ -28,10 +28,13 @@ class Sweep:
 
     def _live(self, arguments: list[str], before: Callable[[], None]) -> None:
         os.setsid()
-        told = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        output = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         for stream in (1, 2):
-            os.dup2(told, stream)
-        with open(told, "w", closefd=False) as sys.stdout, open(told, "w", closefd=False, buffering=1) as sys.stderr:
+            os.dup2(output, stream)
+        with (
+            open(output, "w", closefd=False) as sys.stdout,
+            open(output, "w", closefd=False, buffering=1) as sys.stderr,
+        ):
             before()
             code = main(arguments)
         os._exit(code)
@@ -39,11 +42,11 @@ class Sweep:
     def ended(self, seconds: float = 300) -> int:
         """Its exit code; negative where it was killed."""
         self.process.join(seconds)
-        assert self.process.exitcode is not None, f"the sweep still runs after {seconds} s: {self.said}"
+        assert self.process.exitcode is not None, f"the sweep still runs after {seconds} s: {self.output}"
         return self.process.exitcode
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return self.log.read_text() if self.log.exists() else ""
 
     def processes(self, words: str) -> list[psutil.Process]:
@@ -77,19 +80,18 @@ def wait_for_orphans(words: str, seconds: float = 120) -> None:
 
 def finished(home: Path) -> Iterator[str]:
     """The names of the sound entries of a cache."""
-    for told in home.glob("[!.]*/contents.json"):
-        if all(
-            cache.file_digest(told.parent / file) == digest for file, digest in json.loads(told.read_text()).items()
-        ):
-            yield told.parent.name
+    for contents in home.glob("[!.]*/contents.json"):
+        digests = json.loads(contents.read_text())
+        if all(cache.file_digest(contents.parent / file) == digest for file, digest in digests.items()):
+            yield contents.parent.name
 
 
 def traces(home: Path) -> dict[str, tuple[int, int]]:
     """Of each sound entry what changes when it is made again: inode and time of its weights."""
     found = {}
     for name in finished(home):
-        told = (home / name / "weights.safetensors").stat()
-        found[name] = told.st_ino, told.st_mtime_ns
+        weights_file = (home / name / "weights.safetensors").stat()
+        found[name] = weights_file.st_ino, weights_file.st_mtime_ns
     return found
 
 

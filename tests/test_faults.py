@@ -58,7 +58,7 @@ def trained(place, undisturbed) -> Path:
 
 
 def grid(place: Path, **more) -> Sweep:
-    return Sweep([*GRID, "--output", str(place / "reports")], place / "said", **more)
+    return Sweep([*GRID, "--output", str(place / "reports")], place / "output", **more)
 
 
 def test_a_grid_killed_at_twenty_moments_ends_as_if_it_never_was(place, undisturbed):
@@ -82,7 +82,7 @@ def test_a_grid_killed_at_twenty_moments_ends_as_if_it_never_was(place, undistur
     sweep.ended()
     before = traces(place / "cache")
     last = grid(place)
-    assert last.ended() == 0, last.said
+    assert last.ended() == 0, last.output
     assert weights(place / "cache") == expected
     assert {name: traces(place / "cache")[name] for name in before} == before
     assert not list((place / "cache" / ".working").glob("*/weights.safetensors"))
@@ -99,8 +99,8 @@ def test_wrong_bytes_are_trained_again_alone_and_clocks_may_jump(trained, undist
             os.utime(file, (time.time() + days * 86400,) * 2)
     before = traces(trained / "cache")
     sweep = grid(trained, before=jumping_clock(trained))
-    assert sweep.ended() == 0, sweep.said
-    assert "to do: 0 reports, and 1 trainings in 1 jobs" in sweep.said
+    assert sweep.ended() == 0, sweep.output
+    assert "to do: 0 reports, and 1 trainings in 1 jobs" in sweep.output
     assert weights(trained / "cache") == expected
     assert {name: traces(trained / "cache")[name] for name in before} == before, "only the wrong one was trained"
     assert wrong not in before
@@ -122,19 +122,19 @@ def jumping_clock(folder: Path):
     return jump
 
 
-def test_a_full_disk_is_told_and_leaves_nothing_that_looks_finished(place, undisturbed):
+def test_a_full_disk_is_reported_and_leaves_nothing_that_looks_finished(place, undisturbed):
     def full():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))  # weights do not fit
 
     few = [*GRID, "--bundle", "60", "-p", "attentions", "additive", "-p", "seeds", "0"]  # two runs in a job
     few += ["--output", str(place / "reports")]
-    sweep = Sweep(few, place / "said", full)
+    sweep = Sweep(few, place / "output", full)
     assert sweep.ended() == 1
-    assert "File too large" in sweep.said and "Traceback" not in sweep.said
+    assert "File too large" in sweep.output and "Traceback" not in sweep.output
     assert list(finished(place / "cache")) == []
-    again = Sweep(few, place / "said")
-    assert again.ended() == 0, again.said
+    again = Sweep(few, place / "output")
+    assert again.ended() == 0, again.output
     found = weights(place / "cache")
     assert len(found) == 2 and found.items() <= weights(undisturbed).items()
 
@@ -148,9 +148,11 @@ def test_a_cache_that_may_only_be_read_is_enough_for_what_it_holds(trained):
     before = traces(trained / "cache")
     sweep = grid(trained, before=no_power_over_permissions)
     assert sweep.ended() == 1
-    assert "Permission denied" in sweep.said and "Traceback" not in sweep.said
-    held = Sweep([*GRID[:-1], "0", "--output", str(trained / "reports")], trained / "said", no_power_over_permissions)
-    assert held.ended() == 0, held.said
+    assert "Permission denied" in sweep.output and "Traceback" not in sweep.output
+    cached = Sweep(
+        [*GRID[:-1], "0", "--output", str(trained / "reports")], trained / "output", no_power_over_permissions
+    )
+    assert cached.ended() == 0, cached.output
     (trained / "cache").chmod(0o755)
     assert traces(trained / "cache") == before
 
@@ -175,8 +177,8 @@ def test_of_two_masters_the_second_ends_with_a_sentence_and_a_dead_ones_lock_is_
     first.start()
     assert ready.wait(30)
     assert main([*GRID, "--output", str(trained / "reports")]) == 1
-    said = capsys.readouterr()
-    assert said.err.startswith("another sweep is at work in ") and len(said.err.splitlines()) == 1 and said.out == ""
+    out, error = capsys.readouterr()
+    assert error.startswith("another sweep is at work in ") and len(error.splitlines()) == 1 and out == ""
     first.kill()
     first.join()
     assert main([*GRID, "--output", str(trained / "reports")]) == 0
@@ -187,15 +189,15 @@ def test_a_file_that_changes_makes_its_runs_stale(place, capsys):
     rows, mine = "".join(map(two_texts, range(60))), place / "mine.csv"
     arguments = ["correlation", "--plan", "-p", "data", str(mine), "-p", "encoders", "average", "-p", "seeds", "0"]
     arguments += ["-p", "attentions", "dot", "--output", str(place / "reports")]
-    told = []
+    lines = []
     for number in (0, 0, 1):
         mine.write_text(f"text,label\nwar story,{number}\n{rows}")
         runs, _ = needed(request_of(arguments))
-        if not told:
+        if not lines:
             train_all(runs, processes=1)
         assert main(arguments) == 0
-        told += [line for line in capsys.readouterr().out.splitlines() if line.startswith("to do")]
-    assert [line.split(";")[0] for line in told] == [
+        lines += [line for line in capsys.readouterr().out.splitlines() if line.startswith("to do")]
+    assert [line.split(";")[0] for line in lines] == [
         *["to do: 1 reports, and 0 trainings in 0 jobs"] * 2,
         "to do: 1 reports, and 2 trainings in 1 jobs",
     ]
@@ -221,14 +223,14 @@ def test_a_report_killed_in_its_kernel_its_job_or_its_master_is_made_by_the_next
     output, mine = place / "reports", place / "mine.csv"
     mine.write_text("text,label\n" + "".join(two_texts(number) for number in range(60)))
     whole = [*WHOLE, "-p", "data", str(mine), "--output", str(output)]
-    first = Sweep(whole, place / "said")
-    assert first.ended(600) == 0, first.said
+    first = Sweep(whole, place / "output")
+    assert first.ended(600) == 0, first.output
     expected, trained, draw = left_by(output), traces(place / "cache"), random.Random(8)
     (page,) = output.glob("erasure-*.html")
     for number in range(KILLS_OF_REPORTS):
         shutil.rmtree(output)
         words = ("ipykernel", JOB)[number % 2]
-        sweep = Sweep(whole, place / "said")
+        sweep = Sweep(whole, place / "output")
         while sweep.process.is_alive() and not sweep.processes(words):
             time.sleep(0.05)
         sweep.process.join(draw.uniform(0, 8))
@@ -236,10 +238,10 @@ def test_a_report_killed_in_its_kernel_its_job_or_its_master_is_made_by_the_next
         code = sweep.ended(600)
         wait_for_orphans(str(place))  # those of a killed master go on, and may make the report
         if victim == "job":
-            assert code == 1 and f"not made: {page.stem}" in sweep.said and left_by(output) == {}
+            assert code == 1 and f"not made: {page.stem}" in sweep.output and left_by(output) == {}
         assert left_by(output) in ({}, expected)
-    again = Sweep(whole, place / "said")
-    assert again.ended(600) == 0, again.said
+    again = Sweep(whole, place / "output")
+    assert again.ended(600) == 0, again.output
     assert left_by(output) == expected and traces(place / "cache") == trained
 
 

@@ -41,7 +41,7 @@ def report(folder: Path, *arguments: str) -> int:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         (["nothing"], "unknown notebook 'nothing'; known: dataless, failing, killed, small"),
         (["../small"], "unknown notebook '../small'; known: dataless"),
@@ -61,10 +61,10 @@ def report(folder: Path, *arguments: str) -> int:
         (["small", "-p", "dataset", ""], "unknown dataset ''; known: "),
     ],
 )
-def test_what_is_unknown_is_refused_in_one_sentence(folder, capsys, arguments, said):
+def test_what_is_unknown_is_refused_in_one_sentence(folder, capsys, arguments, expected):
     assert report(folder, *arguments) == 2
-    told = capsys.readouterr()
-    assert said in told.err and len(told.err.strip().splitlines()) == 1 and "Traceback" not in told.err
+    error = capsys.readouterr().err
+    assert expected in error and len(error.strip().splitlines()) == 1 and "Traceback" not in error
 
 
 def test_no_name_at_all_is_refused_with_the_known_ones(folder):
@@ -101,7 +101,7 @@ def test_values_take_the_kind_of_their_default(folder):
 # names
 
 
-def test_a_reports_name_tells_what_is_special_about_it(folder):
+def test_a_reports_name_shows_what_is_special_about_it(folder):
     study = folder / "small.ipynb"
     assert report_name(study, {}) == "small-planted"
     assert report_name(study, {"dataset": "sst", "profile": "paper", "draws": 100}) == "small-sst-paper"
@@ -120,15 +120,15 @@ def test_no_value_leaves_the_folder_or_meets_another(folder):
 # failures
 
 
-def test_a_failing_notebook_says_where_and_leaves_no_page(folder, capsys):
+def test_a_failing_notebook_names_the_place_and_leaves_no_page(folder, capsys):
     finished = folder / "out" / "failing-planted.html"
     finished.parent.mkdir(exist_ok=True)
     finished.write_text("<html>a report made earlier</html>")
     assert report(folder, "failing") == 1
-    told = capsys.readouterr().err
-    assert "cell 5 (The hard part) failed: ZeroDivisionError: division by zero" in told and "Traceback" not in told
+    error = capsys.readouterr().err
+    assert "cell 5 (The hard part) failed: ZeroDivisionError: division by zero" in error and "Traceback" not in error
     work = folder / "out" / "work" / "failing-planted"
-    assert str(work / "run.log") in told and str(work / "failing.ipynb") in told
+    assert str(work / "run.log") in error and str(work / "failing.ipynb") in error
     assert (work / "run.log").read_text() and (work / "failing.ipynb").exists()
     assert not finished.exists() and (work / "earlier.html").exists()
     assert "failing" not in (folder / "out" / "index.html").read_text()
@@ -136,8 +136,8 @@ def test_a_failing_notebook_says_where_and_leaves_no_page(folder, capsys):
 
 def test_a_killed_kernel_is_a_failure(folder, capsys):
     assert report(folder, "killed") == 1
-    told = capsys.readouterr().err
-    assert "cell 5 (The hungry part) failed: the kernel was killed (out of memory?)" in told
+    error = capsys.readouterr().err
+    assert "cell 5 (The hungry part) failed: the kernel was killed (out of memory?)" in error
     assert not (folder / "out" / "killed-planted.html").exists()
     ran = nbformat.read(folder / "out" / "work" / "killed-planted" / "killed.ipynb", as_version=4)
     assert any(output.get("text") == "so far\n" for cell in ran.cells for output in cell.get("outputs", []))
@@ -146,8 +146,8 @@ def test_a_killed_kernel_is_a_failure(folder, capsys):
 def test_wrong_data_ends_in_its_own_sentence(folder, capsys, monkeypatch):
     monkeypatch.delenv("DATA_HOME", raising=False)
     assert report(folder, "dataless") == 1
-    told = capsys.readouterr().err
-    assert "sst" in told and "DataError" not in told and "Traceback" not in told and "log: " in told
+    error = capsys.readouterr().err
+    assert "sst" in error and "DataError" not in error and "Traceback" not in error and "log: " in error
 
 
 # a finished report
@@ -177,17 +177,17 @@ def test_what_a_report_reads_counts_wherever_it_lies(folder, tmp_path, monkeypat
     monkeypatch.setenv("DATA_HOME", str(elsewhere))
     monkeypatch.setattr(files, "PROJECT", project)
     monkeypatch.chdir(tmp_path)
-    asked = {"dataset": "sst", "vectors": str(words)}
+    chosen = {"dataset": "sst", "vectors": str(words)}
     marks = []
     for text, word in [("one", "a 1"), ("two", "a 1"), ("two", "a 2"), ("two", "a 2")]:
         texts.write_text(text)
         words.write_text(word)
-        marks.append(fingerprint(folder / "small.ipynb", asked))
+        marks.append(fingerprint(folder / "small.ipynb", chosen))
     assert len(set(marks[:3])) == 3 and marks[2] == marks[3]
-    asked["vectors"] = "random"
-    before = fingerprint(folder / "small.ipynb", asked)
+    chosen["vectors"] = "random"
+    before = fingerprint(folder / "small.ipynb", chosen)
     words.write_text("a 3")
-    assert fingerprint(folder / "small.ipynb", asked) == before
+    assert fingerprint(folder / "small.ipynb", chosen) == before
 
 
 def test_the_index_can_be_written_before_there_is_any_report(tmp_path, capsys):
@@ -210,15 +210,17 @@ def test_each_part_has_its_time_and_its_peak_memory(tmp_path):
     notebooks.save(tmp_path / "measured.ipynb", "## Much & more", much, "#### Words\n\n## Waiting", "time.sleep(1.5)")
     assert report(tmp_path, "measured", "-p", "draws", "7") == 0
     text = (tmp_path / "out" / "measured-planted-draws=7.html").read_text()
-    told = kept_summary(tmp_path / "out" / "measured-planted-draws=7.html")
-    first, much, waiting = told["parts"]
-    assert [part["name"] for part in told["parts"]] == ["Before the first section", "Much & more", "Waiting"]
-    assert much["peak"] > waiting["peak"] + 150 and much["peak"] > first["peak"] + 150 and told["peak"] == much["peak"]
+    summary = kept_summary(tmp_path / "out" / "measured-planted-draws=7.html")
+    first, much, waiting = summary["parts"]
+    assert [part["name"] for part in summary["parts"]] == ["Before the first section", "Much & more", "Waiting"]
+    assert (
+        much["peak"] > waiting["peak"] + 150 and much["peak"] > first["peak"] + 150 and summary["peak"] == much["peak"]
+    )
     assert much["seconds"] >= 1 and waiting["seconds"] >= 1.5 and first["seconds"] > 0
-    assert sum(part["seconds"] for part in told["parts"]) <= told["seconds"] + 0.1
+    assert sum(part["seconds"] for part in summary["parts"]) <= summary["seconds"] + 0.1
     assert f'<a href="#waiting">Waiting</a></th><td class="number">{waiting["seconds"]:.1f}</td>' in text
     assert '<h2 id="much-amp-more">' in text and '<a href="#much-amp-more">Much &amp; more</a>' in text
-    assert f"peak memory {told['peak']:,.0f} MiB" in (tmp_path / "out" / "index.html").read_text()
+    assert f"peak memory {summary['peak']:,.0f} MiB" in (tmp_path / "out" / "index.html").read_text()
 
 
 def test_the_memory_of_what_a_kernel_starts_counts(monkeypatch):
@@ -243,8 +245,8 @@ def test_memory_that_cannot_be_read_is_unknown(monkeypatch):
     monkeypatch.setattr(psutil.Process, "children", refused)
     with Meter() as meter:
         meter.begin("two", "Two")
-    told = meter.measured()
-    assert told["peak"] is None and [part["peak"] for part in told["parts"]] == [None, None]
+    summary = meter.measured()
+    assert summary["peak"] is None and [part["peak"] for part in summary["parts"]] == [None, None]
     assert pages.memory(None) == "unknown" and pages.memory(1234.5) == "1,234 MiB"
 
 
@@ -304,9 +306,9 @@ def test_the_policy_allows_no_request_and_no_foreign_script():
 
 
 def test_a_quick_run_says_what_is_smaller_in_it():
-    said = pages.quick({"profile": "quick", "seeds": []})
-    assert "fewer epochs and seeds" in said
-    assert f"{PROFILES['quick'].train_tokens:,} tokens or {PROFILES['quick'].train_texts:,} texts of train" in said
+    words = pages.quick({"profile": "quick", "seeds": []})
+    assert "fewer epochs and seeds" in words
+    assert f"{PROFILES['quick'].train_tokens:,} tokens or {PROFILES['quick'].train_texts:,} texts of train" in words
     assert "texts" not in pages.quick({"profile": "quick", "dataset": "babi1"}), "of questions the tokens alone count"
     assert "seeds" not in pages.quick({"profile": "quick", "seeds": [4]})
     assert pages.quick({"profile": "paper", "seeds": []}) == pages.quick({}) == ""
@@ -319,17 +321,17 @@ def test_a_charts_data_is_found_wherever_it_stands_and_once():
     assert titles({"layer": [{"title": {"text": ["two", "lines"], "subtitle": "sub"}}]}) == ("two lines", "sub")
 
 
-# the suite's own manners
+# the test suite itself
 
 
 MISSING = [("", 0, "tests not run: 1 for want of a browser"), ("1", 1, "REQUIRE_ALL is set")]
 
 
-@pytest.mark.parametrize(("required", "code", "said"), MISSING)
-def test_a_missing_browser_is_told_in_one_line_or_fails(required, code, said):
+@pytest.mark.parametrize(("required", "code", "expected"), MISSING)
+def test_a_missing_browser_is_reported_in_one_line_or_fails(required, code, expected):
     chosen = "tests/test_report_page.py::test_the_index_opens"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", chosen]
     environment = os.environ | {"BROWSER_PATH": "/nowhere/chromium", "REQUIRE_ALL": required}
     project = Path(__file__).resolve().parents[1]
     ran = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, timeout=100)
-    assert ran.returncode == code and said in ran.stdout, ran.stdout
+    assert ran.returncode == code and expected in ran.stdout, ran.stdout

@@ -11,7 +11,7 @@ from tools.report.parameters import PROJECT, Refused
 def arguments(given: list[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tools.report", description="Run a notebook and write its report.")
-    parser.add_argument("name", nargs="?", help="a notebook in notebooks/, or: index, summary (write them again)")
+    parser.add_argument("name", nargs="?", help="a notebook in notebooks/, or index: write the lists again")
     parser.add_argument(
         "-p", dest="given", nargs=2, action="append", default=[], metavar=("KEY", "VALUE"),
         help="a parameter of the notebook, as often as needed; a list is written 0,1,2",
@@ -36,8 +36,8 @@ def main(given: list[str] | None = None) -> int:
     try:
         if options.list:
             print_parameters(options.notebooks)
-        elif options.name in ("index", "summary"):
-            print_lists(options.output, options.name)
+        elif options.name == "index":
+            print_lists(options.output)
         else:
             return make(options)
     except Refused as error:
@@ -78,14 +78,12 @@ def print_parameters(folder: Path) -> None:
             print(f"    -p {parameter.name} {parameter.default!r}    {parameter.help}")
 
 
-def print_lists(folder: Path, name: str) -> None:
-    """Write the list of reports and their summary again, or the summary alone, and print where they are."""
-    from tools.report.page import write_index
-    from tools.summary.page import write_summary
+def print_lists(folder: Path) -> None:
+    """Write the list of reports and their summary again, and print where they are."""
+    from tools.report.run import write_lists
 
-    if name == "index":
-        print(f"reports: {write_index(folder)}")
-    print(f"summary: {write_summary(folder)}")
+    index, summary = write_lists(folder)
+    print(f"reports: {index}\nsummary: {summary}")
 
 
 if __name__ == "__main__":

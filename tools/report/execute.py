@@ -30,8 +30,8 @@ def run_notebook(notebook: Path, values: dict[str, Any], work: Path, meter: Mete
     """Run a notebook by papermill, measured by `meter`; the executed notebook and the log lie in `work`.
 
     Raises:
-        Failed: a cell raised an error, or the kernel died. Only papermill's exceptions tell: in the notebook it writes
-            "completed" even after the kernel was killed.
+        Failed: a cell raised an error, or the kernel died. Only papermill's exceptions show it: in the notebook it
+            writes "completed" even after the kernel was killed.
     """
     ran, log = work / notebook.name, work / "run.log"
     ran.unlink(missing_ok=True)
@@ -58,7 +58,7 @@ def run_notebook(notebook: Path, values: dict[str, Any], work: Path, meter: Mete
 
 
 def reason(error: Any, place: str) -> str:
-    """Why a cell failed, in a sentence; errors that are written for a reader of the report stand as they are."""
+    """Why a cell failed, in a sentence; errors whose text is meant for the reader stay as they are."""
     if error.ename in ("DataError", "ModelError"):
         return error.evalue
     line = last_line(error.evalue)
@@ -134,10 +134,12 @@ def logged(path: Path) -> Iterator[None]:
 def kernel_environment() -> Iterator[None]:
     """The kernel is this environment's, imports this project, and finds data where the caller's DATA_HOME points."""
     before = dict(os.environ)
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(PROJECT), *filter(None, [before.get("PYTHONPATH")])])
-    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # or a kernel "python3" of the user's goes before .venv's
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    os.environ.pop("JPY_SESSION_NAME", None)
+    os.environ |= {
+        "PYTHONPATH": os.pathsep.join([str(PROJECT), *filter(None, [before.get("PYTHONPATH")])]),
+        "JUPYTER_PREFER_ENV_PATH": "1",  # or a kernel "python3" of the user's goes before .venv's
+        "OMP_NUM_THREADS": before.get("OMP_NUM_THREADS", "1"),
+        "JPY_SESSION_NAME": "",  # nobody watches this kernel
+    }
     if before.get("DATA_HOME"):
         os.environ["DATA_HOME"] = str(Path(before["DATA_HOME"]).resolve())
     try:

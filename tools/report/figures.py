@@ -14,14 +14,12 @@ COMPOSED = ("facet", "repeat", "concat", "hconcat", "vconcat")
 
 def figure(spec: dict[str, Any], number: int) -> str:
     """One chart of the report as HTML: its title, the place it is drawn in, its specification, and its data folded."""
-    title, subtitle = titles(spec)
+    title, subtitle = map(escape, titles(spec))
     description = described(spec)
     kind = "fixed" if _has_own_width(spec) else "fluid"
-    kind += " own-text" if _text_lies_on_marks(spec) else ""
+    kind += " own-text" if _has_text_on_cells(spec) else ""
     place = f'class="drawing {kind}" role="group" aria-label="{escape(description)}"'
-    caption = f"<b>Figure {number}.</b> {escape(title)}"
-    if subtitle:
-        caption += f" <span>{escape(subtitle)}</span>"
+    caption = f"<b>Figure {number}.</b> {title}" + (f" <span>{subtitle}</span>" if subtitle else "")
     return f"""
 <figure class="chart" id="figure-{number}" aria-labelledby="caption-{number}">
 <figcaption id="caption-{number}">{caption}</figcaption>
@@ -41,9 +39,9 @@ def titles(spec: dict[str, Any]) -> tuple[str, str]:
 
 
 def described(spec: dict[str, Any]) -> str:
-    """What a chart shows, in words: its description, or what its parts say, or its title."""
-    said = [part.get("description") or _joined(part.get("title")) for part in _parts(spec)]
-    return spec.get("description") or titles(spec)[0] or ". ".join(dict.fromkeys(filter(None, said))) or "A chart"
+    """What a chart shows, in words: its description, or its title, or those of its parts."""
+    of_parts = [part.get("description") or _joined(part.get("title")) for part in _parts(spec)]
+    return spec.get("description") or titles(spec)[0] or ". ".join(dict.fromkeys(filter(None, of_parts))) or "A chart"
 
 
 def prepared(spec: dict[str, Any], description: str) -> dict[str, Any]:
@@ -55,7 +53,7 @@ def prepared(spec: dict[str, Any], description: str) -> dict[str, Any]:
     spec["description"] = description
     if not _has_own_width(spec):
         spec["width"] = "container"
-        spec.pop("autosize", None)  # a width of "container" brings its own
+        spec.pop("autosize", None)  # a width of "container" has its own
     return spec
 
 
@@ -76,15 +74,14 @@ def datasets(spec: dict[str, Any]) -> list[list[dict[str, Any]]]:
 def data_tables(spec: dict[str, Any], description: str) -> str:
     """The chart's description and data, folded; every cell escaped, at most ROWS rows of each data set."""
     sets = datasets(spec)
-    count = sum(len(rows) for rows in sets)
-    rows_in_all = f"{count:,} row{'s' if count != 1 else ''}"
-    tables = "".join(_table(rows) for rows in sets)
-    return f"""<details class="data"><summary>Data: {rows_in_all}</summary>
-<p class="note">{escape(description)}</p>{tables}</details>"""
+    count = sum(map(len, sets))
+    summary = f"<summary>Data: {count:,} row{'s' if count != 1 else ''}</summary>"
+    return f"""<details class="data">{summary}
+<p class="note">{escape(description)}</p>{"".join(map(_table, sets))}</details>"""
 
 
 def json_for_html(value: Any) -> str:
-    """JSON that may stand in a <script> of an HTML page: no character in it can end the element."""
+    """JSON for a <script> of an HTML page: no character in it can end the element."""
     finite = json.loads(json.dumps(value, default=str), parse_constant=lambda _: None)  # NaN is no JSON
     text = json.dumps(finite, ensure_ascii=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
@@ -144,8 +141,8 @@ def _has_own_width(spec: dict[str, Any]) -> bool:
     return any({"row", "column", "facet"} & set(part.get("encoding", {})) for part in _parts(spec))
 
 
-def _text_lies_on_marks(spec: dict[str, Any]) -> bool:
-    """Whether words stand on coloured cells: their colour was chosen against the cell, so dark pages leave it alone."""
+def _has_text_on_cells(spec: dict[str, Any]) -> bool:
+    """Whether text lies on coloured cells: its colour was chosen for the cell, so dark pages leave it alone."""
     marks = {mark.get("type") if isinstance(mark, dict) else mark for mark in (p.get("mark") for p in _parts(spec))}
     return {"rect", "text"} <= marks
 

@@ -25,7 +25,7 @@ def make_report(notebook: Path, values: dict[str, Any], folder: Path, force: boo
     """Run `notebook` with `values` and write its page into `folder`; do nothing where that was done already.
 
     Raises:
-        Failed: the notebook stopped; then no page stands in `folder` for it.
+        Failed: the notebook stopped; then `folder` has no page of it.
     """
     name = parameters.report_name(notebook, values)
     target, work = folder / f"{name}.html", folder / "work" / name
@@ -73,15 +73,14 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
 
 
 def is_made_from(page: Path, mark: str) -> bool:
-    """Whether a finished report stands there that was made from what has this fingerprint."""
+    """Whether `page` is a finished report with this fingerprint."""
     finished = kept_summary(page)
     return bool(finished) and finished["fingerprint"] == mark
 
 
-def write_lists(folder: Path) -> None:
+def write_lists(folder: Path) -> tuple[Path, Path]:
     """Write the list of the reports in `folder`, and the summary of their claims and values."""
-    write_index(folder)
-    write_summary(folder)
+    return write_index(folder), write_summary(folder)
 
 
 def fingerprint(notebook: Path, values: dict[str, Any]) -> str:

@@ -91,12 +91,13 @@ def sweep(options: argparse.Namespace, reports: list[Report], folder: Path) -> i
     if works:
         plan = plans.plan(works, options.output, options.trainings, options.bundle)
         print(in_words(plan, options.jobs), flush=True)
-        if not options.plan and not is_done(plan):
+        waiting = plan["jobs"] or any(report["chooses"] for report in plan["reports"].values())
+        if not options.plan and (waiting or not options.trainings):
             plans.write(folder, plan)
             if not master.run(folder, options.on, options.jobs):
                 problems += master.failures(folder)
     if not options.plan and not options.trainings:
-        print_lists(options.output, "index")
+        print_lists(options.output)
     for sentence in problems:
         print(sentence, file=sys.stderr)
     return 1 if problems else 0
@@ -114,11 +115,6 @@ def lacking(options: argparse.Namespace, reports: list[Report]) -> tuple[list[tu
         except Refused as error:
             problems.append(f"{report.name}: {error}")
     return list(works.values()), problems
-
-
-def is_done(plan: dict) -> bool:
-    """Whether a plan of trainings alone has nothing left to train."""
-    return plan["trainings_only"] and not plan["jobs"] and not any(one["chooses"] for one in plan["reports"].values())
 
 
 def in_words(plan: dict, workers: int) -> str:

@@ -48,7 +48,7 @@ def run(folder: Path, profile: str, workers: int) -> bool:
 
     Args:
         profile: the name of a folder in profiles/: where jobs run, and what each may use.
-        workers: jobs at a time on this machine; a cluster's number stands in its profile.
+        workers: jobs at a time on this machine; on a cluster its profile decides.
     """
     from snakemake.cli import main as snakemake
 

@@ -192,7 +192,7 @@ def rank(jobs: dict[str, dict[str, Any]], reports: dict[str, dict[str, Any]]) ->
     for report in reports.values():
         for identity in set(report["needs"]) & jobs.keys():
             rest[identity] = max(rest[identity], report["later"] + report["seconds"])
-    for identity, job in reversed(jobs.items()):  # a job stands after those that it waits for
+    for identity, job in reversed(jobs.items()):  # a job comes after those that it waits for
         job["rank"] = round(job["seconds"] + rest[identity], 1)
         for before in set(job["after"]) & jobs.keys():
             rest[before] = max(rest[before], job["rank"])
