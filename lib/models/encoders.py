@@ -196,7 +196,13 @@ SERRANO = {
 }
 FLAN = {f"flan-{name}": kind for name, kind in SERRANO.items()}
 HIERARCHICAL = {f"han-{name}": kind for name, kind in SERRANO.items()}
-ENCODERS = {"bilstm": BiLSTM, "average": Average, "conv": Convolution, "transformer": Transformer} | FLAN
+ENCODERS = {
+    "bilstm": BiLSTM,
+    "average": Average,
+    "conv": Convolution,
+    "transformer": Transformer,
+    **FLAN,
+}
 RETENTIONS = {"concat": Concatenation, "residual": Residual}  # what is added to an encoder's states
 
 

@@ -1,5 +1,6 @@
 """What is trained: a run, what decides its weights, and which runs must come before which."""
 
+from collections import ChainMap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import signature
@@ -11,7 +12,7 @@ from lib.profiles import profile
 from lib.projections import projection
 from lib.training.options import ALLOWED, OF_ENCODERS, OF_TRAINING, OPTIONS_OF, RECIPES, whole
 
-KINDS = ENCODERS | HIERARCHICAL
+KINDS = ChainMap(HIERARCHICAL, ENCODERS)  # a view: an encoder that is registered later is there too
 
 # The variants, and of each those of the run whose outputs it uses, its `base`; none: it has no base.
 REGULARIZED = ("base", "frozen", "concat", "residual", "tying", "mlm")
