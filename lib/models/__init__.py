@@ -1,9 +1,8 @@
 """Encoders, attention and the classifiers that join them, with one interface: ModelOutput."""
 
 from lib.models.attention import ATTENTIONS
-from lib.models.classifier import AttentionClassifier, GuidedClassifier
+from lib.models.classifier import AttentionClassifier, GuidedClassifier, HierarchicalClassifier
 from lib.models.encoders import ENCODERS, HIERARCHICAL, RETENTIONS
-from lib.models.hierarchical import HierarchicalClassifier
 from lib.models.interface import AttentionModel, ModelOutput
 from lib.models.question import QUESTION_ENCODERS, QuestionClassifier
 

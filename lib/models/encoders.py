@@ -38,7 +38,7 @@ class Bidirectional(nn.Module):
 
     kind: type[nn.RNNBase]
 
-    def __init__(self, embedding_size: int, hidden_size: int, layers: int = 1):
+    def __init__(self, embedding_size: int, hidden_size: int = 256, layers: int = 1):
         super().__init__()
         if hidden_size % 2:
             raise ValueError(
@@ -62,9 +62,6 @@ class BiLSTM(Bidirectional):
     """An LSTM in each direction."""
 
     kind = nn.LSTM
-
-    def __init__(self, embedding_size: int, hidden_size: int = 256, layers: int = 1):
-        super().__init__(embedding_size, hidden_size, layers)
 
 
 class BiGRU(Bidirectional):

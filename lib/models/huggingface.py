@@ -18,9 +18,8 @@ from torch import Tensor, nn
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import END, START, Corpus
 from lib.datasets.subwords import corpus_in_subwords, ids_of, vocabulary_of
-from lib.models.classifier import require_gradient
 from lib.models.huggingface_hooks import AttentionRecorder, HeadPatch, RecordedClassifier, head_output, with_ends
-from lib.models.interface import ModelOutput
+from lib.models.interface import ModelOutput, require_gradient
 from lib.models.transformer import Aggregation, Imposed, aggregate, refuse_unknown_aggregation
 from lib.projections import softmax
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
@@ -64,3 +65,9 @@ class AttentionModel(Protocol):
 
 
 Ranking = Callable[[AttentionModel, ModelOutput], Tensor]  # scores (batch, token); the highest is removed first
+
+
+def require_gradient(embeddings: Tensor) -> None:
+    """Puts embeddings in the graph where gradients are enabled, also those of a frozen table."""
+    if torch.is_grad_enabled() and not embeddings.requires_grad:
+        embeddings.requires_grad_()

@@ -10,9 +10,8 @@ from torch import Tensor, nn
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import PAD
 from lib.models.attention import WITH_QUERY
-from lib.models.classifier import require_gradient
 from lib.models.encoders import Average, BiLSTM, Convolution, registered
-from lib.models.interface import ModelOutput
+from lib.models.interface import ModelOutput, require_gradient
 from lib.projections import projection
 
 NEVER = -1e30  # the logit of a class that may not answer: finite, and its probability is exactly 0
