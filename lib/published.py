@@ -1,13 +1,11 @@
 """The papers' printed and released values, beside ours."""
 
 from functools import cache
-from html import escape
 from pathlib import Path
 
 import pandas as pd
-from IPython.display import HTML
 
-from lib.quantity import PAPERS, RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
+from lib.quantity import RUN_COLUMNS
 
 KEYS = [*RUN_COLUMNS, "quantity"]
 SOURCE = Path(__file__).parent.parent / "data" / "published.csv"
@@ -31,8 +29,8 @@ def table(paper: str | None = None, dataset: str | None = None) -> pd.DataFrame:
         KeyError: unknown paper.
     """
     frame = _published()
-    if paper is not None and paper not in PAPERS:
-        raise KeyError(f"unknown paper {paper!r}; known: {', '.join(PAPERS)}")
+    if paper is not None and paper not in set(frame["paper"]):
+        raise KeyError(f"unknown paper {paper!r}; known: {', '.join(sorted(set(frame['paper'])))}")
     keep = pd.Series(True, index=frame.index)
     for column, wanted in (("paper", paper), ("dataset", dataset)):
         if wanted is not None:
@@ -113,60 +111,3 @@ def refuse_other_units(both: pd.DataFrame) -> None:
             f"{named(row)} is in {row['unit']} here and in {row['unit_theirs']} in {row['paper']} {row['table']} "
             f"({len(wrong)} such rows); both must be in one unit"
         )
-
-
-def show(beside: pd.DataFrame, percent: bool = False) -> HTML:
-    """A table to read: ours with its 95% interval, theirs, the difference; all text from data is escaped.
-
-    What is the same in every row stands once, above the table; without any published value there are no columns for it.
-    `percent` shows fractions as percent.
-    """
-    if beside.empty:
-        return HTML("<p>There is nothing to show: no row.</p>")
-    beside = beside.reset_index(drop=True)
-    several_units = beside["unit"].nunique() > 1 or percent
-    rows = pd.DataFrame([shown_row(row, percent, several_units) for _, row in beside.iterrows()])
-    constant = [name for name in (*RUN_COLUMNS, "published in") if rows[name].replace("–", None).nunique() <= 1]
-    if beside["sd_seeds"].isna().all():
-        rows = rows.drop(columns="sd of seeds")
-    if beside["theirs"].isna().all():
-        rows = rows.drop(columns=["theirs", "difference", "in interval"])
-    said = {name: next((text for text in rows[name] if text not in ("", "–")), "") for name in constant}
-    said |= {} if several_units else {"unit": beside["unit"].iloc[0]}
-    caption = escape(" · ".join(f"{name} {text}" for name, text in said.items() if text))
-    caption = " · ".join(filter(None, (caption, escape(describe_encoders(beside)))))
-    rows = rows.drop(columns=[*constant, *columns_of_encoders(beside)])
-    head = "".join(f'<th scope="col" style="text-align:left">{escape(name)}</th>' for name in rows)
-    body = "".join(f"<tr>{''.join(map(cell, rows.columns, row))}</tr>" for row in rows.itertuples(index=False))
-    return HTML(
-        f'<table class="beside"><caption style="text-align:left">{caption}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    )
-
-
-def cell(column: str, text: str) -> str:
-    """One cell; text from data may break over lines, numbers may not."""
-    wraps = column in (*RUN_COLUMNS, "quantity", "published in")
-    style = "left" if wraps else "left;white-space:nowrap;font-variant-numeric:tabular-nums"
-    style += ";min-width:13em" if column == "quantity" else ""
-    return f'<td style="text-align:{style}">{escape(text)}</td>'
-
-
-def shown_row(row: pd.Series, percent: bool, with_unit: bool) -> dict[str, str]:
-    """One row of `show` as text by column."""
-    scale, unit, digits = (100, "%", 1) if percent and row["unit"] == "fraction" else (1, row["unit"], 3)
-
-    def number(value: float, sign: str = "") -> str:
-        return "–" if pd.isna(value) else f"{value * scale:{sign}.{digits}f}".replace("-", "−")
-
-    return {
-        **{name: title_of(str(row[name])) for name in RUN_COLUMNS},
-        "quantity": title_of(row["quantity"]) + (f" ({unit})" if with_unit else ""),
-        "ours": number(row["ours"]),
-        "95% interval": "–" if pd.isna(row["low"]) else f"{number(row['low'])} to {number(row['high'])}",
-        "sd of seeds": number(row["sd_seeds"]),
-        "theirs": number(row["theirs"]),
-        "difference": number(row["difference"], "+"),
-        "in interval": "–" if pd.isna(row["inside"]) else "yes" if row["inside"] else "no",
-        "published in": f"{PAPERS.get(row['paper'], row['paper'])}, {row['table']}" if row["paper"] else "–",
-    }

@@ -121,13 +121,6 @@ WORDS = {
     "removed_fraction": "items removed, fraction",
     "removed_mass": "attention removed",
 }
-PAPERS = {
-    "jain2019": "Jain & Wallace 2019",
-    "wiegreffe2019": "Wiegreffe & Pinter 2019",
-    "serrano2019": "Serrano & Smith 2019",
-    "tutek2020": "Tutek & Šnajder 2020",
-    "meister2021": "Meister et al. 2021",
-}
 
 
 def _static() -> dict[str, Declared]:

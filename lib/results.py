@@ -11,7 +11,7 @@ import pandas as pd
 from lib import provenance
 from lib.atomic_write import write_text
 from lib.datasets import Own
-from lib.programme import Choice, runs
+from lib.papers import PAPERS, Settings, runs
 from lib.provenance import PROJECT
 from lib.quantity import RUN_COLUMNS
 from lib.training import Run, Trained
@@ -52,12 +52,12 @@ def keep(
         trained: the runs that were measured, all of one dataset; those of a model of one's own leave nothing.
         folder: by default $RESULTS_HOME, else reports/results of the project.
         commit: of the code that ran; by default of the code as it is now.
-        chosen: what the programme was told after a sweep, such as delta.
+        chosen: parameters that are not their defaults after a sweep, such as delta.
     """
     first = trained[0].run
     if not isinstance(first, Run):
         return "not kept: the model is one's own; only results of models that are trained here are"
-    made = {"commit": commit or provenance.commit()} | provenance_of(trained, chosen)
+    made = {"commit": commit or provenance.commit()} | provenance_of(trained, PAPERS[notebook].settings(), chosen)
     texts = [table.assign(**made).to_csv(index=False, float_format="%.6g") for table in (values, claims)]
     left = {"dataset": str(first.dataset), **dict(zip(("values", "claims"), texts, strict=True))}
     if refused := not_kept(notebook, trained, chosen):
@@ -80,11 +80,11 @@ def not_kept(notebook: str, trained: Sequence[Trained], chosen: dict) -> str:
         return "the text is one's own; only results on datasets that others have are"
     whole = runs(notebook, first.dataset, "paper", device="cpu", **chosen)
     if {planned(one.run) for one in trained} != set(map(planned, whole)):
-        return "what is trained is not the whole programme; leave encoders, attentions, seeds and lambdas out"
+        return "what is trained is not all of the notebook's runs; leave encoders, attentions, seeds and lambdas out"
     return ""
 
 
-def provenance_of(trained: Sequence[Trained], chosen: dict) -> dict[str, str]:
+def provenance_of(trained: Sequence[Trained], usual: Settings, chosen: dict) -> dict[str, str]:
     """What each row of the tables carries beside the commit: device, vectors, seeds, and what was chosen."""
     first = trained[0].run
     made = {
@@ -98,14 +98,13 @@ def provenance_of(trained: Sequence[Trained], chosen: dict) -> dict[str, str]:
         (*(getattr(run, name) for name in RUN_COLUMNS), run.options, run.base and run.base.variant)
         for run in (one.run for one in trained)
     ).values()
-    made |= {"chosen": told} if (told := ", ".join(unusual(chosen))) else {}
+    made |= {"chosen": told} if (told := ", ".join(unusual(usual, chosen))) else {}
     made["seeds_each"] = " to ".join(dict.fromkeys((str(min(each)), str(max(each)))))
     return made | ({"adversary_epochs": " ".join(sorted(limits))} if limits else {})
 
 
-def unusual(chosen: dict) -> list[str]:
+def unusual(usual: Settings, chosen: dict) -> list[str]:
     """What was chosen and is not what it is by itself: "train_texts 12000"."""
-    usual = Choice()
     return [
         f"{name} {value}"
         for name, value in chosen.items()
@@ -114,6 +113,6 @@ def unusual(chosen: dict) -> list[str]:
 
 
 def planned(run: Run) -> Run:
-    """The run as the programme lists it: on any device, and an adversary whatever its most epochs, which are noted."""
+    """The run as the paper lists it: on any device, and an adversary whatever its most epochs, which are noted."""
     kept = tuple(option for option in run.options if not (run.variant == "adversary" and option[0] == "epochs"))
     return replace(run, device_kind="cpu", options=kept, base=planned(run.base) if run.base else None)

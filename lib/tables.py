@@ -6,7 +6,8 @@ from html import escape
 import pandas as pd
 from IPython.display import HTML
 
-from lib.quantity import PAPERS, RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
+from lib.papers import TITLES
+from lib.quantity import RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
 
 WIDE = {"quantity": ";min-width:13em", **dict.fromkeys(("encoder", "95%"), ";white-space:nowrap")}
 SETTINGS = ("lambda", "delta", "eta")  # not measured: shown with all their digits
@@ -56,7 +57,7 @@ def show(frame: pd.DataFrame, empty: str = "There is nothing to show.", index: s
 def text(value: object, column: str, digits: int) -> str:
     """One value for a reader; a dash where there is none."""
     if isinstance(value, str):
-        return PAPERS.get(value, value) if column == "paper" else title_of(value) if column in NAMED else value
+        return TITLES.get(value, value) if column == "paper" else title_of(value) if column in NAMED else value
     if pd.isna(value):
         return "–"
     if isinstance(value, bool) or float(value).is_integer():
@@ -166,3 +167,60 @@ def intervals(low: Iterable[float], high: Iterable[float], digits: int = 3) -> l
     """ "0.123 to 0.456" of each pair of bounds."""
     pairs = zip(low, high, strict=True)
     return ["–" if pd.isna(a) else f"{text(a, '', digits)} to {text(b, '', digits)}" for a, b in pairs]
+
+
+def beside(values: pd.DataFrame, percent: bool = False) -> HTML:
+    """What `lib.published.beside` gives: ours with its 95% interval, theirs, the difference; text from data is escaped.
+
+    What is the same in every row stands once, above the table; without any published value there are no columns for it.
+    `percent` shows fractions as percent.
+    """
+    if values.empty:
+        return HTML("<p>There is nothing to show: no row.</p>")
+    values = values.reset_index(drop=True)
+    several_units = values["unit"].nunique() > 1 or percent
+    rows = pd.DataFrame([shown_row(row, percent, several_units) for _, row in values.iterrows()])
+    constant = [name for name in (*RUN_COLUMNS, "published in") if rows[name].replace("–", None).nunique() <= 1]
+    if values["sd_seeds"].isna().all():
+        rows = rows.drop(columns="sd of seeds")
+    if values["theirs"].isna().all():
+        rows = rows.drop(columns=["theirs", "difference", "in interval"])
+    said = {name: next((text for text in rows[name] if text not in ("", "–")), "") for name in constant}
+    said |= {} if several_units else {"unit": values["unit"].iloc[0]}
+    caption = escape(" · ".join(f"{name} {text}" for name, text in said.items() if text))
+    caption = " · ".join(filter(None, (caption, escape(describe_encoders(values)))))
+    rows = rows.drop(columns=[*constant, *columns_of_encoders(values)])
+    head = "".join(f'<th scope="col" style="text-align:left">{escape(name)}</th>' for name in rows)
+    body = "".join(f"<tr>{''.join(map(cell, rows.columns, row))}</tr>" for row in rows.itertuples(index=False))
+    return HTML(
+        f'<table class="beside"><caption style="text-align:left">{caption}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+def cell(column: str, text: str) -> str:
+    """One cell; text from data may break over lines, numbers may not."""
+    wraps = column in (*RUN_COLUMNS, "quantity", "published in")
+    style = "left" if wraps else "left;white-space:nowrap;font-variant-numeric:tabular-nums"
+    style += ";min-width:13em" if column == "quantity" else ""
+    return f'<td style="text-align:{style}">{escape(text)}</td>'
+
+
+def shown_row(row: pd.Series, percent: bool, with_unit: bool) -> dict[str, str]:
+    """One row of `beside` as text by column."""
+    scale, unit, digits = (100, "%", 1) if percent and row["unit"] == "fraction" else (1, row["unit"], 3)
+
+    def number(value: float, sign: str = "") -> str:
+        return "–" if pd.isna(value) else f"{value * scale:{sign}.{digits}f}".replace("-", "−")
+
+    return {
+        **{name: title_of(str(row[name])) for name in RUN_COLUMNS},
+        "quantity": title_of(row["quantity"]) + (f" ({unit})" if with_unit else ""),
+        "ours": number(row["ours"]),
+        "95% interval": "–" if pd.isna(row["low"]) else f"{number(row['low'])} to {number(row['high'])}",
+        "sd of seeds": number(row["sd_seeds"]),
+        "theirs": number(row["theirs"]),
+        "difference": number(row["difference"], "+"),
+        "in interval": "–" if pd.isna(row["inside"]) else "yes" if row["inside"] else "no",
+        "published in": f"{TITLES.get(row['paper'], row['paper'])}, {row['table']}" if row["paper"] else "–",
+    }

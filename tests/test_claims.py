@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib import claims, programme, results, tables
+from lib import papers, results, tables
 from lib.analysis import examples, joined
 from lib.charts import sweep
-from lib.claims.correlation import EACH_OTHER, GRADIENT
+from lib.papers.correlation import EACH_OTHER, GRADIENT
 from lib.quantity import tau_name
 from tools.summary.__main__ import picture, readme
 
@@ -34,7 +34,7 @@ def instances(gradient: dict, each_other=0.6, permutation=0.01, jsd=0.69, texts=
 
 
 def verdicts(frame: pd.DataFrame) -> dict[str, str]:
-    return {f"{one.claim.split()[0]} {one.model}": one.verdict for one in claims.correlation_claims(frame)}
+    return {f"{one.claim.split()[0]} {one.model}": one.verdict for one in papers.PAPERS["correlation"].claims(frame)}
 
 
 def test_clear_numbers_support_or_contradict_and_others_do_neither():
@@ -47,16 +47,16 @@ def test_clear_numbers_support_or_contradict_and_others_do_neither():
 
 
 def test_a_claim_on_encoders_that_were_not_run_is_not_made():
-    made = claims.correlation_claims(instances({"average": 0.5}))
+    made = papers.PAPERS["correlation"].claims(instances({"average": 0.5}))
     assert {one.model for one in made} == {"average + additive"} and len(made) == 2
-    assert all("supported" in sentence for sentence in claims.sentences(made))
+    assert all("supported" in sentence for sentence in papers.sentences(made))
 
 
 def test_undefined_values_do_not_count_for_a_share():
     frame = instances({"average": 0.5}, permutation=0.01)
     frame.loc[frame["instance"] < 20, "permutation"] = np.nan
     frame.loc[frame["instance"].between(20, 29), "permutation"] = 0.5
-    (one,) = [claim for claim in claims.correlation_claims(frame) if "Permuting" in claim.claim]
+    (one,) = [claim for claim in papers.PAPERS["correlation"].claims(frame) if "Permuting" in claim.claim]
     assert "75% of the texts" in one.evidence
 
 
@@ -112,7 +112,7 @@ def test_only_results_of_the_paper_profile_are_kept(tmp_path):
     vectors = SimpleNamespace(source="/home/me/v.npz")
 
     def keep(profile: str, **choices) -> str:
-        runs = programme.runs("correlation", "planted", profile, device="cpu", **choices)
+        runs = papers.runs("correlation", "planted", profile, device="cpu", **choices)
         trained = [SimpleNamespace(run=run, vectors=vectors) for run in runs]
         return results.keep("correlation", trained, summary, table, tmp_path)
 
@@ -129,7 +129,7 @@ def test_a_whole_run_of_the_adversary_is_kept_with_its_most_epochs(tmp_path):
     summary = table = pd.DataFrame({"verdict": ["supported"]})
 
     def keep(**choices) -> str:
-        runs = programme.runs("adversary", "planted", "paper", device="cpu", **choices)
+        runs = papers.runs("adversary", "planted", "paper", device="cpu", **choices)
         trained = [SimpleNamespace(run=run, vectors=SimpleNamespace(source="random")) for run in runs]
         return results.keep("adversary", trained, summary, table, tmp_path)
 
@@ -143,13 +143,13 @@ def test_a_whole_run_of_the_regularization_is_kept_with_what_was_chosen(tmp_path
     summary = table = pd.DataFrame({"verdict": ["supported"]})
 
     def keep(told: dict, **choices) -> str:
-        runs = programme.runs("regularization", "planted", "paper", device="cpu", **choices)
+        runs = papers.runs("regularization", "planted", "paper", device="cpu", **choices)
         trained = [SimpleNamespace(run=run, vectors=SimpleNamespace(source="random")) for run in runs]
         return results.keep("regularization", trained, summary, table, tmp_path, **told)
 
     chosen = {"delta": 1.0, "eta": 0.3}
     assert "not kept" in keep(chosen) and "not kept" in keep(chosen, **chosen, attentions=["dot"])
-    assert keep(chosen, **chosen, adversary_epochs=10).startswith("kept in")
+    assert keep(chosen, **chosen, imitation_epochs=10).startswith("kept in")
     kept = pd.read_csv(tmp_path / "regularization-planted-claims.csv")
     assert kept["adversary_epochs"].tolist() == [10] and kept["seeds_each"].tolist() == ["1 to 3"]
 
@@ -159,18 +159,18 @@ def test_the_readme_says_what_the_kept_results_say(tmp_path):
     assert "<!-- findings: correlation -->" in page
     assert readme(page) == page, "run python -m tools.summary"
     assert picture("correlation", "planted") is None, "no paper has values of made-up reviews"
-    made = claims.table(claims.correlation_claims(instances({"bilstm": 0.3, "average": 0.6})))
+    made = papers.claims_table(papers.PAPERS["correlation"].claims(instances({"bilstm": 0.3, "average": 0.6})))
     made.assign(of_seeds="0 1").to_csv(tmp_path / "correlation-some-claims.csv", index=False)
     assert "an adversary exists*: supported for all" in readme(page, tmp_path)
 
 
-def test_the_programme_lists_every_run_once():
-    runs = programme.runs("correlation", "planted", "quick", seeds=[3, 5], device="cpu")
+def test_every_run_is_listed_once():
+    runs = papers.runs("correlation", "planted", "quick", seeds=[3, 5], device="cpu")
     assert len(runs) == len(set(runs)) == 12 and {run.seed for run in runs} == {3, 5}
-    assert {run.seed for run in programme.runs("correlation", seeds=2, encoders=["average"])} == {0, 1}
-    scales = programme.runs("correlation/vector_scales", "planted", "paper", encoders=["average"], seeds=[4])
+    assert {run.seed for run in papers.runs("correlation", seeds=2, encoders=["average"])} == {0, 1}
+    scales = papers.runs("correlation/vector_scales", "planted", "paper", encoders=["average"], seeds=[4])
     assert [run.option("vector_scale") for run in scales] == [1.0, 0.3, 0.1]
-    assert scales[0] in programme.runs("correlation", "planted", "paper", encoders=["average"], seeds=[4])
+    assert scales[0] in papers.runs("correlation", "planted", "paper", encoders=["average"], seeds=[4])
 
 
 @pytest.mark.parametrize(
@@ -178,18 +178,18 @@ def test_the_programme_lists_every_run_once():
     [
         ({"encoders": ["gru"]}, "bilstm, average, conv"),
         ({"attentions": ["cosine"]}, "additive, dot"),
-        ({"encoders": ["conv", "conv"]}, "each once"),
+        ({"encoders": ["conv", "conv"]}, "each value once"),
         ({"attentions": []}, "at least one"),
         ({"device": "tpu"}, "auto, cpu, cuda"),
-        ({"seeds": [1, 1]}, "different whole numbers"),
-        ({"seeds": [-1]}, "different whole numbers"),
+        ({"seeds": [1, 1]}, "each value once"),
+        ({"seeds": [-1]}, "whole numbers from 0 up"),
         ({"notebook": "erosion"}, "correlation"),
         ({"profile": "huge"}, "quick, paper"),
     ],
 )
 def test_wrong_choices_are_refused_with_what_is_allowed(wrong, said):
     with pytest.raises((KeyError, ValueError), match=said):
-        programme.runs(**{"notebook": "correlation", **wrong})
+        papers.runs(**{"notebook": "correlation", **wrong})
 
 
 def test_a_sweep_draws_ours_and_theirs():

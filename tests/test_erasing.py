@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import vl_convert
 
-from lib import charts, claims
+from lib import charts, papers
 from lib.analysis import (
     above_the_floor,
     by_ranking,
@@ -182,7 +182,7 @@ def test_whether_the_top_item_decides():
 
 
 def verdicts(measured: pd.DataFrame) -> dict[tuple[str, str], str]:
-    return {(one.short, one.model): one.verdict for one in claims.erasure_claims(measured)}
+    return {(one.short, one.model): one.verdict for one in papers.PAPERS["erasure"].claims(measured)}
 
 
 def claimed(encoder: str, gradient: int, fraction: float, texts: int = 200) -> pd.DataFrame:

@@ -29,7 +29,7 @@ GRID += [word for name, value in CHOSEN.items() for word in ("-p", name, ",".joi
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory) -> Path:
-    """The cache of the grid, trained by the programme's own list in this process, as a notebook does it.
+    """The cache of the grid, of the runs that the paper lists, trained in this process, as a notebook does it.
 
     Processes that test side by side share it, and none of them writes there afterwards.
     """

@@ -15,10 +15,12 @@ FLOORS = [
     ("3", "fast"),
     ("4", "interventions"),
     ("5", "training"),
-    ("5 roof", "programme importance"),
+    ("5 roof", "importance"),
     ("6", "analysis"),
-    ("7 cellar", "tables"),
-    ("7", "published charts claims"),
+    ("6 roof", "published"),
+    ("7 cellar", "papers"),
+    ("7 middle", "tables"),
+    ("7", "charts"),
     ("7 roof", "results"),
 ]
 FLOOR = {name: height for height, (_, names) in enumerate(FLOORS) for name in names.split()}
@@ -55,5 +57,5 @@ def test_a_module_imports_only_from_lower_floors(path):
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(LIBRARY)))
-def test_a_module_fits_one_head(path):
+def test_a_module_has_at_most_400_lines(path):
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 400

@@ -24,7 +24,7 @@ import notebooks
 from lib import datasets
 from lib.datasets import DataError, own, own_text
 from lib.datasets.own import looks_like_labels, looks_like_texts
-from lib.programme import runs
+from lib.papers import runs
 from lib.results import keep
 from lib.training import Run, cache, train, train_all
 from tools.report.__main__ import main
@@ -312,7 +312,7 @@ def test_files_are_looked_for_here_in_the_project_and_in_the_homes_of_data(tmp_p
     assert own_text("elsewhere.csv", data_home=tmp_path / "home").files[""] == tmp_path / "home" / "elsewhere.csv"
 
 
-def test_every_programme_takes_it_and_models_over_sentences_too(tmp_path):
+def test_every_paper_takes_it_and_models_over_sentences_too(tmp_path):
     name = own_text(put(tmp_path, separated(rows())))
     for notebook in ("correlation", "adversary", "regularization", "sparsity"):
         assert {run.dataset for run in runs(notebook, name)} == {name}

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from lib import published
+from lib import papers, published, tables
 from lib.quantity import RUN_COLUMNS, tau_name, title_of, unit_of
 
 TAU = "kendall_tau_attention_vs_gradient_times_input"
@@ -17,7 +17,7 @@ def ours(**changes) -> pd.DataFrame:
 
 def test_the_table_is_whole_and_unique():
     frame = published.table()
-    assert len(frame) == 1140 and set(frame["paper"]) == set(published.PAPERS)
+    assert len(frame) == 1140 and set(frame["paper"]) == set(papers.TITLES)
     assert not frame.duplicated(["paper", "table", *published.KEYS]).any()
     assert frame["value"].notna().all() and (frame.drop(columns="sd").notna()).all(axis=None)
     assert set(published.table("jain2019", "sst")["paper"]) == {"jain2019"}
@@ -86,9 +86,9 @@ def test_counts_are_the_data_tables():
 
 def test_the_shown_table_reads_well_and_escapes_what_comes_from_data():
     f1 = ours(quantity="f1", unit="fraction", value=0.821, low=0.8, high=0.84, dataset="<script>alert(1)</script>")
-    html = published.show(published.beside(f1, published.table(dataset="planted")), percent=True).data
+    html = tables.beside(published.beside(f1, published.table(dataset="planted")), percent=True).data
     assert "<script>" not in html and "&lt;script&gt;" in html
     assert "82.1" in html and "80.0 to 84.0" in html and "F1 (%)" in html
-    html = published.show(published.beside(ours(), published.table("jain2019", "sst")).iloc[:1]).data
+    html = tables.beside(published.beside(ours(), published.table("jain2019", "sst")).iloc[:1]).data
     assert "Jain &amp; Wallace 2019, released results" in html and "+0.009" in html and "dataset sst" in html
     assert title_of(TAU) == "attention / gradient × input"

@@ -11,7 +11,7 @@ import small
 import torch
 from captum.attr import InputXGradient
 
-from lib import datasets, importance, interventions, programme
+from lib import datasets, importance, interventions, papers
 from lib.analysis import attention_weights, baseline, measure
 from lib.analysis.baseline import words
 from lib.datasets import DataError
@@ -272,16 +272,16 @@ def test_what_does_not_answer_questions_is_refused():
     with pytest.raises(ValueError, match="no model of the variant 'tying' answers; allowed: base, uniform"):
         Run("babi1", variant="tying")
     with pytest.raises(ValueError, match="'snli' asks questions, which only the models of 'correlation' answer"):
-        programme.runs("sparsity", "snli")
+        papers.runs("sparsity", "snli")
 
 
 def test_the_runs_of_stories_are_small_and_of_pairs_large():
-    of_stories = programme.runs("correlation", "babi2", "paper", seeds=[0])
+    of_stories = papers.runs("correlation", "babi2", "paper", seeds=[0])
     assert {run.hidden_size for run in of_stories if run.encoder == "bilstm"} == {64}
     assert {(run.epochs, run.option("judge"), run.vectors) for run in of_stories} == {(100, "accuracy", "random")}
-    of_pairs = programme.runs("correlation", "snli", "paper", seeds=[0])
+    of_pairs = papers.runs("correlation", "snli", "paper", seeds=[0])
     assert {(run.epochs, run.option("batch_size"), run.option("reduction")) for run in of_pairs} == {(25, 128, "mean")}
-    scaled = programme.runs("correlation/vector_scales", "babi1", "quick", seeds=[0])
+    scaled = papers.runs("correlation/vector_scales", "babi1", "quick", seeds=[0])
     assert [run.option("vector_scale") for run in scaled] == [1.0, 0.1] and {
         run.option("batch_size") for run in scaled
     } == {50}

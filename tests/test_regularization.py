@@ -17,7 +17,7 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.metrics import average_precision_score, f1_score, homogeneity_score, v_measure_score
 from torch.nn import functional
 
-from lib import programme
+from lib import papers
 from lib.analysis import (
     by_dev,
     difference,
@@ -32,13 +32,14 @@ from lib.analysis import information as instances_information
 from lib.analysis.fragility import FRAGILITY
 from lib.analysis.rationales import average_precision, chance
 from lib.analysis.word_states import information_difference, word_states
-from lib.claims.regularization import evenness, regularization_claims
 from lib.datasets import DATASETS
 from lib.datasets.batches import collate
 from lib.datasets.corpus import SPECIALS
 from lib.interventions import permuted, substituted, token_probabilities, token_probability_mean
 from lib.metrics import information, probabilities
 from lib.models import AttentionClassifier
+from lib.papers.regularization import claims as regularization_claims
+from lib.papers.regularization import evenness, imitation
 from lib.training import Run, train
 from lib.training import losses as objectives
 from lib.training import processes as workers
@@ -215,12 +216,12 @@ def test_the_mask_has_a_row_of_its_own_which_no_text_reads():
 
 def test_an_adversary_is_built_as_the_variant_it_imitates_and_has_no_objective_of_its_own():
     base = variant("residual", embeddings="frozen")
-    run = programme.regularization.imitation(base, 0.1, 1)
+    run = imitation(base, 0.1, 1)
     model, _ = untrained(run)
     assert model.encoder.__class__.__name__ == "Residual" and not model.embedding.weight.requires_grad
     trained = train(run, say=silent)
     assert set(trained.history[0]) >= {"train_tvd", "train_jsd"} and len(trained.history) == 1
-    tied = programme.regularization.imitation(variant("tying", delta=5.0), 0.1, 1)
+    tied = imitation(variant("tying", delta=5.0), 0.1, 1)
     assert "delta" not in dict(tied.options) and not isinstance(course_of_base(tied), Tying)
 
 
@@ -254,7 +255,7 @@ def test_clipping_bounds_the_step():
 
 def test_every_dataset_has_its_runs_and_a_run_is_named_by_what_sets_it_apart():
     for dataset in (name for name, spec in DATASETS.items() if not spec.asks):
-        runs = programme.runs("regularization", dataset, "paper", device="cpu", delta=20.0, eta=0.3)
+        runs = papers.runs("regularization", dataset, "paper", device="cpu", delta=20.0, eta=0.3)
         names = {run.variant for run in runs}
         assert names == {"base", "frozen", "concat", "residual", "tying", "mlm", "adversary"}
         first = [run for run in runs if run.layers == 1 and run.attention == "additive" and run.variant != "adversary"]

@@ -9,7 +9,7 @@ import torch
 from scipy import stats
 from small import batch, model
 
-from lib import charts, claims, programme
+from lib import charts, papers
 from lib.analysis import along, attention_weights, dispersed, measure, support_on_rationale, supported
 from lib.analysis.trend import kendall, spearman
 from lib.metrics import normalized_entropy
@@ -104,12 +104,12 @@ def test_along_a_dial():
         along(some[(some["lambda"] != 0) | (some["seed"] != 1)], "lambda", "entropy")
 
 
-def test_the_programme_has_each_run_once_and_lambda_zero_is_sparsemax():
+def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():
     parts = {
-        name: programme.runs(f"sparsity/{name}", profile="paper")
+        name: papers.runs(f"sparsity/{name}", profile="paper")
         for name in ("models", "sweep", "spectrum", "converged", "adversaries", "frozen_adversaries")
     }
-    whole = programme.runs("sparsity", profile="paper")
+    whole = papers.runs("sparsity", profile="paper")
     assert set(whole) == {run for part in parts.values() for run in part} and len(set(whole)) == len(whole)
     assert {(run.encoder, run.attention, run.layers) for run in whole} == {
         ("bilstm", "additive", 1),
@@ -120,10 +120,10 @@ def test_the_programme_has_each_run_once_and_lambda_zero_is_sparsemax():
     assert [run.option("learning_rate") for run in parts["converged"]] == [1e-4, 1e-5]
     assert all(run.option("patience") == 10 for run in parts["converged"])
     assert {run.option("trains") for run in parts["frozen_adversaries"]} == {"attention"}
-    few = programme.runs("sparsity", profile="paper", projections=["softmax"], strengths=[0], converged=False)
+    few = papers.runs("sparsity", profile="paper", projections=["softmax"], strengths=[0], converged=False)
     assert {run.projection for run in few} == {"softmax", "sparsemax"}
     assert not any(run.option("patience") for run in few)
-    slow = programme.runs("sparsity/models", rates="published")
+    slow = papers.runs("sparsity/models", rates="published")
     assert {run.encoder: run.option("learning_rate") for run in slow} == {"bilstm": 1e-4, "transformer": 1e-5}
     assert all(run.option("patience") and run.epochs > 8 for run in slow)
     assert [sparsegen_strength(sparsegen_name(at)) for at in STRENGTHS] == list(STRENGTHS)
@@ -237,8 +237,9 @@ def test_claims_follow_their_intervals():
     for trains, wrong in (("attention", 20), ("all", 0)):
         other = base.assign(variant="adversary", trains=trains, jsd=0.6, **{"lambda": 1.0})
         rows.append(other.assign(prediction=[int(index < wrong) for index in range(40)]))
-    found = claims.sparsity_claims(models, sweep, pd.concat([base, *rows]))
-    one = claims.sparsity_claims(models, sweep[sweep["lambda"] == sweep["lambda"].max()], pd.concat([base, *rows]))
+    claims = papers.PAPERS["sparsity"].claims
+    found = claims(models, sweep, pd.concat([base, *rows]))
+    one = claims(models, sweep[sweep["lambda"] == sweep["lambda"].max()], pd.concat([base, *rows]))
     assert one and not any("lambda rises" in claim.claim for claim in one)  # of one lambda there is no trend
     verdicts = [(one.short, one.verdict) for one in found]
     assert verdicts == [
@@ -256,10 +257,10 @@ def test_claims_follow_their_intervals():
         ("the support closes in on the reason, which the paper leaves open", "supported"),
     ]
     near = pd.concat([base, *(row.assign(jsd=0.01) for row in rows)])
-    verdicts = [one.verdict for one in claims.sparsity_claims(models, sweep, near) if "adversar" in one.short]
+    verdicts = [one.verdict for one in claims(models, sweep, near) if "adversar" in one.short]
     assert verdicts == ["undecided", "undecided"]  # they did not go anywhere
     without = sweep.drop(columns="rationale_support_precision")
-    assert len(claims.sparsity_claims(models, without, pd.concat([base, *rows]))) == len(found) - 1
+    assert len(claims(models, without, pd.concat([base, *rows]))) == len(found) - 1
 
 
 def test_boxes_hold_quantiles_and_never_instances():

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from lib.programme import runs
+from lib.papers import runs
 from lib.training import Run, train_all, with_bases
 from tools.report import parameters
 from tools.sweep import costs, jobs, master, plan
@@ -38,7 +38,7 @@ def test_a_number_of_seeds_is_so_many_and_a_list_is_itself(given, seeds):
 
 
 @pytest.mark.parametrize("notebook", ["correlation", "adversary", "sparsity", "erasure"])
-def test_a_report_needs_the_programmes_runs_with_their_bases(notebook):
+def test_a_report_needs_the_papers_runs_with_their_bases(notebook):
     found, chooses = needed(report(notebook).request)
     dataset = report(notebook).request.settings["dataset"]
     parts = [notebook] + (["correlation/vector_scales"] if notebook == "correlation" else [])

@@ -10,7 +10,7 @@ from scipy.spatial.distance import jensenshannon
 from scipy.stats import permutation_test
 from sklearn.metrics import f1_score
 
-from lib import charts, claims
+from lib import charts, papers
 from lib.analysis import (
     across_seeds,
     attention_on_rationale,
@@ -231,7 +231,7 @@ def test_the_claims_follow_the_numbers(better, convex):
     first = of_models[(of_models["variant"] == "base") & (of_models["seed"] == 0)]
     of_seeds = first.assign(jsd_of_seeds=0.1, adversary_exact_jsd=0.6 if better else 0.05)
     price = rows("instance_adversary", 4, 50, lambda seed, random: {"jsd": 0.69, "tvd": 0.01})
-    found = claims.adversary_claims(
+    found = papers.PAPERS["adversary"].claims(
         of_models, of_seeds, guided, adversaries, None, price, curvatures({"trained": adversaries})
     )
     said = {claim.short: claim.verdict for claim in found}

@@ -6,7 +6,8 @@ import altair as alt
 import pandas as pd
 
 from lib.charts.theme import COLORS, INK, WIDTH, titled
-from lib.quantity import PAPERS, columns_of_encoders, describe_encoders, title_of
+from lib.papers import TITLES
+from lib.quantity import columns_of_encoders, describe_encoders, title_of
 
 OURS = "ours, with 95% interval"
 SHAPES = ("diamond", "triangle-up", "square", "cross", "triangle-down")
@@ -120,7 +121,7 @@ def long(beside: pd.DataFrame) -> pd.DataFrame:
         }
     )
     ours = common.assign(series=OURS, value=beside["ours"], low=beside["low"], high=beside["high"], table="")
-    papers = beside["paper"].map(lambda paper: PAPERS.get(paper, paper))
+    papers = beside["paper"].map(lambda paper: TITLES.get(paper, paper))
     theirs = common.assign(series=papers, value=beside["theirs"], low=None, high=None, table=beside["table"])
     both = [part.dropna(subset="value").astype({"low": float, "high": float}) for part in (ours, theirs)]
     return pd.concat(both, ignore_index=True).drop_duplicates()

@@ -2,14 +2,13 @@
 
 from lib.results import FOLDER, LEFT
 from tools.summary.markdown import markdown
-from tools.summary.studies import PAPER_OF, Study, kept, preferred, study
+from tools.summary.studies import Study, kept, preferred, study
 from tools.summary.values import counts, is_setting_or_size, tolerance, values
 from tools.summary.verdicts import VERDICTS, counted, in_words, verdicts
 
 __all__ = [
     "FOLDER",
     "LEFT",
-    "PAPER_OF",
     "VERDICTS",
     "Study",
     "counted",

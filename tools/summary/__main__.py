@@ -6,10 +6,10 @@ from pathlib import Path
 import pandas as pd
 
 from lib import charts, published
+from lib.papers import PAPERS
 from lib.provenance import PROJECT
 from lib.results import FOLDER
 from tools import summary
-from tools.summary import PAPER_OF
 
 PICTURED = ("correlation",)
 
@@ -35,7 +35,7 @@ def picture(notebook: str, dataset: str, folder: Path = FOLDER) -> Path | None:
     """Draws the taus of a kept table beside the published ones: <notebook>-<dataset>.svg; None where there are none."""
     ours = pd.read_csv(folder / f"{notebook}-{dataset}.csv")
     ours = ours[ours["quantity"].str.startswith("kendall_tau")]
-    theirs = published.table(PAPER_OF[notebook], dataset)
+    theirs = PAPERS[notebook].published(dataset)
     beside = published.beside(ours, theirs[theirs["quantity"].isin(ours["quantity"])])
     beside = beside[beside["theirs"].notna()]
     if beside.empty:

@@ -5,7 +5,7 @@ from html import escape
 
 import pandas as pd
 
-from lib.quantity import PAPERS
+from lib.papers import TITLES
 from tools.summary.studies import Study
 from tools.summary.values import SHARE, TOLERANCE, counts, values
 from tools.summary.verdicts import in_words, verdicts
@@ -35,7 +35,7 @@ def markdown(studies: Iterable[Study]) -> str:
     """The claims of each paper by dataset, and the counts of published values by paper and dataset."""
     studies = list(studies)
     found, told = verdicts(studies), values(studies)
-    parts = [OPENING, *(of_paper(found[found["paper"] == paper], name) for paper, name in PAPERS.items())]
+    parts = [OPENING, *(of_paper(found[found["paper"] == paper], name) for paper, name in TITLES.items())]
     return "\n".join([*parts, VALUES.format(absolute=TOLERANCE, share=SHARE), of_values(told)])
 
 
@@ -60,9 +60,9 @@ def of_values(told: pd.DataFrame) -> str:
     have = rows[rows["ours"] > 0]
     rest = rows[rows["ours"] == 0].groupby("paper", sort=False)[list(HEADS)].sum().reset_index()
     rest = rest.assign(dataset="others, not run")
-    order = pd.concat([have, rest]).sort_values("paper", key=lambda names: names.map(list(PAPERS).index), kind="stable")
+    order = pd.concat([have, rest]).sort_values("paper", key=lambda names: names.map(list(TITLES).index), kind="stable")
     lines = [
-        [PAPERS[row.paper], row.dataset, *(str(getattr(row, name)) for name in HEADS)] for row in order.itertuples()
+        [TITLES[row.paper], row.dataset, *(str(getattr(row, name)) for name in HEADS)] for row in order.itertuples()
     ]
     total = ["all", "", *(str(rows[name].sum()) for name in HEADS)]
     return grid(["paper", "dataset", *HEADS.values()], [*lines, total]) + "\n"

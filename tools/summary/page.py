@@ -7,7 +7,8 @@ from urllib.parse import quote
 import pandas as pd
 
 from lib.atomic_write import write_text
-from lib.quantity import PAPERS, title_of
+from lib.papers import PAPERS, TITLES
+from lib.quantity import title_of
 from lib.tables import text
 from tools import summary
 from tools.report.page import environment, kept, policy, style
@@ -41,7 +42,7 @@ def write_summary(folder: Path, results: Path | None = None) -> Path:
     page = environment().get_template("summary.html.j2")
     shown = page.render(
         made_here=sum(bool(one.page) for one in studies), kept=sum(not one.page for one in studies), files=FILES,
-        papers=[(name, matrix(claims[claims["paper"] == paper])) for paper, name in PAPERS.items()],
+        papers=[(name, matrix(claims[claims["paper"] == paper])) for paper, name in TITLES.items()],
         groups=groups(values), total=row_of_counts(summary.counts(values.assign(all="all"), "all").iloc[0]),
         absolute=f"{TOLERANCE:g}", share=f"{SHARE:.0%}", signs=SIGNS, style=style(), policy=policy([]),
     )  # fmt: skip
@@ -53,7 +54,7 @@ def studies_of(folder: Path) -> list[summary.Study]:
     studies = []
     for path in sorted(folder.glob("*.html")):
         about, left = kept(path, "summary", "tables")
-        if about and left and about["notebook"] in summary.PAPER_OF:
+        if about and left and about["notebook"] in PAPERS:
             profile = str(about["parameters"].get("profile", ""))
             altered = tuple(name for name in about.get("changed", ()) if name in ALTERS)
             tables = (left["dataset"], left["values"], left["claims"])
@@ -96,7 +97,7 @@ def groups(values: pd.DataFrame) -> list[dict[str, Any]]:
     """Of each paper the published values by dataset, those with a value of ours first: counts, and rows to read."""
     counts = summary.counts(values, "paper", "dataset")
     papers = []
-    for paper, name in PAPERS.items():
+    for paper, name in TITLES.items():
         told = counts[counts["paper"] == paper].sort_values("ours", ascending=False, kind="stable")
         of_paper = values[values["paper"] == paper]
         parts = [

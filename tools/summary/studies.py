@@ -8,15 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from lib.papers import PAPERS
 from lib.results import FOLDER
-
-PAPER_OF = {
-    "correlation": "jain2019",
-    "adversary": "wiegreffe2019",
-    "regularization": "tutek2020",
-    "sparsity": "meister2021",
-    "erasure": "serrano2019",
-}
 
 ABOUT = ("profile", "of_seeds", "commit", "report", "made", "altered")  # where a row of a summary comes from
 
@@ -63,7 +56,7 @@ def kept(folder: Path | None = None) -> list[Study]:
     for claims in sorted(folder.glob("*-claims.csv")):
         values = claims.with_name(claims.name.replace("-claims.csv", ".csv"))
         notebook, _, dataset = values.stem.partition("-")
-        if values.exists() and notebook in PAPER_OF:
+        if values.exists() and notebook in PAPERS:
             texts = (path.read_text(encoding="utf-8") for path in (values, claims))
             studies.append(study(notebook, dataset, *texts, "paper"))
     return studies

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 import pandas as pd
 
 from lib import published
+from lib.papers import PAPERS, Paper
 from lib.published import COUNTED, KEYS
 from tools.summary.partners import COLUMNS, partners
-from tools.summary.studies import ABOUT, PAPER_OF, Study, preferred
+from tools.summary.studies import ABOUT, Study, preferred
 
 TOLERANCE = 0.06  # of fractions and of tau-b: the difference beyond which this project owes an explanation
 SHARE = 0.1  # of the published value: the same for values in nats, which have no common scale
@@ -31,7 +32,7 @@ def values(studies: Iterable[Study]) -> pd.DataFrame:
         there is none), tolerance, within (it; missing where we have no value), where ours comes from, note.
     """
     studies = preferred(studies)
-    parts = [of_paper(paper, [one for one in studies if one.notebook == name]) for name, paper in PAPER_OF.items()]
+    parts = [of_paper(paper, [one for one in studies if one.notebook == name]) for name, paper in PAPERS.items()]
     found = published.table()[PLACE].merge(pd.concat(parts), on=PLACE, how="left", validate="1:1")
     found["tolerance"] = [tolerance(*row) for row in zip(found["unit"], found["theirs"], strict=True)]
     close = found["difference"].abs() <= found["tolerance"] + ROUNDING
@@ -41,13 +42,13 @@ def values(studies: Iterable[Study]) -> pd.DataFrame:
     return found[[*PLACE, "theirs", "unit", *measured, *ABOUT, "note"]]
 
 
-def of_paper(paper: str, studies: list[Study]) -> pd.DataFrame:
+def of_paper(paper: Paper, studies: list[Study]) -> pd.DataFrame:
     """The published values of a paper beside those of its studies, the preferred one first."""
     about = pd.DataFrame([one.about() for one in studies], columns=ABOUT)
     ours = [partners(one).assign(study=number) for number, one in enumerate(studies)]
     ours = pd.concat(ours) if ours else pd.DataFrame(columns=[*COLUMNS, "study"])
     ours = ours.drop_duplicates(KEYS).astype(dict.fromkeys(("value", "low", "high", "seeds"), float))
-    beside = published.beside(ours, published.table(paper))
+    beside = published.beside(ours, paper.published())
     beside = beside[beside["theirs"].notna()].merge(ours[[*KEYS, "study"]], on=KEYS, how="left")
     return beside.merge(about, left_on="study", right_index=True, how="left")
 

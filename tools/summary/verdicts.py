@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from lib.quantity import PAPERS
+from lib.papers import TITLES
 from tools.summary.studies import ABOUT, Study, preferred
 
 VERDICTS = ("supported", "contradicted", "undecided")
@@ -17,14 +17,14 @@ def verdicts(studies: Iterable[Study]) -> pd.DataFrame:
 
     Returns:
         paper, short, claim, dataset, model, verdict, evidence, and where they come from. Papers in the order of
-        PAPERS, claims and models in that of their studies, datasets by name.
+        lib.papers, claims and models in that of their studies, datasets by name.
     """
     parts = [one.claims.assign(dataset=one.dataset, **one.about()) for one in preferred(studies) if len(one.claims)]
     if not parts:
         return pd.DataFrame(columns=[*COLUMNS, *ABOUT])
     found = pd.concat([part.assign(study=number) for number, part in enumerate(parts)], ignore_index=True)
     found = found[found["study"] == found.groupby(ONE)["study"].transform("min")]
-    found["place"] = found["paper"].map(list(PAPERS).index)
+    found["place"] = found["paper"].map(list(TITLES).index)
     claims = {key: number for number, key in enumerate(dict.fromkeys(zip(found["paper"], found["short"], strict=True)))}
     found["order"] = [claims[key] for key in zip(found["paper"], found["short"], strict=True)]
     found = found.sort_values(["place", "order", "dataset", "study"], kind="stable", ignore_index=True)

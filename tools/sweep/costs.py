@@ -5,16 +5,15 @@ import statistics
 from collections.abc import Mapping
 
 from lib.datasets.corpus import Corpus
+from lib.papers import PAPERS
 from lib.training import Run, cache
 
 # Of one pass over a million tokens; by the encoder's name, else 60. Measured on one core of a machine of 2023.
 TRAINING = {"bilstm": 75.0, "average": 9.0, "conv": 40.0, "transformer": 60.0, "flan-noenc": 15.0, "han-noenc": 15.0}
 VARIANTS = {"mlm": 3.0, "adversary": 1.2}  # times as long; one whose encoder is frozen takes a sixth
 STARTING = 8.0  # until a job's process has imported and read what it needs
-# Of a report in the profile quick on planted reviews, beside its trainings: what takes longer with more texts, and not.
-REPORT = {"correlation": 55.0, "adversary": 35.0, "regularization": 65.0, "sparsity": 80.0, "erasure": 15.0}
 OPENING = 20.0  # of any report: its kernel, its imports, its page
-REPORT_TOKENS = 8_000  # of the test split that those are about
+REPORT_TOKENS = 8_000  # of the test split that Paper.seconds are about
 
 
 def of_training(run: Run, corpus: Corpus) -> float:
@@ -28,7 +27,8 @@ def of_training(run: Run, corpus: Corpus) -> float:
 def of_report(notebook: str, corpus: Corpus | None) -> float:
     """The expected seconds of a report whose models are trained, by the length of its test texts."""
     tokens = float(corpus.test.lengths.sum()) if corpus else REPORT_TOKENS
-    return OPENING + REPORT.get(notebook, 60.0) * tokens / REPORT_TOKENS
+    seconds = PAPERS[notebook].seconds if notebook in PAPERS else 60.0
+    return OPENING + seconds * tokens / REPORT_TOKENS
 
 
 def pace(finished: Mapping[str, float]) -> float:

@@ -1,22 +1,12 @@
-"""What a report needs trained: the runs that lib.programme lists for its notebook under its parameters."""
+"""What a report needs trained: the runs that lib.papers lists for its notebook under its parameters."""
 
-from dataclasses import dataclass, field, fields
-from inspect import signature
+from dataclasses import dataclass, field
 from typing import Any
 
-from lib import programme
-from lib.datasets import own_text
 from lib.datasets.corpus import Corpus
-from lib.programme import Choice
-from lib.programme.regularization import ATTENTIONS
+from lib.papers import PAPERS, Settings
 from lib.training import Run, train_all, with_bases
 from lib.training.trained import load_corpus
-
-FIELDS = {field.name for field in fields(Choice)}
-OF_FILES = tuple(signature(own_text).parameters)
-RENAMED = {"attention": "attentions", "imitation_epochs": "adversary_epochs"}  # parameters that Choice calls otherwise
-BESIDE = {"correlation": ("correlation/vector_scales",)}  # parts that a notebook trains beside its list
-SWEPT = {"delta": "regularization/delta_sweep", "eta": "regularization/eta_sweep"}  # chosen on dev where 0 is given
 
 
 @dataclass(frozen=True)
@@ -33,7 +23,12 @@ class Request:
     @property
     def swept(self) -> list[str]:
         """The options that dev chooses."""
-        return [option for option in SWEPT if option in self.settings and not self.settings[option]]
+        paper = PAPERS.get(self.notebook)
+        return [option for option in paper.swept if not self.settings[option]] if paper else []
+
+    def chosen(self) -> Settings:
+        """The settings of its paper, checked."""
+        return PAPERS[self.notebook].settings.of(self.settings)
 
 
 @dataclass
@@ -55,34 +50,21 @@ def needed(request: Request) -> tuple[list[Run], list[str]]:
     Raises:
         DataError, KeyError, ValueError: a parameter that the notebook would refuse, in one sentence.
     """
-    notebook, settings = request.notebook, request.settings
-    if notebook not in programme.NOTEBOOKS or settings.get("model"):
+    paper, swept = PAPERS.get(request.notebook), request.swept
+    if paper is None or request.settings.get("model"):
         return [], []
-    chosen = choices(notebook, settings)
-    runs = [run for option in request.swept for run in programme.runs(SWEPT[option], **chosen)]
-    parts = () if request.swept else (notebook, *BESIDE.get(notebook, ()))
-    runs += [run for part in parts for run in programme.runs(part, **chosen)]
-    return with_bases(runs), request.swept
+    settings = request.chosen()
+    parts = [paper.swept[option] for option in swept] or [*paper.parts, *paper.beside]
+    return with_bases([run for part in parts for run in part(settings)]), swept
 
 
 def chosen_on_dev(request: Request, corpora: Corpora) -> Request:
     """The same report with what dev chooses; trains the runs of the sweep that are not there."""
     from lib.analysis.tradeoff import by_dev
 
-    chosen, found = choices(request.notebook, request.settings), {}
+    settings, found = request.chosen(), {}
     for option in request.swept:
-        runs = programme.runs(SWEPT[option], **chosen)
+        runs = PAPERS[request.notebook].swept[option](settings)
         table = by_dev(train_all(runs, corpora.home, corpus=corpora.of(runs[0])), option)
         found[option] = float(table.loc[table["chosen"], option].iloc[0])
     return Request(request.notebook, request.settings | found)
-
-
-def choices(notebook: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """The fields of lib.programme.Choice that a notebook's parameters decide."""
-    given = {RENAMED.get(name, name): value for name, value in settings.items()}
-    if "attention" in settings:
-        given["attentions"] = [settings["attention"]]
-    if notebook == "regularization":
-        given["attentions"] = given["attentions"] or ATTENTIONS[given["profile"]]
-    dataset = own_text(**{name: given[name] for name in OF_FILES if given.get(name)}) or given["dataset"]
-    return {name: value for name, value in given.items() if name in FIELDS} | {"dataset": dataset}

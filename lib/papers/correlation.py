@@ -1,12 +1,75 @@
-"""The claims of Jain & Wallace (2019)."""
+"""Jain & Wallace (2019)."""
+
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
+from lib import models
 from lib.analysis import difference, summarise
-from lib.claims.claim import Claim, adversary_of, verdict
-from lib.models import ENCODERS
+from lib.datasets import spec
+from lib.papers.claim import Claim, adversary_of, verdict
+from lib.papers.paper import Paper
+from lib.papers.settings import Settings
 from lib.quantity import declare, tau_name, title_of
+from lib.training import Run
+
+KEY = "jain2019"
+
+# Runs
+
+ENCODERS = ("bilstm", "average", "conv")
+VECTOR_SCALES = {"quick": (1.0, 0.1), "paper": (1.0, 0.3, 0.1)}
+SCALE_SEEDS = {"quick": 1, "paper": None}  # None: all
+# Of tasks with a question, by how their name begins: the batch and the sizes of their code (a BiLSTM's are those of its
+# two directions together), and the epochs: theirs, and enough for the part that `quick` reads. The words of bAbI's
+# stories stand for nothing else, so their vectors are random.
+BATCH = {"snli": 128, "cnn": 90, "babi": 50}
+EPOCHS = {"paper": {"snli": 25, "cnn": 25, "babi": 100}, "quick": {"snli": 6, "cnn": 4, "babi": 25}}
+SMALL = {"bilstm": 64, "average": 32, "conv": 32}
+SMALL_VECTORS = 50
+
+
+@dataclass(frozen=True)
+class CorrelationSettings(Settings):
+    answers_questions: ClassVar[bool] = True
+
+
+def every_model(settings: Settings) -> list[Run]:
+    """Every encoder with every attention, several seeds."""
+    chosen = product(settings.encoders or ENCODERS, settings.attentions, settings.seeds_or())
+    asks = spec(settings.dataset).asks
+    return [answering(settings, *model) if asks else settings.run(*model) for model in chosen]
+
+
+def answering(settings: Settings, encoder: str, attention: str, seed: int) -> Run:
+    """A model that answers questions, trained as their code trains it."""
+    task = settings.dataset.rstrip("123")
+    options = {"batch_size": BATCH[task], "epochs": EPOCHS[settings.profile][task]}
+    run = settings.run(encoder, attention, seed, recipe="jain2019-questions")
+    if task == "babi":
+        options |= {"hidden_size": SMALL.get(encoder)} | ({"embedding_size": SMALL_VECTORS} if made_up(run) else {})
+        run = replace(run, vectors="random") if made_up(run) else run
+    return replace(run, options=tuple(options.items()))
+
+
+def made_up(run: Run) -> bool:
+    """Whether a run's vectors are not a file's that a reader chose."""
+    return run.vectors in ("auto", "random")
+
+
+def vector_scales(settings: Settings) -> list[Run]:
+    """The first encoder and attention, its word vectors as they are and shorter: why taus differ."""
+    seeds = settings.seeds_or()[: SCALE_SEEDS[settings.profile]]
+    first = {"encoders": (settings.encoders or ENCODERS)[:1], "attentions": settings.attentions[:1], "seeds": seeds}
+    first = every_model(replace(settings, **first))
+    scales = [() if scale == 1 else (("vector_scale", scale),) for scale in VECTOR_SCALES[settings.profile]]
+    return [replace(run, options=(*run.options, *options)) for options in scales for run in first]
+
+
+# Claims
 
 GRADIENT = ("attention", "gradient_times_input")
 EACH_OTHER = ("gradient_times_input", "leave_one_out_of_input")
@@ -14,15 +77,15 @@ SMALL_CHANGE = 0.05  # of the probability: the bound within which Jain & Wallace
 FAR = np.log(2) / 2  # nats: half of the largest possible Jensen-Shannon divergence
 
 
-def correlation_claims(instances: pd.DataFrame) -> list[Claim]:
-    """The claims of Jain & Wallace (2019), each for every model it speaks of.
+def claims(instances: pd.DataFrame) -> list[Claim]:
+    """Each claim with its verdict, for every model that it is about.
 
     Needs the taus of attention, gradient x input and leave-one-out, `permutation` and the adversary (`adversary_of`).
     """
     claims = []
     for key, group in instances.groupby(["encoder", "attention"], sort=False):
         model = " + ".join(title_of(part) for part in key)
-        if key[0] == "bilstm" or key[0] not in ENCODERS:  # or a model of one's own
+        if key[0] == "bilstm" or key[0] not in models.ENCODERS:  # or a model of one's own
             claims.append(weakly_correlated(model, group))
         claims += [permutation_changes_little(model, group), adversary_exists(model, group)]
     for attention in instances["attention"].unique():
@@ -41,7 +104,7 @@ def weakly_correlated(model: str, group: pd.DataFrame) -> Claim:
         f"{row['value']:.2f} more [{row['low']:.2f}, {row['high']:.2f}]"
     )
     claim = "Attention correlates less with the gradient than the gradient does with leave-one-out"
-    return Claim("jain2019", "attention correlates weakly", claim, model, verdict(row["low"], row["high"]), evidence)
+    return Claim(KEY, "attention correlates weakly", claim, model, verdict(row["low"], row["high"]), evidence)
 
 
 def simple_encoder_correlates_more(instances: pd.DataFrame, attention: str) -> list[Claim]:
@@ -57,7 +120,7 @@ def simple_encoder_correlates_more(instances: pd.DataFrame, attention: str) -> l
     claim = "The simple encoder's attention agrees more with the gradient than the BiLSTM's"
     model = f"average against BiLSTM, {title_of(attention)}"
     short = "a simple encoder's attention correlates more"
-    return [Claim("jain2019", short, claim, model, verdict(row["low"], row["high"]), evidence)]
+    return [Claim(KEY, short, claim, model, verdict(row["low"], row["high"]), evidence)]
 
 
 def share_claim(short: str, claim: str, model: str, group: pd.DataFrame, holds: pd.Series, what: str) -> Claim:
@@ -65,7 +128,7 @@ def share_claim(short: str, claim: str, model: str, group: pd.DataFrame, holds: 
     row = summarise(group.assign(share=holds), [declare("share", "fraction")]).iloc[0]
     low, high = max(row["low"], 0), min(row["high"], 1)
     evidence = f"{what} in {row['value']:.0%} of the texts [{low:.0%}, {high:.0%}]"
-    return Claim("jain2019", short, claim, model, verdict(row["low"], row["high"], 0.5), evidence)
+    return Claim(KEY, short, claim, model, verdict(row["low"], row["high"], 0.5), evidence)
 
 
 def permutation_changes_little(model: str, group: pd.DataFrame) -> Claim:
@@ -85,3 +148,17 @@ def adversary_exists(model: str, group: pd.DataFrame) -> Claim:
     claim = "An adversarial attention, far from the model's own, gives the same prediction for most texts"
     what = f"JSD of at least {FAR:.2f} nats (half of the maximum) is reached"
     return share_claim("an adversary exists", claim, model, group, holds, what)
+
+
+PAPER = Paper(
+    "correlation",
+    KEY,
+    "Jain & Wallace 2019",
+    "Sarthak Jain and Byron C. Wallace (2019): Attention is not Explanation. NAACL.",
+    "Attention agrees only weakly with gradients and leave-one-out, and other attention gives the same prediction",
+    CorrelationSettings,
+    (every_model,),
+    claims,
+    beside=(vector_scales,),
+    seconds=55.0,
+)

@@ -10,7 +10,7 @@ from lib.quantity import title_of
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of a paper held against our numbers.
+    """A claim of a paper compared with our numbers.
 
     short     the claim in a few words
     verdict   supported, contradicted or undecided: decided only where the 95% interval leaves no doubt
@@ -32,7 +32,7 @@ def verdict(low: float, high: float, threshold: float = 0.0) -> str:
     return "contradicted" if high < threshold else "undecided"
 
 
-def models(frame: pd.DataFrame, *by: str) -> Iterator[tuple[str, pd.DataFrame]]:
+def by_model(frame: pd.DataFrame, *by: str) -> Iterator[tuple[str, pd.DataFrame]]:
     """(model in words, its rows) for each value of the columns `by`."""
     for key, rows in frame.groupby(list(by), sort=False):
         yield " + ".join(title_of(part) for part in key), rows
@@ -48,7 +48,7 @@ def signed(row: pd.Series, of: str = "difference") -> str:
     return f"{row[of]:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]"
 
 
-def table(claims: list[Claim]) -> pd.DataFrame:
+def claims_table(claims: list[Claim]) -> pd.DataFrame:
     """One row per claim and model."""
     return pd.DataFrame([claim.__dict__ for claim in claims])
 

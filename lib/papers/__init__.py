@@ -1,0 +1,30 @@
+"""The papers, a module each: what must be trained, what is claimed, and which published values ours stand beside."""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from lib.papers.claim import Claim, claims_table, sentences
+from lib.papers.paper import Paper
+from lib.papers.settings import Settings, device_kind
+from lib.training import Run
+
+__all__ = ["PAPERS", "TITLES", "Claim", "Paper", "Settings", "claims_table", "device_kind", "runs", "sentences"]
+
+_modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
+_papers = [module.PAPER for module in _modules if hasattr(module, "PAPER")]
+PAPERS: dict[str, Paper] = {paper.name: paper for paper in sorted(_papers, key=lambda one: (one.key[-4:], one.key))}
+TITLES = {paper.key: paper.title for paper in PAPERS.values()}
+
+
+def runs(notebook: str, dataset: str = "planted", profile: str = "quick", **others) -> list[Run]:
+    """All runs of a notebook, "adversary", or of a part of it, "adversary/sweep".
+
+    Args:
+        others: its other parameters (`PAPERS[notebook].settings`).
+    Raises:
+        KeyError, ValueError: an unknown notebook or part, or a parameter that is not allowed, with what is.
+    """
+    name, _, part = notebook.partition("/")
+    if name not in PAPERS:
+        raise KeyError(f"unknown notebook {name!r}; known: {', '.join(PAPERS)}")
+    return PAPERS[name].runs(PAPERS[name].settings(dataset=dataset, profile=profile, **others), part or None)

@@ -1,0 +1,58 @@
+"""A paper: its runs, its claims, its published values, and the settings of its notebook."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from lib import published
+from lib.papers.claim import Claim
+from lib.papers.settings import Settings
+from lib.training import Run
+
+Part = Callable[[Settings], list[Run]]
+
+
+def no_partners(rows: pd.DataFrame, of_models: pd.DataFrame) -> list[pd.DataFrame]:
+    return []
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper that the notebook of the same name re-runs.
+
+    key, title    in data/published.csv, and for a reader: "jain2019", "Jain & Wallace 2019"
+    claim         what it claims, in one sentence
+    settings      the parameters of its notebook
+    parts         the runs of its notebook, by the functions that list them; `beside`: those that it trains beside them
+    swept         parameters that dev chooses where they are 0, each with the part that has a run for each value
+    claims        each claim with its verdict, from the notebook's tables
+    partners      (kept rows, those of models by themselves) -> more rows, under the names that published.csv has
+    seconds       of a report in profile quick on planted reviews, beside its trainings
+    """
+
+    name: str
+    key: str
+    title: str
+    citation: str
+    claim: str
+    settings: type[Settings]
+    parts: tuple[Part, ...]
+    claims: Callable[..., list[Claim]]
+    beside: tuple[Part, ...] = ()
+    swept: Mapping[str, Part] = field(default_factory=dict)
+    partners: Callable[[pd.DataFrame, pd.DataFrame], list[pd.DataFrame]] = no_partners
+    seconds: float = 60.0
+
+    def runs(self, settings: Settings, part: str | None = None) -> list[Run]:
+        """All runs of the notebook, each once, or those of a part; KeyError with the known parts for another."""
+        known = {one.__name__: one for one in (*self.parts, *self.beside)}
+        if part is not None and part not in known:
+            raise KeyError(f"unknown part {part!r} of {self.name!r}; known: {', '.join(known)}")
+        parts = self.parts if part is None else (known[part],)
+        return list(dict.fromkeys(run for one in parts for run in one(settings)))
+
+    def published(self, dataset: str | None = None) -> pd.DataFrame:
+        """Its published values, of one dataset where given: rows of data/published.csv (`lib.published.table`)."""
+        rows = published.table(dataset=dataset)
+        return rows[rows["paper"] == self.key].reset_index(drop=True)

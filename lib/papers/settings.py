@@ -1,0 +1,199 @@
+"""The settings of a notebook: its parameters by their names, checked once."""
+
+import re
+from ast import literal_eval
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields
+from functools import cache
+from math import inf, isfinite
+from os import PathLike
+from typing import Any, ClassVar, Self, get_args, get_type_hints
+
+import torch
+
+from lib.datasets import SHOW_TEXT, Own, own_text, spec
+from lib.models import ATTENTIONS, ENCODERS
+from lib.profiles import PROFILES
+from lib.projections import projection
+from lib.training import Run
+
+DEVICES = ("auto", "cpu", "cuda")
+WORDS = {str: "text", int: "whole number", float: "number", bool: "yes or no"}
+YES_OR_NO = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def device_kind(device: str = "auto") -> str:
+    """cpu or cuda: what `device` names, or for "auto" a GPU where there is one.
+
+    Runs for a GPU may be planned where there is none, such as on a cluster's login node; they are trained elsewhere.
+    """
+    if device not in DEVICES:
+        raise ValueError(f"unknown device {device!r}; known: {', '.join(DEVICES)}")
+    return "cuda" if device == "cuda" or (device == "auto" and torch.cuda.is_available()) else "cpu"
+
+
+def one_of(default: str, allowed: Iterable[str]) -> Any:
+    """A setting with a closed list of values, such as a registry."""
+    return field(default=default, metadata={"allowed": allowed})
+
+
+def some_of(allowed: Iterable[str], default: Iterable[str] = (), may_be_empty: bool = False) -> Any:
+    """A list of values of `allowed`, each once; it may be empty where the default is, or where this is stated."""
+    return field(default=tuple(default), metadata={"allowed": allowed, "may_be_empty": may_be_empty or not default})
+
+
+def checked(default: Any, check: Callable[[str], object]) -> Any:
+    """A setting whose values are names that `check` knows: it raises an error for any other."""
+    return field(default=default, metadata={"check": check})
+
+
+def numbers(least: float = 0) -> Any:
+    """A list of different numbers from `least` up; none: the profile's."""
+    return field(default=(), metadata={"least": least})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters that notebooks share; a paper's module extends them by its own.
+
+    Every value may be given as text too, as on a command line: "0,1" for the seeds 0 and 1.
+
+    dataset        a name that lib.datasets knows; where `data` names a file of one's own: that (lib.datasets.own_text)
+    encoders       none: the paper's
+    attentions     at least one
+    seeds          themselves, or as a number how many: 3 is 0, 1, 2; none: as many as the profile has
+    projection     of the attention, in notebooks that do not compare projections
+
+    Raises:
+        ValueError: a value of another type, or not allowed; with what is.
+    """
+
+    answers_questions: ClassVar[bool] = False  # whether the paper has models for texts with a question
+
+    dataset: str = checked("planted", spec)
+    data: str = ""
+    text_column: str = ""
+    label_column: str = ""
+    split_column: str = ""
+    model: str = ""
+    profile: str = one_of("quick", PROFILES)
+    encoders: tuple[str, ...] = some_of(ENCODERS)
+    attentions: tuple[str, ...] = some_of(ATTENTIONS, ATTENTIONS)
+    seeds: tuple[int, ...] = numbers()
+    projection: str = checked("softmax", projection)
+    vectors: str = "auto"
+    show_text: str = one_of("auto", SHOW_TEXT)
+    device: str = one_of("auto", DEVICES)
+    data_home: str = ""
+
+    def __post_init__(self):
+        if type(self.seeds) is int and self.seeds >= 0:
+            object.__setattr__(self, "seeds", tuple(range(self.seeds)))
+        for setting in fields(self):
+            kind = types(type(self))[setting.name]
+            value = value_of(setting.name, getattr(self, setting.name), kind, setting.metadata.get("least", 0))
+            refuse(setting.name, value, **setting.metadata)
+            object.__setattr__(self, setting.name, value)
+        if not isinstance(self.dataset, Own):
+            columns = self.text_column, self.label_column, self.split_column
+            object.__setattr__(self, "dataset", own_text(self.data, *columns, self.data_home) or self.dataset)
+        if spec(self.dataset).asks and not self.answers_questions:
+            raise ValueError(
+                f"{self.dataset!r} asks questions, which only the models of 'correlation' answer; choose another"
+            )
+
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> Self:
+        """The settings among `values`, which may hold other things: `Settings.of(globals())` in a notebook."""
+        return cls(**{name: values[name] for name in types(cls) if name in values})
+
+    def seeds_or(self, number: int | None = None) -> list[int]:
+        """The seeds; where none were chosen 0 to `number` - 1, or as many as the profile has."""
+        return list(self.seeds or range(number or PROFILES[self.profile].seeds))
+
+    def run(self, encoder: str, attention: str, seed: int, **more) -> Run:
+        """A run of these settings; `more` are other fields of Run."""
+        given = {"projection": self.projection, "profile": self.profile, "vectors": self.vectors}
+        return Run(self.dataset, encoder, attention, seed=seed, device_kind=device_kind(self.device), **given, **more)
+
+
+@cache
+def types(settings: type[Settings]) -> dict[str, type]:
+    """The type of each setting by its name."""
+    hints = get_type_hints(settings)
+    return {setting.name: hints[setting.name] for setting in fields(settings)}
+
+
+def value_of(name: str, given: Any, kind: type, least: float = -inf) -> Any:
+    """What was given for a parameter, a value or its text, as `kind`: str, int, float, bool, or a list or tuple of one.
+
+    Lists may be written `[0, 1]`, `0,1` and `0 1`; they become tuples.
+
+    Raises:
+        ValueError: it is of another type, or a number below `least`.
+    """
+    if not get_args(kind):
+        value = scalar(given, kind, least)
+        if value is None:
+            raise ValueError(f"parameter {name!r} is a {WORDS[kind]}{from_up(kind, least)}, not {given!r}")
+        return value
+    of, found = get_args(kind)[0], []
+    for element in elements(given, of):
+        value = scalar(element, of, least)
+        if value is None:
+            words = f"{WORDS[of]}s{from_up(of, least)}"
+            raise ValueError(f"parameter {name!r} is a list of {words}; {element!r} is none")
+        found.append(value)
+    return tuple(found)
+
+
+def from_up(kind: type, least: float) -> str:
+    return f" from {least:g} up" if kind in (int, float) and isfinite(least) else ""
+
+
+def scalar(given: Any, kind: type, least: float) -> Any:
+    """One value as `kind`; None where it is none."""
+    if kind is str:
+        return given if isinstance(given, str) else str(given) if isinstance(given, PathLike) else None
+    if kind is bool:
+        return YES_OR_NO.get(str(given).lower())
+    value = literal(given) if isinstance(given, str) else given
+    fits = type(value) is int or (kind is float and type(value) is float and isfinite(value))
+    return kind(value) if fits and value >= least else None
+
+
+def elements(given: Any, kind: type) -> list:
+    """The elements of a list, or of its text; anything else is a list of itself."""
+    if not isinstance(given, str):
+        return list(given) if isinstance(given, list | tuple) else [given]
+    parts = [part.strip("\"'") for part in re.split(r"[,\s]+", given.strip().strip("[]()")) if part]
+    return parts if kind is str else [literal(part) for part in parts]
+
+
+def literal(text: str) -> Any:
+    """The Python value that a text is; else the text."""
+    try:
+        return literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def refuse(
+    name: str,
+    value: Any,
+    allowed: Iterable[str] | None = None,
+    check: Callable[[str], object] | None = None,
+    may_be_empty: bool = True,
+    least: float = 0,
+) -> None:
+    """Raises ValueError where a value is not allowed, or a list is empty that must not be or has an element twice."""
+    items = value if isinstance(value, tuple) else (value,)
+    if not items and not may_be_empty:
+        raise ValueError(f"parameter {name!r} is an empty list; it needs at least one element")
+    for item in items:
+        if allowed is not None and item not in allowed:
+            raise ValueError(f"parameter {name!r} cannot be {item!r}; allowed: {', '.join(allowed)}")
+        if items.count(item) > 1:
+            raise ValueError(f"parameter {name!r} has {item!r} {items.count(item)} times; allowed: each value once")
+        if check:
+            check(item)
