@@ -14,7 +14,7 @@ from lib.models import ATTENTIONS as KINDS_OF_ATTENTION
 from lib.papers.claim import Claim, signed, verdict
 from lib.papers.paper import Paper
 from lib.papers.settings import Settings, numbers, one_of, some_of
-from lib.quantity import title_of
+from lib.quantity import declare, title_of
 from lib.training import Run
 from lib.training.runs import REGULARIZED
 
@@ -244,7 +244,7 @@ def grounded(measured: pd.DataFrame) -> Iterator[Claim]:
     """Section 5: most of their tokens alone decide less."""
     claim = "Its tokens, each read alone, are less sure of the prediction than the base's"
     right = measured[measured["label"] == measured["prediction"]]
-    compare = partial(paired_difference, quantity="token_probability_mean")
+    compare = partial(paired_difference, quantity=declare("token_probability_mean", "fraction"))
     for model, between in against_base(right):
         row = compare(right, between)
         said = told(row) + beyond_freezing(right, between, compare)
@@ -294,7 +294,7 @@ def collapses(starts: pd.DataFrame) -> Iterator[Claim]:
 
 def on_the_rationale(measured: pd.DataFrame) -> Iterator[Claim]:
     """Section 6, the paper's open question: does attention come onto the words that people name?"""
-    column = "rationale_average_precision_attention"
+    column = declare("rationale_average_precision_attention", "fraction")
     if column not in measured or measured[column].isna().all():
         return
     claim = "Open in the paper: its attention ranks the words that decide the label higher than the base's does"
