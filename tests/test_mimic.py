@@ -11,6 +11,7 @@ from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import psutil
 import pytest
 from sklearn.model_selection import train_test_split
@@ -106,7 +107,7 @@ def test_the_notes_of_an_admission_are_one_text(tmp_path, form, name):
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
     found = mimic.summaries_of(tmp_path, {100: 7, 102: 9})
     assert list(found) == [100]
-    [instance] = mimic._instances(found, {100: 7}, {100: 1}).values()
+    [instance] = mimic._instances(found, pd.Series({100: 1})).values()
     assert instance.text.replace("\r\n", "\n") == READ and instance.id == "100" and instance.label == 1
 
 
@@ -122,11 +123,10 @@ def test_codes_are_compared_from_their_start(tmp_path):
     given |= {8: ["28529", "2851"], 9: ["285", "2859"], 10: ["2852"]}
     folder(tmp_path, "", [(one, 100 + one, code) for one, codes in given.items() for code in (*codes, "")])
     found = mimic.diagnoses(tmp_path / "mimic", ("25000", "2851", "2852"))
-    assert all(found[100 + one].patient == one for one in given)
-    of_diabetes = {one for one in given if mimic.diabetes(found[100 + one].codes)}
-    of_anemia = {one: mimic.anemia(found[100 + one].codes) for one in given}
-    assert of_diabetes == {1, 4}
-    assert {one: label for one, label in of_anemia.items() if label is not None} == {6: 1, 7: 0, 10: 0}
+    assert (found.index - 100 == found["patient"]).all() and set(found["patient"]) == set(given)
+    of_diabetes, of_anemia = mimic.diabetes(found), mimic.anemia(found)
+    assert set(of_diabetes.index[of_diabetes == 1] - 100) == {1, 4}
+    assert of_anemia.to_dict() == {106: 1, 107: 0, 110: 0}
 
 
 def test_tokens_are_those_of_the_papers_cleaner():

@@ -5,7 +5,6 @@ message shows the content of a row: messages reach terminals, logs and executed 
 """
 
 import random
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -42,7 +41,7 @@ class Task:
     """A class for an admission by its ICD-9 codes.
 
     prefixes  of the codes that decide, without a dot
-    label     (those of the prefixes that the admission's codes start with) -> its class; None: not of this task
+    label     (admission x prefix, True where one of its codes starts so) -> the class of each admission of the task
     lists     names of files with the admissions of each split, the second as github.com/jamesmullenbach/caml-mimic
     paper     how the paper divides the admissions
     """
@@ -50,39 +49,23 @@ class Task:
     title: str
     classes: tuple[str, str]
     prefixes: tuple[str, ...]
-    label: Callable[[set[str]], int | None]
+    label: Callable[[pd.DataFrame], pd.Series]
     lists: tuple[str, ...]
     paper: str
 
 
-@dataclass(frozen=True)
-class Admission:
-    """A stay in hospital: its patient, and the task's prefixes that its ICD-9 codes start with."""
-
-    patient: int
-    codes: set[str]
-
-
-@dataclass(frozen=True)
-class Division:
-    """The admissions of train, dev and test, and in a sentence who divided them."""
-
-    splits: dict[str, frozenset[int]]
-    source: str
-
-
-def diabetes(codes: set[str]) -> int:
+def diabetes(found: pd.DataFrame) -> pd.Series:
     """1 with a code that starts 250.00, diabetes without complication; else 0."""
-    return int("25000" in codes)
+    return found["25000"].astype(int)
 
 
-def anemia(codes: set[str]) -> int | None:
-    """1 with 285.1 and without 285.2, 0 the other way round; None with both or none.
+def anemia(found: pd.DataFrame) -> pd.Series:
+    """1 with 285.1 and without 285.2, 0 the other way round; with both or none an admission is left out.
 
     Differs from the papers' text, which calls chronic anemia the positive class: their code, and the counts that they
     print, have the acute one (285.1) as here.
     """
-    return None if ("2851" in codes) == ("2852" in codes) else int("2851" in codes)
+    return found["2851"][found["2851"] != found["2852"]].astype(int)
 
 
 TASKS = {
@@ -126,61 +109,61 @@ def _read(
     name: str, folder: Path, by: str, most: int | None, state: tuple
 ) -> tuple[dict[str, tuple[Instance, ...]], list[str]]:
     """Instances by split, and notes: read once as long as the `state` of the folder's files does not change."""
-    task, admissions = TASKS[name], diagnoses(folder, TASKS[name].prefixes)
-    labels = {key: label for key, one in admissions.items() if (label := task.label(one.codes)) is not None}
-    patients = {key: admissions[key].patient for key in labels}
+    task = TASKS[name]
+    found = diagnoses(folder, task.prefixes)
+    labels = task.label(found)
+    patients = found["patient"][labels.index]
     lists = listed(folder, task)
-    wanted = set().union(*lists.splits.values()) if lists else of_patients(patients, most)
-    summaries = summaries_of(folder, {key: patients[key] for key in wanted if key in patients})
-    if not summaries:
+    wanted = set().union(*lists[0].values()) if lists else of_patients(patients, most)
+    texts = summaries_of(folder, patients[patients.index.isin(wanted)].to_dict())
+    if not texts:
         raise DataError(f"{folder} has no discharge summary of the {len(wanted):,} admissions that {name!r} needs")
-    patients = {key: patients[key] for key in sorted(summaries, key=lambda key: (patients[key], key))}
-    chosen = lists or drawn(task, folder, by, patients, labels)
-    notes = [chosen.source, _in_two_splits(chosen, patients)]
-    if not lists and len(labels) > len(wanted):
+    kept = pd.DataFrame({"patient": patients, "label": labels}).loc[list(texts)].sort_values(["patient", "HADM_ID"])
+    splits, source = lists or drawn(task, folder, by, kept)
+    kept["split"] = pd.Series({admission: split for split, of in splits.items() for admission in of})
+    several = (kept.groupby("patient")["split"].nunique() > 1).sum()
+    notes = [source, f"{several:,} of {kept['patient'].nunique():,} patients stand in more than one split."]
+    if not lists and len(wanted) < len(labels):
         notes.append(
             f"{len(wanted):,} of {len(labels):,} admissions were drawn, by patient; admissions=None takes all."
         )
-    if left_out := len(wanted) - len(patients):
+    if left_out := len(wanted) - len(kept):
         why = "they have no discharge summary, or no diagnosis that decides their class"
         notes.append(f"{left_out:,} of {len(wanted):,} admissions were left out: {why}.")
-    instances = _instances(summaries, patients, labels)
-    return {split: tuple(instances[key] for key in patients if key in of) for split, of in chosen.splits.items()}, notes
+    instances = _instances(texts, kept["label"])
+    return {split: tuple(instances[key] for key in kept.index[kept["split"] == split]) for split in splits}, notes
 
 
-def _instances(
-    summaries: dict[int, str], patients: Mapping[int, int], labels: Mapping[int, int]
-) -> dict[int, Instance]:
+def _instances(texts: dict[int, str], labels: pd.Series) -> dict[int, Instance]:
     found, words = {}, {}
-    for admission in patients:
-        raw = summaries[admission]
-        tokens = tuple(words.setdefault(token, token) for token in text.clinical(raw))  # one string for equal tokens
-        found[admission] = Instance(str(admission), raw, tokens, labels[admission])
+    for admission, label in labels.items():
+        tokens = text.clinical(texts[admission])
+        tokens = tuple(words.setdefault(token, token) for token in tokens)  # one string for equal tokens
+        found[admission] = Instance(str(admission), texts[admission], tokens, label)
     return found
 
 
 # --- the tables
 
 
-def diagnoses(folder: Path, prefixes: Sequence[str]) -> dict[int, Admission]:
-    """Every admission that has a diagnosis.
+def diagnoses(folder: Path, prefixes: Sequence[str]) -> pd.DataFrame:
+    """Every admission that has a diagnosis (index HADM_ID): its patient, and whether any of its codes starts so.
 
     Args:
         prefixes: of codes, written without a dot as the file has them: "2852" is 285.2 and all below it.
     Raises:
         DataError: the file is missing or wrong; an admission of two patients.
     """
-    path, found = _located(folder, "DIAGNOSES_ICD"), {}
+    path, parts = _located(folder, "DIAGNOSES_ICD"), []
     for chunk in _chunks(path, DIAGNOSES):
-        patients, admissions = _numbers(path, chunk["SUBJECT_ID"]), _numbers(path, chunk["HADM_ID"])
         codes = chunk["ICD9_CODE"].str.strip().str.replace(".", "")
-        for row, patient, admission, code in zip(chunk.index, patients, admissions, codes, strict=True):
-            if code:
-                known = found.setdefault(admission, Admission(patient, set()))
-                if known.patient != patient:
-                    raise DataError(f"{path}, row {row}: its admission is of another patient above; {TAKE}")
-                known.codes.update(prefix for prefix in prefixes if code.startswith(prefix))
-    return found
+        ids = {"patient": _numbers(path, chunk["SUBJECT_ID"]), "HADM_ID": _numbers(path, chunk["HADM_ID"])}
+        part = pd.DataFrame(ids | {prefix: codes.str.startswith(prefix).astype(bool) for prefix in prefixes})
+        parts.append(part[codes != ""])
+    rows = pd.concat(parts)
+    other = rows["patient"] != rows.groupby("HADM_ID")["patient"].transform("first")
+    _refuse(path, other, "its admission is of another patient above", TAKE)
+    return rows.groupby("HADM_ID").max()
 
 
 def summaries_of(folder: Path, patients: Mapping[int, int]) -> dict[int, str]:
@@ -274,14 +257,8 @@ def _refuse(path: Path, wrong: pd.Series, what: str, advice: str) -> None:
 # --- the splits
 
 
-def _in_two_splits(division: Division, patients: Mapping[int, int]) -> str:
-    pairs = {(patients[one], split) for split, of in division.splits.items() for one in of if one in patients}
-    several = sum(count > 1 for count in Counter(patient for patient, _ in pairs).values())
-    return f"{several:,} of {len(set(patients.values())):,} patients stand in more than one split."
-
-
-def listed(folder: Path, task: Task) -> Division | None:
-    """The splits of the user's lists, one HADM_ID a line; None where there are no lists.
+def listed(folder: Path, task: Task) -> tuple[dict[str, list[int]], str] | None:
+    """The splits of the user's lists, one HADM_ID a line, and who divides so; None where there are no lists.
 
     A first line HADM_ID and empty lines are left out.
 
@@ -289,7 +266,7 @@ def listed(folder: Path, task: Task) -> Division | None:
         DataError: not all three lists are there, or lists under two names; an empty list; a line that is no number; an
             admission that is listed twice.
     """
-    named = [{split: folder / name.format(split) for split in ("train", "dev", "test")} for name in task.lists]
+    named = ({split: folder / name.format(split) for split in ("train", "dev", "test")} for name in task.lists)
     found = [paths for paths in named if any(path.exists() for path in paths.values())]
     if not found:
         return None
@@ -297,14 +274,14 @@ def listed(folder: Path, task: Task) -> Division | None:
     if len(found) > 1:
         names = " and ".join(names[0] for names in have)
         raise DataError(f"{folder} has {names}, lists under two names; take those out that are not to be read")
-    missing = [path.name for path in found[0].values() if not path.exists()]
-    if missing:
-        there = ", ".join(have[0])
-        raise DataError(f"{folder} has {there}, but no {missing[0]}; allowed: lists of all three splits, or none")
-    splits, names = {split: _admissions(path) for split, path in found[0].items()}, ", ".join(have[0])
+    names = ", ".join(have[0])
+    for path in found[0].values():
+        if not path.exists():
+            raise DataError(f"{folder} has {names}, but no {path.name}; allowed: lists of all three splits, or none")
+    splits = {split: _admissions(path) for split, path in found[0].items()}
     if twice := sum(map(len, splits.values())) - len(set().union(*splits.values())):
         raise DataError(f"{folder}: of the admissions in {names} {twice:,} are listed twice; allowed: each once")
-    return Division({split: frozenset(of) for split, of in splits.items()}, f"The splits are as listed in {names}.")
+    return splits, f"The splits are as listed in {names}."
 
 
 def _admissions(path: Path) -> list[int]:
@@ -317,58 +294,49 @@ def _admissions(path: Path) -> list[int]:
     return _numbers(path, lines).tolist()
 
 
-def of_patients(patients: Mapping[int, int], most: int | None) -> set[int]:
+def of_patients(patients: pd.Series, most: int | None) -> list[int]:
     """Admissions of patients drawn at random, always the same ones, together at most `most`; None: all.
 
     Args:
-        patients: admission -> patient. Of a patient all admissions are taken, or none.
+        patients: of each admission. Of a patient all admissions are taken, or none.
     """
     if most is None:
-        return set(patients)
-    of_patient: dict[int, list[int]] = {}
-    for admission, patient in patients.items():
-        of_patient.setdefault(patient, []).append(admission)
-    order, chosen = sorted(of_patient), set()
+        return patients.index.tolist()
+    order = sorted(set(patients.tolist()))
     random.Random("patients drawn").shuffle(order)
-    for patient in order:
-        if len(chosen) + len(of_patient[patient]) > most:
-            break
-        chosen.update(of_patient[patient])
-    return chosen
+    sizes = patients.value_counts()[order].cumsum()
+    return patients.index[patients.isin(sizes.index[sizes <= most])].tolist()
 
 
-def drawn(task: Task, folder: Path, by: str, patients: Mapping[int, int], labels: Mapping[int, int]) -> Division:
-    """Splits drawn with fixed seeds, each class in its share.
+def drawn(task: Task, folder: Path, by: str, admissions: pd.DataFrame) -> tuple[dict[str, list[int]], str]:
+    """Splits drawn with fixed seeds, each class in its share, and who draws so.
 
     By "patient" none stands in two splits, and a patient's class is 1 where one of the admissions is. By "admission" it
     is done as in Jain & Wallace's code: negatives first, each by patient and number, since the order decides the draw.
 
     Args:
-        patients: admission -> patient. labels: admission -> class.
+        admissions: patient and label of each.
     Raises:
         DataError: too few admissions.
     """
     try:
         if by == "admission":
-            order = sorted(patients, key=lambda one: (labels[one], patients[one], one))
-            return Division(_divided(order, labels), f"Admissions are drawn as in the paper's code: {SHARES}.")
-        classes: dict[int, int] = {}
-        for admission, patient in patients.items():
-            classes[patient] = max(classes.get(patient, 0), labels[admission])
-        chosen = _divided(sorted(classes), classes)
+            in_order = admissions.sort_values(["label", "patient", "HADM_ID"])["label"]
+            return _divided(in_order), f"Admissions are drawn as in the paper's code: {SHARES}."
+        chosen = _divided(admissions.groupby("patient")["label"].max())
     except ValueError as error:
         raise DataError(
-            f"{folder}: {len(patients):,} admissions are too few to divide ({task.title}): {error}"
+            f"{folder}: {len(admissions):,} admissions are too few to divide ({task.title}): {error}"
         ) from None
-    splits = {split: frozenset(one for one in patients if patients[one] in of) for split, of in chosen.items()}
-    return Division(splits, f"Differs from the paper, which {task.paper}: patients are drawn, {SHARES}.")
+    splits = {split: admissions.index[admissions["patient"].isin(of)].tolist() for split, of in chosen.items()}
+    return splits, f"Differs from the paper, which {task.paper}: patients are drawn, {SHARES}."
 
 
-def _divided(units: list[int], classes: Mapping[int, int]) -> dict[str, frozenset[int]]:
-    """The units of each split, by the shares and seeds of Jain & Wallace's code for anemia."""
-    rest, test = divided(units, 12939, test_size=0.2, stratify=[classes[one] for one in units])
-    train, dev = divided(rest, 13448, test_size=0.15, stratify=[classes[one] for one in rest])
-    return {"train": frozenset(train), "dev": frozenset(dev), "test": frozenset(test)}
+def _divided(classes: pd.Series) -> dict[str, list[int]]:
+    """What `classes` is indexed by in splits, by the shares and seeds of Jain & Wallace's code for anemia."""
+    rest, test = divided(classes.index.tolist(), 12939, test_size=0.2, stratify=classes.tolist())
+    train, dev = divided(rest, 13448, test_size=0.15, stratify=classes[rest].tolist())
+    return {"train": train, "dev": dev, "test": test}
 
 
 PREPARED = (
