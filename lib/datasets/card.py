@@ -22,20 +22,23 @@ def card(corpus: Corpus, vectors: Vectors | None = None) -> pd.DataFrame:
     tokens_with_vector      fraction; left out there too
     again, other_label      as `duplicates` has them
     """
-    known = vectors is not None and has_coverage(vectors)
+    covered = vectors.covered.numpy() if vectors is not None and vectors.covered.any() else None
     rows = []
     for split in corpus.splits:
+        tokens, of_train = split.lengths.sum(), 1.0 if split is corpus.train else np.nan
         per_class = np.bincount(split.labels, minlength=len(corpus.classes))
         row = {"split": split.name, "texts": len(split)}
         row |= {f"class {name}": int(count) for name, count in zip(corpus.classes, per_class, strict=True)}
-        row |= {"tokens": int(split.lengths.sum())}
+        row |= {"tokens": int(tokens)}
         for unit, values in lengths(split).items():
-            row |= {f"{unit}_{name}": value for name, value in spread(values).items()}
-        of_train = 1.0 if split is corpus.train else np.nan
+            sd = float(values.std(ddof=1)) if len(values) > 1 else np.nan
+            row |= {f"{unit}_mean": float(values.mean()), f"{unit}_sd": sd}
+            row |= {f"{unit}_median": float(np.median(values)), f"{unit}_max": int(values.max())}
         row |= {"vocabulary": of_train * (len(corpus.vocabulary) - len(SPECIALS))}
-        row |= {"with_vector": of_train * words_covered(vectors)} if known else {}
-        row |= {"unknown": float((split.encoded[0] == UNKNOWN).sum() / split.lengths.sum())}
-        rows.append(row | ({"tokens_with_vector": tokens_covered(vectors, split)} if known else {}))
+        row |= {} if covered is None else {"with_vector": of_train * float(covered[len(SPECIALS) :].mean())}
+        row |= {"unknown": float((split.encoded[0] == UNKNOWN).sum() / tokens)}
+        row |= {} if covered is None else {"tokens_with_vector": float(covered[split.encoded[0]].sum() / tokens)}
+        rows.append(row)
     return pd.DataFrame(rows).merge(duplicates(corpus).drop(columns="texts"), on="split")
 
 
@@ -43,7 +46,7 @@ def duplicates(corpus: Corpus) -> pd.DataFrame:
     """One row per split: how many of its texts have the very tokens of another text of train.
 
     A text of train is not its own other; of two that are the same both count. What is nearly the same does not count,
-    nor a text that is asked another question.
+    nor a text with another question.
 
     Returns:
         split, texts, again (texts that stand in train, those of train once more), other_label (those of them that have
@@ -69,44 +72,21 @@ def lengths(split: Split) -> dict[str, np.ndarray]:
     return {"tokens": split.lengths, "sentences": np.array([len(one.sentences) for one in split.instances])}
 
 
-def spread(values: np.ndarray) -> dict[str, float]:
-    """Mean, sd (NaN of one value), median and maximum."""
-    sd = float(values.std(ddof=1)) if len(values) > 1 else np.nan
-    return {"mean": float(values.mean()), "sd": sd, "median": float(np.median(values)), "max": int(values.max())}
-
-
-def has_coverage(vectors: Vectors) -> bool:
-    """Whether any word's vector was read or learned, and is not a random number."""
-    return bool(vectors.covered.any())
-
-
-def words_covered(vectors: Vectors) -> float:
-    """The share of the vocabulary's words whose vector was read or learned."""
-    return float(vectors.covered[len(SPECIALS) :].double().mean())
-
-
-def tokens_covered(vectors: Vectors, split: Split) -> float:
-    """The share of a split's tokens whose vector was read or learned; those outside the vocabulary have none."""
-    return float(vectors.covered.numpy()[split.encoded[0]].sum() / split.lengths.sum())
-
-
 def about(corpus: Corpus, vectors: Vectors | None = None, spec: Spec | None = None) -> list[str]:
-    """Where the texts come from, on what terms, how they are read, what was left out and why; and the word vectors.
+    """Source, licence, preparation, what was left out and why; and the word vectors before training.
 
     Args:
-        spec: how the dataset is prepared (lib.datasets.spec); it knows where it is published, and what a token is.
+        spec: how the dataset is prepared (lib.datasets.spec): its page, and what a token is.
     """
     source = f"{corpus.title}. {corpus.citation[:1].upper()}{corpus.citation[1:]}".strip(" .") + "."
-    said = [source + (f" Published at {spec.page}." if spec and spec.page else "")]
-    said += [f"Licence: {corpus.licence}."] if corpus.licence else []
-    said += [f"How they are read: {spec.preprocess.rstrip('.')}."] if spec else []
-    return [*said, *corpus.notes, *([about_vectors(vectors)] if vectors else [])]
-
-
-def about_vectors(vectors: Vectors) -> str:
-    """What the word vectors are before training."""
-    none = "" if has_coverage(vectors) else "; none was read or learned, so there is no coverage"
-    return f"Word vectors before training: {vectors}{none}."
+    sentences = [source + (f" Published at {spec.page}." if spec and spec.page else "")]
+    sentences += [f"Licence: {corpus.licence}."] if corpus.licence else []
+    sentences += [f"How they are read: {spec.preprocess.rstrip('.')}."] if spec else []
+    sentences += corpus.notes
+    if vectors is not None:
+        none = "" if vectors.covered.any() else "; none was read or learned, so there is no coverage"
+        sentences.append(f"Word vectors before training: {vectors}{none}.")
+    return sentences
 
 
 def about_lengths(vectors: Vectors, split: Split) -> str:

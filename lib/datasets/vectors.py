@@ -28,7 +28,7 @@ NAMES = (
     "or a file of word vectors (.txt, .vec, .bin, each of them also .gz; .npz)"
 )
 LONGEST_WORD = 2**16  # bytes
-Found = tuple[np.ndarray, np.ndarray]  # (n,) rows of the table that the file has, (n, size) their numbers
+Found = dict[int, np.ndarray]  # row of the table -> its numbers (size,), for the words that a file has
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,9 @@ def _from_file(path: Path, state: tuple[int, int] | None, vocabulary: Vocabulary
     """The same, read once as long as the file's `state` (time, bytes) does not change."""
     rows = {word: row for row, word in enumerate(vocabulary.words) if row >= len(SPECIALS)}
     table, covered = np.zeros((len(vocabulary), size), dtype=np.float32), np.zeros(len(vocabulary), dtype=bool)
-    found, vectors = _read(path, rows, size)
-    table[found], covered[found] = vectors, True
+    with np.errstate(over="ignore"):  # infinity is refused below, with the word's name
+        for row, numbers in _read(path, rows, size).items():
+            table[row], covered[row] = numbers, True
     if not covered.any():
         raise DataError(
             f"none of the {len(rows):,} words of the vocabulary has a vector in {path}; "
@@ -178,15 +179,13 @@ def _read(path: Path, rows: dict[str, int], size: int) -> Found:
         if suffix == ".npz":
             return _read_npz(path, rows, size)
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            vectors = (_read_binary if suffix == ".bin" else _read_text)(path, file, rows, size)
+            return (_read_binary if suffix == ".bin" else _read_text)(path, file, rows, size)
     except EOFError:
         raise DataError(f"{path} ends too early: the file is cut off; copy or download it again") from None
     except (gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(f"{path} cannot be unpacked ({error}); copy or download it again") from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
-    numbers = np.stack(list(vectors.values())) if vectors else np.empty((0, size), dtype=np.float32)
-    return np.array(list(vectors), dtype=np.int64), numbers
 
 
 def _read_npz(path: Path, rows: dict[str, int], size: int) -> Found:
@@ -201,20 +200,19 @@ def _read_npz(path: Path, rows: dict[str, int], size: int) -> Found:
         raise
     except (ValueError, AttributeError, MemoryError) as error:  # an array of objects, no .npz at all, absurd sizes
         raise DataError(f"{path} is no .npz of plain arrays ({str(error)[:80]})") from None
-    if words.dtype.kind != "U" or words.ndim != 1:
-        raise DataError(f"{path}: 'words' is of type {words.dtype}, shape {words.shape}; allowed: one list of text")
-    if vectors.ndim != 2 or len(vectors) != len(words) or vectors.dtype.kind != "f":
-        seen = f"{len(words):,} words and vectors of shape {vectors.shape}, {vectors.dtype}"
-        raise DataError(f"{path} has {seen}; allowed: one row of real numbers a word")
+    if (words.dtype.kind, words.ndim, vectors.dtype.kind, vectors.ndim, len(words)) != ("U", 1, "f", 2, len(vectors)):
+        seen = f"words {words.dtype} {words.shape} and vectors {vectors.dtype} {vectors.shape}"
+        raise DataError(f"{path} has {seen}; allowed: a list of text, and one row of real numbers a word")
     if vectors.shape[1] != size:
         raise _another_size(path, vectors.shape[1], size)
-    first = {word: index for index, word in reversed(list(enumerate(words.tolist()))) if word in rows}
-    with np.errstate(over="ignore"):  # infinity is refused later, with the word's name
-        numbers = vectors[np.array(list(first.values()), dtype=np.int64)].astype(np.float32)
-    return np.array([rows[word] for word in first], dtype=np.int64), numbers
+    found: Found = {}
+    for word, numbers in zip(words.tolist(), vectors, strict=True):
+        if word in rows:
+            found.setdefault(rows[word], numbers)
+    return found
 
 
-def _read_binary(path: Path, file: BinaryIO, rows: dict[str, int], size: int) -> dict[int, np.ndarray]:
+def _read_binary(path: Path, file: BinaryIO, rows: dict[str, int], size: int) -> Found:
     """word2vec's binary format: a line of counts, then each word, a space and its numbers, little-endian float32."""
     file, wanted = io.BufferedReader(file, 2**20), {word.encode("utf-8", "replace"): row for word, row in rows.items()}
     count, seen = _counts(file.readline(LONGEST_WORD).split()) or (0, 0)
@@ -222,14 +220,14 @@ def _read_binary(path: Path, file: BinaryIO, rows: dict[str, int], size: int) ->
         raise DataError(f"{path} does not start with its numbers of words and of dimensions; allowed: word2vec's .bin")
     if seen != size:
         raise _another_size(path, seen, size)
-    vectors: dict[int, np.ndarray] = {}
+    found: Found = {}
     for number in range(1, count + 1):
         row, numbers = wanted.get(_next_word(path, file, number)), file.read(4 * size)
         if len(numbers) < 4 * size:
             raise EOFError
         if row is not None:
-            vectors.setdefault(row, np.frombuffer(numbers, dtype="<f4"))
-    return vectors
+            found.setdefault(row, np.frombuffer(numbers, dtype="<f4"))
+    return found
 
 
 def _next_word(path: Path, file: BinaryIO, number: int) -> bytes:
@@ -243,13 +241,13 @@ def _next_word(path: Path, file: BinaryIO, number: int) -> bytes:
     return b"".join(characters).lstrip(b"\n")
 
 
-def _read_text(path: Path, file: BinaryIO, rows: dict[str, int], size: int) -> dict[int, np.ndarray]:
+def _read_text(path: Path, file: BinaryIO, rows: dict[str, int], size: int) -> Found:
     """word2vec's, GloVe's or fastText's text: a word and its numbers a line, with or without a first line of counts.
 
     Of words that the vocabulary lacks the numbers are only counted, not parsed: several times faster on large files.
     """
     wanted = {word.encode("utf-8", "replace"): row for word, row in rows.items()}
-    vectors: dict[int, np.ndarray] = {}
+    found: Found = {}
     for number, line in enumerate(file, start=1):
         fields = line.rstrip()
         if number == 1:
@@ -263,22 +261,18 @@ def _read_text(path: Path, file: BinaryIO, rows: dict[str, int], size: int) -> d
             seen = f"{fields.count(b' ')} numbers after {fields[:30].decode(errors='replace')!r}"
             raise DataError(f"{path}, line {number}, has {seen}; allowed: a word and {size} numbers, one space apart")
         row = wanted.get(fields.partition(b" ")[0])
-        if row is not None and row not in vectors and fields.count(b" ") == size:  # else a word with spaces in it
-            vectors[row] = _numbers(path, number, fields.split(b" ")[1:])
-    return vectors
+        if row is not None and row not in found and fields.count(b" ") == size:  # else a word with spaces in it
+            try:
+                found[row] = np.array([float(value) for value in fields.split(b" ")[1:]])
+            except ValueError as error:
+                allowed = "allowed: a word and its numbers"
+                raise DataError(f"{path}, line {number}: {str(error)[:60]}; {allowed}") from None
+    return found
 
 
 def _counts(fields: list[bytes]) -> tuple[int, int] | None:
     """(words, numbers a word) of a first line that holds only these."""
     return (int(fields[0]), int(fields[1])) if len(fields) == 2 and all(map(bytes.isdigit, fields)) else None
-
-
-def _numbers(path: Path, number: int, fields: list[bytes]) -> np.ndarray:
-    try:
-        with np.errstate(over="ignore"):  # infinity is refused later, with the word's name
-            return np.array([float(value) for value in fields], dtype=np.float32)
-    except ValueError as error:
-        raise DataError(f"{path}, line {number}: {str(error)[:60]}; allowed: a word and its numbers") from None
 
 
 def _another_size(path: Path, seen: int, size: int) -> DataError:
