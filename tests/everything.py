@@ -1,4 +1,4 @@
-"""Every kind of model on a few texts, and every quantity that can be asked of it: for tests of devices."""
+"""Every kind of model on a few texts, and every quantity that it has, for tests of devices."""
 
 from collections.abc import Callable
 

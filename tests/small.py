@@ -45,7 +45,7 @@ def model(encoder="bilstm", attention="additive", outputs=1, seed=0, **options) 
 
 
 class Foreign(torch.nn.Module):
-    """The interface and nothing else: what the fast ways must not recognise."""
+    """The interface and nothing else: no exact shortcut may recognise it."""
 
     def __init__(self, inner):
         super().__init__()
@@ -58,7 +58,7 @@ class Foreign(torch.nn.Module):
 
 
 class NotAffine(Foreign):
-    """The same, and nobody is told that the read-out is affine."""
+    """The same without token_logits: the read-out counts as not affine."""
 
     def __init__(self, inner):
         super().__init__(inner)

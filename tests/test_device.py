@@ -1,4 +1,4 @@
-"""Devices without having one: every measure and every way of training on a make-believe GPU, and what cuDNN asks."""
+"""Devices without having one: every measure and every variant of training on a simulated GPU, and cuDNN's limits."""
 
 import re
 from dataclasses import replace
@@ -78,7 +78,7 @@ def test_every_measure_is_the_same_on_another_device(name, monkeypatch):
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_every_way_of_training_is_the_same_on_another_device(name, monkeypatch, tmp_path):
+def test_every_variant_trains_the_same_on_another_device(name, monkeypatch, tmp_path):
     monkeypatch.setenv("CACHE_HOME", str(tmp_path))
     run, corpus = RUNS[name], corpus_of(RUNS[name])
     near = train(run, corpus=corpus, say=lambda _: None)
@@ -146,8 +146,8 @@ def test_the_make_believe_device_refuses_what_cuda_refuses(monkeypatch):
 # what cuDNN's recurrent layers cannot do
 
 
-def test_gradients_are_asked_for_in_one_way_alone():
-    """`gradients_enabled` knows what cuDNN cannot do; whoever turned gradients on by hand would forget it."""
+def test_gradients_are_enabled_in_one_module_alone():
+    """`gradients_enabled` works around what cuDNN cannot do; gradients enabled elsewhere would not."""
     library = Path(evaluation.__file__).parents[1]
     sources = {path.name: path.read_text(encoding="utf-8") for path in library.rglob("*.py")}
     assert [name for name, text in sources.items() if re.search(r"enable_grad|backends\.cudnn", text)] == [
@@ -175,7 +175,7 @@ def recurrent(monkeypatch) -> list[bool]:
 
 
 @pytest.mark.parametrize("name", ["bilstm", "two layers", "flan-rnn", "han-rnn", "question", "the interface alone"])
-def test_no_measure_asks_cudnn_for_a_gradient(name, recurrent):
+def test_no_measure_takes_a_gradient_through_cudnn(name, recurrent):
     everything.measured(name)
     assert any(recurrent) or name == "bilstm"  # whose gradients are written by hand
     assert not all(recurrent), "without gradients cuDNN may do it"
@@ -183,7 +183,7 @@ def test_no_measure_asks_cudnn_for_a_gradient(name, recurrent):
 
 
 @pytest.mark.parametrize("measure", [gradient, gradient_times_input, naive_state_gradients])
-def test_no_gradient_that_is_asked_for_by_itself_asks_cudnn(measure, recurrent):
+def test_no_gradient_alone_goes_through_cudnn(measure, recurrent):
     measure(small.Foreign(small.model()), small.batch())
     assert any(recurrent)
 
@@ -215,7 +215,7 @@ def test_cudnn_comes_back_whatever_happens(recurrent):
         assert torch.backends.cudnn.enabled
     assert torch.backends.cudnn.allow_tf32 and not model.gru._forward_hooks and not model.gru._forward_pre_hooks
     with pytest.raises(AssertionError, match="no gradient"):
-        model(given)  # nobody takes care of it here: the fixture sees that
+        model(given)  # outside of the context: the fixture notices
 
 
 def test_small_differences_are_taken_in_full_precision(monkeypatch):

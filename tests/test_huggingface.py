@@ -26,7 +26,7 @@ from lib.projections import uniform
 from lib.training import Run
 from lib.training.own_model import own_model
 
-PIECES = "[PAD] [UNK] [CLS] [SEP] [MASK] good bad film the a un ##s ##ly ##good . it was".split()
+SUBWORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] good bad film the a un ##s ##ly ##good . it was".split()
 TEXTS = (
     "Good films, it was",
     "ungood",
@@ -37,7 +37,7 @@ TEXTS = (
     "it",
 )
 SMALL = {
-    "vocab_size": len(PIECES),
+    "vocab_size": len(SUBWORDS),
     "hidden_size": 16,
     "num_hidden_layers": 2,
     "num_attention_heads": 2,
@@ -50,7 +50,7 @@ DISTILBERT = {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24}
 
 @pytest.fixture(scope="module")
 def tokenizer(transformers):
-    return transformers.BertTokenizer(vocab={piece: number for number, piece in enumerate(PIECES)})
+    return transformers.BertTokenizer(vocab={subword: number for number, subword in enumerate(SUBWORDS)})
 
 
 def tiny(transformers, kind: str = "Bert", **options):
@@ -65,7 +65,7 @@ def tiny(transformers, kind: str = "Bert", **options):
 
 
 def corpus_of(texts=TEXTS) -> Corpus:
-    """All three splits are the same texts; what decides is any token that says good or bad."""
+    """All three splits are the same texts; what decides is any token with good or bad in it."""
     rows = []
     for number, text in enumerate(texts):
         tokens = tuple(text.lower().replace(",", " ,").replace(".", " .").split())
@@ -110,15 +110,15 @@ def by_hand(bert, ids, inside, imposed=None) -> tuple[torch.Tensor, list[torch.T
                 weights = weights.clone()
                 weights[:, head, 0] = row
         layers.append(weights)
-        said = (weights @ value).transpose(1, 2).flatten(2)
-        states = norm(layer.attention.output.LayerNorm, states + layer.attention.output.dense(said))
+        attended = (weights @ value).transpose(1, 2).flatten(2)
+        states = norm(layer.attention.output.LayerNorm, states + layer.attention.output.dense(attended))
         inner = torch.nn.functional.gelu(layer.intermediate.dense(states))
         states = norm(layer.output.LayerNorm, states + layer.output.dense(inner))
     return bert.classifier(bert.bert.pooler.dense(states[:, 0]).tanh()), layers
 
 
 def with_special(own: torch.Tensor, mask: torch.Tensor, attention: torch.Tensor) -> torch.Tensor:
-    """A row (batch, word) in which start and end keep their weight and the rest is spread as told."""
+    """A row (batch, word) in which start and end keep their weight and the rest is distributed as given."""
     special = own.masked_fill(mask, 0)
     return special + (1 - special.sum(dim=1, keepdim=True)) * attention
 
@@ -127,7 +127,7 @@ HEADS = pytest.mark.parametrize("head", [(-1, 0), (1, 1), (0, 1)])
 
 
 @HEADS
-def test_a_bert_by_hand_says_the_same_under_any_attention(transformers, tokenizer, given, head):
+def test_a_bert_by_hand_agrees_under_any_attention(transformers, tokenizer, given, head):
     bert = tiny(transformers)
     adapted, where = HuggingFaceClassifier(bert, tokenizer, head), (head[0] % 2, head[1])
     output, ids = check_interface(adapted, given), adapted.ids[given.tokens]
@@ -151,7 +151,7 @@ def test_a_bert_by_hand_says_the_same_under_any_attention(transformers, tokenize
         assert torch.allclose(adapted(given, attention=draws[:, k]).logits, expected, atol=1e-9)
 
 
-def test_what_follows_a_head_is_read_in_small_pieces_too(transformers, tokenizer, given, monkeypatch):
+def test_what_follows_a_head_is_computed_in_small_chunks_too(transformers, tokenizer, given, monkeypatch):
     for head in ((1, 0), (0, 0)):
         adapted = HuggingFaceClassifier(tiny(transformers), tokenizer, head)
         output = adapted(given)
@@ -180,7 +180,7 @@ def test_other_kinds_have_the_interface(transformers, tokenizer, given, kind, op
 
 
 @pytest.mark.parametrize(
-    ("kind", "options", "said"),
+    ("kind", "options", "fault"),
     [
         (
             "GPT2",
@@ -192,12 +192,12 @@ def test_other_kinds_have_the_interface(transformers, tokenizer, given, kind, op
         ("Bert", {"problem_type": "multi_label_classification"}, "several labels at once"),
     ],
 )
-def test_models_that_cannot_be_measured_are_refused_in_a_sentence(transformers, tokenizer, kind, options, said):
-    with pytest.raises(ValueError, match=said):
+def test_models_that_cannot_be_measured_are_refused_in_a_sentence(transformers, tokenizer, kind, options, fault):
+    with pytest.raises(ValueError, match=fault):
         HuggingFaceClassifier(tiny(transformers, kind, **options), tokenizer)
 
 
-def test_what_is_no_classifier_no_head_or_no_piece_is_refused(transformers, tokenizer, given):
+def test_what_is_no_classifier_no_head_or_no_subword_is_refused(transformers, tokenizer, given):
     bert = tiny(transformers)
     with pytest.raises(ValueError, match="a BertModel is no sequence classifier"):
         HuggingFaceClassifier(bert.bert, tokenizer)
@@ -221,7 +221,7 @@ def test_importance_is_that_of_the_shortened_texts_and_of_the_graph(transformers
     deleted = importance.leave_one_out(adapted, given)
     for row, place in given.mask.nonzero().tolist():
         text = shortened_by_hand(given, row, place)
-        logits = bert(adapted.ids[text.tokens]).logits  # of one piece nothing is left but start and end
+        logits = bert(adapted.ids[text.tokens]).logits  # of one subword nothing is left but start and end
         assert torch.allclose(deleted[row, place], total_variation(probabilities(logits)[0], p[row]), atol=1e-9)
     embeddings = bert.get_input_embeddings()(adapted.ids[given.tokens]).detach().requires_grad_()
     chances = bert(inputs_embeds=embeddings, attention_mask=inside(given).long()).logits.softmax(dim=-1)
@@ -263,23 +263,25 @@ def test_explanations_by_hand_and_nothing_can_be_put_in_their_place(transformers
     rows = {"averaged": (first + second).mean(dim=1)[:, 0], "rollout": (by_layer[1] @ by_layer[0])[:, 0]}
     rows[(1, 0)] = second[:, 0, 0]
     assert torch.allclose(rollout(torch.stack([first, second], dim=1))[:, 0], rows["rollout"])
-    for way, row in rows.items():
+    for aggregation, row in rows.items():
         expected = row.masked_fill(~given.mask, 0) / row.masked_fill(~given.mask, 0).sum(dim=1, keepdim=True)
-        assert torch.allclose(inner_attention(way)(adapted, given, adapted(given)), expected, atol=1e-9)
-        if isinstance(way, str):
-            explained = HuggingFaceClassifier(bert, tokenizer, way)
+        assert torch.allclose(inner_attention(aggregation)(adapted, given, adapted(given)), expected, atol=1e-9)
+        if isinstance(aggregation, str):
+            explained = HuggingFaceClassifier(bert, tokenizer, aggregation)
             output = explained(given)
             assert torch.allclose(output.attention, expected, atol=1e-9)
             assert torch.allclose(output.logits, adapted(given).logits)
             assert torch.allclose(importance.leave_one_out(explained, given), importance.leave_one_out(adapted, given))
-            for asked in (
+            for replace_attention in (
                 lambda e=explained, o=output: e(given, attention=o.attention),
                 lambda e=explained, o=output: interventions.uniform(e, o),
                 lambda e=explained, o=output: interventions.permuted(e, o, 5),
                 lambda e=explained, o=output: interventions.erase_until_flip(e, o, o.attention),
             ):
-                with pytest.raises(ValueError, match=f"'{way}' is an explanation, not a mechanism.*choose a head"):
-                    asked()
+                with pytest.raises(
+                    ValueError, match=f"'{aggregation}' is an explanation, not a mechanism.*choose a head"
+                ):
+                    replace_attention()
 
 
 def test_one_head_of_all_words_is_replaced(transformers, tokenizer, given):
@@ -313,8 +315,8 @@ def test_a_corpus_in_subwords_knows_what_decides_and_where_sentences_end(tokeniz
     written = corpus_in_subwords(corpus, tokenizer)
     assert written.test.instances[0].tokens == cut[0].tokens and written.test.instances[0].rationale is None
     ids, offsets = written.test.encoded
-    pieces = tokenizer.convert_ids_to_tokens(tokenizer(TEXTS[2])["input_ids"])
-    assert [written.vocabulary.words[k] for k in ids[offsets[2] : offsets[3]][1:-1]] == pieces[1:-1]
+    subwords = tokenizer.convert_ids_to_tokens(tokenizer(TEXTS[2])["input_ids"])
+    assert [written.vocabulary.words[k] for k in ids[offsets[2] : offsets[3]][1:-1]] == subwords[1:-1]
     with pytest.raises(ValueError, match="text, tokens"):
         corpus_in_subwords(corpus, tokenizer, of="words")
 
@@ -348,11 +350,11 @@ def test_the_readmes_model_is_measured_from_end_to_end(transformers, tokenizer, 
     quantities = [attention_weights, inner_attention("rollout", "rollout"), left_out]
     quantities += [interventions.permutation_effect(10), interventions.substituted(10)]
     measured = correlate(measure_all([own], quantities), [("attention", "loo"), ("rollout", "loo")])
-    told = summarise(measured).set_index("quantity")
-    assert told.loc["kendall_tau_rollout_vs_loo", "n"] == 5 and told.loc["permutation", "n"] == 6
+    summary = summarise(measured).set_index("quantity")
+    assert summary.loc["kendall_tau_rollout_vs_loo", "n"] == 5 and summary.loc["permutation", "n"] == 6
 
 
-def test_without_transformers_one_sentence_says_what_is_missing(monkeypatch):
+def test_without_transformers_one_sentence_names_what_is_missing(monkeypatch):
     def missing(name):
         raise ModuleNotFoundError(f"No module named {name!r}")
 

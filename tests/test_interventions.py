@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.optimize import minimize
 from scipy.stats import chisquare
-from small import batch, model
+from small import NotAffine, batch, model
 
 from lib import interventions
 from lib.datasets.batches import Batch
@@ -17,21 +17,6 @@ from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.numerics import rows_of
 
 LENGTHS = (5, 1, 2, 3, 12, 7, 1, 4)
-
-
-class NotAffine:
-    """The same predictions from a model that only has read_out."""
-
-    def __init__(self, inner):
-        self.inner = inner
-
-    def token_logits(self, output):
-        return None
-
-    def read_out(self, output, attention):
-        if attention.dim() == 2:
-            return self.inner.decode(attention, output.hidden)
-        return self.inner.decoder(attention @ output.hidden)
 
 
 def case(lengths=LENGTHS, outputs=1, seed=0, spread=4.0):

@@ -1,4 +1,4 @@
-"""The interface: what a model shows of itself, and what may be put in the place of its attention."""
+"""The interface of every model: its output, and attention imposed in place of its own."""
 
 from dataclasses import replace
 

@@ -41,7 +41,7 @@ class Pooled(nn.Module):
     def __init__(self, words=40, classes=2):
         super().__init__()
         self.table, self.gru = nn.Embedding(words, 6), nn.GRU(6, 8, batch_first=True)
-        self.ask, self.inner, self.outer = nn.Linear(8, 1), nn.Linear(8, 8), nn.Linear(8, classes)
+        self.score, self.inner, self.outer = nn.Linear(8, 1), nn.Linear(8, 8), nn.Linear(8, classes)
 
     def forward(self, given, attention=None):
         return Pooled.from_embeddings(self, self.table(given.tokens), given, attention)
@@ -50,7 +50,7 @@ class Pooled(nn.Module):
         if torch.is_grad_enabled() and not embeddings.requires_grad:
             embeddings.requires_grad_()
         hidden = self.gru(embeddings)[0]
-        scores = 5 * self.ask(hidden).squeeze(-1)
+        scores = 5 * self.score(hidden).squeeze(-1)
         weights = softmax(scores, given.mask) if attention is None else attention
         return ModelOutput(self.pooled(weights, hidden), scores, weights, given.mask, hidden, embeddings)
 
@@ -113,7 +113,7 @@ def are_the_same(found: dict, expected: dict, without: str = "none") -> None:
 
 @OUTPUTS
 @pytest.mark.parametrize("encoder", ["bilstm", "average", "conv", "transformer"])
-def test_importance_of_the_interface_alone_is_that_of_the_fast_ways(encoder, outputs):
+def test_importance_of_the_interface_alone_is_that_of_the_shortcuts(encoder, outputs):
     tested, given = model(encoder, outputs=outputs), batch(LENGTHS)
     expected = of_importance(tested, given)
     for kind in (Foreign, NotAffine):
@@ -128,14 +128,14 @@ def test_interventions_on_any_read_out_are_those_on_an_affine_one(outputs, monke
     expected = of_interventions(tested, given)
     assert expected["removed attention_count"].isfinite().any(), "decisions flip"
     are_the_same(of_interventions(Foreign(tested), given), expected)
-    asked = of_interventions(NotAffine(tested), given)
-    are_the_same(asked, expected, without="removed fewest")
-    assert asked["removed fewest_count"].isnan().all()
+    by_reading = of_interventions(NotAffine(tested), given)
+    are_the_same(by_reading, expected, without="removed fewest")
+    assert by_reading["removed fewest_count"].isnan().all()
     monkeypatch.setattr(readout, "CELLS", 30)
-    are_the_same(of_interventions(NotAffine(tested), given), asked)
+    are_the_same(of_interventions(NotAffine(tested), given), by_reading)
 
 
-def test_what_only_an_affine_read_out_tells_is_refused_in_a_sentence():
+def test_what_needs_an_affine_read_out_is_refused_in_a_sentence():
     tested, given = NotAffine(model()), batch(LENGTHS)
     output = tested(given)
     for function in (interventions.permuted_moments, interventions.fewest_to_flip):
@@ -198,7 +198,7 @@ def test_two_outputs_are_one():
         assert torch.allclose(times * value, of_importance(tested, given)[name], atol=1e-9), name
 
 
-def test_a_model_says_how_many_words_it_is_given_at_once():
+def test_a_model_limits_the_words_of_one_forward_pass():
     given, most = batch((30, 1, 6, 9)), []
 
     class Few(Foreign):
@@ -286,10 +286,10 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("said", FAULTS)
-def test_what_is_wrong_with_an_interface_is_one_sentence(said):
-    with pytest.raises(InterfaceError, match=said) as raised:
-        check_interface(broken(**FAULTS[said]), batch(LENGTHS))
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_wrong_with_an_interface_is_one_sentence(fault):
+    with pytest.raises(InterfaceError, match=fault) as raised:
+        check_interface(broken(**FAULTS[fault]), batch(LENGTHS))
     assert "\n" not in str(raised.value)
 
 
@@ -349,15 +349,15 @@ def test_a_file_with_a_model_is_measured_from_end_to_end(mine, corpus, monkeypat
     quantities = [attention_weights, importance.quantity("loo", importance.leave_one_out), of_inputs_to_states]
     quantities += [interventions.until_flip(RANKINGS), interventions.adversary(0.05, "gradient", steps=20)]
     measured = with_flips(correlate(measure_all(own, quantities), [("attention", "loo")]), ["attention", "fewest"])
-    told = summarise(measured).set_index("quantity")
-    assert told.loc["kendall_tau_attention_vs_loo", ["n", "seeds"]].tolist() == [40, 2]
+    summary = summarise(measured).set_index("quantity")
+    assert summary.loc["kendall_tau_attention_vs_loo", ["n", "seeds"]].tolist() == [40, 2]
     assert measured["flips_attention"].notna().any() and measured["flips_fewest"].isna().all()
     assert information(own[:1], words=20, clusters=5)["plug_in"].notna().all()
-    assert "the model is one's own" in results.keep("correlation", own, told, told)
+    assert "the model is one's own" in results.keep("correlation", own, summary, summary)
 
 
 @pytest.mark.parametrize(
-    ("named", "said"),
+    ("named", "fault"),
     [
         ("yours.py", "there is no file yours.py; name one: my_model.py or my_model.py:function"),
         ("mine.py:store", r"mine.py has no function 'store'; it has: load, several, three, nothing, other"),
@@ -367,9 +367,9 @@ def test_a_file_with_a_model_is_measured_from_end_to_end(mine, corpus, monkeypat
         ("broken.py", "broken.py cannot be run: SyntaxError"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_one_sentence(mine, corpus, named, said):
+def test_what_is_wrong_with_a_file_is_one_sentence(mine, corpus, named, fault):
     (mine / "broken.py").write_text("def load(corpus) return")
-    with pytest.raises(ModelError, match=said):
+    with pytest.raises(ModelError, match=fault):
         own_model(named, Run("planted"), corpus=corpus)
     assert own_model("", Run("planted")) == []
 
@@ -379,15 +379,15 @@ def test_the_parameter_model_is_checked_before_anything_runs(mine):
     values = parameters.given_parameters(notebook, [("model", "mine.py")])
     assert values == {"model": f"{mine / 'mine.py'}:load"}
     name = parameters.report_name(notebook, values)
-    assert re.fullmatch(r"correlation-planted-model-mine-load-[0-9a-f]{6}", name), "its folder is not told"
-    for given, said in (
+    assert re.fullmatch(r"correlation-planted-model-mine-load-[0-9a-f]{6}", name), "without its folder"
+    for given, fault in (
         ([("model", "yours.py")], "no file yours.py"),
         (
             [("model", "mine.py"), ("encoders", "average"), ("seeds", "0")],
             "not trained here; leave encoders, seeds out",
         ),
     ):
-        with pytest.raises(Refused, match=said):
+        with pytest.raises(Refused, match=fault):
             parameters.given_parameters(notebook, given)
 
 
@@ -398,7 +398,7 @@ def of_readme(number: int) -> str:
     return re.findall(r"```python\n(.*?)```", section, re.DOTALL)[number]
 
 
-def test_the_readmes_module_is_measured_as_it_says(mine, corpus, monkeypatch):
+def test_the_readmes_module_is_measured_as_it_is_documented(mine, corpus, monkeypatch):
     assert len(of_readme(0).splitlines()) <= 30
     (mine / "my_model.py").write_text(of_readme(0))
     made = {}
@@ -410,4 +410,4 @@ def test_the_readmes_module_is_measured_as_it_says(mine, corpus, monkeypatch):
     few = Batch.of(*(torch.tensor(part) for part in ([[2, 9, 8, 7, 3]], [5], [1], [0])))
     names = {"model": own.model, "batches": [few]}
     exec(of_readme(2), names)
-    assert names["told"]["quantity"].str.startswith("kendall_tau_attention_vs_leave_one_out_of_input").any()
+    assert names["summary"]["quantity"].str.startswith("kendall_tau_attention_vs_leave_one_out_of_input").any()

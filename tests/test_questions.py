@@ -58,13 +58,13 @@ def by_hand(tested: QuestionClassifier, given: Batch, row: int, attention=None) 
     """(logits, attention) of one text, word by word and without a batch, from the formulas of the paper."""
     length, asked = int(given.lengths[row]), int(given.query_mask[row].sum()) + 2
     states = tested.encoder(tested.embedding(given.tokens[row : row + 1, :length]), torch.tensor([length]))[0]
-    of_query = tested.query_encoder(tested.query_embedding(given.query[row : row + 1, :asked]), torch.tensor([asked]))[
-        0
-    ]
+    query_states = tested.query_encoder(
+        tested.query_embedding(given.query[row : row + 1, :asked]), torch.tensor([asked])
+    )[0]
     whole = {
-        "bilstm": lambda: torch.cat([of_query[-1, :4], of_query[0, 4:]]),
-        "average": lambda: of_query.mean(dim=0),
-        "conv": lambda: of_query[1:-1].max(dim=0).values,
+        "bilstm": lambda: torch.cat([query_states[-1, :4], query_states[0, 4:]]),
+        "average": lambda: query_states.mean(dim=0),
+        "conv": lambda: query_states[1:-1].max(dim=0).values,
     }
     query = whole[next(name for name, (kind, _) in QUESTION_ENCODERS.items() if type(tested.encoder) is kind)]()
     scores = torch.stack([score_by_hand(tested.attention, state, query) for state in states[1:-1]])

@@ -289,23 +289,6 @@ def test_tokens_of_one_alone_are_read_as_the_text_itself_and_sum_to_its_logit():
         torch.testing.assert_close(mean[1], each[1, batch.mask[1]].mean())
 
 
-class NotAffine(torch.nn.Module):
-    """The same model without its short cut."""
-
-    def __init__(self, model):
-        super().__init__()
-        self.model = model
-
-    def forward(self, batch, attention=None):
-        return self.model(batch, attention)
-
-    def read_out(self, output, attention):
-        return self.model.read_out(output, attention)
-
-    def token_logits(self, output):
-        return None
-
-
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_substituted_attention_gives_the_classes_of_a_model_that_has_it(outputs):
     model, batch = small.model(outputs=outputs), small.batch((1, 2, 5, 9))
@@ -315,7 +298,7 @@ def test_substituted_attention_gives_the_classes_of_a_model_that_has_it(outputs)
     assert torch.equal(found["uniform"], probabilities(model(batch, equal.double()).logits).argmax(dim=-1))
     logits = permuted(model, output, 20, 3, batch.instance)
     assert torch.equal(found["permuted"].long(), probabilities(logits).argmax(dim=-1))
-    slow = NotAffine(model)
+    slow = small.NotAffine(model)
     for name, value in substituted(draws=20, seed=3)(slow, batch, output).items():
         assert torch.equal(value, found[name])
     torch.testing.assert_close(token_probabilities(slow, batch, output), token_probabilities(model, batch, output))

@@ -78,8 +78,8 @@ def test_a_head_is_imposed_between_start_and_end_whose_share_stays():
 def test_explanations_are_distributions_over_the_tokens_and_rollout_is_the_product():
     tested, given = model("transformer", heads=2), batch((5, 1, 9))
     output, inner = tested(given), tested.inner_attention(given)
-    for way in ("averaged", "rollout", (1, 1)):
-        found = inner_attention(way)(tested, given, output)
+    for aggregation in ("averaged", "rollout", (1, 1)):
+        found = inner_attention(aggregation)(tested, given, output)
         assert torch.allclose(found.sum(dim=1), torch.ones(3, dtype=torch.float64))
         assert not found[~given.mask].any()
     identity = torch.eye(11, dtype=torch.float64)

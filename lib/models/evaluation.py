@@ -42,9 +42,6 @@ def measurable(model: nn.Module) -> Iterator[None]:
     without cuDNN where gradients are enabled, and with it, which is much faster, where they are not.
     cuDNN rounds the factors of its products to 10 bits (TF32) where the GPU can: leave-one-out subtracts predictions
     that nearly agree, so here it computes in full single precision. On a CPU nothing changes.
-
-    Args:
-        model: a torch.nn.Module; anything else that has a read-out is left as it is.
     """
     hooks, enabled = [], []
 
@@ -55,8 +52,7 @@ def measurable(model: nn.Module) -> Iterator[None]:
     def after(layer: nn.RNNBase, inputs: tuple, output: object) -> None:
         torch.backends.cudnn.enabled = enabled.pop()
 
-    modules = model.modules() if isinstance(model, nn.Module) else ()
-    for layer in (module for module in modules if isinstance(module, nn.RNNBase)):
+    for layer in (module for module in model.modules() if isinstance(module, nn.RNNBase)):
         hooks.append(layer.register_forward_pre_hook(before))
         # prepended, so that nested contexts undo their settings in reverse order
         hooks.append(layer.register_forward_hook(after, prepend=True, always_call=True))
