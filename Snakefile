@@ -60,7 +60,7 @@ rule train:
         "logs/{job}.log",
     priority: lambda wildcards: job(wildcards.job)["rank"]
     resources:
-        gpu_mb=lambda wildcards: job(wildcards.job)["gpu_mb"],
+        gpu_runs=lambda wildcards: int(job(wildcards.job)["device"] == "cuda"),
     shell:
         "exec > {log} 2>&1; {JOB} train {HERE:q} {wildcards.job:q}"
 
@@ -85,6 +85,6 @@ rule report:
         "logs/{report}.log",
     priority: lambda wildcards: PLAN["reports"][wildcards.report]["seconds"]
     resources:
-        gpu_mb=lambda wildcards: PLAN["reports"][wildcards.report]["gpu_mb"],
+        gpu_runs=lambda wildcards: int(PLAN["reports"][wildcards.report]["device"] == "cuda"),
     shell:
         "exec > {log} 2>&1; {JOB} report {HERE:q} {wildcards.report:q}"

@@ -19,7 +19,7 @@ from lib.importance.rankings import RANKINGS
 from lib.interventions import adversary, permutation_effect, until_flip
 from lib.quantity import Quantity
 from lib.training import fitting
-from lib.training.tasks import Prediction
+from lib.training.tasks import Classification
 
 DEVICE, SHARING, EPOCHS = "cuda", 8, 3
 MEASURES = {
@@ -67,13 +67,13 @@ def per_second(amount: int, work: Callable[[], object]) -> float:
 def trained(split: Split) -> float:
     """Words a second of one run, over EPOCHS epochs."""
     model = texts.classifier(split).to(DEVICE)
-    optimizer = fitting.Adam(fitting.parameter_groups(model, 1e-5, 1e-3), amsgrad=True, fused=True)
-    course = Prediction(torch.from_numpy(split.labels), outputs=1)
+    optimizer = fitting.adam(model, 1e-5, 1e-3)
+    task = Classification(torch.from_numpy(split.labels), outputs=1)
 
     def epochs():
         for epoch in range(EPOCHS):
             order = (batch.to(DEVICE) for batch in batches(split, 32, seed=(0, epoch)))
-            fitting.train_epoch(model, order, optimizer, course.losses, "sum")
+            fitting.train_epoch(model, order, optimizer, task.losses, "sum")
 
     return per_second(EPOCHS * words(split), epochs)
 

@@ -21,7 +21,7 @@ from lib.metrics.kendall import LONGEST_SIGN_MATRIX
 from lib.models import AttentionClassifier, evaluation
 from lib.quantity import Quantity
 from lib.training import fitting
-from lib.training.tasks import Prediction
+from lib.training.tasks import Classification
 
 WORDS = 2000  # of the made-up texts
 PAPERS = {"embedding": 300}  # and 128 hidden units per direction of a BiLSTM, 128 of an average encoder
@@ -135,10 +135,10 @@ NAMES: Mapping[str, str] = {"bilstm": "BiLSTM", "average": "average"}
 def _training(encoder: str, promise: Promise) -> Work:
     def epoch(split: Split) -> float:
         model = texts.classifier(split, encoder, **PAPERS)
-        optimizer = fitting.Adam(fitting.parameter_groups(model, 1e-5, 1e-3), amsgrad=True, fused=True)
-        course = Prediction(torch.from_numpy(split.labels), outputs=1)
+        optimizer = fitting.adam(model, 1e-5, 1e-3)
+        task = Classification(torch.from_numpy(split.labels), outputs=1)
         started = time.process_time()
-        fitting.train_epoch(model, batches(split, 32, seed=(0, 0)), optimizer, course.losses, "sum")
+        fitting.train_epoch(model, batches(split, 32, seed=(0, 0)), optimizer, task.losses, "sum")
         return time.process_time() - started
 
     return Work("train one epoch", promise, epoch, epoch, 64)

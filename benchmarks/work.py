@@ -17,7 +17,7 @@ from lib.importance import rankings
 from lib.importance.state_gradients import state_gradients
 from lib.metrics import kendall_tau
 from lib.training import fitting
-from lib.training.tasks import Adversary, FrozenAdversary, Prediction, Told, freeze_all_but_attention
+from lib.training.tasks import Adversary, BaseOutputs, Classification, FrozenAdversary, freeze_all_but_attention
 
 SIZE = 512  # texts in a batch, our way
 
@@ -99,9 +99,9 @@ def training(train: Split) -> Row:
 
     def ours():
         model = classifier(train)
-        optimizer = fitting.Adam(fitting.parameter_groups(model, 1e-5, 1e-3), amsgrad=True, fused=True)
-        course = Prediction(torch.from_numpy(train.labels), outputs=1)
-        fitting.train_epoch(model, batches(train, 32, seed=(0, 0)), optimizer, course.losses, "sum")
+        optimizer = fitting.adam(model, 1e-5, 1e-3)
+        task = Classification(torch.from_numpy(train.labels), outputs=1)
+        fitting.train_epoch(model, batches(train, 32, seed=(0, 0)), optimizer, task.losses, "sum")
 
     return Row("train one epoch", Goal(4.9, 2.6), ours, lambda split: naive.train_epoch(work.packed, split), train)
 
@@ -110,18 +110,18 @@ def adversaries(train: Split) -> list[Row]:
     """Beside an epoch of the base, which is `straightforward` here, one of an adversary, whole or all but frozen."""
     base = classifier(train)
     texts = list(batches(train, 128))
-    aim = 5e-4, "kl", "half", {"train": Told.by(base, train, texts)}
+    aim = 5e-4, "kl", "half", {"train": BaseOutputs.of(base, train, texts)}
     frozen = FrozenAdversary(*aim, splits={"train": (train, texts)}, base=base)
 
-    def epoch(course, freeze: bool = False):
+    def epoch(task, freeze: bool = False):
         model = classifier(train)
         if freeze:
             freeze_all_but_attention(model, base)
-        optimizer = fitting.Adam(fitting.parameter_groups(model, 1e-5, 1e-3), amsgrad=True, fused=True)
-        fitting.train_epoch(model, batches(train, 32, seed=(0, 0)), optimizer, course.losses, "sum")
+        optimizer = fitting.adam(model, 1e-5, 1e-3)
+        fitting.train_epoch(model, batches(train, 32, seed=(0, 0)), optimizer, task.losses, "sum")
 
     def of_base(split):
-        epoch(Prediction(torch.from_numpy(split.labels), outputs=1))
+        epoch(Classification(torch.from_numpy(split.labels), outputs=1))
 
     return [
         Row(

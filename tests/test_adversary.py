@@ -18,13 +18,10 @@ from lib.datasets import DATASETS
 from lib.datasets.batches import batches, collate
 from lib.metrics import kullback_leibler, probabilities, total_variation
 from lib.models import GuidedClassifier
-from lib.training import Run, train, train_all
-from lib.training import losses as objectives
-from lib.training import processes as workers
-from lib.training.guides import Guide, guide
-from lib.training.ragged import PerWord
-from lib.training.tasks import Adversary, Prediction
-from lib.training.trained import course_of, source_of
+from lib.training import Run, losses, processes, train, train_all
+from lib.training.guides import Guide, PerWord, guide
+from lib.training.tasks import Adversary, Classification
+from lib.training.trained import batches_of, task_of
 
 SMALL = (("embedding_size", 20), ("epochs", 3), ("hidden_size", 16))
 BASE = Run("planted", vectors="random", options=SMALL)
@@ -43,7 +40,7 @@ def silent(message: str) -> None:
 def store(tmp_path_factory):
     """One cache for the module: the base is trained once."""
     folder = tmp_path_factory.mktemp("cache")
-    with workers.environment({"CACHE_HOME": str(folder), "PYTHONPATH": str(PROJECT)}):
+    with processes.environment({"CACHE_HOME": str(folder), "PYTHONPATH": str(PROJECT)}):
         yield folder
 
 
@@ -95,17 +92,17 @@ def test_the_adversarial_loss_by_hand_and_its_gradient_through_padding():
     p = probabilities(torch.tensor([[0.5], [-1.0]]).double())
     q = probabilities(torch.tensor([[0.1], [-0.2]]).double())
     by_hand = np.abs((p - q)[:, 1].numpy()) / 2 - 0.1 * rel_entr(own.detach().numpy(), told.numpy()).sum(axis=1)
-    found = objectives.adversarial_loss((p, q), (own, told), 0.1)
+    found = losses.adversarial_loss((p, q), (own, told), 0.1)
     assert found["loss"].detach().numpy() == pytest.approx(by_hand, rel=1e-9)
-    full = objectives.adversarial_loss((p, q), (own, told), 0.2, tvd="full")
+    full = losses.adversarial_loss((p, q), (own, told), 0.2, tvd="full")
     assert torch.allclose(full["loss"], 2 * found["loss"])
-    by_jsd = objectives.adversarial_loss((p, q), (own, told), 0.1, "jsd")
+    by_jsd = losses.adversarial_loss((p, q), (own, told), 0.1, "jsd")
     assert torch.allclose(by_jsd["loss"], full["tvd"] / 2 - 0.1 * by_jsd["jsd"])
     for loss in (found, by_jsd):
         (slope,) = torch.autograd.grad(loss["loss"].sum(), scores, retain_graph=True)
         assert torch.isfinite(slope).all() and slope[mask].abs().min() > 0 and not slope[~mask].any()
     # a weight that has underflowed does not make the loss infinite
-    gone = objectives.adversarial_loss((p, q), (own, told.where(told != 0.2, 0)), 0.1)
+    gone = losses.adversarial_loss((p, q), (own, told.where(told != 0.2, 0)), 0.1)
     assert torch.isfinite(gone["loss"]).all()
 
 
@@ -135,10 +132,10 @@ def test_a_frozen_adversary_minimises_what_the_whole_model_would(base, monkeypat
     for held in (2**29, 0):
         monkeypatch.setattr("lib.training.tasks.HELD", held)
         untrained = replace(base, run=run, model=train(replace(BASE, seed=3), say=silent).model, base=base)
-        course = course_of(untrained)
+        task = task_of(untrained)
         batch = next(base.batches("train", 32))
-        found.append((course.losses(untrained.model, batch), Adversary.losses(course, untrained.model, batch)))
-        whole = Adversary(course.strength, course.divergence, course.tvd, course.told)
+        found.append((task.losses(untrained.model, batch), Adversary.losses(task, untrained.model, batch)))
+        whole = Adversary(task.strength, task.divergence, task.tvd, task.base_outputs)
         assert torch.allclose(found[-1][0]["loss"], whole.losses(untrained.model, batch)["loss"], rtol=1e-5)
     assert torch.allclose(found[0][0]["loss"], found[1][0]["loss"], rtol=1e-6)
 
@@ -168,11 +165,11 @@ def test_imposed_attention_is_used_exactly(base, kind):
 
 def test_the_attention_of_a_guided_run_does_not_learn(base):
     run = replace(BASE, encoder="average", variant="guide_base", base=BASE)
-    texts = source_of(run, base.corpus, base)
+    texts = batches_of(run, base.corpus, base)
     batch = next(texts("train", 8, (0, 0)))
     model = train(run, say=silent).model
-    course = Prediction(torch.from_numpy(base.corpus.train.labels), 1)
-    course.losses(model, batch)["loss"].backward()
+    task = Classification(torch.from_numpy(base.corpus.train.labels), 1)
+    task.losses(model, batch)["loss"].backward()
     assert all(parameter.grad is None for parameter in model.attention.parameters())
 
 
@@ -234,7 +231,7 @@ def test_a_sweep_that_is_killed_goes_on_and_trains_nothing_twice(store, base, tm
     assert ("0.001", "1") not in epochs and ("0.002", "1") not in epochs
     assert [epoch for strength, epoch in epochs if strength == "0.003"] == ["1", "2", "3"]
     assert len(found[1].history) == 3
-    with workers.environment({"CACHE_HOME": str(tmp_path)}):
+    with processes.environment({"CACHE_HOME": str(tmp_path)}):
         again = train(adversary(**{"lambda": 2e-3}), say=silent)
     for one, other in zip(found[1].model.parameters(), again.model.parameters(), strict=True):
         assert torch.equal(one, other)
@@ -258,7 +255,7 @@ def test_every_dataset_and_variant_has_its_runs():
 
 
 def test_train_all_trains_a_guide_before_what_it_guides(tmp_path):
-    with workers.environment({"CACHE_HOME": str(tmp_path)}):
+    with processes.environment({"CACHE_HOME": str(tmp_path)}):
         one_epoch = (("embedding_size", 20), ("epochs", 1), ("hidden_size", 16))
         base = replace(BASE, options=one_epoch)
         guided = replace(base, encoder="average", variant="guide_adversary", base=adversary(base))

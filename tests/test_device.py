@@ -22,8 +22,8 @@ from lib.metrics import kendall_taus
 from lib.models import evaluation
 from lib.models.check_interface import check_interface
 from lib.models.evaluation import eval_mode, gradients_enabled, measurable
-from lib.training import Run, checkpoint, fitting, train
-from lib.training.tasks import Prediction
+from lib.training import Run, cache, fitting, train
+from lib.training.tasks import Classification
 
 MODELS = pytest.mark.parametrize("name", everything.MODELS)
 FEW = (("epochs", 1), ("batch_size", 4), ("embedding_size", 8))
@@ -97,13 +97,13 @@ def test_a_checkpoint_is_read_onto_the_device(monkeypatch, tmp_path):
 
     def epoch(seed: int, device: str, restored: bool) -> dict[str, float]:
         model = small.model(seed=seed).float().to(device)
-        optimizer = torch.optim.Adam(fitting.parameter_groups(model, 1e-5, 1e-3), amsgrad=True, fused=True)
+        optimizer = fitting.adam(model, 1e-5, 1e-3)
         if restored:
-            checkpoint.restore(tmp_path / "c", model, optimizer)
+            cache.restore_checkpoint(tmp_path / "c", model, optimizer)
         given = [small.batch(range(1, 11)).to(device)]
-        course = Prediction(torch.from_numpy(split.labels), outputs=1)
-        losses = fitting.train_epoch(model, given, optimizer, course.losses, "sum")
-        checkpoint.save(tmp_path / "c", model, optimizer, {}, [{"epoch": 1}])
+        task = Classification(torch.from_numpy(split.labels), outputs=1)
+        losses = fitting.train_epoch(model, given, optimizer, task.losses, "sum")
+        cache.save_checkpoint(tmp_path / "c", model, optimizer, {}, [{"epoch": 1}])
         return losses
 
     first = epoch(0, "cpu", restored=False)

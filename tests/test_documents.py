@@ -16,8 +16,8 @@ from lib import datasets, papers
 from lib.datasets import documents, planted, text, vectors
 from lib.datasets.corpus import SPECIALS, Vocabulary
 from lib.datasets.files import DataError
-from lib.training import Run, fitting, train, word2vec
-from lib.training.building import build
+from lib.training import Run, fitting, train
+from lib.training.building import build, word2vec
 
 PLACES = "Rome Oslo Lima Cairo Delhi".split()
 
@@ -164,9 +164,9 @@ def test_rare_words_are_unknown():
 
 LEARN = """
 from lib import datasets
-from lib.training import Run, fitting, train, word2vec
-from lib.training.building import build
-print(word2vec.vectors(datasets.load("planted-documents", "quick"), 16, 3).checksum)
+from lib.training import Run, fitting, train
+from lib.training.building import build, word2vec
+print(word2vec(datasets.load("planted-documents", "quick"), 16, 3).checksum)
 """
 
 
@@ -184,11 +184,11 @@ def test_word2vec_knows_the_words_of_train_and_the_unknown_one(tmp_path, monkeyp
     monkeypatch.setenv("CACHE_HOME", str(tmp_path))
     published(tmp_path, "yahoo")
     corpus = datasets.load("yahoo", data_home=tmp_path)
-    found = word2vec.vectors(corpus, 8)
+    found = word2vec(corpus, 8)
     assert found.table.shape == (len(corpus.vocabulary), 8) and found.covered[len(SPECIALS) :].all()
     assert not found.covered[: len(SPECIALS)].any() and not found.table[[0, 2, 3]].any()
     assert torch.isfinite(found.table).all() and found.table[len(SPECIALS) :].any(dim=1).all()
-    assert word2vec.vectors(corpus, 8, seed=1).checksum != found.checksum
+    assert word2vec(corpus, 8, seed=1).checksum != found.checksum
 
 
 SMALL = {"batch_size": 16, "embedding_size": 12, "hidden_size": 8}

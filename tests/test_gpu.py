@@ -5,9 +5,8 @@ from dataclasses import replace
 import everything
 import pandas as pd
 import pytest
-import torch
 
-from lib.training import Run, sharing, train, train_all
+from lib.training import Run, train, train_all
 
 FEW = (("epochs", 2), ("embedding_size", 20), ("hidden_size", 16))
 RUN = Run("planted", vectors="random", options=FEW)
@@ -25,12 +24,11 @@ def test_every_measure_is_that_of_the_cpu(name, gpu):
     pd.testing.assert_frame_equal(frame, everything.measured(name), rtol=1e-6, atol=1e-8)
 
 
-def test_training_goes_as_on_the_cpu_and_takes_no_more_memory_than_is_said(gpu):
+def test_training_is_that_of_the_cpu(gpu):
     near, far = (train(replace(RUN, device_kind=kind), say=lambda _: None) for kind in ("cpu", gpu))
     assert next(far.model.parameters()).is_cuda
     for one, other in zip(near.history, far.history, strict=True):
         assert other["train_loss"] == pytest.approx(one["train_loss"], rel=0.02)
-    assert torch.cuda.max_memory_reserved() / sharing.MIB < sharing.gpu_memory_mb(far.run, far.corpus)
 
 
 def test_two_processes_share_it(gpu, capfd):

@@ -19,7 +19,8 @@ from sklearn.model_selection import train_test_split
 from lib import datasets
 from lib.datasets import mimic, text
 from lib.datasets.files import PROJECT, DataError
-from lib.training import Run, train, word2vec
+from lib.training import Run, train
+from lib.training.building import word2vec
 from tools.fetch.__main__ import main
 
 SECRET = "haematochezia"  # in every text, and nowhere else
@@ -343,7 +344,7 @@ def test_nothing_of_a_note_is_written(tmp_path, monkeypatch):
     corpus = datasets.load("anemia", "quick", home)
     run = Run("anemia", "average", vectors="random", options=(("epochs", 1),))
     train(run, home, corpus, say=lambda said: None)
-    word2vec.vectors(corpus, size=4)
+    word2vec(corpus, size=4)
     assert {path: path.read_bytes() for path in home.rglob("*") if path.is_file()} == before
     written = [path for path in cache.rglob("*") if path.is_file()]
     assert {"weights.safetensors", "run.json", "vectors.safetensors"} <= {path.name for path in written}

@@ -40,12 +40,10 @@ from lib.metrics import information, probabilities
 from lib.models import AttentionClassifier
 from lib.papers.regularization import claims as regularization_claims
 from lib.papers.regularization import evenness, imitation
-from lib.training import Run, train
-from lib.training import losses as objectives
-from lib.training import processes as workers
+from lib.training import Run, losses, processes, train
 from lib.training.building import build, word_table
 from lib.training.tasks import MaskedLanguageModel, Tying, masked
-from lib.training.trained import course_of, load_corpus, load_vectors
+from lib.training.trained import load_corpus, load_vectors, task_of
 
 PROJECT = Path(__file__).resolve().parent.parent
 SMALL = (("embedding_size", 16), ("epochs", 2), ("hidden_size", 16))
@@ -64,7 +62,7 @@ def variant(name: str, **options) -> Run:
 def store(tmp_path_factory):
     """One cache for the module."""
     folder = tmp_path_factory.mktemp("cache")
-    with workers.environment({"CACHE_HOME": str(folder)}):
+    with processes.environment({"CACHE_HOME": str(folder)}):
         yield folder
 
 
@@ -147,13 +145,13 @@ def test_losses_of_words_are_what_their_formulas_say():
     by_hand = [
         sum((hidden[i, t, k] - embedded[i, t, k]) ** 2 for k in range(size)) for i, t in batch.mask.nonzero().tolist()
     ]
-    loss = objectives.tying_loss(hidden, embedded, batch.mask)
+    loss = losses.tying_loss(hidden, embedded, batch.mask)
     torch.testing.assert_close(loss, torch.stack(by_hand).mean())
     states, words, table = torch.randn(7, size), torch.tensor([0, 3, 3, 5, 1, 2, 9]), torch.randn(10, size)
     each = functional.cross_entropy(states @ table.T, words, reduction="none")
-    torch.testing.assert_close(objectives.mlm_loss(states, words, table, 4), each.sum() / 4)
-    torch.testing.assert_close(objectives.mlm_loss(states, words, table, 4, "token"), each.mean())
-    assert objectives.mlm_loss(states[:0], words[:0], table, 4) == 0
+    torch.testing.assert_close(losses.mlm_loss(states, words, table, 4), each.sum() / 4)
+    torch.testing.assert_close(losses.mlm_loss(states, words, table, 4, "token"), each.mean())
+    assert losses.mlm_loss(states[:0], words[:0], table, 4) == 0
     assert model(batch).logits.isfinite().all()
 
 
@@ -165,20 +163,20 @@ def test_a_course_adds_its_objective_to_the_labels_loss():
     plain = Tying(labels, 1, delta=0).losses(model, batch)
     tied = Tying(labels, 1, delta=3.0).losses(model, batch)
     output = model(batch)
-    distance = len(batch) * objectives.tying_loss(output.hidden, output.embeddings, batch.mask)
+    distance = len(batch) * losses.tying_loss(output.hidden, output.embeddings, batch.mask)
     torch.testing.assert_close(tied["loss"], plain["loss"] + 3 * distance)
-    course = MaskedLanguageModel(labels, 1, words=34, eta=2.0, share=0.5, per="text")
+    task = MaskedLanguageModel(labels, 1, words=34, eta=2.0, share=0.5, per="text")
     torch.manual_seed(4)
-    losses = course.losses(model, batch)
-    torch.testing.assert_close(losses["prediction"], plain["prediction"])  # of the words as they are
-    torch.testing.assert_close(losses["loss"], losses["prediction"] + 2 * losses["mlm"])
+    found = task.losses(model, batch)
+    torch.testing.assert_close(found["prediction"], plain["prediction"])  # of the words as they are
+    torch.testing.assert_close(found["loss"], found["prediction"] + 2 * found["mlm"])
     torch.manual_seed(4)
     tokens, chosen = masked(batch.tokens, batch.mask, 34, 0.5)
     states = model(replace(batch, tokens=tokens)).hidden[chosen]
     logits = states @ model.embedding.weight[4:34].T
     expected = functional.cross_entropy(logits, batch.tokens[chosen] - 4, reduction="sum")
     assert chosen.any()
-    torch.testing.assert_close(losses["mlm"], expected)
+    torch.testing.assert_close(found["mlm"], expected)
 
 
 def test_a_huge_delta_drives_hidden_states_to_their_embeddings():
@@ -222,11 +220,11 @@ def test_an_adversary_is_built_as_the_variant_it_imitates_and_has_no_objective_o
     trained = train(run, say=silent)
     assert set(trained.history[0]) >= {"train_tvd", "train_jsd"} and len(trained.history) == 1
     tied = imitation(variant("tying", delta=5.0), 0.1, 1)
-    assert "delta" not in dict(tied.options) and not isinstance(course_of_base(tied), Tying)
+    assert "delta" not in dict(tied.options) and not isinstance(task_of_base(tied), Tying)
 
 
-def course_of_base(run: Run):
-    return course_of(train(run, say=silent))
+def task_of_base(run: Run):
+    return task_of(train(run, say=silent))
 
 
 def test_the_query_of_dot_attention_starts_where_it_is_told():
@@ -245,8 +243,8 @@ def test_clipping_bounds_the_step():
         model = small.model().float()
         optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
         before = [parameter.detach().clone() for parameter in model.parameters()]
-        course = Tying(batch.label, 1, delta=0)
-        losses = {"of": lambda m, b, c=course: {"loss": c.of_labels(m(b).logits, b)}}["of"]
+        task = Tying(batch.label, 1, delta=0)
+        losses = {"of": lambda m, b, c=task: {"loss": c.of_labels(m(b).logits, b)}}["of"]
         fitting.train_epoch(model, [batch], optimizer, losses, "sum", clip)
         pairs = zip(model.parameters(), before, strict=True)
         moved = sum(float((now.detach() - then).square().sum()) for now, then in pairs) ** 0.5

@@ -16,7 +16,7 @@ from lib.metrics import normalized_entropy
 from lib.projections import sparsegen_name, sparsegen_strength
 from lib.quantity import RUN_COLUMNS, declare, unit_of
 from lib.training import Run, fitting, train
-from lib.training.tasks import Prediction
+from lib.training.tasks import Classification
 
 MEISTER = {"dataset": "planted", "recipe": "meister2021"}
 STRENGTHS = (-100, -0.5, 0, 0.75, 0.9999999)
@@ -167,7 +167,7 @@ def test_an_encoder_has_its_usual_layers():
 
 def test_the_attention_has_a_rate_of_its_own_and_alpha_is_of_the_attention():
     tested = model(projection_name="entmax:learned")
-    rest, attention = fitting.parameter_groups(tested, 1e-5, 1e-3, 10)
+    rest, attention = fitting.adam(tested, 1e-5, 1e-3, 10).param_groups
     assert (rest["lr"], attention["lr"], attention["weight_decay"]) == (1e-3, 1e-2, 0)
     assert any(parameter is tested.projection.position for parameter in attention["params"])
 
@@ -175,10 +175,10 @@ def test_the_attention_has_a_rate_of_its_own_and_alpha_is_of_the_attention():
 def test_patience_ends_training_after_the_best_epoch():
     labels, aucs = torch.tensor([0, 1]), [0.6, 0.8, 0.7, 0.8, 0.75]
     history = [{"epoch": number + 1, "dev_auc": auc} for number, auc in enumerate(aucs)]
-    patient = Prediction(labels, 1, patience=3)
+    patient = Classification(labels, 1, patience=3)
     assert [patient.ended(history[:epochs]) for epochs in range(6)] == [False] * 5 + [True]
-    assert not Prediction(labels, 1).ended(history)
-    assert Prediction(labels, 1).ended([*history, {"epoch": 6, "dev_auc": 1.0}])  # no later epoch could be kept
+    assert not Classification(labels, 1).ended(history)
+    assert Classification(labels, 1).ended([*history, {"epoch": 6, "dev_auc": 1.0}])  # no later epoch could be kept
 
 
 @pytest.mark.parametrize("projection", ["sparsemax", "entmax:learned"])

@@ -187,7 +187,6 @@ def test_runs_for_a_gpu_are_planned_where_there_is_none_and_trained_nowhere_else
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     planned = report("correlation", ("device", "cuda"), *SMALL).work({})
     assert {run.device_kind for run in planned.missing} == {"cuda"} and planned.device == "cuda"
-    assert all(one.gpu_mb > 500 for one in planned.missing.values())
     with pytest.raises(ValueError, match="torch finds no GPU here; use 'cpu' or 'auto'"):
         train_all(list(planned.missing))
     assert {run.device_kind for run in report("correlation", *SMALL).work({}).missing} == {"cpu"}

@@ -14,7 +14,7 @@ from lib.models.interface import ModelOutput
 from lib.progress import Progress
 from lib.quantity import JSD_BOUNDS, Quantity, declare, declared
 from lib.training import Trained
-from lib.training.tasks import Told
+from lib.training.tasks import BaseOutputs
 
 SETTINGS = ("lambda", "trains")
 
@@ -36,14 +36,14 @@ def measure_against(
     """
     if len(trained) != len(bases):
         raise ValueError(f"{len(trained)} runs and {len(bases)} bases; each run needs its own, the same one or not")
-    frames, told = [], {}
+    frames, outputs = [], {}
     with Progress("measuring against the base", total=len(trained)) as progress:
         for one, base in zip(trained, bases, strict=True):
             if one.corpus.checksum != base.corpus.checksum:
                 raise ValueError(f"{one.run} and its base {base.run} read other data; they must read the same")
-            if base.run not in told:
-                told[base.run] = Told.by(base.model, getattr(base.corpus, split), base.batches(split, BATCH))
-            wanted = [*distances(told[base.run]), *quantities]
+            if base.run not in outputs:
+                outputs[base.run] = BaseOutputs.of(base.model, getattr(base.corpus, split), base.batches(split, BATCH))
+            wanted = [*distances(outputs[base.run]), *quantities]
             frame = measure(one.model, one.batches(split, BATCH), wanted, one.run, progress)
             frames.append(frame.assign(**settings(one), tvd_half=frame["tvd"] / 2))
     return pd.concat(frames, ignore_index=True)
@@ -75,22 +75,22 @@ def settings(trained: Trained) -> dict[str, object]:
     return {name: trained.run.option(name) for name in SETTINGS}
 
 
-def distances(told: Told) -> list[Quantity]:
+def distances(base: BaseOutputs) -> list[Quantity]:
     """The quantities of `measure_against`."""
 
     def tvd(model: nn.Module, batch: Batch, output: ModelOutput) -> Tensor:
-        return total_variation(probabilities(output.logits.double()), told.prediction[batch.instance].double())
+        return total_variation(probabilities(output.logits.double()), base.prediction[batch.instance].double())
 
     def jsd(model: nn.Module, batch: Batch, output: ModelOutput) -> Tensor:
-        return jensen_shannon(output.attention.double(), told.attention.at(batch).double())
+        return jensen_shannon(output.attention.double(), base.attention.at(batch).double())
 
     return [
         attention_weights,
         max_attention,
         Quantity("tvd", tvd, "fraction"),
         Quantity("jsd", jsd, "nats", JSD_BOUNDS),
-        Quantity("base_prediction", lambda model, batch, _: told.prediction[batch.instance].argmax(dim=1), "class"),
-        Quantity("base_max_attention", lambda model, batch, _: told.attention.at(batch).amax(dim=1), "fraction"),
+        Quantity("base_prediction", lambda model, batch, _: base.prediction[batch.instance].argmax(dim=1), "class"),
+        Quantity("base_max_attention", lambda model, batch, _: base.attention.at(batch).amax(dim=1), "fraction"),
     ]
 
 

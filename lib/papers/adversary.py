@@ -13,7 +13,7 @@ from lib.papers.settings import Settings, numbers, one_of
 from lib.quantity import declare
 from lib.training import Run
 from lib.training.losses import DIVERGENCES, TVDS
-from lib.training.options import OPTIONS_OF
+from lib.training.options import OF_VARIANTS
 
 KEY = "wiegreffe2019"
 
@@ -40,8 +40,8 @@ class AdversarySettings(Settings):
     lambdas: tuple[float, ...] = numbers()
     frozen_lambdas: tuple[float, ...] = numbers()
     adversary_epochs: int = 0
-    divergence: str = one_of(OPTIONS_OF["adversary"]["divergence"], DIVERGENCES)
-    tvd: str = one_of(OPTIONS_OF["adversary"]["tvd"], TVDS)
+    divergence: str = one_of(OF_VARIANTS["adversary"]["divergence"], DIVERGENCES)
+    tvd: str = one_of(OF_VARIANTS["adversary"]["tvd"], TVDS)
     over_seeds: str = one_of("median", ("median", "max"))
 
 
@@ -65,7 +65,7 @@ def uniform(settings: Settings) -> list[Run]:
 def sweep(settings: Settings, trains: str = "all") -> list[Run]:
     """Trained adversaries (section 4): for each seed one of each lambda, against the base of that seed."""
     aim = {"divergence": settings.divergence, "tvd": settings.tvd, "trains": trains}
-    aim = tuple((name, value) for name, value in aim.items() if value != OPTIONS_OF["adversary"][name])
+    aim = tuple((name, value) for name, value in aim.items() if value != OF_VARIANTS["adversary"][name])
     if settings.adversary_epochs and trains == "all":
         aim += (("epochs", settings.adversary_epochs),)
     return [

@@ -1,26 +1,29 @@
-"""A store of finished runs: content-addressed, locked while one is made, and never half-written."""
+"""Finished runs on disk, named by a hash of what decides them, never half-written; checkpoints of unfinished ones."""
 
 import ast
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from lib.atomic_write import alone, write_json
 
 PROJECT = Path(__file__).resolve().parents[2]
+Weights = dict[str, Tensor]
 
-# Code that cannot change the weights of a run that is hashed with its epochs and the checksum of its splits:
-# loaders of datasets, profiles, and what only organises the work.
-LEFT_OUT = (
-    *("lib.datasets", "lib.profiles", "lib.progress", "lib.training.processes", "lib.training.cache"),
-    "lib.training.sharing",
-    *("lib.interventions", "lib.fast"),  # of runs that do not name them
-)
+# Code that cannot change the weights of a run whose splits and epochs are hashed as well: what prepares datasets and
+# what only organises the work. The per-instance adversary counts for the runs that it guides (lib.training.trained).
+LEFT_OUT = ("lib.datasets", "lib.profiles", "lib.progress", "lib.atomic_write", "lib.interventions")
+LEFT_OUT += ("lib.training.cache", "lib.training.processes")
 KEPT = ("lib.datasets.batches", "lib.datasets.corpus")
 
 
@@ -38,6 +41,31 @@ def file_digest(path: Path) -> str:
     """SHA-256 of a file: 64 hex digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+# --- what a run's code is
+
+
+@cache
+def code_fingerprint(module: str) -> str:
+    """Hash of what a module and all it imports from lib *do*: their abstract syntax, no comments, no docstrings.
+
+    Read once a process, as the modules themselves are.
+    """
+    return digest({name: ast.dump(_without_docstrings(tree)) for name, tree in code_of(module).items()})
+
+
+def code_of(module: str) -> dict[str, ast.Module]:
+    """A module and all that it imports from lib, also inside functions, but for LEFT_OUT: name -> syntax tree."""
+    waiting, trees = [module], {}
+    while waiting:
+        name = waiting.pop()
+        left_out = name.startswith(LEFT_OUT) and name not in (*KEPT, module)
+        path = _source(name) if name.startswith("lib.") and name not in trees and not left_out else None
+        if path:
+            trees[name] = ast.parse(path.read_text(encoding="utf-8"))
+            waiting.extend(_imported(trees[name]))
+    return trees
 
 
 def _source(module: str) -> Path | None:
@@ -62,43 +90,31 @@ def _without_docstrings(tree: ast.Module) -> ast.Module:
     return tree
 
 
-@cache
-def code_fingerprint(module: str) -> str:
-    """Hash of what a module and all it imports from lib *do*: their abstract syntax, no comments, no docstrings.
+# --- entries
 
-    LEFT_OUT names what cannot matter. Read once a process, as the modules themselves are.
+
+def entry(name: str, make: Callable[[Path], Sequence[str]], waiting: Callable[[], None] = lambda: None) -> Path:
+    """The folder of a finished entry; where there is none it is made first, by one process at a time.
+
+    A process that is killed frees the lock, and what it left in the working folder is there for the next.
+
+    Args:
+        make: writes the files into a working folder, and gives the names of those to keep.
+        waiting: called once where another process makes the entry.
     """
-    waiting, trees = [module], {}
-    while waiting:
-        name = waiting.pop()
-        left_out = name.startswith(LEFT_OUT) and name not in (*KEPT, module)
-        path = _source(name) if name.startswith("lib.") and name not in trees and not left_out else None
-        if path:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            waiting.extend(_imported(tree))
-            trees[name] = ast.dump(_without_docstrings(tree))
-    return digest(trees)
+    if folder := finished(name):
+        return folder
+    locks, working = home() / ".locks", home() / ".working" / name
+    locks.mkdir(parents=True, exist_ok=True)
+    with alone(locks / f"{name}.lock", waiting):
+        if folder := finished(name):  # by the process that held the lock
+            return folder
+        working.mkdir(parents=True, exist_ok=True)
+        return _finish(name, working, make(working))
 
 
-def locked(name: str, waiting=lambda: None) -> AbstractContextManager[None]:
-    """Holds the lock of one entry; calls `waiting` once if another process holds it. A killed holder frees it."""
-    folder = home() / ".locks"
-    folder.mkdir(parents=True, exist_ok=True)
-    return alone(folder / f"{name}.lock", waiting)
-
-
-def working_folder(name: str) -> Path:
-    """Where an entry is made before it is finished; what a killed run left there is kept for the resume."""
-    folder = home() / ".working" / name
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def finish(name: str, working: Path, keep: tuple[str, ...]) -> Path:
-    """Makes the working folder the finished entry, in one rename; `keep` names the files that belong to it.
-
-    `contents.json`, written last, holds the digest of each.
-    """
+def _finish(name: str, working: Path, keep: Sequence[str]) -> Path:
+    """Makes the working folder the finished entry, in one rename; `contents.json`, written last, has the digests."""
     for leftover in working.iterdir():
         if leftover.name not in keep:
             leftover.unlink()
@@ -118,3 +134,60 @@ def finished(name: str) -> Path | None:
     except (OSError, ValueError, AttributeError):
         sound = False
     return folder if sound else None
+
+
+# --- checkpoints
+
+
+def weights_of(model: nn.Module) -> Weights:
+    """A copy of the model's weights on the CPU."""
+    return {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
+
+
+def tensor_digest(tensors: Weights) -> str:
+    """SHA-256 of the tensors' names and bytes: 64 hex digits."""
+    summed = hashlib.sha256()
+    for name in sorted(tensors):
+        summed.update(name.encode())
+        summed.update(tensors[name].contiguous().flatten().view(torch.uint8).numpy())
+    return summed.hexdigest()
+
+
+def save_checkpoint(path: Path, model: nn.Module, optimizer: Optimizer, best: Weights, history: list[dict]) -> None:
+    """Writes what the rest of a run depends on, whole or not at all; batches and dropout follow from seed and epoch."""
+    tensors = {f"model.{name}": value for name, value in weights_of(model).items()}
+    tensors |= {f"best.{name}": value for name, value in best.items()}
+    for index, state in optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{index}.{name}": value.detach().cpu() for name, value in state.items()}
+    partial = path.with_name(path.name + ".partial")
+    save_file(tensors, partial, metadata={"history": json.dumps(history), "digest": tensor_digest(tensors)})
+    partial.replace(path)
+
+
+def restore_checkpoint(path: Path, model: nn.Module, optimizer: Optimizer) -> tuple[Weights, list[dict]]:
+    """Puts a saved state into model and optimizer; (best weights, history), empty where there is nothing to restore.
+
+    A damaged file is removed: the run then starts anew.
+    """
+    if not path.exists():
+        return {}, []
+    try:
+        tensors = load_file(path)
+        with safe_open(path, "pt") as file:
+            history = json.loads(file.metadata()["history"])
+            if file.metadata()["digest"] != tensor_digest(tensors):
+                raise ValueError("the tensors are not those that were written")
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError):
+        path.unlink()
+        return {}, []
+    parts: dict[str, Weights] = {"model": {}, "best": {}, "optimizer": {}}
+    for name, value in tensors.items():
+        part, rest = name.split(".", 1)
+        parts[part][rest] = value
+    model.load_state_dict(parts["model"])
+    state = optimizer.state_dict()
+    for name, value in parts["optimizer"].items():
+        index, rest = name.split(".", 1)
+        state["state"].setdefault(int(index), {})[rest] = value
+    optimizer.load_state_dict(state)
+    return parts["best"], history

@@ -1,53 +1,46 @@
-"""One epoch of training, and how good a model is on a split."""
+"""Training a model epoch by epoch, and how good it is on a split."""
 
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import torch
 from sklearn.metrics import f1_score, roc_auc_score
 from torch import Tensor, nn
 
 from lib.datasets.batches import Batch, micro_batches
-from lib.metrics import normalized_entropy
+from lib.datasets.corpus import Split
+from lib.metrics.distances import normalized_entropy
 from lib.models.evaluation import words_at_once
-from lib.training import losses as objectives
+from lib.training import cache
+from lib.training.losses import prediction_loss
+from lib.training.runs import Run, adds_up
 
 EVALUATION_BATCH = 128
-WORDS = 2**15  # with padding, that go forth and back at once: a batch of 32 texts of a thousand words is not cut
+WORDS = 2**15  # with padding, in one forward and backward pass: a batch of 32 texts of a thousand words is not cut
 Losses = Callable[[nn.Module, Batch], dict[str, Tensor]]
+Say = Callable[[str], None]
 
 
-class Adam(torch.optim.Adam):
-    """torch's own, without what lets torch.compile read it: to import the compiler takes 1.5 s of each process."""
-
-    add_param_group = torch.optim.Optimizer.add_param_group.__wrapped__
-    state_dict = torch.optim.Optimizer.state_dict.__wrapped__
-    load_state_dict = torch.optim.Optimizer.load_state_dict.__wrapped__
-    zero_grad = torch.optim.Optimizer.zero_grad.__wrapped__
-    step = torch.no_grad()(torch.optim.Adam.step.__wrapped__)
-
-
-def parameter_groups(
-    model: nn.Module, weight_decay: float, learning_rate: float, attention_rate: float = 1.0
-) -> list[dict]:
-    """All trained parameters; the attention's have no weight decay (Jain & Wallace's code), and a rate of their own.
+def adam(model: nn.Module, weight_decay: float, rate: float, attention_rate: float = 1.0, amsgrad: bool = True):
+    """Adam over all trained parameters; the attention's have no weight decay (Jain & Wallace's code).
 
     Args:
-        attention_rate: the attention's learning rate is so many times `learning_rate`.
+        rate: the learning rate. attention_rate: the attention's is so many times that.
     """
-    own = (*model.attention.parameters(), *parameters_of(model.projection))
-    attention = {id(parameter) for parameter in own}
+    own = {id(parameter) for parameter in (*model.attention.parameters(), *parameters_of(model.projection))}
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    rest = [parameter for parameter in trained if id(parameter) not in attention]
-    attending = [parameter for parameter in trained if id(parameter) in attention]
-    return [
-        {"params": rest, "weight_decay": weight_decay, "lr": learning_rate},
-        {"params": attending, "weight_decay": 0.0, "lr": learning_rate * attention_rate},
+    groups = [
+        {"params": [p for p in trained if id(p) not in own], "weight_decay": weight_decay, "lr": rate},
+        {"params": [p for p in trained if id(p) in own], "weight_decay": 0.0, "lr": rate * attention_rate},
     ]
+    return torch.optim.Adam(groups, amsgrad=amsgrad, fused=True)
 
 
 def parameters_of(projection) -> list[nn.Parameter]:
-    """What a projection learns: nothing, but for a learned alpha."""
+    """The parameters of a projection: a learned alpha, or none."""
     return list(projection.parameters()) if isinstance(projection, nn.Module) else []
 
 
@@ -65,6 +58,46 @@ def plateau(optimizer: torch.optim.Optimizer, factor: float | None, scores: Iter
     return scheduler.step
 
 
+def fit(
+    run: Run, model: nn.Module, task, dev: Split, batches, say: Say, checkpoint: Path, checkpoint_seconds: float
+) -> tuple[cache.Weights, list[dict]]:
+    """The weights of the kept epoch, and a record for each epoch; goes on from the checkpoint where there is one.
+
+    Args:
+        task: what the model learns, of lib.training.tasks. batches: (split name, size, seed=None) -> batches.
+    Raises:
+        FloatingPointError: the loss is not finite.
+    """
+    options = ("weight_decay", "learning_rate", "attention_rate", "amsgrad")
+    optimizer = adam(model, *(run.option(name) for name in options))
+    best, history = cache.restore_checkpoint(checkpoint, model, optimizer)
+    judged = f"dev_{run.option('judge')}"
+    end_of_epoch = plateau(optimizer, run.option("plateau"), (record[judged] for record in history))
+    saved = time.monotonic()
+    while len(history) < run.epochs and not task.ended(history):
+        started, epoch = time.monotonic(), len(history)
+        torch.manual_seed(run.seed * 1_000_003 + epoch)  # of dropout and masked words, which so resume the same
+        order = batches("train", run.option("batch_size"), (run.seed, epoch))
+        how = run.option("reduction"), run.option("clip"), adds_up(run)
+        losses = train_epoch(model, order, optimizer, task.losses, *how)
+        if not math.isfinite(losses["loss"]):
+            raise FloatingPointError(
+                f"{run}: the loss of epoch {epoch + 1} is {losses['loss']}; try a lower learning_rate"
+            )
+        scores = task.scores(model, dev, batches("dev", EVALUATION_BATCH))
+        record = {"epoch": epoch + 1} | {f"train_{name}": value for name, value in losses.items()}
+        record |= {f"dev_{name}": value for name, value in scores.items()}
+        history.append(record | {"seconds": round(time.monotonic() - started, 3)})
+        end_of_epoch(record[judged])
+        if task.chosen(history) == epoch + 1:
+            best = cache.weights_of(model)
+        say(f"{run}: epoch {epoch + 1}/{run.epochs}, {task.summary(record)}")
+        if time.monotonic() - saved > checkpoint_seconds and len(history) < run.epochs:
+            cache.save_checkpoint(checkpoint, model, optimizer, best, history)
+            saved = time.monotonic()
+    return best, history
+
+
 def train_epoch(
     model: nn.Module,
     batches: Iterable[Batch],
@@ -79,7 +112,7 @@ def train_epoch(
     Args:
         losses: (model, batch) -> sums over the batch. reduction: "sum" minimises the sum, "mean" the mean per text.
         clip: the gradient's norm is cut to it; None: never.
-        adds_up: whether a batch's losses are the sums of its texts'. Then a batch of long texts goes forth and back in
+        adds_up: whether a batch's losses are the sums of its texts'. Then a batch of long texts is cut into
             micro-batches of WORDS words, for one step: the same gradient in bounded memory.
     """
     model.train()
@@ -100,7 +133,7 @@ def train_epoch(
 
 
 def evaluate(model: nn.Module, batches: Iterable[Batch], weight: Tensor | None = None) -> dict[str, float]:
-    """How well the model classifies: the scores of `scored`, the loss (nats), and how even its attention is.
+    """The scores of `scored`, the loss (nats), and how even the attention is.
 
     The loss weighs the positive class by `weight`, as training does; `attention_entropy` is the mean over the texts of
     the attention's entropy as a share of that of equal weights.
@@ -114,7 +147,7 @@ def evaluate(model: nn.Module, batches: Iterable[Batch], weight: Tensor | None =
             labels.append(batch.label.cpu())
             evenness.append(normalized_entropy(output.attention.double(), output.mask).cpu())
     logits, labels = torch.cat(logits), torch.cat(labels)
-    found = scored(logits, labels) | {"loss": float(objectives.prediction_loss(logits, labels, weight, "mean"))}
+    found = scored(logits, labels) | {"loss": float(prediction_loss(logits, labels, weight, "mean"))}
     return found | {"attention_entropy": float(torch.cat(evenness).nanmean())}
 
 

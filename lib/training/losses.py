@@ -1,10 +1,10 @@
-"""What a run minimises: the loss of its predictions, an objective for each word, or distance from its base."""
+"""The terms of what a run minimises: cross-entropy of labels or masked words, tying, distance from a base."""
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from lib.metrics import jensen_shannon, kullback_leibler, total_variation
+from lib.metrics.distances import jensen_shannon, kullback_leibler, total_variation
 
 REDUCTIONS = ("sum", "mean")
 DIVERGENCES = ("kl", "jsd")

@@ -1,6 +1,6 @@
-"""The options of training: what each recipe, encoder and variant has by default, and which values are allowed."""
+"""The options of training: the defaults of each recipe, encoder and variant, and which values are allowed."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from lib.models import HIERARCHICAL
 from lib.models.attention import LINEAR_INITS, QUERY_INITS
@@ -8,7 +8,7 @@ from lib.models.encoders import ACTIVATIONS
 from lib.projections import projection
 from lib.training.losses import DIVERGENCES, MLM_LOSSES, REDUCTIONS, TVDS
 
-# What a run is trained by, unless its own options say otherwise. Jain & Wallace's code: batch of 32, Adam with amsgrad
+# The defaults of a run's options. Jain & Wallace's code: batch of 32, Adam with amsgrad
 # at 1e-3, weight decay 1e-5 but not on the attention. None: the profile's epochs, all of them; the encoder's own hidden
 # size; no clipping.
 JAIN = {
@@ -35,7 +35,7 @@ JAIN = {
 }
 # Tutek & Snajder (2020), table 4 and appendix C: the states of both directions have together the embeddings' size.
 TUTEK = JAIN | {"clip": 5.0, "reduction": "mean", "hidden_size": 300, "query_init": "normal"}
-# Meister et al. (2021), appendix B: Jain & Wallace's way with smaller states. Table 4 has learning rates of 1e-4
+# Meister et al. (2021), appendix B: as Jain & Wallace with smaller states. Table 4 has learning rates of 1e-4
 # (BiLSTM) and 1e-5 (Transformer), which need many epochs; they are options of a run, and so is the attention's rate, 1
 # or 10 times the others'.
 MEISTER = JAIN | {"hidden_size": 128}
@@ -56,63 +56,62 @@ RECIPES = {
     "meister2021": MEISTER,
     "serrano2019": SERRANO,
 }
-# The options of one encoder alone, with what they are by themselves.
+# Options of one encoder alone, with their defaults; an encoder that is not here has none.
 OF_ENCODERS = {
     "average": {"activation": "tanh"},
     "transformer": {"heads": 1, "inner_projection": "softmax", "dropout": 0.1},
     **{name: {"sentence_dropout": 0.0} for name in HIERARCHICAL},  # of the words of a sentence
 }
-# The options of one variant alone.
-# trains: all weights, or the attention's alone, the others fixed at the base's.
-# mlm_share: how many of the tokens are masked; mlm_loss: summed over those of a text, or their mean.
-OPTIONS_OF = {
+# Options of one variant alone. trains: all weights, or the attention's alone, the others fixed at the base's.
+# mlm_share: of the tokens are masked; mlm_loss: summed over those of a text, or their mean.
+OF_VARIANTS = {
     "adversary": {"lambda": 5e-4, "divergence": "kl", "tvd": "half", "trains": "all"},
     "tying": {"delta": 10.0},
     "mlm": {"eta": 1.0, "mlm_share": 0.15, "mlm_loss": "text"},
 }
-TRAINS = ("all", "attention")
-OF_TRAINING = {name for options in (JAIN, *OPTIONS_OF.values(), *OF_ENCODERS.values()) for name in options}
+OF_TRAINING = {name for options in (JAIN, *OF_VARIANTS.values(), *OF_ENCODERS.values()) for name in options}
 
 
 def whole(value: object) -> bool:
+    """Whether a value is a whole number from 1 up."""
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
-def _positive(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
+def _number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
 
 
-def _one_of(names: Iterable[str]) -> tuple:
-    return (lambda value: value in names), " or ".join(names)
+def _one_of(known: Iterable[str]) -> tuple:
+    return tuple(known).__contains__, " or ".join(known)
 
 
-ALLOWED = {
+# name: (is the value allowed?, what is allowed)
+Rule = tuple[Callable[[object], bool], str]
+POSITIVE: Rule = (lambda value: _number(value) and value > 0, "a number above 0")
+SHARE: Rule = (lambda value: _number(value) and 0 < value < 1, "a number between 0 and 1")
+DROPOUT: Rule = (lambda value: _number(value) and value < 1, "a number from 0, below 1")
+NAMED = {
+    "judge": ("auc", "accuracy", "f1"),
+    "activation": ACTIVATIONS,
+    "mlm_loss": MLM_LOSSES,
+    "reduction": REDUCTIONS,
+    "embeddings": ("trained", "frozen"),
+    "query_init": QUERY_INITS,
+    "linear_init": LINEAR_INITS,
+    "divergence": DIVERGENCES,
+    "tvd": TVDS,
+    "trains": ("all", "attention"),
+}
+ALLOWED: dict[str, Rule] = {
     **dict.fromkeys(
         ("epochs", "patience", "batch_size", "embedding_size", "hidden_size", "heads"),
         (whole, "a whole number from 1 up"),
     ),
-    **dict.fromkeys(
-        ("learning_rate", "attention_rate", "attention_share", "vector_scale", "clip"), (_positive, "a number above 0")
-    ),
-    **dict.fromkeys(
-        ("weight_decay", "lambda", "delta", "eta"), (lambda value: value == 0 or _positive(value), "a number from 0 up")
-    ),
-    "mlm_share": (lambda value: _positive(value) and value < 1, "a number between 0 and 1"),
-    **dict.fromkeys(
-        ("dropout", "sentence_dropout", "document_dropout", "classifier_dropout"),
-        (lambda value: value == 0 or (_positive(value) and value < 1), "a number from 0, below 1"),
-    ),
-    "plateau": (lambda value: _positive(value) and value < 1, "a number between 0 and 1"),
-    "amsgrad": (lambda value: isinstance(value, bool), "True or False"),
-    "judge": _one_of(("auc", "accuracy", "f1")),
+    **dict.fromkeys(("learning_rate", "attention_rate", "attention_share", "vector_scale", "clip"), POSITIVE),
+    **dict.fromkeys(("weight_decay", "lambda", "delta", "eta"), (_number, "a number from 0 up")),
+    **dict.fromkeys(("mlm_share", "plateau"), SHARE),
+    **dict.fromkeys(("dropout", "sentence_dropout", "document_dropout", "classifier_dropout"), DROPOUT),
     "inner_projection": (lambda name: projection(name) is not None, ""),
-    "activation": _one_of(ACTIVATIONS),
-    "mlm_loss": _one_of(MLM_LOSSES),
-    "reduction": _one_of(REDUCTIONS),
-    "embeddings": _one_of(("trained", "frozen")),
-    "query_init": _one_of(QUERY_INITS),
-    "linear_init": _one_of(LINEAR_INITS),
-    "divergence": _one_of(DIVERGENCES),
-    "tvd": _one_of(TVDS),
-    "trains": _one_of(TRAINS),
+    "amsgrad": (lambda value: isinstance(value, bool), "True or False"),
+    **{name: _one_of(known) for name, known in NAMED.items()},
 }

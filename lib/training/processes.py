@@ -3,12 +3,16 @@
 import multiprocessing
 import os
 import pickle
-import traceback
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing.connection import Connection, wait
 
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+GB_OF_A_RUN = 10  # the largest run of the five papers, an adversary on IMDb, stays below
+EVERY = 0.2  # seconds between two looks at what the workers report
+Say = Callable[[str], None]
 
 
 class WorkerDied(RuntimeError):
@@ -18,6 +22,17 @@ class WorkerDied(RuntimeError):
 def cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def gpu_runs() -> int:
+    """How many trainings and reports share a GPU: $GPU_RUNS, else one for each GB_OF_A_RUN of its free memory."""
+    if given := os.environ.get("GPU_RUNS"):
+        if not given.isdecimal() or int(given) < 1:
+            raise ValueError(f"GPU_RUNS is {given!r}; allowed: a whole number from 1 up")
+        return int(given)
+    import torch
+
+    return max(1, int(torch.cuda.mem_get_info()[0] / (GB_OF_A_RUN * 1e9))) if torch.cuda.is_available() else 1
 
 
 @contextmanager
@@ -32,86 +47,60 @@ def environment(values: dict[str, str]) -> Iterator[None]:
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
-def _work(function: Callable, tasks: Sequence, pipe: Connection) -> None:
-    """A worker's life: receive a number, do that task, report; until a None comes."""
-    while (number := pipe.recv()) is not None:
-        try:
-            function(tasks[number], lambda message: pipe.send(("said", message)))
-            pipe.send(("done", None))
-        except Exception as error:
-            pipe.send(("failed", _sendable(error)))
-
-
-def _sendable(error: Exception) -> Exception:
-    """The error with its traceback as a note; one that does not survive the way is told in words."""
-    error.add_note(traceback.format_exc())
-    try:
-        pickle.loads(pickle.dumps(error))  # made in this process a moment ago: nothing foreign is read
-    except Exception:
-        told = RuntimeError(f"{type(error).__name__}: {error}")
-        told.add_note(traceback.format_exc())
-        return told
-    return error
-
-
-def run_all(function: Callable, tasks: Sequence, workers: int, say: Callable[[str], None], done: Callable) -> None:
+def run_all(function: Callable, tasks: Sequence, workers: int, say: Say, done: Callable) -> None:
     """Calls function(task, say) for every task, in at most `workers` spawned processes of one thread each.
 
-    `done(task)` is called here as each one ends. The first failure stops the others and is raised here.
+    `done(task)` is called here as each one ends. The first failure stops the others and is raised here, with the
+    worker's traceback as its cause.
 
     Raises:
         WorkerDied: a process was killed. Whatever a task raised.
     """
     context = multiprocessing.get_context("spawn")
-    started: dict[Connection, multiprocessing.Process] = {}
+    messages, others = context.SimpleQueue(), set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(workers, context, _start, (function, tasks, messages))
+    waiting = {}
     try:
-        with environment(ONE_THREAD):
-            for _ in range(min(workers, len(tasks))):
-                ours, theirs = context.Pipe()
-                started[ours] = context.Process(target=_work, args=(function, tasks, theirs), daemon=True)
-                started[ours].start()
-                theirs.close()  # the worker holds the only other end: when it dies, ours says so
-        _follow(started, tasks, say, done)
+        with environment(ONE_THREAD):  # each process starts as a task is submitted
+            for number, task in enumerate(tasks):
+                waiting[pool.submit(_do, number)] = task
+        while waiting:
+            ended, _ = wait(waiting, EVERY, FIRST_COMPLETED)
+            while not messages.empty():
+                say(messages.get())
+            for future in ended:
+                future.result()
+                done(waiting.pop(future))
+    except BrokenProcessPool as error:
+        raise WorkerDied(
+            f"a process was killed, or out of memory, before {len(waiting)} of {len(tasks)} were done; "
+            "what was finished is kept, start again to go on"
+        ) from error
     finally:
-        for process in started.values():
+        for process in set(multiprocessing.active_children()) - others if waiting else ():
             process.terminate()
-            process.join()
+        pool.shutdown(cancel_futures=True)
 
 
-def run_here(function: Callable, tasks: Sequence, workers: int, say: Callable[[str], None], done: Callable) -> None:
-    """The same as `run_all`, one task after the other in this process."""
-    for task in tasks:
-        function(task, say)
-        done(task)
+def _start(function: Callable, tasks: Sequence, messages) -> None:
+    """Prepares a worker, which ends with the process that started it, also where that one is killed."""
+    global _work  # of this process alone: corpora are sent once to each
+    _work = function, tasks, messages
+    threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
-def _follow(started: dict, tasks: Sequence, say: Callable[[str], None], done: Callable) -> None:
-    """Hands out the tasks and hears the reports, until every task is done, or one failed, or a process died."""
-    waiting, busy = iter(range(len(tasks))), {}
+def _end_with_parent() -> None:
+    multiprocessing.parent_process().join()
+    os._exit(1)
 
-    def next_task(pipe: Connection) -> None:
-        busy.pop(pipe, None)
-        if (number := next(waiting, None)) is not None:
-            busy[pipe] = tasks[number]
-            pipe.send(number)
 
-    for pipe in started:
-        next_task(pipe)
-    while busy:
-        for pipe in wait(list(busy)):
-            try:
-                kind, detail = pipe.recv()
-            except (EOFError, ConnectionError):
-                started[pipe].join()
-                raise WorkerDied(
-                    f"the process of {busy[pipe]} ended with exit code {started[pipe].exitcode}"
-                    f"{': killed, or out of memory' if (started[pipe].exitcode or 0) < 0 else ''}; "
-                    "what was finished is kept, start again to go on"
-                ) from None
-            if kind == "said":
-                say(detail)
-            elif kind == "failed":
-                raise detail
-            else:
-                done(busy[pipe])
-                next_task(pipe)
+def _do(number: int) -> None:
+    function, tasks, messages = _work
+    try:
+        function(tasks[number], messages.put)
+    except Exception as error:
+        try:
+            pickle.loads(pickle.dumps(error))  # made in this process a moment ago: nothing foreign is read
+        except Exception:
+            raise RuntimeError(f"{type(error).__name__}: {error}") from error
+        raise

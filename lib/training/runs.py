@@ -10,7 +10,7 @@ from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL, QUESTION_ENCODERS
 from lib.models.encoders import refuse_other_sizes
 from lib.profiles import profile
 from lib.projections import projection
-from lib.training.options import ALLOWED, OF_ENCODERS, OF_TRAINING, OPTIONS_OF, RECIPES, whole
+from lib.training.options import ALLOWED, OF_ENCODERS, OF_TRAINING, OF_VARIANTS, RECIPES, whole
 
 KINDS = ChainMap(HIERARCHICAL, ENCODERS)  # a view: an encoder that is registered later is there too
 
@@ -23,14 +23,9 @@ VARIANTS = {
     "guide_instance_adversary": ("base",),
     "guide_adversary": ("adversary",),
 }
-PLAIN = ("base", "uniform")  # those of a network whose attention is over sentences, or that answers questions
+PLAIN = ("base", "uniform")  # those of a model whose attention is over sentences, or that answers questions
 NEED_EQUAL_SIZES = ("residual", "tying", "mlm")  # hidden states are added to embeddings, or compared with them
-PARTS = {
-    "encoder": KINDS,
-    "attention": ATTENTIONS,
-    "variant": VARIANTS,
-    "recipe": RECIPES,
-}
+PARTS = {"encoder": KINDS, "attention": ATTENTIONS, "variant": VARIANTS, "recipe": RECIPES}
 
 
 @dataclass(frozen=True)
@@ -38,8 +33,8 @@ class Run:
     """What is trained: everything that decides the weights, except the data themselves and the code.
 
     `projection` is a name of lib.projections; `layers` is the encoder's, None its usual number. `recipe` names the
-    options of training that `options` does not; `options` is a sorted tuple of (name, value): those of the recipe, of
-    the encoder, of the variant and of the dataset. `base` is another run whose outputs this one uses.
+    defaults of the training options, `options` is a sorted tuple of (name, value): the others, of training, encoder,
+    variant and dataset. `base` is another run whose outputs this one uses.
     """
 
     dataset: str
@@ -61,55 +56,14 @@ class Run:
             if getattr(self, what) not in known:
                 raise KeyError(f"unknown {what} {getattr(self, what)!r}; known: {', '.join(known)}")
         projection(self.projection)
-        self._refuse_wrong_layers()
-        self._refuse_wrong_hierarchy()
-        self._refuse_wrong_task()
-        known = {*self.defaults, *datasets.spec(self.dataset).options}
-        unknown = [name for name, _ in self.options if name not in known]
-        if unknown:
-            raise KeyError(
-                f"unknown option {unknown[0]!r} of a run of {self.variant} on {self.dataset}; "
-                f"known: {', '.join(sorted(known))}"
-            )
-        if len(dict(self.options)) < len(self.options):
-            raise ValueError(f"an option is there twice: {self.options}; allowed: each once")
-        self._refuse_wrong_base()
-        for name, value in (self.defaults | dict(self.options)).items():
-            allowed, words = ALLOWED.get(name, (lambda value: True, ""))
-            if value is not None and not allowed(value):
-                raise ValueError(f"{name} is {value!r}; allowed: {words}")
-        self._refuse_infinite_divergence()
+        profile(self.profile)
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise ValueError(f"seed is {self.seed!r}; allowed: a whole number from 0 up")
-        profile(self.profile)
-        if self.architecture in NEED_EQUAL_SIZES:
-            refuse_other_sizes(f"the variant {self.architecture!r}", self.hidden_size, self.option("embedding_size"))
+        self._refuse_wrong_layers()
+        self._refuse_wrong_task()
+        self._refuse_wrong_options()
+        self._refuse_wrong_base()
         object.__setattr__(self, "options", tuple(sorted(self.options)))
-
-    def _refuse_wrong_hierarchy(self):
-        if self.encoder not in HIERARCHICAL:
-            return
-        if self.variant not in PLAIN:
-            raise ValueError(
-                f"the encoder {self.encoder!r} attends to sentences; of the variants it can have "
-                f"{' and '.join(PLAIN)}, not {self.variant!r}"
-            )
-        if not datasets.spec(self.dataset).sentences:
-            known = ", ".join(name for name, spec in datasets.DATASETS.items() if spec.sentences)
-            raise ValueError(
-                f"the encoder {self.encoder!r} reads sentences, and {self.dataset!r} is not cut into them; "
-                f"those that are: {known}"
-            )
-
-    def _refuse_wrong_task(self):
-        if not datasets.spec(self.dataset).asks:
-            return
-        for what, allowed in (("encoder", QUESTION_ENCODERS), ("variant", PLAIN)):
-            if getattr(self, what) not in allowed:
-                raise ValueError(
-                    f"{self.dataset!r} asks questions, which no model of the {what} {getattr(self, what)!r} answers; "
-                    f"allowed: {', '.join(allowed)}"
-                )
 
     def _refuse_wrong_layers(self):
         if self.layers is None:
@@ -120,7 +74,40 @@ class Run:
         if self.layers != 1 and not has_layers(self.encoder):
             raise ValueError(f"layers is {self.layers}; the encoder {self.encoder!r} has one")
 
-    def _refuse_infinite_divergence(self):
+    def _refuse_wrong_task(self):
+        """Encoders and variants that sentences or questions allow."""
+        spec = datasets.spec(self.dataset)
+        if self.encoder in HIERARCHICAL and self.variant not in PLAIN:
+            raise ValueError(
+                f"the encoder {self.encoder!r} attends to sentences; of the variants it can have "
+                f"{' and '.join(PLAIN)}, not {self.variant!r}"
+            )
+        if self.encoder in HIERARCHICAL and not spec.sentences:
+            known = ", ".join(name for name, spec in datasets.DATASETS.items() if spec.sentences)
+            raise ValueError(
+                f"the encoder {self.encoder!r} reads sentences, and {self.dataset!r} is not cut into them; "
+                f"those that are: {known}"
+            )
+        for what, allowed in (("encoder", QUESTION_ENCODERS), ("variant", PLAIN)) if spec.asks else ():
+            if getattr(self, what) not in allowed:
+                raise ValueError(
+                    f"{self.dataset!r} asks questions, which no model of the {what} {getattr(self, what)!r} answers; "
+                    f"allowed: {', '.join(allowed)}"
+                )
+
+    def _refuse_wrong_options(self):
+        given, known = dict(self.options), {*self.defaults, *datasets.spec(self.dataset).options}
+        if unknown := [name for name in given if name not in known]:
+            raise KeyError(
+                f"unknown option {unknown[0]!r} of a run of {self.variant} on {self.dataset}; "
+                f"known: {', '.join(sorted(known))}"
+            )
+        if len(given) < len(self.options):
+            raise ValueError(f"an option is there twice: {self.options}; allowed: each once")
+        for name, value in (self.defaults | given).items():
+            allowed, words = ALLOWED.get(name, (lambda value: True, ""))
+            if value is not None and not allowed(value):
+                raise ValueError(f"{name} is {value!r}; allowed: {words}")
         positive = ("softmax", "entmax:1", "entmax:1.0")
         if self.variant == "adversary" and self.option("divergence") == "kl" and self.projection not in positive:
             raise ValueError(
@@ -137,11 +124,13 @@ class Run:
             )
         if self.base and self.base.data != self.data:
             raise ValueError(f"the base reads {self.base.data}, the run {self.data}; allowed: the same data")
+        if self.architecture in NEED_EQUAL_SIZES:
+            refuse_other_sizes(f"the variant {self.architecture!r}", self.hidden_size, self.option("embedding_size"))
 
     @property
     def defaults(self) -> dict[str, object]:
-        """The options of training that this run has, with what they are where `options` does not say."""
-        return RECIPES[self.recipe] | OF_ENCODERS.get(self.encoder, {}) | OPTIONS_OF.get(self.variant, {})
+        """The options of training that this run has, with their values where `options` gives none."""
+        return RECIPES[self.recipe] | OF_ENCODERS.get(self.encoder, {}) | OF_VARIANTS.get(self.variant, {})
 
     def option(self, name: str):
         """The value of a training option: the run's own, else the default; KeyError where this variant has none."""
@@ -149,22 +138,23 @@ class Run:
 
     @property
     def architecture(self) -> str:
-        """The variant that decides what the model is made of: an adversary is built as its base."""
+        """The variant that decides the model's layers: an adversary is built as its base."""
         return self.base.architecture if self.variant == "adversary" else self.variant
 
     @property
     def hidden_size(self) -> int:
-        """The encoder's: as the options have it, else its own."""
+        """The encoder's: the option's, else the encoder's default, else the embeddings'."""
         own = signature(KINDS[self.encoder]).parameters["hidden_size"].default
         return self.option("hidden_size") or own or self.option("embedding_size")
 
     @property
     def freezes_embeddings(self) -> bool:
+        """Whether the embedding table does not learn."""
         return self.architecture == "frozen" or self.option("embeddings") == "frozen"
 
     @property
     def epochs(self) -> int:
-        """The passes over the training split; of an adversary the most, since it ends when its loss stands still."""
+        """The most passes over the training split; a task may end earlier."""
         sizes = profile(self.profile)
         return self.option("epochs") or (sizes.adversary_epochs if self.variant == "adversary" else sizes.epochs)
 
@@ -182,13 +172,15 @@ class Run:
 
 
 def is_guided(run: Run) -> bool:
-    """Whether each text brings its attention along."""
+    """Whether attention is imposed on each text (lib.training.guides)."""
     return run.variant.startswith("guide_")
 
 
 def adds_up(run: Run) -> bool:
-    """Whether the losses of a batch are the sums of its texts', so that it may be trained in pieces: tying and mlm
-    average over the words of the batch."""
+    """Whether a batch's losses are the sums of its texts', so that micro-batches give the same gradient.
+
+    Those of tying and mlm are not: they average over the words of the batch.
+    """
     return run.variant not in ("tying", "mlm")
 
 

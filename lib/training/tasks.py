@@ -1,4 +1,4 @@
-"""The course of a training run: what is minimised, how an epoch is judged, which epoch is kept, and when it ends."""
+"""What a run learns: the loss to minimise, how an epoch is judged, which epoch is kept, and when training ends."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,26 +8,28 @@ from torch import Tensor
 
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import SPECIALS, Split
-from lib.metrics import probabilities
+from lib.metrics.distances import probabilities
 from lib.models import AttentionClassifier
 from lib.training import fitting
-from lib.training import losses as objectives
-from lib.training.ragged import PerWord
+from lib.training.guides import PerWord
+from lib.training.losses import adversarial_loss, class_weights, mlm_loss, prediction_loss, tying_loss
 
-PATIENCE, LEAST = 10, 1e-3  # epochs; the share by which the loss must fall within them
+PATIENCE, LEAST = 10, 1e-3  # epochs; the share by which an adversary's loss must fall within them
 HELD = 2**29  # most numbers of hidden states kept in memory: 2 GB
+KEPT_MASKED, REPLACED = 0.8, 0.9  # of the chosen words: below the first masked, below the second replaced
 
 
-class Prediction:
+class Classification:
     """The labels are learned; the epoch with the best dev score is kept, the first of equals.
 
     Args:
-        judge: which score; ROC-AUC unless told.
-        patience: training ends so many epochs after the best; None: it goes on for all epochs.
+        labels: (instance,) of the training split. outputs: of the model.
+        patience: training ends so many epochs after the best; None: after the last epoch.
+        judge: the dev score that decides.
     """
 
     def __init__(self, labels: Tensor, outputs: int, patience: int | None = None, judge: str = "auc"):
-        self.weight, self.patience, self.judge = objectives.class_weights(labels, outputs), patience, judge
+        self.weight, self.patience, self.judge = class_weights(labels, outputs), patience, judge
 
     def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
         """Sums over the batch; "loss" is minimised."""
@@ -36,9 +38,10 @@ class Prediction:
     def of_labels(self, logits: Tensor, batch: Batch) -> Tensor:
         """The loss of the labels, summed over the batch."""
         weight = None if self.weight is None else self.weight.to(batch.label.device)
-        return objectives.prediction_loss(logits, batch.label, weight)
+        return prediction_loss(logits, batch.label, weight)
 
     def scores(self, model: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> dict[str, float]:
+        """The dev scores of an epoch."""
         return fitting.evaluate(model, batches, self.weight)
 
     def chosen(self, history: list[dict]) -> int:
@@ -46,14 +49,15 @@ class Prediction:
         return best_epoch(history, self.judge)
 
     def ended(self, history: list[dict]) -> bool:
-        """Whether no later epoch can be kept: none is better than a perfect one, or patience is at its end."""
+        """Whether no later epoch will be kept: the best score is perfect, or patience is exhausted."""
         if not history:
             return False
         best = self.chosen(history)
         perfect = history[best - 1][f"dev_{self.judge}"] >= 1
         return perfect or (self.patience is not None and len(history) - best >= self.patience)
 
-    def told_of(self, record: dict) -> str:
+    def summary(self, record: dict) -> str:
+        """One epoch in a few words."""
         name = "AUC" if self.judge == "auc" else self.judge
         return f"loss {record['train_loss']:.3f}, dev {name} {record[f'dev_{self.judge}']:.4f}"
 
@@ -63,37 +67,105 @@ def best_epoch(history: Sequence[dict], judge: str) -> int:
     return max(history, key=lambda record: record[f"dev_{judge}"])["epoch"]
 
 
+class Tying(Classification):
+    """Hidden states stay close to their embeddings: + delta times their mean squared distance (Eq. 4).
+
+    Args:
+        delta: the weight of the distance. ending: patience and judge of Classification.
+    """
+
+    def __init__(self, labels: Tensor, outputs: int, delta: float, **ending):
+        super().__init__(labels, outputs, **ending)
+        self.delta = delta
+
+    def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
+        """Sums over the batch; "loss" is minimised; "distance" is the mean per token, times the texts."""
+        output = model(batch)
+        prediction = self.of_labels(output.logits, batch)
+        distance = len(batch) * tying_loss(output.hidden, output.embeddings, output.mask)
+        return {"loss": prediction + self.delta * distance, "prediction": prediction, "distance": distance}
+
+
+class MaskedLanguageModel(Classification):
+    """Masked words are predicted from their hidden states: + eta times their cross-entropy.
+
+    Encoder and embedding are the classifier's; the words are decoded by the embedding table. The texts and their
+    masked copies are encoded together.
+
+    Args:
+        words: the size of the vocabulary. eta: the weight of the cross-entropy. share: of the words that are chosen.
+        per: "text" or "token", of `mlm_loss`. ending: patience and judge of Classification.
+    """
+
+    def __init__(self, labels: Tensor, outputs: int, words: int, eta: float, share: float, per: str, **ending):
+        super().__init__(labels, outputs, **ending)
+        self.words, self.eta, self.share, self.per = words, eta, share, per
+
+    def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
+        """Sums over the batch; "loss" is minimised; "mlm" is of the masked words, times the texts where per token."""
+        tokens, chosen = masked(batch.tokens, batch.mask, self.words, self.share)
+        parts = ((batch.tokens, tokens), *((part, part) for part in (batch.lengths, batch.label, batch.instance)))
+        output = model(Batch.of(*(torch.cat(pair) for pair in parts)))
+        texts, first = len(batch), len(SPECIALS)
+        prediction = self.of_labels(output.logits[:texts], batch)
+        table = model.embedding.weight[first : self.words]
+        predicted = output.hidden[texts:][chosen], batch.tokens[chosen] - first
+        mlm = texts * mlm_loss(*predicted, table, texts, self.per)
+        return {"loss": prediction + self.eta * mlm, "prediction": prediction, "mlm": mlm}
+
+
+def masked(tokens: Tensor, mask: Tensor, words: int, share: float) -> tuple[Tensor, Tensor]:
+    """Tokens with some of them masked, and where: (batch, token) ids, (batch, token) bool.
+
+    Each word of a text is chosen by itself with probability `share`; of the chosen 80% become the mask, 10% a random
+    word, 10% stay. Padding, start, end and unknown words are never chosen, and never put in another's place.
+
+    Args:
+        tokens: (batch, token) ids. mask: (batch, token), True on the texts' own tokens.
+        words: the size of the vocabulary, which is the mask's id.
+    """
+    chosen = mask & (tokens >= len(SPECIALS)) & (torch.rand(tokens.shape, device=tokens.device) < share)
+    how = torch.rand(tokens.shape, device=tokens.device)
+    others = torch.randint(len(SPECIALS), words, tokens.shape, device=tokens.device)
+    hidden = torch.where(how < KEPT_MASKED, words, torch.where(how < REPLACED, others, tokens))
+    return torch.where(chosen, hidden, tokens), chosen
+
+
 @dataclass(frozen=True)
-class Told:
-    """What the base says of a split: attention (word,), class distributions (text, class)."""
+class BaseOutputs:
+    """What a base model gives for a split: attention of every word, class distributions (text, class)."""
 
     attention: PerWord
     prediction: Tensor
 
     @classmethod
     @torch.no_grad()
-    def by(cls, base: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> "Told":
+    def of(cls, base: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> "BaseOutputs":
+        """By evaluation of the base on the batches of a split."""
         base.eval()
-        given, prediction = [], None
+        attention, prediction = [], None
         for batch in batches:
             output = base(batch)
-            given.append((batch, output.attention))
-            said = probabilities(output.logits)
-            prediction = said.new_zeros(len(split), said.shape[1]) if prediction is None else prediction
-            prediction[batch.instance] = said
-        return cls(PerWord.of(split, given), prediction)
+            attention.append((batch, output.attention))
+            found = probabilities(output.logits)
+            prediction = found.new_zeros(len(split), found.shape[1]) if prediction is None else prediction
+            prediction[batch.instance] = found
+        return cls(PerWord.of(split, attention), prediction)
 
 
 class Adversary:
     """The base's predictions are imitated with other attention (Wiegreffe & Pinter 2019, section 4).
 
     It is trained until the loss has improved by less than LEAST, as a share of itself, in PATIENCE epochs; the last
-    epoch is kept. Nothing is chosen on dev, whose scores only show how the course went. The paper does not say how long
-    it trains; its code takes at most 80 epochs.
+    epoch is kept. Nothing is chosen on dev, whose scores are only recorded. The paper does not say how long it trains;
+    its code takes at most 80 epochs.
+
+    Args:
+        strength: lambda. divergence, tvd: of `adversarial_loss`. base_outputs: of "train" and "dev".
     """
 
-    def __init__(self, strength: float, divergence: str, tvd: str, told: dict[str, Told]):
-        self.strength, self.divergence, self.tvd, self.told = strength, divergence, tvd, told
+    def __init__(self, strength: float, divergence: str, tvd: str, base_outputs: dict[str, BaseOutputs]):
+        self.strength, self.divergence, self.tvd, self.base_outputs = strength, divergence, tvd, base_outputs
 
     def output(self, model: AttentionClassifier, batch: Batch, split: str) -> tuple[Tensor, Tensor]:
         """(logits, attention) of the adversary."""
@@ -101,12 +173,12 @@ class Adversary:
         return output.logits, output.attention
 
     def _each(self, model: AttentionClassifier, batch: Batch, split: str) -> tuple[Tensor, dict[str, Tensor]]:
-        """Logits, and what the loss is made of, each (batch,)."""
+        """Logits, and the terms of the loss, each (batch,)."""
         logits, attention = self.output(model, batch, split)
-        told = self.told[split]
-        predictions = probabilities(logits), told.prediction[batch.instance]
-        pair = attention, told.attention.at(batch)
-        return logits, objectives.adversarial_loss(predictions, pair, self.strength, self.divergence, self.tvd)
+        base = self.base_outputs[split]
+        predictions = probabilities(logits), base.prediction[batch.instance]
+        pair = attention, base.attention.at(batch)
+        return logits, adversarial_loss(predictions, pair, self.strength, self.divergence, self.tvd)
 
     def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
         """Sums over the batch; "loss" is minimised."""
@@ -114,12 +186,13 @@ class Adversary:
 
     @torch.no_grad()
     def scores(self, model: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> dict[str, float]:
+        """The dev scores of an epoch, with the means of the loss's terms."""
         model.eval()
         rows = [(*self._each(model, batch, split.name), batch.label) for batch in batches]
         logits, each, labels = zip(*rows, strict=True)
         means = {name: float(torch.cat([of[name] for of in each]).double().mean()) for name in each[0]}
-        how_good = fitting.scored(torch.cat(logits).double().cpu(), torch.cat(labels).cpu())
-        return {name: how_good[name] for name in ("auc", "f1", "accuracy")} | means
+        scored = fitting.scored(torch.cat(logits).double().cpu(), torch.cat(labels).cpu())
+        return {name: scored[name] for name in ("auc", "f1", "accuracy")} | means
 
     @staticmethod
     def chosen(history: list[dict]) -> int:
@@ -128,6 +201,7 @@ class Adversary:
 
     @staticmethod
     def ended(history: list[dict]) -> bool:
+        """Whether the loss has converged."""
         losses = [record["train_loss"] for record in history]
         if len(losses) <= PATIENCE:
             return False
@@ -135,7 +209,8 @@ class Adversary:
         return before - min(losses[-PATIENCE:]) < LEAST * abs(before)
 
     @staticmethod
-    def told_of(record: dict) -> str:
+    def summary(record: dict) -> str:
+        """One epoch in a few words."""
         return f"loss {record['train_loss']:.5f}, dev TVD {record['dev_tvd']:.3f}, JSD {record['dev_jsd']:.3f} nats"
 
 
@@ -143,10 +218,13 @@ class FrozenAdversary(Adversary):
     """An adversary of which only the attention learns: embedding, encoder and decoder are the base's.
 
     The hidden states never change, so they are computed once and kept, up to HELD numbers; beyond, at each batch.
+
+    Args:
+        aim: the arguments of Adversary. splits: of "train" and "dev" the split and its batches.
     """
 
-    def __init__(self, *told, splits: dict[str, tuple[Split, list[Batch]]], base: AttentionClassifier):
-        super().__init__(*told)
+    def __init__(self, *aim, splits: dict[str, tuple[Split, list[Batch]]], base: AttentionClassifier):
+        super().__init__(*aim)
         self.base = base
         self.hidden = {name: self._states(base, *given) for name, given in splits.items()}
 
@@ -170,7 +248,7 @@ def _hidden(model: AttentionClassifier, batch: Batch) -> Tensor:
 
 
 def freeze_all_but_attention(model: AttentionClassifier, base: AttentionClassifier) -> None:
-    """The base's weights, fixed, for all but the attention, which stays as it is and learns.
+    """The base's weights, fixed, for all but the attention, which keeps its own initial weights and learns.
 
     From the base's own attention it could not start: there both terms of the loss are 0 and flat.
     """
@@ -179,75 +257,3 @@ def freeze_all_but_attention(model: AttentionClassifier, base: AttentionClassifi
     model.load_state_dict(base.state_dict() | started)
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(name.startswith(own))
-
-
-class Tying(Prediction):
-    """Hidden states are kept close to their embeddings: + delta times their mean squared distance (Eq. 4).
-
-    Args:
-        ending: patience and judge, as of Prediction.
-    """
-
-    def __init__(self, labels: Tensor, outputs: int, delta: float, **ending):
-        super().__init__(labels, outputs, **ending)
-        self.delta = delta
-
-    def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
-        """Sums over the batch; "loss" is minimised; "distance" is the mean per token, times the texts."""
-        output = model(batch)
-        prediction = self.of_labels(output.logits, batch)
-        distance = len(batch) * objectives.tying_loss(output.hidden, output.embeddings, output.mask)
-        return {"loss": prediction + self.delta * distance, "prediction": prediction, "distance": distance}
-
-
-class MaskedLanguageModel(Prediction):
-    """Masked words are guessed from their hidden states: + eta times their cross-entropy.
-
-    Encoder and embedding are those of the classifier; the words are decoded by the embedding table. The texts as they
-    are and the same with masked words are encoded together.
-    """
-
-    def __init__(
-        self,
-        labels: Tensor,
-        outputs: int,
-        words: int,
-        eta: float,
-        share: float,
-        per: str,
-        **ending,
-    ):
-        super().__init__(labels, outputs, **ending)
-        self.words, self.eta, self.share, self.per = words, eta, share, per
-
-    def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
-        """Sums over the batch; "loss" is minimised; "mlm" is of the masked words, times the texts where per token."""
-        tokens, chosen = masked(batch.tokens, batch.mask, self.words, self.share)
-        parts = ((batch.tokens, tokens), *((part, part) for part in (batch.lengths, batch.label, batch.instance)))
-        output = model(Batch.of(*(torch.cat(pair) for pair in parts)))
-        texts, first = len(batch), len(SPECIALS)
-        prediction = self.of_labels(output.logits[:texts], batch)
-        table = model.embedding.weight[first : self.words]
-        guessed = output.hidden[texts:][chosen], batch.tokens[chosen] - first
-        mlm = texts * objectives.mlm_loss(*guessed, table, texts, self.per)
-        return {"loss": prediction + self.eta * mlm, "prediction": prediction, "mlm": mlm}
-
-
-KEPT_MASKED, REPLACED = 0.8, 0.9  # of the chosen: below the first the mask, below the second a random word
-
-
-def masked(tokens: Tensor, mask: Tensor, words: int, share: float) -> tuple[Tensor, Tensor]:
-    """Tokens with some of them hidden, and where: (batch, token) ids, (batch, token) bool.
-
-    Each word of a text is chosen by itself with probability `share`; of the chosen 80% become the mask, 10% a random
-    word, 10% stay. Padding, start, end and unknown words are never chosen, and never put in another's place.
-
-    Args:
-        tokens: (batch, token) ids. mask: (batch, token), True on the texts' own tokens.
-        words: the size of the vocabulary, which is the mask's id.
-    """
-    chosen = mask & (tokens >= len(SPECIALS)) & (torch.rand(tokens.shape, device=tokens.device) < share)
-    how = torch.rand(tokens.shape, device=tokens.device)
-    others = torch.randint(len(SPECIALS), words, tokens.shape, device=tokens.device)
-    hidden = torch.where(how < KEPT_MASKED, words, torch.where(how < REPLACED, others, tokens))
-    return torch.where(chosen, hidden, tokens), chosen

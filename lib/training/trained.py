@@ -1,11 +1,9 @@
 """One training run: `train(Run(...))` trains it, or reads it from the cache, bit for bit the same."""
 
 import json
-import math
 import re
-import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -15,54 +13,60 @@ from safetensors.torch import load_file, save_file
 from lib import datasets
 from lib.atomic_write import write_json
 from lib.datasets import batches as length_batches
-from lib.datasets import vectors as word_vectors
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Corpus
+from lib.datasets.vectors import Vectors
 from lib.models import AttentionClassifier, QuestionClassifier, evaluation
 from lib.progress import Progress
-from lib.training import cache, checkpoint, fitting, sharing, word2vec
-from lib.training import processes as workers
-from lib.training import tasks as courses
-from lib.training import tasks as word_level
-from lib.training.building import build, drawn_apart
+from lib.training import cache, fitting, tasks
+from lib.training.building import build, load_vectors, own_random_state
+from lib.training.fitting import Say
 from lib.training.guides import guide
-from lib.training.runs import Run, adds_up, is_guided, stages, with_bases
+from lib.training.processes import cores, gpu_runs, run_all
+from lib.training.runs import Run, is_guided, stages, with_bases
 
-Say = Callable[[str], None]
-TINY = 500_000  # tokens of all epochs: to start processes would take longer
-# What decides the weights of a variant: these modules and all that they import.
-MODULES = {
-    "base": ("lib.training",),
-    "guide_instance_adversary": (
-        "lib.training",
-        "lib.interventions.adversary",
-        "lib.fast.exact_adversary",
-    ),
-}
+TINY = 500_000  # tokens of all epochs: starting processes would take longer than training
+# The code that decides the weights of a run, with all that it imports; a variant may depend on more.
+CODE = ("lib.training.trained",)
+CODE_OF = {"guide_instance_adversary": (*CODE, "lib.interventions.adversary")}
 
 
 @dataclass(frozen=True)
 class Trained:
     """A finished run. `history` has one record per epoch; `chosen` is the epoch whose weights the model has.
 
-    `base` is the run whose outputs this one uses; `converged` says whether an adversary's loss came to stand still.
+    `base` is the run whose outputs this one uses; `converged` is whether an adversary's loss converged.
     """
 
     run: Run
     model: AttentionClassifier | QuestionClassifier
     corpus: Corpus
-    vectors: word_vectors.Vectors
+    vectors: Vectors
     history: tuple[dict, ...]
     chosen: int
     base: "Trained | None" = None
 
     def batches(self, split: str, size: int = fitting.EVALUATION_BATCH) -> Iterator[Batch]:
         """The texts of train, dev or test from short to long, on the model's device; a guided run's with its guide."""
-        return source_of(self.run, self.corpus, self.base)(split, size)
+        return batches_of(self.run, self.corpus, self.base)(split, size)
 
     @property
     def converged(self) -> bool:
-        return courses.Adversary.ended(list(self.history))
+        return tasks.Adversary.ended(list(self.history))
+
+
+@dataclass
+class Corpora:
+    """The corpora that runs read, each loaded once. home: the folder of datasets, as of lib.datasets.load."""
+
+    home: str | Path | None = None
+    loaded: dict[tuple, Corpus] = field(default_factory=dict)
+
+    def of(self, run: Run) -> Corpus:
+        """The corpus of a run."""
+        if run.data not in self.loaded:
+            self.loaded[run.data] = load_corpus(run, self.home)
+        return self.loaded[run.data]
 
 
 def load_corpus(run: Run, data_home: str | Path | None = None) -> Corpus:
@@ -91,23 +95,15 @@ def train(
     corpus = corpus or load_corpus(run, data_home)
     base = train(run.base, data_home, corpus, say, checkpoint_seconds) if run.base else None
     vectors = load_vectors(run, corpus, data_home)
-    name = entry_name(run, corpus, data_home)
-    folder = cache.finished(name)
-    if not folder:
-        with cache.locked(name, lambda: say(f"{run}: another process is training it; waiting")):
-            folder = cache.finished(name)  # the process that held the lock may have finished it
-            if not folder:
-                untrained = Trained(run, build(run, corpus, vectors), corpus, vectors, (), 0, base)
-                folder = _train_into_cache(name, untrained, say, checkpoint_seconds)
-    return _read(folder, run, corpus, vectors, base)
 
+    def make(folder: Path) -> tuple[str, ...]:
+        untrained = Trained(run, build(run, corpus, vectors), corpus, vectors, (), 0, base)
+        return _train_in(folder, untrained, say, checkpoint_seconds)
 
-def load_vectors(run: Run, corpus: Corpus, data_home: str | Path | None = None) -> word_vectors.Vectors:
-    """The word vectors that a run starts from; random ones are drawn from its seed, and so is word2vec."""
-    size = run.option("embedding_size")
-    if run.vectors == word2vec.NAME:
-        return word2vec.vectors(corpus, size, run.seed)
-    return word_vectors.load(run.vectors, corpus.vocabulary, data_home, seed=run.seed, size=size)
+    def waiting() -> None:
+        say(f"{run}: another process is training it; waiting")
+
+    return _read(cache.entry(entry_name(run, corpus, data_home), make, waiting), run, corpus, vectors, base)
 
 
 def is_trained(run: Run, corpus: Corpus, data_home: str | Path | None = None) -> bool:
@@ -123,7 +119,7 @@ def entry_name(run: Run, corpus: Corpus, data_home: str | Path | None = None) ->
         "base": entry_name(run.base, corpus, data_home) if run.base else None,
         "epochs": run.epochs,
         "corpus": corpus.checksum,
-        "code": [cache.code_fingerprint(module) for module in MODULES.get(run.variant, MODULES["base"])],
+        "code": [cache.code_fingerprint(module) for module in CODE_OF.get(run.variant, CODE)],
         "torch": torch.__version__,
     }
     parts = [run.dataset, run.encoder, run.attention, run.projection, run.variant, run.profile, f"seed{run.seed}"]
@@ -139,29 +135,39 @@ def train_all(
 ) -> list[Trained]:
     """The trained models of all runs, in their order; what the cache lacks is trained in spawned processes.
 
-    One thread a process, and by default as many processes as cores, on a GPU as many as fit into its memory; runs that
-    are tiny altogether (TINY) are trained in this one. A run's base is trained before it.
+    One thread a process. A run's base is trained before it; runs that are tiny altogether (TINY) in this process.
 
     Args:
+        processes: how many; None: as many as cores, on a GPU no more than share it (`processes.gpu_runs`).
         corpus: of the first run, where it is loaded already.
     Raises:
         ValueError: a run is planned for a GPU, and there is none. What `train` raises.
     """
     refuse_missing_gpu(runs)
-    corpora = {runs[0].data: corpus} if corpus and runs else {}
-    for run in with_bases(runs):
-        if run.data not in corpora:
-            corpora[run.data] = load_corpus(run, data_home)
-    missing = [run for run in with_bases(runs) if not is_trained(run, corpora[run.data], data_home)]
-    tokens = sum(int(corpora[run.data].train.lengths.sum()) * run.epochs for run in missing)
+    corpora = Corpora(data_home, {runs[0].data: corpus} if corpus and runs else {})
+    missing = [run for run in with_bases(runs) if not is_trained(run, corpora.of(run), data_home)]
     if missing:
-        with Progress("training", total=len(missing)) as progress:
-            task = partial(_task, data_home, corpora)
-            for stage in stages(missing):
-                count = processes or (1 if tokens < TINY else sharing.processes(stage, corpora))
-                work = workers.run_here if count == 1 else workers.run_all
-                work(task, stage, count, progress.say, lambda run: progress.advance(str(run)))
-    return [train(run, data_home, corpora[run.data]) for run in runs]
+        tokens = sum(int(corpora.of(run).train.lengths.sum()) * run.epochs for run in missing)
+        _train_missing(missing, corpora, processes or (1 if tokens < TINY else None))
+    return [train(run, data_home, corpora.of(run)) for run in runs]
+
+
+def _train_missing(missing: list[Run], corpora: Corpora, processes: int | None) -> None:
+    task = partial(_task, corpora)
+    with Progress("training", total=len(missing)) as progress:
+        for stage in stages(missing):
+            most = gpu_runs() if any(run.device_kind == "cuda" for run in stage) else len(stage)
+            workers = processes or min(cores(), most, len(stage))
+            if workers > 1:
+                run_all(task, stage, workers, progress.say, lambda run: progress.advance(str(run)))
+                continue
+            for run in stage:
+                task(run, progress.say)
+                progress.advance(str(run))
+
+
+def _task(corpora: Corpora, run: Run, say: Say) -> None:
+    train(run, corpora.home, corpora.of(run), say)
 
 
 def refuse_missing_gpu(runs: Sequence[Run]) -> None:
@@ -170,12 +176,8 @@ def refuse_missing_gpu(runs: Sequence[Run]) -> None:
         raise ValueError("device is 'cuda', but torch finds no GPU here; use 'cpu' or 'auto'")
 
 
-def _task(data_home: str | Path | None, corpora: dict, run: Run, say: Say) -> None:
-    train(run, data_home, corpora[run.data], say)
-
-
-def source_of(run: Run, corpus: Corpus, base: Trained | None) -> Callable[..., Iterator[Batch]]:
-    """batches(split, size, seed=None) of a run, each on its device; those of a guided run bring its guide.
+def batches_of(run: Run, corpus: Corpus, base: Trained | None) -> Callable[..., Iterator[Batch]]:
+    """batches(split, size, seed=None) of a run, on its device, those of a guided run with its guide.
 
     Without a seed they are for evaluation, and of long texts smaller than `size`. The guide of a split is computed
     once, from its base.
@@ -196,80 +198,49 @@ def source_of(run: Run, corpus: Corpus, base: Trained | None) -> Callable[..., I
     return batches
 
 
-def course_of(untrained: Trained) -> courses.Prediction | courses.Adversary:
-    """How a run is trained; makes a frozen adversary's model the base's, all but its attention."""
+def task_of(untrained: Trained) -> tasks.Classification | tasks.Adversary:
+    """What a run learns; a frozen adversary's model gets the base's weights, all but its attention."""
     run, corpus, model, base = untrained.run, untrained.corpus, untrained.model, untrained.base
     if run.variant != "adversary":
-        return prediction_of(run, corpus, model.decoder.out_features)
+        return classification_of(run, corpus, model.decoder.out_features)
     splits = {name: (getattr(corpus, name), list(base.batches(name))) for name in ("train", "dev")}
-    told = {name: courses.Told.by(base.model, *given) for name, given in splits.items()}
-    aim = *(run.option(name) for name in ("lambda", "divergence", "tvd")), told
+    base_outputs = {name: tasks.BaseOutputs.of(base.model, *given) for name, given in splits.items()}
+    aim = *(run.option(name) for name in ("lambda", "divergence", "tvd")), base_outputs
     if run.option("trains") == "all":
-        return courses.Adversary(*aim)
-    courses.freeze_all_but_attention(model, base.model)
-    return courses.FrozenAdversary(*aim, splits=splits, base=base.model)
+        return tasks.Adversary(*aim)
+    tasks.freeze_all_but_attention(model, base.model)
+    return tasks.FrozenAdversary(*aim, splits=splits, base=base.model)
 
 
-def prediction_of(run: Run, corpus: Corpus, outputs: int) -> courses.Prediction:
-    """The course of a run that learns the labels, with the objective for each word that its variant has."""
+def classification_of(run: Run, corpus: Corpus, outputs: int) -> tasks.Classification:
+    """The task of a run that learns the labels, with the regularizer of its variant."""
     labels = torch.from_numpy(corpus.train.labels)
     ending = {name: run.option(name) for name in ("patience", "judge")}
     if run.variant == "tying":
-        return word_level.Tying(labels, outputs, run.option("delta"), **ending)
+        return tasks.Tying(labels, outputs, run.option("delta"), **ending)
     if run.variant == "mlm":
         how = (run.option(name) for name in ("eta", "mlm_share", "mlm_loss"))
-        return word_level.MaskedLanguageModel(labels, outputs, len(corpus.vocabulary), *how, **ending)
-    return courses.Prediction(labels, outputs, **ending)
+        return tasks.MaskedLanguageModel(labels, outputs, len(corpus.vocabulary), *how, **ending)
+    return tasks.Classification(labels, outputs, **ending)
 
 
-def _train_into_cache(name: str, untrained: Trained, say: Say, checkpoint_seconds: float) -> Path:
-    working = cache.working_folder(name)
-    with fitting.one_thread(), drawn_apart(untrained.run):
-        best, history = _fit(working / "checkpoint.safetensors", untrained, say, checkpoint_seconds)
-    save_file(best, working / "weights.safetensors")
-    write_json(working / "history.json", history)
-    write_json(working / "run.json", asdict(untrained.run))
-    return cache.finish(name, working, ("weights.safetensors", "history.json", "run.json"))
+def _train_in(folder: Path, untrained: Trained, say: Say, checkpoint_seconds: float) -> tuple[str, ...]:
+    """Trains, or goes on from the folder's checkpoint; writes weights, history and run, and names the files."""
+    run, corpus = untrained.run, untrained.corpus
+    with fitting.one_thread(), own_random_state(run):
+        task, batches = task_of(untrained), batches_of(run, corpus, untrained.base)
+        saving = folder / "checkpoint.safetensors", checkpoint_seconds
+        best, history = fitting.fit(run, untrained.model, task, corpus.dev, batches, say, *saving)
+    save_file(best, folder / "weights.safetensors")
+    write_json(folder / "history.json", history)
+    write_json(folder / "run.json", asdict(run))
+    return "weights.safetensors", "history.json", "run.json"
 
 
-def _fit(path: Path, untrained: Trained, say: Say, checkpoint_seconds: float) -> tuple[dict, list[dict]]:
-    """The weights of the kept epoch, and the history; goes on from the checkpoint where there is one."""
-    run, model, corpus = untrained.run, untrained.model, untrained.corpus
-    course, batches = course_of(untrained), source_of(run, corpus, untrained.base)
-    rates = (run.option(name) for name in ("weight_decay", "learning_rate", "attention_rate"))
-    optimizer = fitting.Adam(fitting.parameter_groups(model, *rates), amsgrad=run.option("amsgrad"), fused=True)
-    best, history = checkpoint.restore(path, model, optimizer)
-    judged = f"dev_{run.option('judge')}"
-    slow_down = fitting.plateau(optimizer, run.option("plateau"), (record[judged] for record in history))
-    saved = time.monotonic()
-    while len(history) < run.epochs and not course.ended(history):
-        started, epoch = time.monotonic(), len(history)
-        torch.manual_seed(run.seed * 1_000_003 + epoch)  # dropout, where a model has it, resumes the same
-        order = batches("train", run.option("batch_size"), (run.seed, epoch))
-        how = run.option("reduction"), run.option("clip")
-        losses = fitting.train_epoch(model, order, optimizer, course.losses, *how, adds_up(run))
-        if not math.isfinite(losses["loss"]):
-            raise FloatingPointError(
-                f"{run}: the loss of epoch {epoch + 1} is {losses['loss']}; try a lower learning_rate"
-            )
-        scores = course.scores(model, corpus.dev, batches("dev", fitting.EVALUATION_BATCH))
-        record = {"epoch": epoch + 1} | {f"train_{key}": value for key, value in losses.items()}
-        record |= {f"dev_{key}": value for key, value in scores.items()}
-        history.append(record | {"seconds": round(time.monotonic() - started, 3)})
-        slow_down(record[judged])
-        if course.chosen(history) == epoch + 1:
-            best = checkpoint.weights_of(model)
-        say(f"{run}: epoch {epoch + 1}/{run.epochs}, {course.told_of(record)}")
-        if time.monotonic() - saved > checkpoint_seconds and len(history) < run.epochs:
-            checkpoint.save(path, model, optimizer, best, history)
-            saved = time.monotonic()
-    return best, history
-
-
-def _read(folder: Path, run: Run, corpus: Corpus, vectors, base: Trained | None) -> Trained:
+def _read(folder: Path, run: Run, corpus: Corpus, vectors: Vectors, base: Trained | None) -> Trained:
     model = build(run, corpus, vectors)
     model.load_state_dict(load_file(folder / "weights.safetensors"))
     history = json.loads((folder / "history.json").read_text())
     last = run.variant == "adversary"
-    chosen = courses.Adversary.chosen(history) if last else courses.best_epoch(history, run.option("judge"))
+    chosen = tasks.Adversary.chosen(history) if last else tasks.best_epoch(history, run.option("judge"))
     return Trained(run, model.eval(), corpus, vectors, tuple(history), chosen, base)

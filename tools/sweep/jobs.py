@@ -9,10 +9,10 @@ from typing import Any
 
 from lib.atomic_write import write_json
 from lib.training import train
-from lib.training.trained import entry_name
+from lib.training.trained import Corpora, entry_name
 from tools.report.run import make_report
 from tools.sweep import plan as plans
-from tools.sweep.needs import Corpora, Request, chosen_on_dev, needed
+from tools.sweep.needs import Request, chosen_on_dev, needed
 
 MARKS = {"train": "trained", "report": "made"}  # folders of the marks that a job is done, and how long it took
 

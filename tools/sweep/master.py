@@ -11,11 +11,9 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-import torch
-
 from lib.atomic_write import alone
 from lib.progress import spoken
-from lib.training.sharing import KEPT_FREE, MIB
+from lib.training.processes import gpu_runs
 from tools.report.parameters import PROJECT
 from tools.sweep import plan as plans
 
@@ -72,9 +70,8 @@ def run(folder: Path, profile: str, workers: int) -> bool:
 
 
 def of_this_machine(workers: int) -> list[str]:
-    """Options of Snakemake: so many jobs at a time, and on a GPU no more than its free memory holds."""
-    free = int(KEPT_FREE * torch.cuda.mem_get_info()[0] / MIB) if torch.cuda.is_available() else 0
-    return ["--cores", str(workers), *(["--resources", f"gpu_mb={free}"] if free else [])]
+    """Options of Snakemake: so many jobs at a time, of those on the GPU no more than may share it."""
+    return ["--cores", str(workers), "--resources", f"gpu_runs={gpu_runs()}"]
 
 
 def report_progress(progress: "Progress", say: Callable[[str], None], ended: Event) -> None:

@@ -1,12 +1,11 @@
 """What a report needs trained: the runs that lib.papers lists for its notebook under its parameters."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from lib.datasets.corpus import Corpus
 from lib.papers import PAPERS, Settings
 from lib.training import Run, train_all, with_bases
-from lib.training.trained import load_corpus
+from lib.training.trained import Corpora
 
 
 @dataclass(frozen=True)
@@ -29,19 +28,6 @@ class Request:
     def chosen(self) -> Settings:
         """The settings of its paper, checked."""
         return PAPERS[self.notebook].settings.of(self.settings)
-
-
-@dataclass
-class Corpora:
-    """The corpora that runs read, each loaded once."""
-
-    home: str | None
-    loaded: dict[tuple, Corpus] = field(default_factory=dict)
-
-    def of(self, run: Run) -> Corpus:
-        if run.data not in self.loaded:
-            self.loaded[run.data] = load_corpus(run, self.home)
-        return self.loaded[run.data]
 
 
 def needed(request: Request) -> tuple[list[Run], list[str]]:

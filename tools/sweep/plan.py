@@ -11,23 +11,20 @@ from typing import Any, NamedTuple
 from lib.atomic_write import write_json
 from lib.datasets import DataError
 from lib.training import Run, cache, stages
-from lib.training.sharing import gpu_memory_mb
-from lib.training.trained import entry_name
+from lib.training.trained import Corpora, entry_name
 from tools.report import parameters
 from tools.report.run import fingerprint, is_made_from
 from tools.sweep import costs
-from tools.sweep.needs import Corpora, Request, chosen_on_dev, needed
+from tools.sweep.needs import Request, chosen_on_dev, needed
 
-REPORT_GPU_MB = 8_000  # of a report's measures, which go in chunks; a guess on the safe side
 BUNDLE = 90.0  # seconds: runs that take less share a job with others of their kind
 
 
 class Training(NamedTuple):
-    """A run's name in the cache, the seconds that it is expected to take, and its memory on a GPU in MiB."""
+    """A run's name in the cache and the seconds that it is expected to take."""
 
     name: str
     seconds: float
-    gpu_mb: int = 0
 
 
 @dataclass
@@ -99,8 +96,7 @@ def work_of(request: Request, corpora: Corpora) -> Work:
 def training(run: Run, corpora: Corpora) -> Training:
     """What a plan needs to know of a run."""
     corpus = corpora.of(run)
-    memory = gpu_memory_mb(run, corpus) if run.device_kind == "cuda" else 0
-    return Training(entry_name(run, corpus, corpora.home), costs.of_training(run, corpus), memory)
+    return Training(entry_name(run, corpus, corpora.home), costs.of_training(run, corpus))
 
 
 def plan(
@@ -128,7 +124,6 @@ def plan(
             "seconds": round(costs.STARTING + work.seconds, 1),
             "later": round(work.later, 1),
             "device": work.device,
-            "gpu_mb": REPORT_GPU_MB if work.device == "cuda" else 0,
         }
     rank(jobs, reports)
     where = {"project": str(parameters.PROJECT), "python": sys.executable, "output": str(output)}
@@ -157,7 +152,6 @@ def jobs_of(report: str, work: Work, taken: dict[str, str], least: float) -> dic
             "title": str(bundle[0]) + (f" and {len(bundle) - 1} more" if len(bundle) > 1 else ""),
             "seconds": round(costs.STARTING + sum(free[run].seconds for run in bundle), 1),
             "device": bundle[0].device_kind,
-            "gpu_mb": max(free[run].gpu_mb for run in bundle),
         }
         taken |= dict.fromkeys(names, identity)
     return jobs
