@@ -2,8 +2,8 @@
 
 import os
 import sys
-import time
-from html import escape
+
+from tqdm import tqdm
 
 
 def in_jupyterlab() -> bool:
@@ -12,7 +12,7 @@ def in_jupyterlab() -> bool:
 
 
 def spoken(seconds: float) -> str:
-    """Seconds in words that are short: 8 s, 3 min 20 s, 2 h 5 min."""
+    """Seconds in short words: 8 s, 3 min 20 s, 2 h 5 min."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -21,63 +21,59 @@ def spoken(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-class Progress:
-    """Tells how far something with a known number of steps is.
+class Lines:
+    """A stream for tqdm that prints each of its updates as a line."""
+
+    def write(self, text: str) -> None:
+        if line := text.strip():
+            print(line, flush=True)
+
+    def flush(self) -> None:
+        """Every line is flushed."""
+
+
+class Progress(tqdm):
+    """tqdm that prints a line for each step, where it is not watched in JupyterLab.
 
     >>> with Progress("training", total=len(runs)) as progress:
     ...     for run in runs:
     ...         train(run)
     ...         progress.advance(run.encoder)
 
-    In JupyterLab one display is updated in place; elsewhere every step prints one line, which papermill writes to its
-    log and the report folds away.
+    papermill writes the lines to its log, and the report folds them away.
     """
+
+    monitor_interval = 0  # no thread that draws the line again by itself
 
     def __init__(self, title: str, total: int):
         if total < 0:
             raise ValueError(f"progress of {title!r}: the number of steps is {total}; it cannot be negative")
-        self.title, self.total, self.done = title, total, 0
-        self._started = time.monotonic()
-        self._display = None
+        watched = in_jupyterlab()
+        where = {"file": sys.stdout} if watched else {"file": Lines(), "delay": 1e-9, "leave": False}
+        self.message = ""
+        super().__init__(desc=title, total=total, bar_format="{desc}: {line}", **where)
 
-    def __enter__(self) -> "Progress":
-        self._started = time.monotonic()
-        if in_jupyterlab():
-            from IPython.display import HTML, display
+    @property
+    def format_dict(self) -> dict:
+        """tqdm's values, and what follows the title: `3 of 20, 12 s, about 68 s left · bilstm`."""
+        values = super().format_dict
+        passed, left = values["elapsed"], ""
+        if 0 < self.n < self.total and passed >= 1:
+            left = f", about {spoken(passed / self.n * (self.total - self.n))} left"
+        remark = f" · {self.message}" if self.message else ""
+        return values | {"line": f"{self.n} of {self.total}, {spoken(passed)}{left}{remark}"}
 
-            self._display = display(HTML(self._bar("")), display_id=True)
-        return self
+    def advance(self, message: str = "") -> None:
+        """One step more is done; `message` names it."""
+        self.n += 1
+        self.say(message)
+
+    def say(self, message: str) -> None:
+        """A remark that is no step."""
+        self.message = message
+        self.refresh()
 
     def __exit__(self, kind, error, traceback) -> None:
         if kind is not None:
             self.say(f"stopped by {kind.__name__}")
-
-    def advance(self, message: str = "") -> None:
-        """One step more is done; `message` says which."""
-        self.done += 1
-        self._show(message)
-
-    def say(self, message: str) -> None:
-        """A remark that is no step."""
-        self._show(message)
-
-    def line(self, message: str = "") -> str:
-        """The state in one line, for example `training: 3 of 20, 12 s, about 68 s left · bilstm`."""
-        passed = time.monotonic() - self._started
-        left = ""
-        if 0 < self.done < self.total and passed >= 1:
-            left = f", about {spoken(passed / self.done * (self.total - self.done))} left"
-        remark = f" · {message}" if message else ""
-        return f"{self.title}: {self.done} of {self.total}, {spoken(passed)}{left}{remark}"
-
-    def _show(self, message: str) -> None:
-        if self._display is None:
-            print(self.line(message), flush=True)
-            return
-        from IPython.display import HTML
-
-        self._display.update(HTML(self._bar(message)))
-
-    def _bar(self, message: str) -> str:
-        label = escape(self.line(message))
-        return f'<progress value="{self.done}" max="{max(self.total, 1)}" aria-label="{label}"></progress> {label}'
+        super().__exit__(kind, error, traceback)
