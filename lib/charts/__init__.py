@@ -1,14 +1,11 @@
-"""The theme and the few charts. Each takes a table and returns a chart that needs no other explanation."""
+"""The charts. Each takes a table and returns a chart that needs no other explanation."""
 
-from lib.charts.boxes import boxes
 from lib.charts.comparison import performance_beside, taus_beside, values_beside
-from lib.charts.distributions import jsd_histogram, learning_curves, length_histogram, tau_histogram
+from lib.charts.curves import learning_curves, sweep, tradeoff
+from lib.charts.distributions import boxes, jsd_histogram, length_histogram, tau_histogram
 from lib.charts.erasing import differences, flip_tables, negatives
-from lib.charts.sweep import sweep
-from lib.charts.text import attention_text
+from lib.charts.text import attention_text, token_curves
 from lib.charts.theme import MIME, enable
-from lib.charts.token_curves import token_curves
-from lib.charts.tradeoff import tradeoff
 from lib.charts.violins import violins_by_max_attention
 
 __all__ = [

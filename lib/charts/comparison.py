@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import pandas as pd
 
-from lib.charts.theme import COLORS, INK, WIDTH, titled
+from lib.charts.theme import dashed_line, facets, number_tips, series_color, titled
 from lib.papers import TITLES
 from lib.quantity import columns_of_encoders, describe_encoders, title_of
 
@@ -16,13 +16,9 @@ SHAPES = ("diamond", "triangle-up", "square", "cross", "triangle-down")
 def taus_beside(beside: pd.DataFrame) -> alt.TopLevelMixin:
     """Every mean tau of a table made by lib.published.beside, one panel per pair of measures."""
     taus = beside["quantity"].str.startswith("kendall_tau_") & ~beside["quantity"].str.endswith(("_significant", "_p"))
-    return dots(
-        beside[taus],
-        "Rank correlation of measures, beside the published values",
-        "1: both measures rank tokens alike; 0: as chance would.",
-        "mean Kendall tau-b",
-        alt.Scale(zero=True),
-        ".1f",
+    title, see = "Rank correlation of measures", "1: both measures rank tokens alike; 0: as chance would."
+    return values_beside(
+        beside[taus], f"{title}, beside the published values", see, "mean Kendall tau-b", shared=True, zero=True
     )
 
 
@@ -34,92 +30,61 @@ def performance_beside(
     Args:
         baseline: scores of one model without attention, rows of lib.analysis.classification: a dashed line each.
     """
+    title = "How well the models classify, beside the published values"
     see = "A model that classifies worse than the papers' would be a poor witness for or against attention."
     lines = {} if baseline is None else dict(zip(baseline["quantity"], baseline["value"], strict=True))
-    if lines:
-        see += f" Dashed: {baseline['encoder'].iloc[0]}."
-    return dots(
-        beside[beside["quantity"].isin(quantities)],
-        "How well the models classify, beside the published values",
-        see,
-        "percent",
-        alt.Scale(zero=False, nice=True),
-        ".0%",
-        lines=lines,
-    )
+    see += f" Dashed: {baseline['encoder'].iloc[0]}." if lines else ""
+    shown = beside[beside["quantity"].isin(quantities)]
+    return values_beside(shown, title, see, "percent", percent=True, shared=True, lines=lines)
 
 
 def values_beside(
-    beside: pd.DataFrame, title: str, see: str, axis: str, percent: bool = False, shared: bool = False
-) -> alt.TopLevelMixin:
-    """Every quantity of a table made by lib.published.beside, one panel each.
-
-    Args:
-        axis: the title of the x axis. shared: one scale for all panels, else each has its own.
-    """
-    scale, digits = alt.Scale(zero=False, nice=True), ".0%" if percent else ".1f"
-    drawn = dots(beside, title, see, axis, scale, digits, ticks=3)
-    return drawn if shared else drawn.resolve_scale(x="independent")
-
-
-def dots(
     beside: pd.DataFrame,
     title: str,
     see: str,
     axis: str,
-    scale: alt.Scale,
-    digits: str,
-    ticks: int = 4,
+    percent: bool = False,
+    shared: bool = False,
+    zero: bool = False,
     lines: Mapping[str, float] | None = None,
 ) -> alt.TopLevelMixin:
-    """One panel per quantity, one line per configuration, ours and theirs on it.
+    """Every quantity of a table made by lib.published.beside, one panel each, a row for each configuration.
 
     Args:
-        lines: quantity -> where its panel has a dashed rule.
+        axis: the title of the x axis. shared: one scale for all panels, else each has its own.
+        zero: the axis holds 0, and every panel has a dashed line there. lines: quantity -> where it has another.
     """
-    frame = long(beside)
+    frame = one_row_per_value(beside)
+    series = list(dict.fromkeys([OURS, *frame["series"]]))
+    shapes = alt.Scale(domain=series, range=["circle", *SHAPES[: len(series) - 1]])
+    color, shape = series_color(series), alt.Shape("series:N", title=None, scale=shapes)
+    ticks = alt.Axis(format=".0%" if percent else ".1f", tickCount=4 if shared else 3)
+    x = alt.X("value:Q", title=axis, scale=alt.Scale(zero=zero, nice=True), axis=ticks)
+    y = alt.Y("model:N", title=None, sort=frame["model"].drop_duplicates().tolist(), axis=alt.Axis(grid=True))
+    tips = [alt.Tooltip("model:N"), alt.Tooltip("series:N", title="from")]
+    tips += [*number_tips(".3f", "value", "low", "high"), alt.Tooltip("table:N")]
+    layers = [
+        alt.Chart().mark_rule(strokeWidth=2.5, opacity=0.6).encode(alt.X("low:Q"), alt.X2("high"), y, color),
+        alt.Chart().mark_point(filled=True, size=50, opacity=1).encode(x, y, color, shape, tooltip=tips),
+    ]
+    if zero:
+        layers.insert(0, dashed_line("x", 0))
     if lines:
         frame["dashed"] = frame["quantity"].map({title_of(name): value for name, value in lines.items()})
-    quantities = frame["quantity"].drop_duplicates().tolist()
-    series = [OURS, *(name for name in frame["series"].drop_duplicates() if name != OURS)]
-    shapes = ["circle", *SHAPES[: len(series) - 1]]
-    key = alt.Scale(domain=series, range=list(COLORS[: len(series)]))
-    x = alt.X("value:Q", title=axis, scale=scale, axis=alt.Axis(format=digits, tickCount=ticks))
-    y = alt.Y("model:N", title=None, sort=frame["model"].drop_duplicates().tolist(), axis=alt.Axis(grid=True))
-    tips = [
-        alt.Tooltip("model:N"),
-        alt.Tooltip("series:N", title="from"),
-        alt.Tooltip("value:Q", format=".3f"),
-        alt.Tooltip("low:Q", format=".3f"),
-        alt.Tooltip("high:Q", format=".3f"),
-        alt.Tooltip("table:N"),
-    ]
-    color = alt.Color("series:N", title=None, scale=key)
-    shape = alt.Shape("series:N", title=None, scale=alt.Scale(domain=series, range=shapes))
-    ranges = alt.Chart().mark_rule(strokeWidth=2.5, opacity=0.6).encode(x=alt.X("low:Q"), x2="high", y=y, color=color)
-    points = alt.Chart().mark_point(filled=True, size=50, opacity=1).encode(x, y, color, shape, tooltip=tips)
-    zero = alt.Chart().transform_calculate(zero="0").mark_rule(color=INK, strokeDash=[4, 3]).encode(x="mean(zero):Q")
-    dashed = alt.Chart().mark_rule(color=INK, strokeDash=[4, 3]).encode(x="mean(dashed):Q")
-    layers = [zero, ranges, points] if axis.startswith("mean Kendall") else [ranges, points]
-    layers = [dashed, *layers] if lines else layers
-    across = min(3, len(quantities))
+        layers.insert(0, dashed_line("x", "dashed"))
     two_lines = alt.Header(labelExpr="split(replace(datum.label, ' / ', ' /|'), '|')")
-    drawn = alt.layer(*layers, data=frame).properties(width=(WIDTH - 110) // across - 12, height=alt.Step(20))
-    drawn = drawn.facet(facet=alt.Facet("quantity:N", title=None, sort=quantities, header=two_lines), columns=across)
-    return titled(drawn, title, [see, said_of(beside)])
+    drawn = facets(frame, layers, "quantity", alt.Step(20), axes=110, header=two_lines)
+    drawn = titled(drawn, title, [see, caption(beside)])
+    return drawn if shared else drawn.resolve_scale(x="independent")
 
 
-def long(beside: pd.DataFrame) -> pd.DataFrame:
-    """A row per value: quantity, model, series (ours or a paper), value, low, high, table."""
+def one_row_per_value(beside: pd.DataFrame) -> pd.DataFrame:
+    """The table in long form: quantity, model, series (ours or a paper), value, low, high, table."""
     if beside[["ours", "theirs"]].notna().sum().sum() == 0:
         raise ValueError("nothing to draw: the table has neither values of ours nor published ones")
     names = varying(beside)
-    common = pd.DataFrame(
-        {
-            "quantity": beside["quantity"].map(title_of),
-            "model": [" · ".join(title_of(str(row[n])) for n in names) or "all" for _, row in beside.iterrows()],
-        }
-    )
+    models = [" · ".join(title_of(str(row[name])) for name in names) or "all" for _, row in beside.iterrows()]
+    common = pd.DataFrame({"quantity": beside["quantity"].map(title_of), "model": models})
     ours = common.assign(series=OURS, value=beside["ours"], low=beside["low"], high=beside["high"], table="")
     papers = beside["paper"].map(lambda paper: TITLES.get(paper, paper))
     theirs = common.assign(series=papers, value=beside["theirs"], low=None, high=None, table=beside["table"])
@@ -134,18 +99,13 @@ def varying(beside: pd.DataFrame) -> list[str]:
     return [name for name in (*always, *others) if name not in columns_of_encoders(beside)]
 
 
-def said_of(beside: pd.DataFrame) -> str:
-    """Dataset and seeds of what is drawn, and how many published values have no partner."""
+def caption(beside: pd.DataFrame) -> str:
+    """Dataset and seeds of what is drawn, and how many of our values have no published partner."""
     parts = [", ".join(title_of(str(name)) for name in beside["dataset"].unique()), describe_encoders(beside)]
-    seeds = beside["seeds"].dropna()
-    if len(seeds):
-        most = int(seeds.max())
-        parts.append(
-            f"ours: mean over {most} seeds, interval over texts and seeds"
-            if most > 1
-            else "ours: 1 seed, interval over texts"
-        )
+    if beside["seeds"].notna().any():
+        most = int(beside["seeds"].max())
+        mean = f"mean over {most} seeds, interval over texts and seeds" if most > 1 else "1 seed, interval over texts"
+        parts.append(f"ours: {mean}")
     alone = int((beside["theirs"].isna() & beside["ours"].notna()).sum())
-    if alone:
-        parts.append(f"{alone} of ours without a published value")
+    parts.append(f"{alone} of ours without a published value" if alone else "")
     return " · ".join(filter(None, parts)) + "."

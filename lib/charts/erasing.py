@@ -1,19 +1,16 @@
-"""Erased items, drawn: who flips the decision, and how much more the top item matters than another."""
-
-from collections.abc import Sequence
+"""Erased items: which of them flips the decision, and how much more the top item matters than another."""
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
-from lib.charts.theme import COLORS, INK, WIDTH, said_once, titled
+from lib.charts.theme import COLORS, INK, WIDTH, caption_of_rows, dashed_line, facets, number_tips, titled
 from lib.quantity import title_of
 
 AXES = "columns: erasing another item flips the decision; rows: erasing the top item of a ranking does"
-ACROSS = 3  # panels beside each other
 BINS = 30  # of either axis
 FLIPS = ("does", "does not")
-OF_CELL = {"flip_both": (0, 0), "flip_top_only": (0, 1), "flip_random_only": (1, 0), "flip_neither": (1, 1)}
+CELL_OF = {"flip_both": (0, 0), "flip_top_only": (0, 1), "flip_random_only": (1, 0), "flip_neither": (1, 1)}
 
 
 def flip_tables(tables: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin:
@@ -22,38 +19,33 @@ def flip_tables(tables: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin
     Args:
         tables: rows of lib.analysis.flip_tables of one way.
     """
-    cells = [OF_CELL[name] for name in tables["quantity"]]
+    cells = [CELL_OF[name] for name in tables["quantity"]]
     frame = tables[["value", "low", "high", "n"]].assign(
-        encoder=[title_of(name) for name in tables["encoder"]],
-        ranking=[title_of(name) for name in tables["ranking"]],
+        encoder=tables["encoder"].map(title_of),
+        ranking=tables["ranking"].map(title_of),
         top=[FLIPS[top] for top, _ in cells],
         other=[FLIPS[other] for _, other in cells],
     )
     x = alt.X("other:N", title=None, sort=FLIPS, axis=alt.Axis(labelAngle=0, orient="top", ticks=False, domain=False))
     y = alt.Y("top:N", title=None, sort=FLIPS, axis=alt.Axis(ticks=False, domain=False))
-    scale = alt.Scale(domain=[0, 1], range=["#3a86c80a", COLORS[0]])
-    color = alt.Color("value:Q", title="share of texts", scale=scale)
     tips = [alt.Tooltip("top:N", title="the top item flips"), alt.Tooltip("other:N", title="another item flips")]
-    tips += [alt.Tooltip(f"{name}:Q", format=".1%") for name in ("value", "low", "high")] + [alt.Tooltip("n:Q")]
-    base = alt.Chart().encode(x, y, tooltip=tips)
-    legend = color.legend(alt.Legend(format="%", gradientLength=120))
-    shade = alt.condition("datum.value > 0.6", alt.value("white"), alt.value(INK))
-    text = base.mark_text(fontSize=10).encode(alt.Text("value:Q", format=".1%"), color=shade)
-    across = frame["encoder"].drop_duplicates().tolist()
-    down = frame["ranking"].drop_duplicates().tolist()
-    width = min(150, (WIDTH - 190) // len(across) - 8)
-    drawn = alt.layer(base.mark_rect().encode(legend), text, data=frame).properties(width=width, height=64)
-    drawn = drawn.facet(
+    base = alt.Chart().encode(x, y, tooltip=[*tips, *number_tips(".1%", "value", "low", "high"), "n:Q"])
+    scale, legend = alt.Scale(domain=[0, 1], range=["#3a86c80a", COLORS[0]]), alt.Legend(format="%", gradientLength=120)
+    shade = alt.Color("value:Q", title="share of texts", scale=scale, legend=legend)
+    ink = alt.condition("datum.value > 0.6", alt.value("white"), alt.value(INK))
+    text = base.mark_text(fontSize=10).encode(alt.Text("value:Q", format=".1%"), color=ink)
+    across, down = (frame[name].drop_duplicates().tolist() for name in ("encoder", "ranking"))
+    drawn = alt.layer(base.mark_rect().encode(shade), text, data=frame)
+    drawn = drawn.properties(width=min(150, (WIDTH - 190) // len(across) - 8), height=64).facet(
         column=alt.Column("encoder:N", title=AXES, sort=across),
         row=alt.Row("ranking:N", title=None, sort=down, header=alt.Header(labelAngle=0, labelAlign="left")),
         spacing={"row": 12, "column": 8},
     )
-    return titled(drawn, title, [see, said_once_of(tables)])
-
-
-def said_once_of(tables: pd.DataFrame) -> str:
-    row = tables.iloc[0]
-    return f"{row['dataset']}; {int(tables['n'].max()):,} texts of several items at most, {int(row['seeds'])} seed(s)."
+    first = tables.iloc[0]
+    texts, seeds = int(tables["n"].max()), int(first["seeds"])
+    return titled(
+        drawn, title, [see, f"{first['dataset']}; {texts:,} texts of several items at most, {seeds} seed(s)."]
+    )
 
 
 def differences(instances: pd.DataFrame, ranking: str, way: str, title: str, see: str) -> alt.TopLevelMixin:
@@ -68,15 +60,14 @@ def differences(instances: pd.DataFrame, ranking: str, way: str, title: str, see
     frame = pd.DataFrame(columns).assign(encoder=instances["encoder"]).dropna()
     if frame.empty:
         raise ValueError("nothing to draw: no text has two items or more")
-    binned = pd.concat([in_bins(rows, encoder) for encoder, rows in frame.groupby("encoder", sort=False)])
+    frame = pd.concat([in_bins(rows, encoder) for encoder, rows in frame.groupby("encoder", sort=False)])
     x = alt.X("alpha:Q", title="difference of attention", axis=alt.Axis(format=".1f", tickCount=5))
     y = alt.Y("js:Q", title="difference of JSD (nats)", axis=alt.Axis(format=".1f", tickCount=5))
     color = alt.Color("texts:Q", title="texts", scale=alt.Scale(type="log", range=["#3a86c833", COLORS[0]]))
-    tips = [alt.Tooltip(f"{name}:Q", format=".2f") for name in ("alpha", "alpha_end", "js", "js_end")]
-    tips.append(alt.Tooltip("texts:Q", format=","))
+    tips = [*number_tips(".2f", "alpha", "alpha_end", "js", "js_end"), *number_tips(",", "texts")]
     cells = alt.Chart().mark_rect().encode(x, y, color, alt.X2("alpha_end"), alt.Y2("js_end"), tooltip=tips)
-    zero = alt.Chart().mark_rule(color=INK, strokeDash=[4, 4]).encode(y=alt.datum(0))
-    return titled(wrapped(alt.layer(cells, zero, data=binned), binned, 130), title, [see, f"{said_once(instances)}."])
+    drawn = facets(frame, [cells, dashed_line("y", 0)], "encoder", height=130)
+    return titled(drawn, title, [see, caption_of_rows(instances)])
 
 
 def in_bins(rows: pd.DataFrame, encoder: str) -> pd.DataFrame:
@@ -97,18 +88,9 @@ def negatives(instances: pd.DataFrame, ranking: str, way: str, title: str, see: 
         counts, _ = np.histogram(rows.loc[rows["negative"], "alpha"], edges)
         bounds = {"start": edges[:-1], "end": edges[1:], "texts": counts, "share": counts / rows["alpha"].notna().sum()}
         frames.append(pd.DataFrame(bounds).assign(encoder=title_of(encoder)))
-    frame = pd.concat(frames, ignore_index=True)
     x = alt.X("start:Q", bin="binned", title="difference of attention", axis=alt.Axis(format=".1f", tickCount=5))
-    y = alt.Y("texts:Q", title="texts")
-    tips = [alt.Tooltip("start:Q", title="from", format=".1f"), alt.Tooltip("end:Q", title="to", format=".1f")]
-    tips += [alt.Tooltip("texts:Q", format=","), alt.Tooltip("share:Q", title="of all texts", format=".2%")]
-    bars = alt.Chart(frame).mark_bar(color=COLORS[0]).encode(x, alt.X2("end"), y, tooltip=tips)
-    return titled(wrapped(bars, frame, 90), title, [see, f"{said_once(instances)}."])
-
-
-def wrapped(drawn: alt.TopLevelMixin, frame: pd.DataFrame, height: int) -> alt.TopLevelMixin:
-    """One panel an encoder, ACROSS beside each other."""
-    order: Sequence[str] = frame["encoder"].drop_duplicates().tolist()
-    beside = min(ACROSS, len(order))
-    drawn = drawn.properties(width=min(420, WIDTH // beside - 60), height=height)
-    return drawn.facet(facet=alt.Facet("encoder:N", title=None, sort=order), columns=beside)
+    tips = [*number_tips(".1f", start="from", end="to"), *number_tips(",", "texts")]
+    tips += number_tips(".2%", share="of all texts")
+    bars = alt.Chart().mark_bar(color=COLORS[0]).encode(x, alt.X2("end"), alt.Y("texts:Q", title="texts"), tooltip=tips)
+    drawn = facets(pd.concat(frames, ignore_index=True), [bars], "encoder", height=90)
+    return titled(drawn, title, [see, caption_of_rows(instances)])

@@ -1,16 +1,24 @@
-"""Attention drawn on the words themselves."""
+"""Single texts: attention on the words themselves, and what each token alone would be read as."""
 
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
+import altair as alt
 import numpy as np
+import pandas as pd
 from IPython.display import HTML
+
+from lib.charts.theme import INK, WIDTH, number_tips, series_color, titled
+from lib.quantity import title_of
 
 HUES = ("58, 134, 200", "217, 101, 43", "31, 157, 120", "160, 108, 192")
 STRONGEST = 0.75  # opacity of the ground under the largest weight
 AROUND = 8  # tokens kept on either side of a high weight when a text is shortened
 DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+STEP, NARROWEST, HEIGHT = 22, 300, 190  # of the curves, in pixels
+MOST, BEFORE = 60, 10  # tokens of a text that have curves, and of them before the first that decides
+LONGEST = 20  # letters of a token on the axis
 
 
 def attention_text(
@@ -43,7 +51,7 @@ def attention_text(
     blocks = []
     for index, (name, values) in enumerate(maps.items()):
         hue = HUES[index % len(HUES)]
-        text = "".join(pieces(tokens, values, values / largest * STRONGEST, hue, decisive, keep))
+        text = "".join(token_spans(tokens, values, values / largest * STRONGEST, hue, decisive, keep))
         blocks.append(
             f'<div style="margin:.5em 0"><div style="font-size:.85em;opacity:.75">{escape(name)} · largest weight '
             f'{values.max():.3f}</div><p dir="auto" style="margin:.1em 0;line-height:1.9;overflow-wrap:anywhere">{text}'
@@ -77,8 +85,8 @@ def kept(weights: np.ndarray, most: int) -> np.ndarray:
     return keep
 
 
-def pieces(tokens, values, alphas, hue: str, decisive: np.ndarray, keep: np.ndarray):
-    """The HTML of the shown tokens and, for each gap between them, how many are not shown."""
+def token_spans(tokens, values, alphas, hue: str, decisive: np.ndarray, keep: np.ndarray):
+    """The HTML of the shown tokens and, at each gap between them, how many are not shown."""
     hidden = 0
     for position, token in enumerate(tokens):
         if not keep[position]:
@@ -122,3 +130,68 @@ def legend(maps: Mapping[str, np.ndarray], largest: float, rationale: bool, keep
         )
         parts.append(f"{keep.sum():,} of {len(keep):,} tokens shown, around the highest weights; they hold {held}")
     return f'<div style="font-size:.85em;opacity:.85">{" · ".join(parts)}</div>'
+
+
+# --- the probability of a class at each token
+
+
+def token_curves(
+    tokens: Sequence[str],
+    probabilities: Mapping[str, np.ndarray],
+    models: Mapping[str, float],
+    of_class: str,
+    title: str,
+    rationale: Sequence[tuple[int, int]] | None = None,
+) -> alt.TopLevelMixin:
+    """The probability of a class at every token, one line a model, each model's own answer as a dotted line.
+
+    Tutek & Snajder (2020), figures 2 to 7.
+
+    Args:
+        probabilities: model -> (token,) as if all attention were on that token. models: model -> its probability.
+        rationale: spans [start, end) of the tokens that decide the label, shaded. Of a text of more than MOST tokens
+            those around the first span are shown.
+    Raises:
+        ValueError: a model has not one value per token.
+    """
+    wrong = [name for name, values in probabilities.items() if len(values) != len(tokens)]
+    if wrong or not len(tokens):
+        raise ValueError(f"{len(tokens)} tokens, but the values of {', '.join(wrong) or 'no model'} are not as many")
+    first = max(0, min(rationale[0][0] - BEFORE, len(tokens) - MOST)) if rationale else 0
+    words = [visible(token)[:LONGEST] for token in tokens[first : first + MOST]]
+    places = pd.DataFrame({"place": range(len(words)), "token": words})
+    lines = [
+        places.assign(model=title_of(name), probability=np.asarray(values, dtype=float)[first : first + MOST])
+        for name, values in probabilities.items()
+    ]
+    own = pd.DataFrame([{"model": title_of(name), "probability": value} for name, value in models.items()])
+    layers = curve_layers(pd.concat(lines, ignore_index=True), own, of_class, places)
+    see = "Lines: were all attention on this token. Dotted: the model's own answer. At .5 a token decides nothing."
+    if rationale:
+        spans = [(max(start - first, 0) - 0.5, min(end - first, len(words)) - 0.5) for start, end in rationale]
+        spans = pd.DataFrame([span for span in spans if span[0] < span[1]], columns=["place", "end"])
+        layers.append(alt.Chart(spans).mark_rect(color=INK, opacity=0.15).encode(layers[1].encoding.x, alt.X2("end")))
+        see += " Shaded: the words that decide the label."
+    if len(tokens) > MOST:
+        see += f" Tokens {first + 1} to {min(first + MOST, len(tokens))} of {len(tokens):,}."
+    width = max(NARROWEST, min(WIDTH, STEP * len(words) + 60))
+    return titled(alt.layer(*layers).properties(width=width, height=HEIGHT), title, [see])
+
+
+def curve_layers(lines: pd.DataFrame, own: pd.DataFrame, of_class: str, places: pd.DataFrame) -> list[alt.Chart]:
+    """A line at .5, a curve for each model, the models' own answers, and the words below."""
+    color = series_color(lines["model"].unique(), "model")
+    scale = alt.Scale(domain=[-0.5, len(places) - 0.5], nice=False)
+    x = alt.X("place:Q", title=None, scale=scale, axis=alt.Axis(labels=False, ticks=False, grid=False))
+    y = alt.Y("probability:Q", title=f"probability of {of_class}", scale=alt.Scale(domain=[0, 1]))
+    model, value = alt.Tooltip("model:N"), number_tips(".3f", "probability")
+    curves, answers = alt.Chart(lines), alt.Chart(own)
+    words = alt.Chart(places).mark_text(angle=300, align="right", baseline="middle", fontSize=11, color=INK)
+    return [
+        alt.Chart(pd.DataFrame({"probability": [0.5]})).mark_rule(color=INK, opacity=0.5).encode(y=y),
+        curves.mark_line(strokeWidth=1.5, point=alt.OverlayMarkDef(size=16)).encode(
+            x, y, color, tooltip=[model, "token:N", *value]
+        ),
+        answers.mark_rule(strokeDash=[2, 3], strokeWidth=1.5).encode(y=y, color=color, tooltip=[model, *value]),
+        words.encode(x, alt.YValue(HEIGHT + 8), text="token:N"),
+    ]

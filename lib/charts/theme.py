@@ -1,4 +1,10 @@
-"""How every chart looks and how it is displayed."""
+"""How every chart looks and is displayed, and what charts share.
+
+A new chart is a module beside this one: a function that takes a table and returns `titled(drawn, title, what to see)`,
+where `drawn` are layers in `panels` (one for each encoder and attention) or in `facets` (one for each value of a
+column), `series_color` colours its lines and `number_tips` are what the pointer shows. A chart holds few rows: bins,
+means and quantiles are computed in pandas, never by Vega from instances.
+"""
 
 from collections.abc import Sequence
 from textwrap import wrap
@@ -12,6 +18,8 @@ INK = "#717985"  # text: readable on white and on near-black
 FAINT = "#8a92a055"  # grid lines
 COLORS = ("#3a86c8", "#d9652b", "#1f9d78", "#a06cc0", "#b8902b", "#7b8794")  # apart also for colour-blind readers
 WIDTH = 700  # of the drawing, in a column of 760 pixels
+WIDEST = 420  # of one panel
+ACROSS = 3  # panels beside each other
 MIME = "application/vnd.vegalite.v5+json"
 FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 
@@ -24,7 +32,7 @@ def enable() -> None:
 
 
 def render(spec: dict, **metadata) -> dict:
-    """A chart's display: its specification, and in words for who cannot draw it."""
+    """A chart's display: its specification, and its description for programs that do not draw it."""
     return {MIME: spec, "text/plain": spec.get("description", "a chart")}
 
 
@@ -48,8 +56,15 @@ def theme() -> alt.theme.ThemeConfig:
     }
 
 
+# --- the frame of a chart
+
+
 def titled(chart: alt.TopLevelMixin, title: str, subtitle: Sequence[str]) -> alt.TopLevelMixin:
-    """The chart with a title, lines under it that say what to see, and both as its description."""
+    """The chart with a title, lines under it that explain what to see, and both as its description.
+
+    Args:
+        subtitle: paragraphs; empty ones are left out.
+    """
     lines = [line for paragraph in subtitle if paragraph for line in wrap(paragraph, 106)]
     description = ". ".join(part.rstrip(".") for part in (title, *filter(None, subtitle))) + "."
     return chart.properties(title=alt.TitleParams(title, subtitle=lines), description=description)
@@ -57,62 +72,118 @@ def titled(chart: alt.TopLevelMixin, title: str, subtitle: Sequence[str]) -> alt
 
 def panels(
     frame: pd.DataFrame, layers: Sequence[alt.Chart], height: int, row: str = "attention", column: str = "encoder"
-) -> alt.TopLevelMixin:
+) -> alt.FacetChart:
     """The layers once for each `column` (side by side) and `row` (below each other) that occurs in the frame.
 
-    The layers' charts have no data of their own: each draws what its filter takes from `frame`.
+    The layers have no data of their own, `alt.Chart()`: each draws what its filter takes from `frame`.
     """
-    across, down = (frame[name].drop_duplicates().tolist() for name in (column, row))
-    width = min(420, (WIDTH - 60) // len(across) - 18)
-    drawn = alt.layer(*layers).properties(width=width, height=height)
-    frame = frame.assign(**{name: [title_of(str(value)) for value in frame[name]] for name in (column, row)})
-    drawn.data = frame
-    facets = {"column": alt.Column(f"{column}:N", title=None, sort=[title_of(str(value)) for value in across])}
+    titles = {name: [title_of(str(value)) for value in frame[name]] for name in (column, row)}
+    across, down = (list(dict.fromkeys(titles[name])) for name in (column, row))
+    width = min(WIDEST, (WIDTH - 60) // len(across) - 18)
+    drawn = alt.layer(*layers, data=frame.assign(**titles)).properties(width=width, height=height)
+    grid = {"column": alt.Column(f"{column}:N", title=None, sort=across)}
     if len(down) > 1:
-        facets["row"] = alt.Row(f"{row}:N", title=None, sort=[title_of(str(value)) for value in down])
-    return drawn.facet(**facets)
+        grid["row"] = alt.Row(f"{row}:N", title=None, sort=down)
+    return drawn.facet(**grid)
 
 
-def said_once(instances: pd.DataFrame) -> str:
-    """What is the same for all rows: "sst · BiLSTM · additive · 1,725 texts · 3 seeds pooled"."""
-    parts = [
-        title_of(str(instances[name].iloc[0]))
-        for name in RUN_COLUMNS
-        if name in instances and instances[name].nunique() == 1 and name != "layers"
-    ]
-    texts, seeds = instances.drop_duplicates(["dataset", "instance"]).shape[0], instances["seed"].nunique()
+def facets(
+    frame: pd.DataFrame,
+    layers: Sequence[alt.Chart],
+    by: str,
+    height: int | alt.Step,
+    axes: int = 60,
+    widest: int = WIDEST,
+    **options,
+) -> alt.FacetChart:
+    """The layers once for each value of the column `by`, in the order of the frame, at most three beside each other.
+
+    Args:
+        layers: without data of their own, as in `panels`.
+        axes: pixels that the y axis and its labels take. widest: the largest width of a panel, in pixels.
+        options: of alt.Facet, such as a header, or `sort`: the values in another order.
+    """
+    options = {"sort": frame[by].drop_duplicates().tolist()} | options
+    across = min(ACROSS, len(options["sort"]))
+    width = min(widest, (WIDTH - axes) // across - 18)
+    drawn = alt.layer(*layers, data=frame).properties(width=width, height=height)
+    return drawn.facet(facet=alt.Facet(f"{by}:N", title=None, **options), columns=across)
+
+
+# --- channels and marks
+
+
+def series_color(names: Sequence[str], column: str = "series", title: str | None = None, **options) -> alt.Color:
+    """The colour of each series, in the order of `names`; `options` are those of alt.Color, such as a legend."""
+    names = list(names)
+    scale = alt.Scale(domain=names, range=list(COLORS[: len(names)]))
+    return alt.Color(f"{column}:N", title=title, scale=scale, **options)
+
+
+def number_tips(digits: str, *columns: str, **titles: str) -> list[alt.Tooltip]:
+    """Tooltips of numbers in one format: number_tips(".3f", "value", "low", "high", middle="median").
+
+    Args:
+        titles: a column's title, where that is not its name.
+    """
+    shown = {name: name for name in columns} | titles
+    return [alt.Tooltip(f"{name}:Q", title=title, format=digits) for name, title in shown.items()]
+
+
+def dashed_line(channel: str, at: str | float) -> alt.Chart:
+    """A dashed line across each panel at the mean of a column, or at a number: dashed_line("x", "median")."""
+    value = f"datum.{at}" if isinstance(at, str) else f"{at}"
+    line = alt.Chart().transform_calculate(line=value).mark_rule(color=INK, strokeDash=[4, 3])
+    return line.encode(**{channel: "mean(line):Q"})  # one line, not one for each row
+
+
+# --- rows and what is to be said of them
+
+
+def defined(instances: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """The rows in which the numbers of all columns are defined.
+
+    Raises:
+        KeyError: there is no such column. ValueError: no row has a value.
+    """
+    for column in columns:
+        if column not in instances:
+            raise KeyError(f"no column {column!r} to draw; there are: {', '.join(map(str, instances.columns))}")
+        if instances[column].isna().all():
+            raise ValueError(f"nothing to draw: {column!r} is undefined or left out for all {len(instances):,} rows")
+        instances = instances[instances[column].notna()]
+    return instances
+
+
+def caption_of_rows(instances: pd.DataFrame, *columns: str) -> str:
+    """What all rows have in common, "sst · BiLSTM · additive · 1,725 texts · 3 seeds pooled.", and what is not drawn.
+
+    Args:
+        columns: those that are drawn; of each that is not always defined follows a sentence on how often it is not.
+    """
+    named = [name for name in RUN_COLUMNS if name in instances and name != "layers" and instances[name].nunique() == 1]
+    parts = [title_of(str(instances[name].iloc[0])) for name in named]
+    texts, seeds = len(instances.drop_duplicates(["dataset", "instance"])), instances["seed"].nunique()
     parts = [part for part in parts if part not in ("", "softmax", "base")]
-    parts += [f"{texts:,} texts", f"{seeds} seeds pooled" if seeds > 1 else "1 seed"]
-    return " · ".join(parts)
+    common = " · ".join([*parts, f"{texts:,} texts", f"{seeds} seeds pooled" if seeds > 1 else "1 seed"])
+    missing = filter(None, (int(instances[column].isna().sum()) for column in columns))
+    return " ".join([f"{common}.", *(f"{n:,} values undefined or left out, not drawn." for n in missing)])
 
 
-def by_few_classes(instances: pd.DataFrame, classes: Sequence[str] | None) -> tuple[pd.DataFrame, list[str]]:
-    """The instances and `class_names`; of more classes than there are colours all count as one prediction."""
-    names = class_names(instances, classes)
-    if len(names) <= len(COLORS):
-        return instances, names
-    return instances.assign(prediction=0), [f"any of {len(names)}"]
+def with_classes(instances: pd.DataFrame, classes: Sequence[str] | None) -> tuple[pd.DataFrame, list[str]]:
+    """The instances, and the names of the classes from 0 to the largest that is predicted.
 
+    Of more classes than there are colours all count as one prediction, 0.
 
-def class_names(instances: pd.DataFrame, classes: Sequence[str] | None) -> list[str]:
-    """The names of the classes from 0 to the largest that is predicted; "class 0", "class 1", ... where not given."""
+    Args:
+        classes: their names; "class 0", "class 1", ... where None.
+    Raises:
+        ValueError: a class is predicted that has no name.
+    """
     largest = int(instances["prediction"].max())
     if classes is not None and len(classes) <= largest:
         raise ValueError(f"{len(classes)} class names were given, but class {largest} is predicted")
-    return list(classes) if classes is not None else [f"class {index}" for index in range(max(2, largest + 1))]
-
-
-def some(instances: pd.DataFrame, column: str) -> pd.DataFrame:
-    """The rows in which a number is defined; one clear error where there is no such column or no such row."""
-    if column not in instances:
-        raise KeyError(f"no column {column!r} to draw; there are: {', '.join(map(str, instances.columns))}")
-    defined = instances[instances[column].notna()]
-    if defined.empty:
-        raise ValueError(f"nothing to draw: {column!r} is undefined or left out for all {len(instances):,} rows")
-    return defined
-
-
-def absent(instances: pd.DataFrame, column: str) -> str:
-    """A remark on rows that are not drawn: empty where all are."""
-    number = int(instances[column].isna().sum())
-    return f"{number:,} values undefined or left out, not drawn." if number else ""
+    names = [f"class {index}" for index in range(max(2, largest + 1))] if classes is None else list(classes)
+    return (
+        (instances, names) if len(names) <= len(COLORS) else (instances.assign(prediction=0), [f"any of {len(names)}"])
+    )

@@ -1,0 +1,159 @@
+"""Lines: training by epoch, quantities over a hyperparameter, and what moving attention costs in the prediction."""
+
+from collections.abc import Mapping, Sequence
+
+import altair as alt
+import pandas as pd
+
+from lib.charts.theme import ACROSS, COLORS, INK, WIDTH, facets, number_tips, series_color, titled
+from lib.quantity import JSD_BOUNDS, title_of, unit_of
+
+NEAR = 0.1  # where a symlog axis turns from linear to logarithmic
+SHAPES = ("circle", "diamond", "triangle-up", "square", "cross", "triangle-down")
+TRADEOFF_AXES = (
+    alt.X("jsd:Q", title="mean JSD to the base's attention (nats)", scale=alt.Scale(domain=list(JSD_BOUNDS))),
+    alt.Y("tvd:Q", title="mean TVD to the base's prediction (fraction)", scale=alt.Scale(domainMin=0)),
+)
+
+
+# --- training
+
+
+def learning_curves(
+    histories: Mapping[str, Sequence[dict]],
+    quantities: Sequence[str] | None = None,
+    title: str = "Training",
+    see: str = "A dev score that still rises at the last epoch asks for more epochs.",
+) -> alt.TopLevelMixin:
+    """What training reports after each epoch, one line a run: a mapping from a run (or its name) to its history.
+
+    Runs whose names differ only after ", seed" have one colour.
+
+    Args:
+        histories: per run a list of records with `epoch` and numbers. quantities: by default all but `seconds`.
+    """
+    rows = [
+        {"run": str(run), "model": str(run).split(", seed")[0], **record}
+        for run, history in histories.items()
+        for record in history
+    ]
+    if not rows:
+        raise ValueError("nothing to draw: no run has a history")
+    frame = pd.DataFrame(rows)
+    quantities = quantities or [name for name in frame if name not in ("run", "model", "epoch", "seconds")]
+    across = min(ACROSS, len(quantities))
+    drawn = [by_epoch(frame, name).properties(width=WIDTH // across - 60, height=130) for name in quantities]
+    return titled(alt.concat(*drawn, columns=across), title, [f"Each line is a run. {see}"])
+
+
+def by_epoch(frame: pd.DataFrame, quantity: str) -> alt.Chart:
+    """One quantity by epoch, a line a run, coloured by model where there are colours enough."""
+    models = frame["model"].unique()
+    color = alt.value(COLORS[0])
+    if 1 < len(models) <= len(COLORS):
+        color = series_color(models, "model", legend=alt.Legend(columns=3))
+    data = frame[["run", "model", "epoch", quantity]].rename(columns={quantity: "value"}).dropna()
+    points = alt.OverlayMarkDef(size=18) if data["epoch"].nunique() <= 12 else False
+    x = alt.X("epoch:Q", title="epoch", axis=alt.Axis(format="d", tickMinStep=1, grid=False))
+    y = alt.Y("value:Q", title=f"{title_of(quantity)} ({unit_of(quantity)})", scale=alt.Scale(zero=False))
+    tips = ["run:N", "epoch:Q", *number_tips(".3f", value=title_of(quantity))]
+    line = alt.Chart(data).mark_line(point=points, strokeWidth=1.5, opacity=0.8)
+    return line.encode(x, y, color=color, detail="run:N", tooltip=tips)
+
+
+# --- a hyperparameter
+
+
+def sweep(
+    summary: pd.DataFrame,
+    setting: str,
+    title: str,
+    see: str,
+    theirs: pd.DataFrame | None = None,
+    setting_title: str | None = None,
+    scale: str = "linear",
+) -> alt.TopLevelMixin:
+    """One line per quantity over the values of a hyperparameter, with its interval; published values are dashed.
+
+    Args:
+        summary: rows of lib.analysis.summarise of one configuration, with the hyperparameter in the column `setting`.
+        theirs: rows of lib.published.table of the same configuration; only the quantities of the summary are drawn.
+        scale: of the x axis: linear, log, or symlog, which is linear near 0 and logarithmic on both sides.
+    """
+    if summary.empty:
+        raise ValueError("nothing to draw: the summary has no row")
+    frame = summary[[setting, "quantity", "value", "low", "high"]].assign(series=summary["quantity"].map(title_of))
+    order = frame["series"].unique()
+    color = series_color(order, legend=alt.Legend(columns=2 if len(order) > 3 else 3))
+    constant = {"constant": NEAR} if scale == "symlog" else {}
+    x = alt.X(
+        f"{setting}:Q",
+        title=setting_title or title_of(setting),
+        scale=alt.Scale(type=scale, nice=scale == "linear", **constant),
+        axis=alt.Axis(values=sorted(frame[setting].unique()), grid=False, format="~r"),
+    )
+    y = alt.Y("value:Q", title=unit_of(summary["quantity"].iloc[0]))
+    tips = [alt.Tooltip("series:N", title="of"), alt.Tooltip(f"{setting}:Q"), *number_tips(".3f", "value")]
+    layers = [
+        alt.Chart(pd.DataFrame({"value": [0.0]})).mark_rule(color=INK).encode(y="value:Q"),
+        alt.Chart(frame).mark_area(opacity=0.25).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color),
+        alt.Chart(frame).mark_line(point=True, strokeWidth=2).encode(x, y, color, tooltip=tips),
+    ]
+    if theirs is not None and len(theirs):
+        known = theirs[theirs["quantity"].isin(summary["quantity"])]
+        rules = known.assign(series=known["quantity"].map(title_of))[["series", "value", "paper"]]
+        dashed = alt.Chart(rules).mark_rule(strokeDash=[5, 4], strokeWidth=1.5)
+        layers.append(dashed.encode(y="value:Q", color=color, tooltip=["series:N", "paper:N", "value:Q"]))
+        see += " Dashed: the published values."
+    return titled(alt.layer(*layers).properties(width=WIDTH - 200, height=240), title, [see])
+
+
+# --- how far attention went, and what it cost
+
+
+def tradeoff(points: pd.DataFrame, title: str, see: str, panel: str = "texts") -> alt.TopLevelMixin:
+    """Mean JSD (x) against mean TVD (y), a panel for each value of `panel` (Wiegreffe & Pinter 2019, figure 5).
+
+    A series with values of lambda is a curve by growing lambda; one without is a mark. Bars are 95% intervals over
+    texts and seeds. The base itself is at (0, 0).
+
+    Args:
+        points: rows of lib.analysis.points, with the column `panel`.
+    """
+    if points.empty:
+        raise ValueError("nothing to draw: there is no point")
+    order, panels = (points[name].drop_duplicates().tolist() for name in ("series", panel))
+    frame = points.sort_values("at", kind="stable").assign(place=range(len(points)))
+    color = series_color(order, legend=alt.Legend(columns=3))
+    layers = [*line_layers(color, points.loc[points["at"].notna(), "series"], panel), *mark_layers(color, order)]
+    height = 300 if len(panels) == 1 else 240
+    drawn = facets(frame, layers, panel, height, axes=70, widest=WIDTH, sort=panels)
+    return titled(drawn, title, [see, "The base is at 0. Dashed: the chord of each curve. Bars: 95% intervals."])
+
+
+def line_layers(color: alt.Color, curves: pd.Series, panel: str) -> list[alt.Chart]:
+    """The curves, which are the series named in `curves`, and their chords."""
+    lines = alt.Chart().transform_filter(alt.FieldOneOfPredicate("series", curves.drop_duplicates().tolist()))
+    ends = {"first": "min(at)", "last": "max(at)"}
+    chords = lines.transform_joinaggregate(**ends, groupby=["series", panel])
+    chords = chords.transform_filter("datum.at == datum.first || datum.at == datum.last")
+    return [
+        lines.mark_line(strokeWidth=1.5).encode(*TRADEOFF_AXES, color, order="place:Q"),
+        chords.mark_line(strokeDash=[3, 4], strokeWidth=1, opacity=0.7).encode(*TRADEOFF_AXES, color, order="place:Q"),
+    ]
+
+
+def mark_layers(color: alt.Color, order: list[str]) -> list[alt.Chart]:
+    """The points, their intervals in both directions, and lambda beside those of curves."""
+    x, y = TRADEOFF_AXES
+    shape = alt.Shape("series:N", title=None, scale=alt.Scale(domain=order, range=SHAPES[: len(order)]))
+    tips = ["series:N", alt.Tooltip("at:Q", title="lambda"), *number_tips(".3f", "jsd", "tvd"), "n:Q", "seeds:Q"]
+    points = alt.Chart()
+    bars = points.mark_rule(strokeWidth=1.5, opacity=0.6)
+    words = points.transform_filter("isValid(datum.at)").transform_calculate(words="'λ ' + datum.at")
+    return [
+        bars.encode(alt.X("jsd_low:Q"), y, color, x2="jsd_high"),
+        bars.encode(x, alt.Y("tvd_low:Q"), color, y2="tvd_high"),
+        points.mark_point(filled=True, size=70, opacity=1).encode(x, y, color, shape, tooltip=tips),
+        words.mark_text(align="left", dx=7, dy=9, fontSize=9, color=INK).encode(x, y, text="words:N"),
+    ]
