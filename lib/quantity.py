@@ -128,6 +128,7 @@ def _static() -> dict[str, Declared]:
     units = {
         "fraction": "accuracy f1 auc f1_uniform f1_permuted tvd tvd_half probability label prediction "
         "flip_both flip_top_only flip_random_only flip_neither entropy_of_input_to_hidden_importance "
+        "token_probability_mean "
         "train_tvd dev_accuracy dev_f1 dev_auc dev_tvd dev_attention_entropy",
         "nats": "train_loss train_prediction train_mlm dev_loss mutual_information_most_frequent "
         "mutual_information_random_sample",

@@ -14,7 +14,7 @@ import torch
 from far import far_away
 from torch import nn
 
-from lib.analysis import information, measure_against
+from lib.analysis import information, measure_versus_base
 from lib.datasets.corpus import Corpus
 from lib.importance import gradient, gradient_times_input, leave_one_out
 from lib.importance.state_gradients import naive_state_gradients
@@ -124,7 +124,7 @@ def test_what_goes_round_a_measure_is_the_same_on_another_device(monkeypatch, tm
         one = train(replace(run, device_kind=device, base=base), corpus=corpus, say=lambda _: None)
         check_interface(one.model, next(one.batches("test", 4)))
         taus = kendall_taus(list(values.to(device)), mask.to(device))
-        against = measure_against([one], [one.base])
+        against = measure_versus_base([one], [one.base])
         shared = information([one], words=5, clusters=3)
         return [against.drop(columns="attention_weights"), shared, *(pd.DataFrame(part.cpu()) for part in taus)]
 

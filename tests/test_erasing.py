@@ -7,13 +7,13 @@ import vl_convert
 
 from lib import charts, papers
 from lib.analysis import (
-    above_the_floor,
     by_ranking,
     flip_tables,
+    flips_sooner,
     on_common_support,
     over_half,
-    sooner,
     top_on_rationale,
+    versus_fewest,
     with_flips,
     with_random,
 )
@@ -82,16 +82,16 @@ def removed(seed: int = 0, **more) -> pd.DataFrame:
 
 
 def test_which_ranking_flips_sooner():
-    found = sooner(pd.concat([removed(0), removed(1)]), "gradient", "attention").iloc[0]
+    found = flips_sooner(pd.concat([removed(0), removed(1)]), "gradient", "attention").iloc[0]
     # text 0 and 2 (attention never flips) go to the gradient, 3 to attention, 1 is a tie, 5 is left out, 4 has one item
     assert (found["first_sooner"], found["second_sooner"], found["ratio"]) == pytest.approx((0.5, 0.25, 2.5 / 1.5))
     assert (found["n"], found["left_out"], found["seeds"]) == (4, 1, 2)
     assert found["low"] < 2 < found["high"] and found["p"] == sign_test(2, 1) == 1
     assert sign_test(10, 0) == pytest.approx(2 / 2**10) and sign_test(0, 0) == 1
     many = pd.concat([removed()] * 40, ignore_index=True).assign(instance=range(240))
-    clear = sooner(many, "gradient", "attention").iloc[0]
+    clear = flips_sooner(many, "gradient", "attention").iloc[0]
     assert 1.2 < clear["low"] < 2 < clear["high"] < 3.5 and clear["p"] < 0.01
-    never = sooner(removed(removed_gradient_count=[NONE] * 6), "gradient", "attention").iloc[0]
+    never = flips_sooner(removed(removed_gradient_count=[NONE] * 6), "gradient", "attention").iloc[0]
     assert (never["first_sooner"], never["second_sooner"], never["ratio"]) == (0, 1, pytest.approx(0.5 / 3.5))
     assert never["high"] < 1
 
@@ -114,7 +114,7 @@ def test_exclusions_and_common_support():
 
 
 def test_how_far_from_the_fewest():
-    found = above_the_floor(removed(), ["attention"])
+    found = versus_fewest(removed(), ["attention"])
     assert found["optimal_attention"].tolist() == pytest.approx([0, 0, 0, 1, NONE, NONE], nan_ok=True)
     assert found["extra_attention"].tolist() == pytest.approx([1, 1, NONE, 0, NONE, NONE], nan_ok=True)
 

@@ -13,7 +13,7 @@ from torch import nn
 
 from lib import importance, interventions, results
 from lib.analysis import attention_weights, correlate, information, measure, measure_all, summarise, with_flips
-from lib.analysis.correlating import way_of_adversary
+from lib.analysis.correlating import adversary_method
 from lib.datasets import load
 from lib.datasets.batches import Batch
 from lib.importance.inner_attention import inner_attention
@@ -345,7 +345,7 @@ def test_a_file_with_a_model_is_measured_from_end_to_end(mine, corpus, monkeypat
     corpus = type(corpus)(**(vars(corpus) | {"test": few}))
     own = own_model("mine.py:several", Run("planted"), corpus=corpus)
     assert [str(one.run) for one in own] == ["planted mine several, seed 0", "planted mine several, seed 1"]
-    assert isinstance(own[0].model, OneOutput) and way_of_adversary(own) == "gradient"
+    assert isinstance(own[0].model, OneOutput) and adversary_method(own) == "gradient"
     quantities = [attention_weights, importance.quantity("loo", importance.leave_one_out), of_inputs_to_states]
     quantities += [interventions.until_flip(RANKINGS), interventions.adversary(0.05, "gradient", steps=20)]
     measured = with_flips(correlate(measure_all(own, quantities), [("attention", "loo")]), ["attention", "fewest"])
@@ -406,7 +406,7 @@ def test_the_readmes_module_is_measured_as_it_is_documented(mine, corpus, monkey
     save_file(made["Classifier"](len(corpus.vocabulary), 2).state_dict(), "my_weights.safetensors")
     monkeypatch.chdir(PROJECT)  # where a notebook runs: the weights lie beside the file
     (own,) = own_model(f"{mine / 'my_model.py'}", Run("planted"), corpus=corpus)
-    assert isinstance(own.model, OneOutput) and way_of_adversary([own]) == "exact"
+    assert isinstance(own.model, OneOutput) and adversary_method([own]) == "exact"
     few = Batch.of(*(torch.tensor(part) for part in ([[2, 9, 8, 7, 3]], [5], [1], [0])))
     names = {"model": own.model, "batches": [few]}
     exec(of_readme(2), names)

@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from lib import papers
 from lib.analysis import (
-    by_dev,
+    dev_scores,
     difference,
     fragility,
     fragility_difference,
@@ -29,8 +29,8 @@ from lib.analysis import (
     summarise,
 )
 from lib.analysis import information as instances_information
-from lib.analysis.fragility import FRAGILITY
 from lib.analysis.rationales import average_precision, chance
+from lib.analysis.summarising import FRAGILITY
 from lib.analysis.word_states import information_difference, word_states
 from lib.datasets import DATASETS
 from lib.datasets.batches import collate
@@ -584,7 +584,7 @@ def test_weights_are_chosen_by_dev_alone():
         chosen = int(np.argmax(aucs)) + 1
         return SimpleNamespace(run=variant("tying", delta=delta), history=history, chosen=chosen)
 
-    table = by_dev([one(1.0, (0.7, 0.9, 0.8)), one(10.0, (0.95, 0.6, 0.1)), one(20.0, (0.9, 0.9, 0.9))], "delta")
+    table = dev_scores([one(1.0, (0.7, 0.9, 0.8)), one(10.0, (0.95, 0.6, 0.1)), one(20.0, (0.9, 0.9, 0.9))], "delta")
     assert table["dev_auc"].tolist() == [0.9, 0.95, 0.9] and table["chosen"].tolist() == [False, True, False]
 
 

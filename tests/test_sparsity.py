@@ -10,7 +10,7 @@ from scipy import stats
 from small import batch, model
 
 from lib import charts, papers
-from lib.analysis import along, attention_weights, dispersed, measure, support_on_rationale, supported
+from lib.analysis import attention_weights, measure, support_on_rationale, trend, with_entropies, with_support
 from lib.analysis.trend import kendall, spearman
 from lib.metrics import normalized_entropy
 from lib.projections import sparsegen_name, sparsegen_strength
@@ -38,7 +38,7 @@ def test_entropies_are_those_of_the_metric_and_undefined_ones_are_counted():
     rows = measured({"gradient_of_input": [*values[:5], np.ones(2)]})
     rows.at[5, "gradient_of_input"] = None
     rows.at[5, "left_out"] = (("gradient_of_input", "longer than 9 tokens"),)
-    found = dispersed(rows, ["gradient_of_input"])
+    found = with_entropies(rows, ["gradient_of_input"])
     shares = torch.from_numpy(values[0] / values[0].sum())[None]
     expected = float(normalized_entropy(shares, torch.ones(1, 9, dtype=torch.bool)))
     entropies = found["entropy_of_gradient_of_input"].to_numpy()
@@ -50,7 +50,7 @@ def test_entropies_are_those_of_the_metric_and_undefined_ones_are_counted():
 
 def test_the_support_counts_what_is_exactly_above_zero():
     rows = measure(model(projection_name="sparsemax"), [batch((12, 5, 1))], [attention_weights])
-    found = supported(rows)
+    found = with_support(rows)
     expected = [int((weights > 0).sum()) for weights in rows["attention_weights"]]
     assert found["attention_support"].tolist() == expected and expected[2] == 1 and expected[0] < 12
     assert found["attention_support_share"].tolist() == [size / n for size, n in zip(expected, (12, 5, 1), strict=True)]
@@ -90,18 +90,18 @@ def dialled(slope: float, noise: float, seeds: int = 3, texts: int = 60) -> pd.D
 
 
 def test_along_a_dial():
-    row = along(dialled(-0.1, 0.01), "lambda", "entropy")
+    row = trend(dialled(-0.1, 0.01), "lambda", "entropy")
     assert (row["points"], row["seeds"], row["n"]) == (5, 3, 60)
     assert row["tau"] == pytest.approx(-1) and row["tau_high"] == pytest.approx(-1)
-    one = along(dialled(-0.1, 0.01, seeds=1), "lambda", "entropy")  # an sd by chance of .408 for five points
+    one = trend(dialled(-0.1, 0.01, seeds=1), "lambda", "entropy")  # an sd by chance of .408 for five points
     assert one["tau"] == pytest.approx(-1) == one["tau_low"]
     assert one["tau_high"] == pytest.approx(-1 + 1.96 * 0.4082, abs=1e-3)
     assert one["spearman_high"] == pytest.approx(-1 + 1.96 / 2, abs=1e-3)
-    row = along(dialled(0, 1.0), "lambda", "entropy")
+    row = trend(dialled(0, 1.0), "lambda", "entropy")
     assert row["tau_low"] < 0 < row["tau_high"] and row["spearman_low"] < 0 < row["spearman_high"]
     some = dialled(0, 1.0)
     with pytest.raises(ValueError, match="other texts or seeds"):
-        along(some[(some["lambda"] != 0) | (some["seed"] != 1)], "lambda", "entropy")
+        trend(some[(some["lambda"] != 0) | (some["seed"] != 1)], "lambda", "entropy")
 
 
 def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():

@@ -15,10 +15,10 @@ from lib.analysis import (
     across_seeds,
     attention_on_rationale,
     curvatures,
-    each,
     lambda_by_dev,
     measure,
-    measure_against,
+    measure_versus_base,
+    per_group,
     points,
     score_difference,
     summarise,
@@ -37,7 +37,7 @@ class Named(SimpleNamespace):
 
 
 def trained(seed: int, variant: str = "base", **options) -> SimpleNamespace:
-    """What measure_against needs of a trained run."""
+    """What measure_versus_base needs of a trained run."""
     run = Named(**RUN, variant=variant, seed=seed, option=options.get)
     corpus = SimpleNamespace(test=small.split(), checksum="one")
     model = small.model(seed=seed).float()
@@ -57,7 +57,7 @@ def rows(variant: str, seeds: int, texts: int, quantities, **more) -> pd.DataFra
 
 def test_distances_to_the_base_are_scipys_whatever_the_batches():
     base, other = trained(0), trained(1)
-    measured = measure_against([base, other], [base, base])
+    measured = measure_versus_base([base, other], [base, base])
     assert measured.loc[measured["seed"] == 0, ["tvd", "jsd"]].to_numpy().max() < 1e-7
     own = small.quantities(a=lambda model, batch, output: output.attention)
     alone = [measure(one.model, batches(one.corpus.test, 1), own) for one in (base, other)]
@@ -74,9 +74,9 @@ def test_a_base_of_other_data_is_refused():
     base, other = trained(0), trained(1)
     other.corpus.checksum = "two"
     with pytest.raises(ValueError, match="must read the same"):
-        measure_against([other], [base])
+        measure_versus_base([other], [base])
     with pytest.raises(ValueError, match="1 runs and 0 bases"):
-        measure_against([other], [])
+        measure_versus_base([other], [])
 
 
 def test_over_seeds_the_median_or_the_largest():
@@ -213,9 +213,9 @@ def test_the_randomisation_p_is_scipys():
 
 def test_each_group_keeps_what_tells_it_apart():
     instances = pd.concat([sweep(lambda s: (0.2 * s, 0.05 * s)), models(0.1)])
-    found = each(instances, ["trains", "lambda"], lambda some: summarise(some, ["jsd"]))
+    found = per_group(instances, ["trains", "lambda"], lambda some: summarise(some, ["jsd"]))
     assert len(found) == 3 + 2 and found["lambda"].isna().sum() == 2
-    assert each(instances.iloc[:0], ["lambda"], lambda some: some).empty
+    assert per_group(instances.iloc[:0], ["lambda"], lambda some: some).empty
 
 
 @pytest.mark.parametrize(("better", "convex"), [(True, True), (True, False), (False, True), (False, False)])

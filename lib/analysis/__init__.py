@@ -1,80 +1,80 @@
 """From a model and its texts to a table: one row per instance, and what a group of rows says."""
 
 from lib.analysis.baseline import against_baseline, baseline
-from lib.analysis.contrast import difference, score_difference
+from lib.analysis.contrast import contrast, difference, fragility_difference, score_difference
 from lib.analysis.correlating import (
+    adversary_method,
     correlate,
-    dispersed,
     permutation_null,
     significance,
-    supported,
-    taus_along,
-    way_of_adversary,
+    taus_by_option,
+    with_entropies,
+    with_support,
 )
 from lib.analysis.erasing import (
-    above_the_floor,
     by_ranking,
     flip_tables,
+    flips_sooner,
     on_common_support,
     over_half,
-    sooner,
+    versus_fewest,
     with_flips,
     with_random,
 )
-from lib.analysis.fragility import fragility, fragility_difference
 from lib.analysis.measuring import attention_weights, examples, joined, left_out, max_attention, measure, measure_all
 from lib.analysis.rationales import attention_on_rationale, on_rationale, support_on_rationale, top_on_rationale
-from lib.analysis.summarising import classification, each, summarise
-from lib.analysis.tradeoff import by_dev, curvatures, kept_epochs, lambda_by_dev, points, price_difference
-from lib.analysis.trend import along
-from lib.analysis.versus_base import across_seeds, changes_of_score, measure_against
+from lib.analysis.summarising import classification, fragility, per_group, summarise
+from lib.analysis.tradeoff import best_epochs, curvatures, dev_scores, lambda_by_dev, points, price_difference
+from lib.analysis.trend import trend
+from lib.analysis.versus_base import across_seeds, changes_of_score, measure_versus_base
 from lib.analysis.word_states import information
 
 __all__ = [
-    "above_the_floor",
     "across_seeds",
+    "adversary_method",
     "against_baseline",
-    "along",
     "attention_on_rationale",
     "attention_weights",
     "baseline",
-    "by_dev",
+    "best_epochs",
     "by_ranking",
     "changes_of_score",
     "classification",
+    "contrast",
     "correlate",
     "curvatures",
+    "dev_scores",
     "difference",
-    "dispersed",
-    "each",
     "examples",
     "flip_tables",
+    "flips_sooner",
     "fragility",
     "fragility_difference",
     "information",
     "joined",
-    "kept_epochs",
     "lambda_by_dev",
     "left_out",
     "max_attention",
     "measure",
-    "measure_against",
     "measure_all",
+    "measure_versus_base",
     "on_common_support",
     "on_rationale",
     "over_half",
+    "per_group",
     "permutation_null",
     "points",
     "price_difference",
     "score_difference",
     "significance",
-    "sooner",
     "summarise",
     "support_on_rationale",
-    "supported",
-    "taus_along",
+    "taus_by_option",
     "top_on_rationale",
-    "way_of_adversary",
+    "trend",
+    "versus_fewest",
+    "with_entropies",
     "with_flips",
     "with_random",
+    "with_support",
 ]

@@ -8,10 +8,9 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from lib.analysis.contrast import compared
+from lib.analysis.contrast import contrast
 from lib.analysis.measuring import RUN
-from lib.analysis.statistics import bootstrap, mean_over
-from lib.analysis.summarising import by_seed, configurations, scores
+from lib.analysis.summarising import by_seed, configurations, known_names, score_of
 from lib.datasets.assembly import subset
 from lib.datasets.corpus import Corpus, Instance
 
@@ -71,34 +70,25 @@ def share_words(texts: Sequence[Instance]) -> bool:
 def against_baseline(
     instances: pd.DataFrame, answers: pd.DataFrame, score: str = "f1", draws: int = 1000, seed: int = 0
 ) -> pd.DataFrame:
-    """Each configuration's score less the baseline's on the same texts, as `difference` has it, one row each.
-
-    The mean over seeds; the bootstrap draws texts, the same for both, and the interval is over texts and seeds.
+    """Each configuration's score less the baseline's on the same texts: a row of `contrast` each.
 
     Args:
         answers: what `baseline` gives. score: f1 or accuracy.
     Returns:
-        RUN_COLUMNS, then quantity, first (the model), second (the baseline), difference, low, high (95%), word, unit,
-        n, seeds.
+        RUN_COLUMNS, then the columns of `contrast`: first is the model, second the baseline.
     Raises:
         KeyError: another score. ValueError: the two answer for other texts.
     """
-    if score not in ("f1", "accuracy"):
-        raise KeyError(f"unknown score {score!r}; known: f1, accuracy")
+    known_names([score], ("f1", "accuracy"), "score")
+    of_words = answers[["label", "prediction"]].to_numpy(dtype=np.float64)[:, None]  # (instance, seed, column)
     rows = []
     for key, group in configurations(instances):
-        label, prediction = (by_seed(group, name).to_numpy() for name in ("label", "prediction"))
-        if not np.array_equal(label[:, 0], answers["label"]):
+        table = np.stack([by_seed(group, name).to_numpy() for name in ("label", "prediction")], axis=2)
+        if not np.array_equal(table[:, 0, 0], answers["label"]):
             raise ValueError(
                 f"{'/'.join(map(str, key.values()))} and the baseline were measured on other texts; the comparison is "
                 "paired by text"
             )
-        given = np.column_stack([prediction, answers["prediction"]])  # (instance, seed and baseline)
-        labels = np.broadcast_to(label[:, :1], given.shape)
-        classes = max(2, int(max(labels.max(), given.max())) + 1)
-        of_all = scores(score, np.ones((1, len(label))), labels, given, classes)[0]
-        by_draw = bootstrap(lambda w, y=labels, g=given, c=classes: scores(score, w, y, g, c), len(label), draws, seed)
-        means = [float(mean_over(0, of_all[:-1])), float(of_all[-1])]
-        differences = mean_over(1, by_draw[:, :-1]) - by_draw[:, -1]
-        rows.append(key | compared(score, means, differences, [of_all[:-1], of_all[-1:]], len(label), True).to_dict())
+        row = contrast([score], score_of(score), (table, of_words), True, draws, seed).iloc[0]
+        rows.append(key | row.to_dict())
     return pd.DataFrame(rows)

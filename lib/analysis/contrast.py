@@ -1,150 +1,188 @@
-"""Is a quantity, or a score, higher here than there? Paired differences with intervals over instances and seeds."""
+"""Is a quantity, or a score, higher here than there? One routine for a difference: its interval, and its test."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
 
-from lib.analysis.statistics import CELLS, interval_over_texts_and_seeds, mean_over, resampled, weighted_mean
-from lib.analysis.summarising import CLASSIFICATION, by_seed, scores
+from lib.analysis.statistics import (
+    CELLS,
+    Statistic,
+    bootstrap,
+    interval_over_texts_and_seeds,
+    mean_over,
+    weighted_mean,
+)
+from lib.analysis.summarising import CLASSIFICATION, DROPS, answers, by_seed, fragility_of, known_names, score_of
 from lib.quantity import RUN_COLUMNS, unit_of
+
+Between = tuple[dict, dict]  # the run columns that select each of two groups
+Pooled = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def contrast(
+    quantities: Sequence[str],
+    statistic: Statistic,
+    groups: Sequence[np.ndarray],
+    paired: bool,
+    draws: int = 2000,
+    seed: int = 0,
+    pooled: Pooled | None = None,
+    test: bool = False,
+) -> pd.DataFrame:
+    """A statistic of the first group of rows less that of the second: a row for each of its quantities.
+
+    The bootstrap draws texts, the same for both groups; the seeds of each group add the variance of their mean, or,
+    where they are paired, of their differences. With one seed the interval knows nothing of other seeds: see `seeds`.
+
+    Args:
+        statistic: (weights (draw, text), table) -> (draw, quantity, seed), of texts that count with these weights.
+        groups: two tables (text, ...) of the same texts.
+        paired: each seed of one group belongs to that of the other (or to its only one).
+        draws: samples of the bootstrap, and of the test; with 0 the interval is over the seeds alone.
+        pooled: (weights, table) -> (draw, quantity), of all seeds together; by default the mean over the seeds.
+        test: adds p, two-sided, of a randomisation test of these very models: how often the difference is as large when
+            chance swaps the two groups' rows of each text, those of all seeds together.
+    Returns:
+        quantity, first, second (values), difference, low, high (95%), word: "higher" where the interval lies above 0,
+        "lower" below 0, else "undecided"; unit, n (texts), seeds (of the two groups); p.
+    """
+    pooled = pooled or (lambda weights, table: mean_over(-1, statistic(weights, table)))
+    first, second = groups
+    ones = np.ones((1, len(first)))
+    of_seeds = [statistic(ones, table)[0] for table in groups]
+    values = [pooled(ones, table)[0] for table in groups]
+    samples = np.empty((0, len(quantities)))
+    if draws:
+        samples = bootstrap(lambda some: pooled(some, first) - pooled(some, second), len(first), draws, seed)
+    rows = []
+    for name, one, other, drawn, *each in zip(quantities, *values, samples.T, *of_seeds, strict=True):
+        low, high = interval_over_texts_and_seeds(one - other, drawn, *([each[0] - each[1]] if paired else each))
+        rows.append(
+            {"quantity": name, "first": float(one), "second": float(other), "difference": float(one - other)}
+            | {"low": low, "high": high, "word": direction(low, high), "unit": unit_of(name)}
+            | {"n": len(first), "seeds": tuple(map(len, each))}
+        )
+    found = pd.DataFrame(rows)
+    return found.assign(p=swapped_p(pooled, groups, draws, seed)) if test else found
+
+
+def direction(low: float, high: float) -> str:
+    """Where an interval lies: higher than 0, lower, or undecided."""
+    return "higher" if low > 0 else "lower" if high < 0 else "undecided"
+
+
+def swapped_p(pooled: Pooled, groups: Sequence[np.ndarray], draws: int, seed: int) -> np.ndarray:
+    """The two-sided p of a paired randomisation test, whose rows (text, ...) chance swaps: (...) as `pooled` has it.
+
+    A swapped pair is one whose weights are: both tables stand below each other, and each draw gives one row of each
+    pair to either side.
+
+    Args:
+        pooled: (weights (draw, row), table (row, ...)) -> (draw, ...).
+    """
+    random, both, texts = np.random.default_rng(seed), np.concatenate(groups), len(groups[0])
+
+    def distance(swap: np.ndarray) -> np.ndarray:
+        weights = np.concatenate([~swap, swap], axis=1).astype(np.float64)
+        return abs(pooled(weights, both) - pooled(1 - weights, both))
+
+    seen = distance(np.zeros((1, texts), dtype=bool))[0]
+    beyond, step = 0, max(1, CELLS // (2 * texts))
+    for start in range(0, draws, step):
+        beyond += (distance(random.random((min(step, draws - start), texts)) < 0.5) >= seen - 1e-12).sum(axis=0)
+    return (beyond + 1) / (draws + 1)
+
+
+def mean_of(weights: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """The statistic of `difference`: the weighted mean over the texts of a table (text, seed)."""
+    return weighted_mean(weights, table)[:, None]
 
 
 def difference(
-    instances: pd.DataFrame,
-    quantity: str,
-    between: tuple[dict, dict],
-    draws: int = 2000,
-    seed: int = 0,
-    paired: bool = False,
+    instances: pd.DataFrame, quantity: str, between: Between, draws: int = 2000, seed: int = 0, paired: bool = False
 ) -> pd.Series:
     """The mean of a quantity in the first group less that in the second, over the texts that both have.
 
     `between` selects two groups by their run columns: ({"encoder": "average"}, {"encoder": "bilstm"}); other columns
-    must have one value, the same or not, within a group. The bootstrap draws instances, the same for both
-    groups (the difference is paired); the seeds of each group add the variance of their mean. With one seed the
-    interval knows nothing of other seeds: see `seeds`. `paired`: the seeds that both groups have are taken, in pairs,
+    must have one value, the same or not, within a group. `paired`: the seeds that both groups have are taken, in pairs,
     where those of one group belong to those of the other; a text counts in the seeds in which both have a value.
 
     Returns:
-        first, second (means), difference, low, high (95%), word: "higher" where the interval lies above 0, "lower"
-        below 0, else "undecided"; unit, n (texts), seeds (of the two groups).
+        a row of `contrast`.
     Raises:
         KeyError: no such column. ValueError: a group is empty or mixes configurations; no text is in both.
     """
     if quantity not in instances:
         raise KeyError(f"no column {quantity!r}; there are: {', '.join(map(str, instances.columns))}")
-    tables = [table_of(instances, quantity, where) for where in between]
+    tables = [by_seed(group_of(instances, where), quantity) for where in between]
     tables = same_seeds(tables, between) if paired else tables
     shared = tables[0].dropna(how="all").index.intersection(tables[1].dropna(how="all").index)
     if shared.empty:
         raise ValueError(f"no text has a value of {quantity!r} in both {between[0]} and {between[1]}")
     tables = [table.loc[shared] for table in tables]
     if paired:
-        tables = where_both(tables, quantity, between)
-    tables = [table.to_numpy(dtype=np.float64) for table in tables]
-    of_seeds = [mean_over(0, table) for table in tables]
-    means = [float(mean_over(0, values)) for values in of_seeds]
-    samples = [
-        mean_over(1, weighted_mean(weights, tables[0])) - mean_over(1, weighted_mean(weights, tables[1]))
-        for weights in resampled(len(tables[0]), draws, seed)
-    ]
-    return compared(quantity, means, np.concatenate(samples), of_seeds, len(tables[0]), paired)
+        both = tables[0].notna() & tables[1].notna()
+        both = both[both.any(axis=1)]
+        if both.empty:
+            raise ValueError(f"no text has a value of {quantity!r} in both {between[0]} and {between[1]} in one seed")
+        tables = [table.loc[both.index].where(both) for table in tables]
+    groups = [table.to_numpy(dtype=np.float64) for table in tables]
+    return contrast([quantity], mean_of, groups, paired, draws, seed).iloc[0]
 
 
-def where_both(tables: list[pd.DataFrame], quantity: str, between: tuple[dict, dict]) -> list[pd.DataFrame]:
-    """The tables (text, seed), each with the values alone for which the other has one too."""
-    both = tables[0].notna() & tables[1].notna()
-    both = both[both.any(axis=1)]
-    if both.empty:
-        raise ValueError(f"no text has a value of {quantity!r} in both {between[0]} and {between[1]} in one seed")
-    return [table.loc[both.index].where(both) for table in tables]
+def score_difference(
+    instances: pd.DataFrame, score: str, between: Between, draws: int = 2000, seed: int = 0
+) -> pd.Series:
+    """Accuracy, F1 or AUC of the first group less that of the second, on the same texts and seeds, in pairs.
+
+    Returns:
+        a row of `contrast`, with p: how often the difference is as large when chance swaps the two models' answers to
+        each text (all seeds together). It asks about these very models; the interval also about other seeds.
+    Raises:
+        KeyError: unknown score. ValueError: a group is empty or mixes configurations; the texts are not the same.
+    """
+    known_names([score], CLASSIFICATION, "score")
+    pair = same_texts(instances, between)
+    columns = ("label", "prediction", "probability")
+    groups = [np.stack([by_seed(group, name).to_numpy() for name in columns], axis=2) for group in pair]
+    statistic = score_of(score, 2 if score == "auc" else 1)
+    return contrast([score], statistic, groups, True, draws, seed, test=True).iloc[0]
 
 
-def same_seeds(tables: list[pd.DataFrame], between: tuple[dict, dict]) -> list[pd.DataFrame]:
+def fragility_difference(
+    instances: pd.DataFrame,
+    between: Between,
+    quantities: Sequence[str] = ("f1", *DROPS),
+    draws: int = 1000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Some of FRAGILITY of the first group less those of the second, on the same texts and seeds, in pairs.
+
+    A row of `contrast` for each quantity. A drop that is lower is deeper: the first model is the more fragile one.
+
+    Raises:
+        KeyError: unknown quantity. ValueError: a group is empty or mixes configurations; the texts are not the same.
+    """
+    groups = [answers(group) for group in same_texts(instances, between)]
+    return contrast(quantities, fragility_of(quantities), groups, True, draws, seed)
+
+
+def same_texts(instances: pd.DataFrame, between: Between) -> list[pd.DataFrame]:
+    """The rows of both groups, of the seeds that both have; ValueError where they are on other texts."""
+    groups = [group_of(instances, where) for where in between]
+    labels = same_seeds([by_seed(group, "label") for group in groups], between)
+    if not labels[0].index.equals(labels[1].index):
+        raise ValueError(f"{between[0]} and {between[1]} were measured on other texts; the comparison is paired")
+    return [group[group["seed"].isin(labels[0].columns)] for group in groups]
+
+
+def same_seeds(tables: list[pd.DataFrame], between: Between) -> list[pd.DataFrame]:
     """The columns (seeds) that both tables have; ValueError where there is none."""
     both = tables[0].columns.intersection(tables[1].columns)
     if both.empty:
         raise ValueError(f"no seed is in both {between[0]} and {between[1]}; the comparison is paired by seed")
     return [table[both] for table in tables]
-
-
-def score_difference(
-    instances: pd.DataFrame, score: str, between: tuple[dict, dict], draws: int = 2000, seed: int = 0
-) -> pd.Series:
-    """A score (f1, accuracy, auc) of the first group less that of the second, on the same texts and seeds, in pairs.
-
-    As `difference`, and beside it p, of the paired randomisation test over texts: how often the difference is at least
-    as large when chance swaps the two models' answers to each text (all seeds together). It asks about these very
-    models; the interval also about other seeds.
-
-    Raises:
-        KeyError: unknown score. ValueError: a group is empty or mixes configurations; the texts are not the same.
-    """
-    if score not in CLASSIFICATION:
-        raise KeyError(f"unknown score {score!r}; known: {', '.join(CLASSIFICATION)}")
-    given = "probability" if score == "auc" else "prediction"
-    tables = same_seeds([table_of(instances, given, where) for where in between], between)
-    label = table_of(instances, "label", between[0])
-    if not all(table.index.equals(label.index) for table in tables):
-        raise ValueError(f"{between[0]} and {between[1]} were measured on other texts; the test is paired")
-    labels, classes = label.to_numpy()[:, :1], max(2, int(instances["label"].max()) + 1)
-
-    def of(weights: np.ndarray, table: np.ndarray) -> np.ndarray:
-        """(draw, instance), (instance, seed) -> (draw, seed); instances may be there several times over."""
-        again = np.tile(labels, (len(table) // len(labels), table.shape[1]))
-        return scores(score, weights, again, table, classes)
-
-    arrays = [table.to_numpy() for table in tables]
-    of_seeds = [of(np.ones((1, len(label))), array)[0] for array in arrays]
-    samples = [
-        mean_over(1, of(weights, arrays[0])) - mean_over(1, of(weights, arrays[1]))
-        for weights in resampled(len(label), draws, seed)
-    ]
-    means = [float(mean_over(0, values)) for values in of_seeds]
-    found = compared(score, means, np.concatenate(samples), of_seeds, len(label), paired=True)
-    found["p"] = swapped_p(lambda weights, table: mean_over(1, of(weights, table)), arrays, draws, seed)
-    return found
-
-
-def swapped_p(statistic: Callable, tables: list[np.ndarray], draws: int, seed: int) -> float:
-    """The two-sided p of a paired randomisation test: tables (instance, seed), whose rows chance swaps.
-
-    Args:
-        statistic: (weights (draw, row), table (row, seed)) -> (draw,). A swapped pair is one whose weights are: both
-            tables stand below each other, and each draw gives one row of each pair to either side.
-    """
-    random, both, texts = np.random.default_rng(seed), np.concatenate(tables), len(tables[0])
-    beyond, step = 0, max(1, CELLS // (2 * texts))
-    kept = np.repeat([[1.0, 0.0]], texts, axis=1)
-    seen = abs(float((statistic(kept, both) - statistic(1 - kept, both))[0]))
-    for start in range(0, draws, step):
-        swap = random.random((min(step, draws - start), texts)) < 0.5
-        weights = np.concatenate([~swap, swap], axis=1).astype(np.float64)
-        beyond += int((abs(statistic(weights, both) - statistic(1 - weights, both)) >= seen - 1e-12).sum())
-    return (beyond + 1) / (draws + 1)
-
-
-def compared(
-    quantity: str, means: list[float], samples: np.ndarray, of_seeds: list[np.ndarray], texts: int, paired: bool
-) -> pd.Series:
-    """What `difference` returns, from the two means, the bootstrap's differences and the seeds' values."""
-    groups = [of_seeds[0] - of_seeds[1]] if paired else of_seeds
-    low, high = interval_over_texts_and_seeds(means[0] - means[1], samples, *groups)
-    return pd.Series(
-        {
-            "quantity": quantity,
-            "first": means[0],
-            "second": means[1],
-            "difference": means[0] - means[1],
-            "low": low,
-            "high": high,
-            "word": "higher" if low > 0 else "lower" if high < 0 else "undecided",
-            "unit": unit_of(quantity),
-            "n": texts,
-            "seeds": tuple(len(values) for values in of_seeds),
-        }
-    )
 
 
 def group_of(instances: pd.DataFrame, where: dict) -> pd.DataFrame:
@@ -158,8 +196,3 @@ def group_of(instances: pd.DataFrame, where: dict) -> pd.DataFrame:
     if len(kinds) != 1:
         raise ValueError(f"{where} selects {len(kinds)} configurations; it must select exactly one")
     return group
-
-
-def table_of(instances: pd.DataFrame, quantity: str, where: dict) -> pd.DataFrame:
-    """(instance, seed) of the one configuration that `where` selects."""
-    return by_seed(group_of(instances, where), quantity)

@@ -159,7 +159,7 @@ def significance_of_run(run: pd.DataFrame, pair: tuple[str, str], name: str, see
 SUPPORT = "attention_support"
 
 
-def dispersed(instances: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
+def with_entropies(instances: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     """The instances with the normalised entropy of each token-level column, entropy_of_<name>, a fraction.
 
     Meister et al. (2021), section 4: the values, brought to sum 1 over a text's own tokens, and H / ln n: 1 where all
@@ -189,7 +189,7 @@ def entropies_of(arrays: list[np.ndarray | None]) -> np.ndarray:
     return np.clip(ratio(np.where(totals > 0, entropies, np.nan), most), 0, 1)
 
 
-def supported(instances: pd.DataFrame) -> pd.DataFrame:
+def with_support(instances: pd.DataFrame) -> pd.DataFrame:
     """The instances with the size of the attention's support: attention_support (tokens), ..._share (of the text's)."""
     sizes = np.array([np.count_nonzero(weights) for weights in instances["attention_weights"]], dtype=np.float64)
     shares = ratio(sizes, instances["length"].to_numpy(dtype=np.float64))
@@ -198,7 +198,7 @@ def supported(instances: pd.DataFrame) -> pd.DataFrame:
 
 
 @torch.no_grad()
-def way_of_adversary(trained: Sequence[Trained]) -> str:
+def adversary_method(trained: Sequence[Trained]) -> str:
     """ "exact" where every model has one output with an affine read-out, else "gradient", the search."""
     for one in trained:
         output = one.model(next(one.batches("test", 1)))
@@ -207,7 +207,7 @@ def way_of_adversary(trained: Sequence[Trained]) -> str:
     return "exact"
 
 
-def taus_along(
+def taus_by_option(
     trained: Sequence[Trained], option: str, quantities: Sequence[Quantity], pairs: Sequence[tuple[str, str]]
 ) -> pd.DataFrame:
     """The taus of runs that differ in an option of training, in the columns of `summarise` and the option's.

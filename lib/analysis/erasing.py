@@ -119,7 +119,7 @@ def by_ranking(instances: pd.DataFrame, rankings: Sequence[str], part: str = "fr
     return pd.concat(frames, ignore_index=True)
 
 
-def sooner(instances: pd.DataFrame, first: str, second: str, draws: int = 1000, seed: int = 0) -> pd.DataFrame:
+def flips_sooner(instances: pd.DataFrame, first: str, second: str, draws: int = 1000, seed: int = 0) -> pd.DataFrame:
     """Along which of two rankings does the decision flip with fewer items (section 5.4)? One row per configuration.
 
     A ranking along which it never flips loses; where it does along neither, the text is left out; ties stay in.
@@ -163,7 +163,7 @@ def sign_test(first: int, second: int) -> float:
     return binomtest(int(first), int(first + second)).pvalue if first + second else 1.0
 
 
-def above_the_floor(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
+def versus_fewest(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
     """The rows with optimal_<ranking> (1: it needs no item more than the fewest possible) and extra_<ranking> (items).
 
     Of texts that some set of items flips; a ranking along which it never flips is not optimal, and has no extra.

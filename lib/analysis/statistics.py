@@ -6,6 +6,8 @@ import numpy as np
 from scipy import stats
 
 CELLS = 2_000_000  # most weights held at once: 16 MB
+# (weights (draw, row), table (row, ...)) -> (draw, quantity, seed): of rows that count with these weights
+Statistic = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def resampled(count: int, draws: int, seed: int) -> Iterator[np.ndarray]:

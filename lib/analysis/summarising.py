@@ -1,4 +1,4 @@
-"""What a group of instances says: means and classification scores with intervals over instances and over seeds."""
+"""Means and scores of each configuration, with 95% intervals over texts and over seeds."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -7,6 +7,7 @@ import pandas as pd
 
 from lib.analysis.measuring import quantity_columns, undefined
 from lib.analysis.statistics import (
+    Statistic,
     bootstrap,
     interval,
     interval_over_texts_and_seeds,
@@ -19,6 +20,14 @@ from lib.analysis.statistics import (
 from lib.quantity import RUN_COLUMNS, bounds_of, unit_of
 
 CLASSIFICATION = ("accuracy", "f1", "auc")
+DROPS = ("f1_drop_uniform", "f1_drop_permuted")
+FRAGILITY = ("f1", "f1_uniform", "f1_permuted", *DROPS)
+SUMMARY = [
+    *RUN_COLUMNS,
+    *("quantity", "value", "unit", "low", "high", "sd_instances", "sd_seeds"),
+    *("low_texts", "high_texts", "low_seeds", "high_seeds"),
+    *("n", "seeds", "undefined", "left_out"),
+]
 
 
 def summarise(
@@ -31,13 +40,13 @@ def summarise(
     bootstrap over instances, the trained models as they are; [low_seeds, high_seeds] is Student's 95% interval over
     the seeds' means (NaN for one seed); sd_instances the sd over instances within a run (pooled over the seeds), as the
     papers print it; sd_seeds the sd of the seeds' means. An undefined value is counted (`undefined`, over all seeds),
-    never averaged in; n is the number of instances with a value in at least one seed; left_out counts the texts that a
-    measure's bound left out.
+    never averaged in; n is the number of instances with a value in at least one seed; left_out counts the texts beyond
+    a quantity's `max_tokens`.
 
     Args:
         quantities: columns; by default every measured number but the p-values.
     Raises:
-        KeyError: no such column, or nobody declared its unit. ValueError: an instance stands twice in one run.
+        KeyError: no such column, or nobody declared its unit. ValueError: a run has an instance twice.
     """
     known = quantity_columns(instances)
     names = [name for name in known if unit_of(name) != "p-value"] if quantities is None else list(quantities)
@@ -45,55 +54,144 @@ def summarise(
         if name not in known:
             raise KeyError(f"no measured number {name!r}; there are: {', '.join(known) or 'none'}")
     rows = []
-    for key, group in configurations(instances):
-        if not names:
-            break
-        tables = [by_seed(group, name).to_numpy() for name in names]
-        stacked = np.stack(tables, axis=1)  # (instance, quantity, seed)
-        of_draws = bootstrap(lambda weights, x=stacked: weighted_mean(weights, x), len(stacked), draws, seed)
-        samples = mean_over(2, of_draws)
-        for column, (name, table) in enumerate(zip(names, tables, strict=True)):
-            missing, of_seeds = int(undefined(group, name).sum()), mean_over(0, table)
-            value = float(mean_over(0, of_seeds))
-            rows.append(
-                key
-                | {"quantity": name, "value": value, "unit": unit_of(name)}
-                | spread(value, samples[:, column], of_seeds, name, table)
-                | {"n": int((~np.isnan(table)).any(axis=1).sum()), "seeds": table.shape[1], "undefined": missing}
-                | {"left_out": int(group[name].isna().sum()) - missing}
-            )
+    for key, group in configurations(instances) if names else ():
+        table = np.stack([by_seed(group, name).to_numpy() for name in names], axis=1)  # (instance, quantity, seed)
+        found = estimates(names, weighted_mean, table, draws, seed)
+        for name, row, values in zip(names, found, table.swapaxes(0, 1), strict=True):
+            missing = int(undefined(group, name).sum())
+            row |= {"sd_instances": pooled_sd(values), "n": int((~np.isnan(values)).any(axis=1).sum())}
+            rows.append(key | row | {"undefined": missing, "left_out": int(group[name].isna().sum()) - missing})
     return pd.DataFrame(rows, columns=SUMMARY)
 
 
-SUMMARY = [
-    *RUN_COLUMNS,
-    *("quantity", "value", "unit", "low", "high", "sd_instances", "sd_seeds"),
-    *("low_texts", "high_texts", "low_seeds", "high_seeds"),
-    *("n", "seeds", "undefined", "left_out"),
-]
+def classification(
+    instances: pd.DataFrame, quantities: Iterable[str] = CLASSIFICATION, draws: int = 1000, seed: int = 0
+) -> pd.DataFrame:
+    """Accuracy, F1 and AUC of each configuration, in the columns of `summarise`.
+
+    F1 is the positive class' for two classes, the macro average for more; AUC is of two classes only. Each score is
+    the mean over the seeds; the bootstrap draws instances and computes the score of each sample anew.
+
+    Raises:
+        KeyError: unknown score. ValueError: the seeds of a configuration were measured on different instances.
+    """
+    names = known_names(quantities, CLASSIFICATION, "score")
+    rows = []
+    for key, group in configurations(instances):
+        columns = ("label", "prediction", "probability")
+        table = np.stack([by_seed(group, name).to_numpy() for name in columns], axis=2)  # (instance, seed, column)
+        if np.isnan(table[..., 0]).any():
+            raise ValueError(f"the seeds of {'/'.join(map(str, key.values()))} were measured on different instances")
+        statistics = [score_of(name, 2 if name == "auc" else 1) for name in names]
+        for name, row in zip(names, estimates(names, side_by_side(*statistics), table, draws, seed), strict=True):
+            if name == "accuracy":
+                row["sd_instances"] = pooled_sd((table[..., 0] == table[..., 1]).astype(np.float64))
+            rows.append(key | row)
+    return pd.DataFrame(rows, columns=SUMMARY)
 
 
-def spread(
-    value: float, samples: np.ndarray, seed_values: np.ndarray, name: str, table: np.ndarray | None = None
-) -> dict[str, float]:
-    """Intervals and sds from bootstrap samples (draw,), values (seed,) and, for a mean, its table (instance, seed).
+def fragility(
+    instances: pd.DataFrame, quantities: Sequence[str] = ("f1", *DROPS), draws: int = 1000, seed: int = 0
+) -> pd.DataFrame:
+    """F1 with the trained attention, and with other attention (Tutek & Snajder 2020, section 4.1).
+
+    In the columns of `summarise`. f1_uniform and f1_permuted are F1 under equal weights and under random orders, the
+    mean of each order's own F1; the drops are these less f1, so below 0 where the model loses, as the paper prints
+    them. Intervals pair texts and seeds.
+
+    Args:
+        instances: measured with lib.interventions.substituted().
+        quantities: some of FRAGILITY.
+    """
+    statistic = fragility_of(quantities)
+    rows = [
+        key | row
+        for key, group in configurations(instances)
+        for row in estimates(quantities, statistic, answers(group), draws, seed)
+    ]
+    return pd.DataFrame(rows, columns=SUMMARY)
+
+
+def estimates(
+    names: Sequence[str], statistic: Statistic, table: np.ndarray, draws: int, seed: int
+) -> list[dict[str, object]]:
+    """Of each quantity of a statistic what SUMMARY has: its value over the seeds, unit, intervals, sds and counts.
 
     An interval ends where the quantity's values do.
     """
-    low, high = interval_over_texts_and_seeds(value, samples, seed_values)
-    low_texts, high_texts = interval(samples)
-    low_seeds, high_seeds = t_interval(seed_values)
-    low, high, low_seeds, high_seeds = np.clip((low, high, low_seeds, high_seeds), *bounds_of(name))
-    return {
-        "low": float(low),
-        "high": float(high),
-        "low_texts": float(low_texts),
-        "high_texts": float(high_texts),
-        "sd_instances": np.nan if table is None else pooled_sd(table),
-        "sd_seeds": sd(seed_values),
-        "low_seeds": float(low_seeds),
-        "high_seeds": float(high_seeds),
-    }
+    of_seeds = statistic(np.ones((1, len(table))), table)[0]  # (quantity, seed)
+    samples = mean_over(2, bootstrap(lambda weights: statistic(weights, table), len(table), draws, seed))
+    rows = []
+    for name, values, drawn in zip(names, of_seeds, samples.T, strict=True):
+        value = float(mean_over(0, values))
+        low, high = np.clip(interval_over_texts_and_seeds(value, drawn, values), *bounds_of(name))
+        low_seeds, high_seeds = np.clip(t_interval(values), *bounds_of(name))
+        low_texts, high_texts = map(float, interval(drawn))
+        row = {"quantity": name, "value": value, "unit": unit_of(name), "low": float(low), "high": float(high)}
+        row |= {"sd_instances": np.nan, "sd_seeds": sd(values), "low_texts": low_texts, "high_texts": high_texts}
+        row |= {"low_seeds": float(low_seeds), "high_seeds": float(high_seeds), "n": len(table), "seeds": len(values)}
+        rows.append(row | {"undefined": int(np.isnan(values).sum()), "left_out": 0})
+    return rows
+
+
+def side_by_side(*statistics: Statistic) -> Statistic:
+    """Statistics of one quantity each as one of them all."""
+    return lambda weights, table: np.concatenate([one(weights, table) for one in statistics], axis=1)
+
+
+def score_of(name: str, column: int = 1) -> Statistic:
+    """A score of CLASSIFICATION as a statistic of a table (instance, seed, (label, prediction or probability, ...)).
+
+    Args:
+        column: of the table, in which the predictions are; of AUC the probabilities.
+    """
+
+    def statistic(weights: np.ndarray, table: np.ndarray) -> np.ndarray:
+        label, given = table[..., 0], table[..., column]
+        classes = max(2, int(np.nanmax(table[..., :2])) + 1)
+        if name == "accuracy":
+            return weighted_mean(weights, (label == given).astype(np.float64))[:, None]
+        if name == "auc" and classes > 2:
+            return np.full((len(weights), 1, label.shape[1]), np.nan)
+        pairs = zip(label.T, given.T, strict=True)
+        if name == "auc":
+            return np.stack([weighted_auc(weights, y, scores) for y, scores in pairs], axis=1)[:, None]
+        return np.stack([weighted_f1(weights, y, predicted, classes) for y, predicted in pairs], axis=1)[:, None]
+
+    return statistic
+
+
+def fragility_of(names: Sequence[str]) -> Statistic:
+    """Some of FRAGILITY as a statistic of a table of `answers`; KeyError for others."""
+    places = [FRAGILITY.index(name) for name in known_names(names, FRAGILITY, "quantity")]
+
+    def statistic(weights: np.ndarray, table: np.ndarray) -> np.ndarray:
+        label, classes = table[:, 0, 0], max(2, int(table.max()) + 1)
+        f1 = weighted_f1(weights, label, table[..., 1:], classes)  # (draw, seed, prediction)
+        trained, uniform, permuted = f1[..., 0], f1[..., 1], mean_over(2, f1[..., 2:])
+        return np.stack([trained, uniform, permuted, uniform - trained, permuted - trained], axis=1)[:, places]
+
+    return statistic
+
+
+def answers(group: pd.DataFrame) -> np.ndarray:
+    """(instance, seed, (label, prediction, with equal weights, with each random order)) of one configuration."""
+    missing = [name for name in ("under_uniform", "under_permuted") if name not in group]
+    if missing:
+        raise KeyError(f"no column {missing[0]!r}: measure with lib.interventions.substituted()")
+    single = [by_seed(group, name).to_numpy() for name in ("label", "prediction", "under_uniform")]
+    permuted = group.pivot(index="instance", columns="seed", values="under_permuted")
+    permuted = np.stack([np.stack(permuted[seed].to_list()) for seed in permuted], axis=1)
+    return np.concatenate([np.stack(single, axis=2), permuted], axis=2)
+
+
+def known_names(names: Iterable[str], known: Sequence[str], what: str) -> list[str]:
+    """The names as a list; KeyError for one that is not known."""
+    names = list(names)
+    for name in names:
+        if name not in known:
+            raise KeyError(f"unknown {what} {name!r}; known: {', '.join(known)}")
+    return names
 
 
 def sd(values: np.ndarray) -> float:
@@ -113,8 +211,10 @@ def configurations(instances: pd.DataFrame) -> Iterator[tuple[dict, pd.DataFrame
         yield dict(zip(RUN_COLUMNS, key, strict=True)), group
 
 
-def each(instances: pd.DataFrame, by: Sequence[str], statistic: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
-    """`statistic` of each group of rows with the same values in the columns `by`, which its rows then carry too.
+def per_group(
+    instances: pd.DataFrame, by: Sequence[str], statistic: Callable[[pd.DataFrame], pd.DataFrame]
+) -> pd.DataFrame:
+    """`statistic` of each group of rows with the same values in the columns `by`, which its rows then have too.
 
     For runs that differ in what RUN_COLUMNS do not name, such as an adversary's lambda; missing values are one group.
     """
@@ -133,51 +233,3 @@ def by_seed(group: pd.DataFrame, column: str) -> pd.DataFrame:
             f"{'/'.join(str(row[name]) for name in RUN_COLUMNS)}; each run may be measured once"
         )
     return group.pivot(index="instance", columns="seed", values=column).astype(np.float64)
-
-
-def classification(
-    instances: pd.DataFrame, quantities: Iterable[str] = CLASSIFICATION, draws: int = 1000, seed: int = 0
-) -> pd.DataFrame:
-    """Accuracy, F1 and AUC of each configuration, in the columns of `summarise`.
-
-    F1 is the positive class' for two classes, the macro average for more; AUC is of two classes only. Each score is
-    the mean over the seeds; the bootstrap draws instances and computes the score of each sample anew.
-
-    Raises:
-        KeyError: unknown score. ValueError: the seeds of a configuration were measured on different instances.
-    """
-    quantities = list(quantities)
-    for name in quantities:
-        if name not in CLASSIFICATION:
-            raise KeyError(f"unknown score {name!r}; known: {', '.join(CLASSIFICATION)}")
-    rows = []
-    for key, group in configurations(instances):
-        columns = ("label", "prediction", "probability")
-        label, prediction, probability = (by_seed(group, name).to_numpy() for name in columns)
-        if np.isnan(label).any():
-            raise ValueError(f"the seeds of {'/'.join(map(str, key.values()))} were measured on different instances")
-        classes = max(2, int(max(label.max(), prediction.max())) + 1)
-        for name in quantities:
-            arrays = (label, probability if name == "auc" else prediction)
-            by_draw = bootstrap(lambda w, n=name, a=arrays, c=classes: scores(n, w, *a, c), len(label), draws, seed)
-            ours = scores(name, np.ones((1, len(label))), *arrays, classes)[0]  # (seed,)
-            correct = (label == prediction).astype(np.float64) if name == "accuracy" else None
-            rows.append(
-                key
-                | {"quantity": name, "value": float(mean_over(0, ours)), "unit": "fraction"}
-                | spread(mean_over(0, ours), mean_over(1, by_draw), ours, name, correct)
-                | {"n": len(label), "seeds": len(ours), "undefined": int(np.isnan(ours).sum()), "left_out": 0}
-            )
-    return pd.DataFrame(rows, columns=SUMMARY)
-
-
-def scores(name: str, weights: np.ndarray, label: np.ndarray, given: np.ndarray, classes: int) -> np.ndarray:
-    """One score of every seed: weights (draw, instance), label and given (instance, seed) -> (draw, seed)."""
-    if name == "accuracy":
-        return weighted_mean(weights, (label == given).astype(np.float64))
-    if name == "auc" and classes > 2:
-        return np.full((len(weights), label.shape[1]), np.nan)
-    pairs = zip(label.T, given.T, strict=True)
-    if name == "auc":
-        return np.stack([weighted_auc(weights, y, score) for y, score in pairs], axis=1)
-    return np.stack([weighted_f1(weights, y, predicted, classes) for y, predicted in pairs], axis=1)

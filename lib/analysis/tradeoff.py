@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from lib.analysis.contrast import contrast
 from lib.analysis.statistics import bootstrap, interval_over_texts_and_seeds, mean_over, weighted_mean
 from lib.analysis.summarising import by_seed, summarise
 from lib.training import Trained
@@ -67,7 +68,7 @@ def curvature(
     joins its ends. The area between them is positive where the curve runs below the chord.
 
     Args:
-        instances: rows of `measure_against` of one kind of adversary, each seed with every value of `by`.
+        instances: rows of `measure_versus_base` of one kind of adversary, each seed with every value of `by`.
         from_base: the curve starts at the base itself, which is at distance 0 of itself in both. Not so by default: no
             model that was trained to imitate it comes there, so that the start would always look costly.
     Returns:
@@ -104,7 +105,7 @@ def curvature(
 
 
 def tabulated(instances: pd.DataFrame, by: str) -> np.ndarray:
-    """(instance, point by growing `by`, axis, seed) of rows of `measure_against`.
+    """(instance, point by growing `by`, axis, seed) of rows of `measure_versus_base`.
 
     Raises:
         ValueError: the seeds have not all the same values of `by`.
@@ -129,7 +130,7 @@ def price_difference(
     texts, the same for both.
 
     Args:
-        instances, base: rows of `measure_against` of either model's adversaries, on the same texts.
+        instances, base: rows of `measure_versus_base` of either model's adversaries, on the same texts.
     Returns:
         difference (fraction; the mean over the shared range), low, high (95%, over texts and, where there are several,
         seeds), from, to (nats: the shared range; NaN where there is none), floor (TVD of the first model's adversary
@@ -137,45 +138,37 @@ def price_difference(
     """
     pair = [tabulated(rows, by) for rows in (instances, base)]
     floors = [bool((rows[by] == 0).any()) for rows in (instances, base)]
-    ones, both = np.ones((1, len(pair[0]))), all(floors)
+    ones, averaged = np.ones((1, len(pair[0]))), [mean_over(3, values) for values in pair]
 
     def curve(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """(draw, point, axis), less the floor where there is one."""
+        """(draw, point, axis), less the floor where both have one."""
         means = weighted_mean(weights, values)
-        return means[:, 1:] - means[:, :1] * np.array([0.0, 1.0]) if both else means
+        return means[:, 1:] - means[:, :1] * np.array([0.0, 1.0]) if all(floors) else means
 
-    averaged = [mean_over(3, values) for values in pair]
-    first, second = (curve(ones, values)[0] for values in averaged)
-    points = min(len(first), len(second))
-    reached = [curve[:, 0] for curve in (first, second) if points]  # JSD; none where there only is `by` 0
+    ours, theirs = (curve(ones, values)[0] for values in averaged)
+    points, found = min(len(ours), len(theirs)), dict.fromkeys(("difference", "low", "high", "from", "to"), np.nan)
+    reached = [of[:, 0] for of in (ours, theirs)]  # JSD
     start, end = (max(map(np.min, reached)), min(map(np.max, reached))) if points else (0.0, 0.0)
-    found = {"difference": np.nan, "low": np.nan, "high": np.nan, "from": np.nan, "to": np.nan}
     if start < end:
-        grid = np.linspace(start, end, GRID)
-        samples = bootstrap(
-            lambda weights: at_equal_jsd(*(curve(weights, values) for values in averaged), grid),
-            len(averaged[0]),
-            draws,
-            seed,
-        )
-        seeds = [np.stack([curve(ones, of)[0] for of in np.moveaxis(values, -1, 0)]) for values in pair]
-        shared = min(map(len, seeds))
-        of_seeds = at_equal_jsd(*(values[:shared] for values in seeds), grid)
-        value = float(at_equal_jsd(first[None], second[None], grid)[0])
-        low, high = interval_over_texts_and_seeds(value, samples, of_seeds)
-        found = {"difference": value, "low": low, "high": high, "from": start, "to": end}
+        grid, seeds = np.linspace(start, end, GRID), range(min(values.shape[-1] for values in pair))
+        heights = contrast(
+            ["tvd"],
+            lambda weights, values: np.stack([height(curve(weights, values[..., k]), grid) for k in seeds], axis=-1),
+            pair,
+            paired=True,
+            draws=draws,
+            seed=seed,
+            pooled=lambda weights, values: height(curve(weights, mean_over(3, values)), grid),
+        ).iloc[0]
+        found = heights[["difference", "low", "high"]].to_dict() | {"from": start, "to": end}
     found["floor"] = float(weighted_mean(ones, averaged[0])[0, 0, 1]) if floors[0] else np.nan
-    return pd.Series(found | {"points": points, "n": len(averaged[0]), "seeds": pair[0].shape[-1]})
+    return pd.Series(found | {"points": points, "n": len(pair[0]), "seeds": pair[0].shape[-1]})
 
 
-def at_equal_jsd(first: np.ndarray, second: np.ndarray, grid: np.ndarray) -> np.ndarray:
-    """The first curve's TVD less the second's, the mean over a grid of JSD: (draw, point, (x, y)) twice -> (draw,)."""
-
-    def height(curve: np.ndarray) -> float:
-        order = np.argsort(curve[:, 0])
-        return np.interp(grid, *curve[order].T).mean()
-
-    return np.array([height(one) - height(other) for one, other in zip(first, second, strict=True)])
+def height(curves: np.ndarray, grid: np.ndarray) -> np.ndarray:
+    """The mean TVD of curves, straight between their points, over a grid of JSD: (draw, point, (x, y)) -> (draw, 1)."""
+    ordered = (curve[np.argsort(curve[:, 0])].T for curve in curves)
+    return np.array([[np.interp(grid, *curve).mean()] for curve in ordered])
 
 
 def area(corners: np.ndarray) -> np.ndarray:
@@ -219,7 +212,7 @@ def last_gain(history: Sequence[dict], epochs: int = PATIENCE) -> float:
     return (before - min(losses[-epochs:])) / abs(before)
 
 
-def by_dev(trained: Sequence[Trained], option: str) -> pd.DataFrame:
+def dev_scores(trained: Sequence[Trained], option: str) -> pd.DataFrame:
     """A row for each value of an option: the dev scores of the epoch that each run keeps, means over its seeds.
 
     `chosen` is the value with the highest dev AUC, by which the epochs are chosen too; of equals the first. `epoch` is
@@ -231,7 +224,7 @@ def by_dev(trained: Sequence[Trained], option: str) -> pd.DataFrame:
     return frame.assign(chosen=frame.index == frame["dev_auc"].idxmax())
 
 
-def kept_epochs(trained: Sequence[Trained]) -> pd.DataFrame:
+def best_epochs(trained: Sequence[Trained]) -> pd.DataFrame:
     """Which epoch each run keeps, and how even its attention is there on dev: a row a model, seeds side by side."""
     rows = [
         {"attention": one.run.attention, "variant": one.run.variant, "seed": one.run.seed, "of": len(one.history)}

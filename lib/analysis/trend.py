@@ -12,7 +12,7 @@ from lib.metrics import kendall_tau
 MEASURES = ("tau", "spearman")
 
 
-def along(instances: pd.DataFrame, dial: str, quantity: str, draws: int = 1000, seed: int = 0) -> pd.Series:
+def trend(instances: pd.DataFrame, dial: str, quantity: str, draws: int = 1000, seed: int = 0) -> pd.Series:
     """Kendall's tau-b and Spearman's rho between a dial and the mean of a quantity (Meister et al. 2021, table 2).
 
     The mean is over the texts, at each value of the dial; the correlation is over these values, in each seed by itself,

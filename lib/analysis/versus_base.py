@@ -19,7 +19,7 @@ from lib.training.tasks import BaseOutputs
 SETTINGS = ("lambda", "trains")
 
 
-def measure_against(
+def measure_versus_base(
     trained: Sequence[Trained],
     bases: Sequence[Trained],
     quantities: Sequence[Quantity] = (),
@@ -53,7 +53,7 @@ def changes_of_score(measured: pd.DataFrame, score: str = "accuracy") -> pd.Data
     """What adversaries lose against their bases: a row for each encoder, projection, `trains` and lambda.
 
     Args:
-        measured: rows of `measure_against`, of adversaries and of the bases themselves.
+        measured: rows of `measure_versus_base`, of adversaries and of the bases themselves.
     Returns:
         encoder, projection, trains, lambda; `score_difference` of the adversary (first) less its base (second), in
         pairs of one seed; jsd, the mean of the attentions' (nats).
@@ -76,7 +76,7 @@ def settings(trained: Trained) -> dict[str, object]:
 
 
 def distances(base: BaseOutputs) -> list[Quantity]:
-    """The quantities of `measure_against`."""
+    """The quantities of `measure_versus_base`."""
 
     def tvd(model: nn.Module, batch: Batch, output: ModelOutput) -> Tensor:
         return total_variation(probabilities(output.logits.double()), base.prediction[batch.instance].double())
@@ -100,7 +100,7 @@ def across_seeds(measured: pd.DataFrame, base: pd.DataFrame, column: str, reduce
     Wiegreffe & Pinter (2019), figure 3 a-d, whose caption says the maximum.
 
     Args:
-        measured: rows of `measure_against`, of the other seeds against one base. base: the rows of that base.
+        measured: rows of `measure_versus_base`, of the other seeds against one base. base: the rows of that base.
     """
     if reduce not in ("median", "max"):
         raise ValueError(f"unknown way {reduce!r} over seeds; known: median, max")

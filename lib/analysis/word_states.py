@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from lib.analysis.contrast import compared
+from lib.analysis.contrast import contrast, mean_of
 from lib.analysis.measuring import BATCH, RUN
 from lib.analysis.statistics import t_interval
 from lib.datasets.batches import micro_batches
@@ -129,6 +129,7 @@ def information_difference(
     rows = found[found["quantity"] == quantity]
     values = [rows[rows["variant"] == name].set_index("seed")[of] for name in between]
     shared = values[0].index.intersection(values[1].index)
-    of_seeds = [of.loc[shared].to_numpy() for of in values]
-    means = [float(of.mean()) for of in of_seeds]
-    return compared(quantity, means, np.empty(0), of_seeds, int(rows["n"].iloc[0]), paired=True)
+    groups = [of.loc[shared].to_numpy()[None] for of in values]  # (one row for all texts, seed)
+    found = contrast([quantity], mean_of, groups, paired=True, draws=0).iloc[0]
+    found["n"] = int(rows["n"].iloc[0])
+    return found

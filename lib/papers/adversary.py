@@ -117,7 +117,7 @@ def claims(
 
     Args:
         models: measured base and uniform models. of_seeds: the base's rows of `across_seeds`, with the adversary's JSD.
-        guided: the MLPs under each guide. adversaries: `measure_against` of the sweep; chosen: its lambda, or None.
+        guided: the MLPs under each guide. adversaries: `measure_versus_base` of the sweep; chosen: its lambda, or None.
         per_instance: the bases' rows, their jsd and tvd those of the per-instance adversary.
         curves: rows of `curvatures`; those of all texts are judged.
     """

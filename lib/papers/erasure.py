@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pandas as pd
 
-from lib.analysis import above_the_floor, difference, sooner, summarise
+from lib.analysis import difference, flips_sooner, summarise, versus_fewest
 from lib.datasets import spec
 from lib.models import ENCODERS, HIERARCHICAL
 from lib.models.encoders import FLAN as OF_WORDS
@@ -166,7 +166,7 @@ def gradient_sooner(measured: pd.DataFrame) -> Iterator[Claim]:
     """Section 5.4: for models with an encoder the gradient finds a smaller set that flips the decision."""
     least = f"at least {OFTEN:g} times as often as the other way round"
     encoders = by_model(with_encoder(measured), "encoder")
-    found = [(encoder, sooner(rows, "gradient", "attention").iloc[0]) for encoder, rows in encoders]
+    found = [(encoder, flips_sooner(rows, "gradient", "attention").iloc[0]) for encoder, rows in encoders]
     for threshold, how, short in (
         (1.0, "more often than the other way round", "gradients flip sooner"),
         (OFTEN, least, f"gradients flip sooner {OFTEN:g} times as often"),
@@ -183,7 +183,7 @@ def gradient_sooner(measured: pd.DataFrame) -> Iterator[Claim]:
 def not_the_fewest(measured: pd.DataFrame) -> Iterator[Claim]:
     """Section 5.4: attention fails to find the fewest items that flip the decision much of the time."""
     claim = "For over half of the texts that can be flipped, attention does not find the fewest items that flip them"
-    for encoder, rows in by_model(above_the_floor(measured, ["attention"]), "encoder"):
+    for encoder, rows in by_model(versus_fewest(measured, ["attention"]), "encoder"):
         row = summarise(rows, ["optimal_attention"]).iloc[0]
         said = f"it finds them for {row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}] of the texts"
         said = said if row["n"] else "the fewest are known of no text: the read-out is not affine, or nothing flips"

@@ -7,7 +7,7 @@ from math import inf
 
 import pandas as pd
 
-from lib.analysis import along, changes_of_score, difference, summarise
+from lib.analysis import changes_of_score, difference, summarise, trend
 from lib.papers.claim import Claim, by_model, signed, verdict
 from lib.papers.paper import Paper
 from lib.papers.regularization import imitation
@@ -135,7 +135,7 @@ def claims(measured: pd.DataFrame, sweep: pd.DataFrame, adversaries: pd.DataFram
     Args:
         measured: every encoder under softmax and sparsemax, with the taus, the entropies and TO_HIDDEN.
         sweep: every encoder under sparsegen along the column lambda, with the same, and the support against the
-            rationale where there is one. adversaries: rows of `measure_against`, those of the models themselves too.
+            rationale where there is one. adversaries: rows of `measure_versus_base`, of the models too.
     """
     several = sweep["lambda"].nunique() > 1  # of one lambda there is no trend
     return [
@@ -184,7 +184,7 @@ def no_sparser(measured: pd.DataFrame) -> Iterator[Claim]:
 
 def falls_or_rises(sweep: pd.DataFrame) -> Iterator[Claim]:
     """Table 2 has the entropy of the inputs' importance fall along sparsegen's lambda; the text says that it rises."""
-    slopes = {encoder: along(rows, "lambda", OF_INPUT[0]) for encoder, rows in by_model(sweep, "encoder")}
+    slopes = {encoder: trend(rows, "lambda", OF_INPUT[0]) for encoder, rows in by_model(sweep, "encoder")}
     for way, sign, where in (("falls", -1, "their table 2"), ("rises", 1, "their text")):
         claim = f"The entropy of the inputs' gradients {way} as sparsegen's lambda rises ({where})"
         short = f"importance gets {'sparser' if sign < 0 else 'less sparse'} with attention ({where})"
@@ -205,7 +205,7 @@ def less_correlated(sweep: pd.DataFrame) -> Iterator[Claim]:
     """Figure 3: the sparser attention is, the less it agrees with the importance of the inputs."""
     claim = "Attention agrees less with the gradient of the inputs as sparsegen's lambda rises"
     for encoder, rows in by_model(sweep, "encoder"):
-        row = along(rows, "lambda", tau_name(INPUT))
+        row = trend(rows, "lambda", tau_name(INPUT))
         word = verdict(-row["tau_high"], -row["tau_low"])
         yield Claim(KEY, "sparser attention agrees less with importance", claim, encoder, word, told(row))
 
@@ -235,7 +235,7 @@ def on_the_reason(sweep: pd.DataFrame) -> Iterator[Claim]:
         return
     claim = "Open in the paper: more of the support are words that decide the label as sparsegen's lambda rises"
     for encoder, rows in by_model(sweep, "encoder"):
-        row = along(rows, "lambda", column)
+        row = trend(rows, "lambda", column)
         short = "the support closes in on the reason, which the paper leaves open"
         yield Claim(KEY, short, claim, encoder, verdict(row["tau_low"], row["tau_high"]), told(row))
 

@@ -46,11 +46,11 @@ def needed(request: Request) -> tuple[list[Run], list[str]]:
 
 def chosen_on_dev(request: Request, corpora: Corpora) -> Request:
     """The same report with what dev chooses; trains the runs of the sweep that are not there."""
-    from lib.analysis.tradeoff import by_dev
+    from lib.analysis.tradeoff import dev_scores
 
     settings, found = request.chosen(), {}
     for option in request.swept:
         runs = PAPERS[request.notebook].swept[option](settings)
-        table = by_dev(train_all(runs, corpora.home, corpus=corpora.of(runs[0])), option)
+        table = dev_scores(train_all(runs, corpora.home, corpus=corpora.of(runs[0])), option)
         found[option] = float(table.loc[table["chosen"], option].iloc[0])
     return Request(request.notebook, request.settings | found)
