@@ -126,7 +126,7 @@ def test_leaving_a_token_out_asks_the_same_question_of_the_shorter_text(encoder,
             expected = torch.where(given.answers[row], logits, NEVER)
         else:
             shorter = small.shortened_by_hand(given, row, place)
-            expected, _ = by_hand(tested, replace(shorter, **given.asked(torch.tensor([row]))), 0)
+            expected, _ = by_hand(tested, replace(shorter, **given.questions(torch.tensor([row]))), 0)
         torch.testing.assert_close(without[row, place], expected, rtol=0, atol=1e-9)
 
 

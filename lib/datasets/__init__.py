@@ -67,7 +67,7 @@ def tokens_shown(corpus: Corpus, instance: Instance, show_text: str = "auto") ->
     """A text's tokens as a reader may see them: "[1]", "[2]", ... where the dataset is confidential.
 
     Args:
-        show_text: "yes" shows the words of confidential texts too, because that was asked for.
+        show_text: "yes" shows the words of confidential texts too.
     """
     if show_text not in SHOW_TEXT:
         raise DataError(f"show_text is {show_text!r}; allowed: {', '.join(SHOW_TEXT)}")

@@ -42,7 +42,7 @@ class Spec:
     min_df        words in fewer texts of the training split are unknown
     min_count     words that occur there less often are unknown
     sentences     the texts are cut into sentences
-    asks          each text comes with a question, whose answer is the label
+    asks          each text has a question, whose answer is the label
     page          where it is published
     access        how to get the files, where a person has to ask for them
     confidential  no word of the texts is shown unless `show_text` is "yes"
@@ -112,29 +112,18 @@ def assemble(spec: Spec, draft: Draft, profile: Profile) -> Corpus:
     Raises:
         DataError: a split is left without texts of two classes.
     """
-    notes, kept, whole = list(draft.notes), {}, {}
+    notes, kept, whole = list(draft.notes), {}, True
     for name, instances in draft.splits.items():
-        longest = max((len(one.tokens) for one in instances), default=0)
-        low, high = spec.longer_than, longest if spec.drop_longest else spec.shorter_than
-        filtered = [
-            one
-            for one in instances
-            if (low is None or len(one.tokens) > low) and (high is None or len(one.tokens) < high)
-        ]
-        if dropped := len(instances) - len(filtered):
-            lower, tokens = ("", " tokens") if low is None else (f"more than {low} tokens and ", "")
-            upper = f"fewer than {high}" + (", the split's longest" if spec.drop_longest else "")
-            bounds = f"the papers keep those with {lower}{upper}{tokens}"
-            notes.append(f"{dropped:,} of {len(instances):,} texts of {name} were left out: {bounds}.")
+        filtered = _within_bounds(spec, name, instances, notes)
         kept[name] = subset(filtered, _most_tokens(spec, profile, name, filtered))
-        whole[name] = len(kept[name]) == len(filtered)
-        if not whole[name]:
+        if len(kept[name]) < len(filtered):
+            whole = whole and name != "train"
             notes.append(
                 f"The profile {profile.name} reads {len(kept[name]):,} of {len(filtered):,} texts of {name}, "
                 "drawn at random with the classes in their shares."
             )
         _refuse_one_class(kept[name], name, draft)
-    of_words = (draft.splits if whole["train"] else kept)["train"]
+    of_words = (draft.splits if whole else kept)["train"]
     texts = chain((one.tokens for one in of_words), (one.query for one in of_words if one.query is not None))
     vocabulary = Vocabulary.of(texts, spec.min_df, spec.min_count)
     train, dev, test = (
@@ -144,6 +133,20 @@ def assemble(spec: Spec, draft: Draft, profile: Profile) -> Corpus:
         *(spec.name, draft.title, draft.classes, vocabulary, train, dev, test, profile.name),
         *(draft.citation, draft.licence, draft.source, tuple(notes), checksum((train, dev, test), vocabulary)),
     )
+
+
+def _within_bounds(spec: Spec, split: str, instances: list[Instance], notes: list[str]) -> list[Instance]:
+    """The texts within the bounds of length, with a note on the others."""
+    longest = max((len(one.tokens) for one in instances), default=0)
+    low, high = spec.longer_than, longest if spec.drop_longest else spec.shorter_than
+    least, most = -1 if low is None else low, float("inf") if high is None else high
+    kept = [one for one in instances if least < len(one.tokens) < most]
+    if dropped := len(instances) - len(kept):
+        lower, tokens = ("", " tokens") if low is None else (f"more than {low} tokens and ", "")
+        upper = f"fewer than {high}" + (", the split's longest" if spec.drop_longest else "")
+        bounds = f"the papers keep those with {lower}{upper}{tokens}"
+        notes.append(f"{dropped:,} of {len(instances):,} texts of {split} were left out: {bounds}.")
+    return kept
 
 
 def _most_tokens(spec: Spec, profile: Profile, split: str, instances: list[Instance]) -> int | None:

@@ -22,8 +22,8 @@ class Batch:
     instance  (batch,) position in the split
     guide     (batch, word) attention to be imposed, 0 where the mask is False; only for models that need it
     sentence  (batch, word) the number of the word's sentence in its text, -1 where the mask is False; only where the
-              split knows sentences
-    query, query_mask    as tokens and mask, of the questions asked of the texts; only in tasks that ask
+              split has sentences
+    query, query_mask    as tokens and mask, of the texts' questions; only in tasks with questions
     answers   (batch, class) True for the classes that may answer; only where not all may
     """
 
@@ -56,10 +56,11 @@ class Batch:
         width = int(lengths.max()) if len(lengths) else 0
         per_word = (self.tokens, self.mask, self.guide, self.sentence)
         tokens, mask, guide, sentence = (value if value is None else value[keep, :width] for value in per_word)
-        return Batch(tokens, lengths, mask, self.label[keep], self.instance[keep], guide, sentence, **self.asked(keep))
+        label, instance = self.label[keep], self.instance[keep]
+        return Batch(tokens, lengths, mask, label, instance, guide, sentence, **self.questions(keep))
 
-    def asked(self, keep: Tensor) -> dict[str, Tensor]:
-        """The questions of the texts that `keep` names, and what may answer them: fields of a batch, {} without any."""
+    def questions(self, keep: Tensor) -> dict[str, Tensor]:
+        """Fields of a batch: the questions of the texts that `keep` names, and what may answer them; {} without any."""
         held = {name: getattr(self, name) for name in ("query", "query_mask", "answers")}
         return {name: value[keep] for name, value in held.items() if value is not None}
 
@@ -93,8 +94,8 @@ def _questions(split: Split, instances: np.ndarray) -> dict[str, Tensor]:
     """query and query_mask of the named instances, and answers where not every class may answer."""
     ids, offsets = split.queries
     where, lengths = _places(offsets, instances)
-    asked = Batch.of(torch.from_numpy(np.where(where >= 0, ids[where], PAD)), torch.from_numpy(lengths), None, None)
-    found = {"query": asked.tokens, "query_mask": asked.mask}
+    padded = Batch.of(torch.from_numpy(np.where(where >= 0, ids[where], PAD)), torch.from_numpy(lengths), None, None)
+    found = {"query": padded.tokens, "query_mask": padded.mask}
     allowed = [split.instances[position].answers for position in instances]
     if any(classes is not None for classes in allowed):
         answers = torch.zeros(len(allowed), split.classes, dtype=torch.bool)

@@ -16,9 +16,9 @@ SPECIALS = ("<pad>", "<unk>", "<start>", "<end>")
 class Instance:
     """One text with its label.
 
-    `rationale` holds the spans [start, end) of `tokens` that decide the label, or None where nobody knows them;
+    `rationale` holds the spans [start, end) of `tokens` that decide the label, or None where they are not known;
     `sentences` how many tokens each sentence has, or None where the text is not cut into sentences; `query` the tokens
-    of the question that is asked of the text, `answers` the classes that may answer it, None for all of them.
+    of the text's question, `answers` the classes that may answer it, None for all of them.
     """
 
     id: str
@@ -113,7 +113,7 @@ class Split:
 class Corpus:
     """A dataset as an experiment reads it.
 
-    `notes` says in sentences what was left out and why; `checksum` covers every token and label of the three splits.
+    `notes`: in sentences what was left out and why; `checksum` covers every token and label of the three splits.
     """
 
     name: str

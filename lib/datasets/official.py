@@ -87,7 +87,7 @@ def yelp(folder: Path, test: int = 50_000, seed: int = 0) -> Splits:
     CSV: train.csv and test.csv, 650,000 and 50,000 rows "stars 1..5","text", written as those of `yahoo`; `test` and
     `seed` change nothing.
 
-    Differs from the paper: it does not say how its 700,000 texts were drawn from the challenge's millions.
+    Differs from the paper, which leaves open how its 700,000 texts were drawn from the challenge's millions.
 
     Raises:
         DataError: also where both forms are there, or `test` or `seed` is no whole number (`test` from 1).
@@ -113,7 +113,7 @@ def imdb10(folder: Path) -> Splits:
     and review are read; those without a rating are passed over. It has no splits: a tenth, drawn at random, is test.
     Memory then holds the whole file.
 
-    Differs from the paper: it read data.json too, and does not say which tenth was its test split.
+    Differs from the paper, which read data.json too and leaves open which tenth was its test split.
     """
     if path := _first(folder, "data.json"):
         records = _array(path)

@@ -33,7 +33,7 @@ def english() -> Callable:
 
 @lru_cache(maxsize=2**18)
 def _lowered(chunk: str) -> tuple[str, ...]:
-    """Tokens of a piece of text without spaces. spaCy's rules never look beyond one, so each is cut only once."""
+    """Tokens of a chunk of text without spaces. spaCy's rules never look beyond one, so each is cut only once."""
     return tuple(token.text.lower() for token in english()(chunk))
 
 

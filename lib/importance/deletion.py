@@ -63,7 +63,7 @@ def shortened(batch: Batch, row: Tensor, position: Tensor) -> Batch:
     lengths = batch.lengths[row] - 1
     word = torch.arange(int(lengths.max()), device=row.device).expand(len(row), -1)
     tokens = batch.tokens[row[:, None], word + (word >= position[:, None])]
-    return replace(Batch.of(tokens, lengths, batch.label[row], batch.instance[row]), **batch.asked(row))
+    return replace(Batch.of(tokens, lengths, batch.label[row], batch.instance[row]), **batch.questions(row))
 
 
 def of_nothing(model: AttentionModel, batch: Batch) -> Tensor:
