@@ -513,10 +513,10 @@ BAD = {
     ),
     "no test": bad(
         with_splits("train", "dev"),
-        "no record is of test by the column 'fold', which has train, dev",
+        "my.csv: the records are of train, dev; allowed: train and test, and dev",
         split_column="fold",
     ),
-    "no train": bad(with_splits("dev", "test"), "no record is of train by the column 'fold'", split_column="fold"),
+    "no train": bad(with_splits("dev", "test"), "the records are of dev, test; allowed: train", split_column="fold"),
     "a class of test alone": bad(
         separated(
             [(*row, "train") for row in rows()] + [(*row, "test") for row in rows(9, ["new", "bad"])],

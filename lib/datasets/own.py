@@ -200,60 +200,41 @@ def _names(tables: Iterable[Table]) -> str:
 
 def _records(tables: dict[str, Table], columns: Columns) -> tuple[tuple[str, ...], dict[str, Records], list[str]]:
     """(classes, records by split, notes)."""
-    first, splits = next(iter(tables.values())), {}
-    texts = [text for table in tables.values() for text in _texts(table, columns.text)]
+    first, read = next(iter(tables.values())), _names(tables.values())
+    ids, texts, names, of_split = {}, [], [], []
+    for split, table in tables.items():
+        for row, values in zip(table.frame.index, table.frame.to_dict("records"), strict=True):
+            place, id = table.place(row), values.get("id")
+            texts.append(_text(place, columns.text, values[columns.text]))
+            names.append(_label(place, columns.label, values[columns.label]))
+            of_split.append(_split(place, columns.split, values[columns.split]) if columns.split else split)
+            id = f"{split or 'text'}-{row}" if id is None or id == "" else str(id)
+            if id in ids:
+                advice = "ids must differ, or the column must have another name than id"
+                raise DataError(f"{place}: the id {id[:40]!r} is that of {ids[id]} too; {advice}")
+            ids[id] = place
     if all(re.fullmatch(r"[\s\d.,+-]*", text) for text in texts):
         raise DataError(f"{first.path.name}: the column {columns.text!r} holds no words; {first.listed()}")
-    classes, labels = _labels(tables.values(), columns.label)
-    of_split = [split for split, table in tables.items() for _ in table.frame.index]
-    notes = [f"In {_names(tables.values())} {columns.text!r} is the text, {columns.label!r} is the label."]
-    if columns.split:
-        of_split = _splits_by_column(first, columns.split)
-        notes.append(f"The splits are those of the column {columns.split!r}.")
-    elif len(tables) > 1:
-        notes.append(f"The splits are files: {_names(tables.values())}.")
-    for split, *record in zip(of_split, _ids(tables), texts, labels, strict=True):
+    notes = [f"In {read} {columns.text!r} is the text, {columns.label!r} is the label."]
+    notes += [f"The splits are those of the column {columns.split!r}."] if columns.split else []
+    notes += [f"The splits are files: {read}."] if len(tables) > 1 else []
+    (classes, labels), splits = _classes(read, names), {}
+    for split, *record in zip(of_split, ids, texts, labels, strict=True):
         splits.setdefault(split, []).append(tuple(record))
     splits, drawn = _completed(splits, classes, first.path.name)
     return classes, splits, [*notes, *drawn, *(note for table in tables.values() for note in table.notes)]
 
 
-def _texts(table: Table, column: str) -> list[str]:
-    """The text of every record; DataError where there is none, or it is no text."""
-    for row, value in table.frame[column].items():
-        place = f"{table.place(row)}: the text"
-        if not isinstance(value, str):
-            seen = "is missing" if value is None else f"is of type {type(value).__name__}"
-            raise DataError(f"{place} ({column!r}) {seen}; every record needs one, a string")
-        if len(value) > MOST_CHARACTERS:
-            raise DataError(
-                f"{place} has {len(value):,} characters; allowed: at most {MOST_CHARACTERS:,}, so cut it, leave it "
-                "out, or close its quotation mark"
-            )
-        sound(value, place)
-    return table.frame[column].tolist()
-
-
-def _labels(tables: Iterable[Table], column: str) -> tuple[tuple[str, ...], list[int]]:
-    """(classes, the number of each record's class); numbers in their order, all else as people sort it.
-
-    Raises:
-        DataError: a label that is missing or no label; one class alone.
-    """
-    names = [_label(table.place(row), column, value) for table in tables for row, value in table.frame[column].items()]
-    numbers = {name: _number(name) for name in dict.fromkeys(names)}
-    if all(number is not None for number in numbers.values()):
-        spelt = {number: name for name, number in reversed(numbers.items())}  # 1 and 1.0 are one class
-        names, order = [spelt[numbers[name]] for name in names], [spelt[number] for number in sorted(spelt)]
-    else:
-        order = sorted(numbers, key=natural)
-    if len(order) < 2:
-        raise DataError(
-            f"{_names(tables)}: all {len(names):,} records have the label {order[0]!r}; a classifier needs at least "
-            "two classes"
-        )
-    ids = {name: number for number, name in enumerate(order)}
-    return tuple(order), [ids[name] for name in names]
+def _text(place: str, column: str, value: object) -> str:
+    """A record's text; DataError where there is none, or it is no text."""
+    place = f"{place}: the text"
+    if not isinstance(value, str):
+        seen = "is missing" if value is None else f"is of type {type(value).__name__}"
+        raise DataError(f"{place} ({column!r}) {seen}; every record needs one, a string")
+    if len(value) > MOST_CHARACTERS:
+        advice = "cut it, leave it out, or close its quotation mark"
+        raise DataError(f"{place} has {len(value):,} characters; allowed: at most {MOST_CHARACTERS:,}, so {advice}")
+    return sound(value, place)
 
 
 def _label(place: str, column: str, value: object) -> str:
@@ -269,6 +250,30 @@ def _label(place: str, column: str, value: object) -> str:
     return sound(name, place)
 
 
+def _split(place: str, column: str, value: object) -> str:
+    """A record's split."""
+    name = "" if value is None else str(value).strip()
+    if name.lower() not in SPLITS:
+        seen = repr(name[:40]) if name else "missing"
+        raise DataError(f"{place}: the split ({column!r}) is {seen}; allowed: {', '.join(SPLITS)}")
+    return SPLITS[name.lower()]
+
+
+def _classes(file: str, names: list[str]) -> tuple[tuple[str, ...], list[int]]:
+    """(classes, the number of each record's class); numbers in their order, all else as people sort it."""
+    numbers = {name: _number(name) for name in dict.fromkeys(names)}
+    if all(number is not None for number in numbers.values()):
+        spelt = {number: name for name, number in reversed(numbers.items())}  # 1 and 1.0 are one class
+        names, order = [spelt[numbers[name]] for name in names], [spelt[number] for number in sorted(spelt)]
+    else:
+        order = sorted(numbers, key=natural)
+    if len(order) < 2:
+        seen = f"all {len(names):,} records have the label {order[0]!r}"
+        raise DataError(f"{file}: {seen}; a classifier needs at least two classes")
+    ids = {name: number for number, name in enumerate(order)}
+    return tuple(order), [ids[name] for name in names]
+
+
 def _number(name: str) -> float | None:
     try:
         return number if math.isfinite(number := float(name)) else None
@@ -282,42 +287,7 @@ def natural(name: str) -> list:
     return [(int(part), "") if part.isdecimal() else (math.inf, part) for part in parts if part] + [(math.inf, name)]
 
 
-def _ids(tables: dict[str, Table]) -> list[str]:
-    """The column `id` where there is one, else "<split>-<row>"; DataError where two records have one id."""
-    seen: dict[str, str] = {}
-    for split, table in tables.items():
-        given = table.frame.get("id", {})
-        for row in table.frame.index:
-            id, place = given.get(row), table.place(row)
-            name = f"{split or 'text'}-{row}" if id is None or id == "" else str(id)
-            if name in seen:
-                raise DataError(
-                    f"{place}: the id {name[:40]!r} is that of {seen[name]} too; ids must differ, or the column must "
-                    "have another name than id"
-                )
-            seen[name] = place
-    return list(seen)
-
-
 # --- splits
-
-
-def _splits_by_column(table: Table, column: str) -> list[str]:
-    """The split of each record."""
-    found = []
-    for row, value in table.frame[column].items():
-        name = "" if value is None else str(value).strip()
-        if name.lower() not in SPLITS:
-            seen = repr(name[:40]) if name else "missing"
-            raise DataError(f"{table.place(row)}: the split ({column!r}) is {seen}; allowed: {', '.join(SPLITS)}")
-        found.append(SPLITS[name.lower()])
-    for needed in ("train", "test"):
-        if needed not in found:
-            raise DataError(
-                f"{table.path.name}: no record is of {needed} by the column {column!r}, which has "
-                f"{', '.join(dict.fromkeys(found))}; allowed: train and test, and dev"
-            )
-    return found
 
 
 def _completed(given: dict[str, Records], classes: tuple[str, ...], file: str) -> tuple[dict[str, Records], list[str]]:
@@ -326,6 +296,8 @@ def _completed(given: dict[str, Records], classes: tuple[str, ...], file: str) -
     Raises:
         DataError: a class has too few texts.
     """
+    if "" not in given and not {"train", "test"} <= set(given):
+        raise DataError(f"{file}: the records are of {', '.join(given)}; allowed: train and test, and dev")
     if "dev" in given:
         _refuse_rare(given["train"], classes, 1, f"{file}: to learn it from train")
         return {split: given[split] for split in ("train", "dev", "test")}, []

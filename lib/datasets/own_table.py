@@ -5,6 +5,7 @@ import csv
 import io
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
@@ -47,7 +48,7 @@ class Table:
     frame: pd.DataFrame
     notes: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def kind(self) -> str:
         return FORMATS[ending(self.path)[1]]
 
