@@ -57,6 +57,14 @@ def sparsemax(scores: Tensor, mask: Tensor) -> Tensor:
     return package.sparsemax(scores.masked_fill(~mask, -torch.inf), dim=-1)
 
 
+def project_the_rest(projection: Projection, scores: Tensor, mask: Tensor) -> Tensor:
+    """The projection of what is left of a text, (batch, token): all 0 in a row of which nothing is left."""
+    attention = torch.zeros_like(scores)
+    some = mask.any(dim=-1)
+    attention[some] = projection(scores[some], mask[some])
+    return attention
+
+
 class Sparsegen(nn.Module):
     """sparsemax of scores / (1 - lambda) (Laha et al. 2018; Meister et al. 2021, Eq. 3).
 

@@ -7,7 +7,7 @@ import torch
 
 from lib.datasets.batches import Batch, collate
 from lib.datasets.corpus import Instance, Split, Vocabulary
-from lib.importance import deletion
+from lib.importance.leave_one_out import logits_without_each_token
 from lib.models import AttentionClassifier
 from lib.quantity import Quantity
 
@@ -78,7 +78,7 @@ def shortened_by_hand(given: Batch, row: int, position: int) -> Batch:
 
 def deletions_are_shortened_texts(tested: AttentionClassifier, given: Batch) -> None:
     """Asserts that leaving a token out gives the logits of the text without it, and of no text at all the bias."""
-    logits = deletion.logits_without_each(tested, given)
+    logits = logits_without_each_token(tested, given)
     assert torch.equal(logits.isnan().any(dim=-1), ~given.mask)
     for row, position in given.mask.nonzero().tolist():
         if given.lengths[row] == 3:

@@ -17,7 +17,7 @@ from torch import nn
 from lib.analysis import information, measure_versus_base
 from lib.datasets.corpus import Corpus
 from lib.importance import gradient, gradient_times_input, leave_one_out
-from lib.importance.state_gradients import naive_state_gradients
+from lib.importance.state_gradients import state_gradients_definition
 from lib.metrics import kendall_taus
 from lib.models import evaluation
 from lib.models.check_interface import check_interface
@@ -182,7 +182,7 @@ def test_no_measure_takes_a_gradient_through_cudnn(name, recurrent):
     assert torch.backends.cudnn.enabled
 
 
-@pytest.mark.parametrize("measure", [gradient, gradient_times_input, naive_state_gradients])
+@pytest.mark.parametrize("measure", [gradient, gradient_times_input, state_gradients_definition])
 def test_no_gradient_alone_goes_through_cudnn(measure, recurrent):
     measure(small.Foreign(small.model()), small.batch())
     assert any(recurrent)

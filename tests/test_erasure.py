@@ -7,10 +7,10 @@ import pytest
 import torch
 from small import batch, model
 
-from lib.importance.rankings import RANKINGS
-from lib.interventions import eraser, erasure
-from lib.interventions.single_erasure import Effects, single_erasure
-from lib.interventions.until_flip import random_rankings, until_flip
+from lib.importance.rankings import RANKINGS, by_gradient, by_gradient_definition
+from lib.interventions import erasure, logits_without_each_item
+from lib.interventions.erasure import random_rankings, until_flip
+from lib.interventions.single_erasure import Effects, logits_without_each_item_definition, single_erasure
 from lib.metrics import jensen_shannon, probabilities
 
 LENGTHS = (5, 1, 2, 7, 9, 4, 3)
@@ -72,7 +72,7 @@ def test_erasing_from_the_top_is_one_decoder_pass_an_item(outputs, projection, k
 @torch.no_grad()
 def test_single_items_erased(outputs, projection):
     tested, given, output = some(outputs, projection)
-    found = erasure.logits_without_each_item(tested, output)
+    found = logits_without_each_item(tested, output)
     assert torch.equal(found.isnan().any(dim=-1), ~given.mask)
     for row in range(len(given)):
         for place in items_of(given, row):
@@ -104,6 +104,26 @@ def test_the_fewest_items_are_those_of_all_subsets(outputs, projection, seed):
             assert not ranked.flipped[row] or found.count[row] <= ranked.count[row]
 
 
+@CASES
+@torch.no_grad()
+def test_the_sums_of_erasure_are_the_definitions(outputs, projection):
+    tested, given, output = some(outputs, projection, seed=3)
+    ranking = torch.rand(given.mask.shape, generator=torch.Generator().manual_seed(1))
+    found = erasure.erase_until_flip(tested, output, ranking)
+    expected = erasure.erase_until_flip_definition(tested, output, ranking)
+    for part in ("count", "fraction", "mass", "flipped"):
+        torch.testing.assert_close(getattr(found, part), getattr(expected, part), equal_nan=True)
+    order, steps = erasure.descending(ranking, given.mask), erasure.every_step(output)
+    logits = (way(tested, output, order, steps) for way in (erasure.logits_along, erasure.logits_along_definition))
+    torch.testing.assert_close(*logits, atol=1e-9, rtol=0)
+    pairs = (
+        (logits_without_each_item(tested, output), logits_without_each_item_definition(tested, output)),
+        (by_gradient(tested, output)[given.mask], by_gradient_definition(tested, output)[given.mask]),
+    )
+    for fast, slow in pairs:
+        torch.testing.assert_close(fast, slow, atol=1e-9, rtol=0, equal_nan=True)
+
+
 @pytest.mark.parametrize("rest", [1e-7, 1e-12, 0.0])
 @torch.no_grad()
 def test_nearly_all_weight_on_one_item(rest):
@@ -116,7 +136,7 @@ def test_nearly_all_weight_on_one_item(rest):
         attention[text, items_of(given, text)[0]] = 1 - rest * (len(items_of(given, text)) - 1)
     logits = tested.decode(attention, output.hidden)
     output = type(output)(logits, output.scores, attention, output.mask, output.hidden, output.embeddings)
-    found = erasure.logits_without_each_item(tested, output)[row, items[0]]
+    found = logits_without_each_item(tested, output)[row, items[0]]
     equal = torch.zeros_like(attention[row])
     equal[items[1:]] = 1 / (len(items) - 1)
     expected = tested.decode(equal[None], output.hidden[row][None])[0] if rest else tested.decoder.bias
@@ -254,12 +274,12 @@ def test_drawn_items_are_spread_as_each_way_says_and_depend_on_seed_and_text_alo
 def test_comprehensiveness_and_sufficiency_by_hand(outputs, projection):
     tested, given, output = some(outputs, projection, seed=3)
     ranking = torch.rand(given.mask.shape, generator=torch.Generator().manual_seed(2))
-    found = eraser.rationale_scores(tested, output, ranking)
+    found = erasure.rationale_scores(tested, output, ranking)
     for row in range(len(given)):
         items = sorted(items_of(given, row), key=lambda place, r=row: -ranking[r, place].item())
         first, own = decided(tested, output, row, set())
         falls = {"comprehensiveness": [], "sufficiency": []}
-        for share in eraser.SHARES:
+        for share in erasure.SHARES:
             count = max(1, math.ceil(share * len(items)))
             for name, erased in (("comprehensiveness", items[:count]), ("sufficiency", items[count:])):
                 after = probabilities(decided(tested, output, row, set(erased))[1][None])[0]
@@ -306,8 +326,8 @@ def test_random_orders_are_uniform():
 @torch.no_grad()
 def test_erasers_scores_of_several_rankings(outputs, projection):
     tested, given, output = some(outputs, projection)
-    found = eraser.eraser_scores(RANKINGS)(tested, given, output)
-    alone = eraser.rationale_scores(tested, output, RANKINGS["gradient"](tested, output))
+    found = erasure.eraser_scores(RANKINGS)(tested, given, output)
+    alone = erasure.rationale_scores(tested, output, RANKINGS["gradient"](tested, output))
     several = torch.tensor(LENGTHS) > 1
     assert torch.equal(found["gradient_sufficiency"][several], alone["sufficiency"][several])
     assert len(found) == 2 * len(RANKINGS) and found["attention_comprehensiveness"][~several].isnan().all()

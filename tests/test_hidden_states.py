@@ -5,9 +5,10 @@ import torch
 from small import Foreign, batch, deletions_are_shortened_texts, model
 
 from lib import importance
-from lib.importance import hidden_states
+from lib.fast import affine
 from lib.importance import state_gradients as of_states
-from lib.importance.state_gradients import naive_state_gradients, state_entropy, state_gradients
+from lib.importance.leave_one_out import logits_without_each_state
+from lib.importance.state_gradients import state_entropy, state_gradients, state_gradients_definition
 from lib.metrics import kendall_tau, normalized_entropy, probabilities
 from lib.models import ENCODERS
 from lib.projections import projection
@@ -58,7 +59,7 @@ def test_a_token_from_outside_the_support_may_enter_when_one_leaves():
     only = output.attention.argmax()
     assert output.attention[0, only] == 1
     assert importance.leave_one_out(tested, given, of="hidden")[0, only] > 0  # else the attended vector would be zero
-    without = hidden_states.logits_without_each_state(tested, output)[1][0, only]
+    without = logits_without_each_state(tested, output)[1][0, only]
     assert not torch.allclose(without, tested.decoder.bias)
 
 
@@ -79,13 +80,13 @@ def test_an_imposed_attention_is_not_weighed_anew():
     tested, given = model(), batch((5, 9))
     equal = given.mask.double() / given.mask.sum(dim=1, keepdim=True)
     with pytest.raises(ValueError, match="imposed"):
-        hidden_states.logits_without_each_state(tested, tested(given, equal))
+        logits_without_each_state(tested, tested(given, equal))
 
 
 def test_hidden_states_in_small_pieces_are_the_same(monkeypatch):
     tested, given = model(projection_name="sparsemax"), batch((30, 6, 40, 9))
     expected = importance.leave_one_out(tested, given, of="hidden")
-    monkeypatch.setattr(hidden_states, "CELLS", 50)
+    monkeypatch.setattr(affine, "PROJECTED", 50)
     assert torch.equal(importance.leave_one_out(tested, given, of="hidden"), expected)
 
 
@@ -142,9 +143,8 @@ def test_gradients_of_all_states_are_those_of_a_loop_over_states(encoder, monkey
     tested, given = model("bilstm" if more else encoder, **more), batch(LENGTHS)
     expected = of_each_state_by_hand(tested, given)
     assert torch.allclose(state_gradients(tested, given), expected, atol=1e-9, rtol=0)
-    assert torch.allclose(naive_state_gradients(Foreign(tested), given), expected, atol=1e-9, rtol=0)
+    assert torch.allclose(state_gradients_definition(Foreign(tested), given), expected, atol=1e-9, rtol=0)
     monkeypatch.setattr(of_states, "PAIRS", 40)
-    monkeypatch.setattr(of_states, "WORDS", 40)
     assert torch.allclose(state_gradients(tested, given), expected, atol=1e-9, rtol=0)
 
 

@@ -1,14 +1,17 @@
 """Importances against brute force, a hand computation and captum."""
 
+import sys
+
 import pytest
 import torch
-from captum.attr import InputXGradient, Saliency
+from captum.attr import InputXGradient, IntegratedGradients, Saliency
 from small import Foreign, batch, deletions_are_shortened_texts, model
 
 from lib import importance
 from lib.datasets.batches import Batch
 from lib.fast import deletions_bilstm, deletions_windows
-from lib.importance import deletion, gradients
+from lib.importance import gradients
+from lib.importance.leave_one_out import logits_without_each_token, logits_without_each_token_definition
 from lib.metrics import probabilities
 from lib.models import ENCODERS
 
@@ -30,29 +33,28 @@ def test_logits_without_each_token_are_those_of_the_shortened_texts(encoder, att
 @everywhere()
 def test_the_fast_deletions_are_the_naive_ones_in_small_pieces_too(encoder, attention, outputs, monkeypatch):
     tested, given = model(encoder, attention, outputs, seed=1), batch((30, 1, 6, 40, 9, 6), seed=1)
-    expected = deletion.naive_logits_without_each(tested, given)
-    fast = deletion.logits_without_each(tested, given)
+    expected = logits_without_each_token_definition(tested, given)
+    fast = logits_without_each_token(tested, given)
     assert torch.allclose(fast, expected, atol=1e-9, rtol=0, equal_nan=True)
     pieces = (
         (deletions_bilstm, "ROWS"),
         (deletions_bilstm, "PAIRS"),
         (deletions_windows, "WORDS"),
-        (deletion, "WORDS"),
     )
     for module, name in pieces:
         monkeypatch.setattr(module, name, 40)
-    assert torch.allclose(deletion.logits_without_each(tested, given), fast, atol=1e-12, rtol=0, equal_nan=True)
-    assert torch.allclose(deletion.logits_without_each(Foreign(tested), given), fast, atol=1e-9, equal_nan=True)
+    assert torch.allclose(logits_without_each_token(tested, given), fast, atol=1e-12, rtol=0, equal_nan=True)
+    assert torch.allclose(logits_without_each_token(Foreign(tested), given), fast, atol=1e-9, equal_nan=True)
 
 
 @pytest.mark.parametrize("projection", ["softmax", "sparsemax", "entmax:1.5"])
 def test_the_deletions_of_a_long_text_in_blocks_are_the_naive_ones(projection, monkeypatch):
     tested, given = model(outputs=3, projection_name=projection), batch((30, 1, 6, 40, 9, 6), seed=2)
-    expected = deletion.naive_logits_without_each(tested, given)
+    expected = logits_without_each_token_definition(tested, given)
     monkeypatch.setattr(deletions_bilstm, "ROWS", 40)
     for pairs in (2**22, 500, 100, 1):  # all 42 deletions at once, 11, 2, and one by one
         monkeypatch.setattr(deletions_bilstm, "PAIRS", pairs)
-        assert torch.allclose(deletion.logits_without_each(tested, given), expected, atol=1e-9, equal_nan=True)
+        assert torch.allclose(logits_without_each_token(tested, given), expected, atol=1e-9, equal_nan=True)
 
 
 def test_a_deletion_that_leaves_only_far_lower_scores_is_still_exact():
@@ -61,8 +63,8 @@ def test_a_deletion_that_leaves_only_far_lower_scores_is_still_exact():
         tested.attention.context.weight.mul_(300)
     scores = tested(given).scores[given.mask]
     assert scores.max() - scores.min() > 700  # exp of which is no double
-    expected = deletion.naive_logits_without_each(tested, given)
-    assert torch.allclose(deletion.logits_without_each(tested, given), expected, atol=1e-9, equal_nan=True)
+    expected = logits_without_each_token_definition(tested, given)
+    assert torch.allclose(logits_without_each_token(tested, given), expected, atol=1e-9, equal_nan=True)
 
 
 def test_leave_one_out_on_the_average_encoder_by_hand():
@@ -107,6 +109,47 @@ def test_gradients_are_captums(encoder, attention, outputs):
     classes = (1,) if outputs == 1 else range(outputs)
     parts = [InputXGradient(detached).attribute(embeddings.clone(), target=c).sum(dim=-1).abs() for c in classes]
     assert torch.allclose(importance.gradient_times_input(tested, given), sum(parts) * given.mask, atol=1e-12)
+
+
+@everywhere()
+def test_shortcuts_are_the_definitions(encoder, attention, outputs):
+    tested, given = model(encoder, attention, outputs), batch(LENGTHS)
+    for measure, definition in (
+        (importance.gradient, importance.gradient_definition),
+        (importance.gradient_times_input, importance.gradient_times_input_definition),
+        (importance.leave_one_out, importance.leave_one_out_definition),
+    ):
+        assert torch.allclose(measure(tested, given), definition(tested, given), atol=1e-9, rtol=0)
+    found = importance.leave_one_out(tested, given, of="hidden")
+    assert torch.allclose(found, importance.leave_one_out_definition(tested, given, of="hidden"), atol=1e-9, rtol=0)
+
+
+@everywhere()
+def test_integrated_gradients_are_captums_and_complete(encoder, attention, outputs):
+    tested, given = model(encoder, attention, outputs), batch((4, 9, 2))
+    text = tested.embedding(given.tokens).detach()
+    baseline = text.masked_fill(given.mask[:, :, None], 0)
+
+    def chances(embeddings):  # captum asks for all steps at once, one copy of the batch behind the other
+        copies = given.rows(torch.arange(3).repeat(len(embeddings) // 3))
+        return probabilities(tested.from_embeddings(embeddings, copies).logits)
+
+    predicted = chances(text).argmax(dim=-1)
+    found = importance.integrated_gradients(tested, given, steps=20)
+    expected = IntegratedGradients(chances).attribute(text, baseline, target=predicted, n_steps=20).sum(dim=-1)
+    assert torch.allclose(found, expected.masked_fill(~given.mask, 0), atol=1e-6, rtol=0)  # its weights are floats
+    found = importance.integrated_gradients(tested, given, steps=100)  # a sum over the kinks of ReLU needs many
+    with torch.no_grad():
+        change = (chances(text) - chances(baseline)).gather(1, predicted[:, None])[:, 0]
+    assert torch.allclose(found.sum(dim=1), change, atol=2e-3)
+
+
+def test_integrated_gradients_of_any_model_with_the_interface_and_in_micro_batches(monkeypatch):
+    tested, given = model(outputs=3), batch(LENGTHS)
+    expected = importance.integrated_gradients(tested, given)
+    assert torch.allclose(importance.integrated_gradients(Foreign(tested), given), expected, atol=1e-12)
+    monkeypatch.setattr(sys.modules["lib.importance.integrated_gradients"], "WORDS", 20)
+    assert torch.allclose(importance.integrated_gradients(tested, given), expected, atol=1e-12)
 
 
 def test_detached_and_attached_gradients_are_two_quantities():

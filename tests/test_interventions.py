@@ -13,6 +13,7 @@ from lib import interventions
 from lib.datasets.batches import Batch
 from lib.fast import exact_adversary, search_adversary
 from lib.fast.counter_rng import orders, streams
+from lib.interventions.adversary import exact_adversary_definition, searched_adversary_definition
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.numerics import rows_of
 
@@ -90,6 +91,7 @@ def test_a_model_that_is_not_affine_is_permuted_through_its_read_out():
     tested, _, output = case(outputs=3)
     expected = interventions.permuted(tested, output, 30)
     assert torch.allclose(interventions.permuted(NotAffine(tested), output, 30), expected, atol=1e-12)
+    assert torch.allclose(interventions.permuted_definition(tested, output, 30), expected, atol=1e-12)
     with pytest.raises(ValueError, match="affine"):
         interventions.permuted_moments(NotAffine(tested), output)
 
@@ -156,6 +158,26 @@ def test_no_grid_point_and_no_optimiser_beats_the_exact_adversary(seed, epsilon)
             assert -found.fun <= float(jsd[0]) + 1e-7
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 0.02, 0.3])
+def test_the_exact_adversary_is_its_definition(epsilon):
+    tested, _, output = case()
+    found, jsd = interventions.adversarial_attention(tested, output, epsilon)
+    expected = exact_adversary_definition(tested, output, epsilon)
+    assert torch.allclose(jsd, jensen_shannon(expected, output.attention), atol=1e-9, rtol=0)
+    assert torch.allclose(found, expected, atol=1e-7, rtol=0)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+@pytest.mark.parametrize("restarts", [1, 4, 5])
+def test_the_search_is_its_definition(outputs, restarts):
+    tested, _, output = case((4, 9, 1, 2), outputs)
+    options = {"restarts": restarts, "steps": 60, "seed": 3}
+    expected = searched_adversary_definition(tested, output, 0.02, **options)
+    for read_by in (tested, NotAffine(tested)):
+        found, _ = interventions.adversarial_attention(read_by, output, 0.02, "gradient", **options)
+        assert torch.allclose(found, expected, atol=1e-9, rtol=0)
+
+
 def test_the_exact_adversary_is_the_best_of_all_single_tokens_and_pairs():
     tested, _, output = case((2, 6, 15, 9), seed=3)
     epsilon = 0.02
@@ -219,7 +241,7 @@ def test_a_step_of_the_search_goes_down_jain_and_wallaces_loss(restarts, monkeyp
     read_out = search_adversary.AffineReadOut(
         tested.token_logits(output)[0].detach()[:, 1:7], tested.decoder.bias.detach(), base
     )
-    start = search_adversary._start(streams(0, np.arange(1)), mask, restarts)
+    start = search_adversary.starts(streams(0, np.arange(1)), mask, restarts)
     free = start.clone().requires_grad_()
     q = torch.softmax(free, dim=1)[:, :, 0]  # (restart, token)
     change = moved(tested, rows_of(output, torch.zeros(restarts).long()), torch.nn.functional.pad(q, (1, 1)))

@@ -18,7 +18,7 @@ from lib.datasets import DataError
 from lib.datasets.batches import Batch, batches, collate
 from lib.datasets.corpus import Instance, Split, Vocabulary
 from lib.fast import deletions_bilstm, deletions_windows
-from lib.importance import deletion
+from lib.importance.leave_one_out import logits_without_each_token, logits_without_each_token_definition
 from lib.metrics import probabilities, total_variation
 from lib.models import QUESTION_ENCODERS, QuestionClassifier
 from lib.models.question import NEVER
@@ -112,12 +112,12 @@ def test_imposed_attention_in_draws_is_the_formula_too():
 @pytest.mark.parametrize(("encoder", "attention"), KINDS)
 def test_leaving_a_token_out_asks_the_same_question_of_the_shorter_text(encoder, attention, monkeypatch):
     tested, given = model(encoder, attention), batch()
-    naive = deletion.naive_logits_without_each(tested, given)
-    without = deletion.logits_without_each(tested, given)
+    naive = logits_without_each_token_definition(tested, given)
+    without = logits_without_each_token(tested, given)
     torch.testing.assert_close(without, naive, rtol=0, atol=1e-9, equal_nan=True)
     for module, name in ((deletions_bilstm, "ROWS"), (deletions_bilstm, "PAIRS"), (deletions_windows, "WORDS")):
         monkeypatch.setattr(module, name, 12)
-    torch.testing.assert_close(deletion.logits_without_each(tested, given), naive, rtol=0, atol=1e-9, equal_nan=True)
+    torch.testing.assert_close(logits_without_each_token(tested, given), naive, rtol=0, atol=1e-9, equal_nan=True)
     assert torch.equal(without.isnan().any(dim=-1), ~given.mask)
     for row, place in given.mask.nonzero().tolist():
         if given.lengths[row] == 3:

@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 
 from lib.analysis.statistics import bootstrap, interval_over_texts_and_seeds, mean_over, ratio
 from lib.analysis.summarising import by_seed, configurations, summarise
-from lib.interventions.until_flip import UNITS
+from lib.interventions.erasure import UNITS
 from lib.quantity import RUN_COLUMNS, declare
 
 CELLS = ("flip_both", "flip_top_only", "flip_random_only", "flip_neither")

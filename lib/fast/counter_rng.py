@@ -1,9 +1,10 @@
-"""Random numbers that belong to an instance: the same whatever batch it is computed in, and without a loop over texts.
+"""Random numbers by counter: they belong to an instance, whatever batch it is computed in, and need no loop over texts.
 
 Each value is a hash of (seed, instance, counter), the splitmix64 generator (Steele, Lea & Flood 2014).
 """
 
 import numpy as np
+from torch import Tensor
 
 GOLDEN, FIRST, SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 BLOCK = 2**15  # numbers of 64 bits
@@ -13,6 +14,11 @@ def streams(seed: int, instances: np.ndarray) -> np.ndarray:
     """(instance,) uint64: where the stream of each instance starts under this seed."""
     start = _mixed(np.array([seed % 2**64], dtype=np.uint64) * GOLDEN)
     return _mixed(start ^ _mixed((instances.astype(np.uint64) + np.uint64(1)) * GOLDEN))
+
+
+def streams_of(seed: int, texts: int, instance: Tensor | None) -> np.ndarray:
+    """(text,) uint64: the streams of the instances (text,) of a batch; None: they are numbered by position."""
+    return streams(seed, np.arange(texts) if instance is None else instance.cpu().numpy())
 
 
 def bits(stream: np.ndarray, counter: np.ndarray) -> np.ndarray:

@@ -52,7 +52,7 @@ class Reading:
 
 
 @torch.no_grad()
-def logits_by_one_sweep(model: AttentionClassifier | QuestionClassifier, batch: Batch) -> Tensor:
+def logits_without_each_token(model: AttentionClassifier | QuestionClassifier, batch: Batch) -> Tensor:
     """(batch, token, class) logits without each token, NaN off the mask; for a BiLSTM of one layer."""
     read = decoding(model, batch)
     directions = Recurrence.of(model.encoder.forwards[0]), Recurrence.of(model.encoder.backwards[0])

@@ -11,14 +11,9 @@ from torch import Tensor, nn
 from lib import numerics as elementwise
 from lib.datasets.batches import Batch
 from lib.models import AttentionClassifier
-from lib.models.encoders import BiLSTM, reversed_by_length
+from lib.models.encoders import reversed_by_length
 
 Targets = Callable[[Tensor], Tensor]  # logits (batch, class) -> (batch, target), differentiable
-
-
-def is_swept(encoder: nn.Module) -> bool:
-    """Whether an encoder's sweeps are written out here: a BiLSTM of one layer."""
-    return isinstance(encoder, BiLSTM) and len(encoder.forwards) == 1
 
 
 @dataclass(frozen=True)
@@ -144,17 +139,17 @@ def both_directions(model: AttentionClassifier, batch: Batch) -> Passed:
     return Passed(directions, words, orders, gates, cells, hidden)
 
 
-def bilstm_gradients(model: AttentionClassifier, batch: Batch, through_attention: bool, targets: Targets) -> Tensor:
+def gradients(model: AttentionClassifier, batch: Batch, through_attention: bool, targets: Targets) -> Tensor:
     """The gradient of each target for each embedded token, (target, batch, word, embedding)."""
     passed = both_directions(model, batch)
-    gradients = []
+    found = []
     for swept in _swept(model, batch, passed, through_attention, targets):
         onward, backward = (of_gates @ d.input_weight for of_gates, d in zip(swept, passed.directions, strict=True))
-        gradients.append(onward + reversed_by_length(backward, batch.lengths))
-    return torch.stack(gradients)
+        found.append(onward + reversed_by_length(backward, batch.lengths))
+    return torch.stack(found)
 
 
-def bilstm_gradients_times_inputs(
+def gradients_times_inputs(
     model: AttentionClassifier, batch: Batch, through_attention: bool, targets: Targets
 ) -> Tensor:
     """gradient . embedding of each target and token, (target, batch, word), without the gradient itself.

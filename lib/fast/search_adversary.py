@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from lib import numerics as elementwise
-from lib.fast.counter_rng import normal, streams
+from lib.fast.counter_rng import normal
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.models.evaluation import gradients_enabled
@@ -32,14 +32,11 @@ def search(
     model: AttentionModel,
     output: ModelOutput,
     epsilon: float,
-    restarts: int = 5,
-    steps: int = 500,
-    seed: int = 0,
-    instance: Tensor | None = None,
+    restarts: int,
+    steps: int,
+    stream: np.ndarray,
 ) -> Tensor:
-    """The best attention found within epsilon, doubles (batch, token). The start depends on seed and instance alone."""
-    instance = torch.arange(len(output.mask)) if instance is None else instance
-    stream = streams(seed, instance.cpu().numpy())
+    """The best attention found within epsilon, doubles (batch, token). `stream` (batch,) decides the start."""
     affine = model.token_logits(output)
     found = output.attention.double().clone()
     for rows in _pieces(output.mask.sum(dim=-1), CELLS // max(restarts, 1)):
@@ -50,7 +47,7 @@ def search(
             read_out = AnyReadOut(model, rows_of(output, rows), columns, base)
         else:
             read_out = AffineReadOut(affine[0][cells], affine[1], base)
-        start = _start(stream[rows.cpu().numpy()], mask, restarts).to(base.dtype)
+        start = starts(stream[rows.cpu().numpy()], mask, restarts).to(base.dtype)
         with nullcontext() if affine is None else torch.inference_mode():  # a small operation costs less
             best = _climb(start, base, read_out, epsilon, steps)
         found[cells] = _furthest(best, base, mask, read_out, epsilon).T
@@ -66,7 +63,7 @@ def _pieces(lengths: Tensor, cells: int) -> Iterator[Tensor]:
             yield groups[some].flatten()
 
 
-def _start(stream: np.ndarray, mask: Tensor, restarts: int) -> Tensor:
+def starts(stream: np.ndarray, mask: Tensor, restarts: int) -> Tensor:
     """(restart, token, batch): log(1 / n) + 3 N(0, 1), whose numbers belong to instance, restart and token."""
     real = mask.cpu().numpy()
     place = np.maximum(real.cumsum(axis=0) - 1, 0).astype(np.uint64)  # among the real tokens

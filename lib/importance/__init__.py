@@ -1,5 +1,44 @@
-"""How much each token matters to the prediction, by gradients and by leaving it out."""
+"""How much each token matters to the prediction, by gradients and by leaving it out.
 
-from lib.importance.gradients import gradient, gradient_times_input, leave_one_out, quantity
+Each measure is there twice: `<name>_definition`, as its paper writes it, and `<name>`, which gives the same by an exact
+shortcut where the model has one (lib.fast.shortcuts).
+"""
 
-__all__ = ["gradient", "gradient_times_input", "leave_one_out", "quantity"]
+from collections.abc import Callable
+
+from torch import Tensor
+
+from lib.importance.gradients import (
+    gradient,
+    gradient_definition,
+    gradient_times_input,
+    gradient_times_input_definition,
+)
+from lib.importance.integrated_gradients import integrated_gradients
+from lib.importance.leave_one_out import leave_one_out, leave_one_out_definition
+from lib.quantity import Quantity
+
+__all__ = [
+    "gradient",
+    "gradient_definition",
+    "gradient_times_input",
+    "gradient_times_input_definition",
+    "integrated_gradients",
+    "leave_one_out",
+    "leave_one_out_definition",
+    "quantity",
+]
+
+MAX_TOKENS = {leave_one_out: 2000}  # the longest text that it is computed for, where there is a bound
+UNITS = {leave_one_out: "fraction", integrated_gradients: "fraction"}
+
+
+def quantity(name: str, function: Callable[..., Tensor], max_tokens: int | None = None, **options) -> Quantity:
+    """An importance, function(model, batch, **options) -> (batch, token), as a quantity for `measure`.
+
+    Args:
+        max_tokens: the longest text it is computed for; None: the function's own bound, if it has one.
+    """
+    longest = MAX_TOKENS.get(function) if max_tokens is None else max_tokens
+    unit = UNITS.get(function, "1")
+    return Quantity(name, lambda model, batch, output: function(model, batch, **options), unit, max_tokens=longest)

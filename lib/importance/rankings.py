@@ -7,11 +7,12 @@ last (Serrano & Smith 2019, section 5.1).
 import torch
 from torch import Tensor
 
-from lib.metrics import probabilities
+from lib.fast.shortcuts import shortcut
+from lib.metrics.distances import probabilities
 from lib.models import AttentionModel, ModelOutput
 from lib.models.evaluation import gradients_enabled
 from lib.models.interface import Ranking
-from lib.models.readout import sum_of_others, terms_if_affine
+from lib.models.readout import sum_of_others
 
 
 def by_attention(model: AttentionModel, output: ModelOutput) -> Tensor:
@@ -19,28 +20,19 @@ def by_attention(model: AttentionModel, output: ModelOutput) -> Tensor:
     return output.attention.detach()
 
 
-@torch.no_grad()
-def by_gradient(model: AttentionModel, output: ModelOutput) -> Tensor:
-    """d d / d alpha_i, d the largest probability, each weight by itself: p_k (L_ik - sum_j p_j L_ij) (section 5.1).
-
-    That is where the read-out is affine; elsewhere autograd follows the weights through `model.read_out`.
-    """
-    affine = terms_if_affine(model, output)
-    if affine is None:
-        return _through_the_read_out(model, output)
-    weights, terms, bias = affine
-    chances = ((weights[:, None] @ terms).squeeze(1) + bias).softmax(dim=-1)
-    largest, own = chances.max(dim=-1)
-    of_own = terms.gather(2, own[:, None, None].expand(-1, terms.shape[1], 1)).squeeze(2)
-    return largest[:, None] * (of_own - (terms @ chances[:, :, None]).squeeze(2))
-
-
-def _through_the_read_out(model: AttentionModel, output: ModelOutput) -> Tensor:
+def by_gradient_definition(model: AttentionModel, output: ModelOutput) -> Tensor:
+    """d d / d alpha_i, d the largest probability, each weight by itself (section 5.1); 0 off the mask."""
     with gradients_enabled(model):
         weights = output.attention.detach().requires_grad_()
         largest = probabilities(model.read_out(output, weights).double()).amax(dim=-1)
         (gradient,) = torch.autograd.grad(largest.sum(), weights)
     return gradient.double().masked_fill(~output.mask, 0)
+
+
+@torch.no_grad()
+def by_gradient(model: AttentionModel, output: ModelOutput) -> Tensor:
+    """`by_gradient_definition`, by the model's shortcut where it has one."""
+    return (shortcut("by_gradient", model, output) or by_gradient_definition)(model, output)
 
 
 def by_product(model: AttentionModel, output: ModelOutput) -> Tensor:

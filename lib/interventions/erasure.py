@@ -1,19 +1,28 @@
-"""Items erased from the attention: single ones, and from the top of a ranking until the decision flips.
+"""Items erased from the attention, from the top of a ranking down: until the decision flips, and ERASER's shares.
 
 Serrano & Smith (2019), section 2.1: the weights of the erased items are set to 0 and the others divided by their sum;
-the encoder's states stay as they are. With nothing left the attended vector is zero, and the logits are the bias. All
-sums are of what remains, in doubles: one minus what was erased would cancel where that is nearly all. Where the
-read-out is not affine there are no such sums: it is asked anew for every set of items (erasure_by_reading).
+the encoder's states stay as they are. With nothing left the attended vector is zero, and the logits are the bias.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from lib.interventions import erasure_by_reading as by_reading
+from lib.datasets.batches import Batch
+from lib.fast.affine import from_the_end
+from lib.fast.counter_rng import bits, streams_of
+from lib.fast.shortcuts import is_affine, shortcut
 from lib.models import AttentionModel, ModelOutput
-from lib.models.readout import class_terms, own_attention, sum_of_others, terms_if_affine
+from lib.models.interface import Ranking
+from lib.models.readout import class_terms, own_attention, read_each
+from lib.quantity import CHANGE_BOUNDS, Quantity
+
+ORDERS = 5  # random ones, as in Serrano & Smith's code
+UNITS = {"count": "items", "fraction": "fraction", "mass": "fraction"}  # of the parts of an `Erasure`
+SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # of the items: ERASER's bins
 
 
 @dataclass(frozen=True)
@@ -33,76 +42,62 @@ class Erasure:
 
 
 @torch.no_grad()
-def erase_until_flip(model: AttentionModel, output: ModelOutput, ranking: Tensor) -> Erasure:
+def logits_along_definition(model: AttentionModel, output: ModelOutput, order: Tensor, steps: Tensor) -> Tensor:
+    """Logits after the first items of an order are erased and the rest renormalised, a read-out for each step.
+
+    Args:
+        order: (batch, token) positions in the text, the first to be erased first; those off the mask last.
+        steps: (batch, step), how many items are erased.
+    Returns:
+        (batch, step, class), in doubles, two classes at least.
+    """
+    own, place = own_attention(output), order.argsort(dim=1)
+
+    def remaining(rows: Tensor, some: Tensor) -> Tensor:
+        return renormalised(own[rows][:, None] * (place[rows][:, None] >= steps[rows][:, some, None]))
+
+    return read_each(model, output, steps.shape[1], remaining)
+
+
+@torch.no_grad()
+def logits_along(model: AttentionModel, output: ModelOutput, order: Tensor, steps: Tensor) -> Tensor:
+    """`logits_along_definition`, by the model's shortcut where it has one."""
+    return (shortcut("logits_along", model, output) or logits_along_definition)(model, output, order, steps)
+
+
+def renormalised(weights: Tensor) -> Tensor:
+    """Weights (..., token) divided by their sum; all 0 where nothing is left."""
+    total = weights.sum(dim=-1, keepdim=True)
+    return weights / torch.where(total > 0, total, 1)
+
+
+def erase_until_flip_definition(model: AttentionModel, output: ModelOutput, ranking: Tensor) -> Erasure:
     """Erases from the top of a ranking until the decision is another one (Serrano & Smith 2019, section 5.1).
 
-    With terms sorted along the ranking, the decision after k items is the argmax of the sums R_k + Q_k b of what
-    remains: nothing is divided. Where no weight remains it is the argmax of the bias b.
+    Where no weight remains the decision is the argmax of the read-out's bias.
 
     Args:
         ranking: (batch, token), the largest first; of equals the first in the text.
     Raises:
         ValueError: the ranking is not a number for some token.
     """
-    order, affine = sorted_terms(model, output, ranking)
-    weights = own_attention(output).gather(1, order)
-    if affine is None:
-        said = by_reading.logits_along(model, output, order)
-    else:
-        _, terms, bias = affine
-        left = from_the_end(weights)
-        said = from_the_end(terms) + left[:, :, None] * bias
-        said = torch.where(left[:, :, None] > 0, said, bias)
-    decisions = said.argmax(dim=-1)  # (batch, token + 1): after 0, 1, ... items
-    return flips(decisions != decisions[:, :1], weights, output.mask.sum(dim=1))
+    order = descending(ranking, output.mask)
+    return first_flips(output, order, logits_along_definition(model, output, order, every_step(output)))
 
 
-@torch.no_grad()
+def erase_until_flip(model: AttentionModel, output: ModelOutput, ranking: Tensor) -> Erasure:
+    """`erase_until_flip_definition`, by the model's shortcut where it has one."""
+    order = descending(ranking, output.mask)
+    return first_flips(output, order, logits_along(model, output, order, every_step(output)))
+
+
 def erasure_curve(model: AttentionModel, output: ModelOutput, ranking: Tensor) -> tuple[Tensor, Tensor]:
     """(order (batch, token), class distributions (batch, token + 1, class)) as items are erased from the top down.
 
     `order` holds positions in the text; after the last item the distribution is that of the bias.
     """
-    order, affine = sorted_terms(model, output, ranking)
-    if affine is None:
-        return order, by_reading.logits_along(model, output, order).softmax(dim=-1)
-    weights, terms, bias = affine
-    return order, distributions(from_the_end(weights), from_the_end(terms), bias)
-
-
-def sorted_terms(
-    model: AttentionModel, output: ModelOutput, ranking: Tensor
-) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor] | None]:
-    """What each item, along a ranking from the top down, adds to mass and logits.
-
-    Returns:
-        order (batch, token), positions in the text; in that order the attention (batch, token), and what it weighs,
-        attention * terms (batch, token, class), and bias (class,): None where the read-out is not affine.
-    Raises:
-        ValueError: the ranking is not a number for some token.
-    """
-    order, affine = descending(ranking, output.mask), terms_if_affine(model, output)
-    if affine is None:
-        return order, None
-    attention, terms, bias = affine
-    attention, terms = attention.gather(1, order), terms.gather(1, order[:, :, None].expand_as(terms))
-    return order, (attention, attention[:, :, None] * terms, bias)
-
-
-def distributions(mass: Tensor, said: Tensor, bias: Tensor) -> Tensor:
-    """Class distributions of renormalised sums: mass (batch, step), said (batch, step, class)."""
-    logits = torch.where(mass[:, :, None] > 0, said / torch.where(mass > 0, mass, 1)[:, :, None], 0) + bias
-    return logits.softmax(dim=-1)
-
-
-def flips(other: Tensor, weights: Tensor, items: Tensor) -> Erasure:
-    """From which decisions are other ones, after 0, 1, ... items (batch, token + 1), and weights in their order."""
-    flipped = other.any(dim=1)
-    count = other.to(torch.uint8).argmax(dim=1)
-    erased = torch.arange(weights.shape[1], device=weights.device) < count[:, None]
-    mass = (weights * erased).sum(dim=1)
-    found = (count.double(), count.double() / items, mass)
-    return Erasure(*(value.masked_fill(~flipped, torch.nan) for value in found), flipped)
+    order = descending(ranking, output.mask)
+    return order, logits_along(model, output, order, every_step(output)).softmax(dim=-1)
 
 
 def descending(ranking: Tensor, mask: Tensor) -> Tensor:
@@ -115,25 +110,27 @@ def descending(ranking: Tensor, mask: Tensor) -> Tensor:
     return order.gather(1, (~mask).gather(1, order).to(torch.uint8).argsort(dim=1, stable=True))
 
 
-def from_the_end(values: Tensor) -> Tensor:
-    """What remains after 0, 1, ... items: (batch, token, ...) -> sums (batch, token + 1, ...), the last of them 0."""
-    sums = values.flip(1).cumsum(dim=1).flip(1)
-    return torch.cat([sums, torch.zeros_like(sums[:, :1])], dim=1)
+def every_step(output: ModelOutput) -> Tensor:
+    """(batch, token + 1): 0, 1, ... items of every text."""
+    texts, tokens = output.mask.shape
+    return torch.arange(tokens + 1, device=output.mask.device).expand(texts, -1)
 
 
-@torch.no_grad()
-def logits_without_each_item(model: AttentionModel, output: ModelOutput) -> Tensor:
-    """Logits with each item erased alone: (batch, token, class), two classes at least, NaN off the mask.
+def first_flips(output: ModelOutput, order: Tensor, logits: Tensor) -> Erasure:
+    """From the logits (batch, token + 1, class) after 0, 1, ... items of an order (batch, token)."""
+    decisions = logits.argmax(dim=-1)
+    weights = own_attention(output).gather(1, order)
+    return _erasure(decisions != decisions[:, :1], weights, output.mask.sum(dim=1))
 
-    Of the others the sums before and after the item; where they have no weight, the bias.
-    """
-    affine = terms_if_affine(model, output)
-    if affine is None:
-        return by_reading.logits_without_each(model, output)
-    weights, terms, bias = affine
-    mass, said = sum_of_others(weights)[:, :, None], sum_of_others(weights[:, :, None] * terms)
-    logits = torch.where(mass > 0, said / torch.where(mass > 0, mass, 1), 0) + bias
-    return logits.masked_fill(~output.mask[:, :, None], torch.nan)
+
+def _erasure(other: Tensor, weights: Tensor, items: Tensor) -> Erasure:
+    """From which decisions are other ones, after 0, 1, ... items (batch, token + 1), and weights in their order."""
+    flipped = other.any(dim=1)
+    count = other.to(torch.uint8).argmax(dim=1)
+    erased = torch.arange(weights.shape[1], device=weights.device) < count[:, None]
+    mass = (weights * erased).sum(dim=1)
+    found = (count.double(), count.double() / items, mass)
+    return Erasure(*(value.masked_fill(~flipped, torch.nan) for value in found), flipped)
 
 
 @torch.no_grad()
@@ -142,7 +139,7 @@ def fewest_to_flip(model: AttentionModel, output: ModelOutput) -> Erasure:
 
     Exact for texts of any length. Class c wins over the decision k when the sum over what remains of
     a_j ((L_jc + b_c) - (L_jk + b_k)) is above 0; of all ways to erase m items, the one that erases the m smallest of
-    these leaves the most. So for each c one sort tells the fewest.
+    these leaves the most. So for each c one sort finds the fewest.
 
     Raises:
         ValueError: the read-out is not affine.
@@ -163,6 +160,93 @@ def fewest_to_flip(model: AttentionModel, output: ModelOutput) -> Erasure:
     counts = wins.to(torch.uint8).argmax(dim=1).masked_fill(~wins.any(dim=1), wins.shape[1])  # (batch, class)
     best = counts.argmin(dim=1)
     pick = best[:, None, None].expand(-1, wins.shape[1], 1)
-    return flips(
+    return _erasure(
         wins.gather(2, pick).squeeze(2), sorted_weights.gather(2, pick[:, 1:]).squeeze(2), output.mask.sum(dim=1)
     )
+
+
+def until_flip(rankings: Mapping[str, Ranking], orders: int = ORDERS, seed: int = 0, name: str = "removed") -> Quantity:
+    """A quantity: what it takes to flip the decision along each ranking (Serrano & Smith 2019, section 5.1).
+
+    For each name <name>_count, <name>_fraction and <name>_mass of `Erasure`, (batch,) each; NaN where the decision
+    never flips, and for texts of one item. Besides the rankings' names random_1, random_2, ..., as many as `orders`,
+    and fewest: the floor under all rankings, which is known where the read-out is affine, else NaN. `items` counts the
+    items of the text.
+
+    Args:
+        seed: of the random orders; each text has its own, whatever its batch.
+    """
+
+    @torch.no_grad()
+    def removed(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
+        items = output.mask.sum(dim=1)
+        given = {of: ranking(model, output) for of, ranking in rankings.items()}
+        drawn = random_rankings(batch, output, orders, seed)
+        given |= {f"random_{number}": ranking for number, ranking in enumerate(drawn, start=1)}
+        erasures = {of: erase_until_flip(model, output, ranking) for of, ranking in given.items()}
+        affine, unknown = is_affine(model, output), torch.full_like(items, torch.nan, dtype=torch.float64)
+        erasures["fewest"] = fewest_to_flip(model, output) if affine else Erasure(*[unknown] * 3, unknown > 0)
+        found = {"items": items.double()}
+        for of, erasure in erasures.items():
+            for part in UNITS:
+                found[f"{of}_{part}"] = getattr(erasure, part).masked_fill(items < 2, torch.nan)
+        return found
+
+    along = [*rankings, *(f"random_{order + 1}" for order in range(orders)), "fewest"]
+    units = {f"{of}_{part}": unit for of in along for part, unit in UNITS.items()}
+    return Quantity(name, removed, {"items": "items"} | units)
+
+
+def random_rankings(batch: Batch, output: ModelOutput, orders: int, seed: int) -> list[Tensor]:
+    """Independent random scores (batch, token) for each order."""
+    stream = streams_of(seed, len(batch), batch.instance)[:, None]
+    places = np.arange(output.mask.shape[1], dtype=np.uint64)
+    rankings = []
+    for order in range(1, orders + 1):
+        keys = bits(stream, (np.uint64(order) << np.uint64(32)) + places) >> np.uint64(11)  # exact in a double
+        rankings.append(torch.from_numpy(keys.astype(np.float64)).to(output.mask.device))
+    return rankings
+
+
+@torch.no_grad()
+def rationale_scores(model: AttentionModel, output: ModelOutput, ranking: Tensor) -> dict[str, Tensor]:
+    """ERASER's comprehensiveness and sufficiency of a ranking, at the attention layer (DeYoung et al. 2020, sec. 4.2).
+
+    How far the probability of the predicted class falls when the top items are erased (comprehensiveness, high is
+    good), and when they alone are kept (sufficiency, low is good): means over the top SHARES of the items, one or more.
+
+    Returns:
+        {"comprehensiveness", "sufficiency"}: (batch,) differences of probability.
+    """
+    items = output.mask.sum(dim=1, keepdim=True)
+    shares = torch.tensor(SHARES, dtype=torch.float64, device=items.device)
+    steps = (items * shares - 1e-9).ceil().long().clamp(min=1)  # a whole number stays one
+    order = descending(ranking, output.mask)
+    last_first = order.gather(1, (items - 1 - every_step(output)[:, :-1]) % order.shape[1])
+    erased = logits_along(model, output, order, torch.cat([torch.zeros_like(items), steps], dim=1)).softmax(dim=-1)
+    alone = logits_along(model, output, last_first, items - steps).softmax(dim=-1)
+    own = erased[:, :1].argmax(dim=-1, keepdim=True)  # (batch, 1, 1): the decision before any item is erased
+    chances = {"comprehensiveness": erased[:, 1:], "sufficiency": alone}
+    before = erased[:, :1].gather(2, own).squeeze(2)
+    return {
+        name: (before - after.gather(2, own.expand(-1, len(SHARES), 1)).squeeze(2)).mean(dim=1)
+        for name, after in chances.items()
+    }
+
+
+def eraser_scores(rankings: Mapping[str, Ranking], name: str = "eraser") -> Quantity:
+    """A quantity: <name>_comprehensiveness and <name>_sufficiency of each ranking; see `rationale_scores`.
+
+    (batch,) each, NaN for a text of one item.
+    """
+
+    def scores(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
+        one = output.mask.sum(dim=1) < 2
+        return {
+            f"{of}_{part}": value.masked_fill(one, torch.nan)
+            for of, ranking in rankings.items()
+            for part, value in rationale_scores(model, output, ranking(model, output)).items()
+        }
+
+    parts = [f"{of}_{part}" for of in rankings for part in ("comprehensiveness", "sufficiency")]
+    return Quantity(name, scores, dict.fromkeys(parts, "fraction"), dict.fromkeys(parts, CHANGE_BOUNDS))

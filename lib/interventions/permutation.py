@@ -1,8 +1,4 @@
-"""Attention permuted or made uniform, and what the prediction does.
-
-Where the read-out is affine (`model.token_logits`) each token's logits are computed once and everything else is sums of
-them; elsewhere `model.read_out` is called in chunks.
-"""
+"""Attention permuted or made uniform, and what the prediction does."""
 
 import numpy as np
 import torch
@@ -10,17 +6,16 @@ from torch import Tensor
 
 from lib import projections
 from lib.datasets.batches import Batch
-from lib.fast.counter_rng import orders, streams
-from lib.metrics import probabilities, total_variation
+from lib.fast.counter_rng import orders, streams_of
+from lib.fast.shortcuts import shortcut
+from lib.metrics.distances import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
-from lib.numerics import by_length, rows_of
+from lib.models.readout import read_each
 from lib.quantity import Quantity
-
-CELLS = 2**18  # draws x tokens x texts permuted at once: they stay in the processor's cache
 
 
 @torch.no_grad()
-def permuted(
+def permuted_definition(
     model: AttentionModel, output: ModelOutput, draws: int, seed: int = 0, instance: Tensor | None = None
 ) -> Tensor:
     """Logits under random orders of the real tokens' attention (Jain & Wallace 2019, section 4.2.1, algorithm 1).
@@ -32,33 +27,27 @@ def permuted(
     Returns:
         (batch, draw, class).
     """
-    instance = torch.arange(len(output.mask)) if instance is None else instance
-    stream = streams(seed, instance.cpu().numpy())
-    affine = model.token_logits(output)
-    lengths = output.mask.sum(dim=-1)
+    stream = streams_of(seed, len(output.mask), instance)
     front = output.mask.to(torch.uint8).sort(dim=-1, descending=True, stable=True).indices  # real tokens first
-    attention = output.attention.gather(1, front).cpu().numpy()
-    token_logits = None if affine is None else affine[0].gather(1, front[:, :, None].expand_as(affine[0]))
-    logits = output.logits.new_empty(len(stream), draws, output.logits.shape[-1])
-    for rows in by_length(lengths, CELLS // max(draws, 1)):
-        width = int(lengths[rows[-1]])
-        real = np.arange(width) < lengths[rows].cpu().numpy()[:, None]
-        shuffled = _shuffled(attention[rows.cpu().numpy(), :width], orders(stream[rows.cpu().numpy()], draws, real))
-        shuffled = torch.from_numpy(shuffled).to(front.device)
-        if affine is None:
-            full = torch.zeros_like(output.mask[rows], dtype=shuffled.dtype)[:, None].repeat(1, draws, 1)
-            full.scatter_(2, front[rows, None, :width].expand_as(shuffled), shuffled)
-            logits[rows] = model.read_out(rows_of(output, rows), full)
-        else:
-            # the product turned round: with few classes, a ninth of the time
-            logits[rows] = (token_logits[rows, :width].mT @ shuffled.mT).mT + affine[1]
-    return logits
+    attention = output.attention.gather(1, front)
+
+    def shuffled(rows: Tensor, some: Tensor) -> Tensor:
+        real = output.mask[rows].gather(1, front[rows]).cpu().numpy()
+        order = torch.from_numpy(orders(stream[rows.cpu().numpy()], draws, real)).to(rows.device)[:, some]
+        weights = attention[rows][:, None].expand_as(order).gather(2, order)
+        return torch.zeros_like(weights).scatter(2, front[rows][:, None].expand_as(order), weights)
+
+    logits = read_each(model, output, draws, shuffled)
+    return logits[:, :, -output.logits.shape[-1] :].to(output.logits.dtype)
 
 
-def _shuffled(attention: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """attention (row, token) in the order (row, draw, token), which is overwritten; faster than a gather."""
-    order += (np.arange(len(order)) * order.shape[-1])[:, None, None]
-    return attention.ravel().take(order, mode="wrap")
+@torch.no_grad()
+def permuted(
+    model: AttentionModel, output: ModelOutput, draws: int, seed: int = 0, instance: Tensor | None = None
+) -> Tensor:
+    """`permuted_definition`, by the model's shortcut where it has one."""
+    way = shortcut("permuted", model, output) or permuted_definition
+    return way(model, output, draws, seed, instance)
 
 
 @torch.no_grad()

@@ -5,17 +5,20 @@ comparison with the paper.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
-from lib.fast.counter_rng import bits, streams
-from lib.interventions.erasure import descending, logits_without_each_item
-from lib.metrics import jensen_shannon
+from lib.fast.counter_rng import bits, streams_of
+from lib.fast.shortcuts import shortcut
+from lib.interventions.erasure import descending, renormalised
+from lib.metrics.distances import jensen_shannon
 from lib.models import AttentionModel, ModelOutput
 from lib.models.interface import Ranking
+from lib.models.readout import own_attention, read_each, two_classes
 from lib.quantity import CHANGE_BOUNDS, Quantity
 
 RANDOM_ITEMS = ("paper", "authors_code")
@@ -27,6 +30,28 @@ UNITS = {  # of the parts of each ranking
 }
 
 
+@torch.no_grad()
+def logits_without_each_item_definition(model: AttentionModel, output: ModelOutput) -> Tensor:
+    """Logits with each item erased alone and the rest renormalised, a read-out for each; with no rest, the bias.
+
+    Returns:
+        (batch, token, class) in doubles, two classes at least, NaN off the mask.
+    """
+    own, tokens = own_attention(output), output.mask.shape[1]
+    place = torch.arange(tokens, device=own.device)
+
+    def others(rows: Tensor, items: Tensor) -> Tensor:
+        return renormalised(own[rows][:, None] * (place != items[:, None]))
+
+    return read_each(model, output, tokens, others).masked_fill(~output.mask[:, :, None], torch.nan)
+
+
+@torch.no_grad()
+def logits_without_each_item(model: AttentionModel, output: ModelOutput) -> Tensor:
+    """`logits_without_each_item_definition`, by the model's shortcut where it has one."""
+    return (shortcut("logits_without_each_item", model, output) or logits_without_each_item_definition)(model, output)
+
+
 def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0, name: str = "top") -> Quantity:
     """A quantity: what erasing the top item of each ranking does, beside what erasing another one does.
 
@@ -34,8 +59,8 @@ def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0, name: str = "
     <name>_js, the JSD (nats) of the class distribution to that without the top item, and <name>_flip (0 or 1), whether
     the decision is another one; others_js and others_flip, the means over all other items, each equally likely;
     negative, how many of these have a larger JSD; place, where the top item stands among the text's items, from 0; and
-    with the item drawn as the paper says (`paper`: any but the top) and as the authors' code draws it (`authors_code`:
-    any but the first of the text, also the top itself) <way>_delta_js, <way>_delta_alpha and <way>_flip.
+    with the item drawn as in the paper (`paper`: any but the top) and as in the authors' code (`authors_code`: any but
+    the first of the text, also the top itself) <way>_delta_js, <way>_delta_alpha and <way>_flip.
 
     Args:
         seed: of the drawn items; each text has its own, whatever its batch.
@@ -44,15 +69,15 @@ def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0, name: str = "
     @torch.no_grad()
     def erased(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
         effects = Effects.of(model, output)
-        several = effects.items > 1
-        drawn = bits(streams(seed, batch.instance.cpu().numpy()), np.zeros(1)).astype(np.float64) / 2.0**64
+        drawn = bits(streams_of(seed, len(batch), batch.instance), np.zeros(1)).astype(np.float64) / 2.0**64
         drawn = torch.from_numpy(drawn).to(output.attention.device)
         found = {}
         for of, ranking in rankings.items():
             top = descending(ranking(model, output), output.mask)[:, 0]
             parts = effects.against_others(top) | effects.against_drawn(top, drawn)
             parts["place"] = (top - effects.first).double()
-            found |= {f"{of}_{part}": value.masked_fill(~several, torch.nan) for part, value in parts.items()}
+            for part, value in parts.items():
+                found[f"{of}_{part}"] = value.masked_fill(effects.items < 2, torch.nan)
         return found
 
     units = {f"{of}_{part}": unit for of in rankings for part, unit in UNITS.items()}
@@ -60,21 +85,32 @@ def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0, name: str = "
     return Quantity(name, erased, units, bounds)
 
 
+@dataclass
 class Effects:
     """What erasing each item of a batch of texts does, (batch, token) each; 0 off the mask."""
 
-    def __init__(self, js: Tensor, flip: Tensor, attention: Tensor, mask: Tensor):
-        self.js, self.flip, self.attention, self.mask = js, flip, attention, mask
-        self.items, self.first = mask.sum(dim=1), mask.to(torch.uint8).argmax(dim=1)
+    js: Tensor
+    flip: Tensor
+    attention: Tensor
+    mask: Tensor
 
     @classmethod
     def of(cls, model: AttentionModel, output: ModelOutput) -> "Effects":
         without = logits_without_each_item(model, output).nan_to_num()
-        logits = output.logits.double()
-        logits = torch.cat([torch.zeros_like(logits), logits], dim=-1) if logits.shape[1] == 1 else logits
+        logits = two_classes(output.logits.double())
         js = jensen_shannon(logits.softmax(-1)[:, None], without.softmax(-1)).masked_fill(~output.mask, 0)
         flip = (without.argmax(-1) != logits.argmax(-1)[:, None]).double().masked_fill(~output.mask, 0)
         return cls(js, flip, output.attention.double(), output.mask)
+
+    @property
+    def items(self) -> Tensor:
+        """(batch,) how many items a text has."""
+        return self.mask.sum(dim=1)
+
+    @property
+    def first(self) -> Tensor:
+        """(batch,) the position of a text's first item."""
+        return self.mask.to(torch.uint8).argmax(dim=1)
 
     def at(self, values: Tensor, place: Tensor) -> Tensor:
         """(batch,) values at one place of each text."""
@@ -91,10 +127,9 @@ class Effects:
     def against_drawn(self, top: Tensor, drawn: Tensor) -> dict[str, Tensor]:
         """The top item, and one that is drawn in either way; drawn (batch,) in [0, 1)."""
         number = (drawn * (self.items - 1)).long().clamp(max=self.items - 2).clamp(min=0)
-        first = self.first
-        of_text = (number + (number >= top - first)) + first  # any place but the top's
+        of_text = (number + (number >= top - self.first)) + self.first  # any place but the top's
         found = {}
-        for way, place in zip(RANDOM_ITEMS, (of_text, first + number + 1), strict=True):
+        for way, place in zip(RANDOM_ITEMS, (of_text, self.first + number + 1), strict=True):
             place = place.clamp(max=self.mask.shape[1] - 1)
             for name, values in (("js", self.js), ("alpha", self.attention)):
                 found[f"{way}_delta_{name}"] = self.at(values, top) - self.at(values, place)

@@ -4,8 +4,9 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
+from lib.fast.shortcuts import shortcut
 from lib.interventions.permutation import permuted, uniform
-from lib.metrics import probabilities
+from lib.metrics.distances import probabilities
 from lib.models import AttentionModel, ModelOutput
 from lib.models.readout import read_each
 from lib.quantity import Quantity
@@ -27,6 +28,12 @@ def substituted(draws: int = 100, seed: int = 0, name: str = "under") -> Quantit
     return Quantity(name, predicted, {"uniform": "class", "permuted": "class"}, draws=draws)
 
 
+def logits_of_each_token_definition(model: AttentionModel, output: ModelOutput) -> Tensor:
+    """Logits with all attention on one token, a read-out for each: (batch, token, class)."""
+    place = torch.arange(output.mask.shape[1], device=output.mask.device)
+    return read_each(model, output, len(place), lambda rows, some: (place == some[:, None]).expand(len(rows), -1, -1))
+
+
 @torch.no_grad()
 def token_probabilities(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
     """A quantity: how sure of its prediction the model were if all attention were on this token, (batch, token).
@@ -34,13 +41,7 @@ def token_probabilities(model: AttentionModel, batch: Batch, output: ModelOutput
     sigma(w . h_t + b) of the class that it predicts for the text (Tutek & Snajder 2020, section 5 and Eq. 9), a
     fraction; with several classes the softmax's; 0 off the mask.
     """
-    affine, tokens = model.token_logits(output), output.mask.shape[1]
-    if affine is None:
-        place = torch.arange(tokens, device=output.mask.device)
-        every = torch.full((len(output.mask),), tokens, device=output.mask.device)
-        logits = read_each(model, output, every, lambda rows, some: (place == some[:, None]).expand(len(rows), -1, -1))
-    else:
-        logits = affine[0] + affine[1]
+    logits = (shortcut("logits_of_each_token", model, output) or logits_of_each_token_definition)(model, output)
     predicted = probabilities(output.logits).argmax(dim=-1)
     each = probabilities(logits.double())
     own = each.gather(2, predicted[:, None, None].expand(-1, each.shape[1], 1)).squeeze(-1)

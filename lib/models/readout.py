@@ -1,6 +1,6 @@
 """The read-out of a model: under many attentions at once, as an affine function of the attention, as one output."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -8,39 +8,29 @@ from torch import Tensor, nn
 
 from lib.datasets.batches import Batch
 from lib.models.interface import AttentionModel, ModelOutput
-from lib.numerics import by_length, rows_of
+from lib.numerics import rows_of
 
 CELLS = 2**20  # texts x draws x tokens of one read-out: 8 MB of doubles
 Weights = Callable[[Tensor, Tensor], Tensor]  # (rows, draws) -> attention (row, draw, token) in doubles
 
 
-def read_each(model: AttentionModel, output: ModelOutput, draws: Tensor, weights: Weights) -> Tensor:
-    """Logits of each text under many attentions of its own, in doubles and of two classes at least.
+def read_each(model: AttentionModel, output: ModelOutput, draws: int, weights: Weights) -> Tensor:
+    """Logits of each text under several attentions of its own, in doubles and of two classes at least.
 
     Args:
-        draws: (batch,) the number of attentions of each text.
+        draws: how many attentions a text has.
         weights: (rows (row,), numbers (draw,)) -> those attentions of those texts, (row, draw, token).
     Returns:
-        (batch, draw, class), NaN beyond a text's own draws.
+        (batch, draw, class).
     """
-    logits = None
-    for rows, numbers in _chunks(draws, output.mask.shape[1]):
-        attention = weights(rows, numbers).to(output.attention.dtype)
-        part = two_classes(model.read_out(rows_of(output, rows), attention).double())
-        if logits is None:
-            logits = part.new_full((len(draws), int(draws.max()), part.shape[-1]), torch.nan)
-        logits[rows[:, None], numbers] = part
-    beyond = torch.arange(logits.shape[1], device=logits.device) >= draws[:, None]
-    return logits.masked_fill(beyond[:, :, None], torch.nan)
-
-
-def _chunks(draws: Tensor, tokens: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """(rows, draws) of at most CELLS each; a text with very many draws is in several chunks."""
-    for rows in by_length(draws, max(1, CELLS // tokens)):
-        most = int(draws[rows].max())
-        step = max(1, CELLS // (tokens * len(rows)))
-        for start in range(0, most, step):
-            yield rows, torch.arange(start, min(start + step, most), device=draws.device)
+    texts, tokens = output.mask.shape
+    every = torch.arange(max(texts, draws), device=output.mask.device)
+    logits = []
+    for rows in every[:texts].split(max(1, CELLS // (tokens * draws))):
+        part, numbers = rows_of(output, rows), every[:draws].split(max(1, CELLS // tokens))
+        attentions = (weights(rows, some).to(output.attention.dtype) for some in numbers)
+        logits.append(torch.cat([model.read_out(part, attention).double() for attention in attentions], dim=1))
+    return two_classes(torch.cat(logits))
 
 
 def two_classes(logits: Tensor) -> Tensor:

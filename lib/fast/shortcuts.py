@@ -1,0 +1,78 @@
+"""Which model has an exact shortcut for which measure. Only here the kind of a model is looked at.
+
+A shortcut gives the same numbers as the definition, to rounding. The adversaries (exact_adversary, search_adversary)
+are not in the table: they are the same for every model.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from lib.datasets.batches import Batch
+from lib.fast import affine, deletions_bilstm, deletions_windows, lstm, state_sweep
+from lib.models import AttentionClassifier, AttentionModel, ModelOutput, QuestionClassifier
+from lib.models.encoders import Average, BiLSTM, Convolution
+from lib.numerics import by_length, rows_of
+from lib.projections import softmax
+
+READERS = (AttentionClassifier, QuestionClassifier)  # not their subclasses: these attend in other ways
+
+
+def is_affine(model: AttentionModel, output: ModelOutput) -> bool:
+    """Whether the read-out is affine in the attention; asked of the first text alone."""
+    return model.token_logits(rows_of(output, slice(0, 1))) is not None
+
+
+def _has_lstm(model: AttentionModel, output: ModelOutput | None = None) -> bool:
+    """Whether the encoder is a BiLSTM of one layer."""
+    return type(model) in READERS and isinstance(model.encoder, BiLSTM) and len(model.encoder.forwards) == 1
+
+
+def _classifies_by_lstm(model: AttentionModel, output: ModelOutput | None = None) -> bool:
+    return type(model) is AttentionClassifier and _has_lstm(model)
+
+
+def _has_windows(model: AttentionModel, output: ModelOutput | None = None) -> bool:
+    """Whether each hidden state depends on its neighbours alone, and attention is their softmax."""
+    return type(model) in READERS and isinstance(model.encoder, Average | Convolution) and model.projection is softmax
+
+
+def _classifies_under_softmax(model: AttentionModel, output: ModelOutput) -> bool:
+    return isinstance(model, AttentionClassifier) and model.projection is softmax
+
+
+SHORTCUTS: tuple[tuple[str, Callable[..., bool], Callable[..., Tensor]], ...] = (
+    ("gradients", _classifies_by_lstm, lstm.gradients),
+    ("gradients_times_inputs", _classifies_by_lstm, lstm.gradients_times_inputs),
+    ("logits_without_each_token", _has_lstm, deletions_bilstm.logits_without_each_token),
+    ("logits_without_each_token", _has_windows, deletions_windows.logits_without_each_token),
+    ("logits_without_each_state", _classifies_under_softmax, deletions_windows.logits_without_each_state),
+    ("logits_without_each_state", is_affine, affine.logits_without_each_state),
+    ("state_gradients", _classifies_by_lstm, state_sweep.state_gradients),
+    ("by_gradient", is_affine, affine.gradient_of_weights),
+    ("permuted", is_affine, affine.permuted),
+    ("logits_along", is_affine, affine.logits_along),
+    ("logits_without_each_item", is_affine, affine.logits_without_each_item),
+    ("logits_of_each_token", is_affine, affine.logits_of_each_token),
+)
+
+
+def shortcut(measure: str, model: AttentionModel, output: ModelOutput | None = None) -> Callable[..., Tensor] | None:
+    """The first shortcut of a measure that holds for this model; None: its definition is all there is."""
+    return next((way for name, holds, way in SHORTCUTS if name == measure and holds(model, output)), None)
+
+
+def in_micro_batches(function: Callable[[Batch], Tensor], batch: Batch, cells: int) -> Tensor:
+    """A measure of every token, computed for some texts at a time: (batch, token), 0 off the mask.
+
+    Args:
+        function: part of the batch -> (text, token).
+        cells: how many words, padding included, the part may have.
+    """
+    result = torch.zeros(batch.mask.shape, device=batch.mask.device)
+    for rows in by_length(batch.lengths, cells):
+        part = function(batch.rows(rows))
+        result = result.to(part.dtype)
+        result[rows, : part.shape[1]] = part
+    return result.masked_fill(~batch.mask, 0)

@@ -1,0 +1,152 @@
+"""How far the prediction moves when a token, or a hidden state, is left out."""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from lib.datasets.batches import Batch
+from lib.fast.shortcuts import shortcut
+from lib.importance.gradients import refuse_other_than
+from lib.metrics.distances import probabilities, total_variation
+from lib.models import AttentionModel, ModelOutput
+from lib.models.evaluation import measurable
+from lib.models.readout import read_each
+from lib.projections import project_the_rest, softmax
+
+APART = 1e-4  # how far an attention may lie from the projection of its own scores
+
+
+@torch.no_grad()
+def leave_one_out_definition(model: AttentionModel, batch: Batch, of: str = "input") -> Tensor:
+    """How far the prediction moves when the token is deleted and the text encoded again (Jain & Wallace 2019, sec. 3).
+
+    |change of p|, with several classes the total variation. With nothing left the attended vector is zero and the
+    logits are the decoder's bias. A forward pass of the whole text for each of its tokens.
+    of="hidden" leaves the text's own hidden states as they are, and out of the attention one at a time: the remaining
+    scores are projected again (Meister et al. 2021, section 3.1).
+
+    Returns:
+        (batch, token), a fraction of probability, 0 off the mask; of hidden states exactly 0 where they have no weight.
+    Raises:
+        ValueError: `of` is neither "input" nor "hidden".
+    """
+    refuse_other_than(of)
+    with measurable(model):
+        output = model(batch)
+        if of == "input":
+            logits, without = output.logits, logits_without_each_token_definition(model, batch)
+        else:
+            logits, without = logits_without_each_state_definition(model, output)
+    mask = batch.mask if of == "input" else output.mask & (output.attention > 0)
+    return change_of_prediction(logits, without).to(output.logits.dtype).masked_fill(~mask, 0)
+
+
+@torch.no_grad()
+def leave_one_out(model: AttentionModel, batch: Batch, of: str = "input") -> Tensor:
+    """`leave_one_out_definition`, by the model's shortcut where it has one.
+
+    Costs O(n) texts of n tokens: its quantity leaves longer texts than lib.importance.MAX_TOKENS out.
+    """
+    refuse_other_than(of)
+    with measurable(model):
+        output = model(batch)
+        if of == "input":
+            logits, without = output.logits, logits_without_each_token(model, batch)
+        else:
+            logits, without = logits_without_each_state(model, output)
+    mask = batch.mask if of == "input" else output.mask & (output.attention > 0)
+    return change_of_prediction(logits, without).to(output.logits.dtype).masked_fill(~mask, 0)
+
+
+def change_of_prediction(logits: Tensor, without: Tensor) -> Tensor:
+    """The total variation between the predictions of logits (batch, class) and (batch, token, class): (batch, token).
+
+    In doubles: where the model is sure, single precision would round small changes to ties.
+    """
+    return total_variation(probabilities(without.double()), probabilities(logits.double())[:, None])
+
+
+@torch.no_grad()
+def logits_without_each_token_definition(model: AttentionModel, batch: Batch) -> Tensor:
+    """Logits of the text with the token at each position deleted, one token shorter; start and end stay.
+
+    Where nothing is left, in a text of one token, they are `logits_of_nothing`.
+
+    Returns:
+        (batch, token, class); NaN off the mask.
+    """
+    empty = logits_of_nothing(model, batch)
+    logits = torch.full_like(empty, torch.nan)[:, None].repeat(1, batch.mask.shape[1], 1)
+    several = batch.mask.sum(dim=1) > 1
+    for position in range(batch.mask.shape[1]):
+        alone, rows = ((batch.mask[:, position] & some).nonzero()[:, 0] for some in (~several, several))
+        logits[alone, position] = empty[alone]
+        if len(rows):
+            logits[rows, position] = model(without_word(batch.rows(rows), position)).logits
+    return logits
+
+
+def logits_without_each_token(model: AttentionModel, batch: Batch) -> Tensor:
+    """`logits_without_each_token_definition`, by the model's shortcut where it has one."""
+    return (shortcut("logits_without_each_token", model) or logits_without_each_token_definition)(model, batch)
+
+
+def without_word(batch: Batch, position: int) -> Batch:
+    """The texts, each without its word at a position that all of them have."""
+    tokens = torch.cat([batch.tokens[:, :position], batch.tokens[:, position + 1 :]], dim=1)
+    shorter = Batch.of(tokens, batch.lengths - 1, batch.label, batch.instance)
+    return replace(shorter, **batch.asked(torch.arange(len(batch), device=tokens.device)))
+
+
+def logits_of_nothing(model: AttentionModel, batch: Batch) -> Tensor:
+    """Logits (batch, class) with no token left; of a model that reads start and end too its `without_text`."""
+    if hasattr(model, "without_text"):
+        return model.without_text(batch)
+    output = model(batch)
+    return model.read_out(output, torch.zeros_like(output.attention))
+
+
+@torch.no_grad()
+def logits_without_each_state_definition(model: AttentionModel, output: ModelOutput) -> tuple[Tensor, Tensor]:
+    """Logits with each hidden state removed at the attention layer (Meister et al. 2021, section 3.1).
+
+    The remaining scores are projected again, all of them: under a sparse projection tokens from outside the support may
+    enter. Where nothing is left the attended vector is zero.
+
+    Returns:
+        In doubles, as small changes need it: the text's own logits (batch, class), computed in the same way, and
+        (batch, token, class), NaN off the mask.
+    """
+    projection, tokens = projection_of(model), output.mask.shape[1]
+    place = torch.arange(-1, tokens, device=output.mask.device)
+
+    def remaining(rows: Tensor, draws: Tensor) -> Tensor:
+        """Attention (row, draw, token): the text's own in the first draw, then without each of its states."""
+        kept = output.mask[rows][:, None] & (place[1:] != place[draws][:, None])
+        scores = output.scores[rows][:, None].expand_as(kept)
+        return project_the_rest(projection, scores.flatten(0, 1).double(), kept.flatten(0, 1)).view_as(scores)
+
+    logits = read_each(model, output, tokens + 1, remaining)
+    return logits[:, 0], logits[:, 1:].masked_fill(~output.mask[:, :, None], torch.nan)
+
+
+def logits_without_each_state(model: AttentionModel, output: ModelOutput) -> tuple[Tensor, Tensor]:
+    """`logits_without_each_state_definition`, by the model's shortcut where it has one.
+
+    A model's attribute `projection` is how its scores become attention; of one without it that is taken to be softmax.
+
+    Raises:
+        ValueError: the model's attention is not what that gives.
+    """
+    attention = projection_of(model)(output.scores.double(), output.mask)
+    if (attention - output.attention).abs().max() > APART:
+        raise ValueError(
+            "it is unknown how the rest is weighed when a hidden state is left out: the attention is imposed, or not "
+            "what `model.projection`, (scores, mask) -> attention, makes of the scores (softmax, where there is none)"
+        )
+    return (shortcut("logits_without_each_state", model, output) or logits_without_each_state_definition)(model, output)
+
+
+def projection_of(model: AttentionModel):
+    return getattr(model, "projection", softmax)
