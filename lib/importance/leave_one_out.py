@@ -96,7 +96,7 @@ def without_word(batch: Batch, position: int) -> Batch:
     """The texts, each without its word at a position that all of them have."""
     tokens = torch.cat([batch.tokens[:, :position], batch.tokens[:, position + 1 :]], dim=1)
     shorter = Batch.of(tokens, batch.lengths - 1, batch.label, batch.instance)
-    return replace(shorter, **batch.asked(torch.arange(len(batch), device=tokens.device)))
+    return replace(shorter, **batch.questions(torch.arange(len(batch), device=tokens.device)))
 
 
 def logits_of_nothing(model: AttentionModel, batch: Batch) -> Tensor:
