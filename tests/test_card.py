@@ -18,6 +18,7 @@ from lib import charts, datasets, tables
 from lib.analysis import against_baseline, baseline, classification, score_difference
 from lib.datasets import about, card, duplicates, vectors
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
+from tools.fetch.sources import sources
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("*.ipynb"))
 FIVE = ["adversary", "correlation", "erasure", "regularization", "sparsity"]
@@ -156,6 +157,9 @@ def test_about_says_source_licence_tokens_and_what_was_left_out():
     assert said[0] == "Tiny. None. Published at https://nlp.stanford.edu/sentiment/."
     assert said[2].startswith("How they are read: Neutral sentences dropped;")
     assert about(corpus, spec=datasets.spec("planted"))[0] == "Tiny. None."
+    pages = {folder: source.page for source in sources().values() for folder in source.makes}
+    specs = [spec for spec in datasets.DATASETS.values() if spec.folder in pages]
+    assert len(specs) >= 15 and all(spec.page == pages[spec.folder] for spec in specs), "where it is fetched from"
 
 
 def test_lengths_are_drawn_in_sentences_too_where_texts_are_cut():

@@ -299,6 +299,19 @@ def test_a_bad_table_of_notes_is_named(tmp_path, content, said):
     assert re.search(said, error_of(lambda: datasets.load("anemia", data_home=tmp_path)))
 
 
+def test_rows_are_counted_through_all_chunks_as_a_spreadsheet_counts_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(mimic, "CHUNK", 2)
+    rows = [note(i, 1, 1010, f"{SECRET}\n\n{i}") for i in range(5)]
+    good = folder(tmp_path, rows, [(1, 1010, "2851")])
+    assert mimic.summaries_of(good, {1010: 1}) == {1010: " ".join(f"{SECRET}\n\n{i}" for i in range(5))}
+    for content, said in (
+        (table(NOTES, [*rows, [], note("x", 1, 1010, SECRET)]), "row 8: ROW_ID is no whole number"),
+        (table(NOTES, [*rows, [*rows[0], "more"]]), "row 7, has 12 fields where the first row has 11"),
+    ):
+        (good / "NOTEEVENTS.csv").write_text(content, newline="")
+        assert said in error_of(lambda: mimic.summaries_of(good, {1010: 1}))
+
+
 def test_a_damaged_archive_is_named(tmp_path):
     folder(tmp_path, "", hospital("anemia", 4)[1])
     (tmp_path / "mimic" / "NOTEEVENTS.csv").unlink()

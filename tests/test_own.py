@@ -81,6 +81,7 @@ FORMS = {
     "old.csv": separated(ROWS).replace("\r\n", "\r"),
     "blank.csv": separated(ROWS).replace("\r\n", "\n\n , \n", 1),
     "index.csv": TABLE.to_csv(),
+    "late.csv": "\n \r\n" + separated(ROWS),
     "my.csv.gz": gzip.compress(separated(ROWS).encode()),
     "my.jsonl": json_lines(ROWS),
     "my.ndjson": "\n" + json_lines(ROWS),
@@ -474,6 +475,9 @@ BAD = {
     ),
     # labels
     "a label that is missing": bad(changed(4, ("a film", " ")), "my.csv, row 6: the label ('label') is missing"),
+    "below lines that are blank and a text of two lines": bad(
+        "\n\n" + changed(3, ("a\nb", "bad")) + "\r\nlast,\r\n", "my.csv, row 65: the label ('label') is missing"
+    ),
     "no label in JSON": bad(
         with_line('{"text": "a film", "label": null}'), "line 61: the label ('label') is missing", name="my.jsonl"
     ),
