@@ -12,8 +12,16 @@ from small import Foreign, NotAffine, batch, model, shortened_by_hand
 from torch import nn
 
 from lib import importance, interventions, results
-from lib.analysis import attention_weights, correlate, information, measure, measure_all, summarise, with_flips
-from lib.analysis.correlating import adversary_method
+from lib.analysis import (
+    adversary_method,
+    attention_weights,
+    correlate,
+    information,
+    measure,
+    measure_all,
+    summarise,
+    with_flips,
+)
 from lib.datasets import load
 from lib.datasets.batches import Batch
 from lib.importance.inner_attention import inner_attention

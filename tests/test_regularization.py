@@ -29,8 +29,8 @@ from lib.analysis import (
     summarise,
 )
 from lib.analysis import information as instances_information
-from lib.analysis.rationales import average_precision, chance
 from lib.analysis.summarising import FRAGILITY
+from lib.analysis.token_values import average_precision, chance
 from lib.analysis.word_states import information_difference, word_states
 from lib.datasets import DATASETS
 from lib.datasets.batches import collate

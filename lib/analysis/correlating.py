@@ -1,23 +1,23 @@
-"""Do two measures rank the tokens of a text alike? Kendall's tau of columns of token values, and what chance gives."""
+"""Rank correlation: of two measures over the tokens of a text, and of a quantity's mean with a hyperparameter."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 import torch
-from pandas.api.types import is_object_dtype
-from scipy.special import xlogy
-from scipy.stats import false_discovery_control
+from scipy.stats import false_discovery_control, norm, rankdata
 
 from lib.analysis.measuring import measure_all
-from lib.analysis.statistics import ratio
-from lib.analysis.summarising import summarise
+from lib.analysis.statistics import bootstrap, interval_over_texts_and_seeds, mean_over, ratio, weighted_mean
+from lib.analysis.summarising import by_seed, summarise
+from lib.analysis.token_values import column_of, inherited, token_values
 from lib.metrics import kendall_tau
-from lib.quantity import RUN_COLUMNS, Quantity, declare, tau_name
+from lib.quantity import RUN_COLUMNS, Quantity, tau_name
 from lib.training import Trained
 
 LEVEL = 0.05
 CELLS = 2_000_000  # most pairs of tokens in one call of kendall_tau
+MEASURES = ("tau", "spearman")
 
 
 def correlate(instances: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
@@ -41,29 +41,6 @@ def correlate(instances: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd.D
         followers = (name, f"{name}_p", f"{name}_significant")
         result["left_out"] = inherited(result["left_out"], map(column_of, pair), followers)
     return result
-
-
-def inherited(left_out: pd.Series, columns: Iterable[str], followers: tuple[str, ...]) -> list[tuple]:
-    """`left_out` of each row, with the columns that follow from others of which one was left out."""
-    sides = set(columns)
-    return [
-        pairs + tuple((own, why) for side, why in pairs if side in sides for own in followers)[: len(followers)]
-        for pairs in left_out
-    ]
-
-
-def column_of(name: str) -> str:
-    return "attention_weights" if name == "attention" else name
-
-
-def token_values(instances: pd.DataFrame, name: str) -> list[np.ndarray | None]:
-    """The arrays of a token-level column; KeyError with the known names otherwise."""
-    column = column_of(name)
-    objects = [c for c in instances if is_object_dtype(instances[c])]
-    known = [c for c in objects if any(isinstance(value, np.ndarray) for value in instances[c])]
-    if column not in known and not (column in instances and instances[column].isna().all()):
-        raise KeyError(f"no column {column!r} with a value per token; there are: {', '.join(known) or 'none'}")
-    return [value if isinstance(value, np.ndarray) else None for value in instances[column]]
 
 
 def taus(first: list, second: list) -> tuple[np.ndarray, np.ndarray]:
@@ -156,57 +133,6 @@ def significance_of_run(run: pd.DataFrame, pair: tuple[str, str], name: str, see
     return shares, {"n": len(defined), "undefined": len(p) - len(defined) - skipped, "left_out": skipped}
 
 
-SUPPORT = "attention_support"
-
-
-def with_entropies(instances: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
-    """The instances with the normalised entropy of each token-level column, entropy_of_<name>, a fraction.
-
-    Meister et al. (2021), section 4: the values, brought to sum 1 over a text's own tokens, and H / ln n: 1 where all
-    tokens matter alike, 0 where one alone does. NaN for a text of one token and where all values are 0; a text that the
-    measure left out is left out here.
-
-    Raises:
-        KeyError: no such column.
-    """
-    result = instances.copy()
-    for name in names:
-        entropy = declare(f"entropy_of_{name}", "fraction")
-        result[entropy] = entropies_of(token_values(instances, name))
-        result["left_out"] = inherited(result["left_out"], [column_of(name)], (entropy,))
-    return result
-
-
-def entropies_of(arrays: list[np.ndarray | None]) -> np.ndarray:
-    """(instance,) H / ln n of each array (token,), at least 0, brought to sum 1; NaN where that is undefined."""
-    lengths = np.array([0 if values is None else len(values) for values in arrays])
-    flat = np.concatenate([values for values in arrays if values is not None] or [np.empty(0)]).astype(np.float64)
-    owner = np.repeat(np.arange(len(arrays)), lengths)
-    totals = np.bincount(owner, flat, minlength=len(arrays))
-    shares = ratio(flat, totals[owner])
-    entropies = -np.bincount(owner, xlogy(shares, shares), minlength=len(arrays))
-    most = np.log(np.maximum(lengths, 1))
-    return np.clip(ratio(np.where(totals > 0, entropies, np.nan), most), 0, 1)
-
-
-def with_support(instances: pd.DataFrame) -> pd.DataFrame:
-    """The instances with the size of the attention's support: attention_support (tokens), ..._share (of the text's)."""
-    sizes = np.array([np.count_nonzero(weights) for weights in instances["attention_weights"]], dtype=np.float64)
-    shares = ratio(sizes, instances["length"].to_numpy(dtype=np.float64))
-    of_text = declare(f"{SUPPORT}_share", "fraction")
-    return instances.assign(**{declare(SUPPORT, "tokens"): sizes, of_text: shares})
-
-
-@torch.no_grad()
-def adversary_method(trained: Sequence[Trained]) -> str:
-    """ "exact" where every model has one output with an affine read-out, else "gradient", the search."""
-    for one in trained:
-        output = one.model(next(one.batches("test", 1)))
-        if output.logits.shape[1] != 1 or one.model.token_logits(output) is None:
-            return "gradient"
-    return "exact"
-
-
 def taus_by_option(
     trained: Sequence[Trained], option: str, quantities: Sequence[Quantity], pairs: Sequence[tuple[str, str]]
 ) -> pd.DataFrame:
@@ -221,3 +147,64 @@ def taus_by_option(
     values = np.repeat([one.run.option(option) for one in trained], [len(one.corpus.test) for one in trained])
     groups = measured.groupby(values)
     return pd.concat([summarise(rows, names).assign(**{option: value}) for value, rows in groups])
+
+
+def trend(instances: pd.DataFrame, dial: str, quantity: str, draws: int = 1000, seed: int = 0) -> pd.Series:
+    """Kendall's tau-b and Spearman's rho between a dial and the mean of a quantity (Meister et al. 2021, table 2).
+
+    The mean is over the texts, at each value of the dial; the correlation is over these values, in each seed by itself,
+    and of the seeds the mean. The bootstrap draws texts, the same for all values of the dial. With one seed nothing
+    tells how far the training of one model moves its mean: the spread of a correlation by chance, over so many values,
+    then stands for that.
+
+    Args:
+        instances: rows of one configuration, each seed with every value of the column `dial`.
+    Returns:
+        quantity, tau, tau_low, tau_high, spearman, spearman_low, spearman_high (95%, over texts and seeds), points
+        (values of the dial), seeds, n (texts). NaN where the means are constant, or fewer than two.
+    Raises:
+        ValueError: the seeds have other values of the dial, or other texts.
+    """
+    tables = {value: by_seed(rows, quantity) for value, rows in instances.groupby(dial)}
+    first = next(iter(tables.values()))
+    if not all(table.index.equals(first.index) and table.columns.equals(first.columns) for table in tables.values()):
+        raise ValueError(f"the values of {dial!r} have other texts or seeds; each must have them all")
+    values = np.stack([table.to_numpy() for table in tables.values()], axis=1)  # (instance, point, seed)
+    at = np.array(list(tables), dtype=np.float64)
+
+    def correlated(weights: np.ndarray) -> np.ndarray:
+        """(draw, seed, measure)."""
+        means = np.moveaxis(weighted_mean(weights, values), 1, -1)
+        return np.stack([kendall(at, means), spearman(at, means)], axis=-1)
+
+    of_seeds = correlated(np.ones((1, len(values))))[0]
+    samples = mean_over(1, bootstrap(correlated, len(values), draws, seed))
+    found = {"quantity": quantity}
+    for column, name in enumerate(MEASURES):
+        value = float(mean_over(0, of_seeds[:, column]))
+        bounds = interval_over_texts_and_seeds(value, samples[:, column], of_seeds[:, column])
+        if len(of_seeds) == 1:
+            half = np.hypot((bounds[1] - bounds[0]) / 2, norm.ppf(0.975) * by_chance(len(at))[column])
+            bounds = value - half, value + half
+        found |= {name: value} | dict(zip((f"{name}_low", f"{name}_high"), np.clip(bounds, -1, 1), strict=True))
+    return pd.Series(found | {"points": len(at), "seeds": values.shape[2], "n": len(values)})
+
+
+def by_chance(points: int) -> tuple[float, float]:
+    """The sd of Kendall's tau and of Spearman's rho between unrelated orders of so many points (Kendall 1948)."""
+    if points < 2:
+        return np.nan, np.nan
+    return np.sqrt(2 * (2 * points + 5) / (9 * points * (points - 1))), np.sqrt(1 / (points - 1))
+
+
+def kendall(at: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Kendall's tau-b of at (point,) with each row of values (..., point); NaN where a side is constant."""
+    rows = torch.from_numpy(values.reshape(-1, len(at)))
+    tau, _ = kendall_tau(torch.from_numpy(at).expand_as(rows), rows, torch.ones_like(rows, dtype=torch.bool))
+    return tau.numpy().reshape(values.shape[:-1])
+
+
+def spearman(at: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Spearman's rho of at (point,) with each row of values (..., point); NaN where a side is constant."""
+    x, y = (rankdata(side, axis=-1) - (len(at) + 1) / 2 for side in (at, values))
+    return ratio((x * y).sum(-1), np.sqrt((x**2).sum() * (y**2).sum(-1)))

@@ -1,19 +1,130 @@
-"""How far attention can go before the prediction does: mean JSD against mean TVD along lambda, and its curvature."""
+"""Trained runs beside their bases: how far attention moved, what that cost in the prediction, and the curve of both."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+import torch
+from torch import Tensor, nn
 
-from lib.analysis.contrast import contrast
+from lib.analysis.contrast import contrast, score_difference
+from lib.analysis.measuring import BATCH, attention_weights, max_attention, measure
 from lib.analysis.statistics import bootstrap, interval_over_texts_and_seeds, mean_over, weighted_mean
 from lib.analysis.summarising import by_seed, summarise
+from lib.datasets.batches import Batch
+from lib.metrics import jensen_shannon, probabilities, total_variation
+from lib.models.interface import ModelOutput
+from lib.progress import Progress
+from lib.quantity import JSD_BOUNDS, Quantity, bounds_of, declare, declared
 from lib.training import Trained
-from lib.training.tasks import PATIENCE
+from lib.training.tasks import BaseOutputs
 
 AXES = ("jsd", "tvd")
+SETTINGS = ("lambda", "trains")
 GRID = 50  # values of JSD at which two curves are compared
-MOST = {"jsd": np.log(2), "tvd": 1.0}
+
+
+def measure_versus_base(
+    trained: Sequence[Trained],
+    bases: Sequence[Trained],
+    quantities: Sequence[Quantity] = (),
+    split: str = "test",
+) -> pd.DataFrame:
+    """`measure` of each run beside the base in the same place, one below the other.
+
+    Besides the quantities: attention_weights, max_attention; tvd, between the predictions, a fraction of probability
+    (of both classes: |change of p|), and tvd_half, half of it, as Wiegreffe & Pinter (2019) count it; jsd, between the
+    attentions, in nats; base_prediction, base_max_attention; and the columns of SETTINGS, which tell adversaries apart.
+
+    Raises:
+        ValueError: not as many bases as runs, or a run and its base read other data.
+    """
+    if len(trained) != len(bases):
+        raise ValueError(f"{len(trained)} runs and {len(bases)} bases; each run needs its own, the same one or not")
+    frames, outputs = [], {}
+    with Progress("measuring against the base", total=len(trained)) as progress:
+        for one, base in zip(trained, bases, strict=True):
+            if one.corpus.checksum != base.corpus.checksum:
+                raise ValueError(f"{one.run} and its base {base.run} read other data; they must read the same")
+            if base.run not in outputs:
+                outputs[base.run] = BaseOutputs.of(base.model, getattr(base.corpus, split), base.batches(split, BATCH))
+            wanted = [*distances(outputs[base.run]), *quantities]
+            frame = measure(one.model, one.batches(split, BATCH), wanted, one.run, progress)
+            frames.append(frame.assign(**settings(one), tvd_half=frame["tvd"] / 2))
+    return pd.concat(frames, ignore_index=True)
+
+
+def changes_of_score(measured: pd.DataFrame, score: str = "accuracy") -> pd.DataFrame:
+    """What adversaries lose against their bases: a row for each encoder, projection, `trains` and lambda.
+
+    Args:
+        measured: rows of `measure_versus_base`, of adversaries and of the bases themselves.
+    Returns:
+        encoder, projection, trains, lambda; `score_difference` of the adversary (first) less its base (second), in
+        pairs of one seed; jsd, the mean of the attentions' (nats).
+    """
+    bases, rows = measured[measured["variant"] == "base"], []
+    adversaries = measured[measured["variant"] == "adversary"]
+    names = ["encoder", "projection", "trains", "lambda"]
+    for key, some in adversaries.groupby(names, sort=False):
+        base = bases[(bases["encoder"] == key[0]) & (bases["projection"] == key[1])]
+        found = score_difference(pd.concat([some, base]), score, ({"variant": "adversary"}, {"variant": "base"}))
+        rows.append(dict(zip(names, key, strict=True)) | found.to_dict() | {"jsd": some["jsd"].mean()})
+    return pd.DataFrame(rows)
+
+
+def settings(trained: Trained) -> dict[str, object]:
+    """What tells two adversaries of one seed apart."""
+    if trained.run.variant != "adversary":
+        return {"lambda": np.nan, "trains": ""}
+    return {name: trained.run.option(name) for name in SETTINGS}
+
+
+def distances(base: BaseOutputs) -> list[Quantity]:
+    """The quantities of `measure_versus_base`."""
+
+    def tvd(model: nn.Module, batch: Batch, output: ModelOutput) -> Tensor:
+        return total_variation(probabilities(output.logits.double()), base.prediction[batch.instance].double())
+
+    def jsd(model: nn.Module, batch: Batch, output: ModelOutput) -> Tensor:
+        return jensen_shannon(output.attention.double(), base.attention.at(batch).double())
+
+    return [
+        attention_weights,
+        max_attention,
+        Quantity("tvd", tvd, "fraction"),
+        Quantity("jsd", jsd, "nats", JSD_BOUNDS),
+        Quantity("base_prediction", lambda model, batch, _: base.prediction[batch.instance].argmax(dim=1), "class"),
+        Quantity("base_max_attention", lambda model, batch, _: base.attention.at(batch).amax(dim=1), "fraction"),
+    ]
+
+
+def across_seeds(measured: pd.DataFrame, base: pd.DataFrame, column: str, reduce: str = "median") -> pd.DataFrame:
+    """The base's rows with what other seeds give for each text: `<column>_of_seeds`, their median or largest value.
+
+    Wiegreffe & Pinter (2019), figure 3 a-d, whose caption says the maximum.
+
+    Args:
+        measured: rows of `measure_versus_base`, of the other seeds against one base. base: the rows of that base.
+    """
+    if reduce not in ("median", "max"):
+        raise ValueError(f"unknown way {reduce!r} over seeds; known: median, max")
+    if base["seed"].nunique() != 1:
+        raise ValueError(f"the base has {base['seed'].nunique()} seeds; it must have one")
+    over = measured.groupby("instance")[column].agg(reduce)
+    known = declared(column)
+    name = declare(f"{column}_of_seeds", known.unit, bounds=known.bounds)
+    return base.assign(**{name: base["instance"].map(over)})
+
+
+@torch.no_grad()
+def adversary_method(trained: Sequence[Trained]) -> str:
+    """ "exact" where every model has one output with an affine read-out, else "gradient", the search."""
+    for one in trained:
+        output = one.model(next(one.batches("test", 1)))
+        if output.logits.shape[1] != 1 or one.model.token_logits(output) is None:
+            return "gradient"
+    return "exact"
 
 
 def points(
@@ -34,7 +145,7 @@ def points(
             row = {"series": series, "texts": texts, "at": at}
             for axis in AXES:
                 value, low, high = summary.loc[axis, ["value", "low", "high"]]
-                row |= {axis: value, f"{axis}_low": max(low, 0), f"{axis}_high": min(high, MOST[axis])}
+                row |= {axis: value, f"{axis}_low": max(low, 0), f"{axis}_high": min(high, bounds_of(axis)[1])}
             rows.append(row | summary.loc["jsd", ["n", "seeds"]].to_dict())
     return pd.DataFrame(rows)
 
@@ -179,60 +290,3 @@ def area(corners: np.ndarray) -> np.ndarray:
     """
     x, y = np.moveaxis(corners[..., 1:, :] - corners[..., :1, :], -1, 0)
     return (x[..., :-1] * y[..., 1:] - x[..., 1:] * y[..., :-1]).sum(axis=-1) / 2
-
-
-def lambda_by_dev(histories: dict[tuple[float, int], tuple[dict, ...]], least: float = 0.4) -> pd.DataFrame:
-    """Dev scores of each lambda at its last epoch, means over seeds, and which lambda is chosen.
-
-    Wiegreffe & Pinter (2019), table 4: the highest F1 among those whose mean JSD is at least `least` nats. Differs from
-    the paper: chosen on dev, not on test.
-
-    Args:
-        histories: (lambda, seed) -> history of the run.
-    Returns:
-        lambda, seeds, epochs (mean), last_gain (by which share of itself the training loss still fell in the last ten
-        epochs; training ends below .001), dev_f1, dev_tvd, dev_jsd, chosen (at most one True).
-    """
-    last = [
-        {"lambda": at, "seed": seed, "last_gain": last_gain(history)} | dict(history[-1])
-        for (at, seed), history in histories.items()
-    ]
-    wanted = {name: (name, "mean") for name in ("last_gain", "dev_f1", "dev_tvd", "dev_jsd")}
-    frame = pd.DataFrame(last).groupby("lambda").agg(seeds=("seed", "size"), epochs=("epoch", "mean"), **wanted)
-    far = frame[frame["dev_jsd"] >= least]
-    return frame.assign(chosen=frame.index == (far["dev_f1"].idxmax() if len(far) else None)).reset_index()
-
-
-def last_gain(history: Sequence[dict], epochs: int = PATIENCE) -> float:
-    """The share of itself by which the training loss fell in the last epochs; NaN for a shorter history."""
-    losses = [record["train_loss"] for record in history]
-    if len(losses) <= epochs:
-        return np.nan
-    before = min(losses[:-epochs])
-    return (before - min(losses[-epochs:])) / abs(before)
-
-
-def dev_scores(trained: Sequence[Trained], option: str) -> pd.DataFrame:
-    """A row for each value of an option: the dev scores of the epoch that each run keeps, means over its seeds.
-
-    `chosen` is the value with the highest dev AUC, by which the epochs are chosen too; of equals the first. `epoch` is
-    the one that is kept, `of` how many there were: where the last is kept, more epochs might do better.
-    """
-    rows = [{option: one.run.option(option), "of": len(one.history)} | one.history[one.chosen - 1] for one in trained]
-    scores = ["dev_auc", "dev_f1", "dev_loss", "epoch", "of"]
-    frame = pd.DataFrame(rows).groupby(option)[scores].mean().reset_index()
-    return frame.assign(chosen=frame.index == frame["dev_auc"].idxmax())
-
-
-def best_epochs(trained: Sequence[Trained]) -> pd.DataFrame:
-    """Which epoch each run keeps, and how even its attention is there on dev: a row a model, seeds side by side."""
-    rows = [
-        {"attention": one.run.attention, "variant": one.run.variant, "seed": one.run.seed, "of": len(one.history)}
-        | {"epoch": one.chosen, "entropy": one.history[one.chosen - 1]["dev_attention_entropy"]}
-        for one in trained
-    ]
-    groups = pd.DataFrame(rows).groupby(["attention", "variant", "of"], sort=False)
-    return groups.agg(
-        epochs_kept=("epoch", lambda kept: " ".join(map(str, kept))),
-        attention_entropy=("entropy", lambda values: " ".join(f"{value:.2f}" for value in values)),
-    ).reset_index()

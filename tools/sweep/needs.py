@@ -46,7 +46,7 @@ def needed(request: Request) -> tuple[list[Run], list[str]]:
 
 def chosen_on_dev(request: Request, corpora: Corpora) -> Request:
     """The same report with what dev chooses; trains the runs of the sweep that are not there."""
-    from lib.analysis.tradeoff import dev_scores
+    from lib.analysis import dev_scores
 
     settings, found = request.chosen(), {}
     for option in request.swept:

@@ -1,18 +1,83 @@
-"""Attention held against the words that are known to decide a label."""
+"""A value for each token: how spread the values are, and whether they lie on the words that decide the label."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 import torch
+from pandas.api.types import is_object_dtype
+from scipy.special import xlogy
 from torch import Tensor
 
+from lib.analysis.statistics import ratio
 from lib.datasets.corpus import Instance
 from lib.models import HIERARCHICAL
 from lib.quantity import Quantity, declare
 
+SUPPORT = "attention_support"
 Rationales = Sequence[Sequence[tuple[int, int]] | None]
 PREFIX = "rationale_average_precision_"
+
+
+def token_values(instances: pd.DataFrame, name: str) -> list[np.ndarray | None]:
+    """The arrays of a token-level column; KeyError with the known names otherwise."""
+    column = column_of(name)
+    objects = [c for c in instances if is_object_dtype(instances[c])]
+    known = [c for c in objects if any(isinstance(value, np.ndarray) for value in instances[c])]
+    if column not in known and not (column in instances and instances[column].isna().all()):
+        raise KeyError(f"no column {column!r} with a value per token; there are: {', '.join(known) or 'none'}")
+    return [value if isinstance(value, np.ndarray) else None for value in instances[column]]
+
+
+def column_of(name: str) -> str:
+    return "attention_weights" if name == "attention" else name
+
+
+def inherited(left_out: pd.Series, columns: Iterable[str], followers: tuple[str, ...]) -> list[tuple]:
+    """`left_out` of each row, with the columns that follow from others of which one was left out."""
+    sides = set(columns)
+    return [
+        pairs + tuple((own, why) for side, why in pairs if side in sides for own in followers)[: len(followers)]
+        for pairs in left_out
+    ]
+
+
+def with_entropies(instances: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
+    """The instances with the normalised entropy of each token-level column, entropy_of_<name>, a fraction.
+
+    Meister et al. (2021), section 4: the values, brought to sum 1 over a text's own tokens, and H / ln n: 1 where all
+    tokens matter alike, 0 where one alone does. NaN for a text of one token and where all values are 0; a text that the
+    measure left out is left out here.
+
+    Raises:
+        KeyError: no such column.
+    """
+    result = instances.copy()
+    for name in names:
+        entropy = declare(f"entropy_of_{name}", "fraction")
+        result[entropy] = entropies_of(token_values(instances, name))
+        result["left_out"] = inherited(result["left_out"], [column_of(name)], (entropy,))
+    return result
+
+
+def entropies_of(arrays: list[np.ndarray | None]) -> np.ndarray:
+    """(instance,) H / ln n of each array (token,), at least 0, brought to sum 1; NaN where that is undefined."""
+    lengths = np.array([0 if values is None else len(values) for values in arrays])
+    flat = np.concatenate([values for values in arrays if values is not None] or [np.empty(0)]).astype(np.float64)
+    owner = np.repeat(np.arange(len(arrays)), lengths)
+    totals = np.bincount(owner, flat, minlength=len(arrays))
+    shares = ratio(flat, totals[owner])
+    entropies = -np.bincount(owner, xlogy(shares, shares), minlength=len(arrays))
+    most = np.log(np.maximum(lengths, 1))
+    return np.clip(ratio(np.where(totals > 0, entropies, np.nan), most), 0, 1)
+
+
+def with_support(instances: pd.DataFrame) -> pd.DataFrame:
+    """The instances with the size of the attention's support: attention_support (tokens), ..._share (of the text's)."""
+    sizes = np.array([np.count_nonzero(weights) for weights in instances["attention_weights"]], dtype=np.float64)
+    shares = ratio(sizes, instances["length"].to_numpy(dtype=np.float64))
+    of_text = declare(f"{SUPPORT}_share", "fraction")
+    return instances.assign(**{declare(SUPPORT, "tokens"): sizes, of_text: shares})
 
 
 def attention_on_rationale(rationales: Rationales, name: str = "attention_on_rationale") -> Quantity:
