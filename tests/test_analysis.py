@@ -1,4 +1,4 @@
-"""measure, correlate, summarise, classification and difference against brute force, SciPy and scikit-learn."""
+"""measure, correlate, summarise, classification and contrasts against brute force, SciPy and scikit-learn."""
 
 from types import SimpleNamespace
 
@@ -12,6 +12,7 @@ from sklearn import metrics as judge
 from lib.analysis import (
     attention_weights,
     classification,
+    contrast,
     correlate,
     difference,
     left_out,
@@ -22,7 +23,8 @@ from lib.analysis import (
     significance,
     summarise,
 )
-from lib.analysis.statistics import resampled, t_interval, weighted_auc, weighted_f1
+from lib.analysis.contrast import mean_of
+from lib.analysis.statistics import resampled, t_interval, weighted_auc, weighted_f1, weighted_mean
 from lib.datasets.batches import batches, collate
 from lib.quantity import Quantity, bounds_of, declare, tau_name, title_of, unit_of
 from tests import small
@@ -259,7 +261,7 @@ def test_one_seed_has_no_interval_over_seeds_and_a_run_measured_twice_is_refused
     frame = table(30, seeds=(4,))
     row = summarise(frame, ["tau"]).iloc[0]
     assert np.isnan([row["sd_seeds"], row["low_seeds"], row["high_seeds"]]).all() and row["seeds"] == 1
-    with pytest.raises(ValueError, match="instance 0 of seed 4 stands twice"):
+    with pytest.raises(ValueError, match="instance 0 of seed 4 occurs twice"):
         summarise(pd.concat([frame, frame]), ["tau"])
     assert np.isnan(t_interval(np.array([1.0, np.nan]))).all()
 
@@ -350,6 +352,25 @@ def test_intervals_cover_what_other_texts_and_seeds_would_give(seeds):
         paired += found["low"] <= 0.1 <= found["high"]
     assert covered >= 184 and paired >= 184, "at least 92 of 100"
     assert of_texts < 150, "an interval over texts alone knows nothing of other seeds"
+
+
+def test_a_contrast_of_several_quantities_with_its_p_is_that_of_each_alone():
+    groups = np.random.default_rng(0).normal([[0.3]], 1, (2, 40, 3))  # (group, text, seed)
+    groups[1] -= 0.4
+
+    def moments(weights, values):
+        return np.stack([weighted_mean(weights, values), weighted_mean(weights, values**2)], axis=1)
+
+    both = contrast(["tau", "accuracy"], moments, groups, paired=True, draws=300, test=True)
+    alone = contrast(["tau"], mean_of, groups, paired=True, draws=300, test=True)
+    pd.testing.assert_frame_equal(both.iloc[:1], alone)
+    means = groups.mean(axis=2)
+    assert both["difference"].tolist() == pytest.approx([(a - b).mean() for a, b in (groups, groups**2)])
+    swapped = stats.permutation_test(means, lambda a, b: (a - b).mean(), permutation_type="samples", n_resamples=5000)
+    assert both.loc[0, "p"] == pytest.approx(swapped.pvalue, abs=0.03) and both.loc[1, "unit"] == "fraction"
+    seeds_alone = contrast(["tau"], mean_of, groups, paired=False, draws=0).iloc[0]
+    halves = stats.sem(groups.mean(axis=1), axis=1) * stats.t.ppf(0.975, 2)
+    assert seeds_alone["high"] - seeds_alone["difference"] == pytest.approx(np.hypot(*halves))
 
 
 def test_a_group_that_is_none_or_several_is_refused():

@@ -79,7 +79,7 @@ def test_rank_correlations_are_scipys_with_ties_too():
             assert rhos[index] == pytest.approx(stats.spearmanr(at, values[index]).statistic)
 
 
-def dialled(slope: float, noise: float, seeds: int = 3, texts: int = 60) -> pd.DataFrame:
+def along_lambda(slope: float, noise: float, seeds: int = 3, texts: int = 60) -> pd.DataFrame:
     random, frames = np.random.default_rng(0), []
     for seed in range(seeds):
         for at in (-10.0, -1.0, 0.0, 0.5, 0.9):
@@ -89,17 +89,17 @@ def dialled(slope: float, noise: float, seeds: int = 3, texts: int = 60) -> pd.D
     return pd.concat(frames, ignore_index=True)
 
 
-def test_along_a_dial():
-    row = trend(dialled(-0.1, 0.01), "lambda", "entropy")
+def test_the_trend_along_a_hyperparameter():
+    row = trend(along_lambda(-0.1, 0.01), "lambda", "entropy")
     assert (row["points"], row["seeds"], row["n"]) == (5, 3, 60)
     assert row["tau"] == pytest.approx(-1) and row["tau_high"] == pytest.approx(-1)
-    one = trend(dialled(-0.1, 0.01, seeds=1), "lambda", "entropy")  # an sd by chance of .408 for five points
+    one = trend(along_lambda(-0.1, 0.01, seeds=1), "lambda", "entropy")  # an sd by chance of .408 for five points
     assert one["tau"] == pytest.approx(-1) == one["tau_low"]
     assert one["tau_high"] == pytest.approx(-1 + 1.96 * 0.4082, abs=1e-3)
     assert one["spearman_high"] == pytest.approx(-1 + 1.96 / 2, abs=1e-3)
-    row = trend(dialled(0, 1.0), "lambda", "entropy")
+    row = trend(along_lambda(0, 1.0), "lambda", "entropy")
     assert row["tau_low"] < 0 < row["tau_high"] and row["spearman_low"] < 0 < row["spearman_high"]
-    some = dialled(0, 1.0)
+    some = along_lambda(0, 1.0)
     with pytest.raises(ValueError, match="other texts or seeds"):
         trend(some[(some["lambda"] != 0) | (some["seed"] != 1)], "lambda", "entropy")
 

@@ -21,9 +21,9 @@ MOST_TOKENS = 10_000_000  # of train that it reads: the pairs of words of many m
 def baseline(corpus: Corpus) -> pd.DataFrame:
     """What a logistic regression over TF-IDF answers for each text of test: rows as `measure` gives them.
 
-    It reads train alone, by the corpus' own tokens, those of a question apart: single ones and pairs of neighbours that
-    stand in at least 2 of its texts, 1 + ln(count) times idf, rows of length 1. scikit-learn's regression as it is,
-    C = 1: nothing is chosen. Of a train beyond MOST_TOKENS it reads a part, the classes in their shares, and says so.
+    It reads train alone, by the corpus' own tokens, those of a question apart: unigrams and bigrams of at least 2
+    of its texts, weighted by 1 + ln(count) times idf, rows of length 1. scikit-learn's default regularization, C = 1:
+    nothing is tuned. Of a train split beyond MOST_TOKENS it reads a part, the classes in their shares, and prints that.
     """
     texts = subset(corpus.train.instances, MOST_TOKENS)
     if len(texts) < len(corpus.train):
@@ -58,7 +58,7 @@ def regression(texts: Sequence[Instance]) -> Pipeline:
 
 
 def share_words(texts: Sequence[Instance]) -> bool:
-    """Whether any token stands in two of the texts."""
+    """Whether two of the texts share a token."""
     seen = set()
     for one in texts:
         if not seen.isdisjoint(words(one)):

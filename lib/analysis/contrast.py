@@ -33,7 +33,7 @@ def contrast(
     """A statistic of the first group of rows less that of the second: a row for each of its quantities.
 
     The bootstrap draws texts, the same for both groups; the seeds of each group add the variance of their mean, or,
-    where they are paired, of their differences. With one seed the interval knows nothing of other seeds: see `seeds`.
+    where they are paired, of their differences. With one seed the interval is of these very models alone: see `seeds`.
 
     Args:
         statistic: (weights (draw, text), table) -> (draw, quantity, seed), of texts that count with these weights.
@@ -75,8 +75,8 @@ def direction(low: float, high: float) -> str:
 def swapped_p(pooled: Pooled, groups: Sequence[np.ndarray], draws: int, seed: int) -> np.ndarray:
     """The two-sided p of a paired randomisation test, whose rows (text, ...) chance swaps: (...) as `pooled` has it.
 
-    A swapped pair is one whose weights are: both tables stand below each other, and each draw gives one row of each
-    pair to either side.
+    Swapping a pair is swapping its weights: the tables are concatenated, and each draw assigns one row of each pair to
+    either side.
 
     Args:
         pooled: (weights (draw, row), table (row, ...)) -> (draw, ...).

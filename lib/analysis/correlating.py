@@ -149,26 +149,25 @@ def taus_by_option(
     return pd.concat([summarise(rows, names).assign(**{option: value}) for value, rows in groups])
 
 
-def trend(instances: pd.DataFrame, dial: str, quantity: str, draws: int = 1000, seed: int = 0) -> pd.Series:
-    """Kendall's tau-b and Spearman's rho between a dial and the mean of a quantity (Meister et al. 2021, table 2).
+def trend(instances: pd.DataFrame, by: str, quantity: str, draws: int = 1000, seed: int = 0) -> pd.Series:
+    """Kendall's tau-b and Spearman's rho between a hyperparameter and a quantity's mean (Meister et al. 2021, table 2).
 
-    The mean is over the texts, at each value of the dial; the correlation is over these values, in each seed by itself,
-    and of the seeds the mean. The bootstrap draws texts, the same for all values of the dial. With one seed nothing
-    tells how far the training of one model moves its mean: the spread of a correlation by chance, over so many values,
-    then stands for that.
+    The mean is over the texts, at each value of `by`; the correlation is over these values, within each seed, and then
+    averaged over seeds. The bootstrap draws texts, the same for all values. With one seed the variation between trained
+    models is unknown: the sd of a correlation by chance, over as many values, takes its place in the interval.
 
     Args:
-        instances: rows of one configuration, each seed with every value of the column `dial`.
+        instances: rows of one configuration, each seed with every value of the column `by`.
     Returns:
         quantity, tau, tau_low, tau_high, spearman, spearman_low, spearman_high (95%, over texts and seeds), points
-        (values of the dial), seeds, n (texts). NaN where the means are constant, or fewer than two.
+        (values of `by`), seeds, n (texts). NaN where the means are constant, or fewer than two.
     Raises:
-        ValueError: the seeds have other values of the dial, or other texts.
+        ValueError: the seeds have other values of `by`, or other texts.
     """
-    tables = {value: by_seed(rows, quantity) for value, rows in instances.groupby(dial)}
+    tables = {value: by_seed(rows, quantity) for value, rows in instances.groupby(by)}
     first = next(iter(tables.values()))
     if not all(table.index.equals(first.index) and table.columns.equals(first.columns) for table in tables.values()):
-        raise ValueError(f"the values of {dial!r} have other texts or seeds; each must have them all")
+        raise ValueError(f"the values of {by!r} have other texts or seeds; each must have them all")
     values = np.stack([table.to_numpy() for table in tables.values()], axis=1)  # (instance, point, seed)
     at = np.array(list(tables), dtype=np.float64)
 

@@ -1,6 +1,7 @@
-"""What erasing says of rankings: who flips the decision, how soon, and which ranking sooner (Serrano & Smith 2019)."""
+"""Rankings compared by erasing their items: does the decision flip, and after how many (Serrano & Smith 2019)."""
 
 from collections.abc import Iterable, Sequence
+from itertools import count, takewhile
 
 import numpy as np
 import pandas as pd
@@ -49,8 +50,8 @@ def flip_tables(instances: pd.DataFrame, rankings: Iterable[str], ways: Iterable
 
 def random_orders(instances: pd.DataFrame, part: str) -> pd.DataFrame:
     """(text, order): the columns removed_random_1_<part>, removed_random_2_<part>, ..."""
-    pattern = rf"^removed_random_\d+_{part}$"
-    return instances.loc[:, instances.columns.str.match(pattern)]
+    names = (f"removed_random_{order}_{part}" for order in count(1))
+    return instances[list(takewhile(instances.columns.__contains__, names))]
 
 
 def with_random(instances: pd.DataFrame) -> pd.DataFrame:
@@ -65,7 +66,7 @@ def with_random(instances: pd.DataFrame) -> pd.DataFrame:
 def with_flips(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
     """The rows with flips_<ranking>: whether the decision ever flips along it, 0 or 1; NaN for a text of one item.
 
-    Of random orders the share of a text's orders. Of the fewest possible NaN too in a run that knows them of no text.
+    Of random orders the share of a text's orders. Of the fewest possible NaN too in a run in which they are unknown.
     """
     several, found = instances["removed_items"] > 1, {}
     for name in rankings:
@@ -80,7 +81,7 @@ def with_flips(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame
 
 
 def knows_the_fewest(instances: pd.DataFrame) -> pd.Series:
-    """(row,) whether its run tells the fewest items of any text."""
+    """(row,) whether the fewest items are known of any text of its run: where the read-out is affine."""
     runs = instances.groupby([*RUN_COLUMNS, "seed"], dropna=False)
     return runs["removed_fewest_count"].transform("count") > 0
 

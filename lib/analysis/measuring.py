@@ -200,7 +200,7 @@ def quantity_columns(instances: pd.DataFrame) -> list[str]:
 
 
 def undefined(instances: pd.DataFrame, column: str) -> pd.Series:
-    """(instance,) True where the quantity was asked for and has no value: not where the text was left out."""
+    """(instance,) True where the quantity was computed and is NaN: not where the text was left out."""
     skipped = [any(column == name for name, _ in pairs) for pairs in instances["left_out"]]
     return instances[column].isna() & ~pd.Series(skipped, index=instances.index, dtype=bool)
 
@@ -228,7 +228,7 @@ def joined(instances: pd.DataFrame, more: pd.DataFrame) -> pd.DataFrame:
 
 
 def examples(instances: pd.DataFrame, classes: Sequence[str], far: str | None = None) -> pd.DataFrame:
-    """A few texts of one run, chosen by a rule and not by hand; the column `why` says by which.
+    """A few texts of one run, chosen by a rule and not by hand, which the column `why` names.
 
     Of each class (of more than MOST, of the most frequent) the text that the model is surest of and right about, the
     text it is least sure of, and, where `far` names a column, the text in which that is largest; among the texts of at

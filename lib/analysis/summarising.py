@@ -229,7 +229,7 @@ def by_seed(group: pd.DataFrame, column: str) -> pd.DataFrame:
     if twice.any():
         row = group[twice].iloc[0]
         raise ValueError(
-            f"instance {row['instance']} of seed {row['seed']} stands twice in the runs of "
+            f"instance {row['instance']} of seed {row['seed']} occurs twice in the runs of "
             f"{'/'.join(str(row[name]) for name in RUN_COLUMNS)}; each run may be measured once"
         )
     return group.pivot(index="instance", columns="seed", values=column).astype(np.float64)

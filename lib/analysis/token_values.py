@@ -45,9 +45,9 @@ def inherited(left_out: pd.Series, columns: Iterable[str], followers: tuple[str,
 def with_entropies(instances: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     """The instances with the normalised entropy of each token-level column, entropy_of_<name>, a fraction.
 
-    Meister et al. (2021), section 4: the values, brought to sum 1 over a text's own tokens, and H / ln n: 1 where all
-    tokens matter alike, 0 where one alone does. NaN for a text of one token and where all values are 0; a text that the
-    measure left out is left out here.
+    Meister et al. (2021), section 4: H / ln n of the values, normalised to sum 1 over a text's own tokens: 1 where
+    all tokens matter equally, 0 where one alone does. NaN for a text of one token and where all values are 0; a text
+    that the measure left out is left out here.
 
     Raises:
         KeyError: no such column.
@@ -61,7 +61,7 @@ def with_entropies(instances: pd.DataFrame, names: Iterable[str]) -> pd.DataFram
 
 
 def entropies_of(arrays: list[np.ndarray | None]) -> np.ndarray:
-    """(instance,) H / ln n of each array (token,), at least 0, brought to sum 1; NaN where that is undefined."""
+    """(instance,) H / ln n of each array (token,), at least 0, normalised to sum 1; NaN where that is undefined."""
     lengths = np.array([0 if values is None else len(values) for values in arrays])
     flat = np.concatenate([values for values in arrays if values is not None] or [np.empty(0)]).astype(np.float64)
     owner = np.repeat(np.arange(len(arrays)), lengths)
@@ -202,7 +202,7 @@ def top_on_rationale(instances: pd.DataFrame, rankings: Iterable[str], texts: Se
 
 
 def deciding(text: Instance, by_sentence: bool) -> np.ndarray | None:
-    """(item,) True for those that decide; None where there is no rationale, or nothing to tell apart."""
+    """(item,) True for those that decide; None where there is no rationale, or where all items decide."""
     if not text.rationale:
         return None
     marked = inside(text.rationale, len(text.tokens))

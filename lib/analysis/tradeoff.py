@@ -34,7 +34,7 @@ def measure_versus_base(
 
     Besides the quantities: attention_weights, max_attention; tvd, between the predictions, a fraction of probability
     (of both classes: |change of p|), and tvd_half, half of it, as Wiegreffe & Pinter (2019) count it; jsd, between the
-    attentions, in nats; base_prediction, base_max_attention; and the columns of SETTINGS, which tell adversaries apart.
+    attentions, in nats; base_prediction, base_max_attention; and the columns of SETTINGS, by which adversaries differ.
 
     Raises:
         ValueError: not as many bases as runs, or a run and its base read other data.
@@ -74,7 +74,7 @@ def changes_of_score(measured: pd.DataFrame, score: str = "accuracy") -> pd.Data
 
 
 def settings(trained: Trained) -> dict[str, object]:
-    """What tells two adversaries of one seed apart."""
+    """The options of training by which two adversaries of one seed differ."""
     if trained.run.variant != "adversary":
         return {"lambda": np.nan, "trains": ""}
     return {name: trained.run.option(name) for name in SETTINGS}
@@ -102,13 +102,13 @@ def distances(base: BaseOutputs) -> list[Quantity]:
 def across_seeds(measured: pd.DataFrame, base: pd.DataFrame, column: str, reduce: str = "median") -> pd.DataFrame:
     """The base's rows with what other seeds give for each text: `<column>_of_seeds`, their median or largest value.
 
-    Wiegreffe & Pinter (2019), figure 3 a-d, whose caption says the maximum.
+    Wiegreffe & Pinter (2019), figure 3 a-d, whose caption has the maximum.
 
     Args:
         measured: rows of `measure_versus_base`, of the other seeds against one base. base: the rows of that base.
     """
     if reduce not in ("median", "max"):
-        raise ValueError(f"unknown way {reduce!r} over seeds; known: median, max")
+        raise ValueError(f"unknown statistic {reduce!r} over seeds; known: median, max")
     if base["seed"].nunique() != 1:
         raise ValueError(f"the base has {base['seed'].nunique()} seeds; it must have one")
     over = measured.groupby("instance")[column].agg(reduce)
@@ -237,7 +237,7 @@ def price_difference(
 
     The curves of both, straight between their points, are compared where their ranges of mean JSD overlap (Tutek &
     Snajder 2020, figure 1, judges by eye). Where there are adversaries with `by` 0, which only imitate, what these pay
-    is taken off their curve first: the price of imitation itself, which is none of attention. The bootstrap draws
+    is subtracted from their curve first: the price of imitation itself, not of attention. The bootstrap draws
     texts, the same for both.
 
     Args:

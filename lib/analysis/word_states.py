@@ -93,7 +93,9 @@ def word_states(
         for batch in micro_batches(trained.batches(split.name, BATCH), words_at_once(trained.model, WORDS)):
             output, mask = trained.model(batch), batch.mask.cpu()
             if output.hidden.shape[:2] != mask.shape:
-                raise ValueError("what hidden states keep of words is asked of models that have a state for each word")
+                raise ValueError(
+                    "the mutual information of words and hidden states needs a model with a hidden state for each word"
+                )
             position = torch.arange(mask.shape[1]).expand(mask.shape)
             rows = place[(starts[batch.instance.cpu()][:, None] + position)[mask]]
             parts = [side[batch.mask].cpu()[rows >= 0].numpy() for side in (output.embeddings, output.hidden)]
