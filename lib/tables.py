@@ -1,15 +1,18 @@
-"""Tables to read: what is the same in every row is said once, numbers are rounded, text is escaped."""
+"""Tables to read: what is the same in every row stands once in the caption, numbers are rounded, text is escaped."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
 
 import pandas as pd
 from IPython.display import HTML
+from pandas.io.formats.style import Styler
 
 from lib.papers import TITLES
 from lib.quantity import RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
 
-WIDE = {"quantity": ";min-width:13em", **dict.fromkeys(("encoder", "95%"), ";white-space:nowrap")}
+TEXT = "text-align: left; vertical-align: top"
+NUMBER = "text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums"
+WIDE = {"quantity": "min-width: 13em", **dict.fromkeys(("encoder", "95%"), "white-space: nowrap")}
 SETTINGS = ("lambda", "delta", "eta")  # not measured: shown with all their digits
 NAMED = (*RUN_COLUMNS, "quantity")  # columns that hold names of parts of a model or of quantities
 CARD = {  # columns of lib.datasets.card, for a reader
@@ -24,6 +27,23 @@ OF_TEXTS, FRACTIONS = ("again", "other_label"), ("with_vector", "unknown", "toke
 MOST_CLASSES = 12  # that a card names
 
 
+def html(texts: pd.DataFrame, caption: str = "", numbers: Collection[str] = (), styled: bool = True) -> str:
+    """A frame of texts as an HTML table, written by pandas' Styler; every text in it is escaped.
+
+    Args:
+        numbers: columns that are aligned to the right and not broken into lines; all others are aligned to the left.
+        styled: False for a plain table without classes, which keeps a page with many rows small.
+    """
+    table = Styler(texts, uuid_len=32, cell_ids=False, caption=escape(caption) or None).hide(axis="index")
+    table = table.format(escape="html").format_index(escape="html", axis="columns")
+    columns = {name: NUMBER if name in numbers else WIDE[name] for name in texts if name in numbers or name in WIDE}
+    table.set_table_styles([{"selector": "caption, th, td", "props": TEXT}])
+    table.set_table_styles(
+        {name: [{"selector": "", "props": props}] for name, props in columns.items()}, overwrite=False
+    )
+    return table.to_html(exclude_styles=not styled)
+
+
 def show(frame: pd.DataFrame, empty: str = "There is nothing to show.", index: str = "", digits: int = 3) -> HTML:
     """A table as HTML; the sentence `empty` where it has no rows.
 
@@ -36,22 +56,12 @@ def show(frame: pd.DataFrame, empty: str = "There is nothing to show.", index: s
         return HTML(f"<p>{escape(empty)}</p>")
     texts = frame.apply(lambda column: [text(value, column.name, digits) for value in column])
     constant = [name for name in texts if name in RUN_COLUMNS and texts[name].nunique() == 1]
-    said = [f"{name} {texts[name].iloc[0]}" for name in constant if texts[name].iloc[0]]
-    said += filter(None, [describe_encoders(frame)])
-    caption = f'<caption style="text-align:left">{escape(" · ".join(said))}</caption>' if said else ""
+    common = [f"{name} {texts[name].iloc[0]}" for name in constant if texts[name].iloc[0]]
+    caption = " · ".join(filter(None, [*common, describe_encoders(frame)]))
     texts = texts.drop(columns=[*constant, *columns_of_encoders(frame)])
-    sides = ["right" if pd.api.types.is_numeric_dtype(frame[name]) else "left" for name in texts]
-    columns = list(zip(texts, sides, strict=True))
-    head = "".join(
-        f'<th scope="col" style="text-align:{side}">{escape(str(name).replace("_", " "))}</th>'
-        for name, side in columns
-    )
-    rows = (
-        "".join(f'<td style="text-align:{side}{WIDE.get(name, "")}">{escape(row[name])}</td>' for name, side in columns)
-        for _, row in texts.iterrows()
-    )
-    body = "".join(f"<tr>{cells}</tr>" for cells in rows)
-    return HTML(f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+    titles = {name: str(name).replace("_", " ") for name in texts}
+    numbers = [title for name, title in titles.items() if pd.api.types.is_numeric_dtype(frame[name])]
+    return HTML(html(texts.rename(columns=titles), caption, numbers))
 
 
 def text(value: object, column: str, digits: int) -> str:
@@ -71,9 +81,9 @@ def text(value: object, column: str, digits: int) -> str:
 def card(frame: pd.DataFrame) -> HTML:
     """Rows of lib.datasets.card to read: a column for each split, texts of a kind with their share of the split."""
     frame = few_classes(frame)
-    names = [name for name in frame if name not in ("split", "tokens_sd", "sentences_sd")]  # told with the means
-    splits = {row["split"]: [in_card(name, row) for name in names] for _, row in frame.iterrows()}
-    return show(pd.DataFrame({"": [CARD.get(name, in_words(name)) for name in names]} | splits))
+    names = [name for name in frame if name not in ("split", "tokens_sd", "sentences_sd")]  # sds stand with the means
+    splits = {row["split"]: [card_value(name, row) for name in names] for _, row in frame.iterrows()}
+    return show(pd.DataFrame({"": [card_title(name) for name in names]} | splits))
 
 
 def few_classes(frame: pd.DataFrame) -> pd.DataFrame:
@@ -93,14 +103,14 @@ def few_classes(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[order].rename(columns={rest[0]: f"class: {len(rest):,} others"})
 
 
-def in_words(name: str) -> str:
-    """ "tokens_max" of a card as "tokens of a text, longest"."""
+def card_title(name: str) -> str:
+    """The title of a card's column: "tokens_max" is "tokens of a text, longest"."""
     unit, _, statistic = name.rpartition("_")
-    said = {"mean": "mean ± sd", "max": "longest"}.get(statistic, statistic)
-    return f"{unit} of a text, {said}" if unit in ("tokens", "sentences") else name
+    statistic = {"mean": "mean ± sd", "max": "longest"}.get(statistic, statistic)
+    return f"{unit} of a text, {statistic}" if unit in ("tokens", "sentences") else CARD.get(name, name)
 
 
-def in_card(name: str, row: pd.Series) -> str:
+def card_value(name: str, row: pd.Series) -> str:
     """One value of a card: a share in percent, texts with their share, a mean with its sd, any other number."""
     if name in FRACTIONS:
         return "–" if pd.isna(row[name]) else f"{row[name]:.1%}"
@@ -126,9 +136,9 @@ def summary(frame: pd.DataFrame) -> HTML:
         },
         **{name: frame[name] for name in ("n", "seeds", "undefined", "left_out")},
     )
-    idle = [name for name in ("undefined", "left_out") if not shown[name].any()]
-    idle += [name for name in ("sd of texts", "sd of seeds") if shown[name].isna().all()]
-    return show(shown.drop(columns=idle))
+    unused = [name for name in ("undefined", "left_out") if not shown[name].any()]
+    unused += [name for name in ("sd of texts", "sd of seeds") if shown[name].isna().all()]
+    return show(shown.drop(columns=unused))
 
 
 def wide(frame: pd.DataFrame, columns: Mapping[str, str], by: Sequence[str] = ()) -> HTML:
@@ -141,8 +151,9 @@ def wide(frame: pd.DataFrame, columns: Mapping[str, str], by: Sequence[str] = ()
     frame = frame[frame["quantity"].isin(columns)]
     if frame.empty:
         return show(frame)
-    said = [f"{text(row['value'], '', 3)} ({intervals([row['low']], [row['high']])[0]})" for _, row in frame.iterrows()]
-    pivot = frame.assign(said=said).pivot(index=keys, columns="quantity", values="said").reset_index()
+    pairs = zip(frame["value"], intervals(frame["low"], frame["high"]), strict=True)
+    cells = [f"{text(value, '', 3)} ({interval})" for value, interval in pairs]
+    pivot = frame.assign(cell=cells).pivot(index=keys, columns="quantity", values="cell").reset_index()
     order = frame[keys].drop_duplicates().merge(pivot, on=keys, how="left")
     return show(order[[*keys, *columns]].rename(columns=columns))
 
@@ -158,9 +169,9 @@ def difference(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of lib.analysis.difference as columns to read: the two values, their difference and its interval."""
     parts = ("encoder", "attention", "projection", "variant", "against", "layers", "quantity")
     named = [name for name in parts if name in rows]
-    told = {"value": rows["first"], "held against": rows["second"], "difference": rows["difference"]}
+    values = {"value": rows["first"], "held against": rows["second"], "difference": rows["difference"]}
     interval = {"95% interval": intervals(rows["low"], rows["high"]), "it is": rows["word"]}
-    return rows[named].assign(**told, **interval)
+    return rows[named].assign(**values, **interval)
 
 
 def intervals(low: Iterable[float], high: Iterable[float], digits: int = 3) -> list[str]:
@@ -170,43 +181,32 @@ def intervals(low: Iterable[float], high: Iterable[float], digits: int = 3) -> l
 
 
 def beside(values: pd.DataFrame, percent: bool = False) -> HTML:
-    """What `lib.published.beside` gives: ours with its 95% interval, theirs, the difference; text from data is escaped.
+    """A table made by lib.published.beside: ours with its 95% interval, theirs, the difference.
 
-    What is the same in every row stands once, above the table; without any published value there are no columns for it.
-    `percent` shows fractions as percent.
+    Without any published value there are no columns for it.
+
+    Args:
+        percent: fractions in percent.
     """
     if values.empty:
         return HTML("<p>There is nothing to show: no row.</p>")
-    values = values.reset_index(drop=True)
     several_units = values["unit"].nunique() > 1 or percent
-    rows = pd.DataFrame([shown_row(row, percent, several_units) for _, row in values.iterrows()])
-    constant = [name for name in (*RUN_COLUMNS, "published in") if rows[name].replace("–", None).nunique() <= 1]
+    rows = pd.DataFrame([beside_row(row, percent, several_units) for _, row in values.iterrows()])
     if values["sd_seeds"].isna().all():
         rows = rows.drop(columns="sd of seeds")
     if values["theirs"].isna().all():
         rows = rows.drop(columns=["theirs", "difference", "in interval"])
-    said = {name: next((text for text in rows[name] if text not in ("", "–")), "") for name in constant}
-    said |= {} if several_units else {"unit": values["unit"].iloc[0]}
-    caption = escape(" · ".join(f"{name} {text}" for name, text in said.items() if text))
-    caption = " · ".join(filter(None, (caption, escape(describe_encoders(values)))))
+    names = (*RUN_COLUMNS, "published in")
+    constant = [name for name in names if rows[name].replace("–", None).nunique() <= 1]
+    common = {name: next((text for text in rows[name] if text not in ("", "–")), "") for name in constant}
+    common |= {} if several_units else {"unit": values["unit"].iloc[0]}
+    caption = [f"{name} {text}" for name, text in common.items() if text] + [describe_encoders(values)]
     rows = rows.drop(columns=[*constant, *columns_of_encoders(values)])
-    head = "".join(f'<th scope="col" style="text-align:left">{escape(name)}</th>' for name in rows)
-    body = "".join(f"<tr>{''.join(map(cell, rows.columns, row))}</tr>" for row in rows.itertuples(index=False))
-    return HTML(
-        f'<table class="beside"><caption style="text-align:left">{caption}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    )
+    numbers = [name for name in rows if name not in (*names, "quantity")]
+    return HTML(html(rows, " · ".join(filter(None, caption)), numbers))
 
 
-def cell(column: str, text: str) -> str:
-    """One cell; text from data may break over lines, numbers may not."""
-    wraps = column in (*RUN_COLUMNS, "quantity", "published in")
-    style = "left" if wraps else "left;white-space:nowrap;font-variant-numeric:tabular-nums"
-    style += ";min-width:13em" if column == "quantity" else ""
-    return f'<td style="text-align:{style}">{escape(text)}</td>'
-
-
-def shown_row(row: pd.Series, percent: bool, with_unit: bool) -> dict[str, str]:
+def beside_row(row: pd.Series, percent: bool, with_unit: bool) -> dict[str, str]:
     """One row of `beside` as text by column."""
     scale, unit, digits = (100, "%", 1) if percent and row["unit"] == "fraction" else (1, row["unit"], 3)
 

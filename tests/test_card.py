@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
@@ -125,7 +126,7 @@ def test_no_text_of_ssts_train_stands_in_its_test(data_home):
 
 def test_a_card_is_read_in_columns_of_splits_with_shares():
     shown = tables.card(card(corpus_of(["<b>", "x_sd"], train=["0: a b c", "0: a", "1: c", "1: c"]))).data
-    assert '<th scope="col" style="text-align:left">train</th>' in shown and "<b>" not in shown
+    assert ">train</th>" in shown and "text-align: right" not in shown and "<b>" not in shown
     (row,) = (row for row in shown.split("<tr>") if "class x_sd" in row)
     assert "2 (50.0%)" in row and "class &lt;b&gt;" in shown
     (row,) = (row for row in shown.split("<tr>") if "tokens of a text, mean ± sd" in row)
@@ -133,6 +134,18 @@ def test_a_card_is_read_in_columns_of_splits_with_shares():
     (row,) = (row for row in shown.split("<tr>") if "words of the vocabulary" in row)
     assert row.count("–") == 2
     assert "tokens_" not in shown and "nan" not in shown
+
+
+def test_a_table_is_escaped_and_aligned_and_no_id_stands_twice_on_a_page():
+    frame = pd.DataFrame({"<i>word": ["<b>x</b>", "&amp;"], "a_number": [1.5, -2]})
+    first, second = (tables.show(frame).data for _ in range(2))
+    assert "&lt;i&gt;word" in first and "&lt;b&gt;x" in first and "&amp;amp;" in first and ">−2<" in first
+    assert "<b>" not in first and "<i>" not in first and ">a number<" in first
+    assert re.search(r" td {\s+text-align: left;", first) and re.search(r" \.col1 {\s+text-align: right;", first)
+    ids = re.findall(r'id="([^"]+)"', first + second)
+    assert len(ids) == len(set(ids)) == 2
+    plain = tables.html(frame.astype(str), "<caption>", styled=False)
+    assert "&lt;caption&gt;" in plain and "class=" not in plain and "id=" not in plain and "<style" not in plain
 
 
 def test_of_many_classes_the_largest_are_named_and_no_text_is_lost():

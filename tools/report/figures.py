@@ -7,6 +7,10 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
+import pandas as pd
+
+from lib import tables
+
 ROWS = 200  # of a chart's data that its table shows
 LONGEST_CELL = 300  # characters
 COMPOSED = ("facet", "repeat", "concat", "hconcat", "vconcat")
@@ -102,21 +106,18 @@ def small_drawing(spec: dict[str, Any], identity: str) -> str:
 
 def _table(rows: list[dict[str, Any]]) -> str:
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    head = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in columns)
-    body = "".join(f"<tr>{''.join(_cell(row.get(name)) for name in columns)}</tr>" for row in rows[:ROWS])
+    texts = pd.DataFrame([[_text(row.get(name)) for name in columns] for row in rows[:ROWS]], columns=columns)
     more = f'<p class="note">The first {ROWS} of {len(rows):,} rows.</p>' if len(rows) > ROWS else ""
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    table = tables.html(texts, styled=False)
     return f'<div class="scroll" tabindex="0" role="region" aria-label="Data of the chart">{table}</div>{more}'
 
 
-def _cell(value: Any) -> str:
-    if value is None:
-        return "<td></td>"
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        text = str(value)
-        text = text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}… ({len(text):,} characters)"
-        return f'<td dir="auto">{escape(text)}</td>'
-    return f'<td class="number">{value:.6g}</td>' if isinstance(value, float) else f'<td class="number">{value}</td>'
+def _text(value: Any) -> str:
+    """A value of a chart's data as text; none for a missing one."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = "" if value is None else str(value)
+    return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}… ({len(text):,} characters)"
 
 
 def _parts(spec: Any) -> Iterator[dict[str, Any]]:
