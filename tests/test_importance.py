@@ -1,15 +1,16 @@
 """Importances against brute force, a hand computation and captum."""
 
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 from captum.attr import InputXGradient, IntegratedGradients, Saliency
 from small import Foreign, batch, deletions_are_shortened_texts, model
 
-from lib import importance
+from lib import importance, interventions
 from lib.datasets.batches import Batch
-from lib.fast import deletions_bilstm, deletions_windows
+from lib.fast import deletions_bilstm, deletions_windows, shortcuts
 from lib.importance import gradients
 from lib.importance.leave_one_out import logits_without_each_token, logits_without_each_token_definition
 from lib.metrics import probabilities
@@ -217,3 +218,18 @@ def test_a_text_of_twenty_thousand_tokens_has_gradients():
     )
     assert importance.gradient_times_input(tested, given).isfinite().all()
     assert importance.quantity("loo", importance.leave_one_out).max_tokens < 20_000
+
+
+def test_the_kind_of_a_model_is_looked_at_in_the_table_of_shortcuts_alone():
+    folders = [Path(importance.__file__).parent, Path(interventions.__file__).parent]
+    asking = [path.name for folder in folders for path in folder.glob("*.py") if "isinstance(model" in path.read_text()]
+    assert not asking
+    for encoder, measures in (
+        ("bilstm", {"gradients", "logits_without_each_token", "state_gradients"}),
+        ("average", {"logits_without_each_token"}),
+        ("transformer", set()),
+    ):
+        tested = model(encoder)
+        found = {name for name, _, _ in shortcuts.SHORTCUTS[:7] if name != "logits_without_each_state"}
+        assert {name for name in found if shortcuts.shortcut(name, tested)} >= measures
+        assert not any(shortcuts.shortcut(name, Foreign(tested)) for name in found)

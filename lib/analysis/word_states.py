@@ -12,6 +12,7 @@ from lib.analysis.measuring import BATCH, RUN
 from lib.analysis.statistics import t_interval
 from lib.datasets.batches import micro_batches
 from lib.datasets.corpus import SPECIALS, Split
+from lib.fast.clusters import clusters as mini_batch_clusters
 from lib.metrics import information as measures
 from lib.models.evaluation import WORDS, eval_mode, words_at_once
 from lib.progress import Progress
@@ -70,7 +71,7 @@ def labels_of(vectors: np.ndarray, clusters: int, seed: int, known: dict[bytes, 
     """The clusters' labels; the same vectors, such as frozen embeddings of several runs, are clustered once."""
     digest = blake2b(vectors).digest()
     if digest not in known:
-        known[digest] = measures.clusters(vectors, clusters, seed)
+        known[digest] = mini_batch_clusters(vectors, clusters, seed)
     return known[digest]
 
 

@@ -10,7 +10,7 @@ import math
 import torch
 from torch import Tensor
 
-from lib.metrics import jensen_shannon
+from lib.metrics.distances import jensen_shannon
 from lib.numerics import by_length
 
 PAIRS = 2**17  # enumerated at once

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
-from lib.metrics import probabilities, total_variation
+from lib.metrics.distances import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.models.transformer import MAX_TOKENS
 from lib.projections import uniform

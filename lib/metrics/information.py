@@ -1,15 +1,14 @@
-"""Mutual information of two sets of vectors, by the labels of their clusters (Tutek & Snajder 2020, section 3.4)."""
+"""Mutual information of two sets of vectors, by the labels of their clusters (Tutek & Snajder 2020, section 3.4).
+
+The clusters are those of lib.fast.clusters.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.cluster import MiniBatchKMeans
 from sklearn.metrics import mutual_info_score
 
-BATCH = 100  # the paper's
-PASSES = 3  # over the vectors; not ended early, since a chance pause after a few steps moves the result by .9 nats
 POWER = 0.75  # of the word counts, in the random sample
-ROWS = 2**14  # vectors whose cluster is looked up at once
 SHUFFLES = 5
 
 
@@ -41,31 +40,8 @@ def random_words(counts: np.ndarray, number: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).choice(len(counts), number, replace=False, p=chances / chances.sum())
 
 
-def clusters(vectors: np.ndarray, number: int, seed: int = 0, batch: int = BATCH) -> np.ndarray:
-    """The cluster of each vector, by mini-batch k-means: (row, size) -> (row,) int32. The same for the same seed."""
-    whole = {"max_iter": PASSES, "max_no_improvement": None, "n_init": 1, "compute_labels": False}
-    found = MiniBatchKMeans(min(number, len(vectors)), batch_size=batch, random_state=Draws(seed), **whole).fit(vectors)
-    starts = range(0, len(vectors), ROWS)
-    return np.concatenate([found.predict(vectors[start : start + ROWS]) for start in starts]).astype(np.int32)
-
-
-class Draws(np.random.RandomState):
-    """The same numbers, but the running sums of weights are kept: MiniBatchKMeans draws each batch by the same weights,
-    and to sum up a million of them anew takes 60 times as long as a batch of 100."""
-
-    weights = sums = None
-
-    def choice(self, a, size=None, replace=True, p=None):
-        if p is None or not replace:
-            return super().choice(a, size, replace, p)
-        if p is not self.weights:
-            sums = np.cumsum(p, dtype=np.float64)
-            self.weights, self.sums = p, sums / sums[-1]
-        return self.sums.searchsorted(self.random_sample(size), side="right")
-
-
 def mutual_information(first: np.ndarray, second: np.ndarray, seed: int = 0) -> Information:
-    """How much the labels `first` say about the labels `second`, each (n,)."""
+    """Mutual information of the labels `first` and `second`, each (n,)."""
     plug_in = float(mutual_info_score(first, second))
     sizes = [len(np.unique(labels)) for labels in (first, second)]
     cells = len(np.unique(first.astype(np.int64) * (int(second.max()) + 1) + second))
