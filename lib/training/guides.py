@@ -1,7 +1,6 @@
-"""Values for every word of a split, and attention that is imposed on a model: the guide of each text."""
+"""Values for every word of a split, and the attention of one model as a guide that is imposed on another."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -47,52 +46,16 @@ class PerWord:
         return inside, torch.where(inside, self.offsets[batch.instance][:, None] + position, 0)
 
 
-@dataclass(frozen=True)
-class Guide:
-    """attention: id of a text -> (token,) its weights, which sum to 1. source: where they come from."""
-
-    source: str
-    attention: dict[str, Tensor]
-
-    def on(self, split: Split) -> PerWord:
-        """The guide of every text of a split, 0 on start and end.
-
-        Raises:
-            ValueError: a text has no attention here, or one of another length, or one that does not sum to 1.
-        """
-        guide = PerWord(split)
-        for instance, start in zip(split.instances, guide.offsets[:-1].tolist(), strict=True):
-            weights = self.attention.get(instance.id)
-            if wrong := fault(weights, len(instance.tokens)):
-                raise ValueError(
-                    f"the guide ({self.source}) has {wrong} for text {instance.id!r} of {split.name}, which has "
-                    f"{len(instance.tokens)} tokens; guide and model must read the same data, and weights be 0 or more "
-                    "and sum to 1"
-                )
-            guide.values[start + 1 : start + 1 + len(weights)] = weights
-        return guide
-
-
-def fault(weights: Tensor | None, tokens: int) -> str:
-    """What is wrong with the attention of a text of so many tokens; "" where nothing is."""
-    if weights is None:
-        return "no attention"
-    if len(weights) != tokens:
-        return f"{len(weights)} weights"
-    total, least = float(weights.sum()), float(weights.min())
-    return "" if abs(total - 1) < 1e-3 and least >= 0 else f"weights that sum to {total:.4f}, the least is {least:.4f},"
-
-
 @torch.no_grad()
-def guide(kind: str, source: str, model: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> Guide:
-    """The attention of a trained model on a split as a guide.
+def guide(kind: str, model: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> PerWord:
+    """The attention of a trained model on all texts of a split, to be imposed on another; 0 on start and end.
 
     Args:
         kind: "guide_base" and "guide_adversary": the model's own attention; "guide_instance_adversary": for each text
             the attention farthest from it that moves the prediction by at most EPSILON.
     """
     model.eval()
-    attention = {}
+    given = []
     for batch in batches:
         output = model(batch)
         weights = output.attention
@@ -101,6 +64,5 @@ def guide(kind: str, source: str, model: AttentionClassifier, split: Split, batc
 
             method = "exact" if output.logits.shape[1] == 1 else "gradient"
             weights, _ = adversarial_attention(model, output, EPSILON, method, instance=batch.instance)
-        rows = zip(batch.instance.tolist(), weights.cpu(), output.mask.cpu(), strict=True)
-        attention |= {split.instances[position].id: row[mask] for position, row, mask in rows}
-    return Guide(source, attention)
+        given.append((batch.to("cpu"), weights.masked_fill(~output.mask, 0).cpu()))
+    return PerWord.of(split, given)

@@ -1,10 +1,9 @@
-"""A model of one's own in place of those that are trained here: what the parameter `model` of a notebook names.
+"""A model of one's own, from the file that the parameter `model` of a notebook names.
 
-Its file is run as a program is: name only files that you trust.
+The file is run as a program: name only files that you trust.
 """
 
 import sys
-from collections.abc import Iterator
 from contextlib import chdir
 from dataclasses import dataclass
 from importlib.util import module_from_spec, spec_from_file_location
@@ -14,26 +13,24 @@ import numpy as np
 from torch import nn
 
 from lib.datasets import Corpus
-from lib.datasets import batches as length_batches
 from lib.datasets.batches import Batch, collate
 from lib.datasets.files import PROJECT
-from lib.models import ModelOutput
 from lib.models.check_interface import InterfaceError, check_interface
 from lib.models.readout import OneOutput
 from lib.training import Run
-from lib.training.trained import load_corpus
+from lib.training.trained import Trained, load_corpus
 
 FUNCTION = "load"  # where the parameter names none
-TRIED, LONGEST = 6, 100  # texts on which a model is tried, and their tokens
+TRIED, LONGEST = 6, 100  # texts on which a model is checked, and their most tokens
 
 
 class ModelError(ValueError):
-    """A model of one's own cannot be measured; the message says why."""
+    """A model of one's own cannot be measured, for the reason in the message."""
 
 
 @dataclass(frozen=True)
 class OwnRun:
-    """What stands where a run of training stands; a seed tells several models of one kind apart."""
+    """In place of the Run of a trained model; several models of one file differ by seed."""
 
     dataset: str
     encoder: str
@@ -50,28 +47,8 @@ class OwnRun:
         return f"{self.dataset} {self.encoder}, seed {self.seed}"
 
 
-@dataclass(frozen=True)
-class OwnModel:
-    """A model that was not trained here, with the fields of lib.training.Trained; it has no history."""
-
-    run: OwnRun
-    model: nn.Module
-    corpus: Corpus
-    vectors: str
-    history: tuple[dict, ...] = ()
-    chosen: int = 0
-    base: None = None
-
-    def batches(self, split: str, size: int = 128) -> Iterator[Batch]:
-        """The texts of train, dev or test from short to long, on the model's device."""
-        for batch in length_batches.batches(getattr(self.corpus, split), size):
-            yield batch.to(self.run.device_kind)
-
-
-def own_model(
-    named: str, run: Run, data_home: str | Path | None = None, corpus: Corpus | None = None
-) -> list[OwnModel]:
-    """The models that a file gives; none where `named` is empty.
+def own_model(named: str, run: Run, data_home: str | Path | None = None, corpus: Corpus | None = None) -> list[Trained]:
+    """The models that a file gives, as if they were trained here, without a history; none where `named` is empty.
 
     >>> trained = own_model(model, runs[0], data_home, corpus) or train_all(runs, data_home)
 
@@ -82,7 +59,7 @@ def own_model(
         run: of those that would be trained: its data and its kind of device are taken.
         corpus: the run's, where it is there already.
     Raises:
-        ModelError: whatever is wrong with the file, the function or the module, in one sentence.
+        ModelError: the file, the function or the module is wrong, in one sentence.
     """
     if not named:
         return []
@@ -103,7 +80,7 @@ def own_model(
         parts = sum(parameter.numel() for parameter in one.parameters())
         vectors = f"those of {path.name}:{function}, a {type(one).__name__} of {parts:,} parameters, not trained here"
         of = OwnRun(corpus.name, encoder, seed, run.profile, run.device_kind)
-        own.append(OwnModel(of, fitted, corpus, vectors))
+        own.append(Trained(of, fitted, corpus, vectors, history=(), chosen=0))
     return own
 
 
@@ -124,12 +101,12 @@ def located(named: str) -> tuple[Path, str]:
 
 
 def called(path: Path, function: str, corpus: Corpus) -> object:
-    """What a function of a file gives for a corpus; paths in it are seen from the file's folder."""
+    """What a function of a file returns for a corpus; its relative paths start in the file's folder."""
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))  # it may import what lies beside it
     spec = spec_from_file_location(f"own_{path.stem}", path)
     module = module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses and pickles look for it there
+    sys.modules[spec.name] = module  # where dataclasses look for it
     try:
         with chdir(path.parent):
             spec.loader.exec_module(module)
@@ -146,7 +123,7 @@ def called(path: Path, function: str, corpus: Corpus) -> object:
 
 
 def as_measured(model: nn.Module, corpus: Corpus, device: str) -> nn.Module:
-    """The model as the notebooks measure it: tried, in eval mode, on the device; two outputs become one.
+    """The model as the notebooks measure it: checked, in eval mode, on the device; two outputs become one.
 
     Raises:
         InterfaceError: it lacks the interface, has other classes than the corpus, or does not attend to words.
@@ -158,25 +135,21 @@ def as_measured(model: nn.Module, corpus: Corpus, device: str) -> nn.Module:
     model = model.to(device).eval()
     batch = some_texts(corpus).to(device)
     output = check_interface(model, batch)
-    refuse_other_classes(output, corpus)
-    if output.mask.shape != batch.mask.shape or (output.mask != batch.mask).any():
-        raise InterfaceError(
-            "ModelOutput.mask is not batch.mask; the notebooks take models that may attend to all words"
-        )
-    return OneOutput(model) if output.logits.shape[1] == 2 else model
-
-
-def refuse_other_classes(output: ModelOutput, corpus: Corpus) -> None:
     outputs, classes = output.logits.shape[1], len(corpus.classes)
     if outputs != classes and (outputs, classes) != (1, 2):
         needed = "2, or one" if classes == 2 else classes
         raise InterfaceError(
             f"the model has {outputs} outputs; {corpus.name} has {classes} classes, so it needs {needed}"
         )
+    if output.mask.shape != batch.mask.shape or (output.mask != batch.mask).any():
+        raise InterfaceError(
+            "ModelOutput.mask is not batch.mask; the notebooks take models that may attend to all words"
+        )
+    return OneOutput(model) if outputs == 2 else model
 
 
 def some_texts(corpus: Corpus) -> Batch:
-    """A few texts of the test split, of all lengths that are quickly read."""
+    """A few texts of the test split, of various lengths up to LONGEST."""
     lengths = corpus.test.lengths
     order = np.argsort(lengths, kind="stable")
     short = order[lengths[order] <= LONGEST] if (lengths <= LONGEST).any() else order[:1]

@@ -187,8 +187,7 @@ def batches_of(run: Run, corpus: Corpus, base: Trained | None) -> Callable[..., 
     def batches(split: str, size: int, seed: Sequence[int] | None = None) -> Iterator[Batch]:
         texts = getattr(corpus, split)
         if is_guided(run) and split not in guides:
-            given = guide(run.variant, str(run.base), base.model, texts, base.batches(split))
-            guides[split] = given.on(texts)
+            guides[split] = guide(run.variant, base.model, texts, base.batches(split))
         found = length_batches.batches(texts, size, seed)
         for batch in length_batches.micro_batches(found, evaluation.WORDS) if seed is None else found:
             if is_guided(run):
