@@ -1,4 +1,4 @@
-"""Wiegreffe & Pinter's models: trained adversaries, guided and uniform models, and what they are held against."""
+"""Wiegreffe & Pinter's models: trained adversaries, guided and uniform models, and what they are compared with."""
 
 import signal
 import subprocess
@@ -88,21 +88,21 @@ def test_the_adversarial_loss_by_hand_and_its_gradient_through_padding():
     scores = torch.randn(2, 4, generator=torch.Generator().manual_seed(1)).double().requires_grad_()
     mask = torch.tensor([[True, True, True, False], [True, True, False, False]])
     own = torch.softmax(scores.masked_fill(~mask, -torch.inf), -1)
-    told = torch.tensor([[0.2, 0.3, 0.5, 0.0], [0.9, 0.1, 0.0, 0.0]]).double()
+    of_base = torch.tensor([[0.2, 0.3, 0.5, 0.0], [0.9, 0.1, 0.0, 0.0]]).double()
     p = probabilities(torch.tensor([[0.5], [-1.0]]).double())
     q = probabilities(torch.tensor([[0.1], [-0.2]]).double())
-    by_hand = np.abs((p - q)[:, 1].numpy()) / 2 - 0.1 * rel_entr(own.detach().numpy(), told.numpy()).sum(axis=1)
-    found = losses.adversarial_loss((p, q), (own, told), 0.1)
+    by_hand = np.abs((p - q)[:, 1].numpy()) / 2 - 0.1 * rel_entr(own.detach().numpy(), of_base.numpy()).sum(axis=1)
+    found = losses.adversarial_loss((p, q), (own, of_base), 0.1)
     assert found["loss"].detach().numpy() == pytest.approx(by_hand, rel=1e-9)
-    full = losses.adversarial_loss((p, q), (own, told), 0.2, tvd="full")
+    full = losses.adversarial_loss((p, q), (own, of_base), 0.2, tvd="full")
     assert torch.allclose(full["loss"], 2 * found["loss"])
-    by_jsd = losses.adversarial_loss((p, q), (own, told), 0.1, "jsd")
+    by_jsd = losses.adversarial_loss((p, q), (own, of_base), 0.1, "jsd")
     assert torch.allclose(by_jsd["loss"], full["tvd"] / 2 - 0.1 * by_jsd["jsd"])
     for loss in (found, by_jsd):
         (slope,) = torch.autograd.grad(loss["loss"].sum(), scores, retain_graph=True)
         assert torch.isfinite(slope).all() and slope[mask].abs().min() > 0 and not slope[~mask].any()
     # a weight that has underflowed does not make the loss infinite
-    gone = losses.adversarial_loss((p, q), (own, told.where(told != 0.2, 0)), 0.1)
+    gone = losses.adversarial_loss((p, q), (own, of_base.where(of_base != 0.2, 0)), 0.1)
     assert torch.isfinite(gone["loss"]).all()
 
 
@@ -207,9 +207,9 @@ def test_a_sweep_that_is_killed_goes_on_and_trains_nothing_twice(store, base, tm
             if "lambda 0.002" in line and "epoch 2/3" in line:
                 process.send_signal(signal.SIGKILL)
                 break
-    said = []
-    found = [train(adversary(**{"lambda": strength}), say=said.append) for strength in lambdas]
-    epochs = [(message.split("lambda ")[1].split(",")[0], message.split("epoch ")[1][0]) for message in said]
+    messages = []
+    found = [train(adversary(**{"lambda": strength}), say=messages.append) for strength in lambdas]
+    epochs = [(message.split("lambda ")[1].split(",")[0], message.split("epoch ")[1][0]) for message in messages]
     assert ("0.001", "1") not in epochs and ("0.002", "1") not in epochs
     assert [epoch for strength, epoch in epochs if strength == "0.003"] == ["1", "2", "3"]
     assert len(found[1].history) == 3

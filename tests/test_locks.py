@@ -1,4 +1,4 @@
-"""The lock: one holder at a time; the second is told, and waits; a holder that fails frees it."""
+"""The lock: one holder at a time; the second is notified, and waits; a holder that fails frees it."""
 
 from threading import Event, Thread
 
@@ -7,17 +7,17 @@ import pytest
 from lib.atomic_write import alone
 
 
-def test_the_second_is_told_once_and_comes_after_the_first(tmp_path):
-    order, told = [], Event()
+def test_the_second_is_notified_once_and_comes_after_the_first(tmp_path):
+    order, notified = [], Event()
 
     def second():
-        with alone(tmp_path / "lock", told.set):
+        with alone(tmp_path / "lock", notified.set):
             order.append("second")
 
     thread = Thread(target=second)
-    with alone(tmp_path / "lock", lambda: order.append("told though it was free")):
+    with alone(tmp_path / "lock", lambda: order.append("notified though it was free")):
         thread.start()
-        assert told.wait(10)
+        assert notified.wait(10)
         order.append("first")
     thread.join(10)
     assert order == ["first", "second"]

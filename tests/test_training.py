@@ -127,9 +127,9 @@ def test_two_processes_do_not_train_one_run_twice(store, undisturbed):
         subprocess.Popen([sys.executable, "-u", "-c", script], stdout=subprocess.PIPE, text=True, cwd=PROJECT)
         for _ in range(2)
     ]
-    said = "".join(process.communicate()[0] for process in both)
+    output = "".join(process.communicate()[0] for process in both)
     assert [process.returncode for process in both] == [0, 0]
-    assert said.count("epoch 1/3") == 1
+    assert output.count("epoch 1/3") == 1
     assert weights(store) == undisturbed
 
 
@@ -253,18 +253,18 @@ def test_the_loss_by_hand():
 
 
 @pytest.mark.parametrize("name", test_device.RUNS)
-def test_a_batch_of_long_texts_goes_forth_and_back_in_pieces_for_the_same_step(name, monkeypatch):
+def test_a_batch_of_long_texts_is_cut_into_micro_batches_for_the_same_step(name, monkeypatch):
     run, corpus = test_device.RUNS[name], test_device.corpus_of(test_device.RUNS[name])
     base = train(run.base, corpus=corpus, say=silent) if run.base else None
     vectors = load_vectors(run, corpus)
     longest = int(corpus.train.lengths.max()) + 2
 
     def stepped(words: int) -> tuple[dict, dict, list[int]]:
-        """The weights after one step, what it and dev said, and the sizes of what went forth and back."""
+        """The weights after one step, its losses and the dev scores, and the sizes of the micro-batches."""
         monkeypatch.setattr(fitting, "WORDS", words)
         monkeypatch.setattr(evaluation, "WORDS", words)
         model, sizes = build(run, corpus, vectors).eval(), []
-        model.train = lambda *_: model  # no dropout, which would meet other texts in pieces
+        model.train = lambda *_: model  # no dropout, which differs between micro-batches
         task = task_of(Trained(run, model, corpus, vectors, (), 0, base))
 
         def losses(model, batch):
@@ -274,15 +274,15 @@ def test_a_batch_of_long_texts_goes_forth_and_back_in_pieces_for_the_same_step(n
         optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
         given = batches_of(run, corpus, base)
         torch.manual_seed(0)
-        said = fitting.train_epoch(model, given("train", 10, (0, 0)), optimizer, losses, "sum", None, adds_up(run))
-        return model.state_dict(), said | task.scores(model, corpus.dev, given("dev", 10)), sizes
+        scores = fitting.train_epoch(model, given("train", 10, (0, 0)), optimizer, losses, "sum", None, adds_up(run))
+        return model.state_dict(), scores | task.scores(model, corpus.dev, given("dev", 10)), sizes
 
-    weights, said, _ = stepped(fitting.WORDS)
+    weights, scores, _ = stepped(fitting.WORDS)
     other, again, sizes = stepped(longest)
     assert (max(sizes) <= longest and len(sizes) > 2) == adds_up(run)
     for key, value in weights.items():
         torch.testing.assert_close(other[key], value, rtol=1e-4, atol=1e-5)
-    assert again == pytest.approx(said, rel=1e-4, abs=1e-5)
+    assert again == pytest.approx(scores, rel=1e-4, abs=1e-5)
 
 
 def test_a_checkpoint_holds_the_whole_state(tmp_path):

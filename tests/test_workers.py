@@ -23,7 +23,7 @@ class Unsendable(Exception):
 
 
 def fail(task: str, say) -> None:
-    """A worker's task that ends as its name says."""
+    """A worker's task that ends as its name has it."""
     if task == "raises":
         raise ValueError("no such luck")
     if task == "raises what cannot be sent":
@@ -38,9 +38,9 @@ def fail(task: str, say) -> None:
 
 def test_a_failing_and_a_dying_worker_are_reported():
     done = []
-    with pytest.raises(ValueError, match="no such luck") as told:
+    with pytest.raises(ValueError, match="no such luck") as raised:
         processes.run_all(fail, ["raises"], 1, print, done.append)
-    assert "in fail" in str(told.value.__cause__), "the worker's traceback is shown"
+    assert "in fail" in str(raised.value.__cause__), "the worker's traceback is shown"
     with pytest.raises(RuntimeError, match="Unsendable: one two"):
         processes.run_all(fail, ["raises what cannot be sent"], 1, print, done.append)
     with pytest.raises(processes.WorkerDied, match="a process was killed, or out of memory, before 1 of 1 were done"):
