@@ -194,8 +194,6 @@ def title_of(name: str) -> str:
     known = _REGISTRY.get(name)
     if known and known.title:
         return known.title
-    if name.startswith("rationale_average_precision_"):
-        return f"average precision of {title_of(name.removeprefix('rationale_average_precision_'))}"
     if name.endswith("_significant"):
         return f"{title_of(name.removesuffix('_significant'))}, share with p ≤ .05"
     if name.startswith("kendall_tau_") and "_vs_" in name:

@@ -108,29 +108,23 @@ def significance(instances: pd.DataFrame, pair: tuple[str, str], seed: int = 0) 
     n (texts with a defined tau, over all seeds), undefined, left_out, seeds. `instances` may have passed `correlate`
     already; the pair is computed where it has not.
     """
-    name = tau_name(pair)
+    name, run_columns = tau_name(pair), [*RUN_COLUMNS, "seed"]
     if name not in instances:
         instances = correlate(instances, [pair])
     rows = []
-    for key, runs in instances.groupby(list(RUN_COLUMNS), sort=False, dropna=False):
-        by_seed = [significance_of_run(run, pair, name, seed) for _, run in runs.groupby("seed", sort=False)]
-        shares, counts = (pd.DataFrame([row[part] for row in by_seed]) for part in (0, 1))
-        rows.append(dict(zip(RUN_COLUMNS, key, strict=True)) | shares.mean().to_dict() | counts.sum().to_dict())
-        rows[-1]["seeds"] = len(by_seed)
-    return pd.DataFrame(rows)
-
-
-def significance_of_run(run: pd.DataFrame, pair: tuple[str, str], name: str, seed: int) -> tuple[dict, dict]:
-    """(shares, counts) of one run's taus."""
-    p = run[f"{name}_p"].to_numpy()
-    defined = p[~np.isnan(p)]
-    skipped = sum(any(quantity == name for quantity, _ in pairs) for pairs in run["left_out"])
-    shares = {
-        "significant": share_significant(p),
-        "significant_null": permutation_null(run, pair, seed)[1],
-        "significant_controlled": share_significant(false_discovery_control(defined)) if len(defined) else np.nan,
-    }
-    return shares, {"n": len(defined), "undefined": len(p) - len(defined) - skipped, "left_out": skipped}
+    for key, run in instances.groupby(run_columns, sort=False, dropna=False):
+        p = run[f"{name}_p"].dropna().to_numpy()
+        skipped = sum(any(quantity == name for quantity, _ in pairs) for pairs in run["left_out"])
+        shares = {
+            "significant": share_significant(p),
+            "significant_null": permutation_null(run, pair, seed)[1],
+            "significant_controlled": share_significant(false_discovery_control(p)) if len(p) else np.nan,
+        }
+        counts = {"n": len(p), "undefined": len(run) - len(p) - skipped, "left_out": skipped, "seeds": 1}
+        rows.append(dict(zip(run_columns, key, strict=True)) | shares | counts)
+    means, sums = dict.fromkeys(shares, "mean"), dict.fromkeys(counts, "sum")
+    groups = pd.DataFrame(rows).groupby(list(RUN_COLUMNS), sort=False, dropna=False)
+    return groups.agg(means | sums).reset_index()
 
 
 def taus_by_option(

@@ -12,7 +12,7 @@ from torch import Tensor
 from lib.analysis.statistics import ratio
 from lib.datasets.corpus import Instance
 from lib.models import HIERARCHICAL
-from lib.quantity import Quantity, declare
+from lib.quantity import Quantity, declare, title_of
 
 SUPPORT = "attention_support"
 Rationales = Sequence[Sequence[tuple[int, int]] | None]
@@ -128,7 +128,8 @@ def on_rationale(instances: pd.DataFrame, measures: Mapping[str, str], rationale
         rows = [row for row, spans in enumerate(marked) if spans is not None and values[row] is not None]
         found[name] = np.full(len(instances), np.nan)
         found[name][rows] = average_precision([marked[row] for row in rows], [values[row] for row in rows])
-    return instances.assign(**{declare(PREFIX + name, "fraction"): values for name, values in found.items()})
+    names = {name: declare(PREFIX + name, "fraction", f"average precision of {title_of(name)}") for name in found}
+    return instances.assign(**{names[name]: values for name, values in found.items()})
 
 
 def average_precision(relevant: Sequence[np.ndarray], values: Sequence[np.ndarray]) -> np.ndarray:
