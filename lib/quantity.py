@@ -72,7 +72,7 @@ class Quantity:
         declare(column, unit, self.title if column == self.name else None, bounds)
 
 
-WORDS = {
+TITLES = {  # of the quantities of data/published.csv, and of the parts of models and rankings
     "attention": "attention",
     "attention_weights": "attention",
     "gradient_times_input": "gradient × input",
@@ -83,13 +83,6 @@ WORDS = {
     "entropy_of_gradient_of_input": "entropy of the gradient",
     "entropy_of_leave_one_out_of_input": "entropy of leave-one-out",
     "entropy_of_input_to_hidden_importance": "entropy of the inputs' importance to a hidden state",
-    "attention_support": "tokens with weight",
-    "attention_support_share": "tokens with weight, share of the text",
-    "rationale_support_precision": "precision of the support",
-    "rationale_support_recall": "recall of the support",
-    "rationale_support_chance": "precision of the whole text",
-    "inner_averaged": "inner attention, averaged",
-    "inner_rollout": "inner attention, rollout",
     "transformer": "Transformer",
     "f1": "F1",
     "auc": "AUC",
@@ -118,8 +111,6 @@ WORDS = {
     "flip_top_only": "only the top item flips it",
     "flip_random_only": "only another item flips it",
     "flip_neither": "neither flips it",
-    "removed_fraction": "items removed, fraction",
-    "removed_mass": "attention removed",
 }
 
 
@@ -198,7 +189,7 @@ def title_of(name: str) -> str:
         return f"{title_of(name.removesuffix('_significant'))}, share with p ≤ .05"
     if name.startswith("kendall_tau_") and "_vs_" in name:
         return " / ".join(title_of(side) for side in name.removeprefix("kendall_tau_").split("_vs_"))
-    return WORDS.get(name) or " ".join(WORDS.get(word, word) for word in name.split("_"))
+    return TITLES.get(name) or " ".join(TITLES.get(word, word) for word in name.split("_"))
 
 
 def tau_name(pair: tuple[str, str]) -> str:

@@ -111,7 +111,8 @@ def on_common_support(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.Da
 
 def by_ranking(instances: pd.DataFrame, rankings: Sequence[str], part: str = "fraction") -> pd.DataFrame:
     """One row per text and ranking, with the columns ranking and removed_<part>; all random orders of a text."""
-    removed = declare(f"removed_{part}", UNITS[part])
+    titles = {"fraction": "items removed, fraction", "mass": "attention removed"}
+    removed = declare(f"removed_{part}", UNITS[part], titles.get(part))
     frames, kept = [], [*RUN_COLUMNS, "seed", "instance", "prediction"]
     for ranking in rankings:
         one = instances[[f"removed_{ranking}_{part}"]] if ranking != "random" else random_orders(instances, part)

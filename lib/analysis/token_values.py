@@ -76,8 +76,8 @@ def with_support(instances: pd.DataFrame) -> pd.DataFrame:
     """The instances with the size of the attention's support: attention_support (tokens), ..._share (of the text's)."""
     sizes = np.array([np.count_nonzero(weights) for weights in instances["attention_weights"]], dtype=np.float64)
     shares = ratio(sizes, instances["length"].to_numpy(dtype=np.float64))
-    of_text = declare(f"{SUPPORT}_share", "fraction")
-    return instances.assign(**{declare(SUPPORT, "tokens"): sizes, of_text: shares})
+    of_text = declare(f"{SUPPORT}_share", "fraction", "tokens with weight, share of the text")
+    return instances.assign(**{declare(SUPPORT, "tokens", "tokens with weight"): sizes, of_text: shares})
 
 
 def attention_on_rationale(rationales: Rationales, name: str = "attention_on_rationale") -> Quantity:
@@ -176,8 +176,10 @@ def support_on_rationale(instances: pd.DataFrame, rationales: Rationales) -> pd.
             found["precision"][row] = hits / np.count_nonzero(weights)
             found["recall"][row] = hits / decides.sum()
             found["chance"][row] = decides.mean()
-    columns = {declare(f"rationale_support_{name}", "fraction"): values for name, values in found.items()}
-    return instances.assign(**columns)
+    titles = {"precision": "precision of the support", "recall": "recall of the support"}
+    titles |= {"chance": "precision of the whole text"}
+    names = {name: declare(f"rationale_support_{name}", "fraction", title) for name, title in titles.items()}
+    return instances.assign(**{names[name]: values for name, values in found.items()})
 
 
 def top_on_rationale(instances: pd.DataFrame, rankings: Iterable[str], texts: Sequence[Instance]) -> pd.DataFrame:
