@@ -1,6 +1,6 @@
 """Ours beside the papers': a dot with its interval, and a mark for each published value."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import altair as alt
 import pandas as pd
@@ -22,9 +22,7 @@ def taus_beside(beside: pd.DataFrame) -> alt.TopLevelMixin:
     )
 
 
-def performance_beside(
-    beside: pd.DataFrame, quantities: Sequence[str] = ("f1", "accuracy", "auc"), baseline: pd.DataFrame | None = None
-) -> alt.TopLevelMixin:
+def performance_beside(beside: pd.DataFrame, baseline: pd.DataFrame | None = None) -> alt.TopLevelMixin:
     """F1, accuracy and AUC of a table made by lib.published.beside, one panel each.
 
     Args:
@@ -34,8 +32,8 @@ def performance_beside(
     see = "A model that classifies worse than the papers' would be a poor witness for or against attention."
     lines = {} if baseline is None else dict(zip(baseline["quantity"], baseline["value"], strict=True))
     see += f" Dashed: {baseline['encoder'].iloc[0]}." if lines else ""
-    shown = beside[beside["quantity"].isin(quantities)]
-    return values_beside(shown, title, see, "percent", percent=True, shared=True, lines=lines)
+    scores = beside[beside["quantity"].isin(["f1", "accuracy", "auc"])]
+    return values_beside(scores, title, see, "percent", percent=True, shared=True, lines=lines)
 
 
 def values_beside(

@@ -21,6 +21,7 @@ from lib.charts.theme import (
 from lib.datasets.card import lengths
 from lib.quantity import JSD_BOUNDS, tau_name, title_of, unit_of
 
+LENGTH_BINS = 40  # about
 WHISKERS = {"90%": "90% of them", "1.5 IQR": "as far as the box is high, 1.5 times"}
 QUANTILES = {"least": 0.05, "lower": 0.25, "median": 0.5, "upper": 0.75, "most": 0.95}
 
@@ -45,7 +46,7 @@ def bin_tips(first: str, digits: str) -> list:
 # --- lengths of texts
 
 
-def length_histogram(corpus_or_lengths, bins: int = 40) -> alt.TopLevelMixin:
+def length_histogram(corpus_or_lengths) -> alt.TopLevelMixin:
     """How long the texts of each split are: a Corpus, or a mapping from a split's name to its lengths in tokens.
 
     Of a corpus that is cut into sentences, below it, the lengths in sentences too.
@@ -56,19 +57,19 @@ def length_histogram(corpus_or_lengths, bins: int = 40) -> alt.TopLevelMixin:
         of_splits = {split.name: lengths(split) for split in corpus_or_lengths.splits}
         units = next(iter(of_splits.values()))
         by_unit = {unit: {name: of[unit] for name, of in of_splits.items()} for unit in units}
-    drawn, notes = zip(*(lengths_in(unit, of_unit, bins) for unit, of_unit in by_unit.items()), strict=True)
+    drawn, notes = zip(*(lengths_in(unit, of_unit) for unit, of_unit in by_unit.items()), strict=True)
     chart = alt.vconcat(*drawn) if len(drawn) > 1 else drawn[0]
     return titled(chart, title, ["The dashed line is the median. Train and test should look alike.", " ".join(notes)])
 
 
-def lengths_in(unit: str, of_splits: Mapping[str, np.ndarray], bins: int) -> tuple[alt.FacetChart, str]:
+def lengths_in(unit: str, of_splits: Mapping[str, np.ndarray]) -> tuple[alt.FacetChart, str]:
     """A histogram for each split, lengths in tokens or in sentences, and a note on the longest."""
     of_splits = {name: np.asarray(values) for name, values in of_splits.items() if len(values)}
     if not of_splits:
         raise ValueError("nothing to draw: no split has a text")
     pooled = np.concatenate(list(of_splits.values()))
     end = max(int(np.quantile(pooled, 0.995)), 2)
-    edges = np.arange(0, end + (step := max(1, round(end / bins))), step) + 0.5
+    edges = np.arange(0, end + (step := max(1, round(end / LENGTH_BINS))), step) + 0.5
     over = int((pooled > edges[-1]).sum())
     note = f"The longest text has {pooled.max():,} {unit}."
     note += f" {over:,} of {len(pooled):,} are longer than the axis and stand in its last bar." if over else ""
@@ -84,13 +85,13 @@ def lengths_in(unit: str, of_splits: Mapping[str, np.ndarray], bins: int) -> tup
 
 
 def tau_histogram(
-    instances: pd.DataFrame, pair: tuple[str, str] | str, classes: Sequence[str] | None = None, bins: int = 20
+    instances: pd.DataFrame, pair: tuple[str, str] | str, classes: Sequence[str] | None = None
 ) -> alt.TopLevelMixin:
     """Kendall's tau-b of two measures over all texts, by predicted class (Jain & Wallace 2019, Figure 2)."""
     column = pair if isinstance(pair, str) else tau_name(pair)
     rows, names = with_classes(defined(instances, column), classes)
     rows = rows.assign(**{"class": [names[int(predicted)] for predicted in rows["prediction"]]})
-    frame = histograms(rows, column, "class", np.linspace(-1, 1, bins + 1))
+    frame = histograms(rows, column, "class", np.linspace(-1, 1, 21))
     axis, ticks = "Kendall tau-b", [-1, -0.5, 0, 0.5, 1]
     layers = overlaid(names, "class", "predicted class", axis, "texts of the class", ticks, ends=(-1, 1))
     see = "1: both measures rank a text's tokens alike; 0: as chance would. The nearer to 0, the less the one reveals "

@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from itertools import groupby
 
 import altair as alt
 import numpy as np
@@ -31,7 +32,7 @@ def attention_text(
     """A text once per attention map, each token on a ground as strong as its weight; hovering shows the weight.
 
     All maps share one scale, so that grounds compare. A text of more than `most` tokens is shortened to what surrounds
-    its highest weights, and says so. Tokens are escaped, kept from changing the direction of their neighbours, and
+    its highest weights, with a note. Tokens are escaped, kept from changing the direction of their neighbours, and
     invisible control characters are spelled out.
 
     Args:
@@ -58,8 +59,8 @@ def attention_text(
             "</p></div>"
         )
     heading = f'<figcaption style="font-weight:600">{escape(title)}</figcaption>' if title else ""
-    note = legend(maps, largest, decisive.any(), keep)
-    return HTML(f'<figure class="attention-text" style="margin:1em 0">{heading}{"".join(blocks)}{note}</figure>')
+    blocks.append(legend(maps, largest, decisive.any(), keep))
+    return HTML(f'<figure class="attention-text" style="margin:1em 0">{heading}{"".join(blocks)}</figure>')
 
 
 def checked(name: str, values, number: int) -> np.ndarray:
@@ -87,24 +88,17 @@ def kept(weights: np.ndarray, most: int) -> np.ndarray:
 
 def token_spans(tokens, values, alphas, hue: str, decisive: np.ndarray, keep: np.ndarray):
     """The HTML of the shown tokens and, at each gap between them, how many are not shown."""
-    hidden = 0
-    for position, token in enumerate(tokens):
-        if not keep[position]:
-            hidden += 1
+    for shown, run in groupby(range(len(tokens)), keep.__getitem__):
+        places = list(run)
+        if not shown:
+            yield f'<span style="opacity:.65">… {len(places):,} token{"s" if len(places) > 1 else ""} …</span> '
             continue
-        yield gap(hidden)
-        hidden = 0
-        underline = ";text-decoration:underline;text-decoration-thickness:2px" if decisive[position] else ""
-        yield (
-            f'<span title="{values[position]:.4f}" style="background:rgba({hue}, {alphas[position]:.3f});'
-            f'padding:.1em .15em;border-radius:.2em{underline}"><bdi>{escape(visible(token))}</bdi></span> '
-        )
-    yield gap(hidden)
-
-
-def gap(hidden: int) -> str:
-    """What stands for tokens that are not shown."""
-    return f'<span style="opacity:.65">… {hidden:,} token{"s" if hidden > 1 else ""} …</span> ' if hidden else ""
+        for place in places:
+            underline = ";text-decoration:underline;text-decoration-thickness:2px" if decisive[place] else ""
+            yield (
+                f'<span title="{values[place]:.4f}" style="background:rgba({hue}, {alphas[place]:.3f});'
+                f'padding:.1em .15em;border-radius:.2em{underline}"><bdi>{escape(visible(tokens[place]))}</bdi></span> '
+            )
 
 
 def visible(token: str) -> str:

@@ -70,20 +70,18 @@ def titled(chart: alt.TopLevelMixin, title: str, subtitle: Sequence[str]) -> alt
     return chart.properties(title=alt.TitleParams(title, subtitle=lines), description=description)
 
 
-def panels(
-    frame: pd.DataFrame, layers: Sequence[alt.Chart], height: int, row: str = "attention", column: str = "encoder"
-) -> alt.FacetChart:
-    """The layers once for each `column` (side by side) and `row` (below each other) that occurs in the frame.
+def panels(frame: pd.DataFrame, layers: Sequence[alt.Chart], height: int) -> alt.FacetChart:
+    """The layers once for each encoder (side by side) and attention (below each other) that occurs in the frame.
 
     The layers have no data of their own, `alt.Chart()`: each draws what its filter takes from `frame`.
     """
-    titles = {name: [title_of(str(value)) for value in frame[name]] for name in (column, row)}
-    across, down = (list(dict.fromkeys(titles[name])) for name in (column, row))
+    titles = {name: [title_of(str(value)) for value in frame[name]] for name in ("encoder", "attention")}
+    across, down = (list(dict.fromkeys(values)) for values in titles.values())
     width = min(WIDEST, (WIDTH - 60) // len(across) - 18)
     drawn = alt.layer(*layers, data=frame.assign(**titles)).properties(width=width, height=height)
-    grid = {"column": alt.Column(f"{column}:N", title=None, sort=across)}
+    grid = {"column": alt.Column("encoder:N", title=None, sort=across)}
     if len(down) > 1:
-        grid["row"] = alt.Row(f"{row}:N", title=None, sort=down)
+        grid["row"] = alt.Row("attention:N", title=None, sort=down)
     return drawn.facet(**grid)
 
 
@@ -137,7 +135,7 @@ def dashed_line(channel: str, at: str | float) -> alt.Chart:
     return line.encode(**{channel: "mean(line):Q"})  # one line, not one for each row
 
 
-# --- rows and what is to be said of them
+# --- rows and their caption
 
 
 def defined(instances: pd.DataFrame, *columns: str) -> pd.DataFrame:

@@ -32,7 +32,6 @@ POINTS = 3500  # of all violins of a chart together
 def violins_by_max_attention(
     instances: pd.DataFrame,
     value: str,
-    by: str = "max_attention",
     classes: Sequence[str] | None = None,
     title: str | None = None,
     see: str | None = None,
@@ -43,13 +42,14 @@ def violins_by_max_attention(
     For the median |change of p| of permuted attention, and for the adversary's JSD alike.
 
     Args:
-        value: a column, for example "permutation". by: the column of the largest weight, in [0, 1].
+        instances: with the largest weight, in [0, 1], in the column "max_attention".
+        value: a column, for example "permutation".
         title, see, axis: the chart's title, the line that explains what to see, the title of the x axis; by default
             they follow from the value and its unit.
     """
-    rows, names = with_classes(defined(instances, value, by), classes)
+    rows, names = with_classes(defined(instances, value, "max_attention"), classes)
     in_nats = unit_of(value) == "nats"
-    rows = rows.assign(row=np.minimum((rows[by].to_numpy() * 4).astype(int), 3))
+    rows = rows.assign(row=np.minimum((rows["max_attention"].to_numpy() * 4).astype(int), 3))
     groups = list(rows.groupby(["encoder", "attention", "prediction", "row"], sort=False))
     bounds = JSD_BOUNDS if in_nats else (0.0, max(1.0, float(rows[value].max())))
     points = max(8, min(60, POINTS // len(groups)))
