@@ -45,5 +45,5 @@ def inner_attention(aggregation: Aggregation, name: str | None = None) -> Quanti
     if name is None:
         one_head = not isinstance(aggregation, str)
         name = "inner_layer_{}_head_{}".format(*(k + 1 for k in aggregation)) if one_head else f"inner_{aggregation}"
-    title = f"inner attention, {way}" if isinstance(way, str) else None
+    title = f"inner attention, {aggregation}" if isinstance(aggregation, str) else None
     return Quantity(name, inner, "fraction", title=title, max_tokens=MAX_TOKENS)
