@@ -130,8 +130,19 @@ def assemble(spec: Spec, draft: Draft, profile: Profile) -> Corpus:
         Split(name, tuple(kept[name]), vocabulary, len(draft.classes)) for name in ("train", "dev", "test")
     )
     return Corpus(
-        *(spec.name, draft.title, draft.classes, vocabulary, train, dev, test, profile.name),
-        *(draft.citation, draft.licence, draft.source, tuple(notes), checksum((train, dev, test), vocabulary)),
+        spec.name,
+        draft.title,
+        draft.classes,
+        vocabulary,
+        train,
+        dev,
+        test,
+        profile.name,
+        draft.citation,
+        draft.licence,
+        draft.source,
+        tuple(notes),
+        checksum((train, dev, test), vocabulary),
     )
 
 

@@ -14,11 +14,14 @@ import pandas as pd
 
 PROJECT = Path(__file__).resolve().parents[2]
 SUFFIX = ".jsonl.gz"
-# How pandas reads a CSV file here: all as it is written, blank rows too, so that the index + 1 is a record's row; bytes
-# that are not UTF-8 become surrogates, which `sound` refuses and names.
+# Options of pandas.read_csv: everything is read as text, and blank rows too, so that the index + 1 is a record's row
+# as a spreadsheet counts it; bytes that are not UTF-8 become surrogates, which `sound` refuses and names.
 CSV = {
-    **{"header": None, "dtype": object, "keep_default_na": False, "skip_blank_lines": False},
-    **{"encoding": "utf-8", "encoding_errors": "surrogateescape"},
+    "header": None,
+    "dtype": object,
+    "keep_default_na": False,
+    "skip_blank_lines": False,
+    "encoding_errors": "surrogateescape",
 }
 
 

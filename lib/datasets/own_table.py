@@ -26,8 +26,11 @@ SPLITS = {
 DELIMITERS = ",;\t|"
 MOST_BYTES = 2 * 1024**3  # of a file, which is read whole
 MARKS = {  # byte order marks, the longer before the shorter that it starts with
-    **{codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"},
-    **{codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"},
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
 }
 # What spreadsheet programs write where it is not UTF-8; a short text fits many of Python's encodings.
 CODE_PAGES = [f"cp{number}" for number in (*range(1250, 1258), 932, 949)] + ["gb18030", "big5"]
