@@ -12,10 +12,10 @@ CHARTS = 5
 
 PARAMETERS = """\
 dataset = "planted"  # the texts
-profile = "quick"  # one of: quick, paper
-seeds = []  # whole numbers; empty: as many as the profile says
-encoders = ["bilstm"]  # some of: bilstm, average, conv
-epsilon = 0.01  # nats
+profile = "quick"
+seeds: list[int] = []  # empty: as many as the profile says
+encoders: list[str] = ["bilstm"]
+epsilon: float = 0.01  # nats
 draws = 100
 keep = False
 note = "plain"  # any words

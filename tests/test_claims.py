@@ -10,7 +10,9 @@ from lib import papers, results, tables
 from lib.analysis import examples, joined
 from lib.charts import sweep
 from lib.papers.correlation import EACH_OTHER, GRADIENT
+from lib.papers.settings import types
 from lib.quantity import tau_name
+from tools.report.parameters import find_notebook, known_parameters
 from tools.summary.__main__ import picture, readme
 
 TAUS = [tau_name(pair) for pair in (GRADIENT, EACH_OTHER)]
@@ -190,6 +192,31 @@ def test_every_run_is_listed_once():
 def test_wrong_choices_are_refused_with_what_is_allowed(wrong, said):
     with pytest.raises((KeyError, ValueError), match=said):
         papers.runs(**{"notebook": "correlation", **wrong})
+
+
+def test_the_parameters_of_every_notebook_are_the_settings_of_its_paper():
+    for name, paper in papers.PAPERS.items():
+        cell = known_parameters(find_notebook(name))
+        settings = paper.settings.of({one.name: one.default for one in cell.values()})
+        kinds = types(paper.settings)
+        assert set(cell) <= set(kinds) and settings.dataset == cell["dataset"].default
+        unset = [one.name for one in cell.values() if one.default in ("", [], 0)]
+        assert all(not getattr(settings, one) or one == "attentions" for one in unset)
+
+
+def test_a_setting_may_be_text_as_papermill_hands_it_over():
+    erasure, sparsity = (papers.PAPERS[name].settings for name in ("erasure", "sparsity"))
+    assert sparsity(encoders="bilstm", strengths="-3, 0.5", converged="no").strengths == (-3.0, 0.5)
+    assert erasure(seeds="3").seeds == (3,) and erasure(seeds=3).seeds == (0, 1, 2)
+    for wrong, said in (
+        ({"train_texts": -1}, "'train_texts' is a whole number from 0 up, not -1"),
+        ({"common_support": "perhaps"}, "'common_support' is a yes or no"),
+        ({"encoders": [3]}, "'encoders' is a list of texts; 3 is none"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            erasure(**wrong)
+    with pytest.raises(ValueError, match="'lambdas' is a list of numbers from 0 up; -1 is none"):
+        sparsity(lambdas=[-1])
 
 
 def test_a_sweep_draws_ours_and_theirs():

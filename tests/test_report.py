@@ -11,6 +11,8 @@ import pytest
 
 import notebooks
 from lib.datasets import files
+from lib.models import ENCODERS
+from lib.papers import runs
 from lib.profiles import PROFILES
 from tools.report import page as pages
 from tools.report.__main__ import main
@@ -19,7 +21,7 @@ from tools.report.execute import Tracker
 from tools.report.figures import datasets, json_for_html, titles
 from tools.report.meter import Meter
 from tools.report.page import kept_summary
-from tools.report.parameters import Refused, given_parameters, report_name, slug
+from tools.report.parameters import Refused, find_notebook, given_parameters, known_parameters, report_name, slug
 from tools.report.run import fingerprint
 
 
@@ -96,6 +98,17 @@ def test_values_take_the_kind_of_their_default(folder):
     assert isinstance(read["epsilon"], float)
     with pytest.raises(Refused):
         given_parameters(folder / "small.ipynb", [("draws", "1.5")])
+
+
+def test_what_a_registry_knows_is_allowed_and_what_a_list_may_hold_stands_in_one_place(monkeypatch):
+    """An encoder that is registered is a value of every notebook that lists encoders."""
+    notebook = find_notebook("correlation")
+    with pytest.raises(Refused, match="parameter 'encoders' cannot be 'gru'; allowed: bilstm"):
+        given_parameters(notebook, [("encoders", "gru")])
+    monkeypatch.setitem(ENCODERS, "gru", ENCODERS["bilstm"])
+    assert given_parameters(notebook, [("encoders", "gru")]) == {"encoders": ["gru"]}
+    assert "gru" in known_parameters(notebook)["encoders"].help
+    assert {run.encoder for run in runs("correlation", encoders="gru,conv")} == {"gru", "conv"}
 
 
 # names

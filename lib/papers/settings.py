@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from math import inf, isfinite
 from os import PathLike
+from types import GenericAlias
 from typing import Any, ClassVar, Self, get_args, get_type_hints
 
 import torch
@@ -19,6 +20,7 @@ from lib.training import Run
 
 DEVICES = ("auto", "cpu", "cuda")
 WORDS = {str: "text", int: "whole number", float: "number", bool: "yes or no"}
+Kind = type | GenericAlias  # str, int, float, bool; object for anything; or a list or tuple of one of them
 YES_OR_NO = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -39,7 +41,7 @@ def one_of(default: str, allowed: Iterable[str]) -> Any:
 
 def some_of(allowed: Iterable[str], default: Iterable[str] = (), may_be_empty: bool = False) -> Any:
     """A list of values of `allowed`, each once; it may be empty where the default is, or where this is stated."""
-    return field(default=tuple(default), metadata={"allowed": allowed, "may_be_empty": may_be_empty or not default})
+    return field(default=tuple(default), metadata={"allowed": allowed, "may_be_empty": may_be_empty})
 
 
 def checked(default: Any, check: Callable[[str], object]) -> Any:
@@ -90,9 +92,10 @@ class Settings:
         if type(self.seeds) is int and self.seeds >= 0:
             object.__setattr__(self, "seeds", tuple(range(self.seeds)))
         for setting in fields(self):
-            kind = types(type(self))[setting.name]
-            value = value_of(setting.name, getattr(self, setting.name), kind, setting.metadata.get("least", 0))
-            refuse(setting.name, value, **setting.metadata)
+            given, rules = getattr(self, setting.name), setting.metadata
+            value = value_of(setting.name, given, types(type(self))[setting.name], rules.get("least", 0))
+            may_be_empty = rules.get("may_be_empty") or not setting.default
+            refuse(setting.name, value, rules.get("allowed"), rules.get("check"), may_be_empty)
             object.__setattr__(self, setting.name, value)
         if not isinstance(self.dataset, Own):
             columns = self.text_column, self.label_column, self.split_column
@@ -118,14 +121,14 @@ class Settings:
 
 
 @cache
-def types(settings: type[Settings]) -> dict[str, type]:
+def types(settings: type[Settings]) -> dict[str, Kind]:
     """The type of each setting by its name."""
     hints = get_type_hints(settings)
     return {setting.name: hints[setting.name] for setting in fields(settings)}
 
 
-def value_of(name: str, given: Any, kind: type, least: float = -inf) -> Any:
-    """What was given for a parameter, a value or its text, as `kind`: str, int, float, bool, or a list or tuple of one.
+def value_of(name: str, given: Any, kind: Kind, least: float = -inf) -> Any:
+    """What was given for a parameter, a value or its text, as its type.
 
     Lists may be written `[0, 1]`, `0,1` and `0 1`; they become tuples.
 
@@ -153,6 +156,8 @@ def from_up(kind: type, least: float) -> str:
 
 def scalar(given: Any, kind: type, least: float) -> Any:
     """One value as `kind`; None where it is none."""
+    if kind is object:
+        return literal(given) if isinstance(given, str) else given
     if kind is str:
         return given if isinstance(given, str) else str(given) if isinstance(given, PathLike) else None
     if kind is bool:
@@ -184,7 +189,6 @@ def refuse(
     allowed: Iterable[str] | None = None,
     check: Callable[[str], object] | None = None,
     may_be_empty: bool = True,
-    least: float = 0,
 ) -> None:
     """Raises ValueError where a value is not allowed, or a list is empty that must not be or has an element twice."""
     items = value if isinstance(value, tuple) else (value,)

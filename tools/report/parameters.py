@@ -1,94 +1,49 @@
-"""What a notebook may be told: its parameters, their kinds and allowed values, and what a person gave for them."""
+"""The parameters of a notebook: what its cell declares, and what a command line gives for them."""
 
-import ast
 import hashlib
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import nbformat
 
+from lib.datasets import Own
+from lib.papers import PAPERS, Settings
+from lib.papers.settings import Kind, literal, refuse, types, value_of
+from lib.training.own_model import located
+
 PROJECT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = PROJECT / "notebooks"
-OWN = ("data", "text_column", "label_column", "split_column")
-OF_TRAINING = ("encoders", "attentions", "seeds", "projection", "vectors")  # of what a model of one's own has already
+OF_TRAINING = ("encoders", "attentions", "seeds", "projection", "vectors")  # a model of one's own has them already
+SCALARS = {kind.__name__: kind for kind in (str, int, float, bool)}
 
 
 class Refused(ValueError):
-    """What was asked for cannot be done; the message says what was seen and what is allowed."""
+    """A command cannot be followed; the message names what was seen and what is allowed."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One line of a notebook's parameters cell: `name = default  # help`.
-
-    A help that starts "one of: a, b" closes the list of values, "some of: a, b" that of a list's elements; one that
-    starts "whole numbers" or "numbers" says what an empty list's elements are, from 0 up.
-    """
+    """One line of a notebook's parameters cell: `name: type = default  # help`."""
 
     name: str
+    kind: Kind
     default: Any
     help: str
 
-    @property
-    def kind(self) -> str:
-        """The kind of value: text, whole number, number, yes or no, list; anything where the default is None."""
-        kinds = {str: "text", int: "whole number", float: "number", bool: "yes or no", list: "list", tuple: "list"}
-        return kinds.get(type(self.default), "anything")
+    def read(self, text: str, rules: Mapping[str, Any] | None = None) -> Any:
+        """The value that a person wrote, in the parameter's type; ValueError where it is none.
 
-    @property
-    def allowed(self) -> list[str]:
-        """The closed list of values, where the help gives one; it ends at a semicolon, a bracket or a full stop."""
-        given = re.match(r"(?:one|some) of:\s*(.+)", self.help.strip())
-        if not given:
-            return []
-        listed = re.split(r"[;(]|\.\s|\.$", given[1])[0]
-        return [value for value in re.split(r"[,\s|]+", listed.replace("'", "").replace('"', "")) if value]
-
-    def read(self, given: str) -> Any:
-        """The value that a person wrote, in the parameter's kind; Refused where it is of another, or not allowed."""
-        readers = {"text": str, "whole number": _whole, "number": _number, "yes or no": _boolean, "list": self._list}
-        try:
-            value = readers.get(self.kind, _literal)(given)
-        except (ValueError, SyntaxError) as error:
-            raise Refused(f"parameter {self.name!r} is a {self.kind}, not {given!r}") from error
-        wrong = [item for item in self._items(value) if self.allowed and str(item) not in self.allowed]
-        if wrong:
-            known = ", ".join(self.allowed)
-            raise Refused(f"parameter {self.name!r} cannot be {wrong[0]!r}; allowed: {known}")
-        if isinstance(value, list):
-            self._refuse_list(value)
-        return value
-
-    def _refuse_list(self, values: list) -> None:
-        """Refused where the list is empty and must not be, or has an element twice, or one that is no whole number."""
-        if self.default and not values and "none: " not in self.help:
-            raise Refused(f"parameter {self.name!r} is an empty list; it needs at least one element")
-        for start, allowed in (("whole numbers", _is_whole), ("numbers", _is_number)):
-            wrong = [value for value in values if not allowed(value)]
-            if self.help.startswith(start) and wrong:
-                raise Refused(f"parameter {self.name!r} is a list of {start} from 0 up; {wrong[0]!r} is none")
-        twice = [value for value in values if values.count(value) > 1]
-        if twice:
-            raise Refused(f"parameter {self.name!r} has {twice[0]!r} {len(twice)} times; allowed: each value once")
-
-    def _list(self, given: str) -> list:
-        """`[0, 1, 2]`, `0,1,2` and `0 1 2` are the same list; its elements are of the default's kind."""
-        given = given.strip()
-        try:
-            whole = ast.literal_eval(given)
-        except (ValueError, SyntaxError):
-            whole = [_literal(item) for item in re.split(r"[,\s]+", given.strip("[]()")) if item]
-        values = list(whole) if isinstance(whole, list | tuple) else [whole]
-        if not self.default:
-            return values
-        first = self.default[0]
-        of_kind = Parameter(f"each of {self.name}", first, "")
-        return [value if type(value) is type(first) else of_kind.read(str(value)) for value in values]
-
-    def _items(self, value: Any) -> list:
-        return value if isinstance(value, list) else [value]
+        Args:
+            rules: the metadata of the setting of that name, where there is one.
+        """
+        least = -inf if rules is None else rules.get("least", 0)
+        value, may_be_empty = value_of(self.name, text, self.kind, least), (rules or {}).get("may_be_empty")
+        refuse(self.name, value, may_be_empty=may_be_empty or not self.default)
+        return list(value) if isinstance(value, tuple) else value
 
 
 def known_notebooks(folder: Path = NOTEBOOKS) -> list[str]:
@@ -104,77 +59,82 @@ def find_notebook(name: str, folder: Path = NOTEBOOKS) -> Path:
     return folder / f"{name}.ipynb"
 
 
+def settings_of(notebook: Path) -> type[Settings]:
+    """The settings of a paper's notebook; of another those that all share."""
+    return PAPERS[notebook.stem].settings if notebook.stem in PAPERS else Settings
+
+
 def known_parameters(notebook: Path) -> dict[str, Parameter]:
-    """What papermill finds in the cell tagged `parameters`, by name."""
+    """The parameters of the cell tagged `parameters`, by name; Refused where the file is no notebook."""
     import papermill
 
     try:
         found = papermill.inspect_notebook(str(notebook))
     except (nbformat.reader.NotJSONError, nbformat.ValidationError, UnicodeDecodeError) as error:
         raise Refused(f"{notebook} is not a notebook: {str(error).splitlines()[0]}") from error
-    return {name: Parameter(name, _default(entry["default"]), entry["help"] or "") for name, entry in found.items()}
+    kinds, allowed = types(settings_of(notebook)), allowed_values(settings_of(notebook))
+    known = {}
+    for name, entry in found.items():
+        default = literal(entry["default"])
+        kind = kinds.get(name) or kind_of(entry["inferred_type_name"], default)
+        values = f"{'some' if get_args(kind) else 'one'} of: {', '.join(allowed[name])}" if name in allowed else ""
+        known[name] = Parameter(name, kind, default, "; ".join(filter(None, [values, entry["help"]])))
+    return known
+
+
+def allowed_values(settings: type[Settings]) -> dict[str, list[str]]:
+    """The closed lists of values, by the settings that have one."""
+    return {one.name: list(one.metadata["allowed"]) for one in fields(settings) if "allowed" in one.metadata}
+
+
+def kind_of(annotation: str, default: Any) -> Kind:
+    """The type of a parameter that no settings know: its annotation's, such as `list[int]`, else its default's."""
+    named = re.fullmatch(r"(list|tuple)\[(\w+).*\]|(\w+)", annotation or "")
+    if named and (named[2] or named[3]) in SCALARS:
+        return list[SCALARS[named[2]]] if named[2] else SCALARS[named[3]]
+    if isinstance(default, list | tuple):
+        return list[type(default[0])] if default else list[object]
+    return type(default) if type(default) in SCALARS.values() else object
 
 
 def given_parameters(notebook: Path, given: list[tuple[str, str]]) -> dict[str, Any]:
-    """The values of (name, text) pairs in the kinds of the notebook's parameters; Refused where something is not."""
-    known = known_parameters(notebook)
-    values = {}
-    for name, text in given:
-        if name not in known:
-            raise Refused(f"unknown parameter {name!r} of {notebook.stem}; known: {', '.join(known) or 'none'}")
-        values[name] = known[name].read(text)
-        refuse_unknown(name, values[name])
-    return values | own_data(values) | own_code(values)
+    """The values of (name, text) pairs, in the types of the notebook's parameters.
 
-
-def refuse_unknown(name: str, value: Any) -> None:
-    """Refused, with the known ones, where the dataset or the projection of that name is unknown."""
-    if name not in ("dataset", "projection"):
-        return  # what tells is not imported for nothing: torch takes seconds
-    from lib.datasets import DataError, spec
-    from lib.projections import projection
-
-    try:
-        {"dataset": spec, "projection": projection}[name](value)
-    except (DataError, KeyError, ValueError) as error:
-        raise Refused(error.args[0]) from error
-
-
-def own_data(values: dict[str, Any]) -> dict[str, Any]:
-    """The parameter `data`, if given, as the notebook's kernel finds it; Refused where it is no text to be read.
-
-    The kernel runs in the project's folder: what lies in the caller's is named in full.
+    Raises:
+        Refused: an unknown parameter, or a value that is not allowed.
     """
-    given = {name: values[name] for name in OWN if values.get(name)}
-    if not given:
-        return {}
-    from lib.datasets import DataError, own_text
-
-    if "data" in given and "dataset" in values:
-        raise Refused(f"dataset is {values['dataset']!r} and data is {given['data']!r}; allowed: one of the two")
+    known, values = known_parameters(notebook), {}
+    rules = {one.name: one.metadata for one in fields(settings_of(notebook))}
     try:
-        found = own_text(**given, data_home=values.get("data_home") or None)
-    except DataError as error:
+        for name, text in given:
+            if name not in known:
+                raise Refused(f"unknown parameter {name!r} of {notebook.stem}; known: {', '.join(known) or 'none'}")
+            values[name] = known[name].read(text, rules.get(name))
+        refuse_contradictions(values)
+        settings = settings_of(notebook).of({name: one.default for name, one in known.items()} | values)
+        return values | in_full(values, settings)
+    except (KeyError, ValueError) as error:
         raise Refused(error.args[0]) from error
-    if not found or Path.cwd() == PROJECT:
-        return {}
-    return {"data": str(next(iter(found.files.values())).parent / Path(given["data"]).name)}
 
 
-def own_code(values: dict[str, Any]) -> dict[str, Any]:
-    """The parameter `model`, if given, as the notebook's kernel finds it; Refused where there is no such file."""
-    if not values.get("model"):
-        return {}
+def refuse_contradictions(values: dict[str, Any]) -> None:
+    """Raises Refused where two given parameters exclude each other."""
+    if values.get("data") and "dataset" in values:
+        raise Refused(f"dataset is {values['dataset']!r} and data is {values['data']!r}; allowed: one of the two")
     chosen = [name for name in OF_TRAINING if values.get(name)]
-    if chosen:
+    if values.get("model") and chosen:
         raise Refused(f"model is {values['model']!r}, which is not trained here; leave {', '.join(chosen)} out")
-    from lib.training.own_model import ModelError, located
 
-    try:
+
+def in_full(values: dict[str, Any], settings: Settings) -> dict[str, str]:
+    """The files of `data` and `model` by their full paths: the notebook's kernel runs in the project's folder."""
+    paths = {}
+    if values.get("model"):
         path, function = located(values["model"])
-    except ModelError as error:
-        raise Refused(error.args[0]) from error
-    return {} if Path.cwd() == PROJECT else {"model": f"{path.resolve()}:{function}"}
+        paths["model"] = f"{path.resolve()}:{function}"
+    if isinstance(settings.dataset, Own):
+        paths["data"] = str(next(iter(settings.dataset.files.values())).parent / Path(settings.data).name)
+    return {} if Path.cwd() == PROJECT else paths
 
 
 def dataset_of(settings: dict[str, Any]) -> str:
@@ -215,40 +175,3 @@ def slug(text: str, longest: int = 48) -> str:
 
 def _short(value: Any) -> str:
     return "+".join(str(item) for item in value) if isinstance(value, list) else str(value)
-
-
-def _default(text: str) -> Any:
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return None
-
-
-def _literal(given: str) -> Any:
-    try:
-        return ast.literal_eval(given)
-    except (ValueError, SyntaxError):
-        return given
-
-
-def _is_whole(value: Any) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and 0 <= value < float("inf")
-
-
-def _whole(given: str) -> int:
-    return int(given)
-
-
-def _number(given: str) -> float:
-    return float(given)
-
-
-def _boolean(given: str) -> bool:
-    words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-    if given.lower() not in words:
-        raise ValueError(given)
-    return words[given.lower()]
