@@ -68,7 +68,7 @@ def keep(
     for path, text in zip(paths, texts, strict=True):
         write_text(path, text)
     names = " and ".join(path.name for path in paths)
-    return Kept(f"kept in {names}; python -m tools.summary brings them into the README", left)
+    return Kept(f"kept in {names}; python -m tools.summary shows them in the README", left)
 
 
 def not_kept(notebook: str, trained: Sequence[Trained], chosen: dict) -> str:

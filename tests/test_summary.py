@@ -14,13 +14,13 @@ from pages import visit
 import notebooks
 from lib import published, results
 from lib.quantity import RUN_COLUMNS
-from tools import summary
 from tools.report.__main__ import main
 from tools.report.execute import Failed
 from tools.report.page import page
+from tools.summary import studies as summary
+from tools.summary.__main__ import markdown
 from tools.summary.page import FILES, studies_of, write_summary
-from tools.summary.partners import partners
-from tools.summary.values import SHARE, TOLERANCE
+from tools.summary.studies import SHARE, TOLERANCE, partners
 
 KEY = ("bilstm", "additive", "softmax", "base", 1)
 NAN = float("nan")
@@ -170,7 +170,7 @@ def test_a_papers_values_come_from_its_own_notebook_and_its_best_study():
 
 
 def test_what_the_papers_name_otherwise_finds_its_partner():
-    """Each rule of tools.summary.partners against the cells of the notebooks that say the same."""
+    """Each rule of the papers' partners against the cells of the notebooks that say the same."""
     adversary = {"trains": "all", "key": (*KEY[:3], "adversary", 1)}
     rows = [row("tvd_half", 0.01 * number, "fraction", **adversary, **{"lambda": number}) for number in (1, 2, 3)]
     rows += [row("tvd", 0.9, "fraction", **adversary, **{"lambda": 2})]
@@ -204,12 +204,12 @@ def test_the_kept_tables_have_the_partners_that_their_notebooks_found():
 
 def test_the_page_of_the_kept_tables_is_up_to_date():
     text = (summary.FOLDER / "summary.md").read_text(encoding="utf-8")
-    assert text == summary.markdown(summary.kept(summary.FOLDER)), "run python -m tools.summary"
+    assert text == markdown(summary.kept(summary.FOLDER)), "run python -m tools.summary"
     assert "(reports/results/summary.md)" in (results.PROJECT / "README.md").read_text(encoding="utf-8")
 
 
 def test_no_text_ends_a_cell_of_the_markdown_table():
-    text = summary.markdown([study([row()], [claim("a|b <b>", "supported")])])
+    text = markdown([study([row()], [claim("a|b <b>", "supported")])])
     assert r"*a\|b &lt;b&gt;*" in text and "<b>" not in text
 
 

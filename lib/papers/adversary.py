@@ -40,9 +40,9 @@ class AdversarySettings(Settings):
     lambdas: tuple[float, ...] = numbers()
     frozen_lambdas: tuple[float, ...] = numbers()
     adversary_epochs: int = 0
-    divergence: str = one_of(OF_VARIANTS["adversary"]["divergence"], DIVERGENCES)
-    tvd: str = one_of(OF_VARIANTS["adversary"]["tvd"], TVDS)
-    over_seeds: str = one_of("median", ("median", "max"))
+    divergence: str = one_of(OF_VARIANTS["adversary"]["divergence"], DIVERGENCES, alters=True)
+    tvd: str = one_of(OF_VARIANTS["adversary"]["tvd"], TVDS, alters=True)
+    over_seeds: str = one_of("median", ("median", "max"), alters=True)
 
 
 def bases(settings: Settings, others: int = 0) -> list[Run]:

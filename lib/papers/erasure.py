@@ -1,7 +1,7 @@
 """Serrano & Smith (2019)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import pandas as pd
@@ -65,8 +65,8 @@ class ErasureSettings(Settings):
     """
 
     encoders: tuple[str, ...] = some_of((*ENCODERS, *HIERARCHICAL))
-    random_item: str = one_of("paper", ("paper", "authors_code"))
-    common_support: bool = False
+    random_item: str = one_of("paper", ("paper", "authors_code"), alters=True)
+    common_support: bool = field(default=False, metadata={"alters": True})
     train_texts: int = 0
     test_texts: int = 0
 

@@ -59,12 +59,12 @@ class RegularizationSettings(Settings):
     attentions: tuple[str, ...] = some_of(KINDS_OF_ATTENTION)
     delta: float = 0.0
     eta: float = 0.0
-    frozen: tuple[str, ...] = some_of(REGULARIZED, ("residual", "tying", "mlm"), may_be_empty=True)
+    frozen: tuple[str, ...] = some_of(REGULARIZED, ("residual", "tying", "mlm"), may_be_empty=True, alters=True)
     lambdas: tuple[float, ...] = numbers()
     imitation_epochs: int = 0
     layers: tuple[int, ...] = numbers(least=1)
     words: int = 0
-    embedding_labels: str = one_of("clusters", ("clusters", "words"))
+    embedding_labels: str = one_of("clusters", ("clusters", "words"), alters=True)
 
     def __post_init__(self):
         super().__post_init__()

@@ -34,19 +34,27 @@ def device_kind(device: str = "auto") -> str:
     return "cuda" if device == "cuda" or (device == "auto" and torch.cuda.is_available()) else "cpu"
 
 
-def one_of(default: str, allowed: Iterable[str]) -> Any:
-    """A setting with a closed list of values, such as a registry."""
-    return field(default=default, metadata={"allowed": allowed})
+def one_of(default: str, allowed: Iterable[str], **rules: bool) -> Any:
+    """A setting with a closed list of values, such as a registry.
+
+    Args:
+        rules: alters: any other value than the default makes it another experiment than the paper's.
+    """
+    return field(default=default, metadata={"allowed": allowed, **rules})
 
 
-def some_of(allowed: Iterable[str], default: Iterable[str] = (), may_be_empty: bool = False) -> Any:
-    """A list of values of `allowed`, each once; it may be empty where the default is, or where this is stated."""
-    return field(default=tuple(default), metadata={"allowed": allowed, "may_be_empty": may_be_empty})
+def some_of(allowed: Iterable[str], default: Iterable[str] = (), **rules: bool) -> Any:
+    """A list of values of `allowed`, each once.
+
+    Args:
+        rules: may_be_empty, though the default is not; alters, as in `one_of`.
+    """
+    return field(default=tuple(default), metadata={"allowed": allowed, **rules})
 
 
-def checked(default: Any, check: Callable[[str], object]) -> Any:
-    """A setting whose values are names that `check` knows: it raises an error for any other."""
-    return field(default=default, metadata={"check": check})
+def checked(default: Any, check: Callable[[str], object], **rules: bool) -> Any:
+    """A setting whose values are names that `check` knows: it raises an error for any other; rules as in `one_of`."""
+    return field(default=default, metadata={"check": check, **rules})
 
 
 def numbers(least: float = 0) -> Any:
@@ -82,7 +90,7 @@ class Settings:
     encoders: tuple[str, ...] = some_of(ENCODERS)
     attentions: tuple[str, ...] = some_of(ATTENTIONS, ATTENTIONS)
     seeds: tuple[int, ...] = numbers()
-    projection: str = checked("softmax", projection)
+    projection: str = checked("softmax", projection, alters=True)
     vectors: str = "auto"
     show_text: str = one_of("auto", SHOW_TEXT)
     device: str = one_of("auto", DEVICES)
@@ -104,6 +112,11 @@ class Settings:
             raise ValueError(
                 f"{self.dataset!r} asks questions, which only the models of 'correlation' answer; choose another"
             )
+
+    @classmethod
+    def altering(cls) -> list[str]:
+        """The settings that make another experiment than the paper's of it; others choose what is run, and on what."""
+        return [setting.name for setting in fields(cls) if setting.metadata.get("alters")]
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Self:

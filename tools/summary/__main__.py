@@ -1,34 +1,70 @@
-"""python -m tools.summary: pictures of the kept tables, the findings in the README, and summary.md."""
+"""python -m tools.summary: what the repository shows of the kept tables: findings in README, pictures, summary.md."""
 
 import re
+from collections.abc import Iterable
+from html import escape
 from pathlib import Path
 
 import pandas as pd
 
 from lib import charts, published
-from lib.papers import PAPERS
+from lib.papers import PAPERS, TITLES
 from lib.provenance import PROJECT
 from lib.results import FOLDER
-from tools import summary
+from tools.summary.studies import SHARE, TOLERANCE, Study, counts, in_words, kept, values, verdicts
 
 PICTURED = ("correlation",)
+OPENING = """\
+# Every claim on every dataset
+
+From the kept tables of whole runs in profile `paper`, beside this file, written by `python -m tools.summary`. `make reports` writes the same with the evidence of each verdict and with every report made here, quick ones too, into `reports/summary.html`.
+
+A claim is *supported* or *contradicted* for a model where our 95% interval leaves no doubt, else *undecided*; "2 of 4" counts models.
+"""  # noqa: E501
+VALUES = """\
+## The published values
+
+How many of each paper's published values have one of ours beside them, in how many the published one lies within our 95% interval, and in how many ours lies within the tolerance of it: {absolute:g} for fractions and tau-b, {share:.0%} of the published value for the rest. Sizes of data and settings, such as lambda, are published, and not measured here.
+"""  # noqa: E501
+HEADS = {
+    "published": "published",
+    "sizes": "of these sizes and settings",
+    "ours": "ours",
+    "inside": "inside the interval",
+    "within": "inside the tolerance",
+}
 
 
 def finding(claims: pd.DataFrame, dataset: str) -> str:
     """One paragraph for the README: each claim's verdict by model."""
-    row = claims.iloc[0]
-    said = []
+    row, sentences = claims.iloc[0], []
     for short, same in claims.groupby("short", sort=False):
         models = {word: list(models) for word, models in same.groupby("verdict", sort=False)["model"]}
-        verdicts = [f"{word} for {', '.join(names) if len(models) > 1 else 'all'}" for word, names in models.items()]
-        said.append(f"*{short}*: {'; '.join(verdicts)}")
+        parts = [f"{word} for {', '.join(names) if len(models) > 1 else 'all'}" for word, names in models.items()]
+        sentences.append(f"*{short}*: {'; '.join(parts)}")
     seeds = str(row.get("seeds_each", len(str(row["of_seeds"]).split())))
-    told = "1 seed" if seeds == "1" else f"{seeds} seeds"
+    about = "1 seed" if seeds == "1" else f"{seeds} seeds"
     if isinstance(row.get("chosen"), str):
-        told += re.sub(r", seeds \[[^\]]*\]", "", f", {row['chosen']}")  # their number is told already
+        about += re.sub(r", seeds \[[^\]]*\]", "", f", {row['chosen']}")  # their number stands there already
     if "adversary_epochs" in row:
-        told += f", adversaries of at most {row['adversary_epochs']} epochs"
-    return f"**{dataset}**, {told}. {'. '.join(said)}."
+        about += f", adversaries of at most {row['adversary_epochs']} epochs"
+    return f"**{dataset}**, {about}. {'. '.join(sentences)}."
+
+
+def datasets_of(notebook: str, folder: Path) -> dict[str, Path]:
+    """The kept claims of a notebook, by dataset."""
+    paths = sorted(folder.glob(f"{notebook}-*-claims.csv"))
+    return {path.name.removeprefix(f"{notebook}-").removesuffix("-claims.csv"): path for path in paths}
+
+
+def readme(text: str, folder: Path = FOLDER) -> str:
+    """The README's text with what is kept between `<!-- findings: NOTEBOOK -->` and `<!-- end -->`."""
+
+    def findings(match: re.Match) -> str:
+        found = [finding(pd.read_csv(path), dataset) for dataset, path in datasets_of(match[1], folder).items()]
+        return f"<!-- findings: {match[1]} -->{' '.join(found) or 'not run yet'}<!-- end -->"
+
+    return re.sub(r"<!-- findings: (\w+) -->.*?<!-- end -->", findings, text, flags=re.DOTALL)
 
 
 def picture(notebook: str, dataset: str, folder: Path = FOLDER) -> Path | None:
@@ -46,28 +82,52 @@ def picture(notebook: str, dataset: str, folder: Path = FOLDER) -> Path | None:
     return path
 
 
-def readme(text: str, folder: Path = FOLDER) -> str:
-    """The README's text with what is kept between `<!-- findings: NOTEBOOK -->` and `<!-- end -->`."""
+def markdown(studies: Iterable[Study]) -> str:
+    """The claims of each paper by dataset, and the counts of published values by paper and dataset."""
+    studies = list(studies)
+    claims = verdicts(studies)
+    parts = [OPENING, *(claims_of(claims[claims["paper"] == paper], title) for paper, title in TITLES.items())]
+    return "\n".join([*parts, VALUES.format(absolute=TOLERANCE, share=SHARE), counts_of(values(studies))])
 
-    def kept(match: re.Match) -> str:
-        notebook, endings = match[1], "-claims.csv"
-        paths = sorted(folder.glob(f"{notebook}-*{endings}"))
-        findings = [
-            finding(pd.read_csv(path), path.name.removeprefix(f"{notebook}-").removesuffix(endings)) for path in paths
-        ]
-        return f"<!-- findings: {notebook} -->{' '.join(findings) or 'not run yet'}<!-- end -->"
 
-    return re.sub(r"<!-- findings: (\w+) -->.*?<!-- end -->", kept, text, flags=re.DOTALL)
+def claims_of(rows: pd.DataFrame, title: str) -> str:
+    """A paper's claims as rows and datasets as columns; of a claim in several sentences the first stands."""
+    if rows.empty:
+        return f"## {title}\n\nNot run yet.\n"
+    datasets = sorted(rows["dataset"].unique())
+    cells = rows.groupby(["short", "dataset"], sort=False)[["verdict"]].apply(in_words).unstack(fill_value="–")
+    claims = rows.drop_duplicates("short")[["short", "claim"]].itertuples(index=False)
+    lines = [[f"*{short}*: {claim}", *cells.loc[short, datasets]] for short, claim in claims]
+    return f"## {title}\n\n{grid(['claim', *datasets], lines)}\n"
+
+
+def counts_of(found: pd.DataFrame) -> str:
+    """The counts of each paper and dataset with a value of ours, then those of all others together."""
+    rows = counts(found, "paper", "dataset")
+    have = rows[rows["ours"] > 0]
+    rest = rows[rows["ours"] == 0].groupby("paper", sort=False)[list(HEADS)].sum().reset_index()
+    order = pd.concat([have, rest.assign(dataset="others, not run")])
+    order = order.sort_values("paper", key=lambda names: names.map(list(TITLES).index), kind="stable")
+    lines = [[TITLES[row["paper"]], row["dataset"], *(str(row[name]) for name in HEADS)] for _, row in order.iterrows()]
+    total = ["all", "", *(str(rows[name].sum()) for name in HEADS)]
+    return grid(["paper", "dataset", *HEADS.values()], [*lines, total]) + "\n"
+
+
+def grid(head: list[str], rows: list[list[str]]) -> str:
+    """A table of Markdown; no text can end a cell or become HTML."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(
+        f"| {' | '.join(escape(cell, quote=False).replace('|', chr(92) + '|') for cell in row)} |" for row in lines
+    )
 
 
 def main() -> None:
     for notebook in PICTURED:
-        for path in sorted(FOLDER.glob(f"{notebook}-*-claims.csv")):
-            drawn = picture(notebook, path.name.removeprefix(f"{notebook}-").removesuffix("-claims.csv"))
-            print(drawn or f"no published values beside {path.name}")
+        for dataset, path in datasets_of(notebook, FOLDER).items():
+            print(picture(notebook, dataset) or f"no published values beside {path.name}")
     page = PROJECT / "README.md"
     page.write_text(readme(page.read_text(encoding="utf-8")), encoding="utf-8")
-    (FOLDER / "summary.md").write_text(summary.markdown(summary.kept(FOLDER)), encoding="utf-8")
+    (FOLDER / "summary.md").write_text(markdown(kept(FOLDER)), encoding="utf-8")
     print(page, FOLDER / "summary.md", sep="\n")
 
 

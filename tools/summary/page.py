@@ -1,4 +1,4 @@
-"""What all reports say together: reports/summary.html, and its two tables as CSV."""
+"""The summary of all reports: reports/summary.html, and its two tables as CSV."""
 
 from pathlib import Path
 from typing import Any
@@ -10,22 +10,11 @@ from lib.atomic_write import write_text
 from lib.papers import PAPERS, TITLES
 from lib.quantity import title_of
 from lib.tables import text
-from tools import summary
 from tools.report.page import environment, kept, policy, style
-from tools.summary.values import SHARE, TOLERANCE
+from tools.summary import studies as summary
+from tools.summary.studies import SHARE, TOLERANCE, Study
 
 FILES = ("summary-claims.csv", "summary-values.csv")
-# Parameters that make another experiment of a notebook; the others say which part of it is run, and on what.
-ALTERS = (
-    "projection",
-    "divergence",
-    "tvd",
-    "over_seeds",
-    "random_item",
-    "common_support",
-    "frozen",
-    "embedding_labels",
-)
 SIGNS = {"supported": "✓", "contradicted": "✗", "undecided": "?", "mixed": "±"}
 
 
@@ -33,7 +22,7 @@ def write_summary(folder: Path, results: Path | None = None) -> Path:
     """Write summary.html and its tables into `folder`, from the reports in it and the kept tables in `results`.
 
     Args:
-        results: as in `tools.summary.kept`.
+        results: as in `tools.summary.studies.kept`.
     """
     studies = [*studies_of(folder), *summary.kept(results)]
     claims, values = summary.verdicts(studies), summary.values(studies)
@@ -49,17 +38,18 @@ def write_summary(folder: Path, results: Path | None = None) -> Path:
     return write_text(folder / "summary.html", shown)
 
 
-def studies_of(folder: Path) -> list[summary.Study]:
+def studies_of(folder: Path) -> list[Study]:
     """The studies of the finished reports in `folder` that left their tables."""
     studies = []
     for path in sorted(folder.glob("*.html")):
         about, left = kept(path, "summary", "tables")
         if about and left and about["notebook"] in PAPERS:
             profile = str(about["parameters"].get("profile", ""))
-            altered = tuple(name for name in about.get("changed", ()) if name in ALTERS)
-            tables = (left["dataset"], left["values"], left["claims"])
-            told = {"page": path.name, "made": about["made"], "altered": altered}
-            studies.append(summary.study(about["notebook"], *tables, profile, **told))
+            altering = PAPERS[about["notebook"]].settings.altering()
+            altered = tuple(name for name in about.get("changed", ()) if name in altering)
+            tables = left["dataset"], left["values"], left["claims"]
+            source = {"page": path.name, "made": about["made"], "altered": altered}
+            studies.append(summary.study(about["notebook"], *tables, profile, **source))
     return studies
 
 
@@ -69,8 +59,8 @@ def matrix(rows: pd.DataFrame) -> dict[str, Any]:
     claims = []
     for short, same in rows.groupby("short", sort=False):
         cells = [same[same["dataset"] == dataset] for dataset in datasets]
-        said = {"short": short, "claim": same["claim"].iloc[0]}
-        claims.append(said | {"cells": [cell(part) if len(part) else None for part in cells]})
+        shown = [cell(part) if len(part) else None for part in cells]
+        claims.append({"short": short, "claim": same["claim"].iloc[0], "cells": shown})
     return {"datasets": datasets, "claims": claims}
 
 
@@ -98,11 +88,11 @@ def groups(values: pd.DataFrame) -> list[dict[str, Any]]:
     counts = summary.counts(values, "paper", "dataset")
     papers = []
     for paper, name in TITLES.items():
-        told = counts[counts["paper"] == paper].sort_values("ours", ascending=False, kind="stable")
+        datasets = counts[counts["paper"] == paper].sort_values("ours", ascending=False, kind="stable")
         of_paper = values[values["paper"] == paper]
         parts = [
             row_of_counts(row) | {"rows": [value(one) for _, one in same.iterrows()]}
-            for _, row in told.iterrows()
+            for _, row in datasets.iterrows()
             if len(same := of_paper[of_paper["dataset"] == row["dataset"]])
         ]
         together = row_of_counts(summary.counts(of_paper, "paper").iloc[0])
@@ -111,7 +101,7 @@ def groups(values: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def row_of_counts(row: pd.Series) -> dict[str, Any]:
-    """The counts of `tools.summary.counts` as plain numbers."""
+    """The counts of `tools.summary.studies.counts` as plain numbers."""
     return {name: number if isinstance(number, str) else int(number) for name, number in row.items()}
 
 
