@@ -98,7 +98,7 @@ def provenance_of(trained: Sequence[Trained], usual: Settings, chosen: dict) -> 
         (*(getattr(run, name) for name in RUN_COLUMNS), run.options, run.base and run.base.variant)
         for run in (one.run for one in trained)
     ).values()
-    made |= {"chosen": told} if (told := ", ".join(unusual(usual, chosen))) else {}
+    made |= {"chosen": others} if (others := ", ".join(unusual(usual, chosen))) else {}
     made["seeds_each"] = " to ".join(dict.fromkeys((str(min(each)), str(max(each)))))
     return made | ({"adversary_epochs": " ".join(sorted(limits))} if limits else {})
 

@@ -132,7 +132,7 @@ def claims(
     ]
 
 
-def told(row: pd.Series, first: str, second: str) -> str:
+def compared(row: pd.Series, first: str, second: str) -> str:
     """first .83, second .82: difference +.01 [-.01, +.03], p .31"""
     name = "F1" if row["quantity"] == "f1" else f"{row['quantity'].upper()} ({row['unit']})"
     p = f", p {row['p']:.2g} over texts" if "p" in row else ""
@@ -146,7 +146,7 @@ def attention_is_needed(models: pd.DataFrame) -> Claim:
     """Section 3.2: attention is not explanation where it is not needed; a verdict on the dataset."""
     row = score_difference(models, "f1", (BASE, UNIFORM))
     claim = "Learned attention classifies better than equal weights do"
-    evidence = told(row, "learned", "uniform")
+    evidence = compared(row, "learned", "uniform")
     return Claim(KEY, "attention is needed", claim, "BiLSTM", verdict(row["low"], row["high"]), evidence)
 
 
@@ -186,7 +186,7 @@ def guide_better(guided: pd.DataFrame) -> list[Claim]:
     for short, claim, first, second in pairs:
         between = [{"variant": variants.get(name, f"guide_{name}")} for name in (first, second)]
         row = score_difference(guided, "f1", tuple(between))
-        evidence = told(row, "base", second.replace("_", " "))
+        evidence = compared(row, "base", second.replace("_", " "))
         found.append(Claim(KEY, short, claim, MLP, verdict(row["low"], row["high"]), evidence))
     return found
 
@@ -202,7 +202,7 @@ def adversary_is_on_par(models: pd.DataFrame, adversaries: pd.DataFrame, chosen:
     both = pd.concat([models, adversaries[adversaries["lambda"] == chosen]])
     row = score_difference(both, "f1", ({"encoder": "bilstm", "variant": "adversary"}, BASE))
     jsd = adversaries.loc[adversaries["lambda"] == chosen, "jsd"].mean()
-    evidence = f"lambda {chosen:g}, mean JSD {jsd:.3f} nats: {told(row, 'adversary', 'base')}"
+    evidence = f"lambda {chosen:g}, mean JSD {jsd:.3f} nats: {compared(row, 'adversary', 'base')}"
     return [Claim(KEY, short, claim, "BiLSTM", verdict(row["low"], row["high"], -ON_PAR), evidence)]
 
 

@@ -58,10 +58,10 @@ def sentences(claims: list[Claim]) -> list[str]:
     result = []
     for claim in dict.fromkeys(one.claim for one in claims):
         same = [one for one in claims if one.claim == claim]
-        said = [
+        parts = [
             f"{word} for {', '.join(one.model for one in same if one.verdict == word)}"
             for word in ("supported", "contradicted", "undecided")
             if any(one.verdict == word for one in same)
         ]
-        result.append(f"{claim}: {'; '.join(said)}.")
+        result.append(f"{claim}: {'; '.join(parts)}.")
     return result

@@ -148,8 +148,8 @@ def matters_more(measured: pd.DataFrame) -> Iterator[Claim]:
     gap = measured["top_attention_js"] - measured["top_attention_others_js"]
     for encoder, rows in by_model(measured.assign(gap_js=gap), "encoder"):
         row = summarise(rows, [declare("gap_js", "nats")]).iloc[0]
-        said = f"JSD larger by {signed(row, 'value')} nats, over all other items"
-        yield Claim(KEY, "the top item matters most", claim, encoder, verdict(row["low"], row["high"]), said)
+        evidence = f"JSD larger by {signed(row, 'value')} nats, over all other items"
+        yield Claim(KEY, "the top item matters most", claim, encoder, verdict(row["low"], row["high"]), evidence)
 
 
 def seldom_decides(measured: pd.DataFrame) -> Iterator[Claim]:
@@ -157,9 +157,9 @@ def seldom_decides(measured: pd.DataFrame) -> Iterator[Claim]:
     claim = "Erasing the item with the largest attention leaves most decisions as they were"
     for encoder, rows in by_model(measured, "encoder"):
         row = summarise(rows, ["top_attention_flip"]).iloc[0]
-        said = f"it flips {row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}] of the decisions"
+        evidence = f"it flips {row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}] of the decisions"
         word = verdict(1 - row["high"], 1 - row["low"], HALF)
-        yield Claim(KEY, "erasing it flips few decisions", claim, encoder, word, said)
+        yield Claim(KEY, "erasing it flips few decisions", claim, encoder, word, evidence)
 
 
 def gradient_sooner(measured: pd.DataFrame) -> Iterator[Claim]:
@@ -173,11 +173,11 @@ def gradient_sooner(measured: pd.DataFrame) -> Iterator[Claim]:
     ):
         claim = f"With an encoder, fewer items flip the decision along the gradient than along attention {how}"
         for encoder, row in found:
-            said = (
+            evidence = (
                 f"{row['first_sooner']:.3f} of the texts against {row['second_sooner']:.3f}: {row['ratio']:.2f} "
                 f"[{row['low']:.2f}, {row['high']:.2f}] times as often; sign test p {row['p']:.2g}"
             )
-            yield Claim(KEY, short, claim, encoder, verdict(row["low"], row["high"], threshold), said)
+            yield Claim(KEY, short, claim, encoder, verdict(row["low"], row["high"], threshold), evidence)
 
 
 def not_the_fewest(measured: pd.DataFrame) -> Iterator[Claim]:
@@ -185,10 +185,12 @@ def not_the_fewest(measured: pd.DataFrame) -> Iterator[Claim]:
     claim = "For over half of the texts that can be flipped, attention does not find the fewest items that flip them"
     for encoder, rows in by_model(versus_fewest(measured, ["attention"]), "encoder"):
         row = summarise(rows, ["optimal_attention"]).iloc[0]
-        said = f"it finds them for {row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}] of the texts"
-        said = said if row["n"] else "the fewest are known of no text: the read-out is not affine, or nothing flips"
+        evidence = f"it finds them for {row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}] of the texts"
+        evidence = (
+            evidence if row["n"] else "the fewest are known of no text: the read-out is not affine, or nothing flips"
+        )
         word = verdict(1 - row["high"], 1 - row["low"], HALF)
-        yield Claim(KEY, "attention does not find the fewest", claim, encoder, word, said)
+        yield Claim(KEY, "attention does not find the fewest", claim, encoder, word, evidence)
 
 
 def context_delays(measured: pd.DataFrame) -> Iterator[Claim]:
@@ -200,14 +202,14 @@ def context_delays(measured: pd.DataFrame) -> Iterator[Claim]:
         for more, less in pairwise(name for name in LESS_CONTEXT if name in there):
             flips = [measured.loc[measured["encoder"] == name, quantity].notna().any() for name in (more, less)]
             row = difference(measured, quantity, ({"encoder": more}, {"encoder": less})) if all(flips) else None
-            said = "no text flips" if row is None else told(row)
+            evidence = "no text flips" if row is None else compared(row)
             word = "undecided" if row is None else verdict(row["low"], row["high"])
             pair = f"{title_of(more)} against {title_of(less)}"
             short = f"context delays flips ({along})"
-            yield Claim(KEY, short, claim, pair, word, said)
+            yield Claim(KEY, short, claim, pair, word, evidence)
 
 
-def told(row: pd.Series) -> str:
+def compared(row: pd.Series) -> str:
     return f"{row['first']:.3f}, {row['second']:.3f}; difference {signed(row)}"
 
 

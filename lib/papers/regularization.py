@@ -182,7 +182,7 @@ def against_base(measured: pd.DataFrame, names: tuple[str, ...] = RECOMMENDED) -
                 yield f"{title_of(name)} + {title_of(attention)}", pair
 
 
-def told(row: pd.Series) -> str:
+def compared(row: pd.Series) -> str:
     """F1 (fraction): 0.830, base 0.842; difference -0.012 [-0.020, -0.004]"""
     return (
         f"{title_of(row['quantity'])} ({row['unit']}): {row['first']:.3f}, base {row['second']:.3f}; "
@@ -208,8 +208,8 @@ def fragile(measured: pd.DataFrame) -> Iterator[Claim]:
 
     for model, between in against_base(measured):
         row = compare(measured, between)
-        said = told(row) + beyond_freezing(measured, between, compare)
-        yield Claim(KEY, "attention matters more", claim, model, verdict(-row["high"], -row["low"]), said)
+        evidence = compared(row) + beyond_freezing(measured, between, compare)
+        yield Claim(KEY, "attention matters more", claim, model, verdict(-row["high"], -row["low"]), evidence)
 
 
 def on_par(measured: pd.DataFrame) -> Iterator[Claim]:
@@ -217,7 +217,7 @@ def on_par(measured: pd.DataFrame) -> Iterator[Claim]:
     claim = f"It classifies about as well as the base: less than {ON_PAR:g} below in F1"
     for model, between in against_base(measured):
         row = score_difference(measured, "f1", between)
-        yield Claim(KEY, "without a loss", claim, model, verdict(row["low"], row["high"], -ON_PAR), told(row))
+        yield Claim(KEY, "without a loss", claim, model, verdict(row["low"], row["high"], -ON_PAR), compared(row))
 
 
 def informed(information: pd.DataFrame) -> Iterator[Claim]:
@@ -225,19 +225,21 @@ def informed(information: pd.DataFrame) -> Iterator[Claim]:
     claim = "Its hidden states share more information with their words than the base's"
     for name in REGULARIZERS:
         row = information_difference(information, NAME + SAMPLES[0], (name, "base"))
-        said = told(row) + f", above what shuffled labels give, over {row['seeds'][0]} seeds"
-        yield Claim(KEY, "words are kept", claim, title_of(name), verdict(row["low"], row["high"]), said)
+        evidence = compared(row) + f", above what shuffled labels give, over {row['seeds'][0]} seeds"
+        yield Claim(KEY, "words are kept", claim, title_of(name), verdict(row["low"], row["high"]), evidence)
 
 
 def costly(prices: pd.DataFrame) -> Iterator[Claim]:
     """Section 4.3: an imitation of theirs pays more in its predictions for the same distance."""
     claim = "A trained adversary pays more TVD for the same JSD than with the base"
     for _, row in prices.iterrows():
-        said = f"TVD at equal JSD ({row['from']:.2f} to {row['to']:.2f} nats): {signed(row)} over the texts of one seed"
+        evidence = (
+            f"TVD at equal JSD ({row['from']:.2f} to {row['to']:.2f} nats): {signed(row)} over the texts of one seed"
+        )
         if not row["to"] > row["from"]:
-            said = "one value of lambda makes no curve" if row["points"] < 2 else "the two curves share no JSD"
+            evidence = "one value of lambda makes no curve" if row["points"] < 2 else "the two curves share no JSD"
         model = title_of(row["variant"])
-        yield Claim(KEY, "adversaries are harder to find", claim, model, verdict(row["low"], row["high"]), said)
+        yield Claim(KEY, "adversaries are harder to find", claim, model, verdict(row["low"], row["high"]), evidence)
 
 
 def grounded(measured: pd.DataFrame) -> Iterator[Claim]:
@@ -247,8 +249,8 @@ def grounded(measured: pd.DataFrame) -> Iterator[Claim]:
     compare = partial(paired_difference, quantity=declare("token_probability_mean", "fraction"))
     for model, between in against_base(right):
         row = compare(right, between)
-        said = told(row) + beyond_freezing(right, between, compare)
-        yield Claim(KEY, "neutral words stay neutral", claim, model, verdict(-row["high"], -row["low"]), said)
+        evidence = compared(row) + beyond_freezing(right, between, compare)
+        yield Claim(KEY, "neutral words stay neutral", claim, model, verdict(-row["high"], -row["low"]), evidence)
 
 
 def paired_difference(measured: pd.DataFrame, between: tuple[dict, dict], quantity: str) -> pd.Series:
@@ -263,8 +265,8 @@ def robust_by_depth(deeper: pd.DataFrame) -> Iterator[Claim]:
     between = tuple({"variant": "base", "layers": layers} for layers in (most, fewest))
     row = fragility_difference(deeper, between, ["f1_drop_permuted"]).iloc[0]
     claim = f"With {most} layers the base loses less F1 to permuted attention than with {fewest}"
-    said = told(row).replace(", base", f", {fewest} layer")
-    yield Claim(KEY, "depth makes attention matter less", claim, "base", verdict(row["low"], row["high"]), said)
+    evidence = compared(row).replace(", base", f", {fewest} layer")
+    yield Claim(KEY, "depth makes attention matter less", claim, "base", verdict(row["low"], row["high"]), evidence)
 
 
 def evenness(histories: dict[tuple[str, int], tuple[dict, ...]]) -> pd.DataFrame:
@@ -284,12 +286,12 @@ def collapses(starts: pd.DataFrame) -> Iterator[Claim]:
     ):
         values = starts.loc[starts["start"] == start, "entropy"].to_numpy()
         low, high = sorted(sign * bound for bound in t_interval(values))
-        said = (
+        evidence = (
             f"entropy as a share of that of equal weights: {values.mean():.3f} over {len(values)} seeds; it counts as "
             f"uniform from {UNIFORM:g}"
         )
         word = verdict(low, high, sign * UNIFORM)
-        yield Claim(KEY, "initialisation decides", claim, f"dot, {start}", word, said)
+        yield Claim(KEY, "initialisation decides", claim, f"dot, {start}", word, evidence)
 
 
 def on_the_rationale(measured: pd.DataFrame) -> Iterator[Claim]:
@@ -301,9 +303,9 @@ def on_the_rationale(measured: pd.DataFrame) -> Iterator[Claim]:
     compare = partial(paired_difference, quantity=column)
     for model, between in against_base(measured, REGULARIZERS):
         row = compare(measured, between)
-        said = told(row) + beyond_freezing(measured, between, compare)
+        evidence = compared(row) + beyond_freezing(measured, between, compare)
         short = "attention comes onto the reason, which the paper leaves open"
-        yield Claim(KEY, short, claim, model, verdict(row["low"], row["high"]), said)
+        yield Claim(KEY, short, claim, model, verdict(row["low"], row["high"]), evidence)
 
 
 PAPER = Paper(

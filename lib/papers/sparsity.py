@@ -157,9 +157,9 @@ def not_interchangeable(measured: pd.DataFrame) -> Iterator[Claim]:
         gap = declare("gap_of_taus", "tau-b", bounds=(-2, 2))
         row = summarise(rows.assign(**{gap: rows[hidden] - rows[inputs]}), [gap]).iloc[0]
         means = summarise(rows, [hidden, inputs])["value"]
-        said = f"tau-b {means[0]:.3f} with hidden states, {means[1]:.3f} with inputs; {signed(row, 'value')}"
+        evidence = f"tau-b {means[0]:.3f} with hidden states, {means[1]:.3f} with inputs; {signed(row, 'value')}"
         short = "inputs and hidden states are not interchangeable"
-        yield Claim(KEY, short, claim, model, verdict(row["low"], row["high"]), said)
+        yield Claim(KEY, short, claim, model, verdict(row["low"], row["high"]), evidence)
 
 
 def contextual(measured: pd.DataFrame) -> Iterator[Claim]:
@@ -167,8 +167,8 @@ def contextual(measured: pd.DataFrame) -> Iterator[Claim]:
     claim = f"The inputs' importance to a hidden state is spread: its entropy is above {DISPERSED:g} of the largest"
     for model, rows in by_model(measured, "encoder", "projection"):
         row = summarise(rows, [TO_HIDDEN]).iloc[0]
-        said = f"normalised entropy {row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
-        yield Claim(KEY, "states mix inputs", claim, model, verdict(row["low"], row["high"], DISPERSED), said)
+        evidence = f"normalised entropy {row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+        yield Claim(KEY, "states mix inputs", claim, model, verdict(row["low"], row["high"], DISPERSED), evidence)
 
 
 def no_sparser(measured: pd.DataFrame) -> Iterator[Claim]:
@@ -177,23 +177,23 @@ def no_sparser(measured: pd.DataFrame) -> Iterator[Claim]:
         claim = f"The inputs' {title_of(quantity)} is less than {SPARSER:g} lower under sparsemax than under softmax"
         for encoder, rows in by_model(measured, "encoder"):
             row = difference(rows, quantity, ({"projection": "sparsemax"}, {"projection": "softmax"}))
-            said = f"{row['first']:.3f}, softmax {row['second']:.3f}; difference {signed(row)}"
+            evidence = f"{row['first']:.3f}, softmax {row['second']:.3f}; difference {signed(row)}"
             word = verdict(row["low"], row["high"], -SPARSER)
-            yield Claim(KEY, "sparse attention, importance as spread as ever", claim, encoder, word, said)
+            yield Claim(KEY, "sparse attention, importance as spread as ever", claim, encoder, word, evidence)
 
 
 def falls_or_rises(sweep: pd.DataFrame) -> Iterator[Claim]:
     """Table 2 has the entropy of the inputs' importance fall along sparsegen's lambda; the text says that it rises."""
     slopes = {encoder: trend(rows, "lambda", OF_INPUT[0]) for encoder, rows in by_model(sweep, "encoder")}
-    for way, sign, where in (("falls", -1, "their table 2"), ("rises", 1, "their text")):
-        claim = f"The entropy of the inputs' gradients {way} as sparsegen's lambda rises ({where})"
+    for verb, sign, where in (("falls", -1, "their table 2"), ("rises", 1, "their text")):
+        claim = f"The entropy of the inputs' gradients {verb} as sparsegen's lambda rises ({where})"
         short = f"importance gets {'sparser' if sign < 0 else 'less sparse'} with attention ({where})"
         for encoder, row in slopes.items():
             low, high = sorted(sign * row[name] for name in ("tau_low", "tau_high"))
-            yield Claim(KEY, short, claim, encoder, verdict(low, high), told(row))
+            yield Claim(KEY, short, claim, encoder, verdict(low, high), in_numbers(row))
 
 
-def told(row: pd.Series) -> str:
+def in_numbers(row: pd.Series) -> str:
     """tau-b with lambda -0.87 [...] over 9 lambdas"""
     return (
         f"tau-b with lambda {row['tau']:+.3f} [{row['tau_low']:+.3f}, {row['tau_high']:+.3f}], Spearman "
@@ -207,7 +207,7 @@ def less_correlated(sweep: pd.DataFrame) -> Iterator[Claim]:
     for encoder, rows in by_model(sweep, "encoder"):
         row = trend(rows, "lambda", tau_name(INPUT))
         word = verdict(-row["tau_high"], -row["tau_low"])
-        yield Claim(KEY, "sparser attention agrees less with importance", claim, encoder, word, told(row))
+        yield Claim(KEY, "sparser attention agrees less with importance", claim, encoder, word, in_numbers(row))
 
 
 def misled(adversaries: pd.DataFrame) -> Iterator[Claim]:
@@ -221,11 +221,11 @@ def misled(adversaries: pd.DataFrame) -> Iterator[Claim]:
         for _, row in changes[changes["trains"] == trains].iterrows():
             low, high = sorted(-sign * row[name] for name in ("low", "high"))
             word = verdict(low, high, sign * LOSS) if row["jsd"] >= AWAY else "undecided"
-            said = f"{row['first']:.3f}, base {row['second']:.3f}: {signed(row)}; mean JSD "
-            said += f"{row['jsd']:.2g} nats" + ("" if row["jsd"] >= AWAY else ": it does not attend elsewhere")
+            evidence = f"{row['first']:.3f}, base {row['second']:.3f}: {signed(row)}; mean JSD "
+            evidence += f"{row['jsd']:.2g} nats" + ("" if row["jsd"] >= AWAY else ": it does not attend elsewhere")
             model = f"{title_of(row['encoder'])} + {row['projection']}, lambda {row['lambda']:g}"
             short = "frozen adversaries lose accuracy" if sign > 0 else "adversaries trained anew do not"
-            yield Claim(KEY, short, claim, model, word, said)
+            yield Claim(KEY, short, claim, model, word, evidence)
 
 
 def on_the_reason(sweep: pd.DataFrame) -> Iterator[Claim]:
@@ -237,7 +237,7 @@ def on_the_reason(sweep: pd.DataFrame) -> Iterator[Claim]:
     for encoder, rows in by_model(sweep, "encoder"):
         row = trend(rows, "lambda", column)
         short = "the support closes in on the reason, which the paper leaves open"
-        yield Claim(KEY, short, claim, encoder, verdict(row["tau_low"], row["tau_high"]), told(row))
+        yield Claim(KEY, short, claim, encoder, verdict(row["tau_low"], row["tau_high"]), in_numbers(row))
 
 
 OF_LAMBDA = {"entropy_of_gradient_of_input": "kendall_tau_lambda_vs_entropy_of_input_importance"}
