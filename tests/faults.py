@@ -11,11 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
+import snakemake.cli  # noqa: F401 - imported once, before processes fork, so that the first job of a sweep starts sooner
 
 from lib.training import cache
 from tools.sweep.__main__ import main
 
-FORK = multiprocessing.get_context("fork")  # the imports of torch and Snakemake are made once
+FORK = multiprocessing.get_context("fork")  # torch and Snakemake are imported once
 
 
 class Sweep:
