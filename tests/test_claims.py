@@ -221,10 +221,12 @@ def test_a_setting_may_be_text_as_papermill_hands_it_over():
 
 def test_a_sweep_draws_ours_and_theirs():
     rows = [
-        {"dial": dial, "quantity": name, "value": 0.5, "low": 0.4, "high": 0.6} for dial in (0.1, 1) for name in TAUS
+        {"setting": setting, "quantity": name, "value": 0.5, "low": 0.4, "high": 0.6}
+        for setting in (0.1, 1)
+        for name in TAUS
     ]
     theirs = pd.DataFrame({"quantity": TAUS[:1], "value": [0.35], "paper": "jain2019"})
-    chart = sweep(pd.DataFrame(rows), "dial", "Title", "See.", theirs, scale="log").to_dict()
+    chart = sweep(pd.DataFrame(rows), "setting", "Title", "See.", theirs, scale="log").to_dict()
     assert "published" in chart["description"] and len(chart["layer"]) == 4
     with pytest.raises(ValueError, match="nothing to draw"):
-        sweep(pd.DataFrame(columns=["dial", "quantity"]), "dial", "Title", "See.")
+        sweep(pd.DataFrame(columns=["setting", "quantity"]), "setting", "Title", "See.")
