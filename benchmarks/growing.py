@@ -75,7 +75,7 @@ def works() -> list[Work]:
 
 
 def _of_encoders() -> Iterator[Work]:
-    steps = Promise("n", "a step forth and one back for each token", LINEAR)
+    steps = Promise("n", "a step forward and one backward for each token", LINEAR)
     yield _training("bilstm", steps)
     yield _measured("gradient", "bilstm", importance.quantity("gradient", importance.gradient), steps, 64)
     loo = importance.quantity("leave_one_out", importance.leave_one_out, max_tokens=WITHOUT_BOUND)
@@ -86,7 +86,7 @@ def _of_encoders() -> Iterator[Work]:
     unbounded = replace(of_inputs_to_states, max_tokens=None)
     states = Promise("n²", "the gradients of n states, each carried over the tokens before or after it", QUADRATIC)
     yield _measured("g of input to hidden states", "bilstm", unbounded, states, 2, pairs=True)
-    copies = Promise("n²", "the general way: one copy of the text, n tokens, for each of its n states", QUADRATIC)
+    copies = Promise("n²", "by definition: a backward pass over n tokens for each of n states", QUADRATIC)
     yield _measured("g of input to hidden states", "average", unbounded, copies, 2, pairs=True)
 
 

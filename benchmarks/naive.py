@@ -1,6 +1,8 @@
-"""The straightforward ways: batches of 32 texts as they come, packed sequences, a model call for every question.
+"""The straightforward side: batches of 32 texts as they come, packed sequences, a pass of the model for every change.
 
-They are written after the code that Jain & Wallace (2019) released, and give the same answers as ours.
+Leave-one-out and the gradients of states are the definitions of lib.importance, on a packed model. The others are
+written after the code that Jain & Wallace (2019) and Serrano & Smith (2019) released, as it runs: where it does more
+than the definition asks for (gradients of all weights, loops over texts), so do these. All give the same answers as lib.
 """
 
 from itertools import pairwise
@@ -11,8 +13,11 @@ from scipy.stats import kendalltau
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from lib.datasets.batches import Batch, collate
 from lib.datasets.corpus import Split
-from lib.models import AttentionClassifier
+from lib.importance.leave_one_out import leave_one_out_definition
+from lib.importance.state_gradients import state_gradients_definition
+from lib.models import AttentionClassifier, ModelOutput
 
 BATCH = 32
 
@@ -40,6 +45,8 @@ class PackedClassifier(nn.Module):
 
     def encode(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         embedded = self.embedding(ids)
+        if torch.is_grad_enabled() and not embedded.requires_grad:
+            embedded.requires_grad_()
         packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
         return embedded, pad_packed_sequence(self.encoder(packed)[0], batch_first=True)[0]
 
@@ -52,9 +59,19 @@ class PackedClassifier(nn.Module):
     def decode(self, attention: Tensor, hidden: Tensor) -> Tensor:
         return self.decoder((attention.unsqueeze(-1) * hidden).sum(dim=-2)).squeeze(-1)
 
-    def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
+    def logits(self, ids: Tensor, lengths: Tensor) -> Tensor:
         _, hidden = self.encode(ids, lengths)
         return self.decode(self.attend(hidden, lengths), hidden)
+
+    def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
+        """The interface, as far as the definitions of lib.importance need it."""
+        embedded, hidden = self.encode(batch.tokens, batch.lengths)
+        attention = self.attend(hidden, batch.lengths) if attention is None else attention
+        logits = self.decode(attention, hidden)[:, None]
+        return ModelOutput(logits, attention, attention, batch.mask, hidden, embedded)
+
+    def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
+        return self.decode(attention, output.hidden)[:, None]
 
 
 def padded(rows: list[np.ndarray]) -> tuple[Tensor, Tensor]:
@@ -81,7 +98,7 @@ def train_epoch(model: PackedClassifier, split: Split) -> None:
     rows, order = texts(split), np.random.default_rng(0).permutation(len(split))
     loss_of = nn.BCEWithLogitsLoss(reduction="sum")
     for chosen in batched(list(order)):
-        logits = model(*padded([rows[i] for i in chosen]))
+        logits = model.logits(*padded([rows[i] for i in chosen]))
         loss = loss_of(logits, torch.tensor([float(split.labels[i]) for i in chosen]))
         optimizer.zero_grad()
         loss.backward()
@@ -102,19 +119,13 @@ def gradients(model: PackedClassifier, split: Split) -> list[np.ndarray]:
     return found
 
 
-@torch.no_grad()
 def leave_one_out(model: PackedClassifier, split: Split) -> list[np.ndarray]:
     """|change of p|: for each position one pass over the batch without it."""
     found = []
-    for rows in batched(texts(split)):
-        base = model(*padded(rows)).sigmoid()
-        importance = [np.zeros(len(row) - 2) for row in rows]
-        for position in range(1, max(len(row) for row in rows) - 1):
-            some = [i for i, row in enumerate(rows) if position < len(row) - 1]
-            ids, lengths = padded([np.delete(rows[i], position) for i in some])
-            for i, p in zip(some, model(ids, lengths).sigmoid(), strict=True):
-                importance[i][position - 1] = abs(float(p) - float(base[i]))
-        found += importance
+    for rows in batched(list(range(len(split)))):
+        batch = collate(split, np.array(rows))
+        values = leave_one_out_definition(model, batch)
+        found += [row[mask].numpy() for row, mask in zip(values, batch.mask, strict=True)]
     return found
 
 
@@ -190,14 +201,11 @@ def kendall(one: list[np.ndarray], other: list[np.ndarray]) -> list[tuple[float,
 
 
 def state_gradients(model: PackedClassifier, split: Split) -> list[np.ndarray]:
-    """(state, token) norms of the gradient of each hidden state's norm, of each text: a backward pass a state."""
+    """(state, token) norms of the gradient of each hidden state's norm, a text at a time: a backward pass a state."""
     found = []
-    for row in texts(split):
-        ids, lengths = padded([row])
-        embedded, hidden = model.encode(ids, lengths)
-        norms = hidden[0, 1:-1].norm(dim=-1)
-        gradients = [torch.autograd.grad(norm, embedded, retain_graph=True)[0][0, 1:-1] for norm in norms]
-        found.append(torch.stack(gradients).norm(dim=-1).numpy())
+    for row in range(len(split)):
+        batch = collate(split, np.array([row]))
+        found.append(state_gradients_definition(model, batch)[0, 1:-1, 1:-1].numpy())
     return found
 
 

@@ -222,13 +222,13 @@ def of_states(split: Split, goal: Goal, sample: int) -> Row:
 
 def erasing(work: Work, goal: Goal) -> Row:
     """Items erased along four rankings until the decision flips; goal: for one text."""
-    rankings = [rankings.RANKINGS[name] for name in ("attention", "gradient", "product")]
+    along = [rankings.RANKINGS[name] for name in ("attention", "gradient", "product")]
 
     def ours() -> np.ndarray:
-        found = np.empty((len(work.split), len(rankings) + 1))
+        found = np.empty((len(work.split), len(along) + 1))
         for batch, output in work.outputs:
             drawn = lambda model, output: torch.rand(output.mask.shape)  # noqa: E731
-            for column, ranking in enumerate([*rankings, drawn]):
+            for column, ranking in enumerate([*along, drawn]):
                 erased = interventions.erase_until_flip(work.model, output, ranking(work.model, output))
                 found[batch.instance, column] = erased.count
         return found

@@ -76,14 +76,18 @@ def logits_without_each_token_definition(model: AttentionModel, batch: Batch) ->
     Returns:
         (batch, token, class); NaN off the mask.
     """
-    empty = logits_of_nothing(model, batch)
-    logits = torch.full_like(empty, torch.nan)[:, None].repeat(1, batch.mask.shape[1], 1)
-    several = batch.mask.sum(dim=1) > 1
+    alone = batch.mask.sum(dim=1) == 1
+    parts = []
+    if alone.any():
+        only = batch.mask[alone].int().argmax(dim=1)
+        parts.append((alone.nonzero()[:, 0], only, logits_of_nothing(model, batch.rows(alone))))
     for position in range(batch.mask.shape[1]):
-        alone, rows = ((batch.mask[:, position] & some).nonzero()[:, 0] for some in (~several, several))
-        logits[alone, position] = empty[alone]
+        rows = (batch.mask[:, position] & ~alone).nonzero()[:, 0]
         if len(rows):
-            logits[rows, position] = model(without_word(batch.rows(rows), position)).logits
+            parts.append((rows, position, model(without_word(batch.rows(rows), position)).logits))
+    logits = parts[0][2].new_full((*batch.mask.shape, parts[0][2].shape[1]), torch.nan)
+    for rows, position, found in parts:
+        logits[rows, position] = found
     return logits
 
 

@@ -27,12 +27,12 @@ def state_gradients_definition(model: AttentionModel, batch: Batch) -> Tensor:
     """
     with fixed_parameters(model):
         output = model(batch)
-        gradients = [
-            torch.autograd.grad(state.norm(dim=-1).sum(), output.embeddings, retain_graph=True)[0].norm(dim=-1)
-            for state in output.hidden.unbind(dim=1)
-        ]
-    either = batch.mask[:, :, None] & batch.mask[:, None]
-    return torch.stack(gradients, dim=1).masked_fill(~either, 0)
+        result = output.hidden.new_zeros(*batch.mask.shape, batch.mask.shape[1])
+        for state in batch.mask.any(dim=0).nonzero()[:, 0]:
+            norms = output.hidden[:, state].norm(dim=-1)
+            (gradient,) = torch.autograd.grad(norms.sum(), output.embeddings, retain_graph=True)
+            result[:, state] = gradient.norm(dim=-1)
+    return result.masked_fill(~(batch.mask[:, :, None] & batch.mask[:, None]), 0)
 
 
 def state_gradients(model: AttentionModel, batch: Batch) -> Tensor:
