@@ -2,7 +2,7 @@
 
 Leave-one-out and the gradients of states are the definitions of lib.importance, on a packed model. The others are
 written after the code that Jain & Wallace (2019) and Serrano & Smith (2019) released, as it runs: where it does more
-than the definition asks for (gradients of all weights, loops over texts), so do these. All give the same answers as lib.
+than the definition asks for (gradients of all weights, loops over texts), so do these.
 """
 
 from itertools import pairwise
