@@ -38,7 +38,7 @@ def normal(stream: np.ndarray, counter: np.ndarray) -> np.ndarray:
 def orders(stream: np.ndarray, draws: int, real: np.ndarray) -> np.ndarray:
     """Uniformly random orders of the first tokens of each row.
 
-    Random keys are sorted that carry their token in the lowest bits: keys of 32 bits, two from a hash, for up to 256
+    Random keys, with their token in the lowest bits, are sorted: keys of 32 bits, two from a hash, for up to 256
     tokens (23 random bits or more: ties shift the chance of an order by 1e-7 at most), keys of 64 bits beyond.
 
     Args:

@@ -1,4 +1,4 @@
-"""How a classifier of ours reads states: what the exact short ways of deletion need to know of it.
+"""The scoring and the read-out of hidden states by our classifiers, as the shortcuts of deletion need them.
 
 Scores are a function of each state, logits one of attended features, and features are linear in the states. Without a
 question the features are the logits themselves, but for the bias.
@@ -46,7 +46,7 @@ class Scoring:
 
 @dataclass(frozen=True)
 class Decoding:
-    """How a model reads the states of a batch's texts.
+    """Scoring and read-out of the states of a batch of texts.
 
     weight   (feature, hidden): features of a state
     scoring  how states are scored
@@ -59,12 +59,12 @@ class Decoding:
 
 
 def decoding(model: AttentionClassifier | QuestionClassifier, batch: Batch) -> Decoding:
-    """How the model reads the states of these texts, given their questions where it is asked any."""
+    """The decoding of a batch: of texts alone, or of texts with their questions."""
     return _of_questions(model, batch) if isinstance(model, QuestionClassifier) else of_texts(model, len(batch))
 
 
 def of_texts(model: AttentionClassifier, number: int) -> Decoding:
-    """How so many texts are read that are asked nothing."""
+    """The decoding of so many texts without questions."""
     scoring = _scoring(model.attention, number)
     return Decoding(model.decoder.weight, scoring, lambda features, rows: features + model.decoder.bias)
 

@@ -1,9 +1,9 @@
 """Every single deletion in a BiLSTM text at once, exactly.
 
-Deleting token d changes the forward states after d and the backward states before it, nothing else. One sweep a
-direction carries all deletions along: at step t there is a row for every earlier deletion, which went on from the state
-before its token. What is kept of a state is its attention score and its features. The deletions of a long text are
-carried along in blocks, so that what is kept of all pairs of tokens and deletions never lies there at once.
+Deleting token d changes the forward states after d and the backward states before it, nothing else. One sweep per
+direction computes all deletions together: at step t there is a row for every earlier deletion, continued from the state
+before its token. Of each state only its attention score and its features are kept. The deletions of a long text are
+swept in blocks, so that scores and features of all pairs of tokens and deletions are never in memory at once.
 """
 
 from collections.abc import Iterator
@@ -144,7 +144,7 @@ def _turned(sequences: Tensor, mirror: Tensor) -> Tensor:
 
 def _turned_both(sequences: Tensor, tokens: Tensor, deletions: Tensor) -> Tensor:
     """(token, deletion, batch, ...), each text backwards in both: tokens (token, batch), deletions (deletion, batch)
-    say which stands where."""
+    are the positions."""
     for axis, index in enumerate((tokens[:, None], deletions[None])):
         index = index.view(*index.shape, *(1,) * (sequences.dim() - 3)).expand_as(sequences)
         sequences = sequences.gather(axis, index)
@@ -153,7 +153,7 @@ def _turned_both(sequences: Tensor, tokens: Tensor, deletions: Tensor) -> Tensor
 
 @dataclass(frozen=True)
 class Sweep:
-    """Some texts in one direction, from which any deletions can be carried along.
+    """Some texts in one direction, from which any deletions can be swept.
 
     inputs   (word, batch, gate), projected
     passed   twice the hidden states, and the cells, of the texts as they are: (word, batch, hidden) each

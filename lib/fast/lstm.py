@@ -1,5 +1,5 @@
-"""A BiLSTM of one layer in plain tensor operations, for what torch's own cannot do fast: sweeps that carry many
-deletions or states along, and the gradients of the inputs alone (half the work of torch's backward pass, which also
+"""A BiLSTM of one layer in plain tensor operations, for what torch's own cannot do fast: sweeps over many
+deletions or states at once, and the gradients of the inputs alone (half the work of torch's backward pass, which also
 computes those of the weights)."""
 
 from collections.abc import Callable, Iterator
@@ -59,16 +59,6 @@ class Recurrence:
         elementwise.tanh(cell, out=twice)
         twice.addcmul_(leave, twice)
 
-    def states(self, inputs: Tensor) -> Tensor:
-        """Twice the hidden states: inputs (word, row, 4 hidden) as `project` gives them -> (word, row, hidden)."""
-        words, rows, _ = inputs.shape
-        states = inputs.new_empty(words, rows, self.size)
-        twice, cell = inputs.new_zeros(2, rows, self.size)
-        for word in range(words):
-            self.advance(inputs[word].clone(), twice, cell)
-            states[word] = twice
-        return states
-
     def remembered(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """(twice the hidden states, cells), each (word, row, hidden); `inputs` becomes tanh of the gates in place."""
         words, rows, _ = inputs.shape
@@ -127,7 +117,7 @@ class Passed:
 
 @torch.no_grad()
 def both_directions(model: AttentionClassifier, batch: Batch) -> Passed:
-    """The way forth through both directions."""
+    """The forward pass through both directions."""
     directions = Recurrence.of(model.encoder.forwards[0]), Recurrence.of(model.encoder.backwards[0])
     types, ids = batch.tokens.unique(return_inverse=True)
     orders = ids, reversed_by_length(ids[:, :, None], batch.lengths)[:, :, 0]

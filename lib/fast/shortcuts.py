@@ -16,11 +16,11 @@ from lib.models.encoders import Average, BiLSTM, Convolution
 from lib.numerics import by_length, rows_of
 from lib.projections import softmax
 
-READERS = (AttentionClassifier, QuestionClassifier)  # not their subclasses: these attend in other ways
+READERS = (AttentionClassifier, QuestionClassifier)  # not their subclasses: these attend differently
 
 
 def is_affine(model: AttentionModel, output: ModelOutput) -> bool:
-    """Whether the read-out is affine in the attention; asked of the first text alone."""
+    """Whether the read-out is affine in the attention; tried on the first text alone."""
     return model.token_logits(rows_of(output, slice(0, 1))) is not None
 
 

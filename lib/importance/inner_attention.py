@@ -1,4 +1,4 @@
-"""What a Transformer's inner attention says of each token: explanations, none of which the model computes with.
+"""A Transformer's inner attention to each token: explanations, none of which the model computes with.
 
 Each follows what is read out down to the words: of our classifiers the top attention, and from each hidden state the
 words that it attends to; of a model whose read-out is one word's state alone, that word's attention to the others.
@@ -19,7 +19,7 @@ def inner_attention(aggregation: Aggregation, name: str | None = None) -> Quanti
     """A quantity: the inner attention to each token, (batch, token), rows sum to 1 over the mask.
 
     What goes to start and end is not counted; a row that gives all of its weight to them is NaN. The model needs
-    `inner_attention(batch)`; an attribute `reads_first`, where it is True, says that the first word's state is read.
+    `inner_attention(batch)`; an attribute `reads_first`, if True, means that the first word's state is read out.
 
     Args:
         aggregation: (layer, head), one head; "averaged" over all heads and layers; or "rollout", the product over

@@ -23,7 +23,7 @@ def integrated_gradients(model: AttentionModel, batch: Batch, steps: int = 50) -
     Args:
         steps: points on the line, a forward and a backward pass each.
     Returns:
-        (batch, token) probability, positive where a token speaks for the prediction; 0 off the mask.
+        (batch, token) probability, positive where a token is evidence for the prediction; 0 off the mask.
     """
     points, weights = np.polynomial.legendre.leggauss(steps)  # on [-1, 1]
 

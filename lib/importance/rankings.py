@@ -1,6 +1,6 @@
 """Rankings of the items of an attention layer: by their weight, and by what a change of it would do.
 
-Each is a score (batch, token), the largest first, and signed: an item whose weight speaks against the decision comes
+Each is a score (batch, token), the largest first, and signed: an item that is evidence against the decision comes
 last (Serrano & Smith 2019, section 5.1).
 """
 

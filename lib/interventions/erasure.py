@@ -138,16 +138,16 @@ def fewest_to_flip(model: AttentionModel, output: ModelOutput) -> Erasure:
     """The fewest items whose erasure makes the decision another one, and which: the floor under every ranking.
 
     Exact for texts of any length. Class c wins over the decision k when the sum over what remains of
-    a_j ((L_jc + b_c) - (L_jk + b_k)) is above 0; of all ways to erase m items, the one that erases the m smallest of
-    these leaves the most. So for each c one sort finds the fewest.
+    a_j ((L_jc + b_c) - (L_jk + b_k)) is above 0; erasing the m smallest of these leaves the most of all sets of m
+    items. So for each c one sort finds the fewest.
 
     Raises:
         ValueError: the read-out is not affine.
     """
     weights, terms, bias = class_terms(model, output)
-    says = terms + bias
-    own = (weights[:, :, None] * says).sum(dim=1).argmax(dim=-1)  # (batch,)
-    gains = weights[:, :, None] * (says - says.gather(2, own[:, None, None].expand(-1, says.shape[1], 1)))
+    logits = terms + bias
+    own = (weights[:, :, None] * logits).sum(dim=1).argmax(dim=-1)  # (batch,)
+    gains = weights[:, :, None] * (logits - logits.gather(2, own[:, None, None].expand(-1, logits.shape[1], 1)))
     gains = gains.masked_fill(~output.mask[:, :, None], torch.inf)  # what is not there is erased last
     order = gains.argsort(dim=1, stable=True)  # (batch, token, class)
     remaining = from_the_end(gains.gather(1, order).nan_to_num(posinf=0))

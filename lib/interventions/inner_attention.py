@@ -23,7 +23,7 @@ def heads_of(model: AttentionModel) -> list[tuple[int, int]]:
 
 
 def imposed_head(model: AttentionModel, batch: Batch, head: tuple[int, int], weights: Tensor) -> ModelOutput:
-    """The output when every word of a text attends, in one head, as `weights` say.
+    """The output with the attention of one head replaced by `weights`.
 
     What a word gives to start and end stays fixed; the rest of its weight is spread over the text's own tokens.
 

@@ -46,17 +46,9 @@ def class_terms(model: AttentionModel, output: ModelOutput) -> tuple[Tensor, Ten
     Raises:
         ValueError: the model's read-out is not affine.
     """
-    affine = terms_if_affine(model, output)
-    if affine is None:
-        raise ValueError("this needs an affine read-out (model.token_logits), and this model has none")
-    return affine
-
-
-def terms_if_affine(model: AttentionModel, output: ModelOutput) -> tuple[Tensor, Tensor, Tensor] | None:
-    """As `class_terms`, or None where the read-out is not affine."""
     affine = model.token_logits(output)
     if affine is None:
-        return None
+        raise ValueError("this needs an affine read-out (model.token_logits), and this model has none")
     terms, bias = (two_classes(part.double()) for part in affine)
     return own_attention(output), terms.masked_fill(~output.mask[:, :, None], 0), bias
 
