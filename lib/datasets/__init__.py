@@ -1,6 +1,8 @@
 """Datasets by name: `load("sst")` is a Corpus, prepared as the papers do."""
 
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 from lib import profiles
 from lib.datasets import classification, documents, files, mimic, own, questions
@@ -29,7 +31,9 @@ __all__ = [
     "tokens_shown",
 ]
 
-DATASETS = {one.name: one for one in (*classification.SPECS, *questions.SPECS, *documents.SPECS, *mimic.SPECS)}
+_modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
+_order = (classification, questions, documents, mimic)
+DATASETS = {one.name: one for module in dict.fromkeys((*_order, *_modules)) for one in getattr(module, "SPECS", ())}
 SHOW_TEXT = ("auto", "yes")
 
 

@@ -142,6 +142,5 @@ def predicted(logits: Tensor) -> Tensor:
 
 
 def refuse_other_than(of: str) -> None:
-    """Raises ValueError where `of` is neither "input" nor "hidden"."""
     if of not in OF:
         raise ValueError(f"of is {of!r}; importance is there of: {', '.join(OF)}")

@@ -12,7 +12,7 @@ from lib.metrics.distances import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.models.evaluation import measurable
 from lib.models.readout import read_each
-from lib.projections import Projection, project_the_rest, softmax
+from lib.projections import project_the_rest, softmax
 
 APART = 1e-4  # how far an attention may lie from the projection of its own scores
 
@@ -152,6 +152,5 @@ def logits_without_each_state(model: AttentionModel, output: ModelOutput) -> tup
     return (shortcut("logits_without_each_state", model, output) or logits_without_each_state_definition)(model, output)
 
 
-def projection_of(model: AttentionModel) -> Projection:
-    """How the model's scores become attention; softmax where it has no attribute `projection`."""
+def projection_of(model: AttentionModel):
     return getattr(model, "projection", softmax)

@@ -90,6 +90,8 @@ def groups(values: pd.DataFrame) -> list[dict[str, Any]]:
     for paper, name in TITLES.items():
         datasets = counts[counts["paper"] == paper].sort_values("ours", ascending=False, kind="stable")
         of_paper = values[values["paper"] == paper]
+        if of_paper.empty:
+            continue  # a paper without a printed value
         parts = [
             row_of_counts(row) | {"rows": [value(one) for _, one in same.iterrows()]}
             for _, row in datasets.iterrows()

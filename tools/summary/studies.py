@@ -143,7 +143,8 @@ def values(studies: Iterable[Study]) -> pd.DataFrame:
         there is none), tolerance, within (it; missing where we have no value), where ours comes from, note.
     """
     studies = preferred(studies)
-    parts = [of_paper(paper, [one for one in studies if one.notebook == name]) for name, paper in PAPERS.items()]
+    with_values = {name: paper for name, paper in PAPERS.items() if len(paper.published())}
+    parts = [of_paper(paper, [one for one in studies if one.notebook == name]) for name, paper in with_values.items()]
     found = published.table()[PLACE].merge(pd.concat(parts), on=PLACE, how="left", validate="1:1")
     found["tolerance"] = [tolerance(*row) for row in zip(found["unit"], found["theirs"], strict=True)]
     close = found["difference"].abs() <= found["tolerance"] + ROUNDING

@@ -1,0 +1,120 @@
+"""Each recipe of CONTRIBUTING.md, carried out on a copy of the project from the page's own code."""
+
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+PROJECT = Path(__file__).resolve().parents[1]
+BLOCK = re.compile(r"```python\n# (?P<place>[^\n]+)\n(?P<code>.*?)```", re.DOTALL)
+TOUCHED = {  # at most, by recipe
+    "An encoder": {"lib/models/encoders.py"},
+    "A measure": {"lib/importance/hidden_gradient_norm.py", "notebooks/correlation.ipynb"},
+    "A dataset": {"lib/datasets/rotten_tomatoes.py"},
+    "A chart": {"lib/charts/reliability.py", "notebooks/correlation.ipynb"},
+    "A paper": {"lib/papers/conicity.py", "notebooks/conicity.ipynb"},
+}
+
+
+def recipes() -> dict[str, list[tuple[str, str]]]:
+    """The (place, code) of every block, by the recipe's title."""
+    sections = re.split(r"^## ", (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    return {part.split("\n")[0]: BLOCK.findall(part) for part in sections}
+
+
+def file_of(place: str) -> str:
+    return re.search(r"[\w/]+\.(?:py|ipynb)", place)[0]
+
+
+def carry_out(project: Path, place: str, code: str) -> None:
+    """Writes one block where its first line says."""
+    path = project / file_of(place)
+    if path.suffix == ".ipynb":
+        add_cell(path, place, code)
+    elif place.endswith("at the end"):
+        path.write_text(f"{path.read_text(encoding='utf-8')}\n\n{code}", encoding="utf-8")
+    else:
+        assert not path.exists(), f"{path.name} is there already"
+        path.write_text(code, encoding="utf-8")
+
+
+def add_cell(path: Path, place: str, code: str) -> None:
+    """The block as a cell: before the heading that its place names, else the last one."""
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    book = nbformat.read(path, 4) if path.exists() else new_notebook(metadata={"kernelspec": kernel})
+    cell = new_code_cell(code.rstrip("\n"), metadata={"tags": ["parameters"]} if place.endswith(": parameters") else {})
+    heading = re.search(r'before "(.+)"', place)
+    at = len(book.cells)
+    if heading:
+        at = next(i for i, one in enumerate(book.cells) if one.source.startswith(heading[1]))
+    book.cells.insert(at, cell)
+    nbformat.write(book, path)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory) -> Path:
+    """The project with all recipes carried out, and a folder of data beside it."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=PROJECT, capture_output=True, text=True
+    )
+    project = tmp_path_factory.mktemp("copy") / "project"
+    for name in filter(None, listed.stdout.split("\n")):
+        if (PROJECT / name).is_file():
+            (project / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(PROJECT / name, project / name)
+    for blocks in recipes().values():
+        for place, code in blocks:
+            carry_out(project, place, code)
+    draw, rows = random.Random(0), ["split,review,fresh"]
+    for number in range(260):
+        fresh, split = number % 2, "train" if number < 160 else "dev" if number < 200 else "test"
+        words = draw.choices(
+            ["dull", "flat", "stale", "slow"] if not fresh else ["bright", "warm", "witty", "bold"], k=2
+        )
+        rows.append(f"{split},{' '.join([*draw.choices('a the film plot of and in it'.split(), k=8), *words])},{fresh}")
+    (project.parent / "data" / "rotten_tomatoes").mkdir(parents=True)
+    (project.parent / "data" / "rotten_tomatoes" / "reviews.csv").write_text("\n".join(rows) + "\n")
+    return project
+
+
+def report(project: Path, *arguments: str) -> str:
+    """The page of a report that the copy makes."""
+    home = {"DATA_HOME": str(project.parent / "data"), "CACHE_HOME": str(project.parent / "cache")}
+    command = [sys.executable, "-m", "tools.report", *arguments, "--output", str(project.parent / "out")]
+    ran = subprocess.run(command, cwd=project, env=os.environ | home, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return next((project.parent / "out").glob(f"{arguments[0]}-*.html")).read_text(encoding="utf-8")
+
+
+def test_each_recipe_names_its_files_and_no_other():
+    assert {title: {file_of(place) for place, _ in blocks} for title, blocks in recipes().items()} == TOUCHED
+
+
+def test_the_recipes_code_passes_the_checks_of_the_project(copy):
+    for check in (["check"], ["format", "--check"]):
+        ran = subprocess.run([sys.executable, "-m", "ruff", *check, "lib"], cwd=copy, capture_output=True, text=True)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_an_encoder_a_measure_a_dataset_and_a_chart_are_in_a_report(copy):
+    chosen = "-p dataset rotten_tomatoes -p encoders gru -p attentions additive -p seeds 0 -p vectors random"
+    page = report(copy, "correlation", *chosen.split())
+    for words in (
+        "Rotten Tomatoes",
+        "gru",
+        "gradient norm of the hidden states",
+        "Is the model as right as it is sure?",
+    ):
+        assert words in page, words
+
+
+def test_a_paper_with_one_claim_is_a_report(copy):
+    page = report(copy, "conicity", "-p", "seeds", "0", "-p", "dataset", "rotten_tomatoes")
+    assert "Hidden states have a conicity over .5" in page and "mean conicity" in page
