@@ -13,7 +13,7 @@ from lib.papers.settings import Settings, numbers, one_of
 from lib.quantity import declare
 from lib.training import Run
 from lib.training.losses import DIVERGENCES, TVDS
-from lib.training.options import OF_VARIANTS
+from lib.training.runs import OF_VARIANTS
 
 KEY = "wiegreffe2019"
 

@@ -24,14 +24,15 @@ from lib.models import (
 )
 from lib.models.attention import xavier
 from lib.training import cache
-from lib.training.options import OF_ENCODERS
-from lib.training.runs import Run, has_layers, is_guided
+from lib.training.runs import OF_ENCODERS, Run, default_of, is_guided
 
 
 def build(run: Run, corpus: Corpus, vectors: Vectors) -> AttentionClassifier | QuestionClassifier:
     """The untrained model of a run; its initial weights depend on the seed alone."""
     encoder_options = {name: run.option(name) for name in OF_ENCODERS.get(run.encoder, {})}
-    encoder_options |= {"hidden_size": run.hidden_size} | ({"layers": run.layers} if has_layers(run.encoder) else {})
+    encoder_options |= {"hidden_size": run.hidden_size} | (
+        {"layers": run.layers} if default_of(run.encoder, "layers") else {}
+    )
     options = {name: run.option(name) for name in ("attention_share", "document_dropout", "classifier_dropout")}
     if datasets.spec(run.dataset).asks:
         kind, outputs = QuestionClassifier, len(corpus.classes)

@@ -1,16 +1,117 @@
-"""What is trained: a run, what decides its weights, and which runs must come before which."""
+"""What is trained: a run and all that decides its weights, the recipes of the papers, and which runs come first."""
 
 from collections import ChainMap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import signature
+from math import inf
 
 from lib import datasets
 from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL, QUESTION_ENCODERS
-from lib.models.encoders import refuse_other_sizes
+from lib.models.attention import LINEAR_INITS, QUERY_INITS
+from lib.models.encoders import ACTIVATIONS, refuse_other_sizes
 from lib.profiles import profile
 from lib.projections import projection
-from lib.training.options import ALLOWED, OF_ENCODERS, OF_TRAINING, OF_VARIANTS, RECIPES, whole
+from lib.training.losses import DIVERGENCES, MLM_LOSSES, REDUCTIONS, TVDS
+
+# The defaults of a run's options. Jain & Wallace's code: batch of 32, Adam with amsgrad at 1e-3, weight decay 1e-5 but
+# not on the attention. None: the profile's epochs, all of them; the encoder's own hidden size; no clipping.
+JAIN = {
+    "epochs": None,
+    "judge": "auc",  # the dev score whose best epoch is kept
+    "patience": None,  # training ends after so many epochs that were not better
+    "plateau": None,  # after each of them the learning rate is so many times what it was
+    "batch_size": 32,
+    "learning_rate": 1e-3,
+    "attention_rate": 1.0,  # the attention's learning rate is so many times that of the other parameters
+    "weight_decay": 1e-5,
+    "amsgrad": True,
+    "clip": None,  # the largest norm of the gradient
+    "reduction": "sum",
+    "embedding_size": 300,
+    "embeddings": "trained",
+    "vector_scale": 1.0,  # the word vectors are multiplied by it before training
+    "hidden_size": None,
+    "query_init": "default",  # of dot attention
+    "attention_share": 0.5,  # the size of additive attention's inner layer, as a share of the states'
+    "linear_init": "default",  # of attention and decoder
+    "document_dropout": 0.0,  # of what the encoder reads
+    "classifier_dropout": 0.0,  # of what the decoder reads
+}
+# Tutek & Snajder (2020), table 4 and appendix C: the states of both directions have together the embeddings' size.
+TUTEK = JAIN | {"clip": 5.0, "reduction": "mean", "hidden_size": 300, "query_init": "normal"}
+# Meister et al. (2021), appendix B: as Jain & Wallace with smaller states. Table 4 has learning rates of 1e-4
+# (BiLSTM) and 1e-5 (Transformer), which need many epochs; they are options of a run, and so is the attention's rate, 1
+# or 10 times the others'.
+MEISTER = JAIN | {"hidden_size": 128}
+# Serrano & Smith (2019), appendix A.1, and of their code the batch, the halved rate, plain Adam and first weights.
+# Dropout, learning rate and epochs are options of a run: they differ by dataset and encoder.
+SERRANO = JAIN | {
+    **{"judge": "accuracy", "patience": 5, "plateau": 0.5, "amsgrad": False, "weight_decay": 0.0, "clip": 10.0},
+    **{"batch_size": 64, "reduction": "mean", "learning_rate": 4e-4, "embedding_size": 200, "attention_share": 1.0},
+    "linear_init": "xavier",
+}
+# Their code for questions: the mean of a batch's losses, and accuracy on dev (they judge on test). Batch, epochs and
+# sizes are options of a run: they differ by dataset. Differs from the paper: the attention has no weight decay here.
+ASKING = JAIN | {"judge": "accuracy", "reduction": "mean"}
+RECIPES = {"jain2019": JAIN, "jain2019-questions": ASKING, "tutek2020": TUTEK}
+RECIPES |= {"meister2021": MEISTER, "serrano2019": SERRANO}
+# Options of one encoder alone, with their defaults; an encoder that is not here has none.
+OF_ENCODERS = {
+    "average": {"activation": "tanh"},
+    "transformer": {"heads": 1, "inner_projection": "softmax", "dropout": 0.1},
+    **{name: {"sentence_dropout": 0.0} for name in HIERARCHICAL},  # of the words of a sentence
+}
+# Options of one variant alone. trains: all weights, or the attention's alone, the others fixed at the base's.
+# mlm_share: of the tokens are masked; mlm_loss: summed over those of a text, or their mean.
+OF_VARIANTS = {
+    "adversary": {"lambda": 5e-4, "divergence": "kl", "tvd": "half", "trains": "all"},
+    "tying": {"delta": 10.0},
+    "mlm": {"eta": 1.0, "mlm_share": 0.15, "mlm_loss": "text"},
+}
+OF_TRAINING = {name for options in (JAIN, *OF_VARIANTS.values(), *OF_ENCODERS.values()) for name in options}
+
+# The values that an option may have: those of a closed list, or numbers: of a type, in a range, in words.
+NAMES = {
+    "judge": ("auc", "accuracy", "f1"),
+    "amsgrad": (True, False),
+    "activation": ACTIVATIONS,
+    "mlm_loss": MLM_LOSSES,
+    "reduction": REDUCTIONS,
+    "embeddings": ("trained", "frozen"),
+    "query_init": QUERY_INITS,
+    "linear_init": LINEAR_INITS,
+    "divergence": DIVERGENCES,
+    "tvd": tuple(TVDS),
+    "trains": ("all", "attention"),
+}
+WHOLE = (int, lambda n: n > 0, "a whole number from 1 up")
+POSITIVE = (int | float, lambda x: 0 < x < inf, "a number above 0")
+FROM_0 = (int | float, lambda x: 0 <= x < inf, "a number from 0 up")
+SHARE = (int | float, lambda x: 0 < x < 1, "a number between 0 and 1")
+DROPOUT = (int | float, lambda x: 0 <= x < 1, "a number from 0, below 1")
+NUMBERS = {
+    "seed": (int, lambda n: n >= 0, "a whole number from 0 up"),
+    **dict.fromkeys(("epochs", "patience", "batch_size", "embedding_size", "hidden_size", "heads", "layers"), WHOLE),
+    **dict.fromkeys(("learning_rate", "attention_rate", "attention_share", "vector_scale", "clip"), POSITIVE),
+    **dict.fromkeys(("weight_decay", "lambda", "delta", "eta"), FROM_0),
+    **dict.fromkeys(("mlm_share", "plateau"), SHARE),
+    **dict.fromkeys(("dropout", "sentence_dropout", "document_dropout", "classifier_dropout"), DROPOUT),
+}
+
+
+def refuse_value(name: str, value: object) -> None:
+    """Raises ValueError where an option cannot have a value, with those that it can have; KeyError for a projection."""
+    if name == "inner_projection":
+        projection(value)
+    elif names := NAMES.get(name):
+        if value not in names or not isinstance(value, type(names[0])):
+            raise ValueError(f"{name} is {value!r}; allowed: {' or '.join(map(str, names))}")
+    elif name in NUMBERS:
+        kind, fits, words = NUMBERS[name]
+        if isinstance(value, bool) or not isinstance(value, kind) or not fits(value):
+            raise ValueError(f"{name} is {value!r}; allowed: {words}")
+
 
 KINDS = ChainMap(HIERARCHICAL, ENCODERS)  # a view: an encoder that is registered later is there too
 
@@ -57,22 +158,17 @@ class Run:
                 raise KeyError(f"unknown {what} {getattr(self, what)!r}; known: {', '.join(known)}")
         projection(self.projection)
         profile(self.profile)
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
-            raise ValueError(f"seed is {self.seed!r}; allowed: a whole number from 0 up")
-        self._refuse_wrong_layers()
+        usual = default_of(self.encoder, "layers")
+        if self.layers is None:
+            object.__setattr__(self, "layers", usual or 1)
+        if self.layers != 1 and usual is None:
+            raise ValueError(f"layers is {self.layers!r}; allowed for the encoder {self.encoder!r}: 1")
+        refuse_value("seed", self.seed)
+        refuse_value("layers", self.layers)
         self._refuse_wrong_task()
         self._refuse_wrong_options()
         self._refuse_wrong_base()
         object.__setattr__(self, "options", tuple(sorted(self.options)))
-
-    def _refuse_wrong_layers(self):
-        if self.layers is None:
-            usual = signature(KINDS[self.encoder]).parameters
-            object.__setattr__(self, "layers", usual["layers"].default if has_layers(self.encoder) else 1)
-        if not whole(self.layers):
-            raise ValueError(f"layers is {self.layers!r}; allowed: a whole number from 1 up")
-        if self.layers != 1 and not has_layers(self.encoder):
-            raise ValueError(f"layers is {self.layers}; the encoder {self.encoder!r} has one")
 
     def _refuse_wrong_task(self):
         """Encoders and variants that sentences or questions allow."""
@@ -104,10 +200,9 @@ class Run:
             )
         if len(given) < len(self.options):
             raise ValueError(f"an option is there twice: {self.options}; allowed: each once")
-        for name, value in (self.defaults | given).items():
-            allowed, words = ALLOWED.get(name, (lambda value: True, ""))
-            if value is not None and not allowed(value):
-                raise ValueError(f"{name} is {value!r}; allowed: {words}")
+        for name, value in given.items():
+            if value is not None:
+                refuse_value(name, value)
         positive = ("softmax", "entmax:1", "entmax:1.0")
         if self.variant == "adversary" and self.option("divergence") == "kl" and self.projection not in positive:
             raise ValueError(
@@ -144,7 +239,7 @@ class Run:
     @property
     def hidden_size(self) -> int:
         """The encoder's: the option's, else the encoder's default, else the embeddings'."""
-        own = signature(KINDS[self.encoder]).parameters["hidden_size"].default
+        own = default_of(self.encoder, "hidden_size")
         return self.option("hidden_size") or own or self.option("embedding_size")
 
     @property
@@ -184,9 +279,10 @@ def adds_up(run: Run) -> bool:
     return run.variant not in ("tying", "mlm")
 
 
-def has_layers(encoder: str) -> bool:
-    """Whether an encoder can have more layers than one."""
-    return "layers" in signature(KINDS[encoder]).parameters
+def default_of(encoder: str, parameter: str) -> int | None:
+    """The default of a parameter of an encoder's class; None where it has no such parameter, such as `layers`."""
+    found = signature(KINDS[encoder]).parameters.get(parameter)
+    return found.default if found else None
 
 
 def with_bases(runs: Sequence[Run]) -> list[Run]:
