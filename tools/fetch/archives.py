@@ -1,12 +1,11 @@
-"""Unpacking what may be hostile: zip, tar (also compressed by gzip, bzip2 or xz), gzip, or a file that is not packed.
+"""Unpacking what may be hostile: zip, tar (also compressed by gzip, bzip2 or xz), or one file that is not packed.
 
 Of an archive only plain files are written, each under its own new name below the given folder. Anything else in it
 (links, devices, names that leave the folder, two files of one name), or too much, refuses the whole archive.
 """
 
-import bz2
-import gzip
 import lzma
+import shutil
 import stat
 import tarfile
 import zipfile
@@ -19,112 +18,77 @@ from typing import BinaryIO
 from lib.datasets.files import DataError
 from tools.fetch.disk import disk_errors
 
-BLOCK = 2**20
 RATIO, SLACK = 200, 2**24  # an archive of n bytes may hold RATIO * n + SLACK
-COMPRESSED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
-SEVEN_ZIP = b"7z\xbc\xaf\x27\x1c"
-TOO_MUCH = "unpacks to far more than the published file does; delete it, it is not that file"
-DAMAGED = (EOFError, OSError, tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
-Member = tuple[str, int, BinaryIO | None]  # name, bytes as stated (0: not stated), content (None: a folder)
+HEADER = 512  # bytes for which every member counts, so that empty ones are bounded too
+# NotImplementedError: a compression that zipfile does not know; RuntimeError: a password
+DAMAGED = (
+    *(EOFError, OSError, tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
+    *(NotImplementedError, RuntimeError),
+)
 
 
 class _Refused(Exception):
     """What is wrong with an archive, to follow its name."""
 
 
-def unpack(
-    archive: Path, into: Path, most_bytes: int = 2**30, patterns: tuple[str, ...] = ("*",), most_members: int = 10**6
-) -> None:
+def unpack(archive: Path, into: Path, most_bytes: int = 2**30, patterns: tuple[str, ...] = ("*",)) -> None:
     """Writes the files whose names match one of the patterns below the folder `into`, which must be new.
 
     Raises:
-        DataError: unknown form, damage, an unsafe name or kind of member, too many members or bytes, a full disk.
+        DataError: damage, an unsafe name or kind of member, too many members or bytes, a full disk.
     """
     into.mkdir(parents=True)
+    left, seen = min(most_bytes, archive.stat().st_size * RATIO + SLACK), set()
     try:
-        _write(archive, into, min(most_bytes, archive.stat().st_size * RATIO + SLACK), patterns, most_members)
+        for name, size, content in _members(archive):
+            left -= size + HEADER
+            if left < 0:
+                raise _Refused("unpacks to far more than the published file does; delete it, it is not that file")
+            path = _safe(name)
+            if content is None:
+                continue
+            if path in seen or not path.parts:
+                raise _Refused(f"has the member {name[:80]!r} twice, or without a name")
+            seen.add(path)
+            if any(fnmatchcase(str(path), pattern) for pattern in patterns):
+                _copy(content, into / path)
     except _Refused as error:
         raise DataError(f"{archive} {error}") from None
     except DAMAGED as error:
         raise DataError(f"{archive} is damaged ({str(error)[:80]}); delete it and fetch it again") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{archive} has the member {error.object[:80]!r}, whose name is not UTF-8") from None
-    except (NotImplementedError, RuntimeError) as error:  # a compression that zipfile does not know; a password
-        raise DataError(f"{archive} cannot be unpacked ({str(error)[:80]}); allowed: plain zip and tar") from None
 
 
-def _write(archive: Path, into: Path, most_bytes: int, patterns: tuple[str, ...], most_members: int) -> None:
-    left, seen = most_bytes, set()
-    for number, (name, size, content) in enumerate(_members(archive, most_bytes), start=1):
-        left -= size
-        if left < 0:
-            raise _Refused(TOO_MUCH)
-        if number > most_members:
-            raise _Refused(f"has more than {most_members:,} members; delete it, it is not the published file")
-        path = _safe(name)
-        if content is None:
-            continue
-        if path in seen or not path.parts:
-            raise _Refused(f"has the member {name[:80]!r} twice, or without a name")
-        seen.add(path)
-        if any(fnmatchcase(str(path), pattern) for pattern in patterns):
-            _copy(content, into / path)
-
-
-def _members(archive: Path, most_bytes: int) -> Iterator[Member]:
+def _members(archive: Path) -> Iterator[tuple[str, int, BinaryIO | None]]:
+    """(name, bytes, content; None: a folder) of each member; a file that is no archive is its own only member."""
     with archive.open("rb") as file:
-        start = file.read(6)
-    if start == SEVEN_ZIP:
-        advice = "unpack it with 7-Zip and put its files where data/README.md says"
-        raise _Refused(f"is a 7z archive, which no library here unpacks; {advice}")
-    if start.startswith(b"PK"):
-        yield from _zip_members(archive)
-        return
-    opened = next((opener for magic, opener in COMPRESSED.items() if start.startswith(magic)), open)
-    with opened(archive, "rb") as file:
-        is_tar = file.read(512)[257:262] == b"ustar"
-    with opened(archive, "rb") as file:
-        if is_tar:
-            yield from _tar_members(_Bounded(file, most_bytes))
+        if file.read(2) == b"PK":
+            yield from _zip_members(archive)
+        elif tarfile.is_tarfile(archive):
+            yield from _tar_members(archive)
         else:
-            yield archive.name if opened is open else archive.stem, 0, _Bounded(file, most_bytes)
+            file.seek(0)
+            yield archive.name, 0, file
 
 
-def _zip_members(archive: Path) -> Iterator[Member]:
+def _zip_members(archive: Path) -> Iterator[tuple[str, int, BinaryIO | None]]:
     with zipfile.ZipFile(archive) as packed:
         for info in packed.infolist():
-            name = info.orig_filename
-            if not info.flag_bits & 0x800 and not name.isascii():
-                raise _Refused(f"has the member {name[:80]!r}, whose name is not UTF-8")
-            if info.is_dir():
-                yield name, 0, None
-                continue
-            if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
-                raise _Refused(f"has the member {name[:80]!r}, a link or device; allowed: plain files and folders")
+            plain = stat.S_IFMT(info.external_attr >> 16) in (0, stat.S_IFREG)
+            _refuse_link(info.orig_filename, plain or info.is_dir())
             with packed.open(info) as content:
-                yield name, info.file_size, content
+                yield info.orig_filename, info.file_size, None if info.is_dir() else content
 
 
-def _tar_members(file: "_Bounded") -> Iterator[Member]:
-    with tarfile.open(fileobj=file, mode="r|", encoding="utf-8", errors="strict") as packed:
+def _tar_members(archive: Path) -> Iterator[tuple[str, int, BinaryIO | None]]:
+    with tarfile.open(archive) as packed:
         for info in packed:
-            if not info.isdir() and (not info.isreg() or info.issparse()):
-                raise _Refused(f"has the member {info.name[:80]!r}, a link or device; allowed: plain files and folders")
+            _refuse_link(info.name, info.isreg() or info.isdir())
             yield info.name, info.size, None if info.isdir() else packed.extractfile(info)
 
 
-class _Bounded:
-    """A file of which no more than `most` bytes can be read, however small its compressed form."""
-
-    def __init__(self, file: BinaryIO, most: int):
-        self.file, self.left = file, most
-
-    def read(self, size: int) -> bytes:
-        found = self.file.read(min(size, self.left + 1))
-        self.left -= len(found)
-        if self.left < 0:
-            raise _Refused(TOO_MUCH)
-        return found
+def _refuse_link(name: str, plain: bool) -> None:
+    if not plain:
+        raise _Refused(f"has the member {name[:80]!r}, a link or device; allowed: plain files and folders")
 
 
 def _safe(name: str) -> PurePosixPath:
@@ -145,8 +109,5 @@ def _safe(name: str) -> PurePosixPath:
 def _copy(content: BinaryIO, to: Path) -> None:
     with disk_errors(to):
         to.parent.mkdir(parents=True, exist_ok=True)
-        file = to.open("xb")
-    with file:
-        while block := content.read(BLOCK):
-            with disk_errors(to):
-                file.write(block)
+        with to.open("xb") as file:
+            shutil.copyfileobj(content, file)

@@ -39,6 +39,8 @@ def disk_errors(what: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno is None:  # damaged gzip or bzip2, which is no fault of the disk
+            raise
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DataError(
                 f"the disk of {what.parent} is full while {what.name} is written; free some space and run it again, or "

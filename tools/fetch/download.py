@@ -5,14 +5,12 @@ process or another, continues from there. The file itself appears only whole and
 """
 
 import json
-import random
 import shutil
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urljoin, urlsplit
 
 import pooch
 import requests
@@ -25,10 +23,6 @@ from tools.fetch.disk import disk_errors, has_digest, refuse_full_disk
 from tools.fetch.sources import Address
 
 BLOCK = 2**18  # bytes read at once
-REDIRECTS = 10
-MOST_BYTES = 2**35  # of a file of unknown size
-MOST_ATTEMPTS = 200  # at one address, even if each of them brings new bytes
-SLOWEST = 1000  # bytes within `stall` seconds; a server that sends fewer has stalled
 LONGEST_PAUSE = 120.0  # seconds between two attempts
 HEADERS = {"Accept-Encoding": "identity", "User-Agent": "attention-and-explanation"}
 
@@ -53,7 +47,6 @@ class Patience:
     stall: float = 60.0
     tries: int = 6
     sleep: Callable[[float], None] = time.sleep
-    draw: Callable[[], float] = random.random
 
 
 @dataclass(frozen=True)
@@ -107,25 +100,23 @@ def download(address: Address, to: Path, patience: Patience | None = None) -> No
 
 
 def _persist(address: Address, partial: Partial, patience: Patience) -> None:
-    """Attempts until the partial file is whole; Refused after too many.
-
-    Pauses of 1, 2, 4, ... seconds, each shortened at random by up to half, so that many clients do not return at once.
-    """
-    furthest, failures, attempts = partial.size, 0, 0
+    """Attempts until the partial file is whole, with pauses of 1, 2, 4, ... seconds; Refused after too many."""
+    furthest, failures = partial.size, 0
     with requests.Session() as session:
+        session.max_redirects = 10
+        session.auth = lambda request: request  # no login from ~/.netrc
+        session.adapters.pop("http://")  # https alone, but for servers on this machine
+        session.mount("http://127.0.0.1:", requests.adapters.HTTPAdapter())
         while True:
             try:
                 return _attempt(session, address, partial, patience)
             except Broken as broken:
-                failures, attempts = 1 if partial.size > furthest else failures + 1, attempts + 1
+                failures = 1 if partial.size > furthest else failures + 1
                 furthest = max(furthest, partial.size)
-                if failures >= patience.tries or attempts >= MOST_ATTEMPTS:
-                    kept = (
-                        f"; {partial.size:,} bytes are kept, run it again to go on from there" if partial.size else ""
-                    )
-                    raise Refused(f"{address.url}: {broken}; given up after {attempts} tries{kept}") from None
-                pause = max(broken.after, 2.0 ** (failures - 1) * (1 - patience.draw() / 2))
-                patience.sleep(min(LONGEST_PAUSE, pause))
+                if failures >= patience.tries:
+                    kept = f"; {partial.size:,} bytes are kept, run it again to go on from there" * (partial.size > 0)
+                    raise Refused(f"{address.url}: {broken}; given up after {failures} tries{kept}") from None
+                patience.sleep(min(LONGEST_PAUSE, max(broken.after, 2.0 ** (failures - 1))))
 
 
 def _attempt(session: requests.Session, address: Address, partial: Partial, patience: Patience) -> None:
@@ -136,42 +127,22 @@ def _attempt(session: requests.Session, address: Address, partial: Partial, pati
     if resume and origin.get("validator"):
         headers["If-Range"] = origin["validator"]
     try:
-        with _request(session, address.url, headers, patience) as response:
+        timeout = (patience.connect, patience.stall)
+        with session.get(address.url, headers=headers, stream=True, timeout=timeout) as response:
             _check(response, address)
             resumed = resume and response.status_code in (206, 416)
             total = _resumed(response, partial) if resumed else _started(response, address, partial)
             if address.size is not None and total not in (None, address.size):
                 raise Refused(f"{address.url} announces {total:,} bytes; the published file has {address.size:,}")
             if response.status_code != 416:  # which means that all of it is here
-                _copy(response, address, partial, total if total is not None else address.size, patience)
+                _copy(response, address, partial, total if total is not None else address.size)
+    except (requests.exceptions.InvalidSchema, requests.TooManyRedirects) as error:
+        raise Refused(f"{address.url} is not to be had by https alone: {error}") from None
     except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
         raise Broken(f"the connection failed or broke off ({type(error).__name__})") from None
     if resumed and not has_digest(partial.path, address.digest):
         partial.delete()
         raise Broken("the parts of two attempts do not fit together")
-
-
-def _request(session: requests.Session, url: str, headers: dict, patience: Patience) -> requests.Response:
-    """The response after redirects, none of which leaves https; http is for servers on this machine."""
-    start = url
-    for _ in range(REDIRECTS):
-        scheme, hosts = urlsplit(url).scheme, {urlsplit(url).hostname, urlsplit(start).hostname}
-        if scheme != "https" and not (scheme == "http" and hosts <= {"127.0.0.1", "::1", "localhost"}):
-            redirect = "" if url == start else f"{start} redirects to "
-            raise Refused(f"{redirect}{url[:200]}, which is not encrypted; allowed: https")
-        response = session.get(
-            url,
-            headers=headers,
-            stream=True,
-            allow_redirects=False,
-            timeout=(patience.connect, patience.stall),
-            auth=lambda request: request,  # no login from ~/.netrc
-        )
-        if response.status_code not in (301, 302, 303, 307, 308):
-            return response
-        response.close()
-        url = urljoin(url, response.headers.get("Location", ""))
-    raise Refused(f"{start} redirects {REDIRECTS} times without an end")
 
 
 def _check(response: requests.Response, address: Address) -> None:
@@ -182,8 +153,6 @@ def _check(response: requests.Response, address: Address) -> None:
     if status not in (200, 206, 416):
         login = ": it wants a login, or does not serve this place" if status in (401, 403) else ""
         raise Refused(f"{url} answers {status} {response.reason}{login}")
-    if headers.get("Content-Encoding", "identity").lower() not in ("", "identity"):
-        raise Refused(f"{url} compresses the file once more ({headers['Content-Encoding'][:40]}), unrequested")
     if status != 416 and headers.get("Content-Type", "").lower().startswith("text/html"):
         raise Refused(f"{url} sends a web page in place of the file (usually a login, a consent form or a warning)")
 
@@ -202,8 +171,6 @@ def _started(response: requests.Response, address: Address, partial: Partial) ->
     if response.status_code != 200:
         raise Broken(f"the server answers {response.status_code} to a request for the whole file")
     total = _number(response.headers.get("Content-Length"))
-    if total == 0:
-        raise Refused(f"{address.url} is empty")
     partial.delete()
     write_json(partial.origin, {"url": address.url, "validator": _validator(response), "total": total})
     return total
@@ -222,25 +189,20 @@ def _resumed(response: requests.Response, partial: Partial) -> int | None:
     return _number(total)
 
 
-def _copy(response, address: Address, partial: Partial, total: int | None, patience: Patience) -> None:
+def _copy(response: requests.Response, address: Address, partial: Partial, total: int | None) -> None:
     """Appends the body to the partial file, with a progress bar."""
-    have, most = partial.size, MOST_BYTES if total is None else total
+    have = partial.size
     refuse_full_disk(partial.path.parent, (total or 0) - have, partial.path)
-    began, window = time.monotonic(), 0
     shown = {"mininterval": 1 if sys.stderr.isatty() else 60, "maxinterval": 60, "leave": False}
     bar = tqdm(desc=address.file[:40], total=total, initial=have, unit="B", unit_scale=True, **shown)
     with bar, partial.path.open("ab", buffering=0) as file:
         while block := response.raw.read1(BLOCK):
-            have, window = have + len(block), window + len(block)
-            if have > most:
+            have += len(block)
+            if total is not None and have > total:
                 partial.delete()
-                raise Refused(f"{address.url} sends more than {most:,} bytes, the size that the file should have")
+                raise Refused(f"{address.url} sends more than {total:,} bytes, the size that the file should have")
             with disk_errors(partial.path):
                 file.write(block)
             bar.update(len(block))
-            if (passed := time.monotonic() - began) > patience.stall:
-                if window < SLOWEST:
-                    raise Broken(f"the server sent only {window:,} bytes in {passed:.0f} s")
-                began, window = time.monotonic(), 0
     if total is not None and have < total:
         raise Broken(f"the connection broke off after {have:,} of {total:,} bytes")

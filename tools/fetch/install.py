@@ -53,7 +53,7 @@ def fetch(
         downloads.mkdir(parents=True, exist_ok=True)
     with alone(downloads / f"{source.name}.lock", lambda: report(f"{source.name}: waiting for another process")):
         work = downloads / f"{source.name}.making"
-        _restore(source, home, work)
+        shutil.rmtree(work, ignore_errors=True)  # of a process that was killed
         if not _wanted(source, home, again):
             return False
         archive, url = _archive(source, downloads, patience)
@@ -156,33 +156,20 @@ def _record(source: Source, origin: dict[str, str], product: Path) -> None:
     inside = sorted(product.iterdir()) if product.is_dir() else [product]
     about = {"source": source.name, "licence": source.licence, "citation": source.citation, "date": _today()}
     write_json(record_path(product), about | origin | {"files": {path.name: digest_of(path) for path in inside}})
-    for path in inside:
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
 
 
 def _place(source: Source, home: Path, work: Path) -> None:
-    """Renames every product to its final name; what was there before is kept in `old` until all is done."""
+    """Renames every product to its final name, in place of what was there before."""
     for name in source.makes:
-        new, final, old = work / "made" / name, home / name, work / "old" / name
+        new, final = work / "made" / name, home / name
         with disk_errors(final):
             final.parent.mkdir(parents=True, exist_ok=True)
-            old.parent.mkdir(parents=True, exist_ok=True)
             if record_path(new).parent != new:
                 record_path(new).replace(record_path(final))
             if final.is_dir():
-                final.rename(old)
+                shutil.rmtree(final)
             new.replace(final)
     shutil.rmtree(work)
-
-
-def _restore(source: Source, home: Path, work: Path) -> None:
-    """Puts back what a killed process had moved aside, and deletes its unfinished work."""
-    for name in source.makes:
-        old, final = work / "old" / name, home / name
-        if old.exists() and not final.exists():
-            old.rename(final)
-    shutil.rmtree(work, ignore_errors=True)
 
 
 def differences(product: Path) -> list[str] | None:
