@@ -389,5 +389,5 @@ def test_every_notebook_asks_before_it_shows_words(path):
     reached = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     assert not reached & {"tokens", "text", "words", "vocabulary", "encoded"}, "words reach a cell past tokens_shown"
     calls = [node for node in nodes if isinstance(node, ast.Call)]
-    shown = [ast.unparse(call) for call in calls if ast.unparse(call.func) == "tokens_shown"]
-    assert shown and all(re.fullmatch(r"tokens_shown\(corpus, .+, show_text\)", call) for call in shown)
+    shown = [ast.unparse(call) for call in calls if ast.unparse(call.func) == "datasets.tokens_shown"]
+    assert shown and all(re.fullmatch(r"datasets\.tokens_shown\(corpus, .+, show_text\)", call) for call in shown)

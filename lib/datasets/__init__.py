@@ -7,10 +7,12 @@ from pkgutil import iter_modules
 from lib import profiles
 from lib.datasets import classification, documents, files, mimic, own, questions
 from lib.datasets.assembly import Spec, assemble
+from lib.datasets.batches import collate
 from lib.datasets.card import about, about_lengths, card, duplicates
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
 from lib.datasets.files import DataError
 from lib.datasets.own import Own, own_text
+from lib.datasets.questions import question_and_answer
 
 __all__ = [
     "DATASETS",
@@ -24,9 +26,11 @@ __all__ = [
     "about",
     "about_lengths",
     "card",
+    "collate",
     "duplicates",
     "load",
     "own_text",
+    "question_and_answer",
     "spec",
     "tokens_shown",
 ]

@@ -110,7 +110,7 @@ def _draft(
     return draft_of(spec, folder, about, classes, splits, notes)
 
 
-def asked(instance: Instance, classes: Sequence[str]) -> str:
+def question_and_answer(instance: Instance, classes: Sequence[str]) -> str:
     """A text's question and right answer, to be added to a title; "" where it has no question."""
     return f", asked “{' '.join(instance.query)}” ({classes[instance.label]})" if instance.query else ""
 

@@ -14,19 +14,35 @@ from lib.importance.gradients import (
     gradient_times_input,
     gradient_times_input_definition,
 )
+from lib.importance.inner_attention import inner_attention, rollout
 from lib.importance.integrated_gradients import integrated_gradients
-from lib.importance.leave_one_out import leave_one_out, leave_one_out_definition
+from lib.importance.leave_one_out import (
+    leave_one_out,
+    leave_one_out_definition,
+    logits_without_each_token_definition,
+)
+from lib.importance.rankings import RANKINGS, by_first_order, by_gradient_definition
+from lib.importance.state_gradients import of_inputs_to_states, state_entropy, state_gradients_definition
 from lib.quantity import Quantity
 
 __all__ = [
+    "RANKINGS",
+    "by_first_order",
+    "by_gradient_definition",
     "gradient",
     "gradient_definition",
     "gradient_times_input",
     "gradient_times_input_definition",
+    "inner_attention",
     "integrated_gradients",
     "leave_one_out",
     "leave_one_out_definition",
+    "logits_without_each_token_definition",
+    "of_inputs_to_states",
     "quantity",
+    "rollout",
+    "state_entropy",
+    "state_gradients_definition",
 ]
 
 MAX_TOKENS = {leave_one_out: 2000}  # the longest text that it is computed for, where there is a bound

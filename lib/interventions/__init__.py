@@ -4,16 +4,19 @@ Where a measure is there twice, `<name>_definition` is as its paper writes it, a
 shortcut where the model has one (lib.fast.shortcuts).
 """
 
-from lib.interventions.adversary import adversarial_attention, adversary
+from lib.interventions.adversary import adversarial_attention, adversary, exact_adversary_definition
 from lib.interventions.erasure import (
+    ORDERS,
     erase_until_flip,
     erase_until_flip_definition,
     eraser_scores,
     erasure_curve,
     fewest_to_flip,
+    logits_along_definition,
     rationale_scores,
     until_flip,
 )
+from lib.interventions.inner_attention import heads_of, uniform_head
 from lib.interventions.permutation import (
     moments,
     permutation_effect,
@@ -22,17 +25,22 @@ from lib.interventions.permutation import (
     permuted_moments,
     uniform,
 )
-from lib.interventions.single_erasure import logits_without_each_item, single_erasure
+from lib.interventions.single_erasure import Effects, logits_without_each_item, single_erasure
 from lib.interventions.substitution import substituted, token_probabilities, token_probability_mean
 
 __all__ = [
+    "ORDERS",
+    "Effects",
     "adversarial_attention",
     "adversary",
     "erase_until_flip",
     "erase_until_flip_definition",
     "eraser_scores",
     "erasure_curve",
+    "exact_adversary_definition",
     "fewest_to_flip",
+    "heads_of",
+    "logits_along_definition",
     "logits_without_each_item",
     "moments",
     "permutation_effect",
@@ -45,5 +53,6 @@ __all__ = [
     "token_probabilities",
     "token_probability_mean",
     "uniform",
+    "uniform_head",
     "until_flip",
 ]

@@ -1,8 +1,8 @@
 """Encoders, attention and the classifiers that join them, with one interface: ModelOutput."""
 
-from lib.models.attention import ATTENTIONS
+from lib.models.attention import ATTENTIONS, WITH_QUERY
 from lib.models.classifier import AttentionClassifier, GuidedClassifier, HierarchicalClassifier
-from lib.models.encoders import ENCODERS, HIERARCHICAL, RETENTIONS
+from lib.models.encoders import ENCODERS, HIERARCHICAL, RETENTIONS, Concatenation, Residual
 from lib.models.interface import AttentionModel, ModelOutput
 from lib.models.question import QUESTION_ENCODERS, QuestionClassifier
 
@@ -12,10 +12,13 @@ __all__ = [
     "HIERARCHICAL",
     "QUESTION_ENCODERS",
     "RETENTIONS",
+    "WITH_QUERY",
     "AttentionClassifier",
     "AttentionModel",
+    "Concatenation",
     "GuidedClassifier",
     "HierarchicalClassifier",
     "ModelOutput",
     "QuestionClassifier",
+    "Residual",
 ]
