@@ -384,7 +384,7 @@ def test_words_are_shown_only_when_that_is_asked_for(tmp_path):
 def test_every_notebook_asks_before_it_shows_words(path):
     code = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
     [given] = ["".join(cell["source"]) for cell in code if "parameters" in cell["metadata"].get("tags", [])]
-    assert 'show_text = "auto"  # one of: auto, yes (' in given
+    assert 'show_text: str = "auto"  # auto: words are shown, but not of confidential texts' in given
     nodes = [node for cell in code for node in ast.walk(ast.parse("".join(cell["source"])))]
     reached = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     assert not reached & {"tokens", "text", "words", "vocabulary", "encoded"}, "words reach a cell past tokens_shown"
