@@ -152,7 +152,11 @@ def test_what_arrived_is_kept_for_another_day(web, tmp_path):
         (says(200, BODY, 10), {"digest": DIGEST}, sha256(BODY[:10]).hexdigest()),  # announces less
         (endless(), {"size": 100_000}, "sends more than 100,000 bytes"),
         (says(302, Location="/file"), {}, "Exceeded 10 redirects"),
-        (says(302, Location="http://example.org/x"), {}, "by https alone: No connection adapters were found for 'http://example.org/x'"),
+        (
+            says(302, Location="http://example.org/x"),
+            {},
+            "by https alone: No connection adapters were found for 'http://example.org/x'",
+        ),
         (says(302, Location="file:///etc/passwd"), {}, "No connection adapters were found for 'file:///etc/passwd'"),
     ),
 )
