@@ -1,5 +1,6 @@
 """Wiegreffe & Pinter (2019)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -7,9 +8,9 @@ import pandas as pd
 from lib.analysis import difference, score_difference, summarise
 from lib.analysis.tradeoff import curvature
 from lib.models import ATTENTIONS
-from lib.papers.claim import Claim, adversary_of, verdict
+from lib.papers.claim import Claim, adversary_of, compared, verdict
 from lib.papers.paper import Paper
-from lib.papers.settings import Settings, numbers, one_of
+from lib.papers.settings import Settings, setting
 from lib.quantity import declare
 from lib.training import Run
 from lib.training.losses import DIVERGENCES, TVDS
@@ -36,13 +37,13 @@ class AdversarySettings(Settings):
     over_seeds                                   how a text's distances to other seeds become one number
     """
 
-    attention: str = one_of("additive", ATTENTIONS)
-    lambdas: tuple[float, ...] = numbers()
-    frozen_lambdas: tuple[float, ...] = numbers()
+    attention: str = setting("additive", allowed=ATTENTIONS)
+    lambdas: tuple[float, ...] = ()
+    frozen_lambdas: tuple[float, ...] = ()
     adversary_epochs: int = 0
-    divergence: str = one_of(OF_VARIANTS["adversary"]["divergence"], DIVERGENCES, alters=True)
-    tvd: str = one_of(OF_VARIANTS["adversary"]["tvd"], TVDS, alters=True)
-    over_seeds: str = one_of("median", ("median", "max"), alters=True)
+    divergence: str = setting(OF_VARIANTS["adversary"]["divergence"], allowed=DIVERGENCES, alters=True)
+    tvd: str = setting(OF_VARIANTS["adversary"]["tvd"], allowed=TVDS, alters=True)
+    over_seeds: str = setting("median", allowed=("median", "max"), alters=True)
 
 
 def bases(settings: Settings, others: int = 0) -> list[Run]:
@@ -101,7 +102,6 @@ def guides(settings: Settings) -> list[Run]:
 ON_PAR = 0.02  # of F1: less than the papers' own spread between two reports of one model
 FAR = 0.4  # nats: from here on their adversary counts as one
 BASE, UNIFORM = {"encoder": "bilstm", "variant": "base"}, {"encoder": "bilstm", "variant": "uniform"}
-MLP = "MLP"
 
 
 def claims(
@@ -121,32 +121,28 @@ def claims(
         per_instance: the bases' rows, their jsd and tvd those of the per-instance adversary.
         curves: rows of `curvatures`; those of all texts are judged.
     """
+    strongest = adversaries["lambda"].max() if chosen is None else chosen
     return [
         attention_is_needed(models),
         seeds_move_less(of_seeds),
         *guide_better(guided),
-        *adversary_is_on_par(models, adversaries, chosen),
-        *per_instance_exaggerates(adversaries, chosen, per_instance),
-        *adversary_leaves_the_reason(models, adversaries, chosen),
+        is_on_par(models, adversaries, chosen),
+        per_instance_exaggerates(adversaries, strongest, per_instance),
+        *leaves_the_reason(models, adversaries, strongest),
         *(is_convex(curve) for _, curve in curves[curves["texts"] == "all texts"].iterrows()),
     ]
 
 
-def compared(row: pd.Series, first: str, second: str) -> str:
-    """first .83, second .82: difference +.01 [-.01, +.03], p .31"""
-    name = "F1" if row["quantity"] == "f1" else f"{row['quantity'].upper()} ({row['unit']})"
-    p = f", p {row['p']:.2g} over texts" if "p" in row else ""
-    return (
-        f"{name}: {first} {row['first']:.3f}, {second} {row['second']:.3f}; difference {row['difference']:+.3f} "
-        f"[{row['low']:+.3f}, {row['high']:+.3f}]{p}"
-    )
+def f1_compared(row: pd.Series, first: str, second: str) -> str:
+    """F1: first 0.830, second 0.820; difference +0.010 [-0.010, +0.030], p 0.31 over texts"""
+    return f"F1: {compared(row, first, second)}, p {row['p']:.2g} over texts"
 
 
 def attention_is_needed(models: pd.DataFrame) -> Claim:
     """Section 3.2: attention is not explanation where it is not needed; a verdict on the dataset."""
     row = score_difference(models, "f1", (BASE, UNIFORM))
     claim = "Learned attention classifies better than equal weights do"
-    evidence = compared(row, "learned", "uniform")
+    evidence = f1_compared(row, "learned", "uniform")
     return Claim(KEY, "attention is needed", claim, "BiLSTM", verdict(row["low"], row["high"]), evidence)
 
 
@@ -163,57 +159,42 @@ def seeds_move_less(of_seeds: pd.DataFrame) -> Claim:
     return Claim(KEY, "seeds move attention less", claim, "BiLSTM", verdict(row["low"], row["high"]), evidence)
 
 
-def guide_better(guided: pd.DataFrame) -> list[Claim]:
+def guide_better(guided: pd.DataFrame) -> Iterator[Claim]:
     """Section 3.4 and table 3: attention that helps a model without context holds something of its own."""
-    pairs = (
-        ("its attention guides", "The base's attention guides an MLP better than equal weights", "base", "uniform"),
-        ("better than learned", "The base's attention guides an MLP better than what that learns", "base", "learned"),
-        (
-            "adversaries misguide",
-            "The base's attention is a better guide than a trained adversary's",
-            "base",
-            "adversary",
-        ),
-        (
-            "adversaries per instance misguide",
-            "The base's attention is a better guide than the per-instance adversary's",
-            "base",
-            "instance_adversary",
-        ),
+    better = "The base's attention is a better guide than"
+    claims = (
+        ("its attention guides", "The base's attention guides an MLP better than equal weights", "uniform"),
+        ("better than learned", "The base's attention guides an MLP better than what that learns", "base"),
+        ("adversaries misguide", f"{better} a trained adversary's", "guide_adversary"),
+        ("adversaries per instance misguide", f"{better} the per-instance adversary's", "guide_instance_adversary"),
     )
-    variants = {"uniform": "uniform", "learned": "base"}
-    found = []
-    for short, claim, first, second in pairs:
-        between = [{"variant": variants.get(name, f"guide_{name}")} for name in (first, second)]
-        row = score_difference(guided, "f1", tuple(between))
-        evidence = compared(row, "base", second.replace("_", " "))
-        found.append(Claim(KEY, short, claim, MLP, verdict(row["low"], row["high"]), evidence))
-    return found
+    for short, claim, variant in claims:
+        row = score_difference(guided, "f1", ({"variant": "guide_base"}, {"variant": variant}))
+        second = "learned" if variant == "base" else variant.removeprefix("guide_").replace("_", " ")
+        evidence = f1_compared(row, "base", second)
+        yield Claim(KEY, short, claim, "MLP", verdict(row["low"], row["high"]), evidence)
 
 
-def adversary_is_on_par(models: pd.DataFrame, adversaries: pd.DataFrame, chosen: float | None) -> list[Claim]:
+def is_on_par(models: pd.DataFrame, adversaries: pd.DataFrame, chosen: float | None) -> Claim:
     """Table 4: the adversary, at least FAR from the base's attention, classifies as well as the base."""
     claim = f"A trained adversary {FAR} nats away classifies as well as the base, to {ON_PAR} of F1"
     short = "a trained adversary is on par"
     if chosen is None:
         most = adversaries.groupby("lambda")["jsd"].mean().max()
         why = f"no lambda of the sweep has a mean dev JSD of {FAR} nats; the largest mean on test is {most:.3f}"
-        return [Claim(KEY, short, claim, "BiLSTM", "undecided", why)]
-    both = pd.concat([models, adversaries[adversaries["lambda"] == chosen]])
-    row = score_difference(both, "f1", ({"encoder": "bilstm", "variant": "adversary"}, BASE))
-    jsd = adversaries.loc[adversaries["lambda"] == chosen, "jsd"].mean()
-    evidence = f"lambda {chosen:g}, mean JSD {jsd:.3f} nats: {compared(row, 'adversary', 'base')}"
-    return [Claim(KEY, short, claim, "BiLSTM", verdict(row["low"], row["high"], -ON_PAR), evidence)]
+        return Claim(KEY, short, claim, "BiLSTM", "undecided", why)
+    trained = adversaries[adversaries["lambda"] == chosen]
+    between = {"encoder": "bilstm", "variant": "adversary"}, BASE
+    row = score_difference(pd.concat([models, trained]), "f1", between)
+    evidence = f"lambda {chosen:g}, mean JSD {trained['jsd'].mean():.3f} nats: {f1_compared(row, 'adversary', 'base')}"
+    return Claim(KEY, short, claim, "BiLSTM", verdict(row["low"], row["high"], -ON_PAR), evidence)
 
 
-def per_instance_exaggerates(
-    adversaries: pd.DataFrame, chosen: float | None, per_instance: pd.DataFrame
-) -> list[Claim]:
+def per_instance_exaggerates(adversaries: pd.DataFrame, strongest: float, per_instance: pd.DataFrame) -> Claim:
     """Section 4: the per-instance adversary lies well below the curve of the trained ones.
 
     Below the line from the base to the trained adversary: the area between is then positive.
     """
-    strongest = adversaries["lambda"].max() if chosen is None else chosen
     known = per_instance[per_instance["jsd"].notna()]
     trained = adversaries[(adversaries["lambda"] == strongest) & adversaries["instance"].isin(known["instance"])]
     both = pd.concat([known.assign(place=1.0), trained.assign(place=2.0)])
@@ -225,24 +206,21 @@ def per_instance_exaggerates(
         f"the trained one {row['area']:.4f} [{row['low']:.4f}, {row['high']:.4f}] nats x fraction"
     )
     claim = "For the same change of prediction an adversary per instance goes further than one model for all texts"
-    return [Claim(KEY, "per instance exaggerates", claim, "BiLSTM", verdict(row["low"], row["high"]), evidence)]
+    return Claim(KEY, "per instance exaggerates", claim, "BiLSTM", verdict(row["low"], row["high"]), evidence)
 
 
-def adversary_leaves_the_reason(models: pd.DataFrame, adversaries: pd.DataFrame, chosen: float | None) -> list[Claim]:
+def leaves_the_reason(models: pd.DataFrame, adversaries: pd.DataFrame, strongest: float) -> Iterator[Claim]:
     """Not the paper's, which could not ask it: where the reason is known, an adversary attends less to it."""
     name = "attention_on_rationale"
     if name not in models or models[name].isna().all():
-        return []
-    strongest = adversaries["lambda"].max() if chosen is None else chosen
+        return
     both = pd.concat([models[models["variant"] == "base"], adversaries[adversaries["lambda"] == strongest]])
     row = difference(both, name, ({"variant": "base"}, {"variant": "adversary"}), paired=True)
-    evidence = (
-        f"lambda {strongest:g}, attention on the words that decide the label: base {row['first']:.3f}, adversary "
-        f"{row['second']:.3f}; difference {row['difference']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]"
-    )
+    evidence = f"lambda {strongest:g}, attention on the words that decide the label: "
+    evidence += compared(row, "base", "adversary")
     claim = "A trained adversary takes attention off the words that decide the label"
-    found = verdict(row["low"], row["high"])
-    return [Claim(KEY, "an adversary leaves the reason", claim, "BiLSTM", found, evidence)]
+    word = verdict(row["low"], row["high"])
+    yield Claim(KEY, "an adversary leaves the reason", claim, "BiLSTM", word, evidence)
 
 
 def is_convex(curve: pd.Series) -> Claim:
@@ -254,9 +232,8 @@ def is_convex(curve: pd.Series) -> Claim:
     if curve["points"] < 3:
         evidence = f"{curve['points']} values of lambda make no curve"
     claim = "The curve of TVD over JSD is convex: attention moves before the prediction does"
-    return Claim(
-        KEY, "attention is easily moved", claim, curve["adversary"], verdict(curve["low"], curve["high"]), evidence
-    )
+    word = verdict(curve["low"], curve["high"])
+    return Claim(KEY, "attention is easily moved", claim, curve["adversary"], word, evidence)
 
 
 def partners(rows: pd.DataFrame, of_models: pd.DataFrame) -> list[pd.DataFrame]:

@@ -48,6 +48,17 @@ def signed(row: pd.Series, of: str = "difference") -> str:
     return f"{row[of]:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]"
 
 
+def compared(row: pd.Series, first: str = "", second: str = "") -> str:
+    """A row of `lib.analysis.contrast`: "learned 0.830, uniform 0.842; difference -0.012 [-0.020, -0.004]"."""
+    values = (f"{name} {row[of]:.3f}".lstrip() for name, of in ((first, "first"), (second, "second")))
+    return f"{', '.join(values)}; difference {signed(row)}"
+
+
+def with_interval(row: pd.Series) -> str:
+    """A row of `lib.analysis.summarise`: "0.830 [0.810, 0.850]"."""
+    return f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+
+
 def claims_table(claims: list[Claim]) -> pd.DataFrame:
     """One row per claim and model."""
     return pd.DataFrame([claim.__dict__ for claim in claims])
@@ -59,9 +70,9 @@ def sentences(claims: list[Claim]) -> list[str]:
     for claim in dict.fromkeys(one.claim for one in claims):
         same = [one for one in claims if one.claim == claim]
         parts = [
-            f"{word} for {', '.join(one.model for one in same if one.verdict == word)}"
+            f"{word} for {', '.join(models)}"
             for word in ("supported", "contradicted", "undecided")
-            if any(one.verdict == word for one in same)
+            if (models := [one.model for one in same if one.verdict == word])
         ]
         result.append(f"{claim}: {'; '.join(parts)}.")
     return result

@@ -10,7 +10,7 @@ import pandas as pd
 from lib import models
 from lib.analysis import difference, summarise
 from lib.datasets import spec
-from lib.papers.claim import Claim, adversary_of, verdict
+from lib.papers.claim import Claim, adversary_of, by_model, verdict
 from lib.papers.paper import Paper
 from lib.papers.settings import Settings
 from lib.quantity import declare, tau_name, title_of
@@ -83,13 +83,14 @@ def claims(instances: pd.DataFrame) -> list[Claim]:
     Needs the taus of attention, gradient x input and leave-one-out, `permutation` and the adversary (`adversary_of`).
     """
     claims = []
-    for key, group in instances.groupby(["encoder", "attention"], sort=False):
-        model = " + ".join(title_of(part) for part in key)
-        if key[0] == "bilstm" or key[0] not in models.ENCODERS:  # or a model of one's own
+    for model, group in by_model(instances, "encoder", "attention"):
+        encoder = group["encoder"].iloc[0]
+        if encoder == "bilstm" or encoder not in models.ENCODERS:  # or a model of one's own
             claims.append(weakly_correlated(model, group))
         claims += [permutation_changes_little(model, group), adversary_exists(model, group)]
-    for attention in instances["attention"].unique():
-        claims += simple_encoder_correlates_more(instances, attention)
+    if {"average", "bilstm"} <= set(instances["encoder"]):
+        for attention, rows in instances.groupby("attention", sort=False):
+            claims.append(simple_encoder_correlates_more(rows, attention))
     order = ["correlates", "simple", "permut", "adversar"]
     return sorted(claims, key=lambda claim: next(i for i, word in enumerate(order) if word in claim.claim.lower()))
 
@@ -107,12 +108,9 @@ def weakly_correlated(model: str, group: pd.DataFrame) -> Claim:
     return Claim(KEY, "attention correlates weakly", claim, model, verdict(row["low"], row["high"]), evidence)
 
 
-def simple_encoder_correlates_more(instances: pd.DataFrame, attention: str) -> list[Claim]:
+def simple_encoder_correlates_more(rows: pd.DataFrame, attention: str) -> Claim:
     """In the average encoder attention agrees more with the gradient than in the BiLSTM (section 4.1)."""
-    if not {"average", "bilstm"} <= set(instances["encoder"]):
-        return []
-    same = instances[instances["attention"] == attention]
-    row = difference(same, tau_name(GRADIENT), ({"encoder": "average"}, {"encoder": "bilstm"}))
+    row = difference(rows, tau_name(GRADIENT), ({"encoder": "average"}, {"encoder": "bilstm"}))
     evidence = (
         f"attention / gradient: average {row['first']:.2f}, BiLSTM {row['second']:.2f} tau-b; "
         f"difference {row['difference']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}]"
@@ -120,34 +118,31 @@ def simple_encoder_correlates_more(instances: pd.DataFrame, attention: str) -> l
     claim = "The simple encoder's attention agrees more with the gradient than the BiLSTM's"
     model = f"average against BiLSTM, {title_of(attention)}"
     short = "a simple encoder's attention correlates more"
-    return [Claim(KEY, short, claim, model, verdict(row["low"], row["high"]), evidence)]
+    return Claim(KEY, short, claim, model, verdict(row["low"], row["high"]), evidence)
 
 
-def share_claim(short: str, claim: str, model: str, group: pd.DataFrame, holds: pd.Series, what: str) -> Claim:
-    """Supported when it holds for more than half of the texts; undefined values do not count."""
-    row = summarise(group.assign(share=holds), [declare("share", "fraction")]).iloc[0]
-    low, high = max(row["low"], 0), min(row["high"], 1)
-    evidence = f"{what} in {row['value']:.0%} of the texts [{low:.0%}, {high:.0%}]"
-    return Claim(KEY, short, claim, model, verdict(row["low"], row["high"], 0.5), evidence)
+def of_most_texts(group: pd.DataFrame, values: pd.Series, holds: pd.Series, what: str) -> tuple[str, str]:
+    """(verdict, evidence): does it hold for more than half of the texts of which the value is defined?"""
+    shares = group.assign(share=holds.astype(float).where(values.notna()))
+    row = summarise(shares, [declare("share", "fraction")]).iloc[0]
+    evidence = f"{what} in {row['value']:.0%} of the texts [{row['low']:.0%}, {row['high']:.0%}]"
+    return verdict(row["low"], row["high"], 0.5), evidence
 
 
 def permutation_changes_little(model: str, group: pd.DataFrame) -> Claim:
     """The median change of p under permuted attention is small for most texts (section 4.2.1)."""
     moved = group["permutation"]
-    holds = (moved <= SMALL_CHANGE).astype(float).where(moved.notna())
+    found = of_most_texts(group, moved, moved <= SMALL_CHANGE, f"median change of p at most {SMALL_CHANGE}")
     claim = "Permuting the attention hardly changes the prediction of most texts"
-    return share_claim(
-        "permuting it changes little", claim, model, group, holds, f"median change of p at most {SMALL_CHANGE}"
-    )
+    return Claim(KEY, "permuting it changes little", claim, model, *found)
 
 
 def adversary_exists(model: str, group: pd.DataFrame) -> Claim:
     """For most texts a quite different attention gives the same prediction (section 4.2.2)."""
     jsd = group[adversary_of(group)]
-    holds = (jsd >= FAR).astype(float).where(jsd.notna())
+    found = of_most_texts(group, jsd, jsd >= FAR, f"JSD of at least {FAR:.2f} nats (half of the maximum) is reached")
     claim = "An adversarial attention, far from the model's own, gives the same prediction for most texts"
-    what = f"JSD of at least {FAR:.2f} nats (half of the maximum) is reached"
-    return share_claim("an adversary exists", claim, model, group, holds, what)
+    return Claim(KEY, "an adversary exists", claim, model, *found)
 
 
 PAPER = Paper(

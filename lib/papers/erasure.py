@@ -1,7 +1,7 @@
 """Serrano & Smith (2019)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import pandas as pd
@@ -10,9 +10,9 @@ from lib.analysis import difference, flips_sooner, summarise, versus_fewest
 from lib.datasets import spec
 from lib.models import ENCODERS, HIERARCHICAL
 from lib.models.encoders import FLAN as OF_WORDS
-from lib.papers.claim import Claim, by_model, signed, verdict
+from lib.papers.claim import Claim, by_model, compared, signed, verdict, with_interval
 from lib.papers.paper import Paper
-from lib.papers.settings import Settings, one_of, some_of
+from lib.papers.settings import Settings, setting
 from lib.quantity import declare, title_of
 from lib.training import Run
 
@@ -64,9 +64,9 @@ class ErasureSettings(Settings):
     train_texts, test_texts    at most so many, drawn at random, of datasets that offer it; 0: all
     """
 
-    encoders: tuple[str, ...] = some_of((*ENCODERS, *HIERARCHICAL))
-    random_item: str = one_of("paper", ("paper", "authors_code"), alters=True)
-    common_support: bool = field(default=False, metadata={"alters": True})
+    encoders: tuple[str, ...] = setting(allowed=(*ENCODERS, *HIERARCHICAL))
+    random_item: str = setting("paper", allowed=("paper", "authors_code"), alters=True)
+    common_support: bool = setting(False, alters=True)
     train_texts: int = 0
     test_texts: int = 0
 
@@ -138,10 +138,6 @@ def claims(measured: pd.DataFrame) -> list[Claim]:
     ]
 
 
-def with_encoder(measured: pd.DataFrame) -> pd.DataFrame:
-    return measured[~measured["encoder"].str.endswith("noenc")]
-
-
 def matters_more(measured: pd.DataFrame) -> Iterator[Claim]:
     """Section 4.1: the item with the largest weight matters more than another."""
     claim = "Erasing the item with the largest attention changes the output more than erasing another, drawn at random"
@@ -157,7 +153,7 @@ def seldom_decides(measured: pd.DataFrame) -> Iterator[Claim]:
     claim = "Erasing the item with the largest attention leaves most decisions as they were"
     for encoder, rows in by_model(measured, "encoder"):
         row = summarise(rows, ["top_attention_flip"]).iloc[0]
-        evidence = f"it flips {row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}] of the decisions"
+        evidence = f"it flips {with_interval(row)} of the decisions"
         word = verdict(1 - row["high"], 1 - row["low"], HALF)
         yield Claim(KEY, "erasing it flips few decisions", claim, encoder, word, evidence)
 
@@ -165,7 +161,7 @@ def seldom_decides(measured: pd.DataFrame) -> Iterator[Claim]:
 def gradient_sooner(measured: pd.DataFrame) -> Iterator[Claim]:
     """Section 5.4: for models with an encoder the gradient finds a smaller set that flips the decision."""
     least = f"at least {OFTEN:g} times as often as the other way round"
-    encoders = by_model(with_encoder(measured), "encoder")
+    encoders = by_model(measured[~measured["encoder"].str.endswith("noenc")], "encoder")
     found = [(encoder, flips_sooner(rows, "gradient", "attention").iloc[0]) for encoder, rows in encoders]
     for threshold, how, short in (
         (1.0, "more often than the other way round", "gradients flip sooner"),
@@ -185,10 +181,9 @@ def not_the_fewest(measured: pd.DataFrame) -> Iterator[Claim]:
     claim = "For over half of the texts that can be flipped, attention does not find the fewest items that flip them"
     for encoder, rows in by_model(versus_fewest(measured, ["attention"]), "encoder"):
         row = summarise(rows, ["optimal_attention"]).iloc[0]
-        evidence = f"it finds them for {row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}] of the texts"
-        evidence = (
-            evidence if row["n"] else "the fewest are known of no text: the read-out is not affine, or nothing flips"
-        )
+        evidence = f"it finds them for {with_interval(row)} of the texts"
+        if not row["n"]:
+            evidence = "the fewest are known of no text: the read-out is not affine, or nothing flips"
         word = verdict(1 - row["high"], 1 - row["low"], HALF)
         yield Claim(KEY, "attention does not find the fewest", claim, encoder, word, evidence)
 
@@ -200,17 +195,12 @@ def context_delays(measured: pd.DataFrame) -> Iterator[Claim]:
         claim = f"The further a state reaches, the larger the share of the words that must go ({along})"
         quantity = f"removed_{ranking}_fraction"
         for more, less in pairwise(name for name in LESS_CONTEXT if name in there):
-            flips = [measured.loc[measured["encoder"] == name, quantity].notna().any() for name in (more, less)]
-            row = difference(measured, quantity, ({"encoder": more}, {"encoder": less})) if all(flips) else None
-            evidence = "no text flips" if row is None else compared(row)
-            word = "undecided" if row is None else verdict(row["low"], row["high"])
+            word, evidence = "undecided", "no text flips"
+            if all(measured.loc[measured["encoder"] == name, quantity].notna().any() for name in (more, less)):
+                row = difference(measured, quantity, ({"encoder": more}, {"encoder": less}))
+                word, evidence = verdict(row["low"], row["high"]), compared(row)
             pair = f"{title_of(more)} against {title_of(less)}"
-            short = f"context delays flips ({along})"
-            yield Claim(KEY, short, claim, pair, word, evidence)
-
-
-def compared(row: pd.Series) -> str:
-    return f"{row['first']:.3f}, {row['second']:.3f}; difference {signed(row)}"
+            yield Claim(KEY, f"context delays flips ({along})", claim, pair, word, evidence)
 
 
 def partners(rows: pd.DataFrame, of_models: pd.DataFrame) -> list[pd.DataFrame]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import product
 
 import pandas as pd
@@ -11,9 +10,9 @@ from lib.analysis import difference, fragility_difference, score_difference
 from lib.analysis.statistics import t_interval
 from lib.analysis.word_states import NAME, SAMPLES, information_difference
 from lib.models import ATTENTIONS as KINDS_OF_ATTENTION
-from lib.papers.claim import Claim, signed, verdict
+from lib.papers.claim import Claim, compared, signed, verdict
 from lib.papers.paper import Paper
-from lib.papers.settings import Settings, numbers, one_of, some_of
+from lib.papers.settings import Settings, setting
 from lib.quantity import declare, title_of
 from lib.training import Run
 from lib.training.runs import REGULARIZED
@@ -56,15 +55,15 @@ class RegularizationSettings(Settings):
     words                        whose states are clustered, and into as many clusters; 0: as many as the profile has
     """
 
-    attentions: tuple[str, ...] = some_of(KINDS_OF_ATTENTION)
+    attentions: tuple[str, ...] = setting(allowed=KINDS_OF_ATTENTION)
     delta: float = 0.0
     eta: float = 0.0
-    frozen: tuple[str, ...] = some_of(REGULARIZED, ("residual", "tying", "mlm"), may_be_empty=True, alters=True)
-    lambdas: tuple[float, ...] = numbers()
+    frozen: tuple[str, ...] = setting(("residual", "tying", "mlm"), allowed=REGULARIZED, may_be_empty=True, alters=True)
+    lambdas: tuple[float, ...] = ()
     imitation_epochs: int = 0
-    layers: tuple[int, ...] = numbers(least=1)
+    layers: tuple[int, ...] = setting(least=1)
     words: int = 0
-    embedding_labels: str = one_of("clusters", ("clusters", "words"), alters=True)
+    embedding_labels: str = setting("clusters", allowed=("clusters", "words"), alters=True)
 
     def __post_init__(self):
         super().__post_init__()
@@ -182,21 +181,17 @@ def against_base(measured: pd.DataFrame, names: tuple[str, ...] = RECOMMENDED) -
                 yield f"{title_of(name)} + {title_of(attention)}", pair
 
 
-def compared(row: pd.Series) -> str:
+def to_base(row: pd.Series, base: str = "base") -> str:
     """F1 (fraction): 0.830, base 0.842; difference -0.012 [-0.020, -0.004]"""
-    return (
-        f"{title_of(row['quantity'])} ({row['unit']}): {row['first']:.3f}, base {row['second']:.3f}; "
-        f"difference {signed(row)}"
-    )
+    return f"{title_of(row['quantity'])} ({row['unit']}): {compared(row, second=base)}"
 
 
 def beyond_freezing(measured: pd.DataFrame, between: tuple[dict, dict], compare: Callable) -> str:
     """The same difference to the base whose embeddings do not learn either, where it was measured."""
     frozen = between[1] | {"variant": "frozen"}
-    rows = measured[(measured["attention"] == frozen["attention"]) & (measured["variant"] == "frozen")]
-    return (
-        f"; to the base with frozen embeddings {signed(compare(measured, (between[0], frozen)))}" if len(rows) else ""
-    )
+    if not (measured["attention"].eq(frozen["attention"]) & measured["variant"].eq("frozen")).any():
+        return ""
+    return f"; to the base with frozen embeddings {signed(compare(measured, (between[0], frozen)))}"
 
 
 def fragile(measured: pd.DataFrame) -> Iterator[Claim]:
@@ -208,7 +203,7 @@ def fragile(measured: pd.DataFrame) -> Iterator[Claim]:
 
     for model, between in against_base(measured):
         row = compare(measured, between)
-        evidence = compared(row) + beyond_freezing(measured, between, compare)
+        evidence = to_base(row) + beyond_freezing(measured, between, compare)
         yield Claim(KEY, "attention matters more", claim, model, verdict(-row["high"], -row["low"]), evidence)
 
 
@@ -217,7 +212,7 @@ def on_par(measured: pd.DataFrame) -> Iterator[Claim]:
     claim = f"It classifies about as well as the base: less than {ON_PAR:g} below in F1"
     for model, between in against_base(measured):
         row = score_difference(measured, "f1", between)
-        yield Claim(KEY, "without a loss", claim, model, verdict(row["low"], row["high"], -ON_PAR), compared(row))
+        yield Claim(KEY, "without a loss", claim, model, verdict(row["low"], row["high"], -ON_PAR), to_base(row))
 
 
 def informed(information: pd.DataFrame) -> Iterator[Claim]:
@@ -225,7 +220,7 @@ def informed(information: pd.DataFrame) -> Iterator[Claim]:
     claim = "Its hidden states share more information with their words than the base's"
     for name in REGULARIZERS:
         row = information_difference(information, NAME + SAMPLES[0], (name, "base"))
-        evidence = compared(row) + f", above what shuffled labels give, over {row['seeds'][0]} seeds"
+        evidence = to_base(row) + f", above what shuffled labels give, over {row['seeds'][0]} seeds"
         yield Claim(KEY, "words are kept", claim, title_of(name), verdict(row["low"], row["high"]), evidence)
 
 
@@ -246,15 +241,15 @@ def grounded(measured: pd.DataFrame) -> Iterator[Claim]:
     """Section 5: most of their tokens alone decide less."""
     claim = "Its tokens, each read alone, are less sure of the prediction than the base's"
     right = measured[measured["label"] == measured["prediction"]]
-    compare = partial(paired_difference, quantity=declare("token_probability_mean", "fraction"))
+    quantity = declare("token_probability_mean", "fraction")
+
+    def compare(rows: pd.DataFrame, pair: tuple[dict, dict]) -> pd.Series:
+        return difference(rows, quantity, pair, paired=True)
+
     for model, between in against_base(right):
         row = compare(right, between)
-        evidence = compared(row) + beyond_freezing(right, between, compare)
+        evidence = to_base(row) + beyond_freezing(right, between, compare)
         yield Claim(KEY, "neutral words stay neutral", claim, model, verdict(-row["high"], -row["low"]), evidence)
-
-
-def paired_difference(measured: pd.DataFrame, between: tuple[dict, dict], quantity: str) -> pd.Series:
-    return difference(measured, quantity, between, paired=True)
 
 
 def robust_by_depth(deeper: pd.DataFrame) -> Iterator[Claim]:
@@ -265,7 +260,7 @@ def robust_by_depth(deeper: pd.DataFrame) -> Iterator[Claim]:
     between = tuple({"variant": "base", "layers": layers} for layers in (most, fewest))
     row = fragility_difference(deeper, between, ["f1_drop_permuted"]).iloc[0]
     claim = f"With {most} layers the base loses less F1 to permuted attention than with {fewest}"
-    evidence = compared(row).replace(", base", f", {fewest} layer")
+    evidence = to_base(row, f"{fewest} layer")
     yield Claim(KEY, "depth makes attention matter less", claim, "base", verdict(row["low"], row["high"]), evidence)
 
 
@@ -300,10 +295,13 @@ def on_the_rationale(measured: pd.DataFrame) -> Iterator[Claim]:
     if column not in measured or measured[column].isna().all():
         return
     claim = "Open in the paper: its attention ranks the words that decide the label higher than the base's does"
-    compare = partial(paired_difference, quantity=column)
+
+    def compare(rows: pd.DataFrame, pair: tuple[dict, dict]) -> pd.Series:
+        return difference(rows, column, pair, paired=True)
+
     for model, between in against_base(measured, REGULARIZERS):
         row = compare(measured, between)
-        evidence = compared(row) + beyond_freezing(measured, between, compare)
+        evidence = to_base(row) + beyond_freezing(measured, between, compare)
         short = "attention comes onto the reason, which the paper leaves open"
         yield Claim(KEY, short, claim, model, verdict(row["low"], row["high"]), evidence)
 

@@ -34,32 +34,15 @@ def device_kind(device: str = "auto") -> str:
     return "cuda" if device == "cuda" or (device == "auto" and torch.cuda.is_available()) else "cpu"
 
 
-def one_of(default: str, allowed: Iterable[str], **rules: bool) -> Any:
-    """A setting with a closed list of values, such as a registry.
+def setting(default: Any = (), **rules: Any) -> Any:
+    """A field of `Settings`, with what its values must be; of a list these hold for each element.
 
     Args:
-        rules: alters: any other value than the default makes it another experiment than the paper's.
+        rules: allowed: a closed list, such as a registry. check: a function that raises an error for an unknown name.
+            least: of numbers. may_be_empty: a list, though its default is not. alters: any other value than the default
+            makes it another experiment than the paper's.
     """
-    return field(default=default, metadata={"allowed": allowed, **rules})
-
-
-def some_of(allowed: Iterable[str], default: Iterable[str] = (), **rules: bool) -> Any:
-    """A list of values of `allowed`, each once.
-
-    Args:
-        rules: may_be_empty, though the default is not; alters, as in `one_of`.
-    """
-    return field(default=tuple(default), metadata={"allowed": allowed, **rules})
-
-
-def checked(default: Any, check: Callable[[str], object], **rules: bool) -> Any:
-    """A setting whose values are names that `check` knows: it raises an error for any other; rules as in `one_of`."""
-    return field(default=default, metadata={"check": check, **rules})
-
-
-def numbers(least: float = 0) -> Any:
-    """A list of different numbers from `least` up; none: the profile's."""
-    return field(default=(), metadata={"least": least})
+    return field(default=default, metadata=rules)
 
 
 @dataclass(frozen=True)
@@ -80,31 +63,31 @@ class Settings:
 
     answers_questions: ClassVar[bool] = False  # whether the paper has models for texts with a question
 
-    dataset: str = checked("planted", spec)
+    dataset: str = setting("planted", check=spec)
     data: str = ""
     text_column: str = ""
     label_column: str = ""
     split_column: str = ""
     model: str = ""
-    profile: str = one_of("quick", PROFILES)
-    encoders: tuple[str, ...] = some_of(ENCODERS)
-    attentions: tuple[str, ...] = some_of(ATTENTIONS, ATTENTIONS)
-    seeds: tuple[int, ...] = numbers()
-    projection: str = checked("softmax", projection, alters=True)
+    profile: str = setting("quick", allowed=PROFILES)
+    encoders: tuple[str, ...] = setting(allowed=ENCODERS)
+    attentions: tuple[str, ...] = setting(tuple(ATTENTIONS), allowed=ATTENTIONS)
+    seeds: tuple[int, ...] = ()
+    projection: str = setting("softmax", check=projection, alters=True)
     vectors: str = "auto"
-    show_text: str = one_of("auto", SHOW_TEXT)
-    device: str = one_of("auto", DEVICES)
+    show_text: str = setting("auto", allowed=SHOW_TEXT)
+    device: str = setting("auto", allowed=DEVICES)
     data_home: str = ""
 
     def __post_init__(self):
         if type(self.seeds) is int and self.seeds >= 0:
             object.__setattr__(self, "seeds", tuple(range(self.seeds)))
-        for setting in fields(self):
-            given, rules = getattr(self, setting.name), setting.metadata
-            value = value_of(setting.name, given, types(type(self))[setting.name], rules.get("least", 0))
-            may_be_empty = rules.get("may_be_empty") or not setting.default
-            refuse(setting.name, value, rules.get("allowed"), rules.get("check"), may_be_empty)
-            object.__setattr__(self, setting.name, value)
+        for one in fields(self):
+            rules = one.metadata
+            value = value_of(one.name, getattr(self, one.name), types(type(self))[one.name], rules.get("least", 0))
+            may_be_empty = rules.get("may_be_empty") or not one.default
+            refuse(one.name, value, rules.get("allowed"), rules.get("check"), may_be_empty)
+            object.__setattr__(self, one.name, value)
         if not isinstance(self.dataset, Own):
             columns = self.text_column, self.label_column, self.split_column
             object.__setattr__(self, "dataset", own_text(self.data, *columns, self.data_home) or self.dataset)
@@ -116,7 +99,7 @@ class Settings:
     @classmethod
     def altering(cls) -> list[str]:
         """The settings that make another experiment than the paper's of it; others choose what is run, and on what."""
-        return [setting.name for setting in fields(cls) if setting.metadata.get("alters")]
+        return [one.name for one in fields(cls) if one.metadata.get("alters")]
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Self:
@@ -137,7 +120,7 @@ class Settings:
 def types(settings: type[Settings]) -> dict[str, Kind]:
     """The type of each setting by its name."""
     hints = get_type_hints(settings)
-    return {setting.name: hints[setting.name] for setting in fields(settings)}
+    return {one.name: hints[one.name] for one in fields(settings)}
 
 
 def value_of(name: str, given: Any, kind: Kind, least: float = -inf) -> Any:

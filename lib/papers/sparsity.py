@@ -8,10 +8,10 @@ from math import inf
 import pandas as pd
 
 from lib.analysis import changes_of_score, difference, summarise, trend
-from lib.papers.claim import Claim, by_model, signed, verdict
+from lib.papers.claim import Claim, by_model, compared, signed, verdict, with_interval
 from lib.papers.paper import Paper
 from lib.papers.regularization import imitation
-from lib.papers.settings import Settings, checked, numbers, one_of
+from lib.papers.settings import Settings, setting
 from lib.projections import projection, sparsegen_name
 from lib.quantity import declare, tau_name, title_of
 from lib.training import Run
@@ -49,12 +49,12 @@ class SparsitySettings(Settings):
     lambdas, frozen_lambdas, adversary_epochs    of the trained adversaries, and most epochs; none or 0: the profile's
     """
 
-    rates: str = one_of("fast", RATES)
-    projections: tuple[str, ...] = checked((), projection)
+    rates: str = setting("fast", allowed=RATES)
+    projections: tuple[str, ...] = setting(check=projection)
     converged: bool = True
-    strengths: tuple[float, ...] = numbers(least=-inf)
-    lambdas: tuple[float, ...] = numbers()
-    frozen_lambdas: tuple[float, ...] = numbers()
+    strengths: tuple[float, ...] = setting(least=-inf)
+    lambdas: tuple[float, ...] = ()
+    frozen_lambdas: tuple[float, ...] = ()
     adversary_epochs: int = 0
 
 
@@ -137,15 +137,15 @@ def claims(measured: pd.DataFrame, sweep: pd.DataFrame, adversaries: pd.DataFram
         sweep: every encoder under sparsegen along the column lambda, with the same, and the support against the
             rationale where there is one. adversaries: rows of `measure_versus_base`, of the models too.
     """
-    several = sweep["lambda"].nunique() > 1  # of one lambda there is no trend
+    sweep = sweep if sweep["lambda"].nunique() > 1 else sweep.iloc[:0]  # of one lambda there is no trend
     return [
         *not_interchangeable(measured),
         *contextual(measured),
         *no_sparser(measured),
-        *(falls_or_rises(sweep) if several else ()),
-        *(less_correlated(sweep) if several else ()),
+        *falls_or_rises(sweep),
+        *less_correlated(sweep),
         *misled(adversaries),
-        *(on_the_reason(sweep) if several else ()),
+        *on_the_reason(sweep),
     ]
 
 
@@ -167,7 +167,7 @@ def contextual(measured: pd.DataFrame) -> Iterator[Claim]:
     claim = f"The inputs' importance to a hidden state is spread: its entropy is above {DISPERSED:g} of the largest"
     for model, rows in by_model(measured, "encoder", "projection"):
         row = summarise(rows, [TO_HIDDEN]).iloc[0]
-        evidence = f"normalised entropy {row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+        evidence = f"normalised entropy {with_interval(row)}"
         yield Claim(KEY, "states mix inputs", claim, model, verdict(row["low"], row["high"], DISPERSED), evidence)
 
 
@@ -177,7 +177,7 @@ def no_sparser(measured: pd.DataFrame) -> Iterator[Claim]:
         claim = f"The inputs' {title_of(quantity)} is less than {SPARSER:g} lower under sparsemax than under softmax"
         for encoder, rows in by_model(measured, "encoder"):
             row = difference(rows, quantity, ({"projection": "sparsemax"}, {"projection": "softmax"}))
-            evidence = f"{row['first']:.3f}, softmax {row['second']:.3f}; difference {signed(row)}"
+            evidence = compared(row, second="softmax")
             word = verdict(row["low"], row["high"], -SPARSER)
             yield Claim(KEY, "sparse attention, importance as spread as ever", claim, encoder, word, evidence)
 
