@@ -250,12 +250,22 @@ def test_a_step_of_the_search_goes_down_jain_and_wallaces_loss(restarts, monkeyp
     (gradient,) = torch.autograd.grad(loss, free)
     first = {}
 
-    def step(adam):
-        first["slope"] = adam.param_groups[0]["params"][0].grad.clone()
-
-    monkeypatch.setattr(torch.optim.Adam, "step", step)
+    monkeypatch.setattr(search_adversary.Adam, "step", lambda adam, slope: first.setdefault("slope", slope.clone()))
     search_adversary._climb(start.clone(), base, read_out, 0.01, steps=0)
     assert torch.allclose(first["slope"], gradient, atol=1e-10)
+
+
+def test_the_searchs_adam_is_torchs():
+    generator = torch.Generator().manual_seed(0)
+    slopes = torch.randn(30, 50, generator=generator, dtype=torch.float64)
+    ours, theirs = torch.zeros(50, dtype=torch.float64), torch.nn.Parameter(torch.zeros(50, dtype=torch.float64))
+    optimizer = torch.optim.Adam([theirs], lr=0.01, amsgrad=True)
+    adam = search_adversary.Adam(ours)
+    for slope in slopes:
+        theirs.grad = slope.clone()
+        optimizer.step()
+        adam.step(slope)
+    assert torch.allclose(ours, theirs, atol=1e-12)
 
 
 def test_the_search_honours_its_seed_and_not_its_batch():

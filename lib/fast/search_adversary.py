@@ -81,8 +81,7 @@ def _climb(start: Tensor, base: Tensor, read_out, epsilon: float, steps: int) ->
     free, log_both, log_pairs = logs[:restarts].copy_(start), logs[restarts : 2 * restarts], logs[2 * restarts :]
     q, both, buffer = (torch.empty_like(start) for _ in range(3))
     slope = both  # in the same place: fewer buffers to move through the processor's cache
-    adam = torch.optim.Adam([free], LEARNING_RATE, amsgrad=True, fused=True)
-    free.grad = slope
+    adam = Adam(free)
     within = epsilon - 16 * torch.finfo(start.dtype).eps  # not beyond epsilon by rounding
     best = base.expand_as(start).clone()
     furthest = (torch.special.entr(base).sum(dim=0) - 2 * np.log(2)).expand_as(start[:, 0])  # `distance` of the base
@@ -103,7 +102,7 @@ def _climb(start: Tensor, base: Tensor, read_out, epsilon: float, steps: int) ->
         torch.mm(weights, logs.flatten(1), out=slope.flatten(1))
         read_out.add(slope, pull, moved > epsilon)
         slope.mul_(q).addcmul_(q, slope.sum(dim=1, keepdim=True), value=-1)  # through the softmax
-        adam.step()
+        adam.step(slope)
     return best
 
 
@@ -120,6 +119,24 @@ def _meetings(restarts: int, like: Tensor) -> tuple[Tensor, Tensor]:
     pairs, share = own[one] + own[other], 1 / restarts**2
     weights = torch.cat([-(0.5 + (restarts - 1) * share) * own, 0.5 * own, share * pairs.T], dim=1)
     return pairs.to(like), weights.to(like)
+
+
+class Adam:
+    """Adam with amsgrad (torch's defaults), in place: the fused step of torch.optim.Adam, without the optimizer.
+
+    That step is a private function of torch: with torch.optim.Adam around it the search on the 1,725 test texts of SST
+    takes 1.68 s and not 1.23 s.
+    """
+
+    def __init__(self, free: Tensor):
+        self.free, self.count = free, torch.zeros((), device=free.device)
+        self.momentum, self.square, self.largest = (torch.zeros_like(free) for _ in range(3))
+
+    def step(self, slope: Tensor) -> None:
+        self.count.add_(1)
+        moments = [self.momentum], [self.square], [self.largest]
+        options = {"lr": LEARNING_RATE, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0}
+        torch._fused_adam_([self.free], [slope], *moments, [self.count], amsgrad=True, maximize=False, **options)
 
 
 def _furthest(best: Tensor, base: Tensor, mask: Tensor, read_out, epsilon: float) -> Tensor:
