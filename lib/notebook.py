@@ -1,4 +1,4 @@
-"""What a notebook shows beside tables and charts: source code, and its findings as headlines."""
+"""What a notebook shows beside tables and charts, or leaves to its report: source code, headlines, kept tables."""
 
 import inspect
 from collections.abc import Callable
@@ -6,7 +6,9 @@ from html import escape
 
 from IPython.display import Markdown, display
 
-HEADLINE = "application/vnd.attention.headline+json"  # the MIME type of a finding
+# MIME types: of a finding, and of the tables that a notebook leaves to its report
+HEADLINE = "application/vnd.attention.headline+json"
+LEFT = "application/vnd.attention.tables+json"
 
 
 def show_source(*functions: Callable) -> Markdown:
@@ -25,3 +27,17 @@ def headline(sentence: str, chart=None) -> None:
     finding = {"sentence": str(sentence), "chart": None if chart is None else chart.to_dict()}
     shown = f"<p class='finding'>{escape(finding['sentence'])}</p>"
     display({HEADLINE: finding, "text/html": shown, "text/plain": finding["sentence"]}, raw=True)
+
+
+class Kept(str):
+    """What became of a notebook's two tables, in a sentence; as a cell's last line it leaves them to the report."""
+
+    left: dict[str, str]
+
+    def __new__(cls, sentence: str, left: dict[str, str]) -> "Kept":
+        made = super().__new__(cls, sentence)
+        made.left = left
+        return made
+
+    def _repr_mimebundle_(self, **_) -> dict[str, object]:
+        return {LEFT: self.left, "text/plain": str(self)}

@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import fields, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -40,23 +41,14 @@ def rows_of(output, rows: Tensor | slice):
 BY_NUMPY = (torch.float32, torch.float64)  # on a CPU torch's own exp, log and tanh take two to six times as long
 
 
-def exp(values: Tensor, out: Tensor | None = None) -> Tensor:
-    return _of_each("exp", values, out)
-
-
-def log(values: Tensor, out: Tensor | None = None) -> Tensor:
-    return _of_each("log", values, out)
-
-
-def tanh(values: Tensor, out: Tensor | None = None) -> Tensor:
-    return _of_each("tanh", values, out)
-
-
-def _of_each(name: str, values: Tensor, out: Tensor | None) -> Tensor:
-    """Any shape and strides; `out` may be `values`. Without gradients."""
+def elementwise(name: str, values: Tensor, out: Tensor | None = None) -> Tensor:
+    """torch's function of that name, of any shape and strides; `out` may be `values`. Without gradients."""
     out = torch.empty_like(values) if out is None else out
     if values.device.type == "cpu" and values.dtype in BY_NUMPY:
         with np.errstate(all="ignore"):  # as torch does
             getattr(np, name)(values.numpy(), out=out.numpy())
         return out
     return getattr(torch, name)(values, out=out)
+
+
+exp, log, tanh = (partial(elementwise, name) for name in ("exp", "log", "tanh"))

@@ -11,27 +11,13 @@ import pandas as pd
 from lib import provenance
 from lib.atomic_write import write_text
 from lib.datasets import Own
+from lib.notebook import Kept
 from lib.papers import PAPERS, Settings, runs
 from lib.provenance import PROJECT
 from lib.quantity import RUN_COLUMNS
 from lib.training import Run, Trained
 
 FOLDER = PROJECT / "reports" / "results"
-LEFT = "application/vnd.attention.tables+json"  # as what a notebook leaves its tables to its report
-
-
-class Kept(str):
-    """What became of a notebook's two tables, in a sentence; as a cell's last line it leaves them to the report."""
-
-    left: dict[str, str]
-
-    def __new__(cls, sentence: str, left: dict[str, str]) -> "Kept":
-        made = super().__new__(cls, sentence)
-        made.left = left
-        return made
-
-    def _repr_mimebundle_(self, **_) -> dict[str, object]:
-        return {LEFT: self.left, "text/plain": str(self)}
 
 
 def keep(

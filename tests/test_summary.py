@@ -13,6 +13,7 @@ from pages import visit
 
 import notebooks
 from lib import published, results
+from lib.notebook import Kept
 from lib.quantity import RUN_COLUMNS
 from tools.report.__main__ import main
 from tools.report.execute import Failed
@@ -47,7 +48,7 @@ def study(rows=(), claims=(), notebook="correlation", dataset="sst", seeds="0 1"
 def ran_notebook(rows, claims, dataset: str, seeds: str = "0 1"):
     """A notebook that ran, whose last cell's line is what `lib.results.keep` returns."""
     texts = [pd.DataFrame(part).assign(commit="abc", of_seeds=seeds).to_csv(index=False) for part in (rows, claims)]
-    kept = results.Kept("not kept", {"dataset": dataset, "values": texts[0], "claims": texts[1]})
+    kept = Kept("not kept", {"dataset": dataset, "values": texts[0], "claims": texts[1]})
     shown, _ = DisplayFormatter().format(kept)
     return new_notebook(cells=[new_code_cell("keep", outputs=[new_output("execute_result", data=shown)])])
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 
 import torch
@@ -77,7 +78,7 @@ class HuggingFaceClassifier(nn.Module):
         self.longest = getattr(classifier.config, "max_position_embeddings", None)
         self.recorded = RecordedClassifier(classifier)
         self.to(next(classifier.parameters()).device)
-        self.heads = [(layer, head) for layer in range(self.recorded.layers) for head in range(self.recorded.heads)]
+        self.heads = list(product(range(self.recorded.layers), range(self.recorded.heads)))
         self.explanation = attention if isinstance(attention, str) else None
         self.head = resolved_head(self.heads, (-1, 0) if self.explanation else attention)
 
@@ -233,9 +234,7 @@ def resolved_head(heads: Sequence[tuple[int, int]], head: tuple[int, int]) -> tu
     layers, each = (size + 1 for size in heads[-1])
     found = tuple(part + size if part < 0 else part for part, size in zip(head, (layers, each), strict=True))
     if found not in heads:
-        raise ValueError(
-            f"there is no head {tuple(head)}; the model has {layers} layers of {each}, counted from (0, 0)"
-        )
+        raise ValueError(f"there is no head {tuple(head)}; the model has {layers} layers of {each}, from (0, 0)")
     return found
 
 
@@ -245,8 +244,6 @@ def refuse_other_tasks(classifier: nn.Module) -> None:
     if getattr(config, "num_labels", None) is None or "ForSequenceClassification" not in kind:
         raise ValueError(f"a {kind} is no sequence classifier of transformers, such as BertForSequenceClassification")
     if config.num_labels < 2:
-        raise ValueError(
-            f"the {kind} has one output, which is a regression in transformers; it needs two classes or more"
-        )
+        raise ValueError(f"the {kind} has one output, which is a regression in transformers; it needs two or more")
     if getattr(config, "problem_type", None) == "multi_label_classification":
         raise ValueError(f"the {kind} gives a text several labels at once; it needs one class for each text")

@@ -63,7 +63,7 @@ class HeadPatch(AttentionRecorder):
             head, output = self.head[1], self.output
             self.scores, self.values = scores[:, head, 0], values[:, head]
             if self.attention is not None:
-                output = head_output(self.scores, self.values, self.mask, self.attention)
+                output = head_output(self.scores, self.values, self.mask, self.attention[:, None])[:, 0]
             if output is not None:
                 patched = torch.cat([output[:, None], attended[:, head, 1:]], dim=1)
                 attended = replaced_heads(attended, {head: patched})
@@ -90,21 +90,15 @@ class LastLayer(AttentionRecorder):
 
 
 def head_output(scores: Tensor, values: Tensor, mask: Tensor, attention: Tensor) -> Tensor:
-    """A head's output at the first word under another attention to the text.
+    """A head's output at the first word, (batch, draw, size), under other attentions to the text, (batch, draw, word).
 
     Start and end keep their weight; the attention distributes the rest.
 
     Args:
         scores: (batch, word) of its own row. values: (batch, word, size). mask: (batch, word) the text's own words.
-        attention: (batch, word) or (batch, draw, word).
-    Returns:
-        (batch, size) or (batch, draw, size).
     """
-    special = softmax(scores, with_ends(mask)).masked_fill(mask, 0)
-    rest = 1 - special.sum(dim=-1, keepdim=True)
-    if attention.dim() == 2:
-        return ((special + rest * attention)[:, None] @ values).squeeze(1)
-    return (special[:, None] + rest[:, None] * attention) @ values
+    special = softmax(scores, with_ends(mask)).masked_fill(mask, 0)[:, None]
+    return (special + (1 - special.sum(dim=-1, keepdim=True)) * attention) @ values
 
 
 def with_ends(mask: Tensor) -> Tensor:
@@ -147,8 +141,7 @@ class RecordedClassifier(nn.Module):
 
     def from_heads(self, state: Tensor, heads: Tensor) -> Tensor:
         """Logits (row, class) of first words' states (row, hidden) and their heads' output (row, head, size)."""
-        size = self.whole.get_input_embeddings().weight.shape[1]
-        blank = state.new_zeros(len(state), 1, size)
+        blank = state.new_zeros(len(state), 1, self.whole.get_input_embeddings().weight.shape[1])
         inside = torch.ones_like(blank[:, :, 0], dtype=torch.long)
         return self.last_layer(inputs_embeds=blank, attention_mask=inside, recorder=LastLayer(state, heads)).logits
 

@@ -1,8 +1,7 @@
 """The untrained model of a run, and the word vectors that it starts from."""
 
 import inspect
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from itertools import pairwise
 from pathlib import Path
 
@@ -37,7 +36,9 @@ def build(run: Run, corpus: Corpus, vectors: Vectors) -> AttentionClassifier | Q
     if datasets.spec(run.dataset).asks:
         kind, outputs = QuestionClassifier, len(corpus.classes)
     else:
-        kind, outputs = classifier_of(run), 1 if len(corpus.classes) == 2 else len(corpus.classes)
+        plain = GuidedClassifier if is_guided(run) else AttentionClassifier
+        kind = HierarchicalClassifier if run.encoder in HIERARCHICAL else plain
+        outputs = 1 if len(corpus.classes) == 2 else len(corpus.classes)
         options |= {"retention": run.architecture if run.architecture in RETENTIONS else None}
         options |= {"query_init": run.option("query_init")}
     with own_random_state(run):
@@ -57,21 +58,12 @@ def build(run: Run, corpus: Corpus, vectors: Vectors) -> AttentionClassifier | Q
     return model.to(run.device_kind)
 
 
-@contextmanager
-def own_random_state(run: Run) -> Iterator[None]:
+def own_random_state(run: Run) -> AbstractContextManager[None]:
     """Random numbers may be seeded and drawn inside; the caller's own state comes back, also on the run's GPU.
 
     On no other GPU: to read its random state takes half a GiB there, in every process.
     """
-    with torch.random.fork_rng(devices=[torch.cuda.current_device()] if run.device_kind == "cuda" else []):
-        yield
-
-
-def classifier_of(run: Run) -> type[AttentionClassifier]:
-    """The class of the model of a run that classifies texts without questions."""
-    if run.encoder in HIERARCHICAL:
-        return HierarchicalClassifier
-    return GuidedClassifier if is_guided(run) else AttentionClassifier
+    return torch.random.fork_rng(devices=[torch.cuda.current_device()] if run.device_kind == "cuda" else [])
 
 
 def word_table(run: Run, vectors: Vectors) -> Tensor:

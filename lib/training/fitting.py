@@ -30,18 +30,14 @@ def adam(model: nn.Module, weight_decay: float, rate: float, attention_rate: flo
     Args:
         rate: the learning rate. attention_rate: the attention's is so many times that.
     """
-    own = {id(parameter) for parameter in (*model.attention.parameters(), *parameters_of(model.projection))}
+    learned = model.projection.parameters() if isinstance(model.projection, nn.Module) else ()
+    own = {id(parameter) for parameter in (*model.attention.parameters(), *learned)}
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups = [
         {"params": [p for p in trained if id(p) not in own], "weight_decay": weight_decay, "lr": rate},
         {"params": [p for p in trained if id(p) in own], "weight_decay": 0.0, "lr": rate * attention_rate},
     ]
     return torch.optim.Adam(groups, amsgrad=amsgrad, fused=True)
-
-
-def parameters_of(projection) -> list[nn.Parameter]:
-    """The parameters of a projection: a learned alpha, or none."""
-    return list(projection.parameters()) if isinstance(projection, nn.Module) else []
 
 
 def plateau(optimizer: torch.optim.Optimizer, factor: float | None, scores: Iterable[float]) -> Callable[[float], None]:
@@ -157,12 +153,11 @@ def scored(logits: Tensor, labels: Tensor) -> dict[str, float]:
     Of several classes AUC is that of each against the rest, of those that occur.
     """
     if logits.shape[1] == 1:
-        probability, prediction, average = logits.sigmoid(), logits.squeeze(1) > 0, "binary"
-        kinds = [1]
+        prediction, average = logits.squeeze(1) > 0, "binary"
+        of_classes = [roc_auc_score(labels == 1, logits.sigmoid()[:, 0])]
     else:
-        probability, prediction, average = logits.softmax(-1), logits.argmax(-1), "macro"
-        kinds = labels.unique().tolist()
-    of_classes = [roc_auc_score(labels == kind, probability[:, min(kind, logits.shape[1] - 1)]) for kind in kinds]
+        prediction, average, probability = logits.argmax(-1), "macro", logits.softmax(-1)
+        of_classes = [roc_auc_score(labels == k, probability[:, k]) for k in labels.unique().tolist()]
     return {
         "auc": sum(map(float, of_classes)) / len(of_classes),
         "f1": float(f1_score(labels, prediction, average=average)),

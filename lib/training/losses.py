@@ -64,16 +64,11 @@ def adversarial_loss(
         loss, tvd (the full one, a fraction), jsd and kl (nats): each (batch,).
     """
     own, base = attention
-    moved = total_variation(*prediction)
-    distances = {
-        "jsd": lambda: jensen_shannon(own, base),
-        # an attention that has underflowed to 0 would make the divergence infinite
-        "kl": lambda: kullback_leibler(own, base.clamp_min(torch.finfo(base.dtype).tiny)),
-    }
-    away = distances[divergence]()
-    with torch.no_grad():
-        reported = {name: away.detach() if name == divergence else of() for name, of in distances.items()}
-    return {"loss": TVDS[tvd] * moved - strength * away, "tvd": moved.detach()} | reported
+    positive = base.clamp_min(torch.finfo(base.dtype).tiny)  # where it has underflowed to 0, KL would be infinite
+    terms = {"jsd": jensen_shannon(own, base), "kl": kullback_leibler(own, positive)}
+    terms["tvd"] = total_variation(*prediction)
+    loss = TVDS[tvd] * terms["tvd"] - strength * terms[divergence]
+    return {"loss": loss} | {name: value.detach() for name, value in terms.items()}
 
 
 def tying_loss(hidden: Tensor, embeddings: Tensor, mask: Tensor) -> Tensor:

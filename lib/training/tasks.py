@@ -225,19 +225,13 @@ class FrozenAdversary(Adversary):
 
     def __init__(self, *aim, splits: dict[str, tuple[Split, list[Batch]]], base: AttentionClassifier):
         super().__init__(*aim)
-        self.base = base
-        self.hidden = {name: self._states(base, *given) for name, given in splits.items()}
-
-    @staticmethod
-    @torch.no_grad()
-    def _states(model: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> PerWord | None:
-        if len(split.encoded[0]) * model.encoder.hidden_size > HELD:
-            return None
-        return PerWord.of(split, ((batch, _hidden(model, batch)) for batch in batches))
+        self.base, self.held = base, {}
+        for name, (split, batches) in splits.items():
+            if len(split.encoded[0]) * base.encoder.hidden_size <= HELD:
+                self.held[name] = PerWord.of(split, ((batch, _hidden(base, batch)) for batch in batches))
 
     def output(self, model: AttentionClassifier, batch: Batch, split: str) -> tuple[Tensor, Tensor]:
-        held = self.hidden[split]
-        hidden = _hidden(self.base, batch) if held is None else held.at(batch)
+        hidden = self.held[split].at(batch) if split in self.held else _hidden(self.base, batch)
         attention = model.projection(model.attention(hidden), batch.mask)
         return model.decode(attention, hidden), attention
 

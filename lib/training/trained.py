@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 import torch
@@ -67,6 +66,10 @@ class Corpora:
         if run.data not in self.loaded:
             self.loaded[run.data] = load_corpus(run, self.home)
         return self.loaded[run.data]
+
+    def train(self, run: Run, say: Say) -> None:
+        """Puts a run into the cache."""
+        train(run, self.home, self.of(run), say)
 
 
 def load_corpus(run: Run, data_home: str | Path | None = None) -> Corpus:
@@ -153,21 +156,16 @@ def train_all(
 
 
 def _train_missing(missing: list[Run], corpora: Corpora, processes: int | None) -> None:
-    task = partial(_task, corpora)
     with Progress("training", total=len(missing)) as progress:
         for stage in stages(missing):
             most = gpu_runs() if any(run.device_kind == "cuda" for run in stage) else len(stage)
             workers = processes or min(cores(), most, len(stage))
             if workers > 1:
-                run_all(task, stage, workers, progress.say, lambda run: progress.advance(str(run)))
+                run_all(corpora.train, stage, workers, progress.say, lambda run: progress.advance(str(run)))
                 continue
             for run in stage:
-                task(run, progress.say)
+                corpora.train(run, progress.say)
                 progress.advance(str(run))
-
-
-def _task(corpora: Corpora, run: Run, say: Say) -> None:
-    train(run, corpora.home, corpora.of(run), say)
 
 
 def refuse_missing_gpu(runs: Sequence[Run]) -> None:

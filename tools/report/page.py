@@ -13,10 +13,9 @@ import jinja2
 from pygments.formatters import HtmlFormatter
 
 from lib.atomic_write import write_text
-from lib.notebook import HEADLINE
+from lib.notebook import HEADLINE, LEFT
 from lib.profiles import PROFILES
 from lib.progress import spoken
-from lib.results import LEFT
 from tools.report.cells import Cells
 from tools.report.figures import json_for_html, small_drawing
 from tools.report.meter import EVERY
