@@ -86,6 +86,14 @@ def draft_of(
     return Draft(title or spec.name, tuple(classes), splits, tuple(notes), citation, licence, str(folder))
 
 
+def counted(options: dict, name: str) -> int | None:
+    """An option that is a number of texts; None: all of them, as where there is no such option."""
+    most = options.get(name)
+    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+        raise DataError(f"{name} is {most!r}; allowed: a whole number from 1 up, or none for all")
+    return most
+
+
 def divided(instances: list, seed: int, **share: float) -> tuple[list, list]:
     """Two parts as scikit-learn's train_test_split draws them by test_size or train_size, both in their first order."""
     from sklearn.model_selection import train_test_split  # takes longer to import than most datasets to read

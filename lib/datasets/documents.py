@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 from lib.datasets import files, official, planted, text
-from lib.datasets.assembly import Draft, Spec, dev_from_train, draft_of
+from lib.datasets.assembly import Draft, Spec, counted, dev_from_train, draft_of
 from lib.datasets.classification import IMDB, MADE_BY, ZHANG, made_up
 from lib.datasets.corpus import Instance
 from lib.datasets.files import DataError, Row
@@ -27,12 +27,10 @@ WORDS = (
 )
 
 
-def drawn(records: Iterable, most: int | None, name: str) -> list:
+def drawn(records: Iterable, most: int | None) -> list:
     """At most so many of the records, drawn at random, always the same ones, in their order; None: all."""
     if most is None:
         return list(records)
-    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-        raise DataError(f"{name} is {most!r}; allowed: a whole number from 1 up, or none for all texts")
     random = Random("texts drawn")
     keyed = ((random.random(), place, record) for place, record in enumerate(records))
     return [record for _, _, record in sorted(nlargest(most, keyed), key=lambda one: one[1])]
@@ -51,7 +49,7 @@ def document(id: str, raw: str, label: int, sentences: Iterable[str] | None = No
 def documents(records: Iterable, options: dict, split: str, notes: list[str]) -> list[Instance]:
     """Texts of (id, text, label) or (id, text, label, sentences); a note has their number if not all are read."""
     name = f"{'test' if split == 'test' else 'train'}_texts"
-    chosen = drawn(records, options[name], name)
+    chosen = drawn(records, counted(options, name))
     if options[name] is not None:
         notes.append(f"{name}: {len(chosen):,} of the texts of {split} were drawn at random.")
     return [document(*record) for record in chosen]

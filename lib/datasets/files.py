@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import re
+import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -70,30 +71,29 @@ def listing(folder: Path) -> str:
 
 @contextmanager
 def soundly_read(path: Path) -> Iterator[None]:
-    """While a file is read, what is wrong with it (not readable, damaged gzip, no CSV) becomes a DataError."""
+    """While a file is read, what is wrong with it (not readable, damaged, no CSV) becomes a DataError."""
     try:
         yield
     except EOFError:
-        raise DataError(f"{path} ends too early: the gzip file is cut off; copy or download it again") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{path} is no sound gzip file ({error}); copy or download it again") from None
+        raise DataError(f"{path} ends too early: the file is cut off; copy or download it again") from None
+    except (gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
+        raise DataError(f"{path} is damaged ({error}); copy or download it again") from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
     except pd.errors.EmptyDataError:
         raise DataError(f"{path} is empty; copy or download it again") from None
     except pd.errors.ParserError as error:
-        raise DataError(f"{path}, {_csv_problem(str(error))}") from None
+        raise DataError(
+            f"{path} is no CSV ({str(error).strip()}); a delimiter in a field needs quotation marks"
+        ) from None
 
 
-def _csv_problem(message: str) -> str:
-    """pandas' message, with rows counted from 1."""
-    if found := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", message):
-        expected, row, seen = found.groups()
-        advice = "a field that holds the delimiter must stand in quotation marks"
-        return f"row {row}, has {seen} fields where the first row has {expected}; {advice}"
-    if found := re.search(r"EOF inside string starting at row (\d+)", message):
-        return f"row {int(found[1]) + 1}, opens a quotation mark that is never closed; copy or correct the file"
-    return message.strip().replace("\n", " ")
+def csv_chunks(path: Path, size: int) -> Iterator[pd.DataFrame]:
+    """The rows of a CSV file that are not blank, some at a time, as text; the index is the row, from 1."""
+    with soundly_read(path), pd.read_csv(path, chunksize=size, **CSV) as chunks:
+        for chunk in chunks:
+            chunk.index += 1
+            yield chunk[(chunk != "").any(axis=1)]
 
 
 def read_bytes(path: Path) -> bytes:
@@ -119,10 +119,8 @@ def sound(text: str, where: str) -> str:
     """
     if "\0" in text:
         raise DataError(f"{where} holds a NUL character, which is no text; take it out")
-    if not text.isascii() and (found := re.search("[\ud800-\udfff]", text)):
-        if "\udc80" <= found[0] <= "\udcff":
-            raise DataError(f"{where} is not UTF-8: byte {ord(found[0]) - 0xDC00:#04x}; save the file as UTF-8")
-        raise DataError(f"{where} holds half a surrogate pair, which is no text; take it out")
+    if not text.isascii() and re.search("[\ud800-\udfff]", text):
+        raise DataError(f"{where} is not UTF-8, or holds half a surrogate pair; save the file as UTF-8")
     return text
 
 

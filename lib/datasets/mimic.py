@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from lib.datasets import files, text
-from lib.datasets.assembly import Draft, Spec, divided, draft_of
+from lib.datasets.assembly import Draft, Spec, counted, divided, draft_of
 from lib.datasets.corpus import Instance
 from lib.datasets.files import DataError
 
@@ -96,9 +96,7 @@ def read(spec: Spec, folder: Path, options: dict) -> Draft:
     Raises:
         DataError: a file is missing or wrong; too few admissions; `admissions` is no number from 1 up and not None.
     """
-    most, task = options.get("admissions"), TASKS[spec.name]
-    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
-        raise DataError(f"admissions is {most!r}; allowed: a whole number from 1 up, or none for all")
+    most, task = counted(options, "admissions"), TASKS[spec.name]
     state = tuple((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(folder.glob("*.*")))
     splits, notes = _read(spec.name, folder, options.get("by", "patient"), most, state)
     return draft_of(spec, folder, ABOUT | {"title": task.title}, task.classes, dict(splits), [*notes, HIDDEN])
@@ -221,22 +219,13 @@ def _chunks(path: Path, columns: list[str]) -> Iterator[pd.DataFrame]:
         DataError: a column is missing; no rows; no CSV; a damaged file.
     """
     header = None
-    with files.soundly_read(path), pd.read_csv(path, chunksize=CHUNK, **files.CSV) as chunks:
-        for chunk in chunks:
-            chunk.index += 1
-            if header is None:
-                header, chunk = chunk.iloc[0].str.strip().str.upper(), chunk.iloc[1:]
-                _refuse_other_columns(path, header, columns)
-            chunk = chunk.set_axis(header, axis=1)[columns]
-            yield chunk[(chunk != "").any(axis=1)]
-
-
-def _refuse_other_columns(path: Path, header: pd.Series, columns: list[str]) -> None:
-    if missing := [name for name in columns if name not in set(header)]:
-        are_names = header.str.fullmatch(r"[A-Z][A-Z0-9_]{0,19}").all()  # else a row of data, which is not shown
-        there = f"it has {', '.join(header)}" if are_names else "its first row does not name columns"
-        allowed = f"allowed: the columns of MIMIC-III v1.4, among them {', '.join(columns)}"
-        raise DataError(f"{path} has no column {missing[0]}: {there}; {allowed}")
+    for chunk in files.csv_chunks(path, CHUNK):
+        if header is None:
+            header, chunk = chunk.iloc[0].str.strip().str.upper(), chunk.iloc[1:]
+            if missing := [name for name in columns if name not in set(header)]:
+                allowed = f"allowed: the columns of MIMIC-III v1.4, among them {', '.join(columns)}"
+                raise DataError(f"{path} has no column {missing[0]}; {allowed}")
+        yield chunk.set_axis(header, axis=1)[columns]
 
 
 def _numbers(path: Path, values: pd.Series) -> pd.Series:
@@ -263,22 +252,16 @@ def listed(folder: Path, task: Task) -> tuple[dict[str, list[int]], str] | None:
     A first line HADM_ID and empty lines are left out.
 
     Raises:
-        DataError: not all three lists are there, or lists under two names; an empty list; a line that is no number; an
-            admission that is listed twice.
+        DataError: a list is missing; a line that is no number; an admission that is listed twice.
     """
     named = ({split: folder / name.format(split) for split in ("train", "dev", "test")} for name in task.lists)
-    found = [paths for paths in named if any(path.exists() for path in paths.values())]
-    if not found:
+    paths = next((paths for paths in named if any(path.exists() for path in paths.values())), None)
+    if paths is None:
         return None
-    have = [[path.name for path in paths.values() if path.exists()] for paths in found]
-    if len(found) > 1:
-        names = " and ".join(names[0] for names in have)
-        raise DataError(f"{folder} has {names}, lists under two names; take those out that are not to be read")
-    names = ", ".join(have[0])
-    for path in found[0].values():
-        if not path.exists():
-            raise DataError(f"{folder} has {names}, but no {path.name}; allowed: lists of all three splits, or none")
-    splits = {split: _admissions(path) for split, path in found[0].items()}
+    splits, names = (
+        {split: _admissions(path) for split, path in paths.items()},
+        ", ".join(p.name for p in paths.values()),
+    )
     if twice := sum(map(len, splits.values())) - len(set().union(*splits.values())):
         raise DataError(f"{folder}: of the admissions in {names} {twice:,} are listed twice; allowed: each once")
     return splits, f"The splits are as listed in {names}."
@@ -289,8 +272,6 @@ def _admissions(path: Path) -> list[int]:
     lines = pd.Series(content.split("\n"), dtype=object, name="the admission").str.strip()
     lines.index += 1
     lines = lines[(lines != "") & ~((lines.index == 1) & (lines.str.strip('"').str.upper() == "HADM_ID"))]
-    if lines.empty:
-        raise DataError(f"{path} is empty; it needs one admission (HADM_ID) a line")
     return _numbers(path, lines).tolist()
 
 

@@ -254,11 +254,3 @@ def content_words() -> list[str]:
     parts = product(ONSETS, VOWELS, CODAS, ENDINGS)
     made_up = {"".join(part).replace("-", "") for part in parts} - taken
     return COMMON + random.Random("planted words").sample(sorted(made_up), TYPES - len(COMMON))
-
-
-def marked(record: Record) -> str:
-    """The text with its rationale in brackets."""
-    starts, ends = {start for start, _ in record.rationale}, {end - 1 for _, end in record.rationale}
-    return " ".join(
-        ("[" if i in starts else "") + word + ("]" if i in ends else "") for i, word in enumerate(record.tokens)
-    )

@@ -6,8 +6,6 @@ A file is text, word2vec's binary format or .npz; only the words of a vocabulary
 import gzip
 import hashlib
 import io
-import zipfile
-import zlib
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from lib.datasets.corpus import PAD, SPECIALS, Vocabulary
-from lib.datasets.files import DataError, homes
+from lib.datasets.files import DataError, homes, soundly_read
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -175,17 +173,11 @@ def _read(path: Path, rows: dict[str, int], size: int) -> Found:
             f"{path} is a pickle, which could run code, so it is not read; convert it by gensim's "
             "KeyedVectors.load(path).save_word2vec_format('vectors.bin', binary=True)"
         )
-    try:
+    with soundly_read(path):
         if suffix == ".npz":
             return _read_npz(path, rows, size)
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
             return (_read_binary if suffix == ".bin" else _read_text)(path, file, rows, size)
-    except EOFError:
-        raise DataError(f"{path} ends too early: the file is cut off; copy or download it again") from None
-    except (gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
-        raise DataError(f"{path} cannot be unpacked ({error}); copy or download it again") from None
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
 def _read_npz(path: Path, rows: dict[str, int], size: int) -> Found:
