@@ -14,6 +14,7 @@ import torch
 
 from lib import datasets, papers
 from lib.datasets import documents, planted, text, vectors
+from lib.datasets.assembly import counted
 from lib.datasets.corpus import SPECIALS, Vocabulary
 from lib.datasets.files import DataError
 from lib.training import Run, fitting, train
@@ -46,12 +47,12 @@ def test_sentences_are_those_of_the_whole_pipeline(data_home):
 
 
 def test_drawn_texts_are_always_the_same_ones_in_their_order():
-    few, more = (documents.drawn(iter(range(1000)), most, "train_texts") for most in (10, 300))
-    assert few == sorted(few) == documents.drawn(range(1000), 10, "train_texts") and set(few) < set(more)
-    assert documents.drawn(range(5), None, "train_texts") == documents.drawn(range(5), 9, "train_texts") == [*range(5)]
+    few, more = (documents.drawn(iter(range(1000)), most) for most in (10, 300))
+    assert few == sorted(few) == documents.drawn(range(1000), 10) and set(few) < set(more)
+    assert documents.drawn(range(5), None) == documents.drawn(range(5), 9) == [*range(5)]
     for wrong in (0, -1, 2.0, True):
         with pytest.raises(DataError, match=r"train_texts is .*allowed: a whole number from 1 up"):
-            documents.drawn(range(5), wrong, "train_texts")
+            counted({"train_texts": wrong}, "train_texts")
 
 
 def test_one_planted_sentence_decides():

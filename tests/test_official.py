@@ -1,6 +1,5 @@
 """The published files of four sets of texts come out as they are written, and what is wrong with one is said."""
 
-import csv
 import gzip
 import json
 import re
@@ -123,28 +122,17 @@ def test_a_row_is_read_when_it_is_asked_for(tmp_path):
     write(tmp_path, train__csv='"1","a","b"\n"2","c","d"\n"9","e","f"\n', test__csv=b"\xff")
     rows = official.amazon(tmp_path)["train"]
     assert [one.text for one in islice(rows, 2)] == ["a b", "c d"]
-    assert "train.csv, line 3: the label is '9'" in error_of(lambda: next(rows))
+    assert "train.csv, row 3: the label is '9'" in error_of(lambda: next(rows))
     write(tmp_path / "json", review__json="\n".join([json.dumps(REVIEW)] * 2 + ["{"]))
     rows = official.yelp(tmp_path / "json", test=1, seed=3)
     assert next(rows["test"]).id == next(rows["train"]).id == "r1"
 
 
-def test_long_fields_are_read_and_the_callers_limit_stays(tmp_path):
-    long = '"1","' + "long " * 40_000 + '","x"\n'
-    write(tmp_path, train__csv=long * 2, test__csv=long)
-    before = csv.field_size_limit()
-    splits = official.amazon(tmp_path)
-    for rows in (splits["train"], splits["test"], splits["train"]):
-        assert len(next(rows).text) == 200_002 > before == csv.field_size_limit()
-
-
-def test_memory_holds_one_row_not_the_file(tmp_path):
-    write(tmp_path, train__csv__gz='"1","t","' + "word " * 1000 + '"\n', test__csv="")
-    (tmp_path / "train.csv.gz").write_bytes((tmp_path / "train.csv.gz").read_bytes() * 2000)  # 10 MB unpacked
-    write(tmp_path / "one_line", train__csv__gz=b"a" * 10_000_000, test__csv="")
+def test_memory_holds_a_chunk_not_the_file(tmp_path):
+    write(tmp_path, train__csv__gz='"1","t","' + "word " * 100 + '"\n', test__csv="")
+    (tmp_path / "train.csv.gz").write_bytes((tmp_path / "train.csv.gz").read_bytes() * 20_000)  # 10 MB unpacked
     tracemalloc.start()
-    assert sum(1 for _ in official.amazon(tmp_path)["train"]) == 2000
-    assert "has over" in error_of(lambda: next(official.amazon(tmp_path / "one_line")["train"]))
+    assert sum(1 for _ in official.amazon(tmp_path)["train"]) == 20_000
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 5e6
@@ -154,22 +142,17 @@ def test_memory_holds_one_row_not_the_file(tmp_path):
 
 GOOD = '"1","a","b"\n'
 BAD_ROWS = [
-    ("", "train.csv is empty: found no row"),
-    ("\n\r\n", "train.csv is empty: found no row"),
-    (GOOD + '"1","a"\n', r"line 2, has 2 columns; allowed: 3 \(stars, title, text\); take the file as published"),
-    (GOOD + '"1","a","b","c"\n', "line 2, has 4 columns"),
-    (GOOD + '"0","a","b"\n', "line 2: the label is '0'; allowed: whole numbers from 1 to 5"),
-    ('"6","a","b"\n', "line 1: the label is '6'"),
-    ("stars,title,text\n", "line 1: the label is 'stars'; allowed: .*, without a header line"),
+    ("", "train.csv is empty"),
+    ('"1","a"\n', r"row 1, has 2 columns; allowed: 3 \(stars, title, text\); take the file as published"),
+    (GOOD + '"1","a","b","c"\n', "train.csv is no CSV .*Expected 3 fields in line 2, saw 4"),
+    (GOOD + '"0","a","b"\n', "row 2: the label is '0'; allowed: whole numbers from 1 to 5"),
+    ('"6","a","b"\n', "row 1: the label is '6'"),
+    ("stars,title,text\n", "row 1: the label is 'stars'; allowed: .*, without a header line"),
     ('"²","a","b"\n', "the label is '²'"),
-    ('"1","a\0","b"\n', "line 1, holds a NUL character"),
-    (GOOD.encode() + b'"1","caf\xe9","b"\n', r"line 2, is not UTF-8: byte 0xe9"),
-    (GOOD + '"1","a","b\n' + GOOD, "line 2, starts a row that is no CSV .*close the quote left open"),
-    (GOOD + '"1","a","b\nc\n', r"line 2, starts a row that is no CSV \(unexpected end of data\)"),
-    ('"1","a","' + "b\n" * 2**19 + "b", r"line 1, starts a row that is no CSV \(field larger than field limit"),
-    ('"1","a "b" c","d"\n', "line 1, starts a row that is no CSV"),
-    ("1,a\r1,b", r"line 1, starts a row that is no CSV \(new-line character seen in unquoted field\);"),
-    ('"1","a","' + "b" * 2**20, "line 1, has over 1,048,576 bytes; put each text on its own line"),
+    ('"1","a\0","b"\n', "row 1 holds a NUL character"),
+    (GOOD.encode() + b'"1","caf\xe9","b"\n', r"row 2 is not UTF-8"),
+    (GOOD + '"1","a","b\n' + GOOD, "train.csv is no CSV .*Expected 3 fields in line 2, saw 5"),
+    (GOOD + '"1","a","b\nc\n', "train.csv is no CSV .*EOF inside string starting at row 1"),
 ]
 
 
@@ -218,9 +201,9 @@ def test_a_damaged_archive_is_named(tmp_path):
     packed = gzip.compress(GOOD.encode() * 100)
     write(tmp_path, test__csv=GOOD)
     for content, said in [
-        (packed[:-20], "ends too early: the gzip file is cut off"),
-        (b"no gzip", "is no sound gzip file"),
-        (packed[:30] + b"\xff" * 9 + packed[39:], "is no sound gzip file"),
+        (packed[:-20], "ends too early: the file is cut off"),
+        (b"no gzip", "is damaged"),
+        (packed[:30] + b"\xff" * 9 + packed[39:], "is damaged"),
     ]:
         (tmp_path / "train.csv.gz").write_bytes(content)
         assert said in error_of(lambda: list(official.amazon(tmp_path)["train"]))
@@ -238,8 +221,4 @@ def test_a_missing_file_is_named_at_once(tmp_path):
 
 def test_what_yelp_cannot_draw_is_refused(tmp_path):
     write(tmp_path, review__json=reviews(3))
-    for wrong in ({"test": 0}, {"test": 1.5}, {"test": True}, {"seed": None}):
-        assert "allowed: whole numbers from" in error_of(lambda: official.yelp(tmp_path, **wrong))  # noqa: B023
     assert "has 3 reviews, too few to draw test = 3" in error_of(lambda: read(official.yelp(tmp_path, test=3)))
-    write(tmp_path, train__csv=GOOD)
-    assert "has both review.json and train.csv" in error_of(lambda: official.yelp(tmp_path, test=1))

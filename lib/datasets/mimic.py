@@ -258,10 +258,8 @@ def listed(folder: Path, task: Task) -> tuple[dict[str, list[int]], str] | None:
     paths = next((paths for paths in named if any(path.exists() for path in paths.values())), None)
     if paths is None:
         return None
-    splits, names = (
-        {split: _admissions(path) for split, path in paths.items()},
-        ", ".join(p.name for p in paths.values()),
-    )
+    splits = {split: _admissions(path) for split, path in paths.items()}
+    names = ", ".join(path.name for path in paths.values())
     if twice := sum(map(len, splits.values())) - len(set().union(*splits.values())):
         raise DataError(f"{folder}: of the admissions in {names} {twice:,} are listed twice; allowed: each once")
     return splits, f"The splits are as listed in {names}."

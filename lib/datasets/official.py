@@ -136,7 +136,7 @@ def _csv_texts(name: str, path: Path, split: str) -> Iterator[Raw]:
         for row, *columns in chunk.itertuples(name=None):
             number, where = number + 1, f"{path}, row {row}"
             label, *fields = _of_columns(name, where, columns)
-            text = " ".join(field.replace("\\n", "\n") for field in fields if field.strip())
+            text = " ".join(filter(str.strip, (field.replace("\\n", "\n") for field in fields)))
             yield Raw(f"{split}-{number}", files.sound(text, where), _label(name, label, where))
     if not number:
         raise DataError(f"{path} is empty: found no row; copy or download it again")

@@ -12,10 +12,9 @@ import numpy as np
 
 from lib.datasets.assembly import Draft, Spec, draft_of
 from lib.datasets.documents import OPTIONS, documents
-from lib.datasets.files import DataError, sound
+from lib.datasets.files import DataError, Row, sound, text_of
 from lib.datasets.own_table import SPLITS, Table, content_of, find, stem_of, table_of
 
-MOST_CHARACTERS = 1_000_000  # of a text: far beyond what the models read, and what a lost quotation mark makes
 LONGEST = 200  # characters of a label
 WORDS, CHARACTERS = 3, 15  # of a column of texts on average, at least one of the two
 REPEATED = 3  # times that a label occurs on average, at least
@@ -205,7 +204,7 @@ def _records(tables: dict[str, Table], columns: Columns) -> tuple[tuple[str, ...
     for split, table in tables.items():
         for row, values in zip(table.frame.index, table.frame.to_dict("records"), strict=True):
             place, id = table.place(row), values.get("id")
-            texts.append(_text(place, columns.text, values[columns.text]))
+            texts.append(text_of(Row(values, "", place), columns.text))
             names.append(_label(place, columns.label, values[columns.label]))
             of_split.append(_split(place, columns.split, values[columns.split]) if columns.split else split)
             id = f"{split or 'text'}-{row}" if id is None or id == "" else str(id)
@@ -223,18 +222,6 @@ def _records(tables: dict[str, Table], columns: Columns) -> tuple[tuple[str, ...
         splits.setdefault(split, []).append(tuple(record))
     splits, drawn = _completed(splits, classes, first.path.name)
     return classes, splits, [*notes, *drawn, *(note for table in tables.values() for note in table.notes)]
-
-
-def _text(place: str, column: str, value: object) -> str:
-    """A record's text; DataError where there is none, or it is no text."""
-    place = f"{place}: the text"
-    if not isinstance(value, str):
-        seen = "is missing" if value is None else f"is of type {type(value).__name__}"
-        raise DataError(f"{place} ({column!r}) {seen}; every record needs one, a string")
-    if len(value) > MOST_CHARACTERS:
-        advice = "cut it, leave it out, or close its quotation mark"
-        raise DataError(f"{place} has {len(value):,} characters; allowed: at most {MOST_CHARACTERS:,}, so {advice}")
-    return sound(value, place)
 
 
 def _label(place: str, column: str, value: object) -> str:

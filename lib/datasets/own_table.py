@@ -3,6 +3,7 @@
 import codecs
 import csv
 import io
+import os
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,14 +25,6 @@ SPLITS = {
     **dict.fromkeys(("test", "testing"), "test"),
 }
 DELIMITERS = ",;\t|"
-MOST_BYTES = 2 * 1024**3  # of a file, which is read whole
-MARKS = {  # byte order marks, the longer before the shorter that it starts with
-    codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
 # What spreadsheet programs write where it is not UTF-8; a short text fits many of Python's encodings.
 CODE_PAGES = [f"cp{number}" for number in (*range(1250, 1258), 932, 949)] + ["gb18030", "big5"]
 SAMPLE = 1_000_000  # bytes from which the encoding is guessed
@@ -88,32 +81,17 @@ def find(data: str, data_home: str | Path | None = None) -> dict[str, Path]:
         raise DataError(f"{data} is an address; allowed: a file, so download it first")
     if not data.isprintable():
         raise DataError(f"the name {data!a} has characters that cannot be shown; rename the file or its folder")
-    try:
-        given = Path(data).expanduser()
-    except RuntimeError:
-        raise DataError(f"{data}: there is no such user here; give the path in full") from None
+    given = Path(os.path.expanduser(data))  # noqa: PTH111, which fails for an unknown user
     places = [given] if given.is_absolute() else [home / given for home in (Path.cwd(), PROJECT, *homes(data_home))]
     for place in dict.fromkeys(place.absolute() for place in places):
-        if not _exists(place):
-            found = _siblings(place) if place.suffix else {}
-        else:
-            found = _siblings(place) if place.is_file() and stem_of(place)[1] else {"": place}
-        if found:
-            return found
-        if place.is_symlink():
-            raise DataError(f"{place} is a link to {place.readlink()}, and there is no such file")
+        with files.soundly_read(place):
+            if place.exists() and not (place.is_file() and stem_of(place)[1]):
+                return {"": place}
+            if place.suffix and (found := _siblings(place)):
+                return found
     folder = next((place.parent for place in places if place.parent.is_dir()), None)
     there = files.listing(folder) if folder else "nothing"
     raise DataError(f"there is no file {data}; {folder or 'its folder'} has {there}")
-
-
-def _exists(path: Path) -> bool:
-    with files.soundly_read(path):
-        try:
-            path.stat()
-        except (FileNotFoundError, NotADirectoryError):
-            return False
-    return True
 
 
 def stem_of(path: Path) -> tuple[str, str]:
@@ -136,9 +114,9 @@ def _siblings(place: Path) -> dict[str, Path]:
     for name in SPLITS:
         for between in (".", "_", "-") if shared else ("",):
             path = place.with_name(f"{shared}{between}{name}{place.name[len(ending(place)[0]) :]}")
-            if _exists(path):
+            if path.exists():
                 found.setdefault(SPLITS[name], []).append(path)
-    if own_split and _exists(place) and len(found) == 1:
+    if own_split and place.exists() and len(found) == 1:
         return {"": place}  # alone: a name like any other
     for split, paths in found.items():
         if len(paths) > 1:
@@ -153,14 +131,10 @@ def content_of(path: Path) -> bytes:
     """A file's bytes, unpacked where it is gzip.
 
     Raises:
-        DataError: no regular file (which is not opened: a pipe may never end), too large, empty, not readable, damaged.
+        DataError: no regular file (which is not opened: a pipe may never end), empty, not readable, damaged.
     """
     if not path.is_file():
-        kind = "a folder: name a file in it" if path.is_dir() else "no regular file: write it into one first"
-        raise DataError(f"{path} is {kind}; allowed: a file in {', '.join(FORMATS)}")
-    if (size := path.stat().st_size) > MOST_BYTES:
-        most = MOST_BYTES // 1024**3
-        raise DataError(f"{path} has {size / 1024**3:.1f} GiB; allowed: at most {most} GiB, so take a part of it")
+        raise DataError(f"{path} is no regular file; allowed: a file in {', '.join(FORMATS)}")
     if content := files.read_bytes(path):
         return content
     raise DataError(f"{path} is empty; {NEEDS}")
@@ -189,14 +163,10 @@ def table_of(path: Path, content: bytes) -> Table:
 
 def _text(path: Path, content: bytes) -> tuple[str, tuple[str, ...]]:
     """The text of a file, with a note where its encoding is a guess."""
-    marked = next((name for mark, name in MARKS.items() if content.startswith(mark)), None)
+    utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        text, notes = content.decode(marked or "utf-8"), ()
-    except UnicodeDecodeError as error:
-        if marked:
-            found = f"byte {error.object[error.start]:#04x} at {error.start:,}"
-            name = marked.upper().removesuffix("-SIG")
-            raise DataError(f"{path} starts as {name} and is not: {found}; save it as UTF-8") from None
+        text, notes = content.decode("utf-16" if utf_16 else "utf-8-sig"), ()
+    except UnicodeDecodeError:
         text, notes = _guessed(path, content)
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
@@ -223,11 +193,10 @@ def _guessed(path: Path, content: bytes) -> tuple[str, tuple[str, ...]]:
 
 
 def _csv(path: Path, text: str) -> pd.DataFrame:
-    breaks = r"(?:\r\n|\r|\n)"
-    blank = re.match(rf"(?:[^\S\r\n]*{breaks})*", text)[0]
-    header, skipped = re.match(r"[^\r\n]*", text[len(blank) :])[0], len(re.findall(breaks, blank))
+    body = text.lstrip(" \r\n")
+    skipped, header = text[: len(text) - len(body)].count("\n"), re.match(r"[^\r\n]*", body)[0]
     with files.soundly_read(path):
-        frame = pd.read_csv(io.StringIO(text), sep=_delimiter(path, header), skiprows=skipped, **files.CSV)
+        frame = pd.read_csv(io.StringIO(body), sep=_delimiter(path, header), **files.CSV)
     names = frame.iloc[0].str.strip()
     frame.index += skipped + 1
     body = frame.iloc[1:]
@@ -245,8 +214,6 @@ def _delimiter(path: Path, header: str) -> str:
 
 
 def _json_lines(path: Path, text: str) -> pd.DataFrame:
-    if text.lstrip().startswith("["):
-        raise DataError(f"{path} is one JSON array; allowed: JSON lines, one object a line")
     lines = ((number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip())
     records = {number: files.record_of(line, f"{path}, line {number},") for number, line in lines}
     return pd.DataFrame(list(records.values()), index=list(records), dtype=object)
@@ -255,11 +222,6 @@ def _json_lines(path: Path, text: str) -> pd.DataFrame:
 def _parquet(path: Path, content: bytes) -> pd.DataFrame:
     try:
         frame = pd.read_parquet(io.BytesIO(content))
-    except ImportError:
-        raise DataError(
-            f"{path} is Parquet, which needs a package that is not installed: pip install pyarrow, or save the file as "
-            "CSV"
-        ) from None
     except Exception as error:  # each engine has errors of its own
         raise DataError(f"{path} is no sound Parquet file ({str(error).splitlines()[0][:80]})") from None
     return frame.set_axis(map(str, frame.columns), axis=1).set_axis(range(1, len(frame) + 1))
