@@ -32,7 +32,7 @@ from tools.fetch.__main__ import known, main
 from tools.fetch.archives import unpack
 from tools.fetch.download import Patience
 from tools.fetch.install import fetch
-from tools.fetch.prepare import PREPARE, objects_of, prepare, without_newsgroup_marks
+from tools.fetch.prepare import OTHERS, SPLITS, objects_of, prepare, without_newsgroup_marks
 from tools.fetch.sources import Address, sources
 
 BODY = bytes(range(256)) * 400
@@ -417,7 +417,7 @@ def prepared(tmp_path_factory):
 
 
 def test_every_source_has_an_archive_here_and_a_way_to_prepare_it():
-    assert set(sources()) == set(ARCHIVES) == set(PREPARE)
+    assert set(sources()) == set(ARCHIVES) == {*SPLITS, *OTHERS}
 
 
 def test_the_pages_that_data_cards_name_are_those_of_the_sources():

@@ -140,8 +140,3 @@ def test_the_same_options_give_the_same_texts_for_ever():
 def test_an_option_out_of_range_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         planted.records("train", **options)
-
-
-def test_an_unknown_split_is_refused():
-    with pytest.raises(KeyError, match="unknown split 'valid'; known: train, dev, test"):
-        planted.records("valid")

@@ -184,14 +184,14 @@ def test_damaged_files_are_named(tmp_path, vocabulary, keyed):
         (tmp_path / name).write_bytes(os.urandom(2000))
         error_of(tmp_path / name, vocabulary)
     np.savez(tmp_path / "v.npz", words=np.array(HAVE), table=keyed.vectors)
-    assert "has the arrays words, table; it needs 'vectors'" in error_of(tmp_path / "v.npz", vocabulary)
+    assert "it needs plain arrays words, of text, and vectors" in error_of(tmp_path / "v.npz", vocabulary)
     np.savez(tmp_path / "v.npz", words=np.array(HAVE, dtype=object), vectors=keyed.vectors)
-    assert "is no .npz of plain arrays" in error_of(tmp_path / "v.npz", vocabulary)
+    assert "it needs plain arrays words, of text, and vectors" in error_of(tmp_path / "v.npz", vocabulary)
     np.savez(tmp_path / "v.npz", words=np.array(HAVE), vectors=keyed.vectors[1:])
     assert "one row of real numbers a word" in error_of(tmp_path / "v.npz", vocabulary)
     for content in (b"3 7\n" + b"x" * 100_000, b"3 7\nfilm \0\0\0", b"film 7\n", b"7\n", b"0 7\n"):
         (tmp_path / "v.bin").write_bytes(content)
-        assert any(word in error_of(tmp_path / "v.bin", vocabulary) for word in ("has no end", "too early", "start"))
+        assert any(word in error_of(tmp_path / "v.bin", vocabulary) for word in ("too early", "start"))
 
 
 def test_large_text_is_read_in_good_time(tmp_path):

@@ -125,18 +125,12 @@ def records(split: str, **options) -> list[Record]:
     Raises:
         KeyError: unknown split. TypeError: unknown option. ValueError: an option is out of its range.
     """
-    return _of_split("planted", _review, split, options)
+    return list(_all_splits("planted", _review, Options(**options))[split])
 
 
 def documents(split: str, **options) -> list[Record]:
     """The documents of train, dev or test; as `records`. `cues` and `distractors` count in the whole text."""
-    return _of_split("planted documents", _document, split, options)
-
-
-def _of_split(name: str, make: Callable[[random.Random, Options, int], tuple], split: str, options: dict):
-    if split not in SIZES:
-        raise KeyError(f"unknown split {split!r}; known: {', '.join(SIZES)}")
-    return list(_all_splits(name, make, Options(**options))[split])
+    return list(_all_splits("planted documents", _document, Options(**options))[split])
 
 
 @cache

@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from lib.datasets.files import DataError, decode, record_of
 from tools.fetch.sources import Source
 from tools.fetch.writing import write_dataset, write_vectors
 
+Splits = dict[str, Iterable[dict]]
 LEAF = re.compile(r"\([0-4] ([^() ]+)\)")  # a leaf may hold another kind of space
 INNER = re.compile(r"(\([0-4]|[ )])+")
 UNESCAPED = {"-LRB-": "(", "-RRB-": ")", r"\/": "/", r"\*": "*"}
@@ -21,13 +22,13 @@ NAME = re.compile(r"[A-Za-z0-9_.-]+")
 QUOTED = re.compile(r"writes in|writes:|wrote:|says:|said:|^In article|^Quoted from|^\||^>")
 
 
-def sst(unpacked: Path, into: Path, source: Source) -> None:
+def sst(unpacked: Path, source: Source) -> Splits:
     r"""Trees in Penn Treebank's brackets: the leaves are the text, the root's number the sentiment, without neutral.
 
     Brackets and slashes are unescaped (-LRB-, \/); everything else is as in the treebank.
     """
     paths = {split: one_file(unpacked, f"{split}.txt") for split in ("train", "dev", "test")}
-    write_dataset(into / "sst", source, {split: _trees(path) for split, path in paths.items()})
+    return {split: _trees(path) for split, path in paths.items()}
 
 
 def _trees(path: Path) -> Iterator[dict]:
@@ -42,10 +43,10 @@ def _trees(path: Path) -> Iterator[dict]:
             yield {"text": text, "label": int(root > 2), "label5": root}
 
 
-def imdb(unpacked: Path, into: Path, source: Source) -> None:
+def imdb(unpacked: Path, source: Source) -> Splits:
     """One file for each review, `<number>_<rating>.txt` in the folders pos and neg; the text keeps its `<br />`."""
     root = folder(unpacked, "train/pos").parents[1]
-    write_dataset(into / "imdb", source, {split: _reviews(root / split) for split in ("train", "test")})
+    return {split: _reviews(root / split) for split in ("train", "test")}
 
 
 def _reviews(split: Path) -> Iterator[dict]:
@@ -57,7 +58,7 @@ def _reviews(split: Path) -> Iterator[dict]:
             yield {"id": name, "text": text, "label": label, "rating": rating}
 
 
-def newsgroups(unpacked: Path, into: Path, source: Source) -> None:
+def newsgroups(unpacked: Path, source: Source) -> Splits:
     """Baseball against hockey, split as in the notebook 20News that Jain & Wallace released.
 
     Both splits by date are joined in scikit-learn's shuffled order; posts that are empty without header, footer and
@@ -72,7 +73,7 @@ def newsgroups(unpacked: Path, into: Path, source: Source) -> None:
     records = [record for record in records if record["text"].strip()]
     rest, test = _four_fifths(records)
     train, dev = _four_fifths(rest)
-    write_dataset(into / "20news", source, {"train": train, "dev": dev, "test": test})
+    return {"train": train, "dev": dev, "test": test}
 
 
 def _post(path: Path, label: int) -> dict:
@@ -96,10 +97,10 @@ def _four_fifths(records: list[dict]) -> tuple[list[dict], list[dict]]:
     return train_test_split(records, test_size=0.2, stratify=labels, random_state=13478)
 
 
-def agnews(unpacked: Path, into: Path, source: Source) -> None:
+def agnews(unpacked: Path, source: Source) -> Splits:
     """Rows of class 1..4, title and description; all three are kept, and `text` joins the last two by a space."""
     paths = {split: one_file(unpacked, f"{split}.csv") for split in ("train", "test")}
-    write_dataset(into / "agnews4", source, {split: _articles(path, source.classes) for split, path in paths.items()})
+    return {split: _articles(path, source.classes) for split, path in paths.items()}
 
 
 def _articles(path: Path, classes: tuple[str, ...]) -> Iterator[dict]:
@@ -109,12 +110,11 @@ def _articles(path: Path, classes: tuple[str, ...]) -> Iterator[dict]:
         yield {**texts, "label": label, "label_name": classes[label]}
 
 
-def eraser_movies(unpacked: Path, into: Path, source: Source) -> None:
+def eraser_movies(unpacked: Path, source: Source) -> Splits:
     """Documents of one sentence a line, tokens separated by spaces; evidences are [start, end) spans of tokens."""
     root = one_file(unpacked, "movies/train.jsonl", "train.jsonl").parent
     names = {"train": "train", "dev": "val", "test": "test"}
-    splits = {split: _documents(root, root / f"{name}.jsonl") for split, name in names.items()}
-    write_dataset(into / "eraser_movies", source, splits)
+    return {split: _documents(root, root / f"{name}.jsonl") for split, name in names.items()}
 
 
 def _documents(root: Path, path: Path) -> Iterator[dict]:
@@ -137,10 +137,10 @@ def _documents(root: Path, path: Path) -> Iterator[dict]:
         }
 
 
-def snli(unpacked: Path, into: Path, source: Source) -> None:
+def snli(unpacked: Path, source: Source) -> Splits:
     """Pairs of sentences with the label on which most annotators agree; those without one ("-") are left out."""
     paths = {split: one_file(unpacked, f"snli_1.0_{split}.jsonl") for split in ("train", "dev", "test")}
-    write_dataset(into / "snli", source, {split: _pairs(path, source.classes) for split, path in paths.items()})
+    return {split: _pairs(path, source.classes) for split, path in paths.items()}
 
 
 def _pairs(path: Path, classes: tuple[str, ...]) -> Iterator[dict]:
@@ -189,7 +189,7 @@ def _questions(path: Path) -> Iterator[dict]:
         }
 
 
-def cnn(unpacked: Path, into: Path, source: Source) -> None:
+def cnn(unpacked: Path, source: Source) -> Splits:
     """Articles with a sentence in which one entity is replaced by `@placeholder`; entities are @entity0, @entity1...
 
     Either DeepMind's folders of one file for each question, in the order of their names, or Chen, Bolton & Manning's
@@ -198,10 +198,8 @@ def cnn(unpacked: Path, into: Path, source: Source) -> None:
     folders = {"train": "training", "dev": "validation", "test": "test"}
     root = next((path.parent for path in sorted(unpacked.rglob("training")) if path.is_dir()), None)
     if root:
-        splits = {split: _clozes_of_folder(root / name) for split, name in folders.items()}
-    else:
-        splits = {split: _clozes_of_file(one_file(unpacked, f"{split}.txt"), split) for split in folders}
-    write_dataset(into / "cnn", source, splits)
+        return {split: _clozes_of_folder(root / name) for split, name in folders.items()}
+    return {split: _clozes_of_file(one_file(unpacked, f"{split}.txt"), split) for split in folders}
 
 
 def _clozes_of_folder(split: Path) -> Iterator[dict]:
@@ -224,14 +222,10 @@ def _cloze(id: str, article: str, question: str, answer: str, where: str) -> dic
     return {"id": id, "context": [article], "question": question, "answer": answer}
 
 
-def fasttext(unpacked: Path, into: Path, source: Source) -> None:
-    """fastText's text, as 32-bit numbers: exactly those of the file."""
-    write_vectors(one_file(unpacked, "*.vec"), into / source.makes[0], np.dtype("<f4"))
-
-
-def glove(unpacked: Path, into: Path, source: Source) -> None:
-    """GloVe's text, as 16-bit numbers (3 digits): 1.3 GB in place of 2.6."""
-    write_vectors(one_file(unpacked, "*.txt"), into / source.makes[0], np.dtype("<f2"))
+def word_vectors(unpacked: Path, into: Path, source: Source) -> None:
+    """fastText's text as 32-bit numbers, exactly those of the file; GloVe's, of 3 digits, as 16-bit ones: 1.3 GB."""
+    kind = "<f2" if source.name == "glove" else "<f4"
+    write_vectors(one_file(unpacked, "*.vec", "*.txt"), into / source.makes[0], np.dtype(kind))
 
 
 def as_published(unpacked: Path, into: Path, source: Source) -> None:
@@ -242,21 +236,15 @@ def as_published(unpacked: Path, into: Path, source: Source) -> None:
         one_file(unpacked, name).rename(to / name)
 
 
-PREPARE: dict[str, Callable[[Path, Path, Source], None]] = {
-    "sst": sst,
-    "imdb": imdb,
-    "20news": newsgroups,
-    "agnews": agnews,
+SPLITS = {"sst": sst, "imdb": imdb, "20news": newsgroups, "agnews": agnews} | {
     "eraser_movies": eraser_movies,
     "snli": snli,
-    "babi": babi,
     "cnn": cnn,
-    "yelp": as_published,
-    "amazon": as_published,
-    "yahoo": as_published,
-    "imdb10": as_published,
-    "fasttext-simple": fasttext,
-    "glove": glove,
+}
+OTHERS = dict.fromkeys(("yelp", "amazon", "yahoo", "imdb10"), as_published) | {
+    "babi": babi,
+    "fasttext-simple": word_vectors,
+    "glove": word_vectors,
 }
 
 
@@ -267,7 +255,10 @@ def prepare(unpacked: Path, into: Path, source: Source) -> None:
         DataError: the files are not as published.
     """
     try:
-        PREPARE[source.name](unpacked, into, source)
+        if source.name in SPLITS:
+            write_dataset(into / source.makes[0], source, SPLITS[source.name](unpacked, source))
+        else:
+            OTHERS[source.name](unpacked, into, source)
     except DataError:
         raise
     except (FileNotFoundError, LookupError, TypeError, ValueError, csv.Error) as error:
