@@ -229,7 +229,7 @@ def test_anemia_is_divided_as_listed_and_by_length(tmp_path):
 BAD_LISTS = [
     ({"diabetes.dev__txt": None}, r"diabetes.dev.txt is missing; its folder has "),
     ({"diabetes.dev__txt": []}, r"no text of dev is left"),
-    ({"diabetes.dev__txt": [1050, SECRET]}, r"diabetes.dev.txt, row 2: the admission is no whole number"),
+    ({"diabetes.dev__txt": [1050, SECRET]}, r"diabetes.dev.txt, row 2: the admission is missing or no whole number"),
     ({"diabetes.dev__txt": [1050, 1010]}, r"of the admissions in .* 1 are listed twice; allowed: each once"),
 ]
 
@@ -280,9 +280,9 @@ BAD_NOTES = [
     (ROW + BARE.replace("\r\n", ",more\r\n"), r"is no CSV .*Expected 11 fields in line 3, saw 12"),
     (ROW.replace(SECRET, "").encode(), r"row 2: TEXT is missing"),
     (ROW.encode().replace(SECRET.encode(), b"caf\xe9"), r"row 2: TEXT is not UTF-8"),
-    (ROW.replace("1010", SECRET), r"row 2: HADM_ID is no whole number; allowed: whole numbers"),
-    (ROW.replace("1,1,1010", "1,x,1010"), r"row 2: SUBJECT_ID is no whole number"),
-    (ROW.replace("1,1,1010", ",1,1010"), r"row 2: ROW_ID is missing"),
+    (ROW.replace("1010", SECRET), r"row 2: HADM_ID is missing or no whole number; allowed: whole numbers"),
+    (ROW.replace("1,1,1010", "1,x,1010"), r"row 2: SUBJECT_ID is missing or no whole number"),
+    (ROW.replace("1,1,1010", ",1,1010"), r"row 2: ROW_ID is missing or no whole number"),
     (ROW.replace("1,1,1010", "1,2,1010"), r"row 2: its admission is of another patient in DIAGNOSES_ICD"),
     (ROW.replace("2101-05-03", "5/3/2101"), r"row 2: CHARTDATE is no date as 2101-12-31"),
     (ROW.replace(SECRET, f"{SECRET}\0"), r"row 2: TEXT holds a NUL character"),
@@ -304,7 +304,7 @@ def test_rows_are_counted_through_all_chunks_as_a_spreadsheet_counts_them(tmp_pa
     good = folder(tmp_path, rows, [(1, 1010, "2851")])
     assert mimic.summaries_of(good, {1010: 1}) == {1010: " ".join(f"{SECRET}\n\n{i}" for i in range(5))}
     for content, said in (
-        (table(NOTES, [*rows, [], note("x", 1, 1010, SECRET)]), "row 8: ROW_ID is no whole number"),
+        (table(NOTES, [*rows, [], note("x", 1, 1010, SECRET)]), "row 8: ROW_ID is missing or no whole number"),
         (table(NOTES, [*rows, [*rows[0], "more"]]), "Expected 11 fields in line 7, saw 12"),
     ):
         (good / "NOTEEVENTS.csv").write_text(content, newline="")

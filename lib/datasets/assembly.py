@@ -134,24 +134,9 @@ def assemble(spec: Spec, draft: Draft, profile: Profile) -> Corpus:
     of_words = (draft.splits if whole else kept)["train"]
     texts = chain((one.tokens for one in of_words), (one.query for one in of_words if one.query is not None))
     vocabulary = Vocabulary.of(texts, spec.min_df, spec.min_count)
-    train, dev, test = (
-        Split(name, tuple(kept[name]), vocabulary, len(draft.classes)) for name in ("train", "dev", "test")
-    )
-    return Corpus(
-        spec.name,
-        draft.title,
-        draft.classes,
-        vocabulary,
-        train,
-        dev,
-        test,
-        profile.name,
-        draft.citation,
-        draft.licence,
-        draft.source,
-        tuple(notes),
-        checksum((train, dev, test), vocabulary),
-    )
+    splits = [Split(name, tuple(kept[name]), vocabulary, len(draft.classes)) for name in ("train", "dev", "test")]
+    about = (profile.name, draft.citation, draft.licence, draft.source, tuple(notes), checksum(splits, vocabulary))
+    return Corpus(spec.name, draft.title, draft.classes, vocabulary, *splits, *about)
 
 
 def _within_bounds(spec: Spec, split: str, instances: list[Instance], notes: list[str]) -> list[Instance]:

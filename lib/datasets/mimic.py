@@ -231,9 +231,7 @@ def _chunks(path: Path, columns: list[str]) -> Iterator[pd.DataFrame]:
 def _numbers(path: Path, values: pd.Series) -> pd.Series:
     """Whole numbers, also written as 12345.0; DataError, which does not show the value, for anything else."""
     found = values.str.strip().str.extract(r"^([0-9]+)(?:\.0*)?$", expand=False)
-    allowed = "allowed: whole numbers"
-    _refuse(path, values.str.strip() == "", f"{values.name} is missing", allowed)
-    _refuse(path, found.isna(), f"{values.name} is no whole number", allowed)
+    _refuse(path, found.isna(), f"{values.name} is missing or no whole number", "allowed: whole numbers")
     return found.astype("int64")
 
 

@@ -129,10 +129,6 @@ def _name(content: str, paths: dict[str, Path], columns: Columns) -> str:
 def _columns(tables: Sequence[Table], given: dict[str, str]) -> Columns:
     """The columns as given, else as they look; the same in all files."""
     first, (text, label, split) = tables[0], given.values()
-    for parameter, name in given.items():
-        for table in tables:
-            if name and name not in table.frame:
-                raise DataError(f"{table.path.name} has no column {name!r} for {parameter}; {table.listed()}")
     named = [name for name in given.values() if name]
     if len(set(named)) < len(named):
         raise DataError(f"text_column, label_column and split_column are {', '.join(named)}; allowed: different ones")
@@ -143,9 +139,9 @@ def _columns(tables: Sequence[Table], given: dict[str, str]) -> Columns:
     text = text or _only(first, "text", looks_like_texts, {label, split})
     label = label or _only(first, "label", looks_like_labels, {text, split})
     for table in tables:
-        for name in (text, label):
-            if name not in table.frame:
-                raise DataError(f"{table.path.name} has no column {name!r} as {first.path.name} has; {table.listed()}")
+        for name in (text, label, split):
+            if name and name not in table.frame:
+                raise DataError(f"{table.path.name} has no column {name!r}; {table.listed()}")
     return Columns(text, label, split)
 
 
@@ -200,18 +196,14 @@ def _names(tables: Iterable[Table]) -> str:
 def _records(tables: dict[str, Table], columns: Columns) -> tuple[tuple[str, ...], dict[str, Records], list[str]]:
     """(classes, records by split, notes)."""
     first, read = next(iter(tables.values())), _names(tables.values())
-    ids, texts, names, of_split = {}, [], [], []
+    ids, texts, names, of_split = [], [], [], []
     for split, table in tables.items():
         for row, values in zip(table.frame.index, table.frame.to_dict("records"), strict=True):
-            place, id = table.place(row), values.get("id")
+            place = table.place(row)
             texts.append(text_of(Row(values, "", place), columns.text))
             names.append(_label(place, columns.label, values[columns.label]))
             of_split.append(_split(place, columns.split, values[columns.split]) if columns.split else split)
-            id = f"{split or 'text'}-{row}" if id is None or id == "" else str(id)
-            if id in ids:
-                advice = "ids must differ, or the column must have another name than id"
-                raise DataError(f"{place}: the id {id[:40]!r} is that of {ids[id]} too; {advice}")
-            ids[id] = place
+            ids.append(f"{split or 'text'}-{row}")
     if all(re.fullmatch(r"[\s\d.,+-]*", text) for text in texts):
         raise DataError(f"{first.path.name}: the column {columns.text!r} holds no words; {first.listed()}")
     notes = [f"In {read} {columns.text!r} is the text, {columns.label!r} is the label."]

@@ -55,15 +55,12 @@ def read_cloze(spec: Spec, folder: Path, options: dict) -> Draft:
 
 def _story(spec: Spec, row: Row) -> Instance:
     """A story without its answer: label -1."""
-    context = row.record.get("context")
+    context, supporting = row.record.get("context"), row.record.get("supporting", [])
     if not isinstance(context, list) or not all(isinstance(sentence, str) for sentence in context):
         raise DataError(f"{row.place}: 'context' is {str(context)[:60]!r}; allowed: a list of sentences")
-    supporting = row.record.get("supporting", [])
-    if not isinstance(supporting, list) or not all(type(at) is int and 0 <= at < len(context) for at in supporting):
-        raise DataError(
-            f"{row.place}: 'supporting' is {str(supporting)[:60]!r}; allowed: a list of places in a context of "
-            f"{len(context):,} sentences"
-        )
+    if not all(type(at) is int and 0 <= at < len(context) for at in supporting):
+        allowed = f"a list of places in a context of {len(context):,} sentences"
+        raise DataError(f"{row.place}: 'supporting' is {str(supporting)[:60]!r}; allowed: {allowed}")
     tokens, spans = [], []
     for sentence in context:
         tokens += [JOINT] if tokens else []

@@ -111,10 +111,7 @@ def _archive(source: Source, folder: Path, patience: Patience | None) -> tuple[P
 def _recorded(folder: Path) -> dict[str, dict]:
     """{url: digest, size and date of its first download}."""
     path = folder / "recorded.json"
-    try:
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    except ValueError:
-        raise DataError(f"{path} is not JSON; delete it to record checksums anew") from None
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def _with_record(address: Address, folder: Path) -> Address:
@@ -177,10 +174,7 @@ def differences(product: Path) -> list[str] | None:
     record = record_path(product)
     if not record.exists():
         return None
-    try:
-        expected = json.loads(record.read_text(encoding="utf-8"))["files"].items()
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return [f"{record.name} is damaged"]
+    expected = json.loads(record.read_text(encoding="utf-8"))["files"].items()
     folder = product if product.is_dir() else product.parent
     missing = [f"{name} is missing" for name, _ in expected if not (folder / name).is_file()]
     there = [(folder / name, digest) for name, digest in expected if (folder / name).is_file()]
