@@ -184,7 +184,7 @@ def test_adversary_on_hostile_words_with_reasons(monkeypatch, tmp_path, chromium
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 8
     assert "takes attention off the words that decide the label" in shown["text"]
-    assert "1 of 1 adversaries were stopped at the most epochs" in shown["text"]
+    assert "1 of 1 adversaries reached the maximum of" in shown["text"]
     assert "No text was left out, and every value is defined" in shown["text"]
 
 
@@ -210,7 +210,7 @@ def test_regularization_where_no_reason_is_known(monkeypatch, tmp_path, chromium
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 12
     assert "agnews does not say which words decide" in shown["text"]
     assert "Taken: delta 1, eta 0.1." in shown["text"]
-    assert "No model with more than one layer was asked for" in shown["text"]
+    assert "No model has more than one layer" in shown["text"]
 
 
 SPARSE = ("seeds 0", "strengths [-1,0,0.5]", "lambdas 0.1", "frozen_lambdas 1", "adversary_epochs 1", "vectors random")
@@ -277,7 +277,7 @@ def test_correlation_of_ones_own_model_whose_read_out_is_not_affine(monkeypatch,
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) >= 9
     assert "Measured: 1 of mine, not trained here." in shown["text"] and "gradient search" in shown["text"]
-    assert "This is not asked of a model of one's own" in shown["text"]
+    assert "This is not measured for your own model" in shown["text"]
     assert "mine + attention" in shown["text"], "claims are about it too"
 
 
