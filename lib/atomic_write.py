@@ -11,7 +11,7 @@ from filelock import FileLock, Timeout
 
 
 def write_text(path: Path, text: str) -> Path:
-    """Writes a file so that nobody ever sees half of it, and a full disk leaves nothing."""
+    """Writes a file whole or not at all: no reader sees half of it, and a full disk leaves nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{secrets.token_hex(8)}.part")
     with part.open("x", encoding="utf-8") as file:

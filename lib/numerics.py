@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-SPREAD = 4  # so many times its own length a text may be padded to,
+SPREAD = 4  # times its own length that a text may be padded to,
 SMALL = 2**12  # unless its micro-batch has at most so many cells: then one more costs more than the padding
 
 

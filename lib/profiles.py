@@ -7,10 +7,10 @@ from dataclasses import dataclass
 class Profile:
     """Sizes of a run.
 
-    train_tokens, test_tokens   at most so many tokens of train, and of dev or test, are read; None: all of them
-    train_texts, test_texts     and at most so many texts; of texts with a question only the tokens count
+    train_tokens, test_tokens   how many tokens of train, and of dev or test, are read at most; None: all of them
+    train_texts, test_texts     and how many texts; for texts with a question only the tokens are limited
     epochs                      passes over the training split
-    adversary_epochs            most passes of a trained adversary, which ends when its loss stands still
+    adversary_epochs            most epochs of a trained adversary, which ends when its loss no longer falls
     seeds                       runs of each configuration, by default
     draws                       permutations of each instance's attention
     """

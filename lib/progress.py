@@ -43,7 +43,7 @@ class Progress(tqdm):
     papermill writes the lines to its log, and the report folds them away.
     """
 
-    monitor_interval = 0  # no thread that draws the line again by itself
+    monitor_interval = 0  # no thread that redraws the line
 
     def __init__(self, title: str, total: int):
         if total < 0:

@@ -48,7 +48,7 @@ def counts(dataset: str) -> pd.DataFrame:
 def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     """Each published value next to ours, by dataset, encoder, attention, projection, variant, layers and quantity.
 
-    A value that stands in two tables or papers has a row for each, with ours repeated. What has no partner on the
+    A value that is in two tables or papers has a row for each, with ours repeated. What has no partner on the
     other side is kept with NaN there. Values are compared as they are: no unit is converted.
 
     Args:
@@ -58,7 +58,7 @@ def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
         the keys, unit, ours, low, high, sd_seeds, seeds, paper, table, theirs, difference (ours less theirs), inside
         (whether theirs lies within our interval; missing where there is nothing to compare), note.
     Raises:
-        ValueError: a key stands twice in ours, or the units of two partners differ.
+        ValueError: a key occurs twice in ours, or the units of two partners differ.
     """
     ours, theirs = with_text_keys(ours), with_text_keys(theirs)
     twice = ours[ours.duplicated(KEYS)]

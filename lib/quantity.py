@@ -16,7 +16,7 @@ BOUNDS: dict[str, Bounds] = {"fraction": (0.0, 1.0), "tau-b": (-1.0, 1.0), "toke
 
 @dataclass(frozen=True)
 class Declared:
-    """What is known of a name.
+    """The unit, title and bounds of a name.
 
     unit    as in data/published.csv: fraction, nats, tau-b, tokens, items, p-value; "1" where there is none
     title   how a reader reads it; none: its words
@@ -151,26 +151,26 @@ def declare(name: str, unit: str, title: str | None = None, bounds: Bounds | Non
 
 
 def declared(name: str) -> Declared:
-    """What is known of a quantity.
+    """The unit, title and bounds of a quantity.
 
     Raises:
-        KeyError: nobody declared it.
+        KeyError: it is not declared.
     """
     if name not in _REGISTRY:
         raise KeyError(
-            f"nobody declared the quantity {name!r}: measure it as a Quantity, or declare({name!r}, unit) from "
+            f"the quantity {name!r} is not declared: measure it as a Quantity, or declare({name!r}, unit) from "
             "lib.quantity, with a unit such as 'fraction' or 'nats', or '1' for none"
         )
     return _REGISTRY[name]
 
 
 def unit_of(name: str) -> str:
-    """The unit of a quantity; KeyError where nobody declared it."""
+    """The unit of a quantity; KeyError if it is not declared."""
     return declared(name).unit
 
 
 def bounds_of(name: str) -> Bounds:
-    """The least and the largest value that a quantity can have; KeyError where nobody declared it."""
+    """The least and the largest value that a quantity can have; KeyError if it is not declared."""
     known = declared(name)
     return known.bounds or BOUNDS.get(known.unit, (-np.inf, np.inf))
 
@@ -219,7 +219,7 @@ def describe_encoders(frame: pd.DataFrame) -> str:
     described = {}
     for encoder, rows in frame.groupby("encoder", sort=False) if names else ():
         parts = {name: str(rows[name].iloc[0]) for name in names}
-        if parts.get("layers"):  # none of a model of one's own
+        if parts.get("layers"):  # none for your own model
             parts["layers"] += " layer" if parts["layers"] == "1" else " layers"
         described[title_of(str(encoder))] = ", ".join(map(title_of, filter(None, parts.values())))
     return "; ".join(f"{encoder}: {parts}" for encoder, parts in described.items() if parts)

@@ -35,14 +35,14 @@ def keep(
     whole. Each row carries the commit, the device, the word vectors and the seeds.
 
     Args:
-        trained: the runs that were measured, all of one dataset; those of a model of one's own leave nothing.
+        trained: the runs that were measured, all of one dataset; nothing is kept of those of your own model.
         folder: by default $RESULTS_HOME, else reports/results of the project.
         commit: of the code that ran; by default of the code as it is now.
         chosen: parameters that are not their defaults after a sweep, such as delta.
     """
     first = trained[0].run
     if not isinstance(first, Run):
-        return "not kept: the model is one's own; only results of models that are trained here are"
+        return "not kept: the model is your own; only results of models that are trained here are kept"
     made = {"commit": commit or provenance.commit()} | provenance_of(trained, PAPERS[notebook].settings(), chosen)
     texts = [table.assign(**made).to_csv(index=False, float_format="%.6g") for table in (values, claims)]
     left = {"dataset": str(first.dataset), **dict(zip(("values", "claims"), texts, strict=True))}
@@ -63,7 +63,7 @@ def not_kept(notebook: str, trained: Sequence[Trained], chosen: dict) -> str:
     if first.profile != "paper":
         return f"the profile is {first.profile!r}; only results of 'paper' are"
     if isinstance(first.dataset, Own):
-        return "the text is one's own; only results on datasets that others have are"
+        return "the text is your own; only results on public datasets are"
     whole = runs(notebook, first.dataset, "paper", device="cpu", **chosen)
     if {planned(one.run) for one in trained} != set(map(planned, whole)):
         return "what is trained is not all of the notebook's runs; leave encoders, attentions, seeds and lambdas out"

@@ -1,4 +1,4 @@
-"""Tables to read: what is the same in every row stands once in the caption, numbers are rounded, text is escaped."""
+"""Tables to read: what is the same in every row is in the caption, numbers are rounded, text is escaped."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
@@ -20,8 +20,8 @@ CARD = {  # columns of lib.datasets.card, for a reader
     "with_vector": "of these with a word vector",
     "unknown": "tokens unknown",
     "tokens_with_vector": "tokens with a word vector",
-    "again": "texts that stand in train (again)",
-    "other_label": "of these with another label there",
+    "again": "texts that occur in train too",
+    "other_label": "of these with a different label there",
 }
 OF_TEXTS, FRACTIONS = ("again", "other_label"), ("with_vector", "unknown", "tokens_with_vector")
 MOST_CLASSES = 12  # that a card names
@@ -81,7 +81,7 @@ def text(value: object, column: str, digits: int) -> str:
 def card(frame: pd.DataFrame) -> HTML:
     """Rows of lib.datasets.card to read: a column for each split, texts of a kind with their share of the split."""
     frame = few_classes(frame)
-    names = [name for name in frame if name not in ("split", "tokens_sd", "sentences_sd")]  # sds stand with the means
+    names = [name for name in frame if name not in ("split", "tokens_sd", "sentences_sd")]  # sds go with the means
     splits = {row["split"]: [card_value(name, row) for name in names] for _, row in frame.iterrows()}
     return show(pd.DataFrame({"": [card_title(name) for name in names]} | splits))
 
@@ -169,7 +169,7 @@ def difference(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of lib.analysis.difference as columns to read: the two values, their difference and its interval."""
     parts = ("encoder", "attention", "projection", "variant", "against", "layers", "quantity")
     named = [name for name in parts if name in rows]
-    values = {"value": rows["first"], "held against": rows["second"], "difference": rows["difference"]}
+    values = {"value": rows["first"], "compared with": rows["second"], "difference": rows["difference"]}
     interval = {"95% interval": intervals(rows["low"], rows["high"]), "it is": rows["word"]}
     return rows[named].assign(**values, **interval)
 

@@ -168,7 +168,7 @@ def test_no_patient_stands_in_two_splits(tmp_path):
     for split in corpus.splits:
         assert [bool(one.label) for one in split.instances] == [int(one.id) in positive for one in split.instances]
         assert all(SECRET in one.tokens and one.tokens.count("<DE>") == 2 for one in split.instances)
-    assert "Differs from the paper" in " ".join(corpus.notes) and "0 of 60 patients stand in more" in corpus.notes[1]
+    assert "Differs from the paper" in " ".join(corpus.notes) and "0 of 60 patients are in more" in corpus.notes[1]
     assert corpus.classes == ("chronic anemia", "acute anemia") and "PhysioNet" in corpus.licence
 
 

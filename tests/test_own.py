@@ -326,7 +326,7 @@ def test_a_model_is_trained_in_a_process_of_its_own_and_kept_under_the_files_nam
     kept = [path for path in cache.home().iterdir() if not path.name.startswith(".")]
     assert len(kept) == 1 and all(path.name.startswith("own_secret_plans_") for path in kept)
     assert not [path for folder in kept for path in folder.glob("*.json") if str(tmp_path) in path.read_text()]
-    assert "the text is one's own" in keep("correlation", [_of_paper(trained)], TABLE, TABLE, tmp_path / "results")
+    assert "the text is your own" in keep("correlation", [_of_paper(trained)], TABLE, TABLE, tmp_path / "results")
     assert not (tmp_path / "results").exists()
 
 

@@ -288,7 +288,7 @@ FAULTS = {
     r"with more padding model\(batch\) gives other logits": {
         "pooled": lambda self, weights, hidden: Pooled.pooled(self, weights, hidden) + hidden.shape[-2]
     },
-    r"with each text by itself model\(batch\) gives other logits": {
+    r"with each text alone model\(batch\) gives other logits": {
         "pooled": lambda self, weights, hidden: Pooled.pooled(self, weights, hidden) + len(weights)
     },
 }
@@ -361,7 +361,7 @@ def test_a_file_with_a_model_is_measured_from_end_to_end(mine, corpus, monkeypat
     assert summary.loc["kendall_tau_attention_vs_loo", ["n", "seeds"]].tolist() == [40, 2]
     assert measured["flips_attention"].notna().any() and measured["flips_fewest"].isna().all()
     assert information(own[:1], words=20, clusters=5)["plug_in"].notna().all()
-    assert "the model is one's own" in results.keep("correlation", own, summary, summary)
+    assert "the model is your own" in results.keep("correlation", own, summary, summary)
 
 
 @pytest.mark.parametrize(

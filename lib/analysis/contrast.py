@@ -138,7 +138,7 @@ def score_difference(
 
     Returns:
         a row of `contrast`, with p: how often the difference is as large when chance swaps the two models' answers to
-        each text (all seeds together). It asks about these very models; the interval also about other seeds.
+        each text (all seeds together). It is about these very models; the interval is about other seeds too.
     Raises:
         KeyError: unknown score. ValueError: a group is empty or mixes configurations; the texts are not the same.
     """

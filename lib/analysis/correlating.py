@@ -132,7 +132,7 @@ def taus_by_option(
 ) -> pd.DataFrame:
     """The taus of runs that differ in an option of training, in the columns of `summarise` and the option's.
 
-    No row where nothing was trained, such as of a model of one's own.
+    No row where nothing was trained, such as for your own model.
     """
     names = [tau_name(pair) for pair in pairs]
     if not trained:
@@ -184,7 +184,7 @@ def trend(instances: pd.DataFrame, by: str, quantity: str, draws: int = 1000, se
 
 
 def by_chance(points: int) -> tuple[float, float]:
-    """The sd of Kendall's tau and of Spearman's rho between unrelated orders of so many points (Kendall 1948)."""
+    """The sd of Kendall's tau and of Spearman's rho between unrelated orders of that many points (Kendall 1948)."""
     if points < 2:
         return np.nan, np.nan
     return np.sqrt(2 * (2 * points + 5) / (9 * points * (points - 1))), np.sqrt(1 / (points - 1))

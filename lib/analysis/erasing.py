@@ -81,7 +81,7 @@ def with_flips(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame
 
 
 def knows_the_fewest(instances: pd.DataFrame) -> pd.Series:
-    """(row,) whether the fewest items are known of any text of its run: where the read-out is affine."""
+    """(row,) whether the fewest items are known for any text of its run, as they are where the read-out is affine."""
     runs = instances.groupby([*RUN_COLUMNS, "seed"], dropna=False)
     return runs["removed_fewest_count"].transform("count") > 0
 
@@ -103,7 +103,7 @@ def over_half(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
 def on_common_support(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
     """The rows of texts whose decision flips along every ranking, and every random order: all about the same texts.
 
-    The paper leaves a text out of each ranking by itself, so that its boxes are about different texts.
+    The paper leaves texts out of each ranking separately, so that its boxes are about different texts.
     """
     columns = [f"removed_{name}_count" for name in rankings if name != "random"]
     return instances.dropna(subset=[*columns, *random_orders(instances, "count")])
@@ -161,7 +161,7 @@ def log_ratio(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def sign_test(first: int, second: int) -> float:
-    """The two-sided p of so many wins against so many, ties aside; 1 where there are none."""
+    """The two-sided p of a sign test of wins against losses, ties left out; 1 without any."""
     return binomtest(int(first), int(first + second)).pvalue if first + second else 1.0
 
 

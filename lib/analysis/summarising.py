@@ -46,7 +46,7 @@ def summarise(
     Args:
         quantities: columns; by default every measured number but the p-values.
     Raises:
-        KeyError: no such column, or nobody declared its unit. ValueError: a run has an instance twice.
+        KeyError: no such column, or one without a declared unit. ValueError: a run has an instance twice.
     """
     known = quantity_columns(instances)
     names = [name for name in known if unit_of(name) != "p-value"] if quantities is None else list(quantities)

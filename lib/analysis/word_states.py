@@ -38,7 +38,7 @@ def information(
     """Mutual information of input and hidden state of each run, in nats: a row for each run and sample of words.
 
     Embeddings and hidden states of every occurrence of the words (Tutek & Snajder 2020, section 3.4), at most `most`,
-    are clustered, each side by itself, and the labels counted. Runs on the same data see the same occurrences, so their
+    are clustered, each separately, and the labels counted. Runs on the same data see the same occurrences, so their
     n is equal. The samples of words are those of lib.metrics.information: the most frequent, and a random one.
 
     Args:

@@ -23,7 +23,7 @@ def learning_curves(
     histories: Mapping[str, Sequence[dict]],
     quantities: Sequence[str] | None = None,
     title: str = "Training",
-    see: str = "A dev score that still rises at the last epoch asks for more epochs.",
+    see: str = "A dev score that still rises at the last epoch needs more epochs.",
 ) -> alt.TopLevelMixin:
     """What training reports after each epoch, one line a run: a mapping from a run (or its name) to its history.
 

@@ -72,7 +72,7 @@ def lengths_in(unit: str, of_splits: Mapping[str, np.ndarray]) -> tuple[alt.Face
     edges = np.arange(0, end + (step := max(1, round(end / LENGTH_BINS))), step) + 0.5
     over = int((pooled > edges[-1]).sum())
     note = f"The longest text has {pooled.max():,} {unit}."
-    note += f" {over:,} of {len(pooled):,} are longer than the axis and stand in its last bar." if over else ""
+    note += f" {over:,} of {len(pooled):,} are longer than the axis and are counted in its last bar." if over else ""
     names = {name: f"{name}: {len(x):,} texts, median {np.median(x):.0f}" for name, x in of_splits.items()}
     frame = pd.concat([binned(x, edges).assign(split=names[n], median=np.median(x)) for n, x in of_splits.items()])
     x = alt.X("start:Q", bin="binned", title=f"length in {unit}", axis=alt.Axis(tickMinStep=1, format=",d"))

@@ -125,7 +125,7 @@ def violin_layers(names: list[str], axis: str, frame: pd.DataFrame, end: float) 
         alt.Chart().transform_filter(alt.datum.kind == kind) for kind in ("shape", "dot", "median")
     )
     shapes = shapes.mark_area(opacity=0.65, orient="vertical", strokeWidth=0.8)
-    # n stands where the violins are thin: adversaries lie to the right, changes of p to the left
+    # n is written where the violins are thin: adversaries are on the right, changes of p on the left
     to_the_left = float(frame["middle"].mean()) > end / 2
     numbers = medians.transform_calculate(
         middle_of="(datum.low + datum.high) / 2", words="'n ' + format(datum.texts, ',')"

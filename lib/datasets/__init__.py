@@ -45,7 +45,7 @@ def load(name: str, profile: str = "paper", data_home: str | Path | None = None,
     """The dataset of that name.
 
     Args:
-        name: one of DATASETS, or one's own text by `own_text`.
+        name: one of DATASETS, or your own text by `own_text`.
         profile: how much of it is read (lib.profiles).
         data_home: the folder of datasets; None: $DATA_HOME if set. Then data/raw of the project.
         options: what the dataset offers (`DATASETS[name].options`).

@@ -42,9 +42,9 @@ class Spec:
     min_df        words in fewer texts of the training split are unknown
     min_count     words that occur there less often are unknown
     sentences     the texts are cut into sentences
-    asks          each text has a question, whose answer is the label
+    asks          each text comes with a question; the label is its answer
     page          where it is published
-    access        how to get the files, where a person has to ask for them
+    access        how to get the files, where they are given only on request
     confidential  no word of the texts is shown unless `show_text` is "yes"
     """
 
@@ -154,7 +154,7 @@ def _within_bounds(spec: Spec, split: str, instances: list[Instance], notes: lis
 
 
 def _most_tokens(spec: Spec, profile: Profile, split: str, instances: list[Instance]) -> int | None:
-    """How many tokens of a split the profile reads: its own bound, or that of so many texts of average length."""
+    """How many tokens of a split the profile reads: its own bound, or its number of texts of average length."""
     sizes = (profile.train_tokens, profile.train_texts), (profile.test_tokens, profile.test_texts)
     tokens, texts = sizes[split != "train"]
     if tokens is None or texts is None or spec.asks:

@@ -84,7 +84,7 @@ def collate(split: Split, instances: np.ndarray) -> Batch:
 
 
 def _places(offsets: np.ndarray, instances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(batch, word) where each word of the texts stands end to end, -1 for padding; (batch,) their lengths."""
+    """(batch, word) the position of each word in the texts laid end to end, -1 for padding; (batch,) their lengths."""
     lengths = offsets[instances + 1] - offsets[instances]
     position = np.arange(lengths.max(initial=0))
     return np.where(position < lengths[:, None], offsets[instances][:, None] + position, -1), lengths
@@ -128,9 +128,9 @@ def batches(split: Split, size: int, seed: int | Sequence[int] | None = None, po
 
 
 def micro_batches(batches: Iterable[Batch], words: int) -> Iterator[Batch]:
-    """The batches, cut where one long text would have many short ones padded to its length: so many words at most.
+    """The batches, cut into micro-batches of at most `words` words, so that one long text does not pad many short ones.
 
-    A text that is longer by itself is a micro-batch by itself.
+    A text that is longer than that is a micro-batch alone.
     """
     for batch in batches:
         for rows in by_length(batch.lengths, words):

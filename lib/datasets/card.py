@@ -11,7 +11,7 @@ from lib.datasets.vectors import Vectors
 
 
 def card(corpus: Corpus, vectors: Vectors | None = None) -> pd.DataFrame:
-    """One row per split: its texts, how long they are, what a model knows of them, and which of them stand in train.
+    """One row per split: its texts, their lengths, how much of them is in the vocabulary, and which occur in train too.
 
     texts, "class <name>"   all, and of each class
     tokens                  of all texts; tokens_mean, tokens_sd, tokens_median and tokens_max are of a text
@@ -49,8 +49,8 @@ def duplicates(corpus: Corpus) -> pd.DataFrame:
     nor a text with another question.
 
     Returns:
-        split, texts, again (texts that stand in train, those of train once more), other_label (those of them that have
-        another label there, at least once).
+        split, texts, again (texts that occur in train, of train itself those that are repeated), other_label (those of
+        them with a different label there, at least once).
     """
     of_train = defaultdict(Counter)  # text and question -> how many texts of train of each label
     for one in corpus.train.instances:

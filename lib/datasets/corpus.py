@@ -78,7 +78,7 @@ class Split:
 
     @cached_property
     def queries(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """The same of the questions; None in tasks that ask none."""
+        """The same for the questions; None in tasks without questions."""
         if not self.instances or self.instances[0].query is None:
             return None
         return self._end_to_end(instance.query for instance in self.instances)

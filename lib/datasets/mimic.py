@@ -60,7 +60,7 @@ def diabetes(found: pd.DataFrame) -> pd.Series:
 
 
 def anemia(found: pd.DataFrame) -> pd.Series:
-    """1 with 285.1 and without 285.2, 0 the other way round; with both or none an admission is left out.
+    """1 with 285.1 and without 285.2, 0 with 285.2 and without 285.1; with both or neither an admission is left out.
 
     Differs from the papers' text, which calls chronic anemia the positive class: their code, and the counts that they
     print, have the acute one (285.1) as here.
@@ -120,7 +120,7 @@ def _read(
     splits, source = lists or drawn(task, folder, by, kept)
     kept["split"] = pd.Series({admission: split for split, of in splits.items() for admission in of})
     several = (kept.groupby("patient")["split"].nunique() > 1).sum()
-    notes = [source, f"{several:,} of {kept['patient'].nunique():,} patients stand in more than one split."]
+    notes = [source, f"{several:,} of {kept['patient'].nunique():,} patients are in more than one split."]
     if not lists and len(wanted) < len(labels):
         notes.append(
             f"{len(wanted):,} of {len(labels):,} admissions were drawn, by patient; admissions=None takes all."
@@ -288,7 +288,7 @@ def of_patients(patients: pd.Series, most: int | None) -> list[int]:
 def drawn(task: Task, folder: Path, by: str, admissions: pd.DataFrame) -> tuple[dict[str, list[int]], str]:
     """Splits drawn with fixed seeds, each class in its share, and who draws so.
 
-    By "patient" none stands in two splits, and a patient's class is 1 where one of the admissions is. By "admission" it
+    By "patient" none is in two splits, and a patient's class is 1 where one of the admissions is. By "admission" it
     is done as in Jain & Wallace's code: negatives first, each by patient and number, since the order decides the draw.
 
     Args:

@@ -61,7 +61,7 @@ def yahoo(folder: Path) -> Splits:
     r"""Yahoo! Answers topics: train.csv and test.csv of yahoo_answers_csv, 1,400,000 and 60,000 questions.
 
     Rows are "class 1..10","question title","question content","best answer", without a header; quotes inside are
-    doubled, and `\n` (two characters) becomes the line break that it stands for. The text joins by a space the fields
+    doubled, and `\n` (two characters) becomes a line break. The text joins by a space the fields
     that are not blank.
 
     Differs from the paper: its authors drew from Yahoo's own corpus (Webscope L6), with 50,000 test texts.

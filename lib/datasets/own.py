@@ -34,7 +34,7 @@ class Columns:
 
 
 class Own(str):
-    """The name of one's own text as a dataset, such as "own:reviews-1f3c9a2b", with its files and columns.
+    """The name of your own text as a dataset, such as "own:reviews-1f3c9a2b", with its files and columns.
 
     As a string it has no folder in it and depends on the content alone, so that runs, the cache and reports treat it as
     any other name; files and columns go along to other processes.
@@ -59,7 +59,7 @@ def own_text(
     split_column: str = "",
     data_home: str | Path | None = None,
 ) -> Own | str:
-    """The dataset that a file of one's own is; "" where `data` names no file.
+    """Your own file as a dataset; "" where `data` names no file.
 
     >>> dataset = own_text(data, text_column, label_column) or dataset
 
@@ -84,7 +84,7 @@ def own_text(
 
 
 def spec_of(name: Own) -> Spec:
-    """How one's own text is prepared."""
+    """How your own text is prepared."""
     words = (
         "spaCy's English tokens, lower-case, in the sentences of its rule-based splitter; words in at least 2 texts."
     )
@@ -92,7 +92,7 @@ def spec_of(name: Own) -> Spec:
 
 
 def read(spec: Spec, folder: None, options: dict) -> Draft:
-    """The draft of one's own text, in spaCy's tokens and in sentences.
+    """The draft of your own text, in spaCy's tokens and in sentences.
 
     Raises:
         DataError: the file is no longer what it was.
@@ -164,7 +164,7 @@ def _only(table: Table, role: str, looks_like: Callable[[Sequence], bool], taken
         raise DataError(f"{file}: which column is the {role}? {seen}; name it by {role}_column; {table.listed()}")
     if not called and table.kind == "CSV" and role == "label" and found[0] in set(table.frame[found[0]]):
         raise DataError(
-            f"{file}: the first row must name the columns, but {found[0][:40]!r}, which stands there, is a label below "
+            f"{file}: the first row must name the columns, but {found[0][:40]!r}, which is there, is a label below "
             "too; add a first row such as text,label"
         )
     return found[0]

@@ -1,4 +1,4 @@
-"""A file of one's own (CSV, TSV, JSON lines, Parquet): finding it, and its table, whatever its encoding."""
+"""Your own file (CSV, TSV, JSON lines, Parquet): how it is found, decoded and read as a table."""
 
 import codecs
 import csv

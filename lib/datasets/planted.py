@@ -14,7 +14,7 @@ So the right explanation of a text, its `rationale`, is its opinion words outsid
 flips it. The polarity of a distractor is drawn at random, so a text without its rationale holds no information on its
 label. A bag of words sees opinion words and cannot know which count; a model that reads the order can.
 
-In documents (`documents`) all opinion words that count stand in one sentence, anywhere in the text; an aside stands in
+In documents (`documents`) all opinion words that count are in one sentence, anywhere in the text; an aside is in
 one sentence too, the same or another; every other sentence is neutral and may hold an idle negator. So the right
 explanation is one sentence, and in it the words of the rationale.
 

@@ -14,7 +14,7 @@ from lib.datasets.assembly import Draft, Spec, Splits, dev_from_train, draft_of
 from lib.datasets.corpus import Instance
 from lib.datasets.files import DataError, Row
 
-JOINT = "."  # stands between the sentences of a story, as in Jain & Wallace's code
+JOINT = "."  # between the sentences of a story, as in Jain & Wallace's code
 BABI = "https://research.fb.com/downloads/babi/"
 
 
@@ -45,7 +45,7 @@ def read_stories(spec: Spec, folder: Path, options: dict) -> Draft:
 
 
 def read_cloze(spec: Spec, folder: Path, options: dict) -> Draft:
-    """Which entity of the article stands in the gap? The entities of the article may answer, no others."""
+    """Which entity of the article fills the gap? Only entities of the article are possible answers."""
     rows = {split: files.rows(folder, split) for split in ("train", "dev", "test")}
     articles = {split: [_story(spec, row) for row in of] for split, of in rows.items()}
     answers = {split: [files.text_of(row, "answer").strip() for row in of] for split, of in rows.items()}

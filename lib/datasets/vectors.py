@@ -164,7 +164,7 @@ def with_checksum(table: np.ndarray, covered: np.ndarray, source: str) -> Vector
 def _read(path: Path, rows: dict[str, int], size: int) -> Found:
     """The wanted vectors of a file, whose form is known by the end of its name; `rows` is the row of each wanted word.
 
-    Where a word stands twice its first vector counts.
+    If a word occurs twice, its first vector is used.
     """
     suffix = Path(path.name.removesuffix(".gz")).suffix
     if suffix == ".kv":

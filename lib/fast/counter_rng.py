@@ -44,7 +44,7 @@ def orders(stream: np.ndarray, draws: int, real: np.ndarray) -> np.ndarray:
     Args:
         stream: (row,). real: (row, token) True on the first tokens, which are permuted; the others stay in place.
     Returns:
-        (row, draw, token) int64: which token stands at each place.
+        (row, draw, token) int64: which token is at each position.
     """
     tokens = real.shape[1]
     kind, each = (np.uint32, 2) if tokens <= 256 else (np.uint64, 1)

@@ -118,7 +118,7 @@ def _by_projection(projection, onward: "Sweep", backward: "Sweep", mirror: Tenso
     found = []
     for first, last in _blocks(words, texts):
         after = onward.later(first, last)
-        before = backward.later(words - last, words - first)  # the same deletions, seen from the end
+        before = backward.later(words - last, words - first)  # the same deletions, counted from the end
         deletions = mirror[first:last] - (words - last)
         before = [_turned_both(part, mirror, deletions) for part in before]
         later = after[0] > -torch.inf

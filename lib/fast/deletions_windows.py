@@ -86,7 +86,7 @@ def _offsets(reach: int) -> list[int]:
 
 
 def _shifted(sequences: Tensor, by: int) -> Tensor:
-    """(batch, word, ...): at each word what stands `by` words later, zero beyond the ends."""
+    """(batch, word, ...): at each word the value `by` words later, zero beyond the ends."""
     words = sequences.shape[1]
     by = max(-words, min(by, words))
     ends = (0, 0) * (sequences.dim() - 2) + (max(-by, 0), max(by, 0))
@@ -118,6 +118,6 @@ def _without(taps: list[Tensor], bias: Tensor, base: Tensor, by: int) -> Tensor:
     half = len(taps) // 2
     if abs(by) > half:
         return _shifted(base, by)
-    across = [by + k - half for k in range(len(taps))]  # word that each tap reads, seen from the deleted one
+    across = [by + k - half for k in range(len(taps))]  # word that each tap reads, relative to the deleted one
     moved = [at + (at >= 0 > by) - (at <= 0 < by) for at in across]
     return bias + sum(_shifted(tap, at) for tap, at in zip(taps, moved, strict=True))

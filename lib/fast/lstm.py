@@ -70,7 +70,7 @@ class Recurrence:
         return states, cells
 
     def backward(self, gradient: Tensor, gates: Tensor, cells: Tensor) -> Tensor:
-        """The gradient of the projected inputs, in place of `gates`; the sweep of `remembered` the other way round.
+        """The gradient of the projected inputs, in place of `gates`; the sweep of `remembered` in reverse.
 
         Args:
             gradient: (word, row, hidden) of the hidden states. gates, cells: as `remembered` leaves them.

@@ -21,7 +21,7 @@ def by_attention(model: AttentionModel, output: ModelOutput) -> Tensor:
 
 
 def by_gradient_definition(model: AttentionModel, output: ModelOutput) -> Tensor:
-    """d d / d alpha_i, d the largest probability, each weight by itself (section 5.1); 0 off the mask."""
+    """d d / d alpha_i, d the largest probability, each weight varied alone (section 5.1); 0 off the mask."""
     with gradients_enabled(model):
         weights = output.attention.detach().requires_grad_()
         largest = probabilities(model.read_out(output, weights).double()).amax(dim=-1)

@@ -24,7 +24,7 @@ def exact_adversary_definition(model: AttentionModel, output: ModelOutput, epsil
     """The exact adversarial attention (batch, token) of a model with one output and an affine read-out, in doubles.
 
     JSD is convex in the attention q, and the q whose prediction is within epsilon are a polytope, as the logit is
-    l . q: the maximum is at a vertex. A vertex is one token that is within epsilon by itself, or two that are mixed so
+    l . q: the maximum is at a vertex. A vertex is one token that alone is within epsilon, or two that are mixed so
     that the prediction is just p - epsilon or p + epsilon.
     """
     found = torch.zeros_like(output.attention, dtype=torch.float64)

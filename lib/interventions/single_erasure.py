@@ -58,7 +58,7 @@ def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0, name: str = "
     Of each ranking, (batch,) each, NaN for a text of one item:
     <name>_js, the JSD (nats) of the class distribution to that without the top item, and <name>_flip (0 or 1), whether
     the decision is another one; others_js and others_flip, the means over all other items, each equally likely;
-    negative, how many of these have a larger JSD; place, where the top item stands among the text's items, from 0; and
+    negative, how many of these have a larger JSD; place, the position of the top item in the text, from 0; and
     with the item drawn as in the paper (`paper`: any but the top) and as in the authors' code (`authors_code`: any but
     the first of the text, also the top itself) <way>_delta_js, <way>_delta_alpha and <way>_flip.
 

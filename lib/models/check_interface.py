@@ -23,7 +23,7 @@ EXTRA = 3  # words of padding
 
 
 class InterfaceError(ValueError):
-    """A model lacks the interface; the message says what was found, and what is expected."""
+    """A model does not have the interface; the message names what was found and what is expected."""
 
 
 def check_interface(model: nn.Module, batch: Batch) -> ModelOutput:
@@ -183,4 +183,4 @@ def check_independence(model: AttentionModel, batch: Batch, output: ModelOutput)
     require_same("with more padding model(batch)", padded.logits, output.logits)
     rows = [torch.tensor([row], device=batch.tokens.device) for row in range(len(batch))]
     alone = torch.cat([attempt("model(batch) of one text", model, batch.rows(row)).logits for row in rows])
-    require_same("with each text by itself model(batch)", alone, output.logits)
+    require_same("with each text alone model(batch)", alone, output.logits)

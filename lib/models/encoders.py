@@ -94,7 +94,7 @@ class Identity(nn.Module):
 
 
 class Average(nn.Module):
-    """One affine layer and tanh, each word by itself.
+    """One affine layer and tanh, for each word separately.
 
     Differs from the paper: Jain & Wallace (2019, section 2) have ReLU, which `activation="relu"` is; their code has
     tanh.

@@ -1,4 +1,4 @@
-"""The papers, a module each: what must be trained, what is claimed, and which published values ours stand beside."""
+"""The papers, a module each: what must be trained, what is claimed, and its published values."""
 
 from importlib import import_module
 from pkgutil import iter_modules

@@ -61,7 +61,7 @@ class ErasureSettings(Settings):
     encoders                   none: all that the texts allow
     random_item                how the other item of figures 3 and 4 is drawn
     common_support             whether the boxes are about the texts that every ranking flips
-    train_texts, test_texts    at most so many, drawn at random, of datasets that offer it; 0: all
+    train_texts, test_texts    at most that many, drawn at random, for datasets that offer it; 0: all
     """
 
     encoders: tuple[str, ...] = setting(allowed=(*ENCODERS, *HIERARCHICAL))

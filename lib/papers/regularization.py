@@ -34,7 +34,7 @@ LAYERED = {"quick": ("base", "tying"), "paper": ("base", "concat", "tying", "mlm
 IMITATED = {"quick": ("base", "tying"), "paper": ("base", "concat", "residual", "tying", "mlm")}
 ADVERSARY_EPOCHS = {"quick": None, "paper": 10}  # the paper does not say how long it trains; None: the profile's
 # Of the adversary, whose divergence is bounded here (Eq. 6); the paper gives none.
-# With lambda 0 it only imitates: what that costs by itself.
+# With lambda 0 it only imitates: the cost of imitation alone.
 LAMBDAS = {"quick": (0.0, 0.05, 0.2), "paper": (0.0, 0.02, 0.05, 0.1, 0.2)}
 
 

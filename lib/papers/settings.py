@@ -51,7 +51,7 @@ class Settings:
 
     Every value may be given as text too, as on a command line: "0,1" for the seeds 0 and 1.
 
-    dataset        a name that lib.datasets knows; where `data` names a file of one's own: that (lib.datasets.own_text)
+    dataset        a name that lib.datasets knows; where `data` names your own file: that (lib.datasets.own_text)
     encoders       none: the paper's
     attentions     at least one
     seeds          themselves, or as a number how many: 3 is 0, 1, 2; none: as many as the profile has
@@ -103,7 +103,7 @@ class Settings:
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Self:
-        """The settings among `values`, which may hold other things: `Settings.of(globals())` in a notebook."""
+        """The settings among `values`, which may have other names too: `Settings.of(globals())` in a notebook."""
         return cls(**{name: values[name] for name in types(cls) if name in values})
 
     def seeds_or(self, number: int | None = None) -> list[int]:

@@ -28,7 +28,7 @@ SPECTRUM = {"quick": ("softmax",), "paper": ("softmax", "entmax:1.5", "entmax:le
 SWEEP_SEEDS = {"quick": 1, "paper": None}  # None: all
 # Learning rates: Jain & Wallace's, which the recipe has, or those of table 4, which need many epochs.
 RATES = {"fast": {}, "published": {"bilstm": {"learning_rate": 1e-4}, "transformer": {"learning_rate": 1e-5}}}
-# At those, until dev AUC has not risen for so many epochs.
+# At those, until dev AUC has not risen for that many epochs.
 TO_CONVERGENCE = {"quick": {"epochs": 40, "patience": 5}, "paper": {"epochs": 300, "patience": 10}}
 # The paper does not print its lambdas. The divergence is the bounded one: against sparse attention KL is infinite.
 ADVERSARY_LAMBDAS = {"quick": (0.1,), "paper": (0.05, 0.2)}
@@ -163,7 +163,7 @@ def not_interchangeable(measured: pd.DataFrame) -> Iterator[Claim]:
 
 
 def contextual(measured: pd.DataFrame) -> Iterator[Claim]:
-    """Table 1: no single input stands behind a hidden state."""
+    """Table 1: a hidden state does not depend on one input alone."""
     claim = f"The inputs' importance to a hidden state is spread: its entropy is above {DISPERSED:g} of the largest"
     for model, rows in by_model(measured, "encoder", "projection"):
         row = summarise(rows, [TO_HIDDEN]).iloc[0]

@@ -104,7 +104,7 @@ def word2vec(corpus: Corpus, size: int = 200, seed: int = 0) -> Vectors:
 
 
 def learn_word2vec(corpus: Corpus, size: int, seed: int) -> dict[str, Tensor]:
-    """table (word, size) float32, and covered (word,): which words of the vocabulary were seen.
+    """table (word, size) float32, and covered (word,): which words of the vocabulary have a trained vector.
 
     gensim's defaults otherwise: CBOW, a window of 5, 5 epochs.
     """

@@ -28,7 +28,7 @@ def adam(model: nn.Module, weight_decay: float, rate: float, attention_rate: flo
     """Adam over all trained parameters; the attention's have no weight decay (Jain & Wallace's code).
 
     Args:
-        rate: the learning rate. attention_rate: the attention's is so many times that.
+        rate: the learning rate. attention_rate: the attention's learning rate as a multiple of it.
     """
     learned = model.projection.parameters() if isinstance(model.projection, nn.Module) else ()
     own = {id(parameter) for parameter in (*model.attention.parameters(), *learned)}

@@ -1,4 +1,4 @@
-"""A model of one's own, from the file that the parameter `model` of a notebook names.
+"""Your own model, from the file that the parameter `model` of a notebook names.
 
 The file is run as a program: name only files that you trust.
 """
@@ -25,7 +25,7 @@ TRIED, LONGEST = 6, 100  # texts on which a model is checked, and their most tok
 
 
 class ModelError(ValueError):
-    """A model of one's own cannot be measured, for the reason in the message."""
+    """Your own model cannot be measured, for the reason in the message."""
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ from lib.training.losses import DIVERGENCES, MLM_LOSSES, REDUCTIONS, TVDS
 JAIN = {
     "epochs": None,
     "judge": "auc",  # the dev score whose best epoch is kept
-    "patience": None,  # training ends after so many epochs that were not better
-    "plateau": None,  # after each of them the learning rate is so many times what it was
+    "patience": None,  # training ends after this many epochs without improvement
+    "plateau": None,  # after each of them the learning rate is multiplied by this
     "batch_size": 32,
     "learning_rate": 1e-3,
-    "attention_rate": 1.0,  # the attention's learning rate is so many times that of the other parameters
+    "attention_rate": 1.0,  # the attention's learning rate, as a multiple of that of the other parameters
     "weight_decay": 1e-5,
     "amsgrad": True,
     "clip": None,  # the largest norm of the gradient
@@ -294,7 +294,7 @@ def with_bases(runs: Sequence[Run]) -> list[Run]:
 
 
 def stages(runs: Sequence[Run]) -> list[list[Run]]:
-    """The runs in groups that can be trained side by side: no run stands in one group with its base."""
+    """The runs in groups that can be trained side by side: no run is in one group with its base."""
     by_depth: dict[int, list[Run]] = {}
     for run in runs:
         by_depth.setdefault(len(with_bases([run])), []).append(run)

@@ -24,7 +24,7 @@ class Classification:
 
     Args:
         labels: (instance,) of the training split. outputs: of the model.
-        patience: training ends so many epochs after the best; None: after the last epoch.
+        patience: training ends this many epochs after the best; None: after the last epoch.
         judge: the dev score that decides.
     """
 
@@ -117,7 +117,7 @@ class MaskedLanguageModel(Classification):
 def masked(tokens: Tensor, mask: Tensor, words: int, share: float) -> tuple[Tensor, Tensor]:
     """Tokens with some of them masked, and where: (batch, token) ids, (batch, token) bool.
 
-    Each word of a text is chosen by itself with probability `share`; of the chosen 80% become the mask, 10% a random
+    Each word is chosen independently with probability `share`; of the chosen 80% become the mask, 10% a random
     word, 10% stay. Padding, start, end and unknown words are never chosen, and never put in another's place.
 
     Args:

@@ -45,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def known() -> dict[str, Source]:
-    """All sources, with MIMIC-III, which no program may fetch: a person has to ask for it."""
+    """All sources, with MIMIC-III, which is given only on request, to a person."""
     title = "MIMIC-III discharge summaries: diabetes and anemia"
     mimic = Source("mimic", title, ABOUT["licence"], ABOUT["citation"], PAGE, ("mimic",), by_hand=ACCESS)
     return sources() | {"mimic": mimic}

@@ -23,7 +23,7 @@ DISK_FULL = ("No space left on device", "Disk quota exceeded", "File too large")
 
 
 class Failed(RuntimeError):
-    """The notebook did not run to its end; the message says where it stopped and what is left."""
+    """The notebook did not run to its end; the message names where it stopped and what is left."""
 
 
 def run_notebook(notebook: Path, values: dict[str, Any], work: Path, meter: Meter) -> Any:
@@ -138,7 +138,7 @@ def kernel_environment() -> Iterator[None]:
         "PYTHONPATH": os.pathsep.join([str(PROJECT), *filter(None, [before.get("PYTHONPATH")])]),
         "JUPYTER_PREFER_ENV_PATH": "1",  # or a kernel "python3" of the user's goes before .venv's
         "OMP_NUM_THREADS": before.get("OMP_NUM_THREADS", "1"),
-        "JPY_SESSION_NAME": "",  # nobody watches this kernel
+        "JPY_SESSION_NAME": "",  # no notebook server watches this kernel
     }
     if before.get("DATA_HOME"):
         os.environ["DATA_HOME"] = str(Path(before["DATA_HOME"]).resolve())

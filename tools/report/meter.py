@@ -8,7 +8,7 @@ from typing import Any
 import psutil
 
 EVERY = 0.1  # seconds between two readings of the memory
-SPARED = 10  # but at most one part in so many of the time is spent on reading: a full machine has many processes
+SPARED = 10  # but at most 1/SPARED of the time is spent on reading: a busy machine has many processes
 MIB = 1024**2
 
 
@@ -28,7 +28,7 @@ class Meter:
     >>> with Meter() as meter:
     ...     meter.begin("data", "1 Data")
 
-    Time is that of a clock that nobody sets. Memory is what all processes hold together that this one started since,
+    Time is that of a monotonic clock. Memory is what all processes hold together that this one started since,
     with those that they started: the kernel, and its trainings side by side.
     """
 

@@ -17,7 +17,7 @@ from lib.training.own_model import located
 
 PROJECT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = PROJECT / "notebooks"
-OF_TRAINING = ("encoders", "attentions", "seeds", "projection", "vectors")  # a model of one's own has them already
+OF_TRAINING = ("encoders", "attentions", "seeds", "projection", "vectors")  # your own model has them already
 SCALARS = {kind.__name__: kind for kind in (str, int, float, bool)}
 
 
@@ -138,7 +138,7 @@ def in_full(values: dict[str, Any], settings: Settings) -> dict[str, str]:
 
 
 def dataset_of(settings: dict[str, Any]) -> str:
-    """What a report is about, in short: the dataset, or the name of one's own file."""
+    """What a report is about, in short: the dataset, or the name of your own file."""
     return Path(str(settings["data"])).name if settings.get("data") else str(settings.get("dataset", ""))
 
 
@@ -154,7 +154,7 @@ def report_name(notebook: Path, values: dict[str, Any]) -> str:
         parts.append(slug(str(settings["dataset"])))
     if settings.get("profile", "quick") != "quick":
         parts.append(slug(str(settings["profile"])))
-    if settings.get("model"):  # its folder is nobody's business
+    if settings.get("model"):  # its folder is private
         file, _, function = str(settings["model"]).rpartition(":")
         place = hashlib.sha256(str(settings["model"]).encode()).hexdigest()[:6]
         parts.append(f"model-{slug(f'{Path(file or function).stem}-{function}', 24)}-{place}")

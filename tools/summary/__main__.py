@@ -45,7 +45,7 @@ def finding(claims: pd.DataFrame, dataset: str) -> str:
     seeds = str(row.get("seeds_each", len(str(row["of_seeds"]).split())))
     about = "1 seed" if seeds == "1" else f"{seeds} seeds"
     if isinstance(row.get("chosen"), str):
-        about += re.sub(r", seeds \[[^\]]*\]", "", f", {row['chosen']}")  # their number stands there already
+        about += re.sub(r", seeds \[[^\]]*\]", "", f", {row['chosen']}")  # their number is there already
     if "adversary_epochs" in row:
         about += f", adversaries of at most {row['adversary_epochs']} epochs"
     return f"**{dataset}**, {about}. {'. '.join(sentences)}."
@@ -91,7 +91,7 @@ def markdown(studies: Iterable[Study]) -> str:
 
 
 def claims_of(rows: pd.DataFrame, title: str) -> str:
-    """A paper's claims as rows and datasets as columns; of a claim in several sentences the first stands."""
+    """A paper's claims as rows and datasets as columns; of a claim in several sentences the first is shown."""
     if rows.empty:
         return f"## {title}\n\nNot run yet.\n"
     datasets = sorted(rows["dataset"].unique())

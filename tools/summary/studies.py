@@ -18,7 +18,7 @@ VERDICTS = ("supported", "contradicted", "undecided")
 CLAIM = ["paper", "short", "claim", "dataset", "model", "verdict", "evidence"]
 DECIDED = ["paper", "short", "dataset", "model"]  # by a single study
 OURS = [*KEYS, "value", "unit", "low", "high", "sd_seeds", "seeds"]
-# A row with one of these is one of several, and none of them is the value of the model by itself.
+# A row with one of these is one of several, and none of them is the value of the model alone.
 SERIES = ("trains", "lambda", "rate", "ranking", "way", "series", "at", "first", "against", "start", "epoch")
 TOLERANCE = 0.06  # of fractions and of tau-b: the difference beyond which this project owes an explanation
 SHARE = 0.1  # of the published value: the same for values in nats, which have no common scale

@@ -70,7 +70,7 @@ def run(folder: Path, profile: str, workers: int) -> bool:
 
 
 def of_this_machine(workers: int) -> list[str]:
-    """Options of Snakemake: so many jobs at a time, of those on the GPU no more than may share it."""
+    """Options of Snakemake: the most jobs at a time, and the most of them on one GPU."""
     return ["--cores", str(workers), "--resources", f"gpu_runs={gpu_runs()}"]
 
 
