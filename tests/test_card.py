@@ -293,10 +293,10 @@ def test_other_texts_and_other_scores_are_refused():
 # --- in the notebooks
 
 CARD = (
-    "tables.sentences(*about(corpus, word_vectors, spec(dataset)))",
-    "tables.card(card(corpus, word_vectors))",
+    "tables.sentences(*datasets.about(corpus, word_vectors, datasets.spec(dataset)))",
+    "tables.card(datasets.card(corpus, word_vectors))",
     "charts.length_histogram(corpus)",
-    "of_words = baseline(corpus)\ntables.scores(classification(of_words))",
+    "of_words = analysis.baseline(corpus)\ntables.scores(analysis.classification(of_words))",
     "tables.show(published.counts(dataset)",
 )
 

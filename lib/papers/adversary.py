@@ -210,7 +210,7 @@ def per_instance_exaggerates(adversaries: pd.DataFrame, strongest: float, per_in
 
 
 def leaves_the_reason(models: pd.DataFrame, adversaries: pd.DataFrame, strongest: float) -> Iterator[Claim]:
-    """Not the paper's, which could not ask it: where the reason is known, an adversary attends less to it."""
+    """Beyond the paper: where the rationale is known, an adversary attends less to it."""
     name = "attention_on_rationale"
     if name not in models or models[name].isna().all():
         return

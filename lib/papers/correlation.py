@@ -85,7 +85,7 @@ def claims(instances: pd.DataFrame) -> list[Claim]:
     claims = []
     for model, group in by_model(instances, "encoder", "attention"):
         encoder = group["encoder"].iloc[0]
-        if encoder == "bilstm" or encoder not in models.ENCODERS:  # or a model of one's own
+        if encoder == "bilstm" or encoder not in models.ENCODERS:  # or your own model
             claims.append(weakly_correlated(model, group))
         claims += [permutation_changes_little(model, group), adversary_exists(model, group)]
     if {"average", "bilstm"} <= set(instances["encoder"]):
