@@ -25,6 +25,7 @@ class Lines:
     """A stream for tqdm that prints each of its updates as a line."""
 
     def write(self, text: str) -> None:
+        """Prints a line, unless it is empty."""
         if line := text.strip():
             print(line, flush=True)
 

@@ -98,6 +98,7 @@ class Entmax(nn.Module):
 
     @property
     def alpha(self) -> Tensor | float:
+        """The fixed alpha, or the learned one, between 1 and 2."""
         return self.fixed if self.position is None else 1 + self.position.sigmoid()
 
     def forward(self, scores: Tensor, mask: Tensor) -> Tensor:

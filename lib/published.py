@@ -93,12 +93,14 @@ def with_text_keys(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def text_key(value) -> str:
+    """A key's value as text; whole numbers without a decimal point."""
     if pd.isna(value):
         return ""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def named(row: pd.Series) -> str:
+    """The keys of a row, for a message."""
     return " ".join(row[name] for name in KEYS if row[name])
 
 

@@ -30,6 +30,7 @@ def token_values(instances: pd.DataFrame, name: str) -> list[np.ndarray | None]:
 
 
 def column_of(name: str) -> str:
+    """The column of a measure's values per token: "attention" is in "attention_weights"."""
     return "attention_weights" if name == "attention" else name
 
 

@@ -46,6 +46,7 @@ class Batch:
         return cls(tokens, lengths, mask, label, instance)
 
     def to(self, device: str | torch.device) -> "Batch":
+        """The batch on a device; copies to a GPU are asynchronous."""
         held = (getattr(self, f.name) for f in fields(self))
         there = torch.device(device).type != "cpu"  # what comes from a GPU may be read only when it has come
         return Batch(*(value if value is None else value.to(device, non_blocking=there) for value in held))

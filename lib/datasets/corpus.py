@@ -51,6 +51,7 @@ class Vocabulary:
 
     @cached_property
     def ids(self) -> dict[str, int]:
+        """The id of each word."""
         return {word: index for index, word in enumerate(self.words)}
 
     def encode(self, tokens: Iterable[str]) -> np.ndarray:
@@ -98,6 +99,7 @@ class Split:
 
     @cached_property
     def labels(self) -> np.ndarray:
+        """(instance,) int64 class of each text."""
         return np.array([instance.label for instance in self.instances], dtype=np.int64)
 
     @cached_property
@@ -132,6 +134,7 @@ class Corpus:
 
     @property
     def splits(self) -> tuple[Split, Split, Split]:
+        """Train, dev and test."""
         return self.train, self.dev, self.test
 
 

@@ -46,9 +46,11 @@ class Table:
 
     @cached_property
     def kind(self) -> str:
+        """The file's format, as in messages: CSV, TSV, JSON lines or Parquet."""
         return FORMATS[ending(self.path)[1]]
 
     def place(self, row: int) -> str:
+        """The file's name and a row's number, for a message."""
         return f"{self.path.name}, {'line' if self.kind == 'JSON lines' else 'row'} {row}"
 
     def listed(self) -> str:

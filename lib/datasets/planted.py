@@ -88,6 +88,7 @@ class Record:
 
     @property
     def text(self) -> str:
+        """The tokens, joined by spaces."""
         return " ".join(self.tokens)
 
 

@@ -28,6 +28,7 @@ class Draws(np.random.RandomState):
     weights = sums = None
 
     def choice(self, a, size=None, replace=True, p=None):
+        """As numpy's `choice`, with the cumulative sums of the last `p` kept."""
         if p is None or not replace:
             return super().choice(a, size, replace, p)
         if p is not self.weights:

@@ -32,6 +32,7 @@ class Scoring:
     along: Tensor | None = None
 
     def rows(self, rows: Tensor) -> "Scoring":
+        """The scoring of the texts at those positions of the batch."""
         return Scoring(self.weight, self.bias[rows], self.context, None if self.along is None else self.along[rows])
 
     def of_states(self, hidden: Tensor) -> Tensor:

@@ -33,6 +33,7 @@ class Recurrence:
 
     @classmethod
     def of(cls, lstm: nn.LSTM) -> "Recurrence":
+        """The weights of one direction of torch's LSTM, scaled for this recurrence."""
         scale = torch.full_like(lstm.bias_ih_l0, 0.5)
         scale[2 * lstm.hidden_size : 3 * lstm.hidden_size] = 1  # the cell's candidate is a tanh already
         bias = (lstm.bias_ih_l0 + lstm.bias_hh_l0) * scale
@@ -44,6 +45,7 @@ class Recurrence:
 
     @property
     def size(self) -> int:
+        """The number of hidden units of one direction."""
         return self.state_weight.shape[1]
 
     def project(self, embedded: Tensor) -> Tensor:

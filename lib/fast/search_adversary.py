@@ -133,6 +133,7 @@ class Adam:
         self.momentum, self.square, self.largest = (torch.zeros_like(free) for _ in range(3))
 
     def step(self, slope: Tensor) -> None:
+        """One update of the free scores, in place."""
         self.count.add_(1)
         moments = [self.momentum], [self.square], [self.largest]
         options = {"lr": LEARNING_RATE, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0}
@@ -210,4 +211,5 @@ class AnyReadOut:
         return moved.detach(), slope
 
     def add(self, slope: Tensor, pull: Tensor, beyond: Tensor) -> None:
+        """Adds to the gradient the penalty's, for texts whose prediction is beyond epsilon, in place."""
         slope.addcmul_(pull, beyond[:, None].to(pull.dtype), value=PENALTY)

@@ -142,5 +142,6 @@ def predicted(logits: Tensor) -> Tensor:
 
 
 def refuse_other_than(of: str) -> None:
+    """ValueError if `of` is not one of OF."""
     if of not in OF:
         raise ValueError(f"of is {of!r}; importance is there of: {', '.join(OF)}")

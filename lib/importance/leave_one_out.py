@@ -153,4 +153,5 @@ def logits_without_each_state(model: AttentionModel, output: ModelOutput) -> tup
 
 
 def projection_of(model: AttentionModel):
+    """The projection of the model's attention; softmax if it has no attribute `projection`."""
     return getattr(model, "projection", softmax)

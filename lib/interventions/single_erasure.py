@@ -96,6 +96,7 @@ class Effects:
 
     @classmethod
     def of(cls, model: AttentionModel, output: ModelOutput) -> "Effects":
+        """The effects of erasing each item of each text of a batch."""
         without = logits_without_each_item(model, output).nan_to_num()
         logits = two_classes(output.logits.double())
         js = jensen_shannon(logits.softmax(-1)[:, None], without.softmax(-1)).masked_fill(~output.mask, 0)

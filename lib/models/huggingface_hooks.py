@@ -57,6 +57,7 @@ class HeadPatch(AttentionRecorder):
         self.layer, self.scores, self.values, self.heads, self.state = 0, None, None, None, None
 
     def attend(self, scores: Tensor, weights: Tensor, values: Tensor) -> Tensor:
+        """The heads' output, with imposed heads replaced; records the head that reads out."""
         imposed = {head: given for (layer, head), given in self.imposed.items() if layer == self.layer}
         attended = replaced_heads(weights, imposed) @ values
         if self.layer == self.head[0]:
@@ -72,6 +73,7 @@ class HeadPatch(AttentionRecorder):
         return attended
 
     def before_last(self, states: Tensor) -> Tensor:
+        """Records the first word's state before the last layer."""
         self.state = states[:, 0]
         return states
 
@@ -83,9 +85,11 @@ class LastLayer(AttentionRecorder):
         self.state, self.heads = state, heads
 
     def attend(self, scores: Tensor, weights: Tensor, values: Tensor) -> Tensor:
+        """The recorded output of the heads."""
         return self.heads[:, :, None]
 
     def before_last(self, states: Tensor) -> Tensor:
+        """The recorded state of the first word."""
         return self.state[:, None]
 
 

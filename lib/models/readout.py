@@ -90,12 +90,15 @@ class OneOutput(nn.Module):
         return _of_one(self.model(batch, attention=attention))
 
     def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
+        """The model's forward pass from embeddings, its two logits as one: (batch, 1)."""
         return _of_one(self.model.from_embeddings(embeddings, batch, attention))
 
     def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
+        """The model's read-out, its two logits as one."""
         return _difference(self.model.read_out(output, attention))
 
     def token_logits(self, output: ModelOutput) -> tuple[Tensor, Tensor] | None:
+        """The model's token logits and bias, the two classes as one; None if it has none."""
         affine = self.model.token_logits(output)
         return None if affine is None else (_difference(affine[0]), _difference(affine[1]))
 

@@ -34,6 +34,8 @@ SMALL_VECTORS = 50
 
 @dataclass(frozen=True)
 class CorrelationSettings(Settings):
+    """The parameters of `correlation`, the notebook that also reads texts with a question."""
+
     answers_questions: ClassVar[bool] = True
 
 

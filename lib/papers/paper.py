@@ -14,6 +14,7 @@ Part = Callable[[Settings], list[Run]]
 
 
 def no_partners(rows: pd.DataFrame, of_models: pd.DataFrame) -> list[pd.DataFrame]:
+    """No published values besides those of the summary's own table."""
     return []
 
 

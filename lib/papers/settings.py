@@ -147,6 +147,7 @@ def value_of(name: str, given: Any, kind: Kind, least: float = -inf) -> Any:
 
 
 def from_up(kind: type, least: float) -> str:
+    """The lower bound of a number, for a message."""
     return f" from {least:g} up" if kind in (int, float) and isfinite(least) else ""
 
 

@@ -51,6 +51,7 @@ class Trained:
 
     @property
     def converged(self) -> bool:
+        """Whether the adversary's loss converged before the last epoch."""
         return tasks.Adversary.ended(list(self.history))
 
 

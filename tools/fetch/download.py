@@ -58,15 +58,18 @@ class Partial:
 
     @property
     def size(self) -> int:
+        """Bytes that have arrived."""
         return self.path.stat().st_size if self.path.exists() else 0
 
     def read_origin(self) -> dict:
+        """What was recorded about the download; empty if nothing is readable."""
         try:
             return dict(json.loads(self.origin.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
             return {}
 
     def delete(self) -> None:
+        """Deletes the file and what was recorded about it."""
         self.path.unlink(missing_ok=True)
         self.origin.unlink(missing_ok=True)
 

@@ -25,6 +25,7 @@ class Address:
 
     @property
     def file(self) -> str:
+        """The name of the downloaded file."""
         return self.name or unquote(urlsplit(self.url).path.rsplit("/", 1)[-1])
 
 

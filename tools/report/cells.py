@@ -27,6 +27,7 @@ class Cells:
         self.highlight = Highlight2HTML(pygments_lexer="ipython3")
 
     def html(self, cell: Any) -> str:
+        """One cell as HTML."""
         if cell.cell_type == "markdown":
             return f'<section class="text">{markdown(cell.source, self.contents, trusted=True)}</section>'
         if cell.cell_type != "code":
@@ -43,6 +44,7 @@ class Cells:
         return f'<details class="code">{summary}<div class="scroll">{self.highlight(source)}</div></details>'
 
     def outputs(self, outputs: list[Any]) -> str:
+        """The outputs of a cell as HTML."""
         parts, stream = [], {"stdout": "", "stderr": ""}
         for output in outputs:
             if output.output_type == "stream":

@@ -110,6 +110,7 @@ class Tracker:
         print("\n".join(f"    {line}" for line in text.rstrip("\n").split("\n")), flush=True)
 
     def flush(self) -> None:
+        """Flushes what was printed."""
         sys.stdout.flush()
 
 

@@ -122,6 +122,7 @@ def grid(head: list[str], rows: list[list[str]]) -> str:
 
 
 def main() -> None:
+    """Writes README's findings, the pictures and summary.md from the kept results."""
     for notebook in PICTURED:
         for dataset, path in datasets_of(notebook, FOLDER).items():
             print(picture(notebook, dataset) or f"no published values beside {path.name}")

@@ -140,4 +140,5 @@ def number(given: float) -> str:
 
 
 def answer(given: object) -> str:
+    """yes, no, or a dash without a value."""
     return "–" if pd.isna(given) else "yes" if given else "no"

@@ -17,6 +17,7 @@ class Request:
 
     @property
     def data_home(self) -> str | None:
+        """The folder of datasets; None: the default."""
         return self.settings.get("data_home") or None
 
     @property

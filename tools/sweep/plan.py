@@ -48,10 +48,12 @@ class Report:
 
     @cached_property
     def name(self) -> str:
+        """The report's file name, without its ending."""
         return parameters.report_name(self.notebook, self.values)
 
     @cached_property
     def request(self) -> Request:
+        """The notebook with all its parameters."""
         known = parameters.known_parameters(self.notebook)
         return Request(self.notebook.stem, {name: one.default for name, one in known.items()} | self.values)
 
