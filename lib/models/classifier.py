@@ -131,7 +131,7 @@ class GuidedClassifier(AttentionClassifier):
     """
 
     def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
-        """The forward pass from embeddings; the attention is the given one, else the guide. ValueError without either."""
+        """The forward pass from embeddings; attention is the given one, else the guide. ValueError without either."""
         if attention is None and batch.guide is None:
             raise ValueError("this model is guided, and the batch has no attention: use batches of its own run")
         return super().from_embeddings(embeddings, batch, batch.guide if attention is None else attention)

@@ -231,6 +231,7 @@ class FrozenAdversary(Adversary):
                 self.held[name] = PerWord.of(split, ((batch, _hidden(base, batch)) for batch in batches))
 
     def output(self, model: AttentionClassifier, batch: Batch, split: str) -> tuple[Tensor, Tensor]:
+        """Logits and attention of a batch, from the base's hidden states."""
         hidden = self.held[split].at(batch) if split in self.held else _hidden(self.base, batch)
         attention = model.projection(model.attention(hidden), batch.mask)
         return model.decode(attention, hidden), attention
