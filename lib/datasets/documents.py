@@ -1,4 +1,4 @@
-"""Texts in sentences, of several classes: the datasets of Serrano & Smith (2019), and what stands in for them here."""
+"""Texts in sentences, of several classes: the datasets of Serrano & Smith (2019), and their substitutes here."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -28,7 +28,7 @@ WORDS = (
 
 
 def drawn(records: Iterable, most: int | None) -> list:
-    """At most so many of the records, drawn at random, always the same ones, in their order; None: all."""
+    """At most `most` of the records, drawn at random with a fixed seed, in their order; None: all."""
     if most is None:
         return list(records)
     random = Random("texts drawn")

@@ -49,7 +49,7 @@ def find(name: str, data_home: str | Path | None = None, access: str = "") -> Pa
     """The folder `name` in the first home that has it.
 
     Args:
-        access: how to get its files, where a person has to ask for them.
+        access: how to get its files, where they are given only on request.
     Raises:
         DataError: no home has it.
     """
