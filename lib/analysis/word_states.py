@@ -1,7 +1,6 @@
 """What hidden states keep of their words: mutual information of embeddings and hidden states, word by word."""
 
 from collections.abc import Sequence
-from hashlib import blake2b
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,7 @@ from lib.analysis.measuring import BATCH, RUN
 from lib.analysis.statistics import t_interval
 from lib.datasets.batches import micro_batches
 from lib.datasets.corpus import SPECIALS, Split
-from lib.fast.clusters import clusters as mini_batch_clusters
+from lib.fast.clusters import clusters_once
 from lib.metrics import information as measures
 from lib.models.evaluation import WORDS, eval_mode, words_at_once
 from lib.progress import Progress
@@ -58,21 +57,13 @@ def information(
             chosen = measures.frequent_words(counts, words), measures.random_words(counts, words, seed)
             for sample, of_sample in zip(SAMPLES, chosen, strict=True):
                 embedded, hidden, ids = word_states(one, of_split, of_sample, most, seed)
-                first = ids if embedding_labels == "words" else labels_of(embedded, clusters, seed, known)
-                found = measures.mutual_information(first, labels_of(hidden, clusters, seed, known), seed)
+                first = ids if embedding_labels == "words" else clusters_once(embedded, clusters, seed, known)
+                found = measures.mutual_information(first, clusters_once(hidden, clusters, seed, known), seed)
                 row = {name: getattr(one.run, name) for name in RUN} | {"quantity": NAME + sample}
                 row |= {kind: getattr(found, kind) for kind in KINDS}
                 rows.append(row | {"above_null": found.plug_in - found.null, "n": found.n, "words": len(of_sample)})
             progress.advance(str(one.run))
     return pd.DataFrame(rows)
-
-
-def labels_of(vectors: np.ndarray, clusters: int, seed: int, known: dict[bytes, np.ndarray]) -> np.ndarray:
-    """The clusters' labels; the same vectors, such as frozen embeddings of several runs, are clustered once."""
-    digest = blake2b(vectors).digest()
-    if digest not in known:
-        known[digest] = mini_batch_clusters(vectors, clusters, seed)
-    return known[digest]
 
 
 def word_states(

@@ -1,5 +1,7 @@
 """Clusters of very many vectors by mini-batch k-means (Tutek & Snajder 2020, section 3.4)."""
 
+from hashlib import blake2b
+
 import numpy as np
 from sklearn.cluster import MiniBatchKMeans
 
@@ -14,6 +16,18 @@ def clusters(vectors: np.ndarray, number: int, seed: int = 0, batch: int = BATCH
     found = MiniBatchKMeans(min(number, len(vectors)), batch_size=batch, random_state=Draws(seed), **whole).fit(vectors)
     starts = range(0, len(vectors), ROWS)
     return np.concatenate([found.predict(vectors[start : start + ROWS]) for start in starts]).astype(np.int32)
+
+
+def clusters_once(vectors: np.ndarray, number: int, seed: int, known: dict[bytes, np.ndarray]) -> np.ndarray:
+    """The same as `clusters`; vectors that are in `known`, such as several runs' frozen embeddings, are not done again.
+
+    Args:
+        known: digest of the vectors -> their clusters; what is new is added.
+    """
+    digest = blake2b(vectors).digest()
+    if digest not in known:
+        known[digest] = clusters(vectors, number, seed)
+    return known[digest]
 
 
 class Draws(np.random.RandomState):
