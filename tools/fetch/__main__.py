@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None, patience: Patience | None = Non
             return _list(homes, data_folder(chosen.into))
         if chosen.names[0] == "verify":
             return _verify(chosen.names[1:], homes)
-        return _fetch(_named(chosen.names), data_folder(chosen.into), chosen.again, chosen.keep, patience)
+        return _fetch(_named(chosen.names), data_folder(chosen.into), chosen.again, patience)
     except KeyboardInterrupt:
         print("stopped; what has arrived is kept, run it again to go on from there", file=sys.stderr)
         return 130
@@ -39,7 +39,6 @@ def _parser() -> argparse.ArgumentParser:
     names = f"all, or of {', '.join(known())}; or list: what there is; or verify [NAME...]: whether it is unchanged"
     parser.add_argument("names", nargs="+", metavar="NAME", help=names)
     parser.add_argument("--again", action="store_true", help="fetch also what is there already")
-    parser.add_argument("--keep", action="store_true", help="keep the downloaded archives")
     parser.add_argument("--into", metavar="DIR", help="the folder of datasets (DATA_HOME if set, else data/raw)")
     return parser
 
@@ -61,14 +60,14 @@ def _named(names: Sequence[str]) -> list[Source]:
     return [known()[name] for name in dict.fromkeys(names)]
 
 
-def _fetch(chosen: list[Source], home: Path, again: bool, keep: bool, patience: Patience | None) -> int:
+def _fetch(chosen: list[Source], home: Path, again: bool, patience: Patience | None) -> int:
     failed = []
     for one in chosen:
         print(_about(one), flush=True)
         try:
             if not one.addresses and not all((home / name).exists() for name in one.makes):
                 raise DataError(f"{one.name} is not fetched by a program. {one.by_hand} of {home}")
-            done = bool(one.addresses) and fetch(one, home, again, keep, patience)
+            done = bool(one.addresses) and fetch(one, home, again, patience)
         except DataError as error:
             failed.append(one.name)
             print(f"{error}\n", file=sys.stderr, flush=True)

@@ -36,7 +36,6 @@ def fetch(
     source: Source,
     home: Path,
     again: bool = False,
-    keep: bool = False,
     patience: Patience | None = None,
     report: Callable[[str], None] = print,
 ) -> bool:
@@ -44,7 +43,6 @@ def fetch(
 
     Args:
         again: also if it is there already; only what was fetched before is replaced.
-        keep: the archive stays in `.downloads`.
     Raises:
         DataError: it could not be downloaded, unpacked, prepared or written.
     """
@@ -62,8 +60,7 @@ def fetch(
         if url:
             _remember(url, digest, archive.stat().st_size, downloads)
         _place(source, home, work)
-        if not keep:
-            archive.unlink()
+        archive.unlink()
         return True
 
 
