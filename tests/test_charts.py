@@ -177,7 +177,7 @@ def test_nothing_to_draw_is_one_clear_error():
     with pytest.raises(KeyError, match="no column 'nonsense' to draw"):
         charts.violins_by_max_attention(frame, "nonsense")
     with pytest.raises(ValueError, match="undefined or left out for all 720"):
-        charts.jsd_histogram(frame.assign(jsd_exact=np.nan), ["jsd_exact"])
+        charts.jsd_histogram(frame.assign(jsd_exact=np.nan), {"exact": "jsd_exact"})
     with pytest.raises(ValueError, match="no split has a text"):
         charts.length_histogram({"train": []})
 

@@ -147,7 +147,7 @@ def test_points_are_the_means_and_classes_those_that_the_base_predicts():
     assert ((found["jsd_low"] < found["jsd"]) & (found["jsd"] < found["jsd_high"])).all()
     assert curvatures({"trained": instances}, ("no", "yes"))["texts"].tolist() == ["all texts", "no", "yes"]
     one = points(instances[instances["lambda"] == 1], "seeds")
-    chart = charts.tradeoff(pd.concat([found, one]), "A title", "What to see.", "texts").to_dict()
+    chart = charts.tradeoff(pd.concat([found, one]), "A title", "What to see.").to_dict()
     drawn = pd.DataFrame(next(iter(chart["datasets"].values())))
     assert len(drawn) == 10 and drawn["at"].isna().sum() == 1
 

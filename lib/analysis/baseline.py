@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from lib.analysis.contrast import contrast
 from lib.analysis.measuring import RUN
-from lib.analysis.summarising import by_seed, configurations, known_names, score_of
+from lib.analysis.summarising import by_seed, configurations, known_names, scores_of
 from lib.datasets.assembly import subset
 from lib.datasets.corpus import Corpus, Instance
 
@@ -89,6 +89,6 @@ def against_baseline(
                 f"{'/'.join(map(str, key.values()))} and the baseline were measured on other texts; the comparison is "
                 "paired by text"
             )
-        row = contrast([score], score_of(score), (table, of_words), True, draws, seed).iloc[0]
+        row = contrast([score], scores_of([score]), (table, of_words), True, draws, seed).iloc[0]
         rows.append(key | row.to_dict())
     return pd.DataFrame(rows)

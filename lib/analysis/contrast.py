@@ -13,7 +13,7 @@ from lib.analysis.statistics import (
     mean_over,
     weighted_mean,
 )
-from lib.analysis.summarising import CLASSIFICATION, DROPS, answers, by_seed, fragility_of, known_names, score_of
+from lib.analysis.summarising import CLASSIFICATION, DROPS, answers, by_seed, fragility_of, known_names, scores_of
 from lib.quantity import RUN_COLUMNS, unit_of
 
 Between = tuple[dict, dict]  # the run columns that select each of two groups
@@ -116,18 +116,15 @@ def difference(
     if quantity not in instances:
         raise KeyError(f"no column {quantity!r}; there are: {', '.join(map(str, instances.columns))}")
     tables = [by_seed(group_of(instances, where), quantity) for where in between]
-    tables = same_seeds(tables, between) if paired else tables
+    if paired:
+        tables = same_seeds(tables, between)
+        defined = [table.notna().reindex(tables[0].index, fill_value=False) for table in tables]
+        tables = [table.where(defined[0] & defined[1]) for table in tables]
     shared = tables[0].dropna(how="all").index.intersection(tables[1].dropna(how="all").index)
     if shared.empty:
-        raise ValueError(f"no text has a value of {quantity!r} in both {between[0]} and {between[1]}")
-    tables = [table.loc[shared] for table in tables]
-    if paired:
-        both = tables[0].notna() & tables[1].notna()
-        both = both[both.any(axis=1)]
-        if both.empty:
-            raise ValueError(f"no text has a value of {quantity!r} in both {between[0]} and {between[1]} in one seed")
-        tables = [table.loc[both.index].where(both) for table in tables]
-    groups = [table.to_numpy(dtype=np.float64) for table in tables]
+        where = " in one seed" if paired else ""
+        raise ValueError(f"no text has a value of {quantity!r} in both {between[0]} and {between[1]}{where}")
+    groups = [table.loc[shared].to_numpy() for table in tables]
     return contrast([quantity], mean_of, groups, paired, draws, seed).iloc[0]
 
 
@@ -146,8 +143,7 @@ def score_difference(
     pair = same_texts(instances, between)
     columns = ("label", "prediction", "probability")
     groups = [np.stack([by_seed(group, name).to_numpy() for name in columns], axis=2) for group in pair]
-    statistic = score_of(score, 2 if score == "auc" else 1)
-    return contrast([score], statistic, groups, True, draws, seed, test=True).iloc[0]
+    return contrast([score], scores_of([score]), groups, True, draws, seed, test=True).iloc[0]
 
 
 def fragility_difference(

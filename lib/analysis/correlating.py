@@ -34,12 +34,10 @@ def correlate(instances: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd.D
     result = instances.copy()
     for pair in pairs:
         name = tau_name(pair)
-        first, second = (token_values(instances, side) for side in pair)
-        tau, p = taus(first, second)
-        significant = np.where(np.isnan(p), np.nan, p <= LEVEL)
-        result[name], result[f"{name}_p"], result[f"{name}_significant"] = tau, p, significant
-        followers = (name, f"{name}_p", f"{name}_significant")
-        result["left_out"] = inherited(result["left_out"], map(column_of, pair), followers)
+        tau, p = taus(*(token_values(instances, side) for side in pair))
+        columns = {name: tau, f"{name}_p": p, f"{name}_significant": np.where(np.isnan(p), np.nan, p <= LEVEL)}
+        left_out = inherited(result["left_out"], map(column_of, pair), tuple(columns))
+        result = result.assign(**columns, left_out=left_out)
     return result
 
 
@@ -89,8 +87,7 @@ def permutation_null(instances: pd.DataFrame, pair: tuple[str, str], seed: int =
     """
     random = np.random.default_rng(seed)
     first, second = (token_values(instances, side) for side in pair)
-    shuffled = [None if values is None else random.permutation(values) for values in second]
-    tau, p = taus(first, shuffled)
+    tau, p = taus(first, [None if values is None else random.permutation(values) for values in second])
     return tau, share_significant(p)
 
 

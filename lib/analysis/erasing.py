@@ -59,8 +59,8 @@ def with_random(instances: pd.DataFrame) -> pd.DataFrame:
 
     An order along which the decision never flips does not count; NaN where it does along none.
     """
-    means = {part: random_orders(instances, part).mean(axis=1) for part in UNITS}
-    return instances.assign(**{declare(f"removed_random_{part}", UNITS[part]): means[part] for part in UNITS})
+    names = {part: declare(f"removed_random_{part}", unit) for part, unit in UNITS.items()}
+    return instances.assign(**{name: random_orders(instances, part).mean(axis=1) for part, name in names.items()})
 
 
 def with_flips(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
@@ -74,16 +74,11 @@ def with_flips(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame
             flips = random_orders(instances, "count").notna().mean(axis=1)
         else:
             flips = instances[f"removed_{name}_count"].notna().astype(np.float64)
-        found[declare(f"flips_{name}", "fraction")] = flips.where(
-            several & knows_the_fewest(instances) if name == "fewest" else several
-        )
+        if name == "fewest":  # known of a run whose read-out is affine
+            runs = instances.groupby([*RUN_COLUMNS, "seed"], dropna=False)
+            flips = flips.where(runs["removed_fewest_count"].transform("count") > 0)
+        found[declare(f"flips_{name}", "fraction")] = flips.where(several)
     return instances.assign(**found)
-
-
-def knows_the_fewest(instances: pd.DataFrame) -> pd.Series:
-    """(row,) whether the fewest items are known for any text of its run, as they are where the read-out is affine."""
-    runs = instances.groupby([*RUN_COLUMNS, "seed"], dropna=False)
-    return runs["removed_fewest_count"].transform("count") > 0
 
 
 def over_half(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:

@@ -31,28 +31,25 @@ def bootstrap(statistic: Callable[[np.ndarray], np.ndarray], count: int, draws: 
     return np.concatenate([statistic(weights) for weights in resampled(count, draws, seed)])
 
 
-def interval(samples: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-    """The percentile interval of samples (draw, ...): (low, high), each (...); NaN where every sample is undefined."""
-    tail = (1 - level) / 2
+def interval(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The 95% percentile interval of samples (draw, ...): (low, high), each (...); NaN where all are undefined."""
     undefined = np.isnan(samples).all(axis=0)
-    bounds = np.nanquantile(np.where(undefined, 0.0, samples), [tail, 1 - tail], axis=0)
+    bounds = np.nanquantile(np.where(undefined, 0.0, samples), [0.025, 0.975], axis=0)
     low, high = np.where(undefined, np.nan, bounds)
     return low, high
 
 
-def t_interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float]:
-    """Student's interval for the mean of values (seed,); NaN for fewer than two."""
+def t_interval(values: np.ndarray) -> tuple[float, float]:
+    """Student's 95% interval for the mean of values (seed,); NaN for fewer than two."""
     values = values[~np.isnan(values)]
     if len(values) < 2:
         return np.nan, np.nan
-    half = stats.t.ppf((1 + level) / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
     return values.mean() - half, values.mean() + half
 
 
-def interval_over_texts_and_seeds(
-    value: float, samples: np.ndarray, *groups: np.ndarray, level: float = 0.95
-) -> tuple[float, float]:
-    """An interval for what other texts and other seeds would give.
+def interval_over_texts_and_seeds(value: float, samples: np.ndarray, *groups: np.ndarray) -> tuple[float, float]:
+    """A 95% interval for what other texts and other seeds would give.
 
     Each source of variation has an interval of its own: the bootstrap's normal one over texts, and Student's over the
     seeds of each group, wide where there are few of them. Their half-widths add as squares (Zou & Donner 2008, method
@@ -62,13 +59,8 @@ def interval_over_texts_and_seeds(
         value: the estimate. samples: (draw,) of the bootstrap over texts. groups: the values of the seeds (seed,).
     """
     samples = samples[~np.isnan(samples)]
-    groups = [group[~np.isnan(group)] for group in groups]
-    halves = [stats.norm.ppf((1 + level) / 2) * samples.std(ddof=1)] if len(samples) > 1 else []
-    halves += [
-        stats.t.ppf((1 + level) / 2, len(group) - 1) * group.std(ddof=1) / np.sqrt(len(group))
-        for group in groups
-        if len(group) > 1
-    ]
+    halves = [stats.norm.ppf(0.975) * samples.std(ddof=1)] if len(samples) > 1 else []
+    halves += [(high - low) / 2 for low, high in map(t_interval, groups) if not np.isnan(low)]
     if not halves or np.isnan(value):
         return np.nan, np.nan
     half = np.linalg.norm(halves)

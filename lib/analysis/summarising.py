@@ -82,8 +82,7 @@ def classification(
         table = np.stack([by_seed(group, name).to_numpy() for name in columns], axis=2)  # (instance, seed, column)
         if np.isnan(table[..., 0]).any():
             raise ValueError(f"the seeds of {'/'.join(map(str, key.values()))} were measured on different instances")
-        statistics = [score_of(name, 2 if name == "auc" else 1) for name in names]
-        for name, row in zip(names, estimates(names, side_by_side(*statistics), table, draws, seed), strict=True):
+        for name, row in zip(names, estimates(names, scores_of(names), table, draws, seed), strict=True):
             if name == "accuracy":
                 row["sd_instances"] = pooled_sd((table[..., 0] == table[..., 1]).astype(np.float64))
             rows.append(key | row)
@@ -128,35 +127,32 @@ def estimates(
         low_seeds, high_seeds = np.clip(t_interval(values), *bounds_of(name))
         low_texts, high_texts = map(float, interval(drawn))
         row = {"quantity": name, "value": value, "unit": unit_of(name), "low": float(low), "high": float(high)}
-        row |= {"sd_instances": np.nan, "sd_seeds": sd(values), "low_texts": low_texts, "high_texts": high_texts}
+        row |= {"low_texts": low_texts, "high_texts": high_texts}
+        row |= {"sd_instances": np.nan, "sd_seeds": float(pd.Series(values).std())}
         row |= {"low_seeds": float(low_seeds), "high_seeds": float(high_seeds), "n": len(table), "seeds": len(values)}
         rows.append(row | {"undefined": int(np.isnan(values).sum()), "left_out": 0})
     return rows
 
 
-def side_by_side(*statistics: Statistic) -> Statistic:
-    """Statistics of one quantity each as one of them all."""
-    return lambda weights, table: np.concatenate([one(weights, table) for one in statistics], axis=1)
-
-
-def score_of(name: str, column: int = 1) -> Statistic:
-    """A score of CLASSIFICATION as a statistic of a table (instance, seed, (label, prediction or probability, ...)).
-
-    Args:
-        column: of the table, in which the predictions are; of AUC the probabilities.
-    """
+def scores_of(names: Sequence[str]) -> Statistic:
+    """Some of CLASSIFICATION as a statistic of a table (instance, seed, (label, prediction, probability))."""
 
     def statistic(weights: np.ndarray, table: np.ndarray) -> np.ndarray:
-        label, given = table[..., 0], table[..., column]
+        label, predicted = table[..., 0], table[..., 1]
         classes = max(2, int(np.nanmax(table[..., :2])) + 1)
-        if name == "accuracy":
-            return weighted_mean(weights, (label == given).astype(np.float64))[:, None]
-        if name == "auc" and classes > 2:
-            return np.full((len(weights), 1, label.shape[1]), np.nan)
-        pairs = zip(label.T, given.T, strict=True)
-        if name == "auc":
-            return np.stack([weighted_auc(weights, y, scores) for y, scores in pairs], axis=1)[:, None]
-        return np.stack([weighted_f1(weights, y, predicted, classes) for y, predicted in pairs], axis=1)[:, None]
+
+        def score(name: str) -> np.ndarray:
+            if name == "accuracy":
+                return weighted_mean(weights, (label == predicted).astype(np.float64))
+            if name == "f1":
+                pairs = zip(label.T, predicted.T, strict=True)
+                return np.stack([weighted_f1(weights, *pair, classes) for pair in pairs], axis=1)
+            if classes > 2:
+                return np.full((len(weights), label.shape[1]), np.nan)
+            pairs = zip(label.T, table[..., 2].T, strict=True)
+            return np.stack([weighted_auc(weights, *pair) for pair in pairs], axis=1)
+
+        return np.stack([score(name) for name in names], axis=1)
 
     return statistic
 
@@ -185,6 +181,11 @@ def answers(group: pd.DataFrame) -> np.ndarray:
     return np.concatenate([np.stack(single, axis=2), permuted], axis=2)
 
 
+def pooled_sd(table: np.ndarray) -> float:
+    """The sd over instances within a seed, pooled: the root of the mean variance of (instance, seed)'s columns."""
+    return float(np.sqrt(pd.DataFrame(table).var().mean()))
+
+
 def known_names(names: Iterable[str], known: Sequence[str], what: str) -> list[str]:
     """The names as a list; KeyError for one that is not known."""
     names = list(names)
@@ -192,17 +193,6 @@ def known_names(names: Iterable[str], known: Sequence[str], what: str) -> list[s
         if name not in known:
             raise KeyError(f"unknown {what} {name!r}; known: {', '.join(known)}")
     return names
-
-
-def sd(values: np.ndarray) -> float:
-    """The sample sd of what is defined; NaN for fewer than two values."""
-    values = values[~np.isnan(values)]
-    return float(values.std(ddof=1)) if len(values) > 1 else np.nan
-
-
-def pooled_sd(table: np.ndarray) -> float:
-    """The sd over instances within a seed, pooled: the root of the mean variance of (instance, seed)'s columns."""
-    return float(np.sqrt(mean_over(0, np.array([sd(column) for column in table.T]) ** 2)))
 
 
 def configurations(instances: pd.DataFrame) -> Iterator[tuple[dict, pd.DataFrame]]:

@@ -50,7 +50,8 @@ def measure_versus_base(
                 outputs[base.run] = BaseOutputs.of(base.model, getattr(base.corpus, split), base.batches(split, BATCH))
             wanted = [*distances(outputs[base.run]), *quantities]
             frame = measure(one.model, one.batches(split, BATCH), wanted, one.run, progress)
-            frames.append(frame.assign(**settings(one), tvd_half=frame["tvd"] / 2))
+            options = one.run.option if one.run.variant == "adversary" else {"lambda": np.nan, "trains": ""}.get
+            frames.append(frame.assign(**{name: options(name) for name in SETTINGS}, tvd_half=frame["tvd"] / 2))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -71,13 +72,6 @@ def changes_of_score(measured: pd.DataFrame, score: str = "accuracy") -> pd.Data
         found = score_difference(pd.concat([some, base]), score, ({"variant": "adversary"}, {"variant": "base"}))
         rows.append(dict(zip(names, key, strict=True)) | found.to_dict() | {"jsd": some["jsd"].mean()})
     return pd.DataFrame(rows)
-
-
-def settings(trained: Trained) -> dict[str, object]:
-    """The options of training by which two adversaries of one seed differ."""
-    if trained.run.variant != "adversary":
-        return {"lambda": np.nan, "trains": ""}
-    return {name: trained.run.option(name) for name in SETTINGS}
 
 
 def distances(base: BaseOutputs) -> list[Quantity]:

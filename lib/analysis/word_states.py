@@ -103,12 +103,14 @@ def summary(found: pd.DataFrame, of: str = "plug_in") -> pd.DataFrame:
     Args:
         found: rows of `information`. of: plug_in, miller_madow, null or above_null.
     """
-    rows = []
-    for key, group in found.groupby([*RUN_COLUMNS, "quantity"], sort=False):
-        low, high = t_interval(group[of].to_numpy())
-        row = dict(zip([*RUN_COLUMNS, "quantity"], key, strict=True))
-        row |= {"value": group[of].mean(), "unit": "nats", "low": low, "high": high, "sd_seeds": group[of].std()}
-        rows.append(row | {"n": int(group["n"].iloc[0]), "seeds": len(group)})
+    keys = [*RUN_COLUMNS, "quantity"]
+    rows = [
+        dict(zip(keys, key, strict=True))
+        | dict(zip(("low", "high"), t_interval(group[of].to_numpy()), strict=True))
+        | {"value": group[of].mean(), "unit": "nats", "sd_seeds": group[of].std()}
+        | {"n": int(group["n"].iloc[0]), "seeds": len(group)}
+        for key, group in found.groupby(keys, sort=False)
+    ]
     return pd.DataFrame(rows)
 
 

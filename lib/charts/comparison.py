@@ -5,21 +5,19 @@ from collections.abc import Mapping
 import altair as alt
 import pandas as pd
 
-from lib.charts.theme import dashed_line, facets, number_tips, series_color, titled
+from lib.charts.theme import SHAPES, dashed_line, facets, number_tips, series_color, titled
 from lib.papers import TITLES
 from lib.quantity import columns_of_encoders, describe_encoders, title_of
 
 OURS = "ours, with 95% interval"
-SHAPES = ("diamond", "triangle-up", "square", "cross", "triangle-down")
 
 
 def taus_beside(beside: pd.DataFrame) -> alt.TopLevelMixin:
     """Every mean tau of a table made by lib.published.beside, one panel per pair of measures."""
     taus = beside["quantity"].str.startswith("kendall_tau_") & ~beside["quantity"].str.endswith(("_significant", "_p"))
-    title, see = "Rank correlation of measures", "1: both measures rank tokens alike; 0: as chance would."
-    return values_beside(
-        beside[taus], f"{title}, beside the published values", see, "mean Kendall tau-b", shared=True, zero=True
-    )
+    title = "Rank correlation of measures, beside the published values"
+    see = "1: both measures rank tokens alike; 0: as chance would."
+    return values_beside(beside[taus], title, see, "mean Kendall tau-b", shared=True, zero=True)
 
 
 def performance_beside(beside: pd.DataFrame, baseline: pd.DataFrame | None = None) -> alt.TopLevelMixin:
@@ -54,7 +52,7 @@ def values_beside(
     """
     frame = one_row_per_value(beside)
     series = list(dict.fromkeys([OURS, *frame["series"]]))
-    shapes = alt.Scale(domain=series, range=["circle", *SHAPES[: len(series) - 1]])
+    shapes = alt.Scale(domain=series, range=SHAPES[: len(series)])
     color, shape = series_color(series), alt.Shape("series:N", title=None, scale=shapes)
     ticks = alt.Axis(format=".0%" if percent else ".1f", tickCount=4 if shared else 3)
     x = alt.X("value:Q", title=axis, scale=alt.Scale(zero=zero, nice=True), axis=ticks)

@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import pandas as pd
 
-from lib.charts.theme import ACROSS, COLORS, INK, WIDTH, facets, number_tips, series_color, titled
+from lib.charts.theme import ACROSS, COLORS, INK, SHAPES, WIDTH, facets, number_tips, series_color, titled
 from lib.quantity import JSD_BOUNDS, title_of, unit_of
 
 NEAR = 0.1  # where a symlog axis turns from linear to logarithmic
-SHAPES = ("circle", "diamond", "triangle-up", "square", "cross", "triangle-down")
 TRADEOFF_AXES = (
     alt.X("jsd:Q", title="mean JSD to the base's attention (nats)", scale=alt.Scale(domain=list(JSD_BOUNDS))),
     alt.Y("tvd:Q", title="mean TVD to the base's prediction (fraction)", scale=alt.Scale(domainMin=0)),
@@ -69,15 +68,13 @@ def sweep(
     setting: str,
     title: str,
     see: str,
-    theirs: pd.DataFrame | None = None,
     setting_title: str | None = None,
     scale: str = "linear",
 ) -> alt.TopLevelMixin:
-    """One line per quantity over the values of a hyperparameter, with its interval; published values are dashed.
+    """One line per quantity over the values of a hyperparameter, with its interval.
 
     Args:
         summary: rows of lib.analysis.summarise of one configuration, with the hyperparameter in the column `setting`.
-        theirs: rows of lib.published.table of the same configuration; only the quantities of the summary are drawn.
         scale: of the x axis: linear, log, or symlog, which is linear near 0 and logarithmic on both sides.
     """
     if summary.empty:
@@ -99,48 +96,40 @@ def sweep(
         alt.Chart(frame).mark_area(opacity=0.25).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color),
         alt.Chart(frame).mark_line(point=True, strokeWidth=2).encode(x, y, color, tooltip=tips),
     ]
-    if theirs is not None and len(theirs):
-        known = theirs[theirs["quantity"].isin(summary["quantity"])]
-        rules = known.assign(series=known["quantity"].map(title_of))[["series", "value", "paper"]]
-        dashed = alt.Chart(rules).mark_rule(strokeDash=[5, 4], strokeWidth=1.5)
-        layers.append(dashed.encode(y="value:Q", color=color, tooltip=["series:N", "paper:N", "value:Q"]))
-        see += " Dashed: the published values."
     return titled(alt.layer(*layers).properties(width=WIDTH - 200, height=240), title, [see])
 
 
 # --- how far attention went, and what it cost
 
 
-def tradeoff(points: pd.DataFrame, title: str, see: str, panel: str = "texts") -> alt.TopLevelMixin:
-    """Mean JSD (x) against mean TVD (y), a panel for each value of `panel` (Wiegreffe & Pinter 2019, figure 5).
+def tradeoff(points: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin:
+    """Mean JSD (x) against mean TVD (y), a panel for each value of `texts` (Wiegreffe & Pinter 2019, figure 5).
 
     A series with values of lambda is a curve by growing lambda; one without is a mark. Bars are 95% intervals over
     texts and seeds. The base itself is at (0, 0).
 
     Args:
-        points: rows of lib.analysis.points, with the column `panel`.
+        points: rows of lib.analysis.points.
     """
     if points.empty:
         raise ValueError("nothing to draw: there is no point")
-    order, panels = (points[name].drop_duplicates().tolist() for name in ("series", panel))
+    order, panels = (points[name].drop_duplicates().tolist() for name in ("series", "texts"))
     frame = points.sort_values("at", kind="stable").assign(place=range(len(points)))
     color = series_color(order, legend=alt.Legend(columns=3))
-    layers = [*line_layers(color, points.loc[points["at"].notna(), "series"], panel), *mark_layers(color, order)]
+    curves = points.loc[points["at"].notna(), "series"].drop_duplicates().tolist()
+    layers = [*line_layers(color, curves), *mark_layers(color, order)]
     height = 300 if len(panels) == 1 else 240
-    drawn = facets(frame, layers, panel, height, axes=70, widest=WIDTH, sort=panels)
+    drawn = facets(frame, layers, "texts", height, axes=70, widest=WIDTH, sort=panels)
     return titled(drawn, title, [see, "The base is at 0. Dashed: the chord of each curve. Bars: 95% intervals."])
 
 
-def line_layers(color: alt.Color, curves: pd.Series, panel: str) -> list[alt.Chart]:
+def line_layers(color: alt.Color, curves: list[str]) -> list[alt.Chart]:
     """The curves, which are the series named in `curves`, and their chords."""
-    lines = alt.Chart().transform_filter(alt.FieldOneOfPredicate("series", curves.drop_duplicates().tolist()))
-    ends = {"first": "min(at)", "last": "max(at)"}
-    chords = lines.transform_joinaggregate(**ends, groupby=["series", panel])
+    lines = alt.Chart().transform_filter(alt.FieldOneOfPredicate("series", curves))
+    chords = lines.transform_joinaggregate(first="min(at)", last="max(at)", groupby=["series", "texts"])
     chords = chords.transform_filter("datum.at == datum.first || datum.at == datum.last")
-    return [
-        lines.mark_line(strokeWidth=1.5).encode(*TRADEOFF_AXES, color, order="place:Q"),
-        chords.mark_line(strokeDash=[3, 4], strokeWidth=1, opacity=0.7).encode(*TRADEOFF_AXES, color, order="place:Q"),
-    ]
+    drawn = lines.mark_line(strokeWidth=1.5), chords.mark_line(strokeDash=[3, 4], strokeWidth=1, opacity=0.7)
+    return [line.encode(*TRADEOFF_AXES, color, order="place:Q") for line in drawn]
 
 
 def mark_layers(color: alt.Color, order: list[str]) -> list[alt.Chart]:

@@ -35,12 +35,8 @@ def binned(values: np.ndarray, edges: np.ndarray) -> pd.DataFrame:
 
 def bin_tips(first: str, digits: str) -> list:
     """Tooltips of a bar of `binned`: what it is of, from where to where, share and number of texts."""
-    return [
-        first,
-        *number_tips(digits, start="from", end="to"),
-        *number_tips(".1%", "share"),
-        *number_tips(",", "texts"),
-    ]
+    tips = [first, *number_tips(digits, start="from", end="to")]
+    return [*tips, *number_tips(".1%", "share"), *number_tips(",", "texts")]
 
 
 # --- lengths of texts
@@ -85,10 +81,10 @@ def lengths_in(unit: str, of_splits: Mapping[str, np.ndarray]) -> tuple[alt.Face
 
 
 def tau_histogram(
-    instances: pd.DataFrame, pair: tuple[str, str] | str, classes: Sequence[str] | None = None
+    instances: pd.DataFrame, pair: tuple[str, str], classes: Sequence[str] | None = None
 ) -> alt.TopLevelMixin:
     """Kendall's tau-b of two measures over all texts, by predicted class (Jain & Wallace 2019, Figure 2)."""
-    column = pair if isinstance(pair, str) else tau_name(pair)
+    column = tau_name(pair)
     rows, names = with_classes(defined(instances, column), classes)
     rows = rows.assign(**{"class": [names[int(predicted)] for predicted in rows["prediction"]]})
     frame = histograms(rows, column, "class", np.linspace(-1, 1, 21))
@@ -101,31 +97,28 @@ def tau_histogram(
 
 
 def jsd_histogram(
-    instances: pd.DataFrame, columns: Mapping[str, str] | Sequence[str], epsilon: float | None = None
+    instances: pd.DataFrame, columns: Mapping[str, str], epsilon: float | None = None
 ) -> alt.TopLevelMixin:
     """How far attention can move while the prediction stays (Jain & Wallace 2019, Figure 7), one series a method.
 
     Args:
-        columns: columns in nats, or a mapping from the name of a method to its column, such as {"exact": "jsd_exact"}.
+        columns: the name of a method -> its column, in nats, such as {"exact": "jsd_exact"}.
         epsilon: the bound on the change of the prediction, to be named in the title.
     """
-    columns = columns if isinstance(columns, Mapping) else {title_of(name): name for name in columns}
     largest = JSD_BOUNDS[1]
     edges = np.linspace(0, largest, 29)
     rows = {method: defined(instances, column).assign(method=method) for method, column in columns.items()}
     frame = pd.concat([histograms(rows[m], column, "method", edges) for m, column in columns.items()])
     layers = overlaid(columns, "method", "found by", "JSD (nats)", "texts", [0, 0.2, 0.4, 0.6], ends=(0, 0.75))
     within = "" if epsilon is None else f" within {epsilon:g}"
-    return titled(
-        panels(frame, [*layers, dashed_line("x", largest)], height=130),
-        f"How far attention can move while the prediction stays{within}",
-        [
-            "Jensen-Shannon divergence from the model's own attention. Right: an attention that shares almost nothing "
-            "with it gives the same prediction. The dashed line is the most that is possible, "
-            f"ln 2 = {largest:.3f} nats. Coloured lines are means.",
-            caption_of_rows(instances, *columns.values()),
-        ],
+    see = (
+        "Jensen-Shannon divergence from the model's own attention. Right: an attention that shares almost nothing with "
+        f"it gives the same prediction. The dashed line is the most that is possible, ln 2 = {largest:.3f} nats. "
+        "Coloured lines are means."
     )
+    drawn = panels(frame, [*layers, dashed_line("x", largest)], height=130)
+    title = f"How far attention can move while the prediction stays{within}"
+    return titled(drawn, title, [see, caption_of_rows(instances, *columns.values())])
 
 
 def histograms(rows: pd.DataFrame, column: str, series: str, edges: np.ndarray) -> pd.DataFrame:

@@ -43,9 +43,8 @@ def flip_tables(tables: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin
     )
     first = tables.iloc[0]
     texts, seeds = int(tables["n"].max()), int(first["seeds"])
-    return titled(
-        drawn, title, [see, f"{first['dataset']}; {texts:,} texts of several items at most, {seeds} seed(s)."]
-    )
+    note = f"{first['dataset']}; {texts:,} texts of several items at most, {seeds} seed(s)."
+    return titled(drawn, title, [see, note])
 
 
 def differences(instances: pd.DataFrame, ranking: str, way: str, title: str, see: str) -> alt.TopLevelMixin:

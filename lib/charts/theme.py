@@ -17,6 +17,7 @@ from lib.quantity import RUN_COLUMNS, title_of
 INK = "#717985"  # text: readable on white and on near-black
 FAINT = "#8a92a055"  # grid lines
 COLORS = ("#3a86c8", "#d9652b", "#1f9d78", "#a06cc0", "#b8902b", "#7b8794")  # apart also for colour-blind readers
+SHAPES = ("circle", "diamond", "triangle-up", "square", "cross", "triangle-down")  # of points, one a series
 WIDTH = 700  # of the drawing, in a column of 760 pixels
 WIDEST = 420  # of one panel
 ACROSS = 3  # panels beside each other
@@ -182,6 +183,6 @@ def with_classes(instances: pd.DataFrame, classes: Sequence[str] | None) -> tupl
     if classes is not None and len(classes) <= largest:
         raise ValueError(f"{len(classes)} class names were given, but class {largest} is predicted")
     names = [f"class {index}" for index in range(max(2, largest + 1))] if classes is None else list(classes)
-    return (
-        (instances, names) if len(names) <= len(COLORS) else (instances.assign(prediction=0), [f"any of {len(names)}"])
-    )
+    if len(names) > len(COLORS):
+        return instances.assign(prediction=0), [f"any of {len(names)}"]
+    return instances, names

@@ -7,16 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import gaussian_kde
 
-from lib.charts.theme import (
-    INK,
-    caption_of_rows,
-    defined,
-    number_tips,
-    panels,
-    series_color,
-    titled,
-    with_classes,
-)
+from lib.charts.theme import INK, caption_of_rows, defined, number_tips, panels, series_color, titled, with_classes
 from lib.quantity import JSD_BOUNDS, title_of, unit_of
 
 BINS = ("0 – .25", ".25 – .5", ".5 – .75", ".75 – 1")  # of the largest weight; the last holds 1 too
@@ -62,16 +53,13 @@ def violins_by_max_attention(
     frame = pd.concat(parts, ignore_index=True)
     end = bounds[1] if in_nats else max(float(frame["x"].max()), 0.01)  # charts of JSDs share one axis
     name = title_of(value)
-    return titled(
-        panels(frame, violin_layers(names, axis or f"{name} ({unit_of(value)})", frame, end), height=200),
-        title or f"{name[:1].upper()}{name[1:]} by the largest attention weight",
-        [
-            see or (SEE_JSD if in_nats else SEE_CHANGE),
-            "Ticks are medians. Every violin has the same height, whatever n, its number of texts (each seed counts); "
-            f"fewer than {FEWEST} texts, or equal values, are dots.",
-            caption_of_rows(instances, value),
-        ],
+    drawn = panels(frame, violin_layers(names, axis or f"{name} ({unit_of(value)})", frame, end), height=200)
+    note = (
+        "Ticks are medians. Every violin has the same height, whatever n, its number of texts (each seed counts); "
+        f"fewer than {FEWEST} texts, or equal values, are dots."
     )
+    title = title or f"{name[:1].upper()}{name[1:]} by the largest attention weight"
+    return titled(drawn, title, [see or (SEE_JSD if in_nats else SEE_CHANGE), note, caption_of_rows(instances, value)])
 
 
 def places_of(number: int) -> list[tuple[float, tuple[float, float]]]:
