@@ -15,7 +15,8 @@ from lib.models import HIERARCHICAL
 from lib.quantity import Quantity, declare, title_of
 
 SUPPORT = "attention_support"
-Rationales = Sequence[Sequence[tuple[int, int]] | None]
+Spans = Sequence[tuple[int, int]]
+Rationales = Sequence[Spans | None]
 PREFIX = "rationale_average_precision_"
 
 
@@ -100,7 +101,7 @@ def attention_on_rationale(rationales: Rationales, name: str = "attention_on_rat
     return Quantity(name, mass, "fraction")
 
 
-def inside(spans: Sequence[tuple[int, int]], length: int) -> np.ndarray:
+def inside(spans: Spans, length: int) -> np.ndarray:
     """(token,) True on the tokens of the spans [start, end); ValueError where they go beyond the text."""
     marked = np.zeros(length, dtype=bool)
     last = max((end for _, end in spans), default=0)
@@ -197,7 +198,9 @@ def top_on_rationale(instances: pd.DataFrame, rankings: Iterable[str], texts: Se
     found = {name: np.full(len(instances), np.nan) for name in (*rankings, "chance")}
     places = {name: instances[f"top_{name}_place"].to_numpy() for name in rankings}
     for row, (position, encoder) in enumerate(zip(instances["instance"], instances["encoder"], strict=True)):
-        decides = deciding(texts[position], encoder in HIERARCHICAL)
+        text = texts[position]
+        sentences = text.sentences if encoder in HIERARCHICAL else ()
+        decides = deciding(text.rationale, len(text.tokens), sentences)
         if decides is not None:
             found["chance"][row] = decides.mean()
             for name in rankings:
@@ -205,31 +208,24 @@ def top_on_rationale(instances: pd.DataFrame, rankings: Iterable[str], texts: Se
     return instances.assign(**{declare(f"on_rationale_{name}", "fraction"): values for name, values in found.items()})
 
 
-def deciding(text: Instance, by_sentence: bool) -> np.ndarray | None:
-    """(item,) True for those that decide; None where there is no rationale, or where all items decide."""
-    if not text.rationale:
-        return None
-    marked = inside(text.rationale, len(text.tokens))
-    if by_sentence:
-        starts = np.cumsum([0, *text.sentences[:-1]])
-        marked = np.logical_or.reduceat(marked, starts)
-    return None if marked.all() else marked
+def deciding(spans: Spans | None, length: int, sentences: Sequence[int] = ()) -> np.ndarray | None:
+    """(item,) True for those that decide: tokens, or sentences of so many tokens, those that hold one.
+
+    None where there is no rationale, or where all items decide.
+    """
+    marked = inside(spans or (), length)
+    if len(sentences):
+        marked = np.logical_or.reduceat(marked, np.cumsum([0, *sentences[:-1]]))
+    return marked if marked.any() and not marked.all() else None
 
 
 def marked_tokens(instances: pd.DataFrame, rationales: Rationales) -> list[np.ndarray | None]:
-    """Of every row (token,) True on the tokens that decide; None without a rationale, or where all tokens decide.
-
-    Raises:
-        ValueError: not as many rationales as texts.
-    """
+    """`deciding` of the tokens of every row; ValueError where there are not as many rationales as texts."""
     texts = int(instances["instance"].nunique())
     if len(rationales) != texts:
         raise ValueError(f"{len(rationales)} rationales and {texts} texts: are these another split's rationales?")
-    marked = [
-        None if rationales[position] is None else inside(rationales[position], int(length))
-        for position, length in zip(instances["instance"], instances["length"], strict=True)
-    ]
-    return [None if spans is None or spans.all() or not spans.any() else spans for spans in marked]
+    rows = zip(instances["instance"], instances["length"], strict=True)
+    return [deciding(rationales[position], int(length)) for position, length in rows]
 
 
 def chance(relevant: int, tokens: int) -> float:

@@ -13,11 +13,6 @@ from lib.training import Run
 Part = Callable[[Settings], list[Run]]
 
 
-def no_partners(rows: pd.DataFrame, of_models: pd.DataFrame) -> list[pd.DataFrame]:
-    """No published values besides those of the summary's own table."""
-    return []
-
-
 @dataclass(frozen=True)
 class Paper:
     """A paper that the notebook of the same name re-runs.
@@ -42,7 +37,7 @@ class Paper:
     claims: Callable[..., list[Claim]]
     beside: tuple[Part, ...] = ()
     swept: Mapping[str, Part] = field(default_factory=dict)
-    partners: Callable[[pd.DataFrame, pd.DataFrame], list[pd.DataFrame]] = no_partners
+    partners: Callable[[pd.DataFrame, pd.DataFrame], list[pd.DataFrame]] = lambda rows, of_models: []
     seconds: float = 60.0
 
     def runs(self, settings: Settings, part: str | None = None) -> list[Run]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 
 import pandas as pd
@@ -186,24 +187,31 @@ def to_base(row: pd.Series, base: str = "base") -> str:
     return f"{title_of(row['quantity'])} ({row['unit']}): {compared(row, second=base)}"
 
 
-def beyond_freezing(measured: pd.DataFrame, between: tuple[dict, dict], compare: Callable) -> str:
-    """The same difference to the base whose embeddings do not learn either, where it was measured."""
-    frozen = between[1] | {"variant": "frozen"}
-    if not (measured["attention"].eq(frozen["attention"]) & measured["variant"].eq("frozen")).any():
-        return ""
-    return f"; to the base with frozen embeddings {signed(compare(measured, (between[0], frozen)))}"
+def with_frozen(
+    measured: pd.DataFrame, compare: Callable, names: tuple[str, ...] = RECOMMENDED
+) -> Iterator[tuple[str, pd.Series, str]]:
+    """(model in words, its row of `compare`, evidence) for each of `against_base`.
+
+    The evidence has, where it was measured, the same difference to the base whose embeddings do not learn either.
+    """
+    for model, (its, base) in against_base(measured, names):
+        row = compare(measured, between=(its, base))
+        evidence = to_base(row)
+        if (measured["attention"].eq(base["attention"]) & measured["variant"].eq("frozen")).any():
+            to_frozen = compare(measured, between=(its, base | {"variant": "frozen"}))
+            evidence += f"; to the base with frozen embeddings {signed(to_frozen)}"
+        yield model, row, evidence
+
+
+def f1_drop(measured: pd.DataFrame, between: tuple[dict, dict]) -> pd.Series:
+    """The difference of what permuted attention costs in F1."""
+    return fragility_difference(measured, between, ["f1_drop_permuted"]).iloc[0]
 
 
 def fragile(measured: pd.DataFrame) -> Iterator[Claim]:
     """Section 4.1: with attention permuted, regularised models lose more F1."""
     claim = "It loses more F1 than the base when its attention is permuted"
-
-    def compare(rows: pd.DataFrame, pair: tuple[dict, dict]) -> pd.Series:
-        return fragility_difference(rows, pair, ["f1_drop_permuted"]).iloc[0]
-
-    for model, between in against_base(measured):
-        row = compare(measured, between)
-        evidence = to_base(row) + beyond_freezing(measured, between, compare)
+    for model, row, evidence in with_frozen(measured, f1_drop):
         yield Claim(KEY, "attention matters more", claim, model, verdict(-row["high"], -row["low"]), evidence)
 
 
@@ -242,13 +250,7 @@ def grounded(measured: pd.DataFrame) -> Iterator[Claim]:
     claim = "Its tokens, each read alone, are less sure of the prediction than the base's"
     right = measured[measured["label"] == measured["prediction"]]
     quantity = declare("token_probability_mean", "fraction")
-
-    def compare(rows: pd.DataFrame, pair: tuple[dict, dict]) -> pd.Series:
-        return difference(rows, quantity, pair, paired=True)
-
-    for model, between in against_base(right):
-        row = compare(right, between)
-        evidence = to_base(row) + beyond_freezing(right, between, compare)
+    for model, row, evidence in with_frozen(right, partial(difference, quantity=quantity, paired=True)):
         yield Claim(KEY, "neutral words stay neutral", claim, model, verdict(-row["high"], -row["low"]), evidence)
 
 
@@ -258,7 +260,7 @@ def robust_by_depth(deeper: pd.DataFrame) -> Iterator[Claim]:
     if fewest == most:
         return
     between = tuple({"variant": "base", "layers": layers} for layers in (most, fewest))
-    row = fragility_difference(deeper, between, ["f1_drop_permuted"]).iloc[0]
+    row = f1_drop(deeper, between)
     claim = f"With {most} layers the base loses less F1 to permuted attention than with {fewest}"
     evidence = to_base(row, f"{fewest} layer")
     yield Claim(KEY, "depth makes attention matter less", claim, "base", verdict(row["low"], row["high"]), evidence)
@@ -295,14 +297,9 @@ def on_the_rationale(measured: pd.DataFrame) -> Iterator[Claim]:
     if column not in measured or measured[column].isna().all():
         return
     claim = "Open in the paper: its attention ranks the words that decide the label higher than the base's does"
-
-    def compare(rows: pd.DataFrame, pair: tuple[dict, dict]) -> pd.Series:
-        return difference(rows, column, pair, paired=True)
-
-    for model, between in against_base(measured, REGULARIZERS):
-        row = compare(measured, between)
-        evidence = to_base(row) + beyond_freezing(measured, between, compare)
-        short = "attention comes onto the reason, which the paper leaves open"
+    short = "attention comes onto the reason, which the paper leaves open"
+    compare = partial(difference, quantity=column, paired=True)
+    for model, row, evidence in with_frozen(measured, compare, REGULARIZERS):
         yield Claim(KEY, short, claim, model, verdict(row["low"], row["high"]), evidence)
 
 
