@@ -31,11 +31,9 @@ def table(paper: str | None = None, dataset: str | None = None) -> pd.DataFrame:
     frame = _published()
     if paper is not None and paper not in set(frame["paper"]):
         raise KeyError(f"unknown paper {paper!r}; known: {', '.join(sorted(set(frame['paper'])))}")
-    keep = pd.Series(True, index=frame.index)
     for column, wanted in (("paper", paper), ("dataset", dataset)):
-        if wanted is not None:
-            keep &= frame[column] == wanted
-    return frame[keep].reset_index(drop=True)
+        frame = frame if wanted is None else frame[frame[column] == wanted]
+    return frame.reset_index(drop=True)
 
 
 def counts(dataset: str) -> pd.DataFrame:
@@ -66,11 +64,9 @@ def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
         raise ValueError(f"ours has {named(twice.iloc[0])} more than once; summarise it first")
     ours = ours.reindex(columns=[*KEYS, "value", "unit", "low", "high", "sd_seeds", "seeds"])
     theirs = theirs.reindex(columns=[*KEYS, "value", "unit", "paper", "table", "note"])
-    places = [frame.assign(place=range(len(frame))) for frame in (ours, theirs)]
-    both = places[0].merge(places[1], on=KEYS, how="outer", suffixes=("", "_theirs"))
-    both = both.sort_values(
-        ["place", "place_theirs"], ignore_index=True
-    )  # in the order of ours, then what is theirs alone
+    ours, theirs = (frame.assign(place=range(len(frame))) for frame in (ours, theirs))
+    both = ours.merge(theirs, on=KEYS, how="outer", suffixes=("", "_theirs"))
+    both = both.sort_values(["place", "place_theirs"], ignore_index=True)  # as ours, then what is theirs alone
     refuse_other_units(both)
     both["unit"] = both["unit"].fillna(both["unit_theirs"])
     both = both.rename(columns={"value": "ours", "value_theirs": "theirs"})
@@ -80,8 +76,7 @@ def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     both["inside"] = within.astype("boolean").where(comparable)
     both[["paper", "table", "note"]] = both[["paper", "table", "note"]].fillna("")
     of_ours, of_theirs = ("ours", "low", "high", "sd_seeds", "seeds"), ("paper", "table", "theirs")
-    order = [*KEYS, "unit", *of_ours, *of_theirs, "difference", "inside", "note"]
-    return both[order]
+    return both[[*KEYS, "unit", *of_ours, *of_theirs, "difference", "inside", "note"]]
 
 
 def with_text_keys(frame: pd.DataFrame) -> pd.DataFrame:

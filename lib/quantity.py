@@ -51,11 +51,9 @@ class Quantity:
     draws: int | None = None
 
     def __post_init__(self):
-        if isinstance(self.unit, str):
-            self.declare(self.name)
-        else:
-            for part in self.unit:
-                self.declare(f"{self.name}_{part}")
+        columns = [self.name] if isinstance(self.unit, str) else [f"{self.name}_{part}" for part in self.unit]
+        for column in columns:
+            self.declare(column)
 
     def __call__(self, model, batch, output) -> "Tensor | dict[str, Tensor]":
         return self.function(model, batch, output)
@@ -63,13 +61,11 @@ class Quantity:
     def declare(self, column: str) -> None:
         """Declares one of its columns; KeyError for a part without a unit."""
         part = column.removeprefix(f"{self.name}_")
-        if not isinstance(self.unit, str) and part not in self.unit:
-            raise KeyError(
-                f"the part {part!r} of the quantity {self.name!r} has no unit; known: {', '.join(self.unit)}"
-            )
-        unit = self.unit if isinstance(self.unit, str) else self.unit[part]
+        units = {part: self.unit} if isinstance(self.unit, str) else self.unit
+        if part not in units:
+            raise KeyError(f"the part {part!r} of the quantity {self.name!r} has no unit; known: {', '.join(units)}")
         bounds = self.bounds.get(part) if isinstance(self.bounds, Mapping) else self.bounds
-        declare(column, unit, self.title if column == self.name else None, bounds)
+        declare(column, units[part], self.title if column == self.name else None, bounds)
 
 
 TITLES = {  # of the quantities of data/published.csv, and of the parts of models and rankings

@@ -97,10 +97,10 @@ def few_classes(frame: pd.DataFrame) -> pd.DataFrame:
     there = [name for name in classes if frame[name].any()]
     kept = frame[there].iloc[0].astype(int).nlargest(MOST_CLASSES - 1).index
     rest = [name for name in classes if name not in kept]
-    frame = frame.assign(**{rest[0]: frame[rest].sum(axis=1)}).drop(columns=rest[1:])
-    order = [name for name in frame if name != rest[0]]
-    order.insert(order.index("tokens"), rest[0])
-    return frame[order].rename(columns={rest[0]: f"class: {len(rest):,} others"})
+    others = frame[rest].sum(axis=1)
+    frame = frame.drop(columns=rest)
+    frame.insert(frame.columns.get_loc("tokens"), f"class: {len(rest):,} others", others)
+    return frame
 
 
 def card_title(name: str) -> str:
@@ -127,15 +127,14 @@ def sentences(*lines: str) -> HTML:
 
 def summary(frame: pd.DataFrame) -> HTML:
     """Rows of lib.analysis.summarise to read: value, 95% intervals, sds, counts."""
-    shown = frame[[*NAMED, "unit", "value"]].assign(
-        **{
-            "95% over texts and seeds": intervals(frame["low"], frame["high"]),
-            "over texts": intervals(frame["low_texts"], frame["high_texts"]),
-            "sd of texts": frame["sd_instances"],
-            "sd of seeds": frame["sd_seeds"],
-        },
-        **{name: frame[name] for name in ("n", "seeds", "undefined", "left_out")},
-    )
+    columns = {
+        "95% over texts and seeds": intervals(frame["low"], frame["high"]),
+        "over texts": intervals(frame["low_texts"], frame["high_texts"]),
+        "sd of texts": frame["sd_instances"],
+        "sd of seeds": frame["sd_seeds"],
+    }
+    counts = frame[["n", "seeds", "undefined", "left_out"]]
+    shown = frame[[*NAMED, "unit", "value"]].assign(**columns, **counts)
     unused = [name for name in ("undefined", "left_out") if not shown[name].any()]
     unused += [name for name in ("sd of texts", "sd of seeds") if shown[name].isna().all()]
     return show(shown.drop(columns=unused))

@@ -48,8 +48,10 @@ def flip_tables(instances: pd.DataFrame, rankings: Iterable[str], ways: Iterable
     )
 
 
-def random_orders(instances: pd.DataFrame, part: str) -> pd.DataFrame:
-    """(text, order): the columns removed_random_1_<part>, removed_random_2_<part>, ..."""
+def orders(instances: pd.DataFrame, ranking: str, part: str) -> pd.DataFrame:
+    """(text, order): the column removed_<ranking>_<part>; of random orders removed_random_1_<part>, _2_<part>, ..."""
+    if ranking != "random":
+        return instances[[f"removed_{ranking}_{part}"]]
     names = (f"removed_random_{order}_{part}" for order in count(1))
     return instances[list(takewhile(instances.columns.__contains__, names))]
 
@@ -60,7 +62,7 @@ def with_random(instances: pd.DataFrame) -> pd.DataFrame:
     An order along which the decision never flips does not count; NaN where it does along none.
     """
     names = {part: declare(f"removed_random_{part}", unit) for part, unit in UNITS.items()}
-    return instances.assign(**{name: random_orders(instances, part).mean(axis=1) for part, name in names.items()})
+    return instances.assign(**{name: orders(instances, "random", part).mean(axis=1) for part, name in names.items()})
 
 
 def with_flips(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
@@ -70,10 +72,7 @@ def with_flips(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame
     """
     several, found = instances["removed_items"] > 1, {}
     for name in rankings:
-        if name == "random":
-            flips = random_orders(instances, "count").notna().mean(axis=1)
-        else:
-            flips = instances[f"removed_{name}_count"].notna().astype(np.float64)
+        flips = orders(instances, name, "count").notna().mean(axis=1)
         if name == "fewest":  # known of a run whose read-out is affine
             runs = instances.groupby([*RUN_COLUMNS, "seed"], dropna=False)
             flips = flips.where(runs["removed_fewest_count"].transform("count") > 0)
@@ -88,8 +87,7 @@ def over_half(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
     """
     found = {}
     for name in rankings:
-        fractions = random_orders(instances, "fraction")
-        fractions = fractions if name == "random" else instances[[f"removed_{name}_fraction"]]
+        fractions = orders(instances, name, "fraction")
         over = (fractions > 0.5).where(fractions.notna()).astype(np.float64)
         found[declare(f"removed_over_half_{name}", "fraction")] = over.mean(axis=1)
     return instances.assign(**found)
@@ -100,8 +98,8 @@ def on_common_support(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.Da
 
     The paper leaves texts out of each ranking separately, so that its boxes are about different texts.
     """
-    columns = [f"removed_{name}_count" for name in rankings if name != "random"]
-    return instances.dropna(subset=[*columns, *random_orders(instances, "count")])
+    columns = {column for name in (*rankings, "random") for column in orders(instances, name, "count")}
+    return instances.dropna(subset=list(columns))
 
 
 def by_ranking(instances: pd.DataFrame, rankings: Sequence[str], part: str = "fraction") -> pd.DataFrame:
@@ -110,9 +108,8 @@ def by_ranking(instances: pd.DataFrame, rankings: Sequence[str], part: str = "fr
     removed = declare(f"removed_{part}", UNITS[part], titles.get(part))
     frames, kept = [], [*RUN_COLUMNS, "seed", "instance", "prediction"]
     for ranking in rankings:
-        one = instances[[f"removed_{ranking}_{part}"]] if ranking != "random" else random_orders(instances, part)
-        for column in one:
-            frames.append(instances[kept].assign(ranking=ranking, **{removed: one[column]}))
+        for column in orders(instances, ranking, part):
+            frames.append(instances[kept].assign(ranking=ranking, **{removed: instances[column]}))
     return pd.concat(frames, ignore_index=True)
 
 

@@ -105,7 +105,7 @@ def measure_batch(
     lengths = batch.mask.sum(dim=1)
     for quantity in quantities:
         name, bound = quantity.name, quantity.max_tokens
-        keep = lengths <= bound if bound is not None else torch.ones_like(lengths, dtype=torch.bool)
+        keep = lengths <= (torch.inf if bound is None else bound)
         for position in batch.instance[~keep].tolist():
             rows[position]["left_out"] += ((name, f"longer than {bound:,} tokens"),)
         if not keep.any():

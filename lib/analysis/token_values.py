@@ -170,18 +170,16 @@ def support_on_rationale(instances: pd.DataFrame, rationales: Rationales) -> pd.
     those that decide have weight) and ..._chance (the precision of the whole text, and of tokens drawn at random). NaN
     for a text without a rationale, or of rationale alone. Args as `on_rationale`.
     """
-    found = {name: np.full(len(instances), np.nan) for name in ("precision", "recall", "chance")}
+    titles = ("precision of the support", "recall of the support", "precision of the whole text")
+    names = zip(("precision", "recall", "chance"), titles, strict=True)
+    names = [declare(f"rationale_support_{name}", "fraction", title) for name, title in names]
+    found = np.full((len(instances), len(names)), np.nan)
     pairs = zip(marked_tokens(instances, rationales), instances["attention_weights"], strict=True)
     for row, (decides, weights) in enumerate(pairs):
         if decides is not None:
             hits = np.count_nonzero(weights[decides])
-            found["precision"][row] = hits / np.count_nonzero(weights)
-            found["recall"][row] = hits / decides.sum()
-            found["chance"][row] = decides.mean()
-    titles = {"precision": "precision of the support", "recall": "recall of the support"}
-    titles |= {"chance": "precision of the whole text"}
-    names = {name: declare(f"rationale_support_{name}", "fraction", title) for name, title in titles.items()}
-    return instances.assign(**{names[name]: values for name, values in found.items()})
+            found[row] = hits / np.count_nonzero(weights), hits / decides.sum(), decides.mean()
+    return instances.assign(**dict(zip(names, found.T, strict=True)))
 
 
 def top_on_rationale(instances: pd.DataFrame, rankings: Iterable[str], texts: Sequence[Instance]) -> pd.DataFrame:

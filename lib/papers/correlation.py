@@ -52,14 +52,11 @@ def answering(settings: Settings, encoder: str, attention: str, seed: int) -> Ru
     options = {"batch_size": BATCH[task], "epochs": EPOCHS[settings.profile][task]}
     run = settings.run(encoder, attention, seed, recipe="jain2019-questions")
     if task == "babi":
-        options |= {"hidden_size": SMALL.get(encoder)} | ({"embedding_size": SMALL_VECTORS} if made_up(run) else {})
-        run = replace(run, vectors="random") if made_up(run) else run
+        options["hidden_size"] = SMALL.get(encoder)
+        if run.vectors in ("auto", "random"):  # not a file's that a reader chose
+            options["embedding_size"] = SMALL_VECTORS
+            run = replace(run, vectors="random")
     return replace(run, options=tuple(options.items()))
-
-
-def made_up(run: Run) -> bool:
-    """Whether a run's vectors are not a file's that a reader chose."""
-    return run.vectors in ("auto", "random")
 
 
 def vector_scales(settings: Settings) -> list[Run]:

@@ -109,10 +109,9 @@ def printed(dataset: str, encoder: str) -> dict[str, float]:
     """The options that the paper and its authors' code have for an encoder on a dataset."""
     recipe = PRINTED[LIKE.get(dataset, dataset if dataset in PRINTED else "imdb10")]
     options = {"learning_rate": recipe.learning_rate, "epochs": recipe.epochs, "patience": PATIENCE}
-    if encoder in HAN:
-        options |= dict(zip(("sentence_dropout", "document_dropout", "classifier_dropout"), recipe.han, strict=True))
-    else:
-        options |= dict(zip(("document_dropout", "classifier_dropout"), recipe.flan, strict=True))
+    dropouts = recipe.han if encoder in HAN else recipe.flan
+    names = ("sentence_dropout", "document_dropout", "classifier_dropout")[-len(dropouts) :]
+    options |= dict(zip(names, dropouts, strict=True))
     return options | (WITHOUT_ENCODER if encoder.endswith("noenc") else {})
 
 
