@@ -68,13 +68,15 @@ def sweep(
     setting: str,
     title: str,
     see: str,
+    theirs: pd.DataFrame | None = None,
     setting_title: str | None = None,
     scale: str = "linear",
 ) -> alt.TopLevelMixin:
-    """One line per quantity over the values of a hyperparameter, with its interval.
+    """One line per quantity over the values of a hyperparameter, with its interval; published values are dashed.
 
     Args:
         summary: rows of lib.analysis.summarise of one configuration, with the hyperparameter in the column `setting`.
+        theirs: rows of lib.published.table of the same configuration; only the quantities of the summary are drawn.
         scale: of the x axis: linear, log, or symlog, which is linear near 0 and logarithmic on both sides.
     """
     if summary.empty:
@@ -96,6 +98,12 @@ def sweep(
         alt.Chart(frame).mark_area(opacity=0.25).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color),
         alt.Chart(frame).mark_line(point=True, strokeWidth=2).encode(x, y, color, tooltip=tips),
     ]
+    if theirs is not None and len(theirs):
+        known = theirs[theirs["quantity"].isin(summary["quantity"])]
+        rules = known.assign(series=known["quantity"].map(title_of))[["series", "value", "paper"]]
+        dashed = alt.Chart(rules).mark_rule(strokeDash=[5, 4], strokeWidth=1.5)
+        layers.append(dashed.encode(y="value:Q", color=color, tooltip=["series:N", "paper:N", "value:Q"]))
+        see += " Dashed: the published values."
     return titled(alt.layer(*layers).properties(width=WIDTH - 200, height=240), title, [see])
 
 
