@@ -29,7 +29,7 @@ def keep(
     commit: str = "",
     **chosen,
 ) -> Kept | str:
-    """Leaves both tables to the report; of a whole run in profile `paper` it writes them down too, and says where.
+    """Leaves both tables to the report; of a whole run in profile `paper` it writes them to files too.
 
     <notebook>-<dataset>.csv and <notebook>-<dataset>-claims.csv. A part of a run would replace the tables of the
     whole. Each row carries the commit, the device, the word vectors and the seeds.

@@ -183,7 +183,7 @@ def no_sparser(measured: pd.DataFrame) -> Iterator[Claim]:
 
 
 def falls_or_rises(sweep: pd.DataFrame) -> Iterator[Claim]:
-    """Table 2 has the entropy of the inputs' importance fall along sparsegen's lambda; the text says that it rises."""
+    """Table 2 has the entropy of the inputs' importance fall along sparsegen's lambda; in its text it rises."""
     slopes = {encoder: trend(rows, "lambda", OF_INPUT[0]) for encoder, rows in by_model(sweep, "encoder")}
     for verb, sign, where in (("falls", -1, "their table 2"), ("rises", 1, "their text")):
         claim = f"The entropy of the inputs' gradients {verb} as sparsegen's lambda rises ({where})"
