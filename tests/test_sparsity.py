@@ -137,7 +137,7 @@ def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():
         ({"options": (("heads", 2),)}, "unknown option 'heads'"),
         ({"encoder": "transformer", "options": (("inner_projection", "max"),)}, "unknown projection 'max'"),
         ({"encoder": "transformer", "options": (("dropout", 1),)}, "dropout is 1; allowed"),
-        ({"encoder": "average", "layers": 2}, "the encoder 'average' has one"),
+        ({"encoder": "average", "layers": 2}, "layers is 2; allowed for the encoder 'average': 1"),
         ({"layers": 0}, "layers is 0; allowed"),
         ({"projection": "sparsegen:1"}, "allowed: below 1"),
         ({"projection": "entmax:inf"}, "allowed: from 1 up"),
