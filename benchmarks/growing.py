@@ -11,7 +11,7 @@ import torch
 
 from benchmarks import texts
 from lib import importance, interventions
-from lib.analysis.correlating import taus
+from lib.analysis.correlation import taus
 from lib.analysis.measuring import BATCH, measure
 from lib.datasets.batches import batches, micro_batches
 from lib.datasets.corpus import Split

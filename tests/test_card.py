@@ -17,7 +17,7 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from lib import charts, datasets, tables
 from lib.analysis import against_baseline, baseline, classification, score_difference
-from lib.datasets import about, card, duplicates, vectors
+from lib.datasets import about, card, duplicates, word_vectors
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
 from tools.fetch.sources import sources
 
@@ -80,12 +80,12 @@ def test_a_card_counts_texts_lengths_and_unknown_tokens():
 def test_coverage_is_of_words_and_of_running_tokens():
     corpus = corpus_of(min_df=2, train=["0: a a b", "1: a b d"], dev=["0: a zzz"], test=["1: b b b a"])
     covered = torch.tensor([word == "a" for word in corpus.vocabulary.words])
-    known = vectors.Vectors(torch.zeros(len(covered), 3), covered, "a file", "")
+    known = word_vectors.Vectors(torch.zeros(len(covered), 3), covered, "a file", "")
     shown = card(corpus, known).set_index("split")
     assert shown.loc["train", "with_vector"] == 1 / 2 and shown["with_vector"].isna().sum() == 2
     assert shown["tokens_with_vector"].tolist() == [3 / 6, 1 / 2, 1 / 4]
     assert about(corpus, known)[-1] == "Word vectors before training: 1 of 2 words (50.0%) from a file."
-    random = vectors.random(corpus.vocabulary, size=3)
+    random = word_vectors.random(corpus.vocabulary, size=3)
     assert card(corpus, random).equals(card(corpus)), "random numbers cover nothing"
     assert about(corpus, random)[-1].endswith("for all 2 words; none was read or learned, so there is no coverage.")
 

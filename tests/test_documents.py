@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from lib import datasets, papers
-from lib.datasets import documents, planted, text, vectors
+from lib.datasets import documents, planted, text, word_vectors
 from lib.datasets.assembly import counted
 from lib.datasets.corpus import SPECIALS, Vocabulary
 from lib.datasets.files import DataError
@@ -65,7 +65,7 @@ def test_one_planted_sentence_decides():
             assert one.rationale and all(low <= start and end <= high for start, end in one.rationale)
     again = planted.documents("train", seed=1)
     assert again != planted.documents("train") and len({one.tokens for one in again}) == len(again)
-    with pytest.raises(KeyError, match="'all'"):
+    with pytest.raises(KeyError, match="unknown split 'all'"):
         planted.documents("all")
     with pytest.raises(DataError, match="cues is 0"):
         datasets.load("planted-documents", cues=0)
@@ -244,7 +244,7 @@ def test_serrano_and_smiths_recipe():
     run = Run("agnews4", "flan-noenc", recipe="serrano2019")
     assert (run.hidden_size, run.option("judge"), run.option("patience")) == (200, "accuracy", 5)
     corpus = datasets.load("planted-documents", "quick")
-    model = build(tiny("flan-noenc", hidden_size=12), corpus, vectors.load("random", corpus.vocabulary, size=12))
+    model = build(tiny("flan-noenc", hidden_size=12), corpus, word_vectors.load("random", corpus.vocabulary, size=12))
     assert model.attention.affine.out_features == model.attention.affine.in_features == 12
     first = papers.runs("erasure", "agnews4", "paper")
     assert len(first) == 18 and {run.vectors for run in first} == {"word2vec"} and first[0].epochs == 15

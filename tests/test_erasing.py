@@ -17,8 +17,8 @@ from lib.analysis import (
     with_flips,
     with_random,
 )
-from lib.analysis.erasing import CELLS, flip_cells, sign_test
-from lib.charts.erasing import in_bins
+from lib.analysis.erasure import CELLS, flip_cells, sign_test
+from lib.charts.erasure import in_bins
 from lib.datasets.corpus import Instance
 from lib.importance.rankings import RANKINGS
 from lib.interventions import single_erasure, until_flip

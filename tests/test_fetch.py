@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 from lib import datasets
-from lib.datasets import DataError, official, vectors
+from lib.datasets import DataError, official, word_vectors
 from lib.datasets.corpus import SPECIALS, Vocabulary
 from tests import web as webs
 from tests.official import ARCHIVES, review
@@ -527,12 +527,12 @@ def test_word_vectors_are_read_by_auto(prepared):
         with np.load(home / "vectors" / name, allow_pickle=False) as found:
             assert found["words"].tolist() == ["the", "New York"]
             assert found["vectors"].shape == (2, 300) and found["vectors"][1, 7] == 2
-    assert [path.name for path in vectors.files_of("auto", home)][:2] == [
+    assert [path.name for path in word_vectors.files_of("auto", home)][:2] == [
         "fasttext.simple.300d.npz",
         "glove.840B.300d.npz",
     ]
     vocabulary = Vocabulary((*SPECIALS, "the", "unknown"))
-    assert str(vectors.load("auto", vocabulary, home)).startswith("1 of 2 words (50.0%) from")
+    assert str(word_vectors.load("auto", vocabulary, home)).startswith("1 of 2 words (50.0%) from")
 
 
 @pytest.mark.parametrize(

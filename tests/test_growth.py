@@ -28,7 +28,7 @@ from lib import importance, interventions
 from lib.datasets.batches import batches
 from lib.importance import rankings
 from lib.importance.state_gradients import of_inputs_to_states
-from lib.analysis.correlating import correlate
+from lib.analysis.correlation import correlate
 from lib.analysis.measuring import attention_weights, measure
 from lib.models import AttentionClassifier
 

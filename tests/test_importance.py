@@ -10,7 +10,7 @@ from small import Foreign, batch, deletions_are_shortened_texts, model
 
 from lib import importance, interventions
 from lib.datasets.batches import Batch
-from lib.fast import deletions_bilstm, deletions_windows, shortcuts
+from lib.fast import leave_one_out_bilstm, leave_one_out_windows, shortcuts
 from lib.importance import gradients
 from lib.importance.leave_one_out import logits_without_each_token, logits_without_each_token_definition
 from lib.metrics import probabilities
@@ -38,9 +38,9 @@ def test_the_fast_deletions_are_the_naive_ones_in_small_pieces_too(encoder, atte
     fast = logits_without_each_token(tested, given)
     assert torch.allclose(fast, expected, atol=1e-9, rtol=0, equal_nan=True)
     pieces = (
-        (deletions_bilstm, "ROWS"),
-        (deletions_bilstm, "PAIRS"),
-        (deletions_windows, "WORDS"),
+        (leave_one_out_bilstm, "ROWS"),
+        (leave_one_out_bilstm, "PAIRS"),
+        (leave_one_out_windows, "WORDS"),
     )
     for module, name in pieces:
         monkeypatch.setattr(module, name, 40)
@@ -52,9 +52,9 @@ def test_the_fast_deletions_are_the_naive_ones_in_small_pieces_too(encoder, atte
 def test_the_deletions_of_a_long_text_in_blocks_are_the_naive_ones(projection, monkeypatch):
     tested, given = model(outputs=3, projection_name=projection), batch((30, 1, 6, 40, 9, 6), seed=2)
     expected = logits_without_each_token_definition(tested, given)
-    monkeypatch.setattr(deletions_bilstm, "ROWS", 40)
+    monkeypatch.setattr(leave_one_out_bilstm, "ROWS", 40)
     for pairs in (2**22, 500, 100, 1):  # all 42 deletions at once, 11, 2, and one by one
-        monkeypatch.setattr(deletions_bilstm, "PAIRS", pairs)
+        monkeypatch.setattr(leave_one_out_bilstm, "PAIRS", pairs)
         assert torch.allclose(logits_without_each_token(tested, given), expected, atol=1e-9, equal_nan=True)
 
 

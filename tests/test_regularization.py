@@ -37,7 +37,8 @@ from lib.datasets.batches import collate
 from lib.datasets.corpus import SPECIALS
 from lib.fast import clusters as clustering
 from lib.interventions import permuted, substituted, token_probabilities, token_probability_mean
-from lib.metrics import information, probabilities
+from lib.metrics import mutual_information as information
+from lib.metrics import probabilities
 from lib.models import AttentionClassifier
 from lib.papers.regularization import claims as regularization_claims
 from lib.papers.regularization import evenness, imitation
@@ -648,7 +649,7 @@ def test_a_million_rows_of_states_fit_in_8_gb():
         import resource
         import numpy as np
         from lib.fast import clusters as clustering
-        from lib.metrics import information
+        from lib.metrics import mutual_information as information
         clustering.PASSES = 1  # they take time, no memory
         random = np.random.default_rng(0)
         words = random.integers(0, 50, 1_000_000)

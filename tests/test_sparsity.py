@@ -11,7 +11,7 @@ from small import batch, model
 
 from lib import charts, papers
 from lib.analysis import attention_weights, measure, support_on_rationale, trend, with_entropies, with_support
-from lib.analysis.correlating import kendall, spearman
+from lib.analysis.correlation import kendall, spearman
 from lib.metrics import normalized_entropy
 from lib.projections import sparsegen_name, sparsegen_strength
 from lib.quantity import RUN_COLUMNS, declare, unit_of

@@ -166,7 +166,7 @@ CODE = """
     datasets: batches corpus
     metrics: distances
     models: attention classifier encoders evaluation interface question transformer
-    training: building fitting guides losses runs tasks trained
+    training: building fitting guided_attention losses runs tasks trained
 """
 FOR_THE_INSTANCE_ADVERSARY = ("lib.fast.", "lib.interventions.", "lib.metrics", "lib.quantity")
 

@@ -2,8 +2,8 @@
 
 from lib.analysis.baseline import against_baseline, baseline
 from lib.analysis.contrast import contrast, difference, fragility_difference, score_difference
-from lib.analysis.correlating import correlate, permutation_null, significance, taus_by_option, trend
-from lib.analysis.erasing import (
+from lib.analysis.correlation import correlate, permutation_null, significance, taus_by_option, trend
+from lib.analysis.erasure import (
     by_ranking,
     flip_tables,
     flips_sooner,

@@ -12,7 +12,7 @@ from lib.analysis.statistics import t_interval
 from lib.datasets.batches import micro_batches
 from lib.datasets.corpus import SPECIALS, Split
 from lib.fast.clusters import clusters_once
-from lib.metrics import information as measures
+from lib.metrics import mutual_information as measures
 from lib.models.evaluation import WORDS, eval_mode, words_at_once
 from lib.progress import Progress
 from lib.quantity import RUN_COLUMNS
@@ -38,7 +38,7 @@ def information(
 
     Embeddings and hidden states of every occurrence of the words (Tutek & Snajder 2020, section 3.4), at most `most`,
     are clustered, each separately, and the labels counted. Runs on the same data see the same occurrences, so their
-    n is equal. The samples of words are those of lib.metrics.information: the most frequent, and a random one.
+    n is equal. The samples of words are those of lib.metrics.mutual_information: the most frequent, and a random one.
 
     Args:
         embedding_labels: "clusters", as the paper has it; "words" takes the words themselves, which is what clustering

@@ -7,7 +7,7 @@ import pandas as pd
 
 from lib.datasets.assembly import Spec
 from lib.datasets.corpus import SPECIALS, UNKNOWN, Corpus, Split
-from lib.datasets.vectors import Vectors
+from lib.datasets.word_vectors import Vectors
 
 
 def card(corpus: Corpus, vectors: Vectors | None = None) -> pd.DataFrame:

@@ -126,12 +126,18 @@ def records(split: str, **options) -> list[Record]:
     Raises:
         KeyError: unknown split. TypeError: unknown option. ValueError: an option is out of its range.
     """
-    return list(_all_splits("planted", _review, Options(**options))[split])
+    return _split("planted", _review, split, options)
 
 
 def documents(split: str, **options) -> list[Record]:
     """The documents of train, dev or test; as `records`. `cues` and `distractors` count in the whole text."""
-    return list(_all_splits("planted documents", _document, Options(**options))[split])
+    return _split("planted documents", _document, split, options)
+
+
+def _split(name: str, make: Callable, split: str, options: dict) -> list[Record]:
+    if split not in SIZES:
+        raise KeyError(f"unknown split {split!r}; known: {', '.join(SIZES)}")
+    return list(_all_splits(name, make, Options(**options))[split])
 
 
 @cache

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
-from lib.fast import affine, deletions_bilstm, deletions_windows, lstm, state_sweep
+from lib.fast import affine, leave_one_out_bilstm, leave_one_out_windows, lstm, state_sweep
 from lib.models import AttentionClassifier, AttentionModel, ModelOutput, QuestionClassifier
 from lib.models.encoders import Average, BiLSTM, Convolution
 from lib.numerics import by_length, rows_of
@@ -45,9 +45,9 @@ def _classifies_under_softmax(model: AttentionModel, output: ModelOutput) -> boo
 SHORTCUTS: tuple[tuple[str, Callable[..., bool], Callable[..., Tensor]], ...] = (
     ("gradients", _classifies_by_lstm, lstm.gradients),
     ("gradients_times_inputs", _classifies_by_lstm, lstm.gradients_times_inputs),
-    ("logits_without_each_token", _has_lstm, deletions_bilstm.logits_without_each_token),
-    ("logits_without_each_token", _has_windows, deletions_windows.logits_without_each_token),
-    ("logits_without_each_state", _classifies_under_softmax, deletions_windows.logits_without_each_state),
+    ("logits_without_each_token", _has_lstm, leave_one_out_bilstm.logits_without_each_token),
+    ("logits_without_each_token", _has_windows, leave_one_out_windows.logits_without_each_token),
+    ("logits_without_each_state", _classifies_under_softmax, leave_one_out_windows.logits_without_each_state),
     ("logits_without_each_state", is_affine, affine.logits_without_each_state),
     ("state_gradients", _classifies_by_lstm, state_sweep.state_gradients),
     ("by_gradient", is_affine, affine.gradient_of_weights),

@@ -10,9 +10,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from lib import datasets
-from lib.datasets import vectors as word_vectors
+from lib.datasets import word_vectors
 from lib.datasets.corpus import PAD, SPECIALS, Corpus
-from lib.datasets.vectors import Vectors
+from lib.datasets.word_vectors import Vectors
 from lib.models import (
     HIERARCHICAL,
     RETENTIONS,

@@ -267,7 +267,7 @@ class Run:
 
 
 def is_guided(run: Run) -> bool:
-    """Whether attention is imposed on each text (lib.training.guides)."""
+    """Whether attention is imposed on each text (lib.training.guided_attention)."""
     return run.variant.startswith("guide_")
 
 

@@ -11,7 +11,7 @@ from lib.datasets.corpus import SPECIALS, Split
 from lib.metrics.distances import probabilities
 from lib.models import AttentionClassifier
 from lib.training import fitting
-from lib.training.guides import PerWord
+from lib.training.guided_attention import PerWord
 from lib.training.losses import adversarial_loss, class_weights, mlm_loss, prediction_loss, tying_loss
 
 PATIENCE, LEAST = 10, 1e-3  # epochs; the share by which an adversary's loss must fall within them

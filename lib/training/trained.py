@@ -14,13 +14,13 @@ from lib.atomic_write import write_json
 from lib.datasets import batches as length_batches
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Corpus
-from lib.datasets.vectors import Vectors
+from lib.datasets.word_vectors import Vectors
 from lib.models import AttentionClassifier, QuestionClassifier, evaluation
 from lib.progress import Progress
 from lib.training import cache, fitting, tasks
 from lib.training.building import build, load_vectors, own_random_state
 from lib.training.fitting import Say
-from lib.training.guides import guide
+from lib.training.guided_attention import guide
 from lib.training.processes import cores, gpu_runs, run_all
 from lib.training.runs import Run, is_guided, stages, with_bases
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from gensim.models import KeyedVectors
 
-from lib.datasets import DataError, load, vectors
+from lib.datasets import DataError, load, word_vectors
 from lib.datasets.corpus import Vocabulary
 
 SIZE = 7
@@ -59,7 +59,7 @@ FORMS = ("npz", "glove", "word2vec", "fasttext", "gz", "bin", "bin.gz", "word2ve
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_gives_what_gensim_holds(tmp_path, vocabulary, keyed, form):
-    found = vectors.load(write(tmp_path, keyed, form), vocabulary, size=SIZE)
+    found = word_vectors.load(write(tmp_path, keyed, form), vocabulary, size=SIZE)
     assert found.table.dtype == torch.float32 and found.table.shape == (len(vocabulary), SIZE)
     for row, word in enumerate(vocabulary.words):
         have = word in WORDS[:-1]
@@ -73,36 +73,38 @@ def test_a_file_is_found_in_the_home_of_data_too(tmp_path, vocabulary, keyed, mo
     (tmp_path / "vectors").mkdir()
     write(tmp_path / "vectors", keyed, "npz")
     for name in ("v.npz", "vectors/v.npz"):
-        assert vectors.load(name, vocabulary, tmp_path, size=SIZE).covered.sum() == 5
+        assert word_vectors.load(name, vocabulary, tmp_path, size=SIZE).covered.sum() == 5
     monkeypatch.setenv("DATA_HOME", str(tmp_path))
-    assert vectors.load("v.npz", vocabulary, size=SIZE).covered.sum() == 5
+    assert word_vectors.load("v.npz", vocabulary, size=SIZE).covered.sum() == 5
 
 
 def test_random_vectors_follow_the_seed_and_leave_padding_zero(vocabulary):
     big = Vocabulary.of([[f"w{i}" for i in range(2000)]])
-    found = vectors.load("random", big, seed=3)
+    found = word_vectors.load("random", big, seed=3)
     assert found.table.shape == (2004, 300) and (found.table[0] == 0).all() and not found.covered.any()
     assert float(found.table[1:].mean()) == pytest.approx(0, abs=0.01)
     assert float(found.table[1:].std()) == pytest.approx(1, abs=0.01)
     assert (
-        found.checksum == vectors.load("random", big, seed=3).checksum != vectors.load("random", big, seed=4).checksum
+        found.checksum
+        == word_vectors.load("random", big, seed=3).checksum
+        != word_vectors.load("random", big, seed=4).checksum
     )
     assert str(found) == "random numbers, N(0, 1), seed 3, for all 2,000 words"
 
 
 def test_auto_takes_a_file_that_has_half_of_the_words_and_says_which(tmp_path, vocabulary, keyed):
     (tmp_path / "vectors").mkdir()
-    assert "random" in str(vectors.load("auto", vocabulary, tmp_path, size=SIZE))
+    assert "random" in str(word_vectors.load("auto", vocabulary, tmp_path, size=SIZE))
     path = write(tmp_path / "vectors", keyed, "npz")
-    assert str(vectors.load("auto", vocabulary, tmp_path, size=SIZE)) == f"5 of 6 words (83.3%) from {path}"
+    assert str(word_vectors.load("auto", vocabulary, tmp_path, size=SIZE)) == f"5 of 6 words (83.3%) from {path}"
     strange = Vocabulary.of([["good", "plandery", "trolfing"]])
-    found = vectors.load("auto", strange, tmp_path, size=SIZE)
+    found = word_vectors.load("auto", strange, tmp_path, size=SIZE)
     assert not found.covered.any() and "1 of 3 words (33.3%)" in str(found) and "are too few" in str(found)
-    assert "has 7 numbers a word, and the model reads 300" in str(vectors.load("auto", vocabulary, tmp_path))
+    assert "has 7 numbers a word, and the model reads 300" in str(word_vectors.load("auto", vocabulary, tmp_path))
 
 
 def test_auto_on_real_text_covers_most_words(data_home):
-    found = vectors.load("auto", load("sst", data_home=data_home).vocabulary, data_home)
+    found = word_vectors.load("auto", load("sst", data_home=data_home).vocabulary, data_home)
     assert str(found).startswith("13,291 of 13,822 words (96.2%) from ")
 
 
@@ -111,7 +113,7 @@ def test_auto_on_real_text_covers_most_words(data_home):
 
 def error_of(path, vocabulary, size=SIZE):
     with pytest.raises(DataError) as caught:
-        vectors.load(path, vocabulary, size=size)
+        word_vectors.load(path, vocabulary, size=size)
     assert "\n" not in str(caught.value) and str(path) in str(caught.value)
     return str(caught.value)
 
@@ -169,7 +171,7 @@ def test_words_with_spaces_are_no_other_words_and_the_first_vector_counts(tmp_pa
     (tmp_path / "v.txt").write_bytes(
         b"film 1 1 1 1 1 1 1\nfilm . 2 2 2 2 2 2 2\ngood . 3 3 3 3 3 3 3\nfilm 4 4 4 4 4 4 4\n"
     )
-    found = vectors.load(tmp_path / "v.txt", vocabulary, size=SIZE)
+    found = word_vectors.load(tmp_path / "v.txt", vocabulary, size=SIZE)
     assert found.table[vocabulary.ids["film"]].tolist() == [1] * SIZE and found.covered.sum() == 1
 
 
@@ -199,5 +201,5 @@ def test_large_text_is_read_in_good_time(tmp_path):
     line = b" ".join([b"0.123456"] * 300)
     with gzip.open(tmp_path / "v.txt.gz", "wb", compresslevel=1) as file:
         file.writelines(b"w%d %s\n" % (i, line) for i in range(20_000))
-    found = vectors.load(tmp_path / "v.txt.gz", Vocabulary.of([[f"w{i}" for i in range(0, 20_000, 100)]]))
+    found = word_vectors.load(tmp_path / "v.txt.gz", Vocabulary.of([[f"w{i}" for i in range(0, 20_000, 100)]]))
     assert found.covered.sum() == 200 and float(found.table[-1, -1]) == pytest.approx(0.123456)
