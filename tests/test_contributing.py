@@ -26,7 +26,8 @@ TOUCHED = {  # at most, by recipe
 def recipes() -> dict[str, list[tuple[str, str]]]:
     """The (place, code) of every block, by the recipe's title."""
     sections = re.split(r"^## ", (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
-    return {part.split("\n")[0]: BLOCK.findall(part) for part in sections}
+    found = {part.split("\n")[0]: BLOCK.findall(part) for part in sections}
+    return {title: blocks for title, blocks in found.items() if blocks}
 
 
 def file_of(place: str) -> str:

@@ -68,7 +68,7 @@ def run_all(function: Callable, tasks: Sequence, workers: int, say: Say, done: C
             ended, _ = wait(waiting, EVERY, FIRST_COMPLETED)
             while not messages.empty():
                 say(messages.get())
-            for future in ended:
+            for future in sorted(ended, key=lambda one: one.exception() is None):  # failures first
                 future.result()
                 done(waiting.pop(future))
     except BrokenProcessPool as error:

@@ -100,7 +100,7 @@ def fingerprint(notebook: Path, values: dict[str, Any]) -> str:
 
 def _data_files(notebook: Path, values: dict[str, Any]) -> list[Path]:
     """The files of the report's dataset, its word vectors and its model, found as its kernel will find them."""
-    from lib.datasets import DataError, files, own, spec, vectors
+    from lib.datasets import DataError, files, own, spec, word_vectors
     from lib.training.own_model import located
 
     known = parameters.known_parameters(notebook)
@@ -110,7 +110,7 @@ def _data_files(notebook: Path, values: dict[str, Any]) -> list[Path]:
         if settings.get("model"):
             found.append(located(settings["model"])[0])
         try:
-            found += vectors.files_of(settings.get("vectors", "auto"), home)
+            found += word_vectors.files_of(settings.get("vectors", "auto"), home)
             if settings.get("data"):
                 return [path.resolve() for path in [*found, *own.find(settings["data"], home).values()]]
             folder = spec(settings["dataset"]).folder if "dataset" in settings else None
