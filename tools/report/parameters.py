@@ -8,8 +8,6 @@ from math import inf
 from pathlib import Path
 from typing import Any, get_args
 
-import nbformat
-
 from lib.datasets import Own
 from lib.papers import PAPERS, Settings
 from lib.papers.settings import Kind, literal, refuse, types, value_of
@@ -66,6 +64,7 @@ def settings_of(notebook: Path) -> type[Settings]:
 
 def known_parameters(notebook: Path) -> dict[str, Parameter]:
     """The parameters of the cell tagged `parameters`, by name; Refused where the file is no notebook."""
+    import nbformat
     import papermill
 
     try:

@@ -10,7 +10,6 @@ from typing import Any
 from lib.atomic_write import write_json
 from lib.training import train
 from lib.training.trained import Corpora, entry_name
-from tools.report.run import make_report
 from tools.sweep import plan as plans
 from tools.sweep.needs import Request, chosen_on_dev, needed
 
@@ -75,6 +74,8 @@ def do(kind: str, folder: Path, name: str) -> None:
     elif kind == "choose":
         add_chosen(plan, name, folder)
     else:
+        from tools.report.run import make_report  # with papermill: not for jobs that train
+
         make_report(Path(planned["notebook"]), planned["values"], Path(plan["output"]))
 
 

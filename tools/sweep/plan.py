@@ -13,7 +13,6 @@ from lib.datasets import DataError
 from lib.training import Run, cache, stages
 from lib.training.trained import Corpora, entry_name
 from tools.report import parameters
-from tools.report.run import fingerprint, is_made_from
 from tools.sweep import costs
 from tools.sweep.needs import Request, chosen_on_dev, needed
 
@@ -59,6 +58,8 @@ class Report:
 
     def is_up_to_date(self, folder: Path) -> bool:
         """Whether `folder` has its page, made from what is here now."""
+        from tools.report.run import fingerprint, is_made_from  # with papermill: not for jobs that train
+
         page = folder / f"{self.name}.html"
         return page.exists() and is_made_from(page, fingerprint(self.notebook, self.values))
 
