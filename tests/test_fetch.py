@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import requests
 
 from lib import datasets
 from lib.datasets import DataError, official, word_vectors
@@ -597,3 +598,12 @@ def test_where_datasets_go(tmp_path, monkeypatch):
     assert install.data_folder() == tmp_path and install.data_folder(tmp_path / "x") == tmp_path / "x"
     monkeypatch.setattr(os, "access", lambda *arguments: False)
     assert install.data_folder() == datasets.files.PROJECT / "data" / "raw"
+
+
+def test_a_redirect_sends_no_login_from_netrc(tmp_path, monkeypatch):
+    (tmp_path / "netrc").write_text("machine other.example login me password secret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    sent, answered = requests.Request("GET", "https://other.example/x").prepare(), requests.Response()
+    answered.request = requests.Request("GET", "https://first.example/x").prepare()
+    download._Session().rebuild_auth(sent, answered)
+    assert "Authorization" not in sent.headers

@@ -102,10 +102,17 @@ def download(address: Address, to: Path, patience: Patience | None = None) -> No
         shutil.rmtree(scratch, ignore_errors=True)
 
 
+class _Session(requests.Session):
+    """A session that sends no login from ~/.netrc, to the host of a redirect neither."""
+
+    def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
+        prepared_request.headers.pop("Authorization", None)
+
+
 def _persist(address: Address, partial: Partial, patience: Patience) -> None:
     """Attempts until the partial file is whole, with pauses of 1, 2, 4, ... seconds; Refused after too many."""
     furthest, failures = partial.size, 0
-    with requests.Session() as session:
+    with _Session() as session:
         session.max_redirects = 10
         session.auth = lambda request: request  # no login from ~/.netrc
         session.adapters.pop("http://")  # https alone, but for servers on this machine
