@@ -12,8 +12,10 @@ from lib.metrics.distances import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.models.evaluation import measurable
 from lib.models.readout import read_each
+from lib.numerics import by_length
 from lib.projections import project_the_rest, softmax
 
+WORDS = 2**11  # of shortened texts in one forward pass
 APART = 1e-4  # how far an attention may lie from the projection of its own scores
 
 
@@ -76,18 +78,14 @@ def logits_without_each_token_definition(model: AttentionModel, batch: Batch) ->
     Returns:
         (batch, token, class); NaN off the mask.
     """
-    alone = batch.mask.sum(dim=1) == 1
-    parts = []
-    if alone.any():
-        only = batch.mask[alone].int().argmax(dim=1)
-        parts.append((alone.nonzero()[:, 0], only, logits_of_nothing(model, batch.rows(alone))))
-    for position in range(batch.mask.shape[1]):
-        rows = (batch.mask[:, position] & ~alone).nonzero()[:, 0]
-        if len(rows):
-            parts.append((rows, position, model(without_word(batch.rows(rows), position)).logits))
-    logits = parts[0][2].new_full((*batch.mask.shape, parts[0][2].shape[1]), torch.nan)
-    for rows, position, found in parts:
-        logits[rows, position] = found
+    texts, positions = batch.mask.nonzero(as_tuple=True)
+    alone = batch.mask[texts].sum(dim=1) == 1
+    parts = [(alone, logits_of_nothing(model, batch.rows(texts[alone])))] if alone.any() else []
+    for rows in by_length(batch.lengths[texts] * ~alone, WORDS):
+        parts.append((rows, model(without_words(batch.rows(texts[rows]), positions[rows])).logits))
+    logits = parts[0][1].new_full((*batch.mask.shape, parts[0][1].shape[1]), torch.nan)
+    for rows, found in parts:
+        logits[texts[rows], positions[rows]] = found
     return logits
 
 
@@ -96,9 +94,10 @@ def logits_without_each_token(model: AttentionModel, batch: Batch) -> Tensor:
     return (shortcut("logits_without_each_token", model) or logits_without_each_token_definition)(model, batch)
 
 
-def without_word(batch: Batch, position: int) -> Batch:
-    """The texts, each without its word at a position that all of them have."""
-    tokens = torch.cat([batch.tokens[:, :position], batch.tokens[:, position + 1 :]], dim=1)
+def without_words(batch: Batch, positions: Tensor) -> Batch:
+    """The texts, each without its word at the position (batch,) that is named for it."""
+    place = torch.arange(batch.tokens.shape[1] - 1, device=positions.device)
+    tokens = batch.tokens.gather(1, place + (place >= positions[:, None]).long())
     shorter = Batch.of(tokens, batch.lengths - 1, batch.label, batch.instance)
     return replace(shorter, **batch.questions(torch.arange(len(batch), device=tokens.device)))
 
