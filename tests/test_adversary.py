@@ -14,11 +14,12 @@ import torch
 from scipy.special import rel_entr
 from scipy.stats import entropy
 
+from lib import processes
 from lib.datasets import DATASETS
 from lib.datasets.batches import batches, collate
 from lib.metrics import kullback_leibler, probabilities, total_variation
 from lib.models import GuidedClassifier
-from lib.training import Run, losses, processes, train, train_all
+from lib.training import Run, losses, train, train_all
 from lib.training.guided_attention import PerWord, guide
 from lib.training.tasks import Adversary, Classification
 from lib.training.trained import batches_of, task_of

@@ -12,7 +12,7 @@ import psutil
 import pytest
 import torch
 
-from lib.training import processes
+from lib import processes
 
 
 class Unsendable(Exception):
@@ -63,7 +63,7 @@ def test_the_first_failure_stops_the_others():
 
 
 ABANDONED = """
-from lib.training import processes
+from lib import processes
 from test_workers import fail
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ Weights = dict[str, Tensor]
 # Code that cannot change the weights of a run whose splits and epochs are hashed as well: what prepares datasets and
 # what only organises the work. The per-instance adversary counts for the runs that it guides (lib.training.trained).
 LEFT_OUT = ("lib.datasets", "lib.profiles", "lib.progress", "lib.atomic_write", "lib.interventions")
-LEFT_OUT += ("lib.training.cache", "lib.training.processes")
+LEFT_OUT += ("lib.training.cache", "lib.processes")
 KEPT = ("lib.datasets.batches", "lib.datasets.corpus")
 
 

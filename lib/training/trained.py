@@ -16,12 +16,12 @@ from lib.datasets.batches import Batch
 from lib.datasets.corpus import Corpus
 from lib.datasets.word_vectors import Vectors
 from lib.models import AttentionClassifier, QuestionClassifier, evaluation
+from lib.processes import cores, gpu_runs, run_all
 from lib.progress import Progress
 from lib.training import cache, fitting, tasks
 from lib.training.building import build, load_vectors, own_random_state
 from lib.training.fitting import Say
 from lib.training.guided_attention import guide
-from lib.training.processes import cores, gpu_runs, run_all
 from lib.training.runs import Run, is_guided, stages, with_bases
 
 TINY = 500_000  # tokens of all epochs: starting processes would take longer than training

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from lib.processes import cores
 from lib.progress import spoken
-from lib.training.processes import cores
 from tools.report import parameters
 from tools.report.__main__ import print_lists
 from tools.report.parameters import PROJECT, Refused

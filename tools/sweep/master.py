@@ -12,8 +12,8 @@ from threading import Event, Thread
 from typing import Any
 
 from lib.atomic_write import alone
+from lib.processes import gpu_runs
 from lib.progress import spoken
-from lib.training.processes import gpu_runs
 from tools.report.parameters import PROJECT
 from tools.sweep import plan as plans
 
