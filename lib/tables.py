@@ -7,6 +7,7 @@ import pandas as pd
 from IPython.display import HTML
 from pandas.io.formats.style import Styler
 
+from lib.analysis.verdicts import KINDS
 from lib.papers import TITLES
 from lib.quantity import RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
 
@@ -171,6 +172,36 @@ def difference(rows: pd.DataFrame) -> pd.DataFrame:
     values = {"value": rows["first"], "compared with": rows["second"], "difference": rows["difference"]}
     interval = {"95% interval": intervals(rows["low"], rows["high"]), "it is": rows["word"]}
     return rows[named].assign(**values, **interval)
+
+
+def verdicts(found: pd.DataFrame) -> HTML:
+    """Rows of lib.papers.verdicts, a table for each claim: what it states, and each model's verdict with numbers."""
+    return HTML("".join(claim(same) for _, same in found.groupby("short", sort=False)))
+
+
+def claim(same: pd.DataFrame) -> str:
+    """The table of one claim, below what was fixed before anything was measured."""
+    first = same.iloc[0]
+    bound = f"{first['bound']:g} {first['unit']}" if first["kind"] not in ("trend", "most runs") else ""
+    stated = {
+        "Claim": f"{first['claim']} ({first['source']}).",
+        "Of": first["scope"],
+        "Supported if": KINDS[first["kind"]] + (f"; bound {bound}" if bound else ""),
+        "Control": first["control"],
+        "Refuted by": first["refuted"],
+    }
+    lines = "".join(f"<b>{name}</b> {escape(text)}<br>" for name, text in stated.items() if text)
+    answers = [word + (f" ({why})" if why else "") for word, why in zip(same["verdict"], same["reason"], strict=True)]
+    seeds = [f"{number} would decide" if number else "" for number in same["needed"]]
+    bounds = [
+        f"{half} / {double}" if half else "" for half, double in zip(same["halved"], same["doubled"], strict=True)
+    ]
+    rows = {"model": same["model"], "verdict": answers, "evidence": same["evidence"], "single seeds": same["of_seeds"]}
+    rows |= {"p": same["p"].map("{:.2g}".format).replace("nan", ""), "seeds": seeds, "bound halved / doubled": bounds}
+    rows |= {"by their own numbers": same["printed"].map("{:+.3g}".format).replace("+nan", "")}
+    table = pd.DataFrame(rows | {"witness": same["witness"]})
+    table = table.drop(columns=[name for name in table if table[name].eq("").all()])
+    return f"<p>{lines}</p>{html(table)}"
 
 
 def intervals(low: Iterable[float], high: Iterable[float], digits: int = 3) -> list[str]:

@@ -44,7 +44,7 @@ def test_clear_numbers_support_or_contradict_and_others_do_neither():
     assert set(said.values()) == {"supported"} and len(said) == 6
     said = verdicts(instances({"bilstm": 0.7, "average": 0.5}, permutation=0.3, jsd=0.1))
     assert set(said.values()) == {"contradicted"}
-    said = verdicts(instances({"bilstm": 0.6, "average": 0.6}, texts=8))
+    said = verdicts(instances({"bilstm": 0.6, "average": 0.6}, texts=9))
     assert said["Attention BiLSTM + additive"] == said["The average against BiLSTM, additive"] == "undecided"
 
 

@@ -1,7 +1,7 @@
 """From a model and its texts to a table with one row per instance; then means, differences and trends of its rows."""
 
-from lib.analysis.baseline import against_baseline, baseline
-from lib.analysis.contrast import contrast, difference, fragility_difference, score_difference
+from lib.analysis.baseline import against_baseline, baseline, witness_of, witnesses
+from lib.analysis.contrast import contrast, difference, fragility_difference, mean_effect, score_difference
 from lib.analysis.correlation import correlate, permutation_null, significance, taus_by_option, trend
 from lib.analysis.erasure import (
     by_ranking,

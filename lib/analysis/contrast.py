@@ -29,6 +29,7 @@ def contrast(
     seed: int = 0,
     pooled: Pooled | None = None,
     test: bool = False,
+    seeds: Sequence[int] | None = None,
 ) -> pd.DataFrame:
     """A statistic of the first group of rows less that of the second: a row for each of its quantities.
 
@@ -43,9 +44,11 @@ def contrast(
         pooled: (weights, table) -> (draw, quantity), of all seeds together; by default the mean over the seeds.
         test: adds p, two-sided, of a randomisation test of these very models: how often the difference is as large when
             chance swaps the two groups' rows of each text, those of all seeds together.
+        seeds: of the pairs; by default their numbers.
     Returns:
         quantity, first, second (values), difference, low, high (95%), word: "higher" where the interval lies above 0,
-        "lower" below 0, else "undecided"; unit, n (texts), seeds (of the two groups); p.
+        "lower" below 0, else "undecided"; unit, n (texts), seeds (of the two groups); p; se, the standard error over
+        texts, and of_seeds, the difference in each seed where they are paired ({} else).
     """
     pooled = pooled or (lambda weights, table: mean_over(-1, statistic(weights, table)))
     first, second = groups
@@ -61,10 +64,25 @@ def contrast(
         rows.append(
             {"quantity": name, "first": float(one), "second": float(other), "difference": float(one - other)}
             | {"low": low, "high": high, "word": direction(low, high), "unit": unit_of(name)}
-            | {"n": len(first), "seeds": tuple(map(len, each))}
+            | {"n": len(first), "seeds": tuple(map(len, each)), "se": standard_error(drawn)}
+            | {"of_seeds": paired_values(each, seeds) if paired else {}}
         )
     found = pd.DataFrame(rows)
     return found.assign(p=swapped_p(pooled, groups, draws, seed)) if test else found
+
+
+def standard_error(samples: np.ndarray) -> float:
+    """The sd of the bootstrap's samples (draw,); NaN for fewer than two."""
+    samples = samples[~np.isnan(samples)]
+    return float(samples.std(ddof=1)) if len(samples) > 1 else np.nan
+
+
+def paired_values(each: Sequence[np.ndarray], seeds: Sequence[int] | None) -> dict[int, float]:
+    """The first group's value less the second's in each seed, or in each less the only one."""
+    differences = each[0] - each[1]
+    return dict(
+        zip(range(len(differences)) if seeds is None else map(int, seeds), map(float, differences), strict=True)
+    )
 
 
 def direction(low: float, high: float) -> str:
@@ -115,9 +133,10 @@ def difference(
     """
     if quantity not in instances:
         raise KeyError(f"no column {quantity!r}; there are: {', '.join(map(str, instances.columns))}")
-    tables = [by_seed(group_of(instances, where), quantity) for where in between]
+    tables, seeds = [by_seed(group_of(instances, where), quantity) for where in between], None
     if paired:
         tables = same_seeds(tables, between)
+        seeds = tables[0].columns
         defined = [table.notna().reindex(tables[0].index, fill_value=False) for table in tables]
         tables = [table.where(defined[0] & defined[1]) for table in tables]
     shared = tables[0].dropna(how="all").index.intersection(tables[1].dropna(how="all").index)
@@ -125,7 +144,23 @@ def difference(
         where = " in one seed" if paired else ""
         raise ValueError(f"no text has a value of {quantity!r} in both {between[0]} and {between[1]}{where}")
     groups = [table.loc[shared].to_numpy() for table in tables]
-    return contrast([quantity], mean_of, groups, paired, draws, seed).iloc[0]
+    return contrast([quantity], mean_of, groups, paired, draws, seed, seeds=seeds).iloc[0]
+
+
+def mean_effect(instances: pd.DataFrame, quantity: str, draws: int = 2000, seed: int = 0) -> pd.Series:
+    """The mean of a quantity of one configuration, as a row of `contrast` with nothing to compare.
+
+    Returns:
+        quantity, difference (the mean over seeds), of_seeds, se (over texts), n, first and second (NaN), unit.
+    """
+    table = by_seed(instances, quantity).dropna(how="all")
+    of_seeds = {int(seed): float(values.mean()) for seed, values in table.items()}
+    drawn = np.empty(0)
+    if len(table):
+        drawn = bootstrap(lambda some: mean_over(-1, weighted_mean(some, table.to_numpy())), len(table), draws, seed)
+    value = float(mean_over(0, np.array(list(of_seeds.values()))))
+    row = {"quantity": quantity, "difference": value, "first": np.nan, "second": np.nan, "unit": unit_of(quantity)}
+    return pd.Series(row | {"of_seeds": of_seeds, "se": standard_error(drawn), "n": len(table)})
 
 
 def score_difference(
@@ -143,7 +178,8 @@ def score_difference(
     pair = same_texts(instances, between)
     columns = ("label", "prediction", "probability")
     groups = [np.stack([by_seed(group, name).to_numpy() for name in columns], axis=2) for group in pair]
-    return contrast([score], scores_of([score]), groups, True, draws, seed, test=True).iloc[0]
+    seeds = by_seed(pair[0], "label").columns
+    return contrast([score], scores_of([score]), groups, True, draws, seed, test=True, seeds=seeds).iloc[0]
 
 
 def fragility_difference(
@@ -160,8 +196,9 @@ def fragility_difference(
     Raises:
         KeyError: unknown quantity. ValueError: a group is empty or mixes configurations; the texts are not the same.
     """
-    groups = [answers(group) for group in same_texts(instances, between)]
-    return contrast(quantities, fragility_of(quantities), groups, True, draws, seed)
+    pair = same_texts(instances, between)
+    groups, seeds = [answers(group) for group in pair], by_seed(pair[0], "label").columns
+    return contrast(quantities, fragility_of(quantities), groups, True, draws, seed, seeds=seeds)
 
 
 def same_texts(instances: pd.DataFrame, between: Between) -> list[pd.DataFrame]:

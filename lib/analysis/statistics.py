@@ -1,10 +1,14 @@
 """Intervals: the bootstrap by weights, Student's t, and scores that take weights. NumPy and SciPy only."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from math import inf, nan
 
 import numpy as np
 from scipy import stats
 
+LEVEL = 0.95  # of every interval
+FEW = 3  # seeds: fewer say nothing about others, and the interval is of these very models
 CELLS = 2_000_000  # most weights held at once: 16 MB
 # (weights (draw, row), table (row, ...)) -> (draw, quantity, seed): of rows that count with these weights
 Statistic = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -48,23 +52,74 @@ def t_interval(values: np.ndarray) -> tuple[float, float]:
     return values.mean() - half, values.mean() + half
 
 
+@dataclass(frozen=True)
+class Spread:
+    """The variance between seeds, and its degrees of freedom: 0 where it is unknown."""
+
+    variance: float
+    df: float
+
+    @classmethod
+    def of(cls, groups: Iterable[np.ndarray]) -> "Spread":
+        """Pooled over groups of seeds (seed,), each about its own mean."""
+        groups = [values[~np.isnan(values)] for values in map(np.asarray, groups)]
+        df = sum(max(len(values) - 1, 0) for values in groups)
+        squares = sum(((values - values.mean()) ** 2).sum() for values in groups if len(values))
+        return cls(squares / df if df else nan, df)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An effect with its standard error over texts and seeds, and that one's degrees of freedom."""
+
+    effect: float
+    se: float
+    df: float
+
+    @classmethod
+    def over(
+        cls, effect: float, spreads: Iterable[tuple[Spread, int]], se_texts: float, texts: float = inf
+    ) -> "Estimate":
+        """Texts and seeds are crossed: the variances of the mean are added, with Satterthwaite's degrees of freedom.
+
+        Args:
+            spreads: between the seeds of each group, and how many they are. se_texts: the standard error over texts of
+            the mean over these seeds. texts: how many.
+        """
+        parts = [(float(np.nan_to_num(se_texts)) ** 2, max(texts - 1, 1))]
+        parts += [(spread.variance / seeds, spread.df) for spread, seeds in spreads if spread.df]
+        total, squares = sum(part for part, _ in parts), sum(part**2 / df for part, df in parts)
+        return cls(effect, float(np.sqrt(total)), total**2 / squares if squares else inf)
+
+    def interval(self, level: float = LEVEL) -> tuple[float, float]:
+        """The two-sided interval by Student's t."""
+        half = stats.t.ppf((1 + level) / 2, self.df) * self.se
+        return self.effect - half, self.effect + half
+
+    def p_above(self, bound: float) -> float:
+        """The one-sided p that the effect is not above `bound`."""
+        if not self.se:
+            return float(self.effect <= bound)
+        return float(stats.t.sf((self.effect - bound) / self.se, self.df))
+
+
 def interval_over_texts_and_seeds(value: float, samples: np.ndarray, *groups: np.ndarray) -> tuple[float, float]:
     """A 95% interval for what other texts and other seeds would give.
 
-    Each source of variation has an interval of its own: the bootstrap's normal one over texts, and Student's over the
-    seeds of each group, wide where there are few of them. Their half-widths add as squares (Zou & Donner 2008, method
-    of variance estimates recovery). Groups of one seed add nothing: the interval is then of these very models.
+    Texts and seeds are crossed: the bootstrap's variance over texts and that of each group's mean over its seeds are
+    added, with Satterthwaite's degrees of freedom. Groups of fewer than FEW seeds add nothing: the interval is then of
+    these very models.
 
     Args:
         value: the estimate. samples: (draw,) of the bootstrap over texts. groups: the values of the seeds (seed,).
     """
     samples = samples[~np.isnan(samples)]
-    halves = [stats.norm.ppf(0.975) * samples.std(ddof=1)] if len(samples) > 1 else []
-    halves += [(high - low) / 2 for low, high in map(t_interval, groups) if not np.isnan(low)]
-    if not halves or np.isnan(value):
+    groups = [values[~np.isnan(values)] for values in groups]
+    spreads = [(Spread.of([values]), len(values)) for values in groups if len(values) >= FEW]
+    if np.isnan(value) or not (len(samples) > 1 or spreads):
         return np.nan, np.nan
-    half = np.linalg.norm(halves)
-    return value - half, value + half
+    se = samples.std(ddof=1) if len(samples) > 1 else 0.0
+    return Estimate.over(value, spreads, se).interval()
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:

@@ -3,12 +3,24 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
-from lib.papers.claim import Claim, claims_table, sentences
+from lib.papers.claim import claims_table, sentences
+from lib.papers.claims import Claim, verdicts
 from lib.papers.paper import Paper
 from lib.papers.settings import Settings, device_kind
 from lib.training import Run
 
-__all__ = ["PAPERS", "TITLES", "Claim", "Paper", "Settings", "claims_table", "device_kind", "runs", "sentences"]
+__all__ = [
+    "PAPERS",
+    "TITLES",
+    "Claim",
+    "Paper",
+    "Settings",
+    "claims_table",
+    "device_kind",
+    "runs",
+    "sentences",
+    "verdicts",
+]
 
 _modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
 _papers = [module.PAPER for module in _modules if hasattr(module, "PAPER")]

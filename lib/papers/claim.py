@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from lib.papers.claims import sentences as sentences_of_verdicts
 from lib.quantity import title_of
 
 
@@ -66,6 +67,8 @@ def claims_table(claims: list[Claim]) -> pd.DataFrame:
 
 def sentences(claims: list[Claim]) -> list[str]:
     """One sentence per claim: for which models it is supported, contradicted or undecided."""
+    if isinstance(claims, pd.DataFrame):
+        return sentences_of_verdicts(claims)
     result = []
     for claim in dict.fromkeys(one.claim for one in claims):
         same = [one for one in claims if one.claim == claim]

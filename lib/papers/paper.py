@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from lib import published
-from lib.papers.claim import Claim
+from lib.papers.claims import Claim
 from lib.papers.settings import Settings
 from lib.training import Run
 
@@ -22,7 +22,8 @@ class Paper:
     settings      the parameters of its notebook
     parts         the runs of its notebook, by the functions that list them; `beside`: those that it trains beside them
     swept         parameters that dev chooses where they are 0, each with the part that has a run for each value
-    claims        each claim with its verdict, from the notebook's tables
+    claims        by their short names
+    evidence      from the notebook's tables: what each claim is judged by (lib.papers.claims.EVIDENCE)
     partners      (kept rows, those of models by themselves) -> more rows, under the names that published.csv has
     seconds       of a report in profile quick on planted reviews, beside its trainings
     """
@@ -34,7 +35,8 @@ class Paper:
     claim: str
     settings: type[Settings]
     parts: tuple[Part, ...]
-    claims: Callable[..., list[Claim]]
+    claims: Mapping[str, Claim]
+    evidence: Callable[..., pd.DataFrame] | None = None
     beside: tuple[Part, ...] = ()
     swept: Mapping[str, Part] = field(default_factory=dict)
     partners: Callable[[pd.DataFrame, pd.DataFrame], list[pd.DataFrame]] = lambda rows, of_models: []

@@ -1,0 +1,219 @@
+"""How an effect is judged: five answers, from the values of single seeds and the standard error over texts."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+from math import factorial, isnan, nan
+
+import numpy as np
+from scipy import stats
+
+from lib.analysis.correlation import kendall
+from lib.analysis.statistics import LEVEL, Estimate, Spread
+
+ANSWERS = ("supported", "contradicted", "negligible", "open", "no verdict")
+KINDS = {
+    "direction": "the effect is above 0; it is negligible within the bound of 0",
+    "little": "the effect is within the bound of 0",
+    "at least": "the effect is above the bound",
+    "most runs": "it holds for more than half of the runs, each judged by itself",
+    "trend": "the effect rises along a dial, in every seed",
+}
+ENOUGH = 5  # seeds: with fewer their spread is pooled over like models
+MOST = 20  # seeds that are worth asking for
+FEWEST_OF_A_TREND = 3  # seeds
+SHUFFLES = 10_000  # of a dial's values, where there are more orders than that
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An answer with what it rests on.
+
+    word         one of ANSWERS
+    reason       why there is none, or why it is open
+    effect, low, high    in the claim's unit; of a trend Kendall's tau with the dial, of "most runs" a share
+    p            of this one answer; NaN where there is none
+    of_seeds     the effect in each seed
+    needed       seeds that would decide an open one if the effect is as it looks; 0: seeds would not (at most MOST)
+    halved, doubled      the word with half the bound, and with twice the bound; "" where there is no bound
+    """
+
+    word: str
+    effect: float = nan
+    low: float = nan
+    high: float = nan
+    p: float = nan
+    of_seeds: tuple[float, ...] = ()
+    n: int = 0
+    reason: str = ""
+    needed: int = 0
+    halved: str = ""
+    doubled: str = ""
+
+
+def answer(kind: str, low: float, high: float, bound: float) -> str:
+    """The word for an interval: a partition by the bound.
+
+    direction    negligible within +-bound, else supported above 0 and contradicted below
+    little       supported within +-bound, contradicted wholly beyond
+    at least     supported above the bound, contradicted below
+    """
+    if isnan(low) or isnan(high):
+        return "open"
+    if kind == "at least":
+        return "supported" if low > bound else "contradicted" if high < bound else "open"
+    within = -bound <= low and high <= bound
+    if kind == "little":
+        return "supported" if within else "contradicted" if low > bound or high < -bound else "open"
+    if within:
+        return "negligible"
+    return "supported" if low > 0 else "contradicted" if high < 0 else "open"
+
+
+def judge(
+    kind: str,
+    bound: float,
+    values: Sequence[float],
+    se_texts: float = 0.0,
+    texts: int = 0,
+    like: Iterable[Sequence[float]] = (),
+    these_models: bool = False,
+    looks: int = 1,
+) -> Verdict:
+    """Judges an effect of kind direction, little or at least.
+
+    Args:
+        bound: delta, or the least effect; stated beforehand.
+        values: the effect in each seed (seed,). se_texts: the standard error over texts of their mean; texts: how many.
+        like: the values of like models, over which the spread of fewer than ENOUGH seeds is pooled.
+        these_models: the answer is about these models alone, so that only texts vary (profile quick).
+        looks: how often the data were looked at; each look has its share of 5%.
+    """
+    values = np.asarray(values, dtype=float)
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return Verdict("no verdict", reason="the effect is defined of no text")
+    pooled = [values] if len(values) >= ENOUGH else [values, *like]
+    spread = Spread(0.0, 0) if these_models else Spread.of(pooled)
+    found = Estimate.over(float(values.mean()), [(spread, len(values))], se_texts, texts)
+    level = 1 - (1 - LEVEL) / looks
+    low, high = found.interval(level)
+    about = Verdict("open", found.effect, low, high, of_seeds=tuple(values), n=texts)
+    if len(values) == 1:  # the texts' interval is shown, and decides nothing about training
+        return replace(
+            about, reason="one run", needed=needed(kind, bound, found.effect, 1, spread, se_texts, texts, level)
+        )
+    word = answer(kind, low, high, bound)
+    about = replace(about, word=word, p=p_of(found, kind, bound, word))
+    about = replace(about, halved=answer(kind, low, high, bound / 2), doubled=answer(kind, low, high, bound * 2))
+    if word == "open":
+        enough = needed(kind, bound, found.effect, len(values), spread, se_texts, texts, level)
+        return replace(about, needed=enough, reason="too few seeds" if enough else "not by seeds")
+    return about
+
+
+def p_of(found: Estimate, kind: str, bound: float, word: str) -> float:
+    """One p for an answer: two one-sided tests where it says that the effect is within the bound."""
+    if kind == "at least":
+        return min(found.p_above(bound), 1 - found.p_above(bound)) if word != "open" else found.p_above(bound)
+    if kind == "little" and word == "contradicted":
+        return min(found.p_above(bound), 1 - found.p_above(-bound))
+    if kind == "little" or word == "negligible":
+        return max(found.p_above(-bound), 1 - found.p_above(bound))
+    return 2 * min(found.p_above(0), 1 - found.p_above(0))
+
+
+def needed(
+    kind: str, bound: float, effect: float, seeds: int, spread: Spread, se_texts: float, texts: int, level: float
+) -> int:
+    """How many seeds would decide, if effect and spread are as they look; 0 where MOST would not, or it is unknown."""
+    if not spread.df:
+        return 0
+    for more in range(seeds + 1, MOST + 1):
+        own = Spread(spread.variance, max(spread.df, more - 1))
+        if answer(kind, *Estimate.over(effect, [(own, more)], se_texts, texts).interval(level), bound) != "open":
+            return more
+    return 0
+
+
+def judge_runs(holds: Sequence[bool]) -> Verdict:
+    """Judges "in most runs", where each run is judged by itself: k of n with its exact one-sided 95% limits.
+
+    For runs that fall into two groups, of which a mean says nothing.
+    """
+    holds = np.asarray(holds, dtype=float)
+    k, n = int(holds.sum()), len(holds)
+    low, high = share_limits(k, n)
+    word = "supported" if low > 0.5 else "contradicted" if high < 0.5 else "open"
+    p = float(stats.binom.sf(k - 1, n, 0.5) if 2 * k >= n else stats.binom.cdf(k, n, 0.5)) if n else nan
+    about = Verdict(word, k / n if n else nan, low, high, p, tuple(holds))
+    if word != "open":
+        return about
+    enough = (more for more in range(n + 1, MOST + 1) if decided(round(k / max(n, 1) * more), more))
+    least = next(enough, 0)
+    return replace(about, needed=least, reason="too few runs" if least else "not by seeds")
+
+
+def share_limits(k: int, n: int) -> tuple[float, float]:
+    """The one-sided 95% limits of a share, below and above (Clopper & Pearson 1934)."""
+    low = stats.beta.ppf(1 - LEVEL, k, n - k + 1) if k else 0.0
+    high = stats.beta.ppf(LEVEL, k + 1, n - k) if k < n else 1.0
+    return float(low), float(high)
+
+
+def decided(k: int, n: int) -> bool:
+    """Whether k of n runs are clearly more, or clearly less, than half."""
+    low, high = share_limits(k, n)
+    return low > 0.5 or high < 0.5
+
+
+def judge_trend(at: Sequence[float], values: np.ndarray, seed: int = 0) -> Verdict:
+    """Judges whether a quantity rises along a dial, such as an adversary's lambda.
+
+    The effect is the mean over seeds of Kendall's tau-b within each seed. Its p is two-sided, against the dial's
+    values shuffled within each seed: all orders, or SHUFFLES of them. Decided with the same sign in each of at least
+    FEWEST_OF_A_TREND seeds.
+
+    Args:
+        at: the dial's values (point,). values: (seed, point).
+    """
+    at, values = np.asarray(at, dtype=float), np.asarray(values, dtype=float)
+    if len(at) < 3:
+        return Verdict("no verdict", reason=f"{len(at)} values make no trend")
+    taus = kendall(at, values)
+    values, taus = values[~np.isnan(taus)], taus[~np.isnan(taus)]
+    if not len(taus):
+        return Verdict("no verdict", reason="it is constant along the dial")
+    effect, seeds = float(taus.mean()), len(taus)
+    shuffled = shuffled_taus(at, values, seed)
+    p = float((np.abs(shuffled) >= abs(effect) - 1e-12).mean())
+    half = stats.t.ppf((1 + LEVEL) / 2, seeds - 1) * taus.std(ddof=1) / np.sqrt(seeds) if seeds > 1 else nan
+    low, high = np.clip((effect - half, effect + half), -1, 1)
+    about = Verdict("open", effect, float(low), float(high), p, tuple(taus))
+    if seeds < FEWEST_OF_A_TREND:
+        return replace(about, reason=f"a trend needs {FEWEST_OF_A_TREND} seeds", needed=FEWEST_OF_A_TREND)
+    if p <= 1 - LEVEL and abs(np.sign(taus).sum()) == seeds:
+        return replace(about, word="supported" if effect > 0 else "contradicted")
+    z = stats.norm.ppf((1 + LEVEL) / 2)
+    wanted = int(np.ceil((z * shuffled.std() * np.sqrt(seeds) / effect) ** 2)) if effect else MOST + 1
+    agree = abs(np.sign(taus).sum()) == seeds
+    enough = max(wanted, seeds + 1) if agree and wanted <= MOST else 0
+    return replace(about, needed=enough, reason="too few seeds" if enough else "not by seeds")
+
+
+def shuffled_taus(at: np.ndarray, values: np.ndarray, seed: int) -> np.ndarray:
+    """The mean over seeds of tau with the dial's values shuffled within each: all orders where SHUFFLES hold them.
+
+    The order as it is counts among them: with it the p is (b + 1) / (m + 1).
+    """
+    seeds, points = values.shape
+    if factorial(points) ** seeds <= SHUFFLES:
+        orders = np.array(list(permutations(range(points))))
+        each = [kendall(at, row[orders]) for row in values]
+        total = each[0]
+        for taus in each[1:]:
+            total = (total[:, None] + taus).ravel()
+        return total / seeds
+    random = np.random.default_rng(seed)
+    shuffled = random.permuted(np.broadcast_to(values, (SHUFFLES, seeds, points)), axis=2)
+    return np.append(kendall(at, shuffled).mean(axis=1), kendall(at, values).mean())

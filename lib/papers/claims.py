@@ -1,0 +1,215 @@
+"""A paper's claims as data, the evidence on them, and the verdicts that follow."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import isnan, nan
+
+import pandas as pd
+
+from lib.analysis.verdicts import ANSWERS, KINDS, Verdict, judge, judge_runs, judge_trend
+from lib.quantity import title_of
+
+# A row for each claim, model and seed (of a trend for each point of its dial too): what a verdict is made from.
+EVIDENCE = [
+    *("paper", "short", "model", "within", "seed", "at", "value", "first", "second", "se", "n"),
+    *("printed", "witness", "excluded", "note"),
+]
+VERDICT = [
+    *("paper", "short", "claim", "model", "verdict", "evidence", "effect", "low", "high", "unit", "bound", "kind"),
+    *("seeds", "n", "of_seeds", "p", "needed", "reason", "halved", "doubled", "witness", "printed", "source", "scope"),
+    *("control", "refuted"),
+]
+GOOD, WEAK = "good", "weak"
+CONTRAST = "contrast"  # in place of a verdict, outside a claim's scope
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper claims, and how it is judged: fixed before anything is measured.
+
+    short, sentence   a name, and what is claimed
+    source            section, table or figure of the paper; "ours" where the paper does not claim it
+    kind              of lib.analysis.verdicts.KINDS
+    bound, unit       delta of an effect that would matter, or the least effect
+    scope             what the paper claims it of, in words; elsewhere the number is shown as contrast
+    control           what a model without any skill gives, and how the effect excludes it
+    refuted           what would refute it
+    sides             what the effect compares, in a word each; none for an effect that is one number
+    """
+
+    paper: str
+    short: str
+    sentence: str
+    source: str
+    kind: str
+    bound: float
+    unit: str
+    scope: str
+    control: str
+    refuted: str
+    sides: tuple[str, str] = ("", "")
+
+    def __post_init__(self):
+        if self.kind not in KINDS:
+            raise ValueError(f"unknown kind {self.kind!r} of the claim {self.short!r}; known: {', '.join(KINDS)}")
+
+    def evidence(
+        self,
+        model: str,
+        of_seeds: Mapping[int, float] | pd.Series,
+        first: Mapping[int, float] | float = nan,
+        second: Mapping[int, float] | float = nan,
+        se: float = 0.0,
+        n: int = 0,
+        within: bool = True,
+        printed: float = nan,
+        witness: str = "",
+        excluded: str = "",
+        note: str = "",
+    ) -> pd.DataFrame:
+        """The rows of EVIDENCE of one model.
+
+        Args:
+            of_seeds: the effect in each seed; of a trend by (seed, value of the dial); of "most runs" 1 where it holds.
+            first, second: what the effect compares, in each seed or in all.
+            se: standard error over texts of the mean over these seeds. n: texts.
+            within: the claim's scope.
+            printed: the effect by the paper's own printed numbers, where they say something about it.
+            witness: good or weak (`lib.analysis.witnesses`). excluded: why the model allows no verdict at all.
+        """
+        rows = []
+        for key, value in dict(of_seeds).items():
+            seed, at = key if isinstance(key, tuple) else (key, nan)
+            one, other = (side.get(seed, nan) if isinstance(side, Mapping) else side for side in (first, second))
+            rows.append((self.paper, self.short, model, within, seed, at, value, one, other, se, n))
+        rows = rows or [(self.paper, self.short, model, within, -1, nan, nan, first, second, se, n)]
+        return pd.DataFrame([(*row, printed, witness, excluded, note) for row in rows], columns=EVIDENCE)
+
+    def compared(self, model: str, row: Mapping, **more) -> pd.DataFrame:
+        """`evidence` of a row of `lib.analysis.contrast`, or of `mean_effect`; more: other arguments."""
+        parts = {name: row[name] for name in ("of_seeds", "first", "second", "se", "n")}
+        return self.evidence(model, **(parts | more))
+
+
+def verdicts(evidence: pd.DataFrame, claims: Mapping[str, Claim], these_models: bool = False) -> pd.DataFrame:
+    """Each claim with its verdict for each model: the columns VERDICT.
+
+    Args:
+        evidence: rows of EVIDENCE, of one study. claims: by `short`.
+        these_models: the answers are about these models alone (profile quick), and only texts vary.
+    """
+    rows = []
+    for short, same in evidence.groupby("short", sort=False):
+        models = dict(list(same.groupby("model", sort=False)))
+        for model, some in models.items():
+            like = [other["value"].to_numpy(float) for name, other in models.items() if name != model]
+            rows.append(row_of(claims[short], model, some, like, these_models))
+    return pd.DataFrame(rows, columns=VERDICT)
+
+
+def row_of(claim: Claim, model: str, some: pd.DataFrame, like: list, these_models: bool) -> dict[str, object]:
+    """The verdict on a claim for one model, with all that a reader needs to see beside it."""
+    found, first = verdict_of(claim, some, like, these_models), some.iloc[0]
+    word = found.word if first["within"] or found.word == "no verdict" else CONTRAST
+    of_found = ("effect", "low", "high", "n", "p", "needed", "reason", "halved", "doubled")
+    of_claim = ("paper", "short", "unit", "bound", "kind", "source", "scope", "control", "refuted")
+    row = {name: getattr(found, name) for name in of_found} | {name: getattr(claim, name) for name in of_claim}
+    row |= {"claim": claim.sentence, "model": model, "verdict": word, "seeds": len(found.of_seeds)}
+    row |= {"of_seeds": " ".join(f"{value:.4g}" for value in found.of_seeds), "witness": first["witness"]}
+    return row | {"printed": first["printed"], "evidence": in_words(claim, some, found)}
+
+
+def verdict_of(claim: Claim, some: pd.DataFrame, like: list, these_models: bool) -> Verdict:
+    """The verdict on a claim from the evidence rows of one model."""
+    first = some.iloc[0]
+    if claim.kind == "trend":
+        table = some.pivot(index="seed", columns="at", values="value")
+        found = judge_trend(table.columns, table.to_numpy())
+    elif claim.kind == "most runs":
+        found = judge_runs(some["value"].dropna())
+    else:
+        values, like = some["value"].to_numpy(float), [values[~pd.isna(values)] for values in like]
+        se = float(some["se"].mean())  # of several kept studies: an upper bound for all of their seeds
+        found = judge(claim.kind, claim.bound, values, se, int(some["n"].max()), like, these_models)
+    if first["excluded"]:
+        parts = {name: getattr(found, name) for name in ("effect", "low", "high", "of_seeds", "n")}
+        return Verdict("no verdict", reason=first["excluded"], **parts)
+    return found
+
+
+def in_words(claim: Claim, some: pd.DataFrame, found: Verdict) -> str:
+    """average 0.360, BiLSTM 0.210; difference +0.150 [+0.100, +0.200] tau-b; 3 seeds, 1,725 texts"""
+    parts = []
+    means = some[["first", "second"]].astype(float).mean()
+    named = [f"{side} {mean:.3f}" for side, mean in zip(claim.sides, means, strict=True) if side and not isnan(mean)]
+    if named:
+        parts.append(", ".join(named))
+    if not isnan(found.effect):
+        parts.append(effect_in_words(claim, found))
+    if claim.kind != "most runs" and found.of_seeds:
+        texts = f", {found.n:,} texts" if found.n else ""
+        parts.append(f"{counted(len(found.of_seeds), 'seed')}{texts}")
+    return "; ".join([*parts, *filter(None, dict.fromkeys(some["note"]))]) or found.reason
+
+
+def effect_in_words(claim: Claim, found: Verdict) -> str:
+    """The effect of a verdict with its interval and unit."""
+    interval = "" if isnan(found.low) else f" [{found.low:+.3f}, {found.high:+.3f}]"
+    if claim.kind == "most runs":
+        runs = len(found.of_seeds)
+        return (
+            f"in {round(found.effect * runs)} of {counted(runs, 'run')} (limits {found.low:.0%} and {found.high:.0%})"
+        )
+    if claim.kind == "trend":
+        return f"tau-b with the dial {found.effect:+.3f}{interval}, p {found.p:.2g}"
+    name = "difference " if all(claim.sides) else ""
+    return f"{name}{found.effect:+.3f}{interval} {claim.unit}"
+
+
+def counted(number: int, noun: str) -> str:
+    """1 seed, 2 seeds"""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def excluded_by(*reasons: str) -> str:
+    """The reasons that there are, in one sentence."""
+    return "; ".join(dict.fromkeys(filter(None, reasons)))
+
+
+def by_model(frame: pd.DataFrame, *by: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    """(model in words, its rows) for each value of the columns `by`."""
+    for key, rows in frame.groupby(list(by), sort=False):
+        yield " + ".join(title_of(part) for part in key), rows
+
+
+def printed_effect(
+    published: pd.DataFrame, quantity: str, first: Mapping[str, str], second: Mapping[str, str] | None = None
+) -> float:
+    """The paper's own printed effect: a value, or the difference of two; NaN where it prints none.
+
+    Args:
+        published: rows of `lib.published.table` of one paper and dataset. first, second: columns that select the row.
+    """
+
+    def value(where: Mapping[str, str]) -> float:
+        rows = published[published["quantity"] == quantity]
+        for column, wanted in where.items():
+            rows = rows[rows[column] == str(wanted)]
+        return float(rows["value"].mean()) if len(rows) else nan
+
+    return value(first) - (value(second) if second else 0.0)
+
+
+def adversary_of(instances: pd.DataFrame) -> str:
+    """The column of the per-instance adversary's JSD: the exact optimum, or with several outputs the search's."""
+    return next(name for name in ("adversary_exact_jsd", "adversary_gradient_jsd") if name in instances)
+
+
+def sentences(found: pd.DataFrame) -> list[str]:
+    """One sentence per claim: for which models it has which answer, those outside its scope left out."""
+    result = []
+    for claim, same in found[found["verdict"] != CONTRAST].groupby("claim", sort=False):
+        models = {word: list(same.loc[same["verdict"] == word, "model"]) for word in ANSWERS}
+        parts = [f"{word} for {', '.join(names)}" for word, names in models.items() if names]
+        result.append(f"{claim}: {'; '.join(parts)}.")
+    return result

@@ -1,0 +1,196 @@
+"""The rules by which a claim is judged: the partition, the seeds, the trends, and how often they are wrong."""
+
+from itertools import permutations, product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from lib.analysis.statistics import Estimate, Spread
+from lib.analysis.verdicts import KINDS, answer, judge, judge_runs, judge_trend, share_limits
+from lib.papers.claims import EVIDENCE, VERDICT, Claim, sentences, verdicts
+
+TEXTS, BOUND = 400, 0.05
+
+
+def claim(kind="direction", **changed) -> Claim:
+    parts = {"paper": "jain2019", "short": "it rises", "sentence": "It rises", "source": "section 4", "kind": kind}
+    parts |= {"bound": BOUND, "unit": "fraction", "scope": "BiLSTM", "control": "chance gives 0", "refuted": "it falls"}
+    return Claim(**parts | changed)
+
+
+def study(random, effect, seeds, models=1, of_seeds=0.03, of_texts=0.3, of_both=0.3):
+    """The values of seeds (model, seed) and their standard error over texts: texts and seeds are crossed."""
+    texts = random.normal(0, of_texts, (models, 1, TEXTS))
+    runs = random.normal(0, of_seeds, (models, seeds, 1))
+    table = effect + texts + runs + random.normal(0, of_both, (models, seeds, TEXTS))
+    return table.mean(axis=2), table.mean(axis=1).std(axis=1, ddof=1) / np.sqrt(TEXTS)
+
+
+def words_of(effect, seeds, models, repeats, kind="direction", random_seed=0):
+    """The share of each answer over simulated studies."""
+    random, found = np.random.default_rng(random_seed), []
+    for _ in range(repeats):
+        values, se = study(random, effect, seeds, models)
+        found += [judge(kind, BOUND, values[0], se[0], TEXTS, values[1:]).word]
+    return pd.Series(found).value_counts(normalize=True)
+
+
+@pytest.mark.parametrize(("seeds", "models"), [(1, 4), (3, 1), (3, 4), (5, 1)])
+@pytest.mark.parametrize(
+    ("effect", "wrong"), [(0.0, ("supported", "contradicted")), (0.15, ("contradicted", "negligible"))]
+)
+def test_wrong_answers_are_rare_where_the_truth_is_known(effect, wrong, seeds, models):
+    shares = words_of(effect, seeds, models, repeats=400)
+    error = 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
+    assert shares.reindex(wrong).fillna(0).sum() <= error
+    assert seeds > 1 or set(shares.index) == {"open"}, "one run decides nothing about training"
+
+
+def test_a_large_effect_is_found_with_five_seeds_and_a_small_one_is_negligible():
+    assert words_of(0.15, 5, 1, 200).get("supported", 0) > 0.9
+    random = np.random.default_rng(3)
+    values, se = study(random, 0.005, 5, of_seeds=0.01)
+    assert judge("direction", BOUND, values[0], se[0] / 3, TEXTS).word == "negligible"
+
+
+def test_answers_are_a_partition_of_all_intervals():
+    grid = np.linspace(-0.12, 0.12, 25)
+    for kind, (low, high) in product(("direction", "little", "at least"), product(grid, grid)):
+        if low <= high:
+            word = answer(kind, low, high, BOUND)
+            assert word in ("supported", "contradicted", "negligible", "open")
+            inside = low >= -BOUND and high <= BOUND
+            expected = {"direction": "negligible", "little": "supported"}.get(kind)
+            assert not inside or expected in (word, None)
+    assert answer("direction", 0.01, 0.2, BOUND) == "supported" == answer("at least", 0.06, 0.2, BOUND)
+    assert answer("little", 0.06, 0.2, BOUND) == "contradicted" == answer("at least", -1, 0.04, BOUND)
+    assert answer("direction", np.nan, np.nan, BOUND) == "open"
+
+
+def test_the_interval_is_satterthwaites():
+    values, se = np.array([0.10, 0.14, 0.18]), 0.02
+    found = judge("direction", BOUND, values, se, TEXTS)
+    of_seeds, of_texts = values.var(ddof=1) / 3, se**2
+    df = (of_seeds + of_texts) ** 2 / (of_seeds**2 / 2 + of_texts**2 / (TEXTS - 1))
+    half = stats.t.ppf(0.975, df) * np.sqrt(of_seeds + of_texts)
+    assert (found.low, found.high) == pytest.approx((0.14 - half, 0.14 + half))
+    assert found.p == pytest.approx(2 * stats.t.sf(0.14 / np.sqrt(of_seeds + of_texts), df))
+
+
+def test_with_seeds_alone_p_is_that_of_the_t_test():
+    values = np.array([0.02, 0.05, 0.03, 0.08, 0.01])
+    assert judge("direction", 0.001, values).p == pytest.approx(stats.ttest_1samp(values, 0).pvalue)
+    within = judge("little", BOUND, values / 4)
+    sides = [
+        stats.ttest_1samp(values / 4, bound, alternative=side).pvalue
+        for bound, side in ((-BOUND, "greater"), (BOUND, "less"))
+    ]
+    assert within.word == "supported" and within.p == pytest.approx(max(sides))
+    beyond = judge("little", BOUND, values + 0.2)
+    assert beyond.word == "contradicted"
+    assert beyond.p == pytest.approx(stats.ttest_1samp(values + 0.2, BOUND, alternative="greater").pvalue)
+    least = judge("at least", 0.2, values)
+    assert least.word == "contradicted" and least.p == pytest.approx(
+        stats.ttest_1samp(values, 0.2, alternative="less").pvalue
+    )
+
+
+def test_the_spread_of_few_seeds_is_pooled_over_like_models_and_of_five_is_not():
+    own, like = np.array([0.1, 0.2]), [np.array([0.3, 0.1, 0.2]), np.array([0.5])]
+    pooled = Spread.of([own, *like])
+    assert (pooled.variance, pooled.df) == (pytest.approx((0.005 + 0.02) / 3), 3)
+    alone = judge("direction", BOUND, own).high - judge("direction", BOUND, own).low
+    shared = judge("direction", BOUND, own, like=like)
+    assert shared.high - shared.low < alone
+    five = np.array([0.1, 0.2, 0.15, 0.12, 0.3])
+    assert judge("direction", BOUND, five, like=like) == judge("direction", BOUND, five)
+
+
+def test_an_open_answer_names_the_seeds_that_would_decide_it():
+    values = np.array([0.02, 0.12, 0.20])
+    found = judge("direction", BOUND, values, 0.01, TEXTS)
+    assert found.word == "open" and 3 < found.needed <= 20
+    spread = Spread(values.var(ddof=1), found.needed - 1)
+    for seeds, decided in ((found.needed, True), (found.needed - 1, False)):
+        interval = Estimate.over(found.effect, [(Spread(spread.variance, seeds - 1), seeds)], 0.01, TEXTS).interval()
+        assert (answer("direction", *interval, BOUND) != "open") == decided
+    never = judge("direction", BOUND, np.array([-0.4, 0.01, 0.41]), 0.01, TEXTS)
+    assert (never.word, never.needed, never.reason) == ("open", 0, "not by seeds")
+    assert judge("direction", BOUND, [0.3], 0.01, TEXTS, like=[values]).needed > 1
+
+
+def test_the_bound_halved_and_doubled():
+    found = judge("little", BOUND, np.array([0.03, 0.031, 0.029, 0.03, 0.032]))
+    assert (found.word, found.halved, found.doubled) == ("supported", "contradicted", "supported")
+
+
+def test_two_looks_share_the_five_percent():
+    once, twice = (judge("direction", BOUND, np.array([0.1, 0.2, 0.15]), looks=looks) for looks in (1, 2))
+    assert twice.low == pytest.approx(0.15 - stats.t.ppf(0.9875, 2) * 0.05 / np.sqrt(3))
+    assert twice.high - twice.low > once.high - once.low
+
+
+def test_runs_of_two_kinds_are_counted_not_averaged():
+    assert [judge_runs([1] * k + [0] * (5 - k)).word for k in (0, 3, 5)] == ["contradicted", "open", "supported"]
+    assert judge_runs([1, 1, 1]).word == "open" and judge_runs([1, 1, 1]).needed == 5
+    low, high = share_limits(4, 5)
+    assert stats.binom.sf(3, 5, low) == pytest.approx(0.05) and stats.binom.cdf(4, 5, high) == pytest.approx(0.05)
+
+
+def test_a_trend_is_held_against_all_orders_of_its_dial():
+    at, values = [1.0, 2.0, 3.0], np.array([[0.1, 0.2, 0.3], [0.2, 0.3, 0.9], [0.1, 0.3, 0.25]])
+    found = judge_trend(at, values)
+    taus = [[stats.kendalltau(at, row[list(order)]).statistic for order in permutations(range(3))] for row in values]
+    means = np.array([np.mean(each) for each in product(*taus)])
+    assert found.effect == pytest.approx(means[0]) and found.p == pytest.approx((abs(means) >= means[0] - 1e-12).mean())
+    assert found.word == "open", "14 of 216 orders are as far from 0"
+    rising = np.sort(values, axis=1)
+    assert judge_trend(at, rising).word == "supported" and judge_trend(at, -rising).word == "contradicted"
+    assert judge_trend(at, rising[:2]).word == "open", "two seeds make no trend"
+    mixed = np.array([[1, 2, 3, 4, 5], [1, 2, 3, 4, 5], [1, 2, 3, 4, 5], [5, 4, 3, 2, 1]], dtype=float)
+    assert judge_trend(range(5), mixed).word == "open", "one seed goes the other way"
+
+
+def test_a_trend_over_many_values_is_rarely_found_where_there_is_none():
+    random = np.random.default_rng(0)
+    found = [judge_trend(range(6), random.normal(size=(3, 6)), seed).word for seed in range(60)]
+    assert np.mean([word != "open" for word in found]) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 60)
+    rising = np.arange(6) + random.normal(0, 0.3, (3, 6))
+    assert judge_trend(range(6), rising).word == "supported"
+
+
+def test_evidence_becomes_a_row_with_all_that_a_reader_needs():
+    held = claim(sides=("average", "BiLSTM"))
+    rows = held.evidence("BiLSTM", {0: 0.3, 1: 0.32, 2: 0.31}, {0: 0.5, 1: 0.5, 2: 0.5}, 0.19, 0.01, 700, printed=0.2)
+    assert list(rows) == EVIDENCE and len(rows) == 3
+    row = verdicts(rows, {held.short: held}).iloc[0]
+    assert list(row.index) == VERDICT
+    assert row["verdict"] == "supported" and row["of_seeds"] == "0.3 0.32 0.31" and row["printed"] == 0.2
+    assert row["evidence"].startswith("average 0.500, BiLSTM 0.190; difference +0.310 [")
+    assert row["evidence"].endswith("fraction; 3 seeds, 700 texts")
+
+
+def test_outside_its_scope_a_claim_is_a_contrast_and_a_bad_witness_gives_no_verdict():
+    held = claim()
+    outside = held.evidence("average", {0: 0.3, 1: 0.32, 2: 0.31}, within=False)
+    no_better = held.evidence("dot", {0: 0.3, 1: 0.32, 2: 0.31}, excluded="its accuracy is not above the largest class")
+    weak = held.evidence("conv", {0: 0.3, 1: 0.32, 2: 0.31}, witness="weak")
+    found = verdicts(pd.concat([outside, no_better, weak]), {held.short: held}).set_index("model")
+    assert found["verdict"].to_dict() == {"average": "contrast", "dot": "no verdict", "conv": "supported"}
+    assert found.loc["dot", "reason"] == "its accuracy is not above the largest class"
+    assert found.loc["conv", "witness"] == "weak"
+    assert sentences(found.reset_index()) == ["It rises: supported for conv; no verdict for dot."]
+
+
+def test_quick_answers_are_about_these_models_alone():
+    held = claim()
+    rows = held.evidence("BiLSTM", {0: 0.1, 1: 0.3}, se=0.01, n=300)
+    assert verdicts(rows, {held.short: held})["verdict"][0] == "open"
+    assert verdicts(rows, {held.short: held}, these_models=True)["verdict"][0] == "supported"
+
+
+def test_a_claim_of_an_unknown_kind_is_refused():
+    with pytest.raises(ValueError, match=f"unknown kind 'rises'.*{', '.join(KINDS)}"):
+        claim("rises")
