@@ -17,7 +17,7 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.metrics import average_precision_score, f1_score, homogeneity_score, v_measure_score
 from torch.nn import functional
 
-from lib import papers
+from lib import papers, processes
 from lib.analysis import (
     dev_scores,
     difference,
@@ -42,7 +42,7 @@ from lib.metrics import probabilities
 from lib.models import AttentionClassifier
 from lib.papers.regularization import claims as regularization_claims
 from lib.papers.regularization import evenness, imitation
-from lib.training import Run, losses, processes, train
+from lib.training import Run, losses, train
 from lib.training.building import build, word_table
 from lib.training.tasks import MaskedLanguageModel, Tying, masked
 from lib.training.trained import load_corpus, load_vectors, task_of

@@ -15,9 +15,10 @@ import test_device
 import torch
 from safetensors.torch import load_file
 
+from lib import processes
 from lib.datasets.batches import batches
 from lib.models import evaluation
-from lib.training import Run, cache, fitting, losses, processes, stages, train, train_all, with_bases
+from lib.training import Run, cache, fitting, losses, stages, train, train_all, with_bases
 from lib.training.building import build
 from lib.training.runs import adds_up
 from lib.training.tasks import Classification

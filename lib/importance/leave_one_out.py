@@ -10,7 +10,7 @@ from lib.fast.shortcuts import shortcut
 from lib.importance.gradients import refuse_other_than
 from lib.metrics.distances import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
-from lib.models.evaluation import measurable
+from lib.models.evaluation import measurable, words_at_once
 from lib.models.readout import read_each
 from lib.numerics import by_length
 from lib.projections import project_the_rest, softmax
@@ -81,7 +81,7 @@ def logits_without_each_token_definition(model: AttentionModel, batch: Batch) ->
     texts, positions = batch.mask.nonzero(as_tuple=True)
     alone = batch.mask[texts].sum(dim=1) == 1
     parts = [(alone, logits_of_nothing(model, batch.rows(texts[alone])))] if alone.any() else []
-    for rows in by_length(batch.lengths[texts] * ~alone, WORDS):
+    for rows in by_length(batch.lengths[texts] * ~alone, words_at_once(model, WORDS)):
         parts.append((rows, model(without_words(batch.rows(texts[rows]), positions[rows])).logits))
     logits = parts[0][1].new_full((*batch.mask.shape, parts[0][1].shape[1]), torch.nan)
     for rows, found in parts:
