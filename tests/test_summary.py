@@ -21,7 +21,7 @@ from tools.report.page import page
 from tools.summary import studies as summary
 from tools.summary.__main__ import markdown
 from tools.summary.page import FILES, studies_of, write_summary
-from tools.summary.studies import SHARE, TOLERANCE, partners
+from tools.summary.values import SHARE, TOLERANCE, counts, partners, values
 
 KEY = ("bilstm", "additive", "softmax", "base", 1)
 NAN = float("nan")
@@ -135,7 +135,7 @@ def test_the_tolerance_at_its_edges(monkeypatch, unit, theirs, ours, inside):
     frame.loc[place, ["value", "unit"]] = [theirs, unit]
     monkeypatch.setattr(published, "_published", lambda: frame)
     key = frame.loc[place, list(RUN_COLUMNS[1:])]
-    found = summary.values([study([row(TAU, ours, unit, key=key)])]).iloc[place]
+    found = values([study([row(TAU, ours, unit, key=key)])]).iloc[place]
     assert found["within"] == inside and found["difference"] == pytest.approx(ours - theirs)
     assert found["tolerance"] == pytest.approx(TOLERANCE if unit != "nats" else SHARE * abs(theirs))
 
@@ -144,16 +144,17 @@ def test_every_published_value_is_counted_whether_there_is_one_of_ours_or_not():
     """Counted a second way: by the csv module, and for one value by hand."""
     with published.SOURCE.open(encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
-    found = summary.values([study([row()])])
-    counts = summary.counts(found, "paper", "dataset").set_index(["paper", "dataset"])
-    assert counts["published"].to_dict() == dict(Counter((line["paper"], line["dataset"]) for line in lines))
+    found = values([study([row()])])
+    numbers = counts(found, "paper", "dataset").set_index(["paper", "dataset"])
+    assert numbers["published"].to_dict() == dict(Counter((line["paper"], line["dataset"]) for line in lines))
     assert found[["paper", "table", "quantity"]].values.tolist() == [
         [line["paper"], line["table"], line["quantity"]] for line in lines
     ]
     assert (
-        counts["ours"].sum() == 1 and counts.loc[("jain2019", "sst"), ["inside", "within", "quick"]].tolist() == [1] * 3
+        numbers["ours"].sum() == 1
+        and numbers.loc[("jain2019", "sst"), ["inside", "within", "quick"]].tolist() == [1] * 3
     )
-    nothing = summary.counts(summary.values([]).assign(all=""), "all").iloc[0]
+    nothing = counts(values([]).assign(all=""), "all").iloc[0]
     assert nothing["published"] == len(lines) == 1140 and nothing["ours"] == nothing["within"] == 0
 
 
@@ -164,7 +165,7 @@ def test_a_papers_values_come_from_its_own_notebook_and_its_best_study():
         study([f1 | {"value": 0.9}], profile="paper"),
         study([f1 | {"value": 0.7}], notebook="regularization"),
     ]
-    found = summary.values(ours).dropna(subset="ours").query("dataset == 'sst'")
+    found = values(ours).dropna(subset="ours").query("dataset == 'sst'")
     assert found[found["paper"] == "jain2019"].set_index("quantity")["ours"].to_dict() == {"f1": 0.9, TAU: 0.1}
     assert found[found["quantity"] == TAU]["report"].tolist() == ["quick.html"]
     assert set(found[found["paper"] == "tutek2020"]["ours"]) == {0.7} and "wiegreffe2019" not in set(found["paper"])
@@ -177,7 +178,7 @@ def test_what_the_papers_name_otherwise_finds_its_partner():
     rows += [row("tvd", 0.9, "fraction", **adversary, **{"lambda": 2})]
     rows += [row("dev", NAN, "", **{"lambda": number, "chosen": number == 2}) for number in (1, 2, 3)]
     rows += [row("f1", 0.6, "fraction", key=("average", "additive", "softmax", "guide_uniform", 1))]
-    found = summary.values([study(rows, notebook="adversary")]).dropna(subset="ours")
+    found = values([study(rows, notebook="adversary")]).dropna(subset="ours")
     assert found.set_index(["table", "quantity"])["ours"].to_dict() == {("table4", "tvd"): 0.02, ("table3", "f1"): 0.6}
     unchosen = [one | {"chosen": False} if one["quantity"] == "dev" else one for one in rows]
     largest = partners(study(unchosen, notebook="adversary")).set_index("quantity")["value"]
@@ -186,17 +187,17 @@ def test_what_the_papers_name_otherwise_finds_its_partner():
     rows = [row("jsd", number, "nats", **frozen, **{"lambda": number}) for number in (0.2, 0.6)]
     slope = row("entropy_of_gradient_of_input", NAN, "fraction", key=("bilstm", "additive", "sparsegen", "base", 1))
     rows += [slope | {"tau": -0.5, "tau_low": -1, "tau_high": 0}, row("accuracy", 0.8, "fraction", rate="fast")]
-    found = summary.values([study(rows, notebook="sparsity")]).dropna(subset="ours")
+    found = values([study(rows, notebook="sparsity")]).dropna(subset="ours")
     assert found.set_index("table")["ours"].to_dict() == {"table5": 0.6, "table2": -0.5}
     flips = [row("flip_both", share, "fraction", "yelp", ("han-rnn", *KEY[1:]), ranking="attention", way=way)
              for share, way in ((0.1, "paper"), (0.2, "authors_code"))]  # fmt: skip
-    found = summary.values([study(flips, notebook="erasure", dataset="yelp")]).dropna(subset="ours")
+    found = values([study(flips, notebook="erasure", dataset="yelp")]).dropna(subset="ours")
     assert found["ours"].tolist() == [0.2]
 
 
 def test_the_kept_tables_have_the_partners_that_their_notebooks_found():
     """All that SST's reports put beside a published value, and no more: 48 released, tables 2 to 4, 76, 32."""
-    kept = summary.counts(summary.values(summary.kept(summary.FOLDER)), "paper", "dataset")
+    kept = counts(values(summary.kept(summary.FOLDER)), "paper", "dataset")
     assert kept.set_index(["paper", "dataset"]).loc[("jain2019", "sst"), "ours"] == 48
     ours, sizes = (kept[kept["dataset"] == "sst"].set_index("paper")[name] for name in ("ours", "sizes"))
     published_of = kept[kept["dataset"] == "sst"].set_index("paper")["published"]
@@ -243,7 +244,7 @@ def test_the_tables_read_back_as_what_was_summed_up(tmp_path, nowhere):
     report(tmp_path, "correlation-sst", [row(dataset="sst")], [claim('a, "b"\n', "supported")], dataset="sst")
     write_summary(tmp_path, nowhere)
     studies = studies_of(tmp_path)
-    for name, table in zip(FILES, (summary.verdicts(studies), summary.values(studies)), strict=True):
+    for name, table in zip(FILES, (summary.verdicts(studies), values(studies)), strict=True):
         read = pd.read_csv(tmp_path / name, keep_default_na=False, dtype=str)
         shown = table.astype(object).where(table.notna(), "")
         assert read.columns.tolist() == list(table) and len(read) == len(table)

@@ -11,7 +11,8 @@ from lib import charts, published
 from lib.papers import PAPERS, TITLES
 from lib.provenance import PROJECT
 from lib.results import FOLDER
-from tools.summary.studies import SHARE, TOLERANCE, Study, counts, in_words, kept, values, verdicts
+from tools.summary.studies import Study, in_words, kept, verdicts
+from tools.summary.values import SHARE, TOLERANCE, counts, values
 
 PICTURED = ("correlation",)
 OPENING = """\
