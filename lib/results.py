@@ -24,18 +24,19 @@ def keep(
     notebook: str,
     trained: Sequence[Trained],
     values: pd.DataFrame,
-    claims: pd.DataFrame,
+    evidence: pd.DataFrame,
     folder: Path | None = None,
     commit: str = "",
     **chosen,
 ) -> Kept | str:
     """Leaves both tables to the report; of a whole run in profile `paper` it writes them to files too.
 
-    <notebook>-<dataset>.csv and <notebook>-<dataset>-claims.csv. A part of a run would replace the tables of the
+    <notebook>-<dataset>.csv and <notebook>-<dataset>-evidence.csv. A part of a run would replace the tables of the
     whole. Each row carries the commit, the device, the word vectors and the seeds.
 
     Args:
         trained: the runs that were measured, all of one dataset; nothing is kept of those of your own model.
+        evidence: rows of `lib.papers.claims.EVIDENCE`, from which the summary judges anew.
         folder: by default $RESULTS_HOME, else reports/results of the project.
         commit: of the code that ran; by default of the code as it is now.
         chosen: parameters that are not their defaults after a sweep, such as delta.
@@ -44,13 +45,14 @@ def keep(
     if not isinstance(first, Run):
         return "not kept: the model is your own; only results of models that are trained here are kept"
     made = {"commit": commit or provenance.commit()} | provenance_of(trained, PAPERS[notebook].settings(), chosen)
-    texts = [table.assign(**made).to_csv(index=False, float_format="%.6g") for table in (values, claims)]
-    left = {"dataset": str(first.dataset), **dict(zip(("values", "claims"), texts, strict=True))}
+    texts = [table.assign(**made).to_csv(index=False, float_format="%.6g") for table in (values, evidence)]
+    left = {"dataset": str(first.dataset), **dict(zip(("values", "evidence"), texts, strict=True))}
     if refused := not_kept(notebook, trained, chosen):
         return Kept(f"not kept: {refused}", left)
     folder = Path(folder or os.environ.get("RESULTS_HOME") or FOLDER)
     folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / f"{notebook}-{first.dataset}{ending}.csv" for ending in ("", "-claims")]
+    ending = "-claims" if "verdict" in evidence else "-evidence"  # a table of verdicts: not converted yet
+    paths = [folder / f"{notebook}-{first.dataset}{ending}.csv" for ending in ("", ending)]
     for path, text in zip(paths, texts, strict=True):
         write_text(path, text)
     names = " and ".join(path.name for path in paths)
@@ -76,7 +78,7 @@ def provenance_of(trained: Sequence[Trained], usual: Settings, chosen: dict) -> 
     made = {
         "device": first.device_kind,
         "vectors": Path(trained[0].vectors.source).name,
-        "of_seeds": " ".join(str(seed) for seed in sorted({one.run.seed for one in trained})),
+        "run_seeds": " ".join(str(seed) for seed in sorted({one.run.seed for one in trained})),
     }
     adversaries = [one.run for one in trained if one.run.variant == "adversary" and one.run.option("trains") == "all"]
     limits = {str(run.epochs) for run in adversaries}

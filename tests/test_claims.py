@@ -123,7 +123,7 @@ def test_only_results_of_the_paper_profile_are_kept(tmp_path):
     assert not list(tmp_path.iterdir())
     assert keep("paper").startswith("kept in")
     kept = pd.read_csv(tmp_path / "correlation-planted.csv", dtype=str).iloc[0]
-    assert kept["value"] == "0.333333" and kept["of_seeds"] == "0 1 2" and kept["vectors"] == "v.npz"
+    assert kept["value"] == "0.333333" and kept["run_seeds"] == "0 1 2" and kept["vectors"] == "v.npz"
     assert {path.name for path in tmp_path.iterdir()} == {"correlation-planted.csv", "correlation-planted-claims.csv"}
 
 
@@ -161,9 +161,6 @@ def test_the_readme_says_what_the_kept_results_say(tmp_path):
     assert "<!-- findings: correlation -->" in page
     assert readme(page) == page, "run python -m tools.summary"
     assert picture("correlation", "planted") is None, "no paper has values of made-up reviews"
-    made = papers.claims_table(papers.PAPERS["correlation"].claims(instances({"bilstm": 0.3, "average": 0.6})))
-    made.assign(of_seeds="0 1").to_csv(tmp_path / "correlation-some-claims.csv", index=False)
-    assert "an adversary exists*: supported for all" in readme(page, tmp_path)
 
 
 def test_every_run_is_listed_once():

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from io import StringIO
 from math import isnan, nan
 
 import pandas as pd
@@ -14,6 +15,7 @@ EVIDENCE = [
     *("paper", "short", "model", "within", "seed", "at", "value", "first", "second", "se", "n"),
     *("printed", "witness", "excluded", "note"),
 ]
+NUMBERS = ("at", "value", "first", "second", "se", "printed")
 VERDICT = [
     *("paper", "short", "claim", "model", "verdict", "evidence", "effect", "low", "high", "unit", "bound", "kind"),
     *("seeds", "n", "of_seeds", "p", "needed", "reason", "halved", "doubled", "witness", "printed", "source", "scope"),
@@ -105,6 +107,14 @@ def verdicts(evidence: pd.DataFrame, claims: Mapping[str, Claim], these_models: 
             like = [other["value"].to_numpy(float) for name, other in models.items() if name != model]
             rows.append(row_of(claims[short], model, some, like, these_models))
     return pd.DataFrame(rows, columns=VERDICT)
+
+
+def read_evidence(text: str) -> pd.DataFrame:
+    """Rows of EVIDENCE from CSV text; every other column is text."""
+    given = pd.read_csv(StringIO(text), dtype=str, keep_default_na=False)
+    numbers = {name: pd.to_numeric(given[name]) for name in NUMBERS}
+    whole = {name: given[name].astype(int) for name in ("seed", "n")}
+    return given.assign(**numbers, **whole, within=given["within"] == "True")
 
 
 def row_of(claim: Claim, model: str, some: pd.DataFrame, like: list, these_models: bool) -> dict[str, object]:

@@ -9,9 +9,11 @@ import pandas as pd
 
 from lib import charts, published
 from lib.papers import PAPERS, TITLES
+from lib.papers.claims import CONTRAST
 from lib.provenance import PROJECT
 from lib.results import FOLDER
-from tools.summary.studies import Study, in_words, kept, verdicts
+from tools.summary.claims import in_words, verdicts
+from tools.summary.studies import Study, kept
 from tools.summary.values import SHARE, TOLERANCE, counts, values
 
 PICTURED = ("correlation",)
@@ -20,7 +22,7 @@ OPENING = """\
 
 From the kept tables of whole runs in profile `paper`, beside this file, written by `python -m tools.summary`. `make reports` writes the same with the evidence of each verdict and with every report made here, quick ones too, into `reports/summary.html`.
 
-A claim is *supported* or *contradicted* for a model where our 95% interval leaves no doubt, else *undecided*; "2 of 4" counts models.
+A claim is *supported*, *contradicted* or *negligible* for a model where our 95% interval leaves no doubt, else *open*; *no verdict* where its model cannot be a witness, *contrast* outside the claim's scope; "2 of 4" counts models.
 """  # noqa: E501
 VALUES = """\
 ## The published values
@@ -36,34 +38,25 @@ HEADS = {
 }
 
 
-def finding(claims: pd.DataFrame, dataset: str) -> str:
-    """One paragraph for the README: each claim's verdict by model."""
-    row, sentences = claims.iloc[0], []
-    for short, same in claims.groupby("short", sort=False):
+def finding(rows: pd.DataFrame, dataset: str) -> str:
+    """One paragraph for the README: each claim's verdict by model, those outside its scope left out."""
+    sentences = []
+    for short, same in rows[rows["verdict"] != CONTRAST].groupby("short", sort=False):
         models = {word: list(models) for word, models in same.groupby("verdict", sort=False)["model"]}
         parts = [f"{word} for {', '.join(names) if len(models) > 1 else 'all'}" for word, names in models.items()]
         sentences.append(f"*{short}*: {'; '.join(parts)}")
-    seeds = str(row.get("seeds_each", len(str(row["of_seeds"]).split())))
-    about = "1 seed" if seeds == "1" else f"{seeds} seeds"
-    if isinstance(row.get("chosen"), str):
-        about += re.sub(r", seeds \[[^\]]*\]", "", f", {row['chosen']}")  # their number is there already
-    if "adversary_epochs" in row:
-        about += f", adversaries of at most {row['adversary_epochs']} epochs"
-    return f"**{dataset}**, {about}. {'. '.join(sentences)}."
-
-
-def datasets_of(notebook: str, folder: Path) -> dict[str, Path]:
-    """The kept claims of a notebook, by dataset."""
-    paths = sorted(folder.glob(f"{notebook}-*-claims.csv"))
-    return {path.name.removeprefix(f"{notebook}-").removesuffix("-claims.csv"): path for path in paths}
+    seeds = len(rows["run_seeds"].iloc[0].split())
+    return f"**{dataset}**, {seeds} seed{'' if seeds == 1 else 's'}. {'. '.join(sentences)}."
 
 
 def readme(text: str, folder: Path = FOLDER) -> str:
     """The README's text with what is kept between `<!-- findings: NOTEBOOK -->` and `<!-- end -->`."""
+    found = verdicts(kept(folder))
 
     def findings(match: re.Match) -> str:
-        found = [finding(pd.read_csv(path), dataset) for dataset, path in datasets_of(match[1], folder).items()]
-        return f"<!-- findings: {match[1]} -->{' '.join(found) or 'not run yet'}<!-- end -->"
+        rows = found[found["paper"] == PAPERS[match[1]].key]
+        parts = [finding(same, dataset) for dataset, same in rows.groupby("dataset")]
+        return f"<!-- findings: {match[1]} -->{' '.join(parts) or 'not run yet'}<!-- end -->"
 
     return re.sub(r"<!-- findings: (\w+) -->.*?<!-- end -->", findings, text, flags=re.DOTALL)
 
@@ -124,12 +117,13 @@ def grid(head: list[str], rows: list[list[str]]) -> str:
 
 def main() -> None:
     """Writes README's findings, the pictures and summary.md from the kept results."""
-    for notebook in PICTURED:
-        for dataset, path in datasets_of(notebook, FOLDER).items():
-            print(picture(notebook, dataset) or f"no published values beside {path.name}")
+    studies = kept(FOLDER)
+    for one in studies:
+        if one.notebook in PICTURED:
+            print(picture(one.notebook, one.dataset) or f"no published values of {one.dataset}")
     page = PROJECT / "README.md"
     page.write_text(readme(page.read_text(encoding="utf-8")), encoding="utf-8")
-    (FOLDER / "summary.md").write_text(markdown(kept(FOLDER)), encoding="utf-8")
+    (FOLDER / "summary.md").write_text(markdown(studies), encoding="utf-8")
     print(page, FOLDER / "summary.md", sep="\n")
 
 

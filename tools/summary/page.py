@@ -8,13 +8,15 @@ import pandas as pd
 from lib.atomic_write import write_text
 from lib.papers import PAPERS, TITLES
 from tools.report.page import environment, kept, policy, style
+from tools.summary import claims as judged
 from tools.summary import studies as summary
 from tools.summary import values as published_values
 from tools.summary.studies import Study, source
 from tools.summary.values import SHARE, TOLERANCE, counts, groups, row_of_counts
 
 FILES = ("summary-claims.csv", "summary-values.csv")
-SIGNS = {"supported": "✓", "contradicted": "✗", "undecided": "?", "mixed": "±"}
+SIGNS = {"supported": "✓", "contradicted": "✗", "negligible": "≈", "open": "?", "no verdict": "–", "contrast": "·"}
+SIGNS |= {"mixed": "±"}
 
 
 def write_summary(folder: Path, results: Path | None = None) -> Path:
@@ -24,7 +26,7 @@ def write_summary(folder: Path, results: Path | None = None) -> Path:
         results: as in `tools.summary.studies.kept`.
     """
     studies = [*studies_of(folder), *summary.kept(results)]
-    claims, values = summary.verdicts(studies), published_values.values(studies)
+    claims, values = judged.verdicts(studies), published_values.values(studies)
     for name, table in zip(FILES, (claims, values), strict=True):
         write_text(folder / name, table.to_csv(index=False))
     page = environment().get_template("summary.html.j2")
@@ -46,7 +48,7 @@ def studies_of(folder: Path) -> list[Study]:
             profile = str(about["parameters"].get("profile", ""))
             altering = PAPERS[about["notebook"]].settings.altering()
             altered = tuple(name for name in about.get("changed", ()) if name in altering)
-            tables = left["dataset"], left["values"], left["claims"]
+            tables = left["dataset"], left["values"], left.get("evidence") or left["claims"]
             source = {"page": path.name, "made": about["made"], "altered": altered}
             studies.append(summary.study(about["notebook"], *tables, profile, **source))
     return studies
@@ -65,10 +67,10 @@ def matrix(rows: pd.DataFrame) -> dict[str, Any]:
 
 def cell(rows: pd.DataFrame) -> dict[str, Any]:
     """What a cell shows: the verdict, in words and as a class, the evidence for each model, and where it comes from."""
-    words = summary.counted(rows)
+    words = judged.counted(rows)
     return {
         "kind": next(iter(words)) if len(words) == 1 else "mixed",
-        "words": summary.in_words(rows),
-        "models": rows[["model", "verdict", "evidence"]].to_dict("records"),
+        "words": judged.in_words(rows),
+        "models": rows[["model", "verdict", "reason", "evidence"]].to_dict("records"),
         "sources": [source(row) for _, row in rows.drop_duplicates(["report", "profile", "commit"]).iterrows()],
     }
