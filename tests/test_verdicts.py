@@ -69,14 +69,14 @@ def test_answers_are_a_partition_of_all_intervals():
     assert answer("direction", np.nan, np.nan, BOUND) == "open"
 
 
-def test_the_interval_is_satterthwaites():
+def test_the_interval_adds_the_squares_of_both_and_p_is_where_it_ends():
     values, se = np.array([0.10, 0.14, 0.18]), 0.02
     found = judge("direction", BOUND, values, se, TEXTS)
-    of_seeds, of_texts = values.var(ddof=1) / 3, se**2
-    df = (of_seeds + of_texts) ** 2 / (of_seeds**2 / 2 + of_texts**2 / (TEXTS - 1))
-    half = stats.t.ppf(0.975, df) * np.sqrt(of_seeds + of_texts)
+    half = np.hypot(stats.t.ppf(0.975, 2) * 0.04 / np.sqrt(3), stats.t.ppf(0.975, TEXTS - 1) * se)
     assert (found.low, found.high) == pytest.approx((0.14 - half, 0.14 + half))
-    assert found.p == pytest.approx(2 * stats.t.sf(0.14 / np.sqrt(of_seeds + of_texts), df))
+    estimate = Estimate.over(0.14, [(Spread.of([values]), 3)], se, TEXTS)
+    assert estimate.interval(1 - found.p) == pytest.approx((0, 0.28))
+    assert estimate.p_above(0.2) == pytest.approx(1 - Estimate(0.2, estimate.parts).p_above(0.14))
 
 
 def test_with_seeds_alone_p_is_that_of_the_t_test():
@@ -97,10 +97,22 @@ def test_with_seeds_alone_p_is_that_of_the_t_test():
     )
 
 
+@pytest.mark.parametrize("spread", [0.06, 0.1])
+def test_a_model_whose_seeds_spread_more_than_those_of_the_others_is_not_judged_by_them(spread):
+    random, wrong = np.random.default_rng(1), 0
+    for _ in range(400):
+        like = random.normal(0, 0.02, (5, 3))
+        wrong += (
+            judge("direction", 1e-6, random.normal(0, spread, 3) + random.normal(0, 0.015), 0.015, 400, like).word
+            != "open"
+        )
+    assert wrong / 400 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
+
+
 def test_the_spread_of_few_seeds_is_pooled_over_like_models_and_of_five_is_not():
-    own, like = np.array([0.1, 0.2]), [np.array([0.3, 0.1, 0.2]), np.array([0.5])]
+    own, like = np.array([0.1, 0.2, 0.15]), [np.array([0.25, 0.15, 0.2]), np.array([0.5])]
     pooled = Spread.of([own, *like])
-    assert (pooled.variance, pooled.df) == (pytest.approx((0.005 + 0.02) / 3), 3)
+    assert (pooled.variance, pooled.df) == (pytest.approx((0.005 + 0.005) / 4), 4)
     alone = judge("direction", BOUND, own).high - judge("direction", BOUND, own).low
     shared = judge("direction", BOUND, own, like=like)
     assert shared.high - shared.low < alone
@@ -159,6 +171,12 @@ def test_a_trend_over_many_values_is_rarely_found_where_there_is_none():
     assert np.mean([word != "open" for word in found]) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 60)
     rising = np.arange(6) + random.normal(0, 0.3, (3, 6))
     assert judge_trend(range(6), rising).word == "supported"
+
+
+def test_one_run_or_two_decide_nothing_about_training():
+    for values, reason in (([0.3], "one run"), ([0.3, 0.31], "2 runs")):
+        found = judge("direction", BOUND, values, 0.001, TEXTS, like=[[0.1, 0.11, 0.12]])
+        assert (found.word, found.reason) == ("open", reason) and found.needed >= 3
 
 
 def test_evidence_becomes_a_row_with_all_that_a_reader_needs():

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from math import inf, nan
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, stats
 
 LEVEL = 0.95  # of every interval
+LEAST_P = 1e-12  # p-values below are not told apart
 FEW = 3  # seeds: fewer say nothing about others, and the interval is of these very models
 CELLS = 2_000_000  # most weights held at once: 16 MB
 # (weights (draw, row), table (row, ...)) -> (draw, quantity, seed): of rows that count with these weights
@@ -70,45 +71,56 @@ class Spread:
 
 @dataclass(frozen=True)
 class Estimate:
-    """An effect with its standard error over texts and seeds, and that one's degrees of freedom."""
+    """An effect with the standard errors of what varies: texts, and the seeds of each group.
+
+    Texts and seeds are crossed. The squares of the half-widths of each source's own interval are added (Zou & Donner
+    2008, method of variance estimates recovery). Satterthwaite's degrees of freedom, which would give one t for the sum
+    of the variances, are too many for three seeds: in simulations up to 8% of its 95% intervals miss.
+
+    parts    (standard error, degrees of freedom) of each source
+    """
 
     effect: float
-    se: float
-    df: float
+    parts: tuple[tuple[float, float], ...]
 
     @classmethod
     def over(
         cls, effect: float, spreads: Iterable[tuple[Spread, int]], se_texts: float, texts: float = inf
     ) -> "Estimate":
-        """Texts and seeds are crossed: the variances of the mean are added, with Satterthwaite's degrees of freedom.
+        """The estimate from the mean over seeds.
 
         Args:
             spreads: between the seeds of each group, and how many they are. se_texts: the standard error over texts of
             the mean over these seeds. texts: how many.
         """
-        parts = [(float(np.nan_to_num(se_texts)) ** 2, max(texts - 1, 1))]
-        parts += [(spread.variance / seeds, spread.df) for spread, seeds in spreads if spread.df]
-        total, squares = sum(part for part, _ in parts), sum(part**2 / df for part, df in parts)
-        return cls(effect, float(np.sqrt(total)), total**2 / squares if squares else inf)
+        parts = [(float(np.nan_to_num(se_texts)), max(texts - 1, 1))]
+        parts += [(float(np.sqrt(spread.variance / seeds)), spread.df) for spread, seeds in spreads if spread.df]
+        return cls(effect, tuple(parts))
+
+    def half(self, tail: float) -> float:
+        """The half-width of the interval that leaves `tail` on either side."""
+        return float(np.linalg.norm([se * stats.t.isf(tail, df) for se, df in self.parts if se]))
 
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
-        """The two-sided interval by Student's t."""
-        half = stats.t.ppf((1 + level) / 2, self.df) * self.se
+        """The two-sided interval."""
+        half = self.half((1 - level) / 2)
         return self.effect - half, self.effect + half
 
     def p_above(self, bound: float) -> float:
-        """The one-sided p that the effect is not above `bound`."""
-        if not self.se:
-            return float(self.effect <= bound)
-        return float(stats.t.sf((self.effect - bound) / self.se, self.df))
+        """The one-sided p that the effect is not above `bound`: the tail whose interval ends there."""
+        gap = self.effect - bound
+        if gap < 0:
+            return 1 - Estimate(-self.effect, self.parts).p_above(-bound)
+        if not gap or gap >= self.half(LEAST_P):
+            return 0.5 if not gap else LEAST_P
+        return float(optimize.brentq(lambda tail: self.half(tail) - gap, LEAST_P, 0.5, xtol=LEAST_P))
 
 
 def interval_over_texts_and_seeds(value: float, samples: np.ndarray, *groups: np.ndarray) -> tuple[float, float]:
     """A 95% interval for what other texts and other seeds would give.
 
-    Texts and seeds are crossed: the bootstrap's variance over texts and that of each group's mean over its seeds are
-    added, with Satterthwaite's degrees of freedom. Groups of fewer than FEW seeds add nothing: the interval is then of
-    these very models.
+    That of `Estimate`, from the bootstrap over texts and each group's seeds. Groups of fewer than FEW seeds add
+    nothing: the interval is then of these very models.
 
     Args:
         value: the estimate. samples: (draw,) of the bootstrap over texts. groups: the values of the seeds (seed,).

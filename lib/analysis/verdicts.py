@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from lib.analysis.correlation import kendall
-from lib.analysis.statistics import LEVEL, Estimate, Spread
+from lib.analysis.statistics import FEW, LEVEL, Estimate, Spread
 
 ANSWERS = ("supported", "contradicted", "negligible", "open", "no verdict")
 KINDS = {
@@ -93,23 +93,30 @@ def judge(
     values = values[~np.isnan(values)]
     if not len(values):
         return Verdict("no verdict", reason="the effect is defined of no text")
-    pooled = [values] if len(values) >= ENOUGH else [values, *like]
-    spread = Spread(0.0, 0) if these_models else Spread.of(pooled)
+    spread = Spread(0.0, 0) if these_models else spread_of(values, like)
     found = Estimate.over(float(values.mean()), [(spread, len(values))], se_texts, texts)
     level = 1 - (1 - LEVEL) / looks
     low, high = found.interval(level)
     about = Verdict("open", found.effect, low, high, of_seeds=tuple(values), n=texts)
-    if len(values) == 1:  # the texts' interval is shown, and decides nothing about training
-        return replace(
-            about, reason="one run", needed=needed(kind, bound, found.effect, 1, spread, se_texts, texts, level)
-        )
+    about = replace(about, needed=needed(kind, bound, found.effect, len(values), spread, se_texts, texts, level))
+    if len(values) == 1 or (len(values) < FEW and not these_models):  # these say nothing about training in general
+        return replace(about, reason="one run" if len(values) == 1 else f"{len(values)} runs")
     word = answer(kind, low, high, bound)
     about = replace(about, word=word, p=p_of(found, kind, bound, word))
     about = replace(about, halved=answer(kind, low, high, bound / 2), doubled=answer(kind, low, high, bound * 2))
     if word == "open":
-        enough = needed(kind, bound, found.effect, len(values), spread, se_texts, texts, level)
-        return replace(about, needed=enough, reason="too few seeds" if enough else "not by seeds")
-    return about
+        return replace(about, reason="too few seeds" if about.needed else "not by seeds")
+    return replace(about, needed=0)
+
+
+def spread_of(values: np.ndarray, like: Iterable[Sequence[float]]) -> Spread:
+    """Between the seeds of a model, pooled over like models where it has fewer than ENOUGH.
+
+    Not where its own seeds spread more than that: a model whose training is less stable is not judged by the others.
+    """
+    own = Spread.of([values])
+    pooled = own if len(values) >= ENOUGH else Spread.of([values, *like])
+    return own if own.df and own.variance > pooled.variance else pooled
 
 
 def p_of(found: Estimate, kind: str, bound: float, word: str) -> float:
@@ -129,7 +136,7 @@ def needed(
     """How many seeds would decide, if effect and spread are as they look; 0 where MOST would not, or it is unknown."""
     if not spread.df:
         return 0
-    for more in range(seeds + 1, MOST + 1):
+    for more in range(max(seeds + 1, FEW), MOST + 1):
         own = Spread(spread.variance, max(spread.df, more - 1))
         if answer(kind, *Estimate.over(effect, [(own, more)], se_texts, texts).interval(level), bound) != "open":
             return more
