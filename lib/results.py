@@ -1,23 +1,40 @@
-"""The summarised tables of the last `paper` run of each notebook and dataset, kept for the README and the summary."""
+"""What the `paper` runs of each notebook and dataset gave, row by row: kept for the README and the summary.
+
+<notebook>-<dataset>.csv has a row for each run and quantity, and <notebook>-<dataset>-evidence.csv one for each claim,
+model and seed. Several runs, of more seeds or of another part of a notebook, merge in them.
+"""
 
 import os
-from collections import Counter
+import re
 from collections.abc import Sequence
-from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pandas as pd
 
 from lib import provenance
+from lib.analysis.seeds import by_seed_rows
 from lib.atomic_write import write_text
 from lib.datasets import Own
 from lib.notebook import Kept
 from lib.papers import PAPERS, Settings, runs
 from lib.provenance import PROJECT
 from lib.quantity import RUN_COLUMNS
-from lib.training import Run, Trained
+from lib.training import Run, Trained, cache
+from lib.training.trained import CODE, CODE_OF
 
 FOLDER = PROJECT / "reports" / "results"
+# Where a row comes from: columns that each row has.
+ABOUT = ("commit", "code", "profile", "chosen", "device", "vectors", "corpus", "run_seeds", "adversary_epochs")
+ABOUT += ("train_texts", "dev_texts", "test_texts")
+# What a newer run's rows replace: those with the same of these columns. Options of runs and of measures among them.
+OPTIONS = ("trains", "lambda", "rate", "ranking", "way", "series", "at", "against", "start")
+KEYS = {
+    "values": (*RUN_COLUMNS, "quantity", "seed", *OPTIONS),
+    "evidence": ("short", "model", "seed", "at"),
+}
+ENDINGS = {"values": "", "evidence": "-evidence"}
+NO_SEED = "-1"  # of evidence without a value
 
 
 def keep(
@@ -29,13 +46,14 @@ def keep(
     commit: str = "",
     **chosen,
 ) -> Kept | str:
-    """Leaves both tables to the report; of a whole run in profile `paper` it writes them to files too.
+    """Leaves both tables to the report; of a run in profile `paper`, or a part of one, it puts them into files too.
 
-    <notebook>-<dataset>.csv and <notebook>-<dataset>-evidence.csv. A part of a run would replace the tables of the
-    whole. Each row carries the commit, the device, the word vectors and the seeds.
+    Rows of the same configuration, options, quantity and seed that are there already are replaced, all others stay.
+    Each row carries where it comes from: the columns ABOUT.
 
     Args:
         trained: the runs that were measured, all of one dataset; nothing is kept of those of your own model.
+        values: of `summarise` and the like; those with `of_seeds` become a row for each seed.
         evidence: rows of `lib.papers.claims.EVIDENCE`, from which the summary judges anew.
         folder: by default $RESULTS_HOME, else reports/results of the project.
         commit: of the code that ran; by default of the code as it is now.
@@ -45,62 +63,102 @@ def keep(
     if not isinstance(first, Run):
         return "not kept: the model is your own; only results of models that are trained here are kept"
     made = {"commit": commit or provenance.commit()} | provenance_of(trained, PAPERS[notebook].settings(), chosen)
-    texts = [table.assign(**made).to_csv(index=False, float_format="%.6g") for table in (values, evidence)]
-    left = {"dataset": str(first.dataset), **dict(zip(("values", "evidence"), texts, strict=True))}
-    if refused := not_kept(notebook, trained, chosen):
+    tables = zip(KEYS, (by_seed_rows(values), evidence), strict=True)
+    texts = {name: table.assign(**made).to_csv(index=False, float_format="%.6g") for name, table in tables}
+    left = {"dataset": str(first.dataset), **texts}
+    if refused := not_kept(notebook, trained, evidence, chosen):
         return Kept(f"not kept: {refused}", left)
     folder = Path(folder or os.environ.get("RESULTS_HOME") or FOLDER)
     folder.mkdir(parents=True, exist_ok=True)
-    ending = "-claims" if "verdict" in evidence else "-evidence"  # a table of verdicts: not converted yet
-    paths = [folder / f"{notebook}-{first.dataset}{ending}.csv" for ending in ("", ending)]
-    for path, text in zip(paths, texts, strict=True):
-        write_text(path, text)
-    names = " and ".join(path.name for path in paths)
+    paths = {name: folder / f"{notebook}-{first.dataset}{ending}.csv" for name, ending in ENDINGS.items()}
+    for name, path in paths.items():
+        write_text(path, merged(path.read_text(encoding="utf-8") if path.exists() else "", texts[name], KEYS[name]))
+    (folder / f"{notebook}-{first.dataset}-claims.csv").unlink(missing_ok=True)  # as verdicts were kept before
+    names = " and ".join(path.name for path in paths.values())
     return Kept(f"kept in {names}; python -m tools.summary shows them in the README", left)
 
 
-def not_kept(notebook: str, trained: Sequence[Trained], chosen: dict) -> str:
+def merged(old: str, new: str, keys: Sequence[str]) -> str:
+    """The rows of two kept tables, as CSV text: the new ones, then those of the old whose keys no new one has.
+
+    Tables of other texts are replaced whole, and those from before rows had the digest of their texts. Evidence without
+    a value, of no seed, goes where the same claim and model have some.
+    """
+    tables = [pd.read_csv(StringIO(text), dtype=str, keep_default_na=False) for text in (old or new, new)]
+    if tables[1].empty:
+        return old or new
+    if set(tables[0].get("corpus", ())) != set(tables[1]["corpus"]):
+        return new
+    of_old, of_new = (
+        table.reindex(columns=list(keys), fill_value="").apply(lambda row: tuple(map(plain, row)), axis=1)
+        for table in tables
+    )
+    both = pd.concat([tables[1], tables[0][~of_old.isin(set(of_new))]], ignore_index=True).fillna("")
+    if "short" in both:
+        measured = set(both.loc[both["seed"] != NO_SEED, ["short", "model"]].itertuples(index=False, name=None))
+        pairs = pd.Series(list(both[["short", "model"]].itertuples(index=False, name=None)), dtype=object)
+        both = both[(both["seed"] != NO_SEED) | ~pairs.isin(measured)]
+    return both.to_csv(index=False)
+
+
+def plain(text: str) -> str:
+    """A whole number without its decimal point: 2.0 in a table with empty cells is 2 in another."""
+    return re.sub(r"\.0$", "", text)
+
+
+def not_kept(notebook: str, trained: Sequence[Trained], evidence: pd.DataFrame, chosen: dict) -> str:
     """Why a run's tables are not written down; "" where they are."""
     first = trained[0].run
     if first.profile != "paper":
         return f"the profile is {first.profile!r}; only results of 'paper' are"
     if isinstance(first.dataset, Own):
         return "the text is your own; only results on public datasets are"
-    whole = runs(notebook, first.dataset, "paper", device="cpu", **chosen)
-    if {planned(one.run) for one in trained} != set(map(planned, whole)):
-        return "what is trained is not all of the notebook's runs; leave encoders, attentions, seeds and lambdas out"
+    if "verdict" in evidence:
+        return "the table has verdicts, not the evidence from which they can be judged anew"
+    whole = {kind_of(run) for run in runs(notebook, first.dataset, "paper", device="cpu", **chosen)}
+    if any(kind_of(one.run) not in whole for one in trained):
+        return "a parameter makes it another experiment than the paper's, such as the projection"
     return ""
 
 
-def provenance_of(trained: Sequence[Trained], usual: Settings, chosen: dict) -> dict[str, str]:
-    """What each row of the tables carries beside the commit: device, vectors, seeds, and what was chosen."""
-    first = trained[0].run
+def kind_of(run: Run) -> tuple:
+    """What a setting that makes another experiment of a run would change: its projection, and options in words."""
+    words = tuple(option for option in run.options if isinstance(option[1], str))
+    return run.projection, words, kind_of(run.base) if run.base else None
+
+
+def provenance_of(trained: Sequence[Trained], usual: Settings, chosen: dict) -> dict[str, str | int]:
+    """The columns ABOUT but the commit."""
+    first, corpus = trained[0].run, trained[0].corpus
+    adversaries = [one.run for one in trained if one.run.variant == "adversary" and one.run.option("trains") == "all"]
     made = {
+        "code": training_code(next((CODE_OF[one.run.variant] for one in trained if one.run.variant in CODE_OF), CODE)),
+        "profile": first.profile,
+        "chosen": ", ".join(unusual(usual, chosen)),
         "device": first.device_kind,
         "vectors": Path(trained[0].vectors.source).name,
+        "corpus": corpus.checksum[:12],
         "run_seeds": " ".join(str(seed) for seed in sorted({one.run.seed for one in trained})),
+        "adversary_epochs": " ".join(sorted({str(run.epochs) for run in adversaries})),
     }
-    adversaries = [one.run for one in trained if one.run.variant == "adversary" and one.run.option("trains") == "all"]
-    limits = {str(run.epochs) for run in adversaries}
-    each = Counter(
-        (*(getattr(run, name) for name in RUN_COLUMNS), run.options, run.base and run.base.variant)
-        for run in (one.run for one in trained)
-    ).values()
-    made |= {"chosen": others} if (others := ", ".join(unusual(usual, chosen))) else {}
-    made["seeds_each"] = " to ".join(dict.fromkeys((str(min(each)), str(max(each)))))
-    return made | ({"adversary_epochs": " ".join(sorted(limits))} if limits else {})
+    return made | {f"{name}_texts": len(getattr(corpus, name)) for name in ("train", "dev", "test")}
+
+
+def training_code(modules: Sequence[str]) -> str:
+    """What training does, by the syntax of these modules and of all that they import: 12 hex digits."""
+    return cache.digest([cache.code_fingerprint(module) for module in modules])[:12]
+
+
+def is_stale(rows: pd.DataFrame) -> pd.Series:
+    """Whether other training code than the present made each row; so do rows that do not say what made them."""
+    present = [training_code(modules) for modules in (CODE, *CODE_OF.values())]
+    return ~rows.get("code", pd.Series("", index=rows.index)).isin(present)
 
 
 def unusual(usual: Settings, chosen: dict) -> list[str]:
-    """What was chosen and is not what it is by itself: "train_texts 12000"."""
+    """What was chosen and is not what it is by itself: "train_texts 12000"; the seeds are in a column of their own."""
     return [
         f"{name} {value}"
         for name, value in chosen.items()
-        if (value or value is False) and value != getattr(usual, name)
+        if (value or value is False) and value != getattr(usual, name) and name != "seeds"
     ]
-
-
-def planned(run: Run) -> Run:
-    """The run as the paper lists it: on any device, and an adversary whatever its most epochs, which are noted."""
-    kept = tuple(option for option in run.options if not (run.variant == "adversary" and option[0] == "epochs"))
-    return replace(run, device_kind="cpu", options=kept, base=planned(run.base) if run.base else None)

@@ -15,6 +15,7 @@ TEXT = "text-align: left; vertical-align: top"
 NUMBER = "text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums"
 WIDE = {"quantity": "min-width: 13em", **dict.fromkeys(("encoder", "95%"), "white-space: nowrap")}
 SETTINGS = ("lambda", "delta", "eta")  # not measured: shown with all their digits
+HIDDEN = ("of_seeds", "se", "se_texts")  # columns for the kept results and the verdicts
 NAMED = (*RUN_COLUMNS, "quantity")  # columns that hold names of parts of a model or of quantities
 CARD = {  # columns of lib.datasets.card, for a reader
     "vocabulary": "words of the vocabulary",
@@ -53,6 +54,7 @@ def show(frame: pd.DataFrame, empty: str = "There is nothing to show.", index: s
         digits: of numbers that are not whole; smaller ones keep as many significant digits.
     """
     frame = frame.reset_index(names=index) if index else frame.reset_index(drop=True)
+    frame = frame.drop(columns=[name for name in HIDDEN if name in frame])
     if frame.empty:
         return HTML(f"<p>{escape(empty)}</p>")
     texts = frame.apply(lambda column: [text(value, column.name, digits) for value in column])

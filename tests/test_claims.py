@@ -1,7 +1,5 @@
 """Claims, examples, tables, kept results and the list of runs."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +12,7 @@ from lib.papers.settings import types
 from lib.quantity import tau_name
 from tools.report.parameters import find_notebook, known_parameters
 from tools.summary.__main__ import picture, readme
+from tools.summary.studies import kept
 
 TAUS = [tau_name(pair) for pair in (GRADIENT, EACH_OTHER)]
 
@@ -109,58 +108,12 @@ def test_a_table_says_once_what_is_the_same_and_escapes_the_rest():
     assert tables.show(frame.iloc[:0], "None.").data == "<p>None.</p>"
 
 
-def test_only_results_of_the_paper_profile_are_kept(tmp_path):
-    summary, table = pd.DataFrame({"value": [1 / 3]}), pd.DataFrame({"verdict": ["supported"]})
-    vectors = SimpleNamespace(source="/home/me/v.npz")
-
-    def keep(profile: str, **choices) -> str:
-        runs = papers.runs("correlation", "planted", profile, device="cpu", **choices)
-        trained = [SimpleNamespace(run=run, vectors=vectors) for run in runs]
-        return results.keep("correlation", trained, summary, table, tmp_path)
-
-    assert "not kept: the profile" in keep("quick")
-    assert "not kept: what is trained" in keep("paper", encoders=["average"])
-    assert not list(tmp_path.iterdir())
-    assert keep("paper").startswith("kept in")
-    kept = pd.read_csv(tmp_path / "correlation-planted.csv", dtype=str).iloc[0]
-    assert kept["value"] == "0.333333" and kept["run_seeds"] == "0 1 2" and kept["vectors"] == "v.npz"
-    assert {path.name for path in tmp_path.iterdir()} == {"correlation-planted.csv", "correlation-planted-claims.csv"}
-
-
-def test_a_whole_run_of_the_adversary_is_kept_with_its_most_epochs(tmp_path):
-    summary = table = pd.DataFrame({"verdict": ["supported"]})
-
-    def keep(**choices) -> str:
-        runs = papers.runs("adversary", "planted", "paper", device="cpu", **choices)
-        trained = [SimpleNamespace(run=run, vectors=SimpleNamespace(source="random")) for run in runs]
-        return results.keep("adversary", trained, summary, table, tmp_path)
-
-    assert "not kept" in keep(lambdas=[1e-3]) and "not kept" in keep(seeds=[0])
-    assert keep(adversary_epochs=80).startswith("kept in")
-    kept = pd.read_csv(tmp_path / "adversary-planted-claims.csv")
-    assert kept["adversary_epochs"].tolist() == [80] and kept["seeds_each"].tolist() == ["5 to 9"]
-
-
-def test_a_whole_run_of_the_regularization_is_kept_with_what_was_chosen(tmp_path):
-    summary = table = pd.DataFrame({"verdict": ["supported"]})
-
-    def keep(told: dict, **choices) -> str:
-        runs = papers.runs("regularization", "planted", "paper", device="cpu", **choices)
-        trained = [SimpleNamespace(run=run, vectors=SimpleNamespace(source="random")) for run in runs]
-        return results.keep("regularization", trained, summary, table, tmp_path, **told)
-
-    chosen = {"delta": 1.0, "eta": 0.3}
-    assert "not kept" in keep(chosen) and "not kept" in keep(chosen, **chosen, attentions=["dot"])
-    assert keep(chosen, **chosen, imitation_epochs=10).startswith("kept in")
-    kept = pd.read_csv(tmp_path / "regularization-planted-claims.csv")
-    assert kept["adversary_epochs"].tolist() == [10] and kept["seeds_each"].tolist() == ["1 to 3"]
-
-
 def test_the_readme_says_what_the_kept_results_say(tmp_path):
     page = (results.PROJECT / "README.md").read_text(encoding="utf-8")
     assert "<!-- findings: correlation -->" in page
     assert readme(page) == page, "run python -m tools.summary"
-    assert picture("correlation", "planted") is None, "no paper has values of made-up reviews"
+    (planted,) = [one for one in kept() if (one.notebook, one.dataset) == ("correlation", "planted")]
+    assert picture(planted) is None, "no paper has values of made-up reviews"
 
 
 def test_every_run_is_listed_once():

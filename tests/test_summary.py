@@ -106,7 +106,8 @@ def nowhere(tmp_path) -> Path:
 
 
 def test_a_cell_counts_the_models_with_each_verdict():
-    rows = pd.DataFrame({"verdict": ["open", "supported", "open", "contradicted"]})
+    rows = pd.DataFrame({"verdict": ["open", "supported", "open", "contradicted"], "witness": "good", "reason": ""})
+    assert in_words(rows.assign(witness=["weak", "good", "good", "good"])).endswith("2 open (1 by a weak witness)")
     assert in_words(rows) == "1 of 4 supported, 1 contradicted, 2 open"
     assert in_words(rows[rows["verdict"] == "open"]) == "open for all 2"
     assert in_words(rows.iloc[1:2]) == "supported"

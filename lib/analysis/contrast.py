@@ -11,6 +11,7 @@ from lib.analysis.statistics import (
     bootstrap,
     interval_over_texts_and_seeds,
     mean_over,
+    standard_error,
     weighted_mean,
 )
 from lib.analysis.summarising import CLASSIFICATION, DROPS, answers, by_seed, fragility_of, known_names, scores_of
@@ -69,12 +70,6 @@ def contrast(
         )
     found = pd.DataFrame(rows)
     return found.assign(p=swapped_p(pooled, groups, draws, seed)) if test else found
-
-
-def standard_error(samples: np.ndarray) -> float:
-    """The sd of the bootstrap's samples (draw,); NaN for fewer than two."""
-    samples = samples[~np.isnan(samples)]
-    return float(samples.std(ddof=1)) if len(samples) > 1 else np.nan
 
 
 def paired_values(each: Sequence[np.ndarray], seeds: Sequence[int] | None) -> dict[int, float]:

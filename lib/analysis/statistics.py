@@ -125,13 +125,22 @@ def interval_over_texts_and_seeds(value: float, samples: np.ndarray, *groups: np
     Args:
         value: the estimate. samples: (draw,) of the bootstrap over texts. groups: the values of the seeds (seed,).
     """
-    samples = samples[~np.isnan(samples)]
+    return interval_of(value, standard_error(samples), *groups)
+
+
+def interval_of(value: float, se: float, *groups: np.ndarray) -> tuple[float, float]:
+    """`interval_over_texts_and_seeds` from the standard error over texts, NaN where there is none."""
     groups = [values[~np.isnan(values)] for values in groups]
     spreads = [(Spread.of([values]), len(values)) for values in groups if len(values) >= FEW]
-    if np.isnan(value) or not (len(samples) > 1 or spreads):
+    if np.isnan(value) or not (spreads or not np.isnan(se)):
         return np.nan, np.nan
-    se = samples.std(ddof=1) if len(samples) > 1 else 0.0
     return Estimate.over(value, spreads, se).interval()
+
+
+def standard_error(samples: np.ndarray) -> float:
+    """The sd of the bootstrap's samples (draw,); NaN for fewer than two."""
+    samples = samples[~np.isnan(samples)]
+    return float(samples.std(ddof=1)) if len(samples) > 1 else nan
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:

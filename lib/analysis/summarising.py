@@ -12,6 +12,7 @@ from lib.analysis.statistics import (
     interval,
     interval_over_texts_and_seeds,
     mean_over,
+    standard_error,
     t_interval,
     weighted_auc,
     weighted_f1,
@@ -26,7 +27,7 @@ SUMMARY = [
     *RUN_COLUMNS,
     *("quantity", "value", "unit", "low", "high", "sd_instances", "sd_seeds"),
     *("low_texts", "high_texts", "low_seeds", "high_seeds"),
-    *("n", "seeds", "undefined", "left_out"),
+    *("n", "seeds", "undefined", "left_out", "se_texts", "of_seeds"),
 ]
 
 
@@ -41,7 +42,7 @@ def summarise(
     the seeds' means (NaN for one seed); sd_instances the sd over instances within a run (pooled over the seeds), as the
     papers print it; sd_seeds the sd of the seeds' means. An undefined value is counted (`undefined`, over all seeds),
     never averaged in; n is the number of instances with a value in at least one seed; left_out counts the texts beyond
-    a quantity's `max_tokens`.
+    a quantity's `max_tokens`; se_texts is the value's standard error over texts, and of_seeds the value in each seed.
 
     Args:
         quantities: columns; by default every measured number but the p-values.
@@ -56,7 +57,7 @@ def summarise(
     rows = []
     for key, group in configurations(instances) if names else ():
         table = np.stack([by_seed(group, name).to_numpy() for name in names], axis=1)  # (instance, quantity, seed)
-        found = estimates(names, weighted_mean, table, draws, seed)
+        found = estimates(names, weighted_mean, table, draws, seed, seeds_of(group))
         for name, row, values in zip(names, found, table.swapaxes(0, 1), strict=True):
             missing = int(undefined(group, name).sum())
             row |= {"sd_instances": pooled_sd(values), "n": int((~np.isnan(values)).any(axis=1).sum())}
@@ -82,7 +83,8 @@ def classification(
         table = np.stack([by_seed(group, name).to_numpy() for name in columns], axis=2)  # (instance, seed, column)
         if np.isnan(table[..., 0]).any():
             raise ValueError(f"the seeds of {'/'.join(map(str, key.values()))} were measured on different instances")
-        for name, row in zip(names, estimates(names, scores_of(names), table, draws, seed), strict=True):
+        found = estimates(names, scores_of(names), table, draws, seed, seeds_of(group))
+        for name, row in zip(names, found, strict=True):
             if name == "accuracy":
                 row["sd_instances"] = pooled_sd((table[..., 0] == table[..., 1]).astype(np.float64))
             rows.append(key | row)
@@ -106,17 +108,20 @@ def fragility(
     rows = [
         key | row
         for key, group in configurations(instances)
-        for row in estimates(quantities, statistic, answers(group), draws, seed)
+        for row in estimates(quantities, statistic, answers(group), draws, seed, seeds_of(group))
     ]
     return pd.DataFrame(rows, columns=SUMMARY)
 
 
 def estimates(
-    names: Sequence[str], statistic: Statistic, table: np.ndarray, draws: int, seed: int
+    names: Sequence[str], statistic: Statistic, table: np.ndarray, draws: int, seed: int, seeds: Sequence[int]
 ) -> list[dict[str, object]]:
     """Of each quantity of a statistic what SUMMARY has: its value over the seeds, unit, intervals, sds and counts.
 
     An interval ends where the quantity's values do.
+
+    Args:
+        seeds: of the table's runs, in its order.
     """
     of_seeds = statistic(np.ones((1, len(table))), table)[0]  # (quantity, seed)
     samples = mean_over(2, bootstrap(lambda weights: statistic(weights, table), len(table), draws, seed))
@@ -127,7 +132,8 @@ def estimates(
         low_seeds, high_seeds = np.clip(t_interval(values), *bounds_of(name))
         low_texts, high_texts = map(float, interval(drawn))
         row = {"quantity": name, "value": value, "unit": unit_of(name), "low": float(low), "high": float(high)}
-        row |= {"low_texts": low_texts, "high_texts": high_texts}
+        row |= {"low_texts": low_texts, "high_texts": high_texts, "se_texts": standard_error(drawn)}
+        row |= {"of_seeds": dict(zip(seeds, map(float, values), strict=True))}
         row |= {"sd_instances": np.nan, "sd_seeds": float(pd.Series(values).std())}
         row |= {"low_seeds": float(low_seeds), "high_seeds": float(high_seeds), "n": len(table), "seeds": len(values)}
         rows.append(row | {"undefined": int(np.isnan(values).sum()), "left_out": 0})
@@ -179,6 +185,11 @@ def answers(group: pd.DataFrame) -> np.ndarray:
     permuted = group.pivot(index="instance", columns="seed", values="under_permuted")
     permuted = np.stack([np.stack(permuted[seed].to_list()) for seed in permuted], axis=1)
     return np.concatenate([np.stack(single, axis=2), permuted], axis=2)
+
+
+def seeds_of(group: pd.DataFrame) -> list:
+    """The seeds of one configuration, in the order of `by_seed`."""
+    return sorted(group["seed"].unique().tolist())
 
 
 def pooled_sd(table: np.ndarray) -> float:

@@ -176,6 +176,15 @@ def effect_in_words(claim: Claim, found: Verdict) -> str:
     return f"{name}{found.effect:+.3f}{interval} {claim.unit}"
 
 
+def by_their_numbers(kind: str, bound: float, printed: float) -> str:
+    """What a paper's own printed effect says of its claim, which carries no seeds: its sign alone; "" without one."""
+    if isnan(printed):
+        return ""
+    of_kind = {"little": bound - abs(printed), "at least": printed - bound, "most runs": printed - 0.5}
+    beyond = of_kind.get(kind, printed)
+    return f"{'for it' if beyond > 0 else 'against it' if beyond < 0 else 'neither'} ({printed:+.3g})"
+
+
 def counted(number: int, noun: str) -> str:
     """1 seed, 2 seeds"""
     return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -12,7 +12,7 @@ from lib.papers import PAPERS, TITLES
 from lib.papers.claims import CONTRAST
 from lib.provenance import PROJECT
 from lib.results import FOLDER
-from tools.summary.claims import in_words, verdicts
+from tools.summary.claims import BEFORE, DECIDED, RATE, in_words, totals, verdicts
 from tools.summary.studies import Study, kept
 from tools.summary.values import SHARE, TOLERANCE, counts, values
 
@@ -20,9 +20,9 @@ PICTURED = ("correlation",)
 OPENING = """\
 # Every claim on every dataset
 
-From the kept tables of whole runs in profile `paper`, beside this file, written by `python -m tools.summary`. `make reports` writes the same with the evidence of each verdict and with every report made here, quick ones too, into `reports/summary.html`.
+From the kept results of runs in profile `paper`, beside this file, judged anew by `python -m tools.summary`. `make reports` writes the same with the evidence of each verdict and with every report made here, quick ones too, into `reports/summary.html`.
 
-A claim is *supported*, *contradicted* or *negligible* for a model where our 95% interval leaves no doubt, else *open*; *no verdict* where its model cannot be a witness, *contrast* outside the claim's scope; "2 of 4" counts models.
+A claim is *supported*, *contradicted* or *negligible* for a model where our 95% interval over texts and seeds leaves no doubt, by a bound that the claim states, else *open*. *No verdict*: the model is no witness, or its results were kept before those of single seeds were. *Contrast*: outside what the paper claims. "2 of 4" counts models; *fails*: decided by itself, but not among all these verdicts together, at a false discovery rate of {rate:.0%}; *stale*: made by other training code than the present.
 """  # noqa: E501
 VALUES = """\
 ## The published values
@@ -40,13 +40,26 @@ HEADS = {
 
 def finding(rows: pd.DataFrame, dataset: str) -> str:
     """One paragraph for the README: each claim's verdict by model, those outside its scope left out."""
+    if (rows["reason"] == BEFORE).all():
+        return f"**{dataset}**: stale, {BEFORE}."
     sentences = []
     for short, same in rows[rows["verdict"] != CONTRAST].groupby("short", sort=False):
-        models = {word: list(models) for word, models in same.groupby("verdict", sort=False)["model"]}
-        parts = [f"{word} for {', '.join(names) if len(models) > 1 else 'all'}" for word, names in models.items()]
+        names = pd.Series([named(row) for _, row in same.iterrows()], index=same["verdict"])
+        alike = names.index.nunique() == 1 and names.tolist() == same["model"].tolist()  # none is marked
+        words = {word: "all" if alike else ", ".join(names[[word]]) for word in names.index}
+        parts = [f"{word} for {models}" for word, models in words.items()]
         sentences.append(f"*{short}*: {'; '.join(parts)}")
-    seeds = len(rows["run_seeds"].iloc[0].split())
-    return f"**{dataset}**, {seeds} seed{'' if seeds == 1 else 's'}. {'. '.join(sentences)}."
+    seeds = list(dict.fromkeys((rows["seeds"].min(), rows["seeds"].max())))
+    about = f"{' to '.join(map(str, seeds))} seed{'' if seeds == [1] else 's'}, {rows['settings'].iloc[0]}"
+    stale = ", stale" if rows["stale"].any() else ""
+    return f"**{dataset}**, {about}{stale}. {'. '.join(sentences)}."
+
+
+def named(row: pd.Series) -> str:
+    """A model, marked where it is a weak witness or its verdict could be chance."""
+    marks = ["weak witness"] if row["witness"] == "weak" else []
+    marks += ["fails"] if row["verdict"] in DECIDED and not row["passes"] else []
+    return row["model"] + (f" ({', '.join(marks)})" if marks else "")
 
 
 def readme(text: str, folder: Path = FOLDER) -> str:
@@ -61,16 +74,15 @@ def readme(text: str, folder: Path = FOLDER) -> str:
     return re.sub(r"<!-- findings: (\w+) -->.*?<!-- end -->", findings, text, flags=re.DOTALL)
 
 
-def picture(notebook: str, dataset: str, folder: Path = FOLDER) -> Path | None:
-    """Draws the taus of a kept table beside the published ones: <notebook>-<dataset>.svg; None where there are none."""
-    ours = pd.read_csv(folder / f"{notebook}-{dataset}.csv")
-    ours = ours[ours["quantity"].str.startswith("kendall_tau")]
-    theirs = PAPERS[notebook].published(dataset)
+def picture(study: Study, folder: Path = FOLDER) -> Path | None:
+    """Draws a study's taus beside the published ones: <notebook>-<dataset>.svg; None where there are none."""
+    ours = study.values[study.values["quantity"].str.startswith("kendall_tau")]
+    theirs = PAPERS[study.notebook].published(study.dataset)
     beside = published.beside(ours, theirs[theirs["quantity"].isin(ours["quantity"])])
     beside = beside[beside["theirs"].notna()]
     if beside.empty:
         return None
-    path = folder / f"{notebook}-{dataset}.svg"
+    path = folder / f"{study.notebook}-{study.dataset}.svg"
     charts.enable()
     charts.taus_beside(beside).save(path)
     return path
@@ -80,8 +92,16 @@ def markdown(studies: Iterable[Study]) -> str:
     """The claims of each paper by dataset, and the counts of published values by paper and dataset."""
     studies = list(studies)
     claims = verdicts(studies)
-    parts = [OPENING, *(claims_of(claims[claims["paper"] == paper], title) for paper, title in TITLES.items())]
+    parts = [OPENING.format(rate=RATE), counts_of_verdicts(claims)]
+    parts += [claims_of(claims[claims["paper"] == paper], title) for paper, title in TITLES.items()]
     return "\n".join([*parts, VALUES.format(absolute=TOLERANCE, share=SHARE), counts_of(values(studies))])
+
+
+def counts_of_verdicts(found: pd.DataFrame) -> str:
+    """How many verdicts of each kind there are, as a table."""
+    heads = {"word": "verdict", "count": "models", "weak": "from weak witnesses", "fails": "fail", "stale": "stale"}
+    rows = [[str(one[name]) for name in heads] for one in totals(found)]
+    return grid(list(heads.values()), rows) + "\n"
 
 
 def claims_of(rows: pd.DataFrame, title: str) -> str:
@@ -89,7 +109,8 @@ def claims_of(rows: pd.DataFrame, title: str) -> str:
     if rows.empty:
         return f"## {title}\n\nNot run yet.\n"
     datasets = sorted(rows["dataset"].unique())
-    cells = rows.groupby(["short", "dataset"], sort=False)[["verdict"]].apply(in_words).unstack(fill_value="–")
+    groups = rows.groupby(["short", "dataset"], sort=False)[["verdict", "witness", "reason"]]
+    cells = groups.apply(in_words).unstack(fill_value="–")
     claims = rows.drop_duplicates("short")[["short", "claim"]].itertuples(index=False)
     lines = [[f"*{short}*: {claim}", *cells.loc[short, datasets]] for short, claim in claims]
     return f"## {title}\n\n{grid(['claim', *datasets], lines)}\n"
@@ -120,7 +141,7 @@ def main() -> None:
     studies = kept(FOLDER)
     for one in studies:
         if one.notebook in PICTURED:
-            print(picture(one.notebook, one.dataset) or f"no published values of {one.dataset}")
+            print(picture(one) or f"no published values of {one.dataset}")
     page = PROJECT / "README.md"
     page.write_text(readme(page.read_text(encoding="utf-8")), encoding="utf-8")
     (FOLDER / "summary.md").write_text(markdown(studies), encoding="utf-8")

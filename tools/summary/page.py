@@ -1,9 +1,6 @@
 """The summary of all reports: reports/summary.html, and its two tables as CSV."""
 
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
 
 from lib.atomic_write import write_text
 from lib.papers import PAPERS, TITLES
@@ -11,7 +8,7 @@ from tools.report.page import environment, kept, policy, style
 from tools.summary import claims as judged
 from tools.summary import studies as summary
 from tools.summary import values as published_values
-from tools.summary.studies import Study, source
+from tools.summary.studies import Study
 from tools.summary.values import SHARE, TOLERANCE, counts, groups, row_of_counts
 
 FILES = ("summary-claims.csv", "summary-values.csv")
@@ -32,8 +29,9 @@ def write_summary(folder: Path, results: Path | None = None) -> Path:
     page = environment().get_template("summary.html.j2")
     shown = page.render(
         made_here=sum(bool(one.page) for one in studies), kept=sum(not one.page for one in studies), files=FILES,
-        papers=[(name, matrix(claims[claims["paper"] == paper])) for paper, name in TITLES.items()],
+        papers=[(name, judged.matrix(claims[claims["paper"] == paper])) for paper, name in TITLES.items()],
         groups=groups(values), total=row_of_counts(counts(values.assign(all="all"), "all").iloc[0]),
+        verdicts=judged.totals(claims), rate=f"{judged.RATE:.0%}",
         absolute=f"{TOLERANCE:g}", share=f"{SHARE:.0%}", signs=SIGNS, style=style(), policy=policy([]),
     )  # fmt: skip
     return write_text(folder / "summary.html", shown)
@@ -52,25 +50,3 @@ def studies_of(folder: Path) -> list[Study]:
             source = {"page": path.name, "made": about["made"], "altered": altered}
             studies.append(summary.study(about["notebook"], *tables, profile, **source))
     return studies
-
-
-def matrix(rows: pd.DataFrame) -> dict[str, Any]:
-    """A paper's claims by dataset: the datasets, and of each claim its words and a cell or None for each dataset."""
-    datasets = sorted(rows["dataset"].unique())
-    claims = []
-    for short, same in rows.groupby("short", sort=False):
-        cells = [same[same["dataset"] == dataset] for dataset in datasets]
-        shown = [cell(part) if len(part) else None for part in cells]
-        claims.append({"short": short, "claim": same["claim"].iloc[0], "cells": shown})
-    return {"datasets": datasets, "claims": claims}
-
-
-def cell(rows: pd.DataFrame) -> dict[str, Any]:
-    """What a cell shows: the verdict, in words and as a class, the evidence for each model, and where it comes from."""
-    words = judged.counted(rows)
-    return {
-        "kind": next(iter(words)) if len(words) == 1 else "mixed",
-        "words": judged.in_words(rows),
-        "models": rows[["model", "verdict", "reason", "evidence"]].to_dict("records"),
-        "sources": [source(row) for _, row in rows.drop_duplicates(["report", "profile", "commit"]).iterrows()],
-    }

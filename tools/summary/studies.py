@@ -9,19 +9,24 @@ from urllib.parse import quote
 
 import pandas as pd
 
+from lib.analysis.seeds import over_seeds
 from lib.papers import PAPERS
 from lib.papers.claims import read_evidence
-from lib.results import FOLDER
+from lib.results import ABOUT as MADE
+from lib.results import FOLDER, is_stale
 
-ABOUT = ("profile", "run_seeds", "commit", "report", "made", "altered")  # where a row of a summary comes from
+# Where a row of a summary comes from.
+ABOUT = ("profile", "run_seeds", "commit", "settings", "report", "made", "altered", "stale")
 
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """A notebook that ran on a dataset, and the two tables that it left.
+    """What a notebook left of a dataset: one run of it, or several that were kept together.
 
-    values, evidence as given to `lib.results.keep`; of tables kept before a table of verdicts in place of evidence
-    seeds            of its runs, as text
+    values           as given to `lib.results.keep`
+    evidence         rows of EVIDENCE, and where each comes from; of tables kept before a table of verdicts instead
+    seeds, commit    of its runs, as text; settings: sizes, parameters and device in words
+    stale            whether other training code than the present made one of them
     page, made       the file of its report and when it was made; "" for kept tables, whose report lies elsewhere
     altered          parameters that make it another experiment than the paper's, such as the projection
     """
@@ -33,24 +38,36 @@ class Study:
     profile: str
     seeds: tuple[str, ...]
     commit: str
+    settings: str = ""
     page: str = ""
     made: str = ""
     altered: tuple[str, ...] = ()
+    stale: bool = False
 
     def about(self) -> dict[str, str]:
         """Where this study's rows come from, by the columns of ABOUT."""
-        parts = (self.profile, " ".join(self.seeds), self.commit, self.page, self.made, ", ".join(self.altered))
-        return dict(zip(ABOUT, parts, strict=True))
+        parts = (self.profile, " ".join(self.seeds), self.commit, self.settings, self.page, self.made)
+        return dict(zip(ABOUT, (*parts, ", ".join(self.altered), "stale" if self.stale else ""), strict=True))
 
 
 def study(notebook: str, dataset: str, values: str, evidence: str, profile: str, **about) -> Study:
-    """A study from its two tables as CSV text, whose columns `commit` and `run_seeds` it takes over."""
-    values = pd.read_csv(StringIO(values), dtype={"run_seeds": str, "of_seeds": str, "commit": str}, low_memory=False)
+    """A study from its two tables as CSV text, that of the values with a row for each seed."""
+    values = pd.read_csv(StringIO(values), dtype=dict.fromkeys((*MADE, "of_seeds"), str), low_memory=False)
     values = values if "run_seeds" in values else values.rename(columns={"of_seeds": "run_seeds"})  # kept before
     table = pd.read_csv(StringIO(evidence), dtype=str, keep_default_na=False)
     table = read_evidence(evidence) if len(table) and "verdict" not in table else table
-    first = next(iter(values[["run_seeds", "commit"]].fillna("").itertuples(index=False)), ("", ""))
-    return Study(notebook, dataset, values, table, profile, tuple(first[0].split()), first[1], **about)
+    seeds = sorted(set(" ".join(values["run_seeds"].dropna().unique()).split()), key=int)
+    commits = ", ".join(values["commit"].dropna().unique())
+    about |= {"stale": bool(is_stale(values).any()), "settings": settings_of(values)}
+    return Study(notebook, dataset, over_seeds(values, MADE), table, profile, tuple(seeds), commits, **about)
+
+
+def settings_of(values: pd.DataFrame) -> str:
+    """What runs were made with: "train 6,920 texts, test 1,725 texts, delta 1, cpu"; several values with "or"."""
+    words = {f"{name}_texts": f"{name} {{}} texts" for name in ("train", "dev", "test")} | {"chosen": "{}"}
+    words |= {"adversary_epochs": "adversaries of at most {} epochs", "device": "{}", "vectors": "vectors {}"}
+    found = {name: [one for one in values[name].dropna().unique() if one] for name in words if name in values}
+    return ", ".join(words[name].format(" or ".join(given)) for name, given in found.items() if given)
 
 
 def kept(folder: Path | None = None) -> list[Study]:
@@ -69,16 +86,23 @@ def kept(folder: Path | None = None) -> list[Study]:
 def preferred(studies: Iterable[Study]) -> list[Study]:
     """The studies, those first whose rows count.
 
-    As in the paper before altered, profile `paper` before others, more seeds before fewer, one with its report here
-    before kept tables, and the newest before older ones.
+    As in the paper before altered, profile `paper` before others, of the present training code before stale, more seeds
+    before fewer, one with its report here before kept tables, and the newest before older ones.
     """
     newest = sorted(studies, key=lambda one: one.made, reverse=True)
-    return sorted(newest, key=lambda one: (bool(one.altered), one.profile != "paper", -len(one.seeds), not one.page))
+    return sorted(
+        newest, key=lambda one: (bool(one.altered), one.profile != "paper", one.stale, -len(one.seeds), not one.page)
+    )
 
 
 def source(row: pd.Series) -> dict[str, str]:
     """Where a row comes from: the report's link, or "" for kept tables, and its profile, seeds and commit in words."""
     seeds = len(row["run_seeds"].split())
-    altered = f", other {row['altered']}" if row["altered"] else ""
-    words = f"{row['profile']}, {seeds} seed{'' if seeds == 1 else 's'}{altered}"
-    return {"link": quote(row["report"]), "words": words, "commit": row["commit"]}
+    altered = f"other {row['altered']}" if row["altered"] else ""
+    parts = (row["profile"], f"{seeds} seed{'' if seeds == 1 else 's'}", altered, row["stale"])
+    return {
+        "link": quote(row["report"]),
+        "words": ", ".join(filter(None, parts)),
+        "commit": row["commit"],
+        "settings": row["settings"],
+    }

@@ -1,0 +1,141 @@
+"""Kept results: a row for each run and quantity, several runs in one file, and which of them are stale."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_claims import instances
+
+from lib import papers, results
+from lib.analysis import classification, summarise
+from lib.analysis.seeds import by_seed_rows, over_seeds
+from lib.papers.claims import Claim, read_evidence
+from tools.summary import studies
+
+TAU = "kendall_tau_attention_vs_gradient_times_input"
+CLAIM = Claim("jain2019", "it rises", "It rises", "section 4", "direction", 0.05, "tau-b", "any", "0", "it falls")
+
+
+def trained(notebook="correlation", profile="paper", corpus="0123456789abcdef", **chosen) -> list[SimpleNamespace]:
+    """What a notebook trained, without models."""
+    texts = SimpleNamespace(train=range(9), dev=range(2), test=range(60), checksum=corpus)
+    vectors = SimpleNamespace(source="/home/me/v.npz")
+    runs = papers.runs(notebook, "planted", profile, device="cpu", **chosen)
+    return [SimpleNamespace(run=run, vectors=vectors, corpus=texts) for run in runs]
+
+
+def keep(folder: Path, seeds: dict[int, float], encoder="bilstm", commit="first", **changed) -> str:
+    """Keeps a run of one encoder whose tau is `seeds`, and the evidence on it; `changed`: of what was trained."""
+    frame = instances({encoder: 0.0}, seeds=max(seeds) + 1)
+    frame = frame[frame["seed"].isin(seeds)]
+    frame[TAU] = frame["seed"].map(seeds) + frame.groupby("seed")[TAU].transform(lambda some: some - some.mean())
+    summary = summarise(frame, [TAU], draws=50)
+    evidence = CLAIM.evidence(encoder, seeds, se=0.01, n=60)
+    runs = trained(encoders=[encoder], seeds=list(seeds), **changed)
+    return results.keep("correlation", runs, summary, evidence, folder, commit)
+
+
+def kept(folder: Path, ending="") -> pd.DataFrame:
+    return pd.read_csv(folder / f"correlation-planted{ending}.csv", dtype=str, keep_default_na=False)
+
+
+def test_the_rows_of_single_seeds_put_together_are_what_was_summarised():
+    frame = instances({"bilstm": 0.3, "average": 0.6})
+    rows = pd.concat([classification(frame, draws=50), summarise(frame, [TAU], draws=50)], ignore_index=True)
+    other = pd.DataFrame([{"quantity": "a difference", "difference": 0.1, "of_seeds": {0: 0.1}}])
+    kept = by_seed_rows(pd.concat([rows, other], ignore_index=True))
+    assert len(kept) == 4 * len(rows) + 1 and kept["per"].eq("seed").sum() == 4 * len(rows)
+    back = over_seeds(kept)
+    assert back.iloc[-1]["difference"] == 0.1
+    numbers = ["value", "low", "high", "sd_seeds", "sd_instances", "low_seeds", "high_seeds", "n", "seeds", "se_texts"]
+    keys = ["encoder", "quantity", "unit"]
+    assert back.iloc[:-1][keys].values.tolist() == rows[keys].values.tolist()
+    np.testing.assert_allclose(back.iloc[:-1][numbers].astype(float), rows[numbers].astype(float), rtol=1e-12)
+
+
+def test_a_seed_replaces_itself_and_another_part_stays(tmp_path):
+    assert keep(tmp_path, {0: 0.1, 1: 0.2, 2: 0.3}).startswith("kept in")
+    keep(tmp_path, {0: 0.5, 1: 0.5}, "average")
+    keep(tmp_path, {2: 0.6, 3: 0.4}, commit="second")
+    (study,) = studies.kept(tmp_path)
+    tau = study.values.set_index("encoder")
+    assert (
+        tau.loc["bilstm", "value"] == pytest.approx(np.mean([0.1, 0.2, 0.6, 0.4])) and tau.loc["bilstm", "seeds"] == 4
+    )
+    assert tau.loc["bilstm", "sd_seeds"] == pytest.approx(np.std([0.1, 0.2, 0.6, 0.4], ddof=1))
+    assert tau.loc["average", "value"] == pytest.approx(0.5) and tau.loc["average", "seeds"] == 2
+    evidence = read_evidence((tmp_path / "correlation-planted-evidence.csv").read_text()).set_index(["model", "seed"])
+    of_seeds = evidence.loc["bilstm", "value"].sort_index()
+    assert of_seeds.to_dict() == {0: 0.1, 1: 0.2, 2: 0.6, 3: 0.4}
+    assert evidence.loc["bilstm", "commit"].sort_index().tolist() == ["first", "first", "second", "second"]
+    assert study.seeds == ("0", "1", "2", "3") and study.commit == "second, first" and not study.stale
+
+
+def test_kept_again_a_run_changes_nothing(tmp_path):
+    keep(tmp_path, {0: 0.1, 1: 0.2})
+    before = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    keep(tmp_path, {0: 0.1, 1: 0.2})
+    assert before == {path.name: path.read_text() for path in tmp_path.iterdir()}
+
+
+def test_other_texts_and_verdicts_kept_before_are_replaced_whole(tmp_path):
+    (tmp_path / "correlation-planted-claims.csv").write_text("paper,short,verdict\n")
+    (tmp_path / "correlation-planted.csv").write_text("quantity,value\nf1,0.5\n")
+    keep(tmp_path, {0: 0.1, 1: 0.2})
+    assert {path.name for path in tmp_path.iterdir()} == {"correlation-planted.csv", "correlation-planted-evidence.csv"}
+    assert kept(tmp_path)["quantity"].eq(TAU).all()
+    keep(tmp_path, {2: 0.3}, "average", corpus="other")
+    assert kept(tmp_path)["encoder"].tolist() == kept(tmp_path, "-evidence")["model"].tolist() == ["average"]
+
+
+def test_evidence_without_a_value_goes_where_there_is_some():
+    def text(of_seeds: dict) -> str:
+        return CLAIM.evidence("one", of_seeds, excluded="" if of_seeds else "uniform").assign(corpus="a").to_csv()
+
+    keys = results.KEYS["evidence"]
+    for old, new in (({}, {0: 0.1}), ({0: 0.1}, {})):
+        assert read_evidence(results.merged(text(old), text(new), keys))["seed"].tolist() == [0]
+    assert read_evidence(results.merged(text({}), text({}), keys))["seed"].tolist() == [-1]
+
+
+def test_each_row_says_where_it_comes_from(tmp_path):
+    runs = trained("adversary", seeds=[0, 4], adversary_epochs=80)
+    results.keep("adversary", runs, pd.DataFrame({"quantity": ["f1"], "value": [1 / 3]}), CLAIM.evidence("a", {0: 0.1}),
+                 tmp_path, "abc", adversary_epochs=80, seeds=[0, 4])  # fmt: skip
+    for ending in ("", "-evidence"):
+        row = pd.read_csv(tmp_path / f"adversary-planted{ending}.csv", dtype=str, keep_default_na=False).iloc[0]
+        assert row[list(results.ABOUT)].to_dict() == {
+            "commit": "abc", "code": results.training_code(results.CODE_OF["guide_instance_adversary"]),
+            "profile": "paper", "chosen": "adversary_epochs 80", "device": "cpu", "vectors": "v.npz",
+            "corpus": "0123456789ab", "run_seeds": "0 1 2 3 4 5 6 7 8", "adversary_epochs": "80", "train_texts": "9",
+            "dev_texts": "2", "test_texts": "60",
+        }  # fmt: skip
+
+
+def test_what_other_training_code_made_is_stale(tmp_path, monkeypatch):
+    keep(tmp_path, {0: 0.1, 1: 0.2, 2: 0.3})
+    assert not results.is_stale(kept(tmp_path)).any()
+    monkeypatch.setattr(results.cache, "code_fingerprint", lambda module: "of other code")
+    assert results.is_stale(kept(tmp_path)).all() and studies.kept(tmp_path)[0].stale
+    keep(tmp_path, {2: 0.3})
+    rows = kept(tmp_path)
+    assert dict(zip(rows["seed"], results.is_stale(rows), strict=True)) == {"2": False, "0": True, "1": True}
+    assert results.is_stale(pd.DataFrame({"value": [1.0]})).all(), "a row that does not say what made it"
+
+
+@pytest.mark.parametrize(
+    ("why", "changed"),
+    [("the profile is 'quick'", {"profile": "quick"}), ("another experiment", {"projection": "sparsemax"})],
+)
+def test_what_is_not_kept_is_left_to_the_report_alone(tmp_path, why, changed):
+    answer = keep(tmp_path, {0: 0.1, 1: 0.2}, **changed)
+    assert answer.startswith("not kept") and why in answer and not list(tmp_path.iterdir())
+    assert answer.left["dataset"] == "planted" and len(read_evidence(answer.left["evidence"])) == 2
+
+
+def test_a_table_of_verdicts_is_not_kept(tmp_path):
+    table = pd.DataFrame({"verdict": ["supported"]})
+    assert "has verdicts" in results.keep("correlation", trained(), table.assign(value=1), table, tmp_path)
+    assert not list(tmp_path.iterdir())
