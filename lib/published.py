@@ -1,13 +1,26 @@
 """The papers' printed and released values, beside ours."""
 
 from functools import cache
+from math import hypot, sqrt
 from pathlib import Path
 
 import pandas as pd
+from scipy import stats
 
+from lib.analysis.statistics import FEW
 from lib.quantity import RUN_COLUMNS
 
 KEYS = [*RUN_COLUMNS, "quantity"]
+PLACE = ["paper", "table", *KEYS]
+INTERVALS = ("low", "high", "low_texts", "high_texts", "sd_seeds", "seeds")
+SAME, DIFFERENT, OPEN = ANSWERS = ("same", "different", "open")
+SCORES = ("accuracy", "f1", "auc", "f1_uniform", "f1_permuted")
+EFFECTS = ("f1_drop_uniform", "f1_drop_permuted", "tvd")  # of any size, .01 as well as .8
+RUNS = {"tutek2020": 5}  # runs that a printed value is the mean of (section 4.1); the other papers speak of no mean
+# Whose test texts are the papers': official test splits. IMDB and 20 Newsgroups are sampled, MIMIC's lists not public,
+# Serrano & Smith's Yahoo, Yelp and IMDB other sets than those published.
+SAME_TEXTS = ("sst", "agnews", "snli", "babi1", "babi2", "babi3", "cnn", "amazon")
+ROUNDING = 1e-9  # .76 - .70 is a little more than .06 in floating point, and is meant to be inside
 SOURCE = Path(__file__).parent.parent / "data" / "published.csv"
 COUNTED = ("instances", "tokens", "words", "sentences", "types", "classes")
 
@@ -50,11 +63,12 @@ def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     other side is kept with NaN there. Values are compared as they are: no unit is converted.
 
     Args:
-        ours: the columns of lib.analysis.summarise; low and high may be missing.
+        ours: the columns of lib.analysis.summarise; all after `unit` may be missing.
         theirs: the columns of `table`.
     Returns:
-        the keys, unit, ours, low, high, sd_seeds, seeds, paper, table, theirs, difference (ours less theirs), inside
-        (whether theirs lies within our interval; missing where there is nothing to compare), note.
+        the keys, unit, ours, low, high, sd_seeds, seeds, paper, table, theirs, difference (ours less theirs),
+        tolerance, answer and reason (`answered`; "" where there is nothing to compare), cause (of a different value:
+        what is on record in data/differences.csv, else ""), note.
     Raises:
         ValueError: a key occurs twice in ours, or the units of two partners differ.
     """
@@ -62,7 +76,7 @@ def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     twice = ours[ours.duplicated(KEYS)]
     if len(twice):
         raise ValueError(f"ours has {named(twice.iloc[0])} more than once; summarise it first")
-    ours = ours.reindex(columns=[*KEYS, "value", "unit", "low", "high", "sd_seeds", "seeds"])
+    ours = ours.reindex(columns=[*KEYS, "value", "unit", *INTERVALS])
     theirs = theirs.reindex(columns=[*KEYS, "value", "unit", "paper", "table", "note"])
     ours, theirs = (frame.assign(place=range(len(frame))) for frame in (ours, theirs))
     both = ours.merge(theirs, on=KEYS, how="outer", suffixes=("", "_theirs"))
@@ -71,12 +85,106 @@ def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     both["unit"] = both["unit"].fillna(both["unit_theirs"])
     both = both.rename(columns={"value": "ours", "value_theirs": "theirs"})
     both["difference"] = both["ours"] - both["theirs"]
-    within = (both["low"] <= both["theirs"]) & (both["theirs"] <= both["high"])
-    comparable = both[["low", "high", "theirs"]].notna().all(axis=1)
-    both["inside"] = within.astype("boolean").where(comparable)
     both[["paper", "table", "note"]] = both[["paper", "table", "note"]].fillna("")
+    both["tolerance"] = [tolerance(*row) for row in zip(both["quantity"], both["unit"], both["theirs"], strict=True)]
+    both[["answer", "reason"]] = [answered(row) for _, row in both.iterrows()] or None
+    both = both.merge(differences()[[*PLACE, "cause"]], on=PLACE, how="left")
+    both["cause"] = both["cause"].where(both["answer"] == DIFFERENT).fillna("")
     of_ours, of_theirs = ("ours", "low", "high", "sd_seeds", "seeds"), ("paper", "table", "theirs")
-    return both[[*KEYS, "unit", *of_ours, *of_theirs, "difference", "inside", "note"]]
+    judged = ("difference", "tolerance", "answer", "reason", "cause")
+    return both[[*KEYS, "unit", *of_ours, *of_theirs, *judged, "note"]]
+
+
+def tolerance(quantity: str, unit: str, value: float) -> float:
+    """The largest difference from a published value that counts as the same, in its unit.
+
+    | accuracy, F1, AUC, also under other attention | .02                                             |
+    | tau-b, JSD                                     | .06                                             |
+    | changes of F1, TVD                             | a quarter of the published size, at least .01   |
+    | other shares                                   | the same, and at most .06                       |
+    | other nats, such as mutual information         | a quarter of the published size, at least .01   |
+
+    A printed sd is one over texts, and sets none.
+    """
+    if quantity in SCORES:
+        return 0.02
+    if unit == "tau-b" or quantity == "jsd":
+        return 0.06
+    quarter = max(0.01, abs(value) / 4)
+    return min(quarter, 0.06) if unit == "fraction" and quantity not in EFFECTS else quarter
+
+
+def answered(row: pd.Series) -> tuple[str, str]:
+    """Whether a published value and ours are the same, different or open, and of an open one why.
+
+    *same*: they differ by at most the tolerance, and the half-width of our 95% interval is at most that too.
+    *different*: they differ by more than the tolerance, and by more than seeds (and texts) would make it (`chance`).
+    *open*: the rest. Fewer than FEW seeds say nothing about others: they are never different.
+    """
+    if pd.isna(row["difference"]):
+        return "", ""
+    size, seeds = abs(row["difference"]), pd.to_numeric(row["seeds"], errors="coerce")
+    allowed = row["tolerance"] + ROUNDING
+    one = "one run" if seeds == 1 else ""
+    if size <= allowed and (row["high"] - row["low"]) / 2 <= allowed:
+        return SAME, one
+    if not seeds >= FEW or pd.isna(row["sd_seeds"]):
+        return OPEN, one or (f"fewer than {FEW} seeds" if seeds < FEW else "its spread over seeds is not known")
+    if size <= allowed:
+        return OPEN, "ours too imprecise"
+    return (DIFFERENT, "") if size > chance(row) else (OPEN, "seeds could make the difference")
+
+
+def chance(row: pd.Series) -> float:
+    """How far a mean of THEIR runs may lie from ours by chance: the half-width of a 95% prediction interval.
+
+    t s sqrt(1/n + 1/m): s the sd of our n seeds, m the runs that theirs is a mean of (RUNS). Where the test texts are
+    others (SAME_TEXTS) that of texts is added for both sides, as half-widths are in lib.analysis.statistics.Estimate.
+    """
+    n, m = float(row["seeds"]), RUNS.get(row["paper"], 1)
+    of_seeds = stats.t.ppf(0.975, n - 1) * row["sd_seeds"] * sqrt(1 / n + 1 / m)
+    wide = row["high"] - row["low"] if pd.isna(row["low_texts"]) else row["high_texts"] - row["low_texts"]
+    return of_seeds if row["dataset"] in SAME_TEXTS else hypot(of_seeds, sqrt(2) * wide / 2)
+
+
+def unlike(both: pd.DataFrame) -> pd.DataFrame:
+    """What is not the same of a table of `beside`, each value once: the different, then the open, each farthest first.
+
+    How far is measured by the tolerance.
+    """
+    both = once(both[both["answer"].isin((DIFFERENT, OPEN))])
+    far = both["difference"].abs() / both["tolerance"]
+    both = both.assign(far=far).sort_values(["answer", "far"], ascending=[True, False], ignore_index=True)
+    return both.drop(columns="far")
+
+
+def once(values: pd.DataFrame) -> pd.DataFrame:
+    """Each published value once, of a table with its paper, table and keys.
+
+    Tutek & Snajder's tables 1 and 6 share 48 values; Wiegreffe & Pinter's table 2 has those of Jain & Wallace too.
+    """
+    values = values[values["table"].ne("table2, reported")]
+    return values[~values.duplicated(["paper", *KEYS])]
+
+
+def out_of_reach(values: pd.DataFrame) -> pd.Series:
+    """Whether a value is no result of ours to be had: sizes of data, settings such as lambda, and the two counts of
+    Serrano & Smith's section 5.4 over all their models on all their datasets together, while a run is of one.
+    """
+    sizes = values["unit"].isin(COUNTED) | values["encoder"].eq("")
+    return sizes | values["quantity"].eq("lambda") | values["dataset"].eq("all")
+
+
+@cache
+def differences() -> pd.DataFrame:
+    """Why published values and ours differ, as far as an experiment says: data/differences.csv, a row for each value.
+
+    Columns: PLACE, cause ("not explained" where what was tried does not explain it), experiment, gave; `cause` ends
+    with the experiment and what it gave.
+    """
+    frame = pd.read_csv(SOURCE.with_name("differences.csv"), keep_default_na=False, dtype=str)
+    tried = frame["experiment"] + ": " + frame["gave"]
+    return frame.assign(cause=frame["cause"] + "; " + tried)
 
 
 def with_text_keys(frame: pd.DataFrame) -> pd.DataFrame:

@@ -219,7 +219,7 @@ def intervals(low: Iterable[float], high: Iterable[float], digits: int = 3) -> l
 
 
 def beside(values: pd.DataFrame, percent: bool = False) -> HTML:
-    """A table made by lib.published.beside: ours with its 95% interval, theirs, the difference.
+    """A table made by lib.published.beside: ours with its 95% interval, theirs, the difference, and what to make of it.
 
     Without any published value there are no columns for it.
 
@@ -233,7 +233,9 @@ def beside(values: pd.DataFrame, percent: bool = False) -> HTML:
     if values["sd_seeds"].isna().all():
         rows = rows.drop(columns="sd of seeds")
     if values["theirs"].isna().all():
-        rows = rows.drop(columns=["theirs", "difference", "in interval"])
+        rows = rows.drop(columns=["theirs", "difference", "it is"])
+    if values["cause"].eq("").all():
+        rows = rows.drop(columns="cause")
     names = (*RUN_COLUMNS, "published in")
     constant = [name for name in names if rows[name].replace("–", None).nunique() <= 1]
     common = {name: next((text for text in rows[name] if text not in ("", "–")), "") for name in constant}
@@ -259,6 +261,7 @@ def beside_row(row: pd.Series, percent: bool, with_unit: bool) -> dict[str, str]
         "sd of seeds": number(row["sd_seeds"]),
         "theirs": number(row["theirs"]),
         "difference": number(row["difference"], "+"),
-        "in interval": "–" if pd.isna(row["inside"]) else "yes" if row["inside"] else "no",
+        "it is": ": ".join(filter(None, (row["answer"], row["reason"]))) or "–",
+        "cause": row["cause"],
         "published in": f"{TITLES.get(row['paper'], row['paper'])}, {row['table']}" if row["paper"] else "–",
     }

@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from scipy import stats
 
 from lib import papers, published, tables
 from lib.quantity import RUN_COLUMNS, tau_name, title_of, unit_of
@@ -46,8 +47,117 @@ def test_a_value_finds_its_partner_whatever_type_the_layers_have():
     for layers in (1, 1.0, "1"):
         row = published.beside(ours(layers=layers), published.table("jain2019", "sst")).iloc[0]
         assert row["theirs"] == 0.3512 and row["difference"] == pytest.approx(0.36 - 0.3512)
-        assert row["inside"] and row["paper"] == "jain2019" and row["layers"] == "1"
-    assert not published.beside(ours(low=0.355), published.table("jain2019", "sst")).iloc[0]["inside"]
+        assert row["answer"] == "same" and row["paper"] == "jain2019" and row["layers"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("quantity", "unit", "value", "allowed"),
+    [
+        ("accuracy", "fraction", 0.9, 0.02),
+        ("f1", "fraction", 0.8, 0.02),
+        ("auc", "fraction", 0.8, 0.02),
+        (TAU, "tau-b", 0.01, 0.06),
+        ("jsd", "nats", 0.6, 0.06),
+        ("f1_drop_permuted", "fraction", -0.8, 0.2),
+        ("f1_drop_uniform", "fraction", -0.012, 0.01),
+        ("tvd", "fraction", 0.036, 0.01),
+        ("tvd", "fraction", 0.4, 0.1),
+        ("flip_both", "fraction", 0.005, 0.01),
+        ("flip_top_only", "fraction", 0.12, 0.03),
+        (f"{TAU}_significant", "fraction", 0.9, 0.06),
+        ("token_probability_mean", "fraction", 0.8, 0.06),
+        ("mutual_information_random_sample", "nats", 4.0, 1.0),
+    ],
+)
+def test_the_tolerance_by_kind_of_quantity(quantity, unit, value, allowed):
+    assert published.tolerance(quantity, unit, value) == pytest.approx(allowed)
+
+
+def of_three(value: float, half: float, sd: float, theirs: float, **more) -> pd.Series:
+    """The row of F1 on SST, of three seeds, beside a paper's."""
+    row = ours(quantity="f1", unit="fraction", value=value, low=value - half, high=value + half, sd_seeds=sd, **more)
+    printed = (
+        published.table("jain2019", "sst").query("quantity == 'f1'").assign(value=theirs, dataset=row["dataset"][0])
+    )
+    return published.beside(row, printed).query("ours == ours").iloc[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "sd", "answer", "reason"),
+    [
+        (0.82, 0.02, 0.01, "same", ""),
+        (0.82, 0.021, 0.01, "open", "ours too imprecise"),
+        (0.8201, 0.001, 0.001, "different", ""),
+        (0.85, 0.001, 0.01, "different", ""),  # the prediction interval: 4.303 x .01 x sqrt(4 / 3) = .0497
+        (0.8496, 0.001, 0.01, "open", "seeds could make the difference"),
+        (0.9, 0.5, 0.0001, "different", ""),
+    ],
+)
+def test_same_different_and_open(value, half, sd, answer, reason):
+    found = of_three(value, half, sd, 0.8)
+    assert (found["answer"], found["reason"]) == (answer, reason)
+    assert of_three(0.8 - (value - 0.8), half, sd, 0.8)["answer"] == answer, "whichever is larger"
+
+
+def test_fewer_than_three_seeds_are_never_different():
+    for seeds, sd, reason in ((1, float("nan"), "one run"), (2, 0.0001, "fewer than 3 seeds")):
+        assert of_three(0.99, 0.001, sd, 0.5, seeds=seeds)[["answer", "reason"]].tolist() == ["open", reason]
+    assert of_three(0.81, 0.001, float("nan"), 0.8, seeds=1)[["answer", "reason"]].tolist() == ["same", "one run"]
+    unknown = of_three(0.99, 0.001, float("nan"), 0.5)
+    assert unknown["answer"] == "open" and unknown["reason"] == "its spread over seeds is not known"
+
+
+def test_chance_is_a_prediction_interval_for_a_mean_of_their_runs():
+    row = {"sd_seeds": 0.02, "seeds": 4, "low_texts": 0.7, "high_texts": 0.8, "low": 0.6, "high": 0.9}
+    t = stats.t.ppf(0.975, 3)
+    for paper, runs in (("jain2019", 1), ("wiegreffe2019", 1), ("tutek2020", 5)):
+        chance = published.chance(pd.Series(row | {"paper": paper, "dataset": "sst"}))
+        assert chance == pytest.approx(t * 0.02 * (1 / 4 + 1 / runs) ** 0.5)
+
+
+def test_where_the_test_texts_differ_both_sides_vary_by_texts_too():
+    about = {"paper": "tutek2020", "dataset": "20news", "sd_seeds": 0.02, "seeds": 4, "low": 0.6, "high": 0.9}
+    of_seeds = stats.t.ppf(0.975, 3) * 0.02 * (1 / 4 + 1 / 5) ** 0.5
+    expected = (of_seeds**2 + 0.05**2 + 0.05**2) ** 0.5
+    assert published.chance(pd.Series(about | {"low_texts": 0.7, "high_texts": 0.8})) == pytest.approx(expected)
+    unknown = published.chance(pd.Series(about | {"low_texts": float("nan"), "high_texts": float("nan")}))
+    assert unknown > expected, "the whole interval stands in for that over texts"
+
+
+def test_each_published_value_counts_once():
+    assert len(published.once(published.table())) == 1086
+    twice = published.table("tutek2020", "sst").query("table in ('table1', 'table6') and quantity == 'f1'")
+    assert published.once(twice)["table"].value_counts().to_dict() == {"table1": 8, "table6": 8}
+
+
+def test_what_is_out_of_reach_is_no_result_of_a_run():
+    frame = published.table()
+    never = frame[published.out_of_reach(frame)]
+    assert len(never) == 82 and never.query("dataset == 'all'")["quantity"].nunique() == 2
+    assert not never["quantity"].str.contains("kendall|accuracy|^f1|jsd|tvd|flip").any()
+
+
+def test_every_cause_on_record_is_of_a_published_value_and_says_what_was_tried():
+    causes, frame = published.differences(), published.table()
+    assert len(causes) == len(causes.merge(frame, on=published.PLACE, validate="1:1"))
+    assert causes[["cause", "experiment", "gave"]].ne("").all(axis=None)
+    assert causes["gave"].str.contains(r"\d").all(), "in numbers"
+
+
+def test_a_cause_stands_beside_what_is_different_alone(monkeypatch):
+    theirs = published.table("jain2019", "sst").query(f"quantity == '{TAU}' and encoder == 'bilstm'").iloc[:1]
+    known = theirs[published.PLACE].assign(cause="shorter vectors; x .3: tau .35")
+    monkeypatch.setattr(published, "differences", lambda: known)
+    far = ours(value=0.9, low=0.89, high=0.91, sd_seeds=0.001)
+    both = [published.beside(one, theirs) for one in (far, ours(sd_seeds=0.001), far.assign(seeds=1))]
+    assert [one["cause"].iloc[0] for one in both] == ["shorter vectors; x .3: tau .35", "", ""]
+    everything = published.unlike(
+        pd.concat([both[2], both[1].assign(table="b"), both[0].assign(table="c", encoder="a")])
+    )
+    assert everything["answer"].tolist() == ["different", "open"], "the different first, nothing that is the same"
+    assert (
+        "shorter vectors; x .3" in tables.beside(everything).data and "open: one run" in tables.beside(everything).data
+    )
 
 
 def test_what_has_no_partner_is_kept_on_either_side():
@@ -55,8 +165,8 @@ def test_what_has_no_partner_is_kept_on_either_side():
     both = published.beside(ours(encoder="transformer"), theirs)
     assert len(both) == len(theirs) + 1
     first, rest = both.iloc[0], both.iloc[1:]
-    assert first["ours"] == 0.36 and pd.isna(first["theirs"]) and pd.isna(first["inside"]) and first["paper"] == ""
-    assert rest["ours"].isna().all() and rest["inside"].isna().all() and rest["unit"].ne("").all()
+    assert first["ours"] == 0.36 and pd.isna(first["theirs"]) and first["answer"] == "" and first["paper"] == ""
+    assert rest["ours"].isna().all() and rest["answer"].eq("").all() and rest["unit"].ne("").all()
     assert published.beside(ours(dataset="planted"), published.table(dataset="planted"))["theirs"].isna().all()
 
 
@@ -75,7 +185,8 @@ def test_other_units_and_unsummarised_tables_are_refused():
         published.beside(pd.concat([ours(), ours()]), theirs)
     with pytest.raises(ValueError, match="needs the columns value"):
         published.beside(ours().drop(columns="value"), theirs)
-    assert pd.isna(published.beside(ours().drop(columns=["low", "high"]), theirs).iloc[0]["inside"])
+    without = published.beside(ours().drop(columns=["low", "high"]), theirs).iloc[0]
+    assert without["answer"] == "open" and without["ours"] == 0.36
 
 
 def test_counts_are_the_data_tables():

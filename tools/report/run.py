@@ -88,7 +88,8 @@ def fingerprint(notebook: Path, values: dict[str, Any]) -> str:
     digest = hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode())
     folders = (PROJECT / "lib", PROJECT / "tools" / "report")
     library = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".j2", ".css", ".js")]
-    fixed = [notebook, PROJECT / "constraints.txt", PROJECT / "requirements.txt", PROJECT / "data" / "published.csv"]
+    names = ("constraints.txt", "requirements.txt", "data/published.csv", "data/differences.csv")
+    fixed = [notebook, *(PROJECT / name for name in names)]
     for path in [*fixed, *sorted(library), *_data_files(notebook, values)]:
         digest.update(path.name.encode() + b"\0")
         if path.is_file():

@@ -14,7 +14,7 @@ from lib.provenance import PROJECT
 from lib.results import FOLDER
 from tools.summary.claims import BEFORE, DECIDED, RATE, in_words, totals, verdicts
 from tools.summary.studies import Study, kept
-from tools.summary.values import SHARE, TOLERANCE, counts, values
+from tools.summary.values import counts, unexplained, values
 
 PICTURED = ("correlation",)
 OPENING = """\
@@ -27,15 +27,18 @@ A claim is *supported*, *contradicted* or *negligible* for a model where our 95%
 VALUES = """\
 ## The published values
 
-How many of each paper's published values have one of ours beside them, in how many the published one lies within our 95% interval, and in how many ours lies within the tolerance of it: {absolute:g} for fractions and tau-b, {share:.0%} of the published value for the rest. Sizes of data and settings, such as lambda, are published, and not measured here.
+Each counts once. Ours is *the same* where it differs by at most the tolerance and its 95% interval is no wider; *different* where it differs by more than the tolerance and by more than other seeds would make it; else *open*: it is too imprecise, has too few seeds, or other seeds could make the difference. The tolerances by kind of quantity are in `lib/published.py`. Out of reach are sizes of data, settings such as lambda, and two counts of Serrano & Smith over all their models and datasets together. The causes on record are in `data/differences.csv`.
 """  # noqa: E501
 HEADS = {
     "published": "published",
-    "sizes": "of these sizes and settings",
+    "out_of_reach": "out of reach",
     "ours": "ours",
-    "inside": "inside the interval",
-    "within": "inside the tolerance",
+    "same": "same",
+    "different": "different",
+    "explained": "of these with a cause",
+    "open": "open",
 }
+UNEXPLAINED = "### Different, without a cause on record\n"
 
 
 def finding(rows: pd.DataFrame, dataset: str) -> str:
@@ -92,9 +95,11 @@ def markdown(studies: Iterable[Study]) -> str:
     """The claims of each paper by dataset, and the counts of published values by paper and dataset."""
     studies = list(studies)
     claims = verdicts(studies)
+    found = values(studies)
     parts = [OPENING.format(rate=RATE), counts_of_verdicts(claims)]
     parts += [claims_of(claims[claims["paper"] == paper], title) for paper, title in TITLES.items()]
-    return "\n".join([*parts, VALUES.format(absolute=TOLERANCE, share=SHARE), counts_of(values(studies))])
+    lists = [f"- {where}: {escape('; '.join(names), quote=False)}." for where, names in unexplained(found).items()]
+    return "\n".join([*parts, VALUES, counts_of(found), UNEXPLAINED, *lists]) + "\n"
 
 
 def counts_of_verdicts(found: pd.DataFrame) -> str:

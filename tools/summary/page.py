@@ -9,7 +9,7 @@ from tools.summary import claims as judged
 from tools.summary import studies as summary
 from tools.summary import values as published_values
 from tools.summary.studies import Study
-from tools.summary.values import SHARE, TOLERANCE, counts, groups, row_of_counts
+from tools.summary.values import counts, groups, row_of_counts, unexplained
 
 FILES = ("summary-claims.csv", "summary-values.csv")
 SIGNS = {"supported": "✓", "contradicted": "✗", "negligible": "≈", "open": "?", "no verdict": "–", "contrast": "·"}
@@ -31,8 +31,8 @@ def write_summary(folder: Path, results: Path | None = None) -> Path:
         made_here=sum(bool(one.page) for one in studies), kept=sum(not one.page for one in studies), files=FILES,
         papers=[(name, judged.matrix(claims[claims["paper"] == paper])) for paper, name in TITLES.items()],
         groups=groups(values), total=row_of_counts(counts(values.assign(all="all"), "all").iloc[0]),
-        verdicts=judged.totals(claims), rate=f"{judged.RATE:.0%}",
-        absolute=f"{TOLERANCE:g}", share=f"{SHARE:.0%}", signs=SIGNS, style=style(), policy=policy([]),
+        verdicts=judged.totals(claims), rate=f"{judged.RATE:.0%}", unexplained=unexplained(values),
+        signs=SIGNS, style=style(), policy=policy([]),
     )  # fmt: skip
     return write_text(folder / "summary.html", shown)
 

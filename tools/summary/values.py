@@ -7,18 +7,15 @@ import pandas as pd
 
 from lib import published
 from lib.papers import PAPERS, TITLES, Paper
-from lib.published import COUNTED, KEYS
+from lib.published import ANSWERS, DIFFERENT, INTERVALS, KEYS, PLACE, once, out_of_reach
 from lib.quantity import title_of
 from lib.tables import text
 from tools.summary.studies import ABOUT, Study, preferred, source
 
-OURS = [*KEYS, "value", "unit", "low", "high", "sd_seeds", "seeds"]
+OURS = [*KEYS, "value", "unit", *INTERVALS]
 # A row with one of these is one of several, and none of them is the value of the model alone.
 SERIES = ("trains", "lambda", "rate", "ranking", "way", "series", "at", "first", "against", "start", "epoch")
-TOLERANCE = 0.06  # of fractions and of tau-b: the difference beyond which this project owes an explanation
-SHARE = 0.1  # of the published value: the same for values in nats, which have no common scale
-ROUNDING = 1e-9  # .76 - .70 is a little more than .06 in floating point, and is meant to be inside
-PLACE = ["paper", "table", *KEYS]
+COUNTS = ("published", "out_of_reach", "ours", *ANSWERS, "explained", "quick")
 
 
 def partners(study: Study) -> pd.DataFrame:
@@ -33,11 +30,6 @@ def partners(study: Study) -> pd.DataFrame:
     return found.drop_duplicates(KEYS, ignore_index=True)
 
 
-def tolerance(unit: str, value: float) -> float:
-    """The largest difference from a published value that counts as the same, in its unit."""
-    return TOLERANCE if unit in ("fraction", "tau-b") else SHARE * abs(value)
-
-
 def values(studies: Iterable[Study]) -> pd.DataFrame:
     """One row for each row of published.csv, in its order, whether we have a value or not.
 
@@ -45,17 +37,14 @@ def values(studies: Iterable[Study]) -> pd.DataFrame:
     has the value is taken.
 
     Returns:
-        paper, table, the keys, theirs, unit, ours, low, high, seeds, difference, inside (our interval; missing where
-        there is none), tolerance, within (it; missing where we have no value), where ours comes from, note.
+        paper, table, the keys, theirs, unit, ours, low, high, seeds, difference, tolerance, answer, reason and cause
+        (`lib.published.beside`), where ours comes from, note.
     """
     studies = preferred(studies)
     with_values = {name: paper for name, paper in PAPERS.items() if len(paper.published())}
     parts = [of_paper(paper, [one for one in studies if one.notebook == name]) for name, paper in with_values.items()]
     found = published.table()[PLACE].merge(pd.concat(parts), on=PLACE, how="left", validate="1:1")
-    found["tolerance"] = [tolerance(*row) for row in zip(found["unit"], found["theirs"], strict=True)]
-    close = found["difference"].abs() <= found["tolerance"] + ROUNDING
-    found["within"] = close.astype("boolean").where(found["ours"].notna())
-    measured = ["ours", "low", "high", "seeds", "difference", "inside", "tolerance", "within"]
+    measured = ["ours", "low", "high", "seeds", "difference", "tolerance", "answer", "reason", "cause"]
     found[list(ABOUT)] = found[list(ABOUT)].fillna("")
     return found[[*PLACE, "theirs", "unit", *measured, *ABOUT, "note"]]
 
@@ -65,35 +54,44 @@ def of_paper(paper: Paper, studies: list[Study]) -> pd.DataFrame:
     about = pd.DataFrame([one.about() for one in studies], columns=ABOUT)
     ours = [partners(one).assign(study=number) for number, one in enumerate(studies)]
     ours = pd.concat(ours) if ours else pd.DataFrame(columns=[*OURS, "study"])
-    ours = ours.drop_duplicates(KEYS).astype(dict.fromkeys(("value", "low", "high", "seeds"), float))
+    ours = ours.drop_duplicates(KEYS).astype(dict.fromkeys(("value", *INTERVALS), float))
     beside = published.beside(ours, paper.published())
     beside = beside[beside["theirs"].notna()].merge(ours[[*KEYS, "study"]], on=KEYS, how="left")
     return beside.merge(about, left_on="study", right_index=True, how="left")
 
 
 def counts(values: pd.DataFrame, *by: str) -> pd.DataFrame:
-    """How many published values there are, and how many have one of ours, for each value of the columns `by`.
+    """How many published values there are, each once, and what ours say, for each value of the columns `by`.
 
     Returns:
-        the columns `by`, published, sizes (of data and vocabularies, and settings such as lambda: no results), ours,
-        with_interval, inside (the interval), within (the tolerance), quick (ours are of a profile other than `paper`).
+        the columns `by` and COUNTS: published, out of reach (`lib.published.out_of_reach`), those with one of ours,
+        same, different and open, explained (of the different), quick (ours are of a profile other than `paper`).
     """
-    sizes = values["unit"].isin(COUNTED) | values["quantity"].eq("lambda") | values["encoder"].eq("")
-    flags = {
-        "published": values["theirs"].notna(),
-        "sizes": sizes,
-        "ours": values["ours"].notna(),
-        "with_interval": values["inside"].notna(),
-        "inside": values["inside"].fillna(False),
-        "within": values["within"].fillna(False),
-        "quick": values["ours"].notna() & values["profile"].ne("paper"),
-    }
+    values = once(values)
+    ours = values["ours"].notna()
+    flags = {"published": values["theirs"].notna(), "out_of_reach": out_of_reach(values), "ours": ours}
+    flags |= {answer: values["answer"].eq(answer) for answer in ANSWERS}
+    flags |= {"explained": values["cause"].ne(""), "quick": ours & values["profile"].ne("paper")}
     numbers = pd.DataFrame(flags).astype(int)
     return numbers.groupby([values[name] for name in by], sort=False).sum().reset_index()
 
 
+def unexplained(values: pd.DataFrame) -> dict[str, list[str]]:
+    """The different values without a cause on record, by name, with theirs and ours: of each paper and dataset."""
+    values = once(values)
+    values = values[values["answer"].eq(DIFFERENT) & values["cause"].eq("")]
+    return {
+        f"{TITLES[paper]}, {dataset}": [
+            f"{model(row)}: {title_of(row['quantity'])} {number(row['theirs'])}, ours {number(row['ours'])}"
+            for _, row in same.iterrows()
+        ]
+        for (paper, dataset), same in values.groupby(["paper", "dataset"], sort=False)
+    }
+
+
 def groups(values: pd.DataFrame) -> list[dict[str, Any]]:
     """Of each paper the published values by dataset, those with a value of ours first: counts, and rows to read."""
+    values = once(values)
     by_dataset = counts(values, "paper", "dataset")
     papers = []
     for paper, name in TITLES.items():
@@ -128,8 +126,9 @@ def value(row: pd.Series) -> dict[str, Any]:
         "ours": number(row["ours"]),
         "interval": interval,
         "difference": ("+" if row["difference"] > 0 else "") + number(row["difference"]),
-        "inside": answer(row["inside"]),
-        "within": answer(row["within"]),
+        "tolerance": f"{row['tolerance']:.2g}",
+        "answer": ": ".join(filter(None, (row["answer"], row["reason"]))) or "–",
+        "cause": row["cause"],
         "source": source(row) if row["profile"] else None,
         "note": row["note"],
     }
@@ -146,8 +145,3 @@ def model(row: pd.Series) -> str:
 def number(given: float) -> str:
     """A number for a reader, three digits after the point; a dash for none."""
     return text(given, "", 3)
-
-
-def answer(given: object) -> str:
-    """yes, no, or a dash without a value."""
-    return "–" if pd.isna(given) else "yes" if given else "no"
