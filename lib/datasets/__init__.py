@@ -1,5 +1,7 @@
 """Datasets by name: `load("sst")` is a Corpus, prepared as the papers do."""
 
+from ast import literal_eval
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -45,7 +47,7 @@ def load(name: str, profile: str = "paper", data_home: str | Path | None = None,
     """The dataset of that name.
 
     Args:
-        name: one of DATASETS, or your own text by `own_text`.
+        name: one of DATASETS, with dials where it has any (`spec`), or your own text by `own_text`.
         profile: how much of it is read (lib.profiles).
         data_home: the folder of datasets; None: $DATA_HOME if set. Then data/raw of the project.
         options: what the dataset offers (`DATASETS[name].options`).
@@ -63,12 +65,47 @@ def load(name: str, profile: str = "paper", data_home: str | Path | None = None,
 
 
 def spec(name: str) -> Spec:
-    """How the dataset of that name is prepared; DataError with the known names otherwise."""
+    """How the dataset of that name is prepared; DataError with what is known, or allowed, otherwise.
+
+    Options of made-up texts may follow the name as its dials, which are then their defaults:
+    "planted:negation=0,noise=0.1".
+    """
     if isinstance(name, Own):
         return own.spec_of(name)
-    if name not in DATASETS:
+    plain, colon, dials = str(name).partition(":")
+    if plain not in DATASETS:
         raise DataError(f"unknown dataset {name!r}; known: {', '.join(DATASETS)}")
-    return DATASETS[name]
+    found = DATASETS[plain]
+    return replace(found, name=name, options=_options(found, _dials(found, dials))) if colon else found
+
+
+def _dials(chosen: Spec, text: str) -> dict:
+    """The options that follow a dataset's name, "negation=0,noise=0.1"."""
+    if chosen.dials is None:
+        having = ", ".join(name for name, one in DATASETS.items() if one.dials)
+        raise DataError(
+            f"the dataset {chosen.name!r} has no dials, but {text!r} follows its name; with dials: {having}"
+        )
+    found = {}
+    for part in text.split(","):
+        dial, equals, value = part.partition("=")
+        if not equals or dial in found:
+            form = ",".join(f"{option}={usual}" for option, usual in chosen.options.items())
+            raise DataError(f"{text!r} follows the dataset {chosen.name!r}; allowed, each at most once: {form}")
+        found[dial] = _number(value)
+    settled = _options(chosen, found)
+    try:
+        chosen.dials(**settled)
+    except ValueError as error:
+        raise DataError(f"dataset {chosen.name!r}: {error}") from None
+    return found
+
+
+def _number(text: str) -> object:
+    try:
+        return literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
 
 
 def tokens_shown(corpus: Corpus, instance: Instance, show_text: str = "auto") -> tuple[str, ...]:

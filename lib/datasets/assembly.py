@@ -37,6 +37,7 @@ class Spec:
     folder        in a home of data; None: it needs none
     tokens        cuts a text; divide makes dev, and test where it must, from the splits of the files
     options       name -> default, of what `load` takes besides; `choices` lists the allowed values where few are
+    dials         checks options that follow the name, `planted:noise=0.1` (ValueError); None: none may
     longer_than, shorter_than    bounds on the number of tokens, both exclusive; None: no bound
     drop_longest  Jain & Wallace's code takes a bound that is not given from the split itself: its longest texts go
     min_df        words in fewer texts of the training split are unknown
@@ -56,6 +57,7 @@ class Spec:
     divide: Callable[[Splits], Splits] | None = field(default=None, repr=False)
     options: dict[str, object] = field(default_factory=dict)
     choices: dict[str, tuple] = field(default_factory=dict)
+    dials: Callable[..., object] | None = field(default=None, repr=False)
     longer_than: int | None = None
     shorter_than: int | None = None
     drop_longest: bool = False

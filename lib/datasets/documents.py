@@ -103,6 +103,7 @@ SPECS = (
         read_planted,
         f"Made-up texts of several sentences, one of which decides; see {MADE_BY}.",
         options=dict(planted.DEFAULTS),
+        dials=planted.Options,
         sentences=True,
     ),
     _spec(

@@ -12,13 +12,16 @@ Reviews (`records`) follow this rule, word by word:
 
 So the right explanation of a text, its `rationale`, is its opinion words outside asides, each with the negator that
 flips it. The polarity of a distractor is drawn at random, so a text without its rationale holds no information on its
-label. A bag of words sees opinion words and cannot know which count; a model that reads the order can.
+label. A model that reads the order of the words can know all labels. One that does not (TF-IDF, an average encoder,
+none at all) sees opinion words and cannot know which count: it can let them vote (`right_by_vote`).
 
 In documents (`documents`) all opinion words that count are in one sentence, anywhere in the text; an aside is in
 one sentence too, the same or another; every other sentence is neutral and may hold an idle negator. So the right
 explanation is one sentence, and in it the words of the rationale.
 
-Everything else (lengths, frequencies, the number of distinct words) follows the Stanford Sentiment Treebank. Options:
+Lengths of reviews follow the Stanford Sentiment Treebank. The words are few, so that every model of the reports learns
+them from the 1,300 texts of the profile `quick`. The options may follow the dataset's name as its dials,
+`planted:negation=0,noise=0.1`:
 
 cues         opinion words that count, in each text; 1: no redundancy
 negation     fraction of opinion words that are flipped by a negator
@@ -32,6 +35,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache
 from itertools import accumulate, product
+from math import comb
 
 SIZES = {"train": 2000, "dev": 400, "test": 400}
 CLASSES = ("blame", "praise")
@@ -40,12 +44,8 @@ SHORTEST, LONGEST = 6, 50  # tokens of a review
 FEWEST_SENTENCES, MOST_SENTENCES = 3, 6  # of a document
 SHORTEST_SENTENCE, LONGEST_SENTENCE = 5, 24  # tokens, full stop included
 
-PRAISE = """good funny great best entertaining moving fascinating engaging charming compelling powerful smart solid
-enjoyable heartfelt clever beautiful touching fun hilarious gripping delightful brilliant intelligent perfect warm
-original witty remarkable refreshing""".split()
-BLAME = """bad dull boring silly worst predictable flat awful tired mess tedious shallow stupid lame contrived bland
-clumsy pointless hollow mediocre pretentious forgettable sloppy annoying cheap lifeless terrible stale dreadful
-uninspired""".split()
+PRAISE = "good funny great best entertaining moving fascinating engaging charming compelling powerful smart".split()
+BLAME = "bad dull boring silly worst predictable flat awful tired mess tedious shallow".split()
 NEGATORS = ("not", "never", "hardly")
 OPENERS = ("although", "though")
 CLOSERS = ("still", "yet")
@@ -67,7 +67,7 @@ ONSETS = "b d f g h k l m n p r s t v w bl br cl cr dr fl gr pl pr sk sp st th t
 VOWELS = "a e i o u ea".split()
 CODAS = "ll r nd st lt lm rv nt ld rl ft lf".split()
 ENDINGS = "- s ed ing er ly y al ous ment ness ion".split()
-TYPES = 13_500
+TYPES = 400
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ class Options:
     """
 
     cues: int = 2
-    negation: float = 0.3
-    distractors: int = 2
+    negation: float = 0.2
+    distractors: int = 1
     noise: float = 0.0
     seed: int = 0
 
@@ -132,6 +132,17 @@ def records(split: str, **options) -> list[Record]:
 def documents(split: str, **options) -> list[Record]:
     """The documents of train, dev or test; as `records`. `cues` and `distractors` count in the whole text."""
     return _split("planted documents", _document, split, options)
+
+
+def right_by_vote(options: Options) -> float:
+    """The expected fraction of texts whose label is that of most of their opinion words, of ties one half."""
+    cues, distractors, votes = options.cues, options.distractors, 0.0
+    for right, praise in product(range(cues + 1), range(distractors + 1)):
+        flipped = options.negation ** (cues - right) * (1 - options.negation) ** right
+        ahead = 2 * right - cues + 2 * praise - distractors
+        share = comb(cues, right) * flipped * comb(distractors, praise) / 2**distractors
+        votes += share * (1.0 if ahead > 0 else 0.5 if ahead == 0 else 0.0)
+    return votes + options.noise * (1 - 2 * votes)
 
 
 def _split(name: str, make: Callable, split: str, options: dict) -> list[Record]:

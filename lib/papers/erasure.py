@@ -49,7 +49,7 @@ LIKE = {"agnews4": "yahoo"}  # topics; all else that the paper does not have is 
 PATIENCE, WITHOUT_ENCODER = 5, {"patience": 10, "epochs": 60}
 # The profile `quick`, and made-up texts: few of them, so larger steps, and random vectors, as word2vec has nothing to
 # learn from.
-SMALL = {"learning_rate": 3e-3, "batch_size": 32, "epochs": 12}
+SMALL = {"learning_rate": 1e-3, "batch_size": 32, "epochs": 12}
 QUICK = {"epochs": 8}  # on dev none gets better later
 MADE_UP = "planted"
 

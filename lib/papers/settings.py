@@ -51,7 +51,7 @@ class Settings:
 
     Every value may be given as text too, as on a command line: "0,1" for the seeds 0 and 1.
 
-    dataset        a name that lib.datasets knows; where `data` names your own file: that (lib.datasets.own_text)
+    dataset        a name that lib.datasets.spec knows; where `data` names your own file: that (lib.datasets.own_text)
     encoders       none: the paper's
     attentions     at least one
     seeds          themselves, or as a number how many: 3 is 0, 1, 2; none: as many as the profile has
