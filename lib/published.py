@@ -12,14 +12,15 @@ from lib.quantity import RUN_COLUMNS
 
 KEYS = [*RUN_COLUMNS, "quantity"]
 PLACE = ["paper", "table", *KEYS]
-INTERVALS = ("low", "high", "low_texts", "high_texts", "sd_seeds", "seeds")
+INTERVALS = ("low", "high", "low_texts", "high_texts", "sd_seeds", "seeds", "n")
 SAME, DIFFERENT, OPEN = ANSWERS = ("same", "different", "open")
 SCORES = ("accuracy", "f1", "auc", "f1_uniform", "f1_permuted")
 EFFECTS = ("f1_drop_uniform", "f1_drop_permuted", "tvd")  # of any size, .01 as well as .8
 RUNS = {"tutek2020": 5}  # runs that a printed value is the mean of (section 4.1); the other papers speak of no mean
-# Whose test texts are the papers': official test splits. IMDB and 20 Newsgroups are sampled, MIMIC's lists not public,
-# Serrano & Smith's Yahoo, Yelp and IMDB other sets than those published.
-SAME_TEXTS = ("sst", "agnews", "snli", "babi1", "babi2", "babi3", "cnn", "amazon")
+# The test texts that are the papers', and how many: official splits. IMDB and 20 Newsgroups are sampled, MIMIC's lists
+# not public, Serrano & Smith's Yahoo, Yelp and IMDB other sets than those published.
+SAME_TEXTS = {"sst": 1725, "agnews": 3800, "snli": 9824, "cnn": 3198, "amazon": 650_000}
+SAME_TEXTS |= dict.fromkeys(("babi1", "babi2", "babi3"), 1000)
 ROUNDING = 1e-9  # .76 - .70 is a little more than .06 in floating point, and is meant to be inside
 SOURCE = Path(__file__).parent.parent / "data" / "published.csv"
 COUNTED = ("instances", "tokens", "words", "sentences", "types", "classes")
@@ -138,13 +139,16 @@ def answered(row: pd.Series) -> tuple[str, str]:
 def chance(row: pd.Series) -> float:
     """How far a mean of THEIR runs may lie from ours by chance: the half-width of a 95% prediction interval.
 
-    t s sqrt(1/n + 1/m): s the sd of our n seeds, m the runs that theirs is a mean of (RUNS). Where the test texts are
-    others (SAME_TEXTS) that of texts is added for both sides, as half-widths are in lib.analysis.statistics.Estimate.
+    t s sqrt(1/n + 1/m): s the sd of our n seeds, m the runs that theirs is a mean of (RUNS). To it is added, as squares
+    of half-widths, what other test texts make: for both sides where theirs are others (SAME_TEXTS); where we read a
+    sample of theirs for ours alone, with the correction for a finite population; nothing where we read all of them.
     """
     n, m = float(row["seeds"]), RUNS.get(row["paper"], 1)
     of_seeds = stats.t.ppf(0.975, n - 1) * row["sd_seeds"] * sqrt(1 / n + 1 / m)
     wide = row["high"] - row["low"] if pd.isna(row["low_texts"]) else row["high_texts"] - row["low_texts"]
-    return of_seeds if row["dataset"] in SAME_TEXTS else hypot(of_seeds, sqrt(2) * wide / 2)
+    texts = SAME_TEXTS.get(row["dataset"])
+    other = max(0.0, 1 - row["n"] / texts) if texts else 2.0
+    return hypot(of_seeds, sqrt(other) * wide / 2)
 
 
 def unlike(both: pd.DataFrame) -> pd.DataFrame:

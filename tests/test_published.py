@@ -12,7 +12,7 @@ TAU = "kendall_tau_attention_vs_gradient_times_input"
 
 def ours(**changes) -> pd.DataFrame:
     row = dict(zip(RUN_COLUMNS, ("sst", "bilstm", "additive", "softmax", "base", 1), strict=True))
-    row |= {"quantity": TAU, "value": 0.36, "unit": "tau-b", "low": 0.35, "high": 0.37, "seeds": 3}
+    row |= {"quantity": TAU, "value": 0.36, "unit": "tau-b", "low": 0.35, "high": 0.37, "seeds": 3, "n": 1725}
     return pd.DataFrame([row | changes])
 
 
@@ -107,21 +107,28 @@ def test_fewer_than_three_seeds_are_never_different():
     assert unknown["answer"] == "open" and unknown["reason"] == "its spread over seeds is not known"
 
 
-def test_chance_is_a_prediction_interval_for_a_mean_of_their_runs():
-    row = {"sd_seeds": 0.02, "seeds": 4, "low_texts": 0.7, "high_texts": 0.8, "low": 0.6, "high": 0.9}
-    t = stats.t.ppf(0.975, 3)
-    for paper, runs in (("jain2019", 1), ("wiegreffe2019", 1), ("tutek2020", 5)):
-        chance = published.chance(pd.Series(row | {"paper": paper, "dataset": "sst"}))
-        assert chance == pytest.approx(t * 0.02 * (1 / 4 + 1 / runs) ** 0.5)
+SPREAD = {"sd_seeds": 0.02, "seeds": 4, "low_texts": 0.7, "high_texts": 0.8, "low": 0.6, "high": 0.9}
+ONE_MORE, MEAN_OF_FIVE = (stats.t.ppf(0.975, 3) * 0.02 * (1 / 4 + 1 / m) ** 0.5 for m in (1, 5))
 
 
-def test_where_the_test_texts_differ_both_sides_vary_by_texts_too():
-    about = {"paper": "tutek2020", "dataset": "20news", "sd_seeds": 0.02, "seeds": 4, "low": 0.6, "high": 0.9}
-    of_seeds = stats.t.ppf(0.975, 3) * 0.02 * (1 / 4 + 1 / 5) ** 0.5
-    expected = (of_seeds**2 + 0.05**2 + 0.05**2) ** 0.5
-    assert published.chance(pd.Series(about | {"low_texts": 0.7, "high_texts": 0.8})) == pytest.approx(expected)
-    unknown = published.chance(pd.Series(about | {"low_texts": float("nan"), "high_texts": float("nan")}))
-    assert unknown > expected, "the whole interval stands in for that over texts"
+@pytest.mark.parametrize(
+    ("paper", "dataset", "n", "expected"),
+    [
+        ("jain2019", "sst", 1725, ONE_MORE),
+        ("wiegreffe2019", "sst", 1725, ONE_MORE),
+        ("tutek2020", "sst", 1725, MEAN_OF_FIVE),
+        ("tutek2020", "sst", 345, (MEAN_OF_FIVE**2 + 0.05**2 * 0.8) ** 0.5),  # a fifth of their texts
+        ("tutek2020", "20news", 357, (MEAN_OF_FIVE**2 + 0.05**2 + 0.05**2) ** 0.5),  # other texts on both sides
+    ],
+)
+def test_chance_is_a_prediction_interval_for_a_mean_of_their_runs(paper, dataset, n, expected):
+    row = pd.Series(SPREAD | {"paper": paper, "dataset": dataset, "n": n})
+    assert published.chance(row) == pytest.approx(expected)
+
+
+def test_without_an_interval_over_texts_the_whole_one_stands_in():
+    row = pd.Series(SPREAD | {"paper": "tutek2020", "dataset": "20news", "n": 357, "low_texts": float("nan")})
+    assert published.chance(row) == pytest.approx((MEAN_OF_FIVE**2 + 0.15**2 + 0.15**2) ** 0.5)
 
 
 def test_each_published_value_counts_once():
@@ -187,6 +194,7 @@ def test_other_units_and_unsummarised_tables_are_refused():
         published.beside(ours().drop(columns="value"), theirs)
     without = published.beside(ours().drop(columns=["low", "high"]), theirs).iloc[0]
     assert without["answer"] == "open" and without["ours"] == 0.36
+    assert published.beside(ours().iloc[:0], theirs.iloc[:0]).empty
 
 
 def test_counts_are_the_data_tables():
