@@ -9,10 +9,12 @@ from pandas.io.formats.style import Styler
 
 from lib.analysis.verdicts import KINDS
 from lib.papers import TITLES
+from lib.papers.claims import CONTRAST, WEAK, by_their_numbers
 from lib.quantity import RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
 
 TEXT = "text-align: left; vertical-align: top"
 NUMBER = "text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums"
+PALE = "opacity: 0.55"
 WIDE = {"quantity": "min-width: 13em", **dict.fromkeys(("encoder", "95%"), "white-space: nowrap")}
 SETTINGS = ("lambda", "delta", "eta")  # not measured: shown with all their digits
 HIDDEN = ("of_seeds", "se", "se_texts")  # columns for the kept results and the verdicts
@@ -29,12 +31,19 @@ OF_TEXTS, FRACTIONS = ("again", "other_label"), ("with_vector", "unknown", "toke
 MOST_CLASSES = 12  # that a card names
 
 
-def html(texts: pd.DataFrame, caption: str = "", numbers: Collection[str] = (), styled: bool = True) -> str:
+def html(
+    texts: pd.DataFrame,
+    caption: str = "",
+    numbers: Collection[str] = (),
+    styled: bool = True,
+    grey: Collection[int] = (),
+) -> str:
     """A frame of texts as an HTML table, written by pandas' Styler; every text in it is escaped.
 
     Args:
         numbers: columns that are aligned to the right and not broken into lines; all others are aligned to the left.
         styled: False for a plain table without classes, which keeps a page with many rows small.
+        grey: the numbers of rows that are paler than the others.
     """
     table = Styler(texts, uuid_len=32, cell_ids=False, caption=escape(caption) or None).hide(axis="index")
     table = table.format(escape="html").format_index(escape="html", axis="columns")
@@ -43,6 +52,8 @@ def html(texts: pd.DataFrame, caption: str = "", numbers: Collection[str] = (), 
     table.set_table_styles(
         {name: [{"selector": "", "props": props}] for name, props in columns.items()}, overwrite=False
     )
+    if grey:
+        table.apply(lambda row: [PALE if row.name in grey else ""] * len(row), axis=1)
     return table.to_html(exclude_styles=not styled)
 
 
@@ -188,28 +199,35 @@ def verdicts(found: pd.DataFrame) -> HTML:
 
 
 def claim(same: pd.DataFrame) -> str:
-    """The table of one claim, below what was fixed before anything was measured."""
+    """The table of one claim, below what it stated before anything was measured; weak witnesses are grey."""
     first = same.iloc[0]
-    bound = f"{first['bound']:g} {first['unit']}" if first["kind"] not in ("trend", "most runs") else ""
-    stated = {
-        "Claim": f"{first['claim']} ({first['source']}).",
-        "Of": first["scope"],
-        "Supported if": KINDS[first["kind"]] + (f"; bound {bound}" if bound else ""),
-        "Control": first["control"],
-        "Refuted by": first["refuted"],
-    }
-    lines = "".join(f"<b>{name}</b> {escape(text)}<br>" for name, text in stated.items() if text)
-    answers = [word + (f" ({why})" if why else "") for word, why in zip(same["verdict"], same["reason"], strict=True)]
-    seeds = [f"{number} would decide" if number else "" for number in same["needed"]]
-    bounds = [
-        f"{half} / {double}" if half else "" for half, double in zip(same["halved"], same["doubled"], strict=True)
-    ]
-    rows = {"model": same["model"], "verdict": answers, "evidence": same["evidence"], "single seeds": same["of_seeds"]}
-    rows |= {"p": same["p"].map("{:.2g}".format).replace("nan", ""), "seeds": seeds, "bound halved / doubled": bounds}
-    rows |= {"by their own numbers": same["printed"].map("{:+.3g}".format).replace("+nan", "")}
-    table = pd.DataFrame(rows | {"witness": same["witness"]})
+    bound = f"; bound {first['bound']:g} {first['unit']}" if first["kind"] not in ("trend", "most runs") else ""
+    stated = {"Of": first["scope"], "Supported if": KINDS[first["kind"]] + bound}
+    stated |= {"Control": first["control"], "Refuted by": first["refuted"]}
+    parts = "".join(f"<br><b>{name}</b>: {escape(words)}" for name, words in stated.items() if words)
+    sentence = f"<b>{escape(first['short'])}</b>: {escape(first['claim'])} ({escape(first['source'])})."
+    table = pd.DataFrame([verdict_row(row) for _, row in same.iterrows()])
     table = table.drop(columns=[name for name in table if table[name].eq("").all()])
-    return f"<p>{lines}</p>{html(table)}"
+    weak = [number for number, witness in enumerate(same["witness"]) if witness == WEAK]
+    shown = html(table, numbers=["p"], grey=weak)
+    return f"<p>{sentence}<small>{parts}</small></p>{shown}"
+
+
+def verdict_row(row: pd.Series) -> dict[str, str]:
+    """One model's verdict on a claim as text by column, "" where there is nothing to see."""
+    needed = f"{row['needed']} seeds would decide" if row["needed"] > 0 else ""
+    why = "; ".join(filter(None, (row["reason"], needed, "weak witness" if row["witness"] == WEAK else "")))
+    moved = {"half": row["halved"], "twice": row["doubled"]}
+    moved = [f"{word} at {times} of it" for times, word in moved.items() if word not in ("", row["verdict"])]
+    return {
+        "model": row["model"],
+        "verdict": row["verdict"] + (f" ({why})" if why else ""),
+        "evidence": row["evidence"],
+        "single seeds": row["of_seeds"] if row["kind"] != "most runs" else "",
+        "p": "" if pd.isna(row["p"]) else f"{row['p']:.2g}",
+        "with another bound": ", ".join(moved) if row["verdict"] != CONTRAST else "",
+        "by their own numbers": by_their_numbers(row["kind"], row["bound"], row["printed"]),
+    }
 
 
 def intervals(low: Iterable[float], high: Iterable[float], digits: int = 3) -> list[str]:

@@ -12,6 +12,7 @@ import vl_convert
 from lib import charts, published
 from lib.analysis import classification, summarise
 from lib.charts.text import visible
+from lib.papers.claims import Claim, verdicts
 from lib.quantity import RUN_COLUMNS, declare, tau_name
 from tests import small
 
@@ -266,3 +267,19 @@ def test_a_long_text_is_shortened_around_its_highest_weights_and_says_so():
 def test_weights_that_do_not_fit_are_refused(weights):
     with pytest.raises(ValueError, match=r"must have one finite weight|nothing to draw"):
         charts.attention_text(["a", "b"], weights)
+
+
+def test_effects_have_their_interval_seeds_and_bound():
+    stated = ("section 4", "direction", 0.05, "tau-b", "any", "chance gives 0", "it falls")
+    claims = {short: Claim("jain2019", short, "It rises", *stated) for short in ("a", "b")}
+    rows = [claims["a"].evidence("one", {0: 0.2, 1: 0.22, 2: 0.19}, se=0.01, n=400, witness="weak")]
+    rows += [claims["b"].evidence("two", {0: 0.01, 1: 0.03}, se=0.01, n=400), claims["b"].evidence("none", {})]
+    found = verdicts(pd.concat(rows), claims)
+    spec = charts.effects(found).to_dict()
+    data = list(spec["datasets"].values())
+    assert [{"start": -0.05, "end": 0.05}] in data and "weak" in spec["description"]
+    assert [{"model": "one", "value": value} for value in (0.2, 0.22, 0.19)] in data
+    effect = next(one for rows in data for one in rows if one.get("pale"))
+    assert effect["effect"] == pytest.approx(0.61 / 3) and effect["low"] == pytest.approx(found["low"].iloc[0])
+    with pytest.raises(ValueError, match="no verdict has an effect"):
+        charts.effects(found[found["model"] == "none"])

@@ -16,14 +16,14 @@ import notebooks
 from lib import published, results
 from lib.notebook import Kept
 from lib.papers import PAPERS, Claim
-from lib.papers.claims import EVIDENCE
+from lib.papers.claims import CONTRAST, EVIDENCE, by_their_numbers
 from lib.quantity import RUN_COLUMNS
 from tools.report.__main__ import main
 from tools.report.execute import Failed
 from tools.report.page import page
 from tools.summary import studies as summary
 from tools.summary.__main__ import markdown
-from tools.summary.claims import counted, in_words, verdicts
+from tools.summary.claims import controlled, counted, in_words, totals, verdicts
 from tools.summary.page import FILES, studies_of, write_summary
 from tools.summary.values import counts, partners, unexplained, values
 
@@ -64,7 +64,10 @@ def effect(short: str, word: str, model: str = "BiLSTM", paper: str = "jain2019"
 
 
 def csv_text(table: pd.DataFrame, seeds: str) -> str:
-    return table.assign(commit="abc", run_seeds=seeds).to_csv(index=False)
+    made = {"commit": "abc", "run_seeds": seeds, "code": results.training_code(results.CODE)}
+    for name, value in made.items():
+        table = table.assign(**{name: table[name].fillna(value) if name in table else value})
+    return table.to_csv(index=False)
 
 
 def texts_of(rows, evidence, seeds: str) -> list[str]:
@@ -149,6 +152,54 @@ def test_what_was_kept_as_verdicts_is_shown_and_not_judged():
     found = verdicts([summary.study("correlation", "sst", csv_text(pd.DataFrame([row()]), "0"), text, "paper")]).iloc[0]
     assert found["verdict"] == "no verdict" and "single seeds" in found["reason"]
     assert found["evidence"] == "0.3 [0.2, 0.4]" and found["p"] != found["p"]
+
+
+def test_false_discoveries_are_controlled_over_all_verdicts_open_ones_too():
+    """Benjamini & Yekutieli (2001) by hand: p(i) m (1 + 1/2 + ... + 1/m) / i, and no more than that of a larger p."""
+    words = ["supported", "contradicted", "open", "negligible", "open", CONTRAST, "no verdict"]
+    ps = [0.0005, 0.02, 0.4, 0.004, NAN, 1e-9, NAN]
+    found = controlled(pd.DataFrame({"verdict": words, "p": ps, "reason": "", "witness": "good", "stale": ""}))
+    factor = 5 * (1 + 1 / 2 + 1 / 3 + 1 / 4 + 1 / 5)
+    wanted = [0.0005 * factor, 0.02 * factor / 3, 1, 0.004 * factor / 2, 1, NAN, NAN]
+    assert found["adjusted"].tolist() == pytest.approx(wanted, nan_ok=True)
+    assert found["passes"].tolist() == [True, False, False, True, False, False, False]
+    assert {one["word"]: one["fails"] for one in totals(found)} == {
+        "supported": 0, "contradicted": 1, "negligible": 0, "open": 0, "contrast": 0, "no verdict": 0
+    }  # fmt: skip
+    assert controlled(found.iloc[-2:])["adjusted"].isna().all()
+
+
+def test_a_verdict_passes_or_not_by_how_many_others_there_are():
+    values = (0.2, 0.12, 0.28, 0.15, 0.25)  # p of about .001
+    one = claim("a").evidence("one", dict(enumerate(values)), se=0.001, n=400)
+    alone = verdicts([study(evidence=[one])]).iloc[0]
+    assert alone["verdict"] == "supported" and alone["passes"] and alone["adjusted"] == pytest.approx(alone["p"])
+    others = [effect("b", "open", f"open {number}") for number in range(40)]
+    among = verdicts([study(evidence=[one, *others])]).set_index("model").loc["one"]
+    assert among["verdict"] == "supported" and not among["passes"] and among["p"] == pytest.approx(alone["p"])
+
+
+def test_rows_of_other_training_code_are_stale_and_present_ones_are_preferred():
+    old, new = effect("a", "supported").assign(code="000000000000"), effect("a", "supported", "two")
+    found = verdicts([study([row()], [old, new])]).set_index("model")["stale"]
+    assert found.to_dict() == {"BiLSTM": "stale", "two": ""}
+    stale, present = study([row() | {"code": "0"}], seeds="0 1 2"), study([row()])
+    assert stale.stale and not present.stale and summary.preferred([stale, present]) == [present, stale]
+
+
+def test_evidence_on_what_is_no_claim_any_more_is_left_out():
+    gone = effect("a", "supported").assign(short="was claimed")
+    assert verdicts([study(evidence=[gone, effect("b", "supported")])])["short"].tolist() == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "printed", "word"),
+    [("direction", -0.2, "against it"), ("little", 0.04, "for it"), ("little", -0.06, "against it"),
+     ("at least", 0.04, "against it"), ("trend", 0.01, "for it"), ("direction", 0.0, "neither")],
+)  # fmt: skip
+def test_by_their_own_numbers_it_is_the_sign_alone(kind, printed, word):
+    assert by_their_numbers(kind, 0.05, printed) == f"{word} ({printed:+.3g})"
+    assert by_their_numbers(kind, 0.05, NAN) == ""
 
 
 # values
@@ -304,7 +355,8 @@ def test_a_report_that_fails_takes_its_tables_away(tmp_path, monkeypatch):
 def test_hostile_names_are_shown_and_never_run(chromium, tmp_path, nowhere):
     """In a browser, on a phone and dark: nothing runs, nothing is asked for, and words stand out."""
     evil = notebooks.HOSTILE
-    found = [effect(evil, "supported", evil, note=evil), effect(evil, "open", "two")]
+    found = [effect(evil, "supported", evil, note=evil, printed=-0.2), effect(evil, "open", "two")]
+    found += [effect(evil, "supported", "three", witness="weak").assign(code="of other code")]
     report(tmp_path, "correlation-a b#", [row(dataset=evil)], found, dataset=evil, profile="paper")
     page_of_all = write_summary(tmp_path, nowhere)
     with visit(chromium, page_of_all, "dark", width=375, linked=tmp_path / "correlation-a b#.html") as seen:
@@ -314,9 +366,14 @@ def test_hostile_names_are_shown_and_never_run(chromium, tmp_path, nowhere):
         assert sheet.locator("main img, main script").count() == 0
         for place in (".claims thead th", ".claims tbody th", ".claims li"):
             assert evil in "".join(sheet.locator(place).all_text_contents()), place
-        assert "1 of 2 supported, 1 open" in sheet.locator(".verdict.mixed").first.inner_text()
+        assert "2 of 3 supported, 1 open (1 by a weak witness)" in sheet.locator(".verdict.mixed").first.inner_text()
         colours = sheet.eval_on_selector_all(".verdict", "all => all.map(one => getComputedStyle(one).color)")
-        assert len(set(colours)) == 3  # mixed, supported, open
+        assert len(set(colours)) == 4  # mixed, supported, open, a weak witness
+        strong, _, weak = sheet.locator(".claims td li").all_inner_texts()
+        assert "by their own numbers against it (-0.2)" in strong and "single seeds: 0.2 0.21" in strong
+        assert "weak witness; stale" in weak and "stale" not in strong
+        assert "bound: 0.05 fraction" in sheet.locator(".claims tbody th").first.inner_text()
+        assert "supported: 2, 1 of them by weak witnesses, 1 of them stale" in sheet.locator(".totals").inner_text()
         assert sheet.locator("details.values tbody tr").count() == 1086
         sheet.get_by_role("link", name="report", exact=True).first.click()
         sheet.wait_for_selector("#tables", state="attached")

@@ -6,6 +6,7 @@
 from lib.charts.comparison import performance_beside, taus_beside, values_beside
 from lib.charts.curves import learning_curves, sweep, tradeoff
 from lib.charts.distributions import boxes, jsd_histogram, length_histogram, tau_histogram
+from lib.charts.effects import effects
 from lib.charts.erasure import differences, flip_tables, negatives
 from lib.charts.text import attention_text, token_curves
 from lib.charts.theme import MIME, enable

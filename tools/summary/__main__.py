@@ -104,7 +104,7 @@ def markdown(studies: Iterable[Study]) -> str:
 
 def counts_of_verdicts(found: pd.DataFrame) -> str:
     """How many verdicts of each kind there are, as a table."""
-    heads = {"word": "verdict", "count": "models", "weak": "from weak witnesses", "fails": "fail", "stale": "stale"}
+    heads = {"word": "verdict", "count": "models", "weak": "by weak witnesses", "fails": "fail", "stale": "stale"}
     rows = [[str(one[name]) for name in heads] for one in totals(found)]
     return grid(list(heads.values()), rows) + "\n"
 

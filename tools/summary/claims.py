@@ -146,7 +146,7 @@ def model(row: pd.Series) -> dict[str, Any]:
     if row["of_seeds"] and row["kind"] != "most runs":
         notes.append(f"single seeds: {row['of_seeds']}")
     if row["halved"]:
-        notes.append(f"with half the bound {row['halved']}, with twice the bound {row['doubled']}")
+        notes.append(f"half the bound: {row['halved']}, twice the bound: {row['doubled']}")
     if row["p"] == row["p"]:
         notes.append(f"p {row['p']:.2g}")
     if own := by_their_numbers(row["kind"], row["bound"], float(row["printed"])):
