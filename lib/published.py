@@ -187,8 +187,7 @@ def differences() -> pd.DataFrame:
     with the experiment and what it gave.
     """
     frame = pd.read_csv(SOURCE.with_name("differences.csv"), keep_default_na=False, dtype=str)
-    tried = frame["experiment"] + ": " + frame["gave"]
-    return frame.assign(cause=frame["cause"] + "; " + tried)
+    return frame.assign(cause=frame["cause"] + ". Tried: " + frame["experiment"] + "; it gave " + frame["gave"])
 
 
 def with_text_keys(frame: pd.DataFrame) -> pd.DataFrame:
