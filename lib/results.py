@@ -28,7 +28,7 @@ FOLDER = PROJECT / "reports" / "results"
 ABOUT = ("commit", "code", "profile", "chosen", "device", "vectors", "corpus", "run_seeds", "adversary_epochs")
 ABOUT += ("train_texts", "dev_texts", "test_texts")
 # What a newer run's rows replace: those with the same of these columns. Options of runs and of measures among them.
-OPTIONS = ("trains", "lambda", "rate", "ranking", "way", "series", "at", "against", "start")
+OPTIONS = ("trains", "lambda", "rate", "ranking", "way", "series", "at", "against", "start", "vector_scale")
 KEYS = {
     "values": (*RUN_COLUMNS, "quantity", "seed", *OPTIONS),
     "evidence": ("short", "model", "seed", "at"),

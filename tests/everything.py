@@ -19,7 +19,10 @@ from lib.importance.rankings import RANKINGS
 from lib.importance.state_gradients import of_inputs_to_states
 from lib.interventions import (
     adversary,
+    adversary_by_chance,
     eraser_scores,
+    largest_change,
+    largest_jsd,
     permutation_effect,
     single_erasure,
     substituted,
@@ -35,6 +38,9 @@ OF_ATTENTION = [
     max_attention,
     permutation_effect(5),
     adversary(0.05, "gradient", with_attention=True, restarts=2, steps=5),
+    adversary_by_chance(0.05, "gradient", draws=2, restarts=2, steps=5),
+    largest_change(),
+    largest_jsd(),
     substituted(5),
     *small.quantities(token_probabilities=token_probabilities),
     Quantity("token_probability_mean", token_probability_mean, "fraction"),
@@ -56,7 +62,7 @@ OF_WORDS = [
     of_inputs_to_states,
 ]
 OF_STATES = [*OF_WORDS, quantity("leave_one_out_of_hidden", leave_one_out, of="hidden")]
-EXACT = [adversary(0.05)]
+EXACT = [adversary(0.05), adversary_by_chance(0.05, draws=2)]
 OF_HEADS = [inner_attention((0, 1)), inner_attention("rollout"), uniform_head((0, 1))]
 
 

@@ -17,7 +17,7 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from lib import charts, datasets, tables
 from lib.analysis import against_baseline, baseline, classification, score_difference
-from lib.datasets import about, card, duplicates, word_vectors
+from lib.datasets import about, card, counted, duplicates, word_vectors
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
 from tools.fetch.sources import sources
 
@@ -288,6 +288,16 @@ def test_other_texts_and_other_scores_are_refused():
         against_baseline(models[models["instance"] > 3], answers)
     with pytest.raises(KeyError, match="unknown score 'auc'; known: f1, accuracy"):
         against_baseline(models, answers, "auc")
+
+
+def test_what_the_papers_count_is_counted_under_their_names():
+    corpus = random_corpus()
+    found, texts = counted(corpus), card(corpus).set_index("split")
+    assert found["train_size"] == texts.loc["train", "texts"]
+    assert found["test_positive"] == np.sum(corpus.test.labels == 1) == found["test_size"] - found["test_negative"]
+    assert found["average_length"] == pytest.approx(texts.loc["train", "tokens_mean"])
+    assert found["vocabulary"] == texts.loc["train", "vocabulary"] and found["classes"] == 2
+    assert found["train_and_dev_size"] == texts.loc[["train", "dev"], "texts"].sum()
 
 
 # --- in the notebooks

@@ -7,7 +7,7 @@ import pytest
 from lib import papers, results, tables
 from lib.analysis import examples, joined
 from lib.charts import sweep
-from lib.papers.correlation import EACH_OTHER, GRADIENT
+from lib.papers.correlation_claims import EACH_OTHER, GRADIENT
 from lib.papers.settings import types
 from lib.quantity import tau_name
 from tools.report.parameters import find_notebook, known_parameters
@@ -32,33 +32,6 @@ def instances(gradient: dict, each_other=0.6, permutation=0.01, jsd=0.69, texts=
         frame["permutation"], frame["adversary_exact_jsd"] = permutation, jsd
         frames.append(frame)
     return pd.concat(frames, ignore_index=True)
-
-
-def verdicts(frame: pd.DataFrame) -> dict[str, str]:
-    return {f"{one.claim.split()[0]} {one.model}": one.verdict for one in papers.PAPERS["correlation"].claims(frame)}
-
-
-def test_clear_numbers_support_or_contradict_and_others_do_neither():
-    said = verdicts(instances({"bilstm": 0.3, "average": 0.6}))
-    assert set(said.values()) == {"supported"} and len(said) == 6
-    said = verdicts(instances({"bilstm": 0.7, "average": 0.5}, permutation=0.3, jsd=0.1))
-    assert set(said.values()) == {"contradicted"}
-    said = verdicts(instances({"bilstm": 0.6, "average": 0.6}, texts=9))
-    assert said["Attention BiLSTM + additive"] == said["The average against BiLSTM, additive"] == "undecided"
-
-
-def test_a_claim_on_encoders_that_were_not_run_is_not_made():
-    made = papers.PAPERS["correlation"].claims(instances({"average": 0.5}))
-    assert {one.model for one in made} == {"average + additive"} and len(made) == 2
-    assert all("supported" in sentence for sentence in papers.sentences(made))
-
-
-def test_undefined_values_do_not_count_for_a_share():
-    frame = instances({"average": 0.5}, permutation=0.01)
-    frame.loc[frame["instance"] < 20, "permutation"] = np.nan
-    frame.loc[frame["instance"].between(20, 29), "permutation"] = 0.5
-    (one,) = [claim for claim in papers.PAPERS["correlation"].claims(frame) if "Permuting" in claim.claim]
-    assert "75% of the texts" in one.evidence
 
 
 def test_examples_follow_their_rule():
@@ -120,9 +93,6 @@ def test_every_run_is_listed_once():
     runs = papers.runs("correlation", "planted", "quick", seeds=[3, 5], device="cpu")
     assert len(runs) == len(set(runs)) == 12 and {run.seed for run in runs} == {3, 5}
     assert {run.seed for run in papers.runs("correlation", seeds=2, encoders=["average"])} == {0, 1}
-    scales = papers.runs("correlation/vector_scales", "planted", "paper", encoders=["average"], seeds=[4])
-    assert [run.option("vector_scale") for run in scales] == [1.0, 0.3, 0.1]
-    assert scales[0] in papers.runs("correlation", "planted", "paper", encoders=["average"], seeds=[4])
 
 
 @pytest.mark.parametrize(

@@ -286,6 +286,56 @@ def test_the_adversary_as_a_quantity():
     assert list(interventions.adversary(0.01, "gradient", steps=3)(tested, given, output)) == ["jsd", "tvd"]
 
 
+def test_the_largest_divergence_is_that_of_the_least_token():
+    tested, given, output = case()
+    found = interventions.largest_jsd()(tested, given, output)
+    for row, mask in enumerate(output.mask):
+        own, tokens = output.attention[row, mask], int(mask.sum())
+        random = torch.distributions.Dirichlet(torch.full((tokens,), 0.1)).sample((500,)).double()
+        others = torch.cat([torch.eye(tokens).double(), random])
+        assert found[row] == pytest.approx(jensen_shannon(others, own).max().item(), abs=1e-12)
+
+
+def test_the_adversary_by_chance_is_that_of_shuffled_logits():
+    """The weights in another order against the tokens are the tokens' logits in another order against the weights."""
+    tested, given, output = case((5, 6, 1))
+    found = interventions.adversary_by_chance(0.05, draws=3, seed=1)(tested, given, output)
+    orders = interventions.permuted_attention(output.attention, output.mask, 3, 1)
+    token_logits, bias = tested.token_logits(output)
+    for row, mask in enumerate(output.mask):
+        logits, distances = (token_logits[row, mask, 0] + bias), []
+        for shuffled in orders[row][:, mask]:
+            assert torch.equal(shuffled.sort().values, output.attention[row, mask].sort().values)
+            order = shuffled.argsort()[output.attention[row, mask].argsort().argsort()]  # the same weights, ascending
+            real = torch.ones(1, len(logits), dtype=torch.bool)
+            other = exact_adversary.optimum(logits[order][None], output.attention[row, mask][None], real, 0.05)
+            distances.append(jensen_shannon(other[0], output.attention[row, mask]))
+        assert found[row] == pytest.approx(torch.stack(distances).mean().item(), abs=1e-9)
+    assert found[2] == 0, "one token"
+    again = interventions.adversary_by_chance(0.05, draws=3, seed=2)(tested, given, output)
+    assert not torch.equal(again, found), "the seed counts"
+    rows = torch.tensor([1])
+    alone = interventions.adversary_by_chance(0.05, draws=3, seed=1)(tested, given.rows(rows), tested(given.rows(rows)))
+    assert alone == pytest.approx(found[1].item()), "and the batch does not"
+    searched = interventions.adversary_by_chance(0.05, "gradient", draws=1, steps=20)(tested, given, output)
+    most = interventions.largest_jsd()(tested, given, output)
+    assert (searched[:2] > 0).all() and (searched <= most).all() and (found <= most + 1e-12).all()
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_the_largest_change_is_that_of_one_token_alone(outputs):
+    tested, given, output = case(outputs=outputs)
+    found = interventions.largest_change()(tested, given, output)
+    for row, mask in enumerate(output.mask):
+        alone = torch.zeros(int(mask.sum()), len(mask)).double()
+        alone[torch.arange(len(alone)), mask.nonzero()[:, 0]] = 1
+        one = rows_of(output, torch.full((len(alone),), row))
+        assert found[row] == pytest.approx(moved(tested, one, alone).max().item())
+    if outputs == 1:
+        change = interventions.permutation_effect(50)(tested, given, output)
+        assert (change <= found + 1e-12).all()
+
+
 def test_what_is_not_there_is_refused():
     tested, _, output = case(outputs=3)
     for options, said in (({"epsilon": 0.1}, "one output"), ({"epsilon": 0.1, "method": "best"}, "exact, gradient")):

@@ -142,18 +142,24 @@ def difference(
     return contrast([quantity], mean_of, groups, paired, draws, seed, seeds=seeds).iloc[0]
 
 
-def mean_effect(instances: pd.DataFrame, quantity: str, draws: int = 2000, seed: int = 0) -> pd.Series:
+def mean_effect(
+    instances: pd.DataFrame, quantity: str, draws: int = 2000, seed: int = 0, middle: Pooled = weighted_mean
+) -> pd.Series:
     """The mean of a quantity of one configuration, as a row of `contrast` with nothing to compare.
 
+    Args:
+        middle: the mean over the texts, or `weighted_median`: (weights (draw, text), table (text, seed)) -> (draw,
+            seed).
     Returns:
         quantity, difference (the mean over seeds), of_seeds, se (over texts), n, first and second (NaN), unit.
     """
     table = by_seed(instances, quantity).dropna(how="all")
-    of_seeds = {int(seed): float(values.mean()) for seed, values in table.items()}
+    values = middle(np.ones((1, len(table))), table.to_numpy())[0]
+    of_seeds = {int(seed): float(value) for seed, value in zip(table, values, strict=True)}
     drawn = np.empty(0)
     if len(table):
-        drawn = bootstrap(lambda some: mean_over(-1, weighted_mean(some, table.to_numpy())), len(table), draws, seed)
-    value = float(mean_over(0, np.array(list(of_seeds.values()))))
+        drawn = bootstrap(lambda some: mean_over(-1, middle(some, table.to_numpy())), len(table), draws, seed)
+    value = float(mean_over(0, values))
     row = {"quantity": quantity, "difference": value, "first": np.nan, "second": np.nan, "unit": unit_of(quantity)}
     return pd.Series(row | {"of_seeds": of_seeds, "se": standard_error(drawn), "n": len(table)})
 

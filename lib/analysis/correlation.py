@@ -1,6 +1,7 @@
 """Rank correlation: of two measures over the tokens of a text, and of a quantity's mean with a hyperparameter."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ from scipy.stats import false_discovery_control, norm, rankdata
 
 from lib.analysis.measuring import measure_all
 from lib.analysis.statistics import bootstrap, interval_over_texts_and_seeds, mean_over, ratio, weighted_mean
-from lib.analysis.summarising import by_seed, summarise
+from lib.analysis.summarising import SUMMARY, by_seed, summarise
 from lib.analysis.token_values import column_of, inherited, token_values
 from lib.metrics import kendall_tau
 from lib.quantity import RUN_COLUMNS, Quantity, tau_name
@@ -125,19 +126,28 @@ def significance(instances: pd.DataFrame, pair: tuple[str, str], seed: int = 0) 
 
 
 def taus_by_option(
-    trained: Sequence[Trained], option: str, quantities: Sequence[Quantity], pairs: Sequence[tuple[str, str]]
+    trained: Sequence[Trained],
+    option: str,
+    quantities: Sequence[Quantity],
+    pairs: Sequence[tuple[str, str]],
+    usual: pd.DataFrame,
 ) -> pd.DataFrame:
-    """The taus of runs that differ in an option of training, in the columns of `summarise` and the option's.
+    """The taus of runs that differ from others in an option of training: the columns of `summarise`, and the option's.
 
     No row where nothing was trained, such as for your own model.
+
+    Args:
+        usual: correlated rows of others, whose option is the usual one; those of the same models and seeds count.
     """
     names = [tau_name(pair) for pair in pairs]
     if not trained:
-        return pd.DataFrame(columns=["quantity", "value", option])
+        return pd.DataFrame(columns=[*SUMMARY, option])
     measured = correlate(measure_all(trained, quantities), pairs)
     values = np.repeat([one.run.option(option) for one in trained], [len(one.corpus.test) for one in trained])
-    groups = measured.groupby(values)
-    return pd.concat([summarise(rows, names).assign(**{option: value}) for value, rows in groups])
+    keys = [*RUN_COLUMNS, "seed"]
+    same = usual.merge(measured[keys].drop_duplicates(), on=keys)
+    groups = {replace(trained[0].run, options=()).option(option): same, **dict(list(measured.groupby(values)))}
+    return pd.concat([summarise(rows, names).assign(**{option: value}) for value, rows in groups.items()])
 
 
 def trend(instances: pd.DataFrame, by: str, quantity: str, draws: int = 1000, seed: int = 0) -> pd.Series:

@@ -162,6 +162,21 @@ def weighted_mean(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
     return means.reshape(len(weights), *values.shape[1:])
 
 
+def weighted_median(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """weights (draw, instance), values (instance, seed) with NaN where undefined -> (draw, seed); NaN where none is."""
+    found = np.full((len(weights), values.shape[1]), np.nan)
+    for seed, column in enumerate(values.T):
+        order = np.argsort(column, kind="stable")[: np.count_nonzero(~np.isnan(column))]  # NaNs are last
+        below = weights[:, order].cumsum(axis=1)
+        if not len(order):
+            continue
+        half = below[:, -1:] / 2
+        lower, upper = (below < half).sum(axis=1), (below <= half).sum(axis=1)
+        middle = [column[order][np.minimum(place, len(order) - 1)] for place in (lower, upper)]
+        found[:, seed] = np.where(half[:, 0] > 0, np.mean(middle, axis=0), np.nan)
+    return found
+
+
 def weighted_f1(weights: np.ndarray, label: np.ndarray, prediction: np.ndarray, classes: int = 2) -> np.ndarray:
     """F1 of the positive class for two classes, the mean of all classes' F1 (macro) for more.
 

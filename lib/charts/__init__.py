@@ -4,8 +4,8 @@
 """
 
 from lib.charts.comparison import performance_beside, taus_beside, values_beside
-from lib.charts.curves import learning_curves, sweep, tradeoff
-from lib.charts.distributions import boxes, jsd_histogram, length_histogram, tau_histogram
+from lib.charts.curves import learning_curves, shares_within, sweep, sweep_by_model, tradeoff
+from lib.charts.distributions import boxes, difference_histogram, jsd_histogram, length_histogram, tau_histogram
 from lib.charts.effects import effects
 from lib.charts.erasure import differences, flip_tables, negatives
 from lib.charts.text import attention_text, token_curves

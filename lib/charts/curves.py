@@ -3,9 +3,23 @@
 from collections.abc import Mapping, Sequence
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
-from lib.charts.theme import ACROSS, COLORS, INK, SHAPES, WIDTH, facets, number_tips, series_color, titled
+from lib.charts.theme import (
+    ACROSS,
+    COLORS,
+    INK,
+    SHAPES,
+    WIDTH,
+    caption_of_rows,
+    defined,
+    facets,
+    number_tips,
+    panels,
+    series_color,
+    titled,
+)
 from lib.quantity import JSD_BOUNDS, title_of, unit_of
 
 NEAR = 0.1  # where a symlog axis turns from linear to logarithmic
@@ -105,6 +119,68 @@ def sweep(
         layers.append(dashed.encode(y="value:Q", color=color, tooltip=["series:N", "paper:N", "value:Q"]))
         see += " Dashed: the published values."
     return titled(alt.layer(*layers).properties(width=WIDTH - 200, height=240), title, [see])
+
+
+def sweep_by_model(
+    summary: pd.DataFrame, setting: str, title: str, see: str, theirs: pd.DataFrame, setting_title: str | None = None
+) -> alt.TopLevelMixin:
+    """`sweep` of several models, a panel for each encoder and attention, over a setting on a logarithmic axis.
+
+    Args:
+        summary: rows of lib.analysis.summarise, with the hyperparameter in the column `setting`.
+        theirs: rows of lib.published.table; those of the summary's quantities are dashed.
+    """
+    if summary.empty:
+        raise ValueError("nothing to draw: the summary has no row")
+    models = summary[["encoder", "attention", "quantity"]].drop_duplicates()
+    known = models.merge(theirs[[*models, "value"]], how="inner")
+    frame = pd.concat([summary.assign(kind="ours"), known.assign(kind="published")])
+    frame = frame.assign(series=frame["quantity"].map(title_of))[
+        ["encoder", "attention", "kind", "series", setting, "value", "low", "high"]
+    ]
+    color = series_color(frame["series"].unique(), legend=alt.Legend(columns=3))
+    ticks = alt.Axis(values=sorted(summary[setting].unique()), grid=False, format="~r")
+    x = alt.X(f"{setting}:Q", title=setting_title or title_of(setting), scale=alt.Scale(type="log"), axis=ticks)
+    y = alt.Y("value:Q", title=unit_of(summary["quantity"].iloc[0]))
+    tips = [alt.Tooltip("series:N", title="of"), alt.Tooltip(f"{setting}:Q"), *number_tips(".3f", "value")]
+    ours, published = (alt.Chart().transform_filter(alt.datum.kind == kind) for kind in ("ours", "published"))
+    layers = [
+        ours.mark_area(opacity=0.25).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color),
+        ours.mark_line(point=True, strokeWidth=2).encode(x, y, color, tooltip=tips),
+        published.mark_rule(strokeDash=[5, 4], strokeWidth=1.5).encode(
+            y=y, color=color, tooltip=["series:N", "value:Q"]
+        ),
+    ]
+    see += " Dashed: the published values." if len(known) else ""
+    return titled(panels(frame, layers, height=170), title, [see])
+
+
+# --- the share of the texts
+
+
+def shares_within(
+    instances: pd.DataFrame, column: str, bounds: Sequence[float], title: str, see: str, most: float = 0.5
+) -> alt.TopLevelMixin:
+    """In how many texts a value is at most x, by x from 0 to `most`: a line for each model, all its seeds together.
+
+    Args:
+        column: of the value. bounds: where dashed lines are drawn.
+    """
+    grid, rows = np.linspace(0, most, 101), []
+    for (encoder, attention), of in defined(instances, column).groupby(["encoder", "attention"], sort=False)[column]:
+        values = np.sort(of.to_numpy(dtype=np.float64))
+        shares = np.searchsorted(values, grid, side="right") / len(values)
+        model = " + ".join(map(title_of, filter(None, (encoder, attention))))
+        rows.append(pd.DataFrame({"series": model, "bound": grid.round(6), "share": shares.round(6)}))
+    frame = pd.concat(rows)
+    x = alt.X("bound:Q", title=f"{title_of(column)}, at most ({unit_of(column)})", axis=alt.Axis(grid=False))
+    y = alt.Y("share:Q", title="share of the texts", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
+    color = series_color(frame["series"].unique(), legend=alt.Legend(columns=3))
+    tips = ["series:N", *number_tips(".3f", bound="at most"), *number_tips(".1%", "share")]
+    marks = alt.Chart(pd.DataFrame({"bound": list(bounds)})).mark_rule(color=INK, strokeDash=[4, 3]).encode(x="bound:Q")
+    lines = alt.Chart(frame).mark_line(strokeWidth=2).encode(x, y, color, tooltip=tips)
+    drawn = alt.layer(lines, marks).properties(width=WIDTH - 200, height=240)
+    return titled(drawn, title, [see, caption_of_rows(instances, column)])
 
 
 # --- how far attention went, and what it cost

@@ -121,6 +121,22 @@ def jsd_histogram(
     return titled(drawn, title, [see, caption_of_rows(instances, *columns.values())])
 
 
+def difference_histogram(
+    instances: pd.DataFrame, columns: Mapping[str, str], title: str, see: str
+) -> alt.TopLevelMixin:
+    """Differences of two taus over all texts, one series each, with a dashed line at 0.
+
+    Args:
+        columns: the name of a series -> its column.
+    """
+    edges, ticks = np.linspace(-1, 1.5, 26), [-1, -0.5, 0, 0.5, 1, 1.5]
+    rows = {name: defined(instances, column).assign(of=name) for name, column in columns.items()}
+    frame = pd.concat([histograms(rows[name], column, "of", edges) for name, column in columns.items()])
+    layers = overlaid(columns, "of", "with leave-one-out", "tau-b", "texts", ticks, ends=(-1, 1.5))
+    drawn = panels(frame, [*layers, dashed_line("x", 0)], height=130)
+    return titled(drawn, title, [see, caption_of_rows(instances, *columns.values())])
+
+
 def histograms(rows: pd.DataFrame, column: str, series: str, edges: np.ndarray) -> pd.DataFrame:
     """The bins of a column for each encoder, attention and value of `series`, with the mean and the number of texts."""
     by = ["encoder", "attention", series]

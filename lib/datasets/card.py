@@ -42,6 +42,25 @@ def card(corpus: Corpus, vectors: Vectors | None = None) -> pd.DataFrame:
     return pd.DataFrame(rows).merge(duplicates(corpus).drop(columns="texts"), on="split")
 
 
+def counted(corpus: Corpus) -> dict[str, float]:
+    """What the papers' data tables count, by the names of data/published.csv: average_length, train_size, vocabulary.
+
+    Lengths are those of train; a table of a paper may be of all splits.
+    """
+    units = lengths(corpus.train)
+    found = {"average_length": units["tokens"].mean(), "sd_length": units["tokens"].std(ddof=1)}
+    if "sentences" in units:
+        found |= {"average_sentences": units["sentences"].mean(), "sd_sentences": units["sentences"].std(ddof=1)}
+    for split in corpus.splits:
+        found[f"{split.name}_size"] = len(split)
+        if len(corpus.classes) == 2:
+            negative, positive = np.bincount(split.labels, minlength=2)
+            found |= {f"{split.name}_negative": negative, f"{split.name}_positive": positive}
+    found["train_and_dev_size"] = sum(len(split) for split in corpus.splits if split.name != "test")
+    found |= {"vocabulary": len(corpus.vocabulary) - len(SPECIALS), "classes": len(corpus.classes)}
+    return {name: float(value) for name, value in found.items()}
+
+
 def duplicates(corpus: Corpus) -> pd.DataFrame:
     """One row per split: how many of its texts have the very tokens of another text of train.
 

@@ -5,6 +5,7 @@ shortcut where the model has one (lib.fast.shortcuts).
 """
 
 from lib.interventions.adversary import adversarial_attention, adversary, exact_adversary_definition
+from lib.interventions.chance import adversary_by_chance, largest_jsd
 from lib.interventions.erasure import (
     ORDERS,
     erase_until_flip,
@@ -21,18 +22,20 @@ from lib.interventions.permutation import (
     moments,
     permutation_effect,
     permuted,
+    permuted_attention,
     permuted_definition,
     permuted_moments,
     uniform,
 )
 from lib.interventions.single_erasure import Effects, logits_without_each_item, single_erasure
-from lib.interventions.substitution import substituted, token_probabilities, token_probability_mean
+from lib.interventions.substitution import largest_change, substituted, token_probabilities, token_probability_mean
 
 __all__ = [
     "ORDERS",
     "Effects",
     "adversarial_attention",
     "adversary",
+    "adversary_by_chance",
     "erase_until_flip",
     "erase_until_flip_definition",
     "eraser_scores",
@@ -40,11 +43,14 @@ __all__ = [
     "exact_adversary_definition",
     "fewest_to_flip",
     "heads_of",
+    "largest_change",
+    "largest_jsd",
     "logits_along_definition",
     "logits_without_each_item",
     "moments",
     "permutation_effect",
     "permuted",
+    "permuted_attention",
     "permuted_definition",
     "permuted_moments",
     "rationale_scores",

@@ -27,18 +27,25 @@ def permuted_definition(
     Returns:
         (batch, draw, class).
     """
-    stream = streams_of(seed, len(output.mask), instance)
-    front = output.mask.to(torch.uint8).sort(dim=-1, descending=True, stable=True).indices  # real tokens first
-    attention = output.attention.gather(1, front)
+    numbers = torch.arange(len(output.mask)) if instance is None else instance.cpu()
 
     def shuffled(rows: Tensor, some: Tensor) -> Tensor:
-        real = output.mask[rows].gather(1, front[rows]).cpu().numpy()
-        order = torch.from_numpy(orders(stream[rows.cpu().numpy()], draws, real)).to(rows.device)[:, some]
-        weights = attention[rows][:, None].expand_as(order).gather(2, order)
-        return torch.zeros_like(weights).scatter(2, front[rows][:, None].expand_as(order), weights)
+        parts = output.attention[rows], output.mask[rows], draws, seed, numbers[rows.cpu()]
+        return permuted_attention(*parts)[:, some]
 
     logits = read_each(model, output, draws, shuffled)
     return logits[:, :, -output.logits.shape[-1] :].to(output.logits.dtype)
+
+
+def permuted_attention(
+    attention: Tensor, mask: Tensor, draws: int, seed: int = 0, instance: Tensor | None = None
+) -> Tensor:
+    """The attention (batch, token) in random orders of its real tokens: (batch, draw, token)."""
+    front = mask.to(torch.uint8).sort(dim=-1, descending=True, stable=True).indices  # real tokens first
+    order = orders(streams_of(seed, len(mask), instance), draws, mask.gather(1, front).cpu().numpy())
+    order = torch.from_numpy(order).to(mask.device)
+    weights = attention.gather(1, front)[:, None].expand_as(order).gather(2, order)
+    return torch.zeros_like(weights).scatter(2, front[:, None].expand_as(order), weights)
 
 
 @torch.no_grad()

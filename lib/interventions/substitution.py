@@ -6,7 +6,7 @@ from torch import Tensor
 from lib.datasets.batches import Batch
 from lib.fast.shortcuts import shortcut
 from lib.interventions.permutation import permuted, uniform
-from lib.metrics.distances import probabilities
+from lib.metrics.distances import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.models.readout import read_each
 from lib.quantity import Quantity
@@ -34,6 +34,27 @@ def logits_of_each_token_definition(model: AttentionModel, output: ModelOutput) 
     return read_each(model, output, len(place), lambda rows, some: (place == some[:, None]).expand(len(rows), -1, -1))
 
 
+def logits_of_each_token(model: AttentionModel, output: ModelOutput) -> Tensor:
+    """`logits_of_each_token_definition`, by the model's shortcut where it has one."""
+    return (shortcut("logits_of_each_token", model, output) or logits_of_each_token_definition)(model, output)
+
+
+def largest_change(name: str = "largest_change") -> Quantity:
+    """A quantity: how far the prediction moves at most with all attention on one token, (batch,) fraction.
+
+    |change of p|, with several classes the total variation. With one output and an affine read-out no attention at all
+    moves it farther.
+    """
+
+    @torch.no_grad()
+    def most(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
+        alone = probabilities(logits_of_each_token(model, output).double())
+        moved = total_variation(alone, probabilities(output.logits.double())[:, None])
+        return moved.masked_fill(~output.mask, 0).amax(dim=-1)
+
+    return Quantity(name, most, "fraction", title="largest |change of p| of any attention")
+
+
 @torch.no_grad()
 def token_probabilities(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
     """A quantity: how sure of its prediction the model were if all attention were on this token, (batch, token).
@@ -41,7 +62,7 @@ def token_probabilities(model: AttentionModel, batch: Batch, output: ModelOutput
     sigma(w . h_t + b) of the class that it predicts for the text (Tutek & Snajder 2020, section 5 and Eq. 9), a
     fraction; with several classes the softmax's; 0 off the mask.
     """
-    logits = (shortcut("logits_of_each_token", model, output) or logits_of_each_token_definition)(model, output)
+    logits = logits_of_each_token(model, output)
     predicted = probabilities(output.logits).argmax(dim=-1)
     each = probabilities(logits.double())
     own = each.gather(2, predicted[:, None, None].expand(-1, each.shape[1], 1)).squeeze(-1)

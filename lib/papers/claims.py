@@ -1,7 +1,7 @@
 """A paper's claims as data, the evidence on them, and the verdicts that follow."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from math import isnan, nan
 
@@ -122,6 +122,8 @@ def row_of(claim: Claim, model: str, some: pd.DataFrame, like: list, these_model
     found, first = verdict_of(claim, some, like, these_models), some.iloc[0]
     word = found.word if first["within"] or found.word == "no verdict" else CONTRAST
     of_found = ("effect", "low", "high", "n", "p", "needed", "reason", "halved", "doubled")
+    if word == CONTRAST:  # the number alone: no answer, with any bound
+        found = replace(found, p=nan, needed=0, reason="", halved="", doubled="")
     of_claim = ("paper", "short", "unit", "bound", "kind", "source", "scope", "control", "refuted")
     row = {name: getattr(found, name) for name in of_found} | {name: getattr(claim, name) for name in of_claim}
     row |= {"claim": claim.sentence, "model": model, "verdict": word, "seeds": len(found.of_seeds)}

@@ -15,6 +15,7 @@ from tools.summary.studies import ABOUT, Study, preferred, source
 OURS = [*KEYS, "value", "unit", *INTERVALS]
 # A row with one of these is one of several, and none of them is the value of the model alone.
 SERIES = ("trains", "lambda", "rate", "ranking", "way", "series", "at", "first", "against", "start", "epoch")
+SERIES += ("vector_scale",)
 COUNTS = ("published", "out_of_reach", "ours", *ANSWERS, "explained", "quick")
 
 

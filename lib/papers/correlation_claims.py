@@ -1,0 +1,306 @@
+"""The claims of Jain & Wallace (2019), and the evidence on them; the paper itself is lib.papers.correlation."""
+
+from collections.abc import Iterator, Mapping
+
+import pandas as pd
+
+from lib import models
+from lib.analysis import difference, mean_effect, witness_of
+from lib.analysis.statistics import weighted_mean, weighted_median
+from lib.analysis.summarising import configurations
+from lib.papers.claims import Claim, adversary_of, excluded_by, printed_effect
+from lib.quantity import declare, tau_name, title_of
+
+KEY = "jain2019"
+GRADIENT = ("attention", "gradient_times_input")
+LEAVE_ONE_OUT = ("attention", "leave_one_out_of_input")
+EACH_OTHER = ("gradient_times_input", "leave_one_out_of_input")
+BY_NORM = ("gradient_of_input", "leave_one_out_of_input")
+UNIFORM = 0.97  # of the entropy of equal weights: from here on attention counts as uniform
+SMALL_CHANGE = 0.05  # of the probability: the bound within which Jain & Wallace's adversary counts as unchanged
+RECURRENT = "BiLSTM encoders, as the paper's two findings; a model of your own is judged as one"
+CONTRASTED = "the average encoder beside the BiLSTM with the same attention, in pairs of one seed"
+NO_WITNESS = "A model that learned nothing, or whose attention is uniform, gives no verdict."
+
+CLAIMS = {
+    claim.short: claim
+    for claim in (
+        Claim(
+            KEY,
+            "attention correlates weakly",
+            "Attention agrees less with the gradient than the gradient does with leave-one-out",
+            "section 4.1",
+            "direction",
+            0.05,
+            "tau-b",
+            RECURRENT,
+            "A part of the gap is built in, as gradient × input is the first-order guess of leave-one-out: the next "
+            f"claim takes a gradient that is none. {NO_WITNESS}",
+            "attention that agrees with the gradient as well as leave-one-out does",
+            ("gradient / leave-one-out", "attention / gradient"),
+        ),
+        Claim(
+            KEY,
+            "attention correlates weakly, by another gradient",
+            "Attention agrees less with leave-one-out than the norm of the gradient does",
+            "ours, for section 4.1",
+            "direction",
+            0.05,
+            "tau-b",
+            RECURRENT,
+            f"The norm of the gradient is no guess of leave-one-out, so no gap is built in. {NO_WITNESS}",
+            "attention that agrees with leave-one-out as well as the norm of the gradient does",
+            ("norm of the gradient / leave-one-out", "attention / leave-one-out"),
+        ),
+        Claim(
+            KEY,
+            "a simple encoder's attention correlates more",
+            "The simple encoder's attention agrees more with the gradient than the BiLSTM's",
+            "section 4.1",
+            "direction",
+            0.05,
+            "tau-b",
+            CONTRASTED,
+            "Attention by chance agrees with neither model's gradient: a difference of 0.",
+            "a BiLSTM whose attention agrees as much or more",
+            ("average", "BiLSTM"),
+        ),
+        Claim(
+            KEY,
+            "permuting it changes little",
+            "Permuting the attention hardly changes the prediction of most texts",
+            "section 4.2.1",
+            "little",
+            SMALL_CHANGE,
+            "fraction",
+            RECURRENT,
+            f"Permuting equal weights changes nothing: texts whose attention has an entropy above {UNIFORM} of that of "
+            f"equal weights do not count. {NO_WITNESS}",
+            "a change beyond the bound in most texts: the effect is the median over the texts",
+        ),
+        Claim(
+            KEY,
+            "permuting it changes little of what it could",
+            "In most texts permuting the attention changes little of what any attention could change",
+            "ours, for section 4.2.1",
+            "little",
+            0.1,
+            "of the largest change",
+            RECURRENT,
+            "Where all tokens would be read alike, nothing that is done to the attention changes much: the change is "
+            "divided by the largest that all weight on one token gives. With logits and attention drawn by chance this "
+            "share is .16 (entropy .9 of equal weights) to .4 (entropy .3).",
+            "a share beyond the bound in most texts: the effect is the median over the texts",
+        ),
+        Claim(
+            KEY,
+            "permuting a simple encoder's changes more",
+            "Permuting the attention changes the simple encoder's prediction more than the BiLSTM's",
+            "introduction, finding 2",
+            "direction",
+            0.02,
+            "fraction",
+            CONTRASTED,
+            "Two models without skill, or of uniform attention, do not differ.",
+            "a BiLSTM that permuting changes as much or more",
+            ("average", "BiLSTM"),
+        ),
+        Claim(
+            KEY,
+            "an adversary exists beyond chance",
+            "A quite different attention gives the same prediction, and it is farther away than one by chance",
+            "section 4.2.2",
+            "direction",
+            0.05,
+            "of the largest JSD",
+            RECURRENT,
+            "Nearly every text of many tokens has an adversary, by random logits too. So it is held against the "
+            "adversary of the same weights shuffled among the tokens; random logits give a difference of 0.",
+            "an adversary that stays nearer than the one by chance: attention is where the prediction depends on it",
+            ("the model's", "by chance"),
+        ),
+        Claim(
+            KEY,
+            "a simple encoder leaves an adversary less room",
+            "The adversary of the simple encoder gets less far, beyond chance, than the BiLSTM's",
+            "introduction, finding 2",
+            "direction",
+            0.05,
+            "of the largest JSD",
+            CONTRASTED,
+            "Either adversary is held against that of its own shuffled weights; random logits give a difference of 0.",
+            "a BiLSTM whose adversary gets no farther",
+            ("BiLSTM", "average"),
+        ),
+    )
+}
+# Of a claim on single models the column of its effect, the two that it compares (if so), and the mean over the texts
+SINGLE = {
+    "attention correlates weakly": ("gap_to_gradient", (tau_name(EACH_OTHER), tau_name(GRADIENT)), weighted_mean),
+    "attention correlates weakly, by another gradient": (
+        "gap_to_norm",
+        (tau_name(BY_NORM), tau_name(LEAVE_ONE_OUT)),
+        weighted_mean,
+    ),
+    "permuting it changes little": ("permutation_of_uneven", (), weighted_median),
+    "permuting it changes little of what it could": ("permutation_share", (), weighted_median),
+    "an adversary exists beyond chance": (
+        "adversary_beyond_chance",
+        ("adversary_share", "chance_share"),
+        weighted_mean,
+    ),
+}
+# Of a claim on the two encoders the column, and which comes first
+BETWEEN = {
+    "a simple encoder's attention correlates more": (tau_name(GRADIENT), ("average", "bilstm")),
+    "permuting a simple encoder's changes more": ("permutation", ("average", "bilstm")),
+    "a simple encoder leaves an adversary less room": ("adversary_beyond_chance", ("bilstm", "average")),
+}
+
+
+def with_gaps(instances: pd.DataFrame) -> pd.DataFrame:
+    """The instances with how much less attention agrees than other measures do: three differences of taus (tau-b).
+
+    gap_to_gradient         gradient / leave-one-out less attention / gradient
+    gap_to_leave_one_out    gradient / leave-one-out less attention / leave-one-out
+    gap_to_norm             norm of the gradient / leave-one-out less attention / leave-one-out
+    """
+    taus = {pair: instances[tau_name(pair)] for pair in (GRADIENT, LEAVE_ONE_OUT, EACH_OTHER, BY_NORM)}
+    gaps = {
+        "gap_to_gradient": (EACH_OTHER, GRADIENT),
+        "gap_to_leave_one_out": (EACH_OTHER, LEAVE_ONE_OUT),
+        "gap_to_norm": (BY_NORM, LEAVE_ONE_OUT),
+    }
+    titles = {name: " less ".join(title_of(tau_name(pair)) for pair in pairs) for name, pairs in gaps.items()}
+    return instances.assign(
+        **{declare(name, "tau-b", titles[name], (-2, 2)): taus[one] - taus[less] for name, (one, less) in gaps.items()}
+    )
+
+
+def with_shares(instances: pd.DataFrame) -> pd.DataFrame:
+    """The instances with what permuting and the adversary do, as fractions; NaN where a text says nothing about it.
+
+    permutation_of_uneven    `permutation`, of texts whose attention is not uniform
+    permutation_share        of the largest change, of these texts
+    adversary_share, chance_share    JSD of the adversary, and of the one by chance, of the largest that there is
+    adversary_beyond_chance          the one less the other
+
+    Needs `permutation`, `largest_change`, the adversary (`adversary_of`), the one by chance, `largest_jsd`, and
+    entropy_of_attention.
+    """
+    jsd, most = adversary_of(instances), instances["largest_jsd"].where(instances["length"] > 1)
+    uneven, change = instances["entropy_of_attention"] <= UNIFORM, instances["largest_change"]
+    own, chance = (instances[name] / most for name in (jsd, by_chance_of(jsd)))
+    columns = {
+        "permutation_of_uneven": instances["permutation"].where(uneven),
+        "permutation_share": (instances["permutation"] / change).where(uneven & (change > 0)),
+        "adversary_share": own,
+        "chance_share": chance,
+        "adversary_beyond_chance": own - chance,
+    }
+    return instances.assign(**{declare(name, "fraction", *TITLES[name]): one for name, one in columns.items()})
+
+
+TITLES = {  # and bounds, where a difference has others
+    "permutation_of_uneven": ("permutation, where attention is not uniform",),
+    "permutation_share": ("permutation, share of the largest change",),
+    "adversary_share": ("adversary, share of the largest JSD",),
+    "chance_share": ("adversary by chance, share of the largest JSD",),
+    "adversary_beyond_chance": ("adversary less the one by chance", (-1, 1)),
+}
+
+
+def by_chance_of(jsd: str) -> str:
+    """The column of the adversary by chance that belongs to an adversary's: adversary_exact_jsd."""
+    return jsd.replace("_jsd", "_by_chance")
+
+
+def evidence(
+    instances: pd.DataFrame, witnesses: pd.DataFrame, shares: pd.DataFrame, theirs: pd.DataFrame
+) -> pd.DataFrame:
+    """What each claim is judged by: rows of EVIDENCE.
+
+    Args:
+        instances: with `with_gaps` and `with_shares`. witnesses: of `lib.analysis.witnesses`.
+        shares: of `lib.analysis.significance` of GRADIENT and LEAVE_ONE_OUT, with the column quantity.
+        theirs: the published values of the dataset.
+    """
+    rows = []
+    for short, (column, sides, middle) in SINGLE.items():
+        for key, group in configurations(instances):
+            of_model = {name: key[name] for name in ("encoder", "attention")}
+            row = mean_effect(group, column, middle=middle).to_dict()
+            row |= dict(zip(("first", "second"), means_by_seed(group, column, sides), strict=False))
+            more = {"within": recurrent(key["encoder"]), "note": note_of(short, group, shares, of_model)}
+            more |= {"printed": printed_gap(theirs, of_model)} if short == "attention correlates weakly" else {}
+            model = " + ".join(map(title_of, filter(None, of_model.values())))
+            rows.append(CLAIMS[short].compared(model, row, **more, **known_of(witnesses, group)))
+    for short, (column, pair) in BETWEEN.items():
+        rows += list(contrasts(instances, witnesses, theirs, short, column, pair))
+    order = list(CLAIMS)
+    found = pd.concat(rows, ignore_index=True)
+    return found.sort_values("short", key=lambda names: names.map(order.index), kind="stable", ignore_index=True)
+
+
+def contrasts(
+    instances: pd.DataFrame,
+    witnesses: pd.DataFrame,
+    theirs: pd.DataFrame,
+    short: str,
+    column: str,
+    pair: tuple[str, str],
+) -> Iterator[pd.DataFrame]:
+    """The rows of one claim on two encoders, for each attention that both have."""
+    for attention, rows in instances.groupby("attention", sort=False):
+        groups = [rows[rows["encoder"] == encoder] for encoder in pair]
+        if any(group[column].isna().all() for group in groups):
+            continue
+        row = difference(rows, column, ({"encoder": pair[0]}, {"encoder": pair[1]}), paired=True)
+        of_tau = [{"encoder": encoder, "attention": attention} for encoder in pair]
+        printed = {"printed": printed_effect(theirs, column, *of_tau)} if column == tau_name(GRADIENT) else {}
+        yield CLAIMS[short].compared(title_of(attention), row, **printed, **known_of(witnesses, *groups))
+
+
+def recurrent(encoder: str) -> bool:
+    """Whether the paper's findings are about an encoder: a BiLSTM, or a model of your own, which is judged as one."""
+    return encoder == "bilstm" or encoder not in models.ENCODERS
+
+
+def means_by_seed(group: pd.DataFrame, column: str, sides: tuple[str, ...]) -> list[dict[int, float]]:
+    """The mean of each side in each seed, over the texts that have the effect."""
+    counted = group[group[column].notna()]
+    return [counted.groupby("seed")[side].mean().to_dict() for side in sides]
+
+
+def known_of(witnesses: pd.DataFrame, *groups: pd.DataFrame) -> dict[str, str]:
+    """`witness` of models, and `excluded`: why they allow no verdict, by what they learned or by uniform attention."""
+    found = witness_of(witnesses, *groups)
+    even = [
+        f"attention of {title_of(group['encoder'].iloc[0])} is uniform (entropy {entropy:.3f} of the largest)"
+        for group in groups
+        if (entropy := group["entropy_of_attention"].mean()) > UNIFORM
+    ]
+    return found | {"excluded": excluded_by(found.get("excluded", ""), *even)}
+
+
+def printed_gap(theirs: pd.DataFrame, of_model: Mapping[str, str]) -> float:
+    """Their gradient / leave-one-out less their attention / gradient."""
+    return printed_effect(theirs, tau_name(EACH_OTHER), of_model) - printed_effect(theirs, tau_name(GRADIENT), of_model)
+
+
+def note_of(short: str, group: pd.DataFrame, shares: pd.DataFrame, of_model: Mapping[str, str]) -> str:
+    """What stands beside the effect of one model: shares of texts, or the JSDs."""
+    if short.startswith("attention"):
+        pair = GRADIENT if short == "attention correlates weakly" else LEAVE_ONE_OUT
+        rows = shares[shares["quantity"] == tau_name(pair)]
+        row = rows[(rows[list(of_model)] == pd.Series(of_model)).all(axis=1)].iloc[0]
+        found, chance = (f"{row[name]:.0%}" for name in ("significant", "significant_null"))
+        return f"{title_of(tau_name(pair))} has p ≤ .05 in {found} of the texts, {chance} by chance"
+    if short == "an adversary exists beyond chance":
+        jsd = adversary_of(group)
+        names = {"JSD": jsd, "by the search": "adversary_gradient_jsd", "by chance": by_chance_of(jsd)}
+        names |= {"at most": "largest_jsd"}
+        means = [f"{name} {group[column].mean():.3f}" for name, column in names.items() if column in group]
+        return ", ".join(dict.fromkeys(means)) + " nats"
+    counted = group["permutation_of_uneven"].notna().mean()
+    return f"{counted:.0%} of the texts count" if counted < 1 else ""
