@@ -323,7 +323,7 @@ def test_a_difference_is_paired_and_has_a_word():
     assert found["high"] - found["low"] < 0.03  # unpaired it would be .056: the texts' own sd of .2 cancels
     assert difference(both, "tau", groups[::-1])["word"] == "lower"
     same = pd.concat([table(), table(encoder="average", seed=1)])
-    assert difference(same, "tau", groups)["word"] == "undecided"
+    assert difference(same, "tau", groups)["word"] == "open"
 
 
 def test_a_difference_knows_that_seeds_differ():
@@ -331,7 +331,7 @@ def test_a_difference_knows_that_seeds_differ():
     for frame, shifts in zip(noisy, ([0.3, -0.2, 0.05], [0.0, 0.0, 0.0]), strict=True):
         frame["tau"] += frame["seed"].map(dict(enumerate(shifts)))
     found = difference(pd.concat(noisy), "tau", ({"encoder": "average"}, {"encoder": "bilstm"}))
-    assert found["word"] == "undecided" and found["seeds"] == (3, 3)
+    assert found["word"] == "open" and found["seeds"] == (3, 3)
     seeds_alone = 2 * stats.t.ppf(0.975, 2) * np.std([0.3, -0.2, 0.05], ddof=1) / np.sqrt(3)
     assert found["high"] - found["low"] == pytest.approx(seeds_alone, rel=0.05)
 

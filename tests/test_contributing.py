@@ -118,4 +118,4 @@ def test_an_encoder_a_measure_a_dataset_and_a_chart_are_in_a_report(copy):
 
 def test_a_paper_with_one_claim_is_a_report(copy):
     page = report(copy, "conicity", "-p", "seeds", "0", "-p", "dataset", "rotten_tomatoes")
-    assert "Hidden states have a conicity over .5" in page and "mean conicity" in page
+    assert "Hidden states have a conicity over .5" in page and "n states that point anywhere" in page

@@ -126,11 +126,11 @@ def test_convex_and_concave_curves_are_told_apart_and_noise_is_neither():
     assert curvature(sweep(lambda s: (0.2 * s, 0.01 * s**2)))["word"] == "convex"
     assert curvature(sweep(lambda s: (0.2 * s, 0.1 * s**0.5)))["word"] == "concave"
     straight = curvature(sweep(lambda s: (0.2 * s, 0.05 * s), noise=0.1))
-    assert straight["word"] == "undecided" and straight["low"] < 0 < straight["high"]
+    assert straight["word"] == "open" and straight["low"] < 0 < straight["high"]
     floor = sweep(lambda s: (0.2 * s, 0.1 + 0.01 * s**2))  # what imitation costs anyway is no price of distance
     assert curvature(floor)["word"] == "convex" and curvature(floor, from_base=True)["word"] == "concave"
     two = curvature(floor[floor["lambda"] < 3])
-    assert np.isnan(two["area"]) and two["word"] == "undecided" and two["points"] == 2
+    assert np.isnan(two["area"]) and two["word"] == "open" and two["points"] == 2
     one_seed = curvature(sweep(lambda s: (0.2 * s, 0.01 * s**2), seeds=1))
     assert one_seed["word"] == "convex" and one_seed["seeds"] == 1
     part = sweep(lambda s: (0.2 * s, 0.01 * s**2))
@@ -191,7 +191,7 @@ def test_scores_are_compared_as_scikit_learn_computes_them():
     assert [found["first"], found["second"]] == pytest.approx(by_hand)
     assert found["low"] < by_hand[0] - by_hand[1] < found["high"] and found["p"] < 0.05
     same = score_difference(models(0.0), "f1", ({"variant": "base"}, {"variant": "uniform"}), draws=500)
-    assert same["p"] > 0.05 and same["word"] == "undecided"
+    assert same["p"] > 0.05 and same["word"] == "open"
     with pytest.raises(KeyError, match="known: accuracy, f1, auc"):
         score_difference(instances, "recall", ({"variant": "base"}, {"variant": "uniform"}))
     fewer = instances[(instances["variant"] == "base") | (instances["instance"] > 5)]

@@ -48,7 +48,7 @@ def contrast(
         seeds: of the pairs; by default their numbers.
     Returns:
         quantity, first, second (values), difference, low, high (95%), word: "higher" where the interval lies above 0,
-        "lower" below 0, else "undecided"; unit, n (texts), seeds (of the two groups); p; se, the standard error over
+        "lower" below 0, else "open"; unit, n (texts), seeds (of the two groups); p; se, the standard error over
         texts, and of_seeds, the difference in each seed where they are paired ({} else).
     """
     pooled = pooled or (lambda weights, table: mean_over(-1, statistic(weights, table)))
@@ -81,8 +81,8 @@ def paired_values(each: Sequence[np.ndarray], seeds: Sequence[int] | None) -> di
 
 
 def direction(low: float, high: float) -> str:
-    """Where an interval lies: higher than 0, lower, or undecided."""
-    return "higher" if low > 0 else "lower" if high < 0 else "undecided"
+    """Where an interval lies: higher than 0, lower, or open: on both sides."""
+    return "higher" if low > 0 else "lower" if high < 0 else "open"
 
 
 def swapped_p(pooled: Pooled, groups: Sequence[np.ndarray], draws: int, seed: int) -> np.ndarray:

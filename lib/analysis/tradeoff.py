@@ -178,7 +178,7 @@ def curvature(
             model that was trained to imitate it comes there, so that the start would always look costly.
     Returns:
         area (nats x fraction), low, high (95%, over texts and seeds), share (of the triangle under the chord), word:
-        convex or concave where the interval lies on one side of 0, else undecided; points, n, seeds. The area is NaN
+        convex or concave where the interval lies on one side of 0, else open; points, n, seeds. The area is NaN
         where fewer than three points make no curve.
     Raises:
         ValueError: the seeds have not all the same values of `by`.
@@ -201,7 +201,7 @@ def curvature(
             "low": low,
             "high": high,
             "share": value / triangle if triangle else np.nan,
-            "word": "convex" if low > 0 else "concave" if high < 0 else "undecided",
+            "word": "convex" if low > 0 else "concave" if high < 0 else "open",
             "points": len(ends),
             "n": texts,
             "seeds": values.shape[-1],
