@@ -8,7 +8,12 @@ from lib import importance
 from lib.fast import affine
 from lib.importance import state_gradients as of_states
 from lib.importance.leave_one_out import logits_without_each_state
-from lib.importance.state_gradients import state_entropy, state_gradients, state_gradients_definition
+from lib.importance.state_gradients import (
+    state_entropy,
+    state_gradients,
+    state_gradients_definition,
+    state_own_share,
+)
 from lib.metrics import kendall_tau, normalized_entropy, probabilities
 from lib.models import ENCODERS
 from lib.projections import projection
@@ -153,6 +158,7 @@ def test_a_state_that_depends_on_its_word_alone_has_no_entropy():
     entropies = state_entropy(tested, given, tested(given))
     assert torch.allclose(entropies[[0, 2]], torch.zeros(2, dtype=torch.float64), atol=1e-12)
     assert entropies[1].isnan()
+    assert torch.allclose(state_own_share(tested, given, tested(given)), torch.ones(3, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("pairs", [2**15, 40])
@@ -165,6 +171,8 @@ def test_the_entropy_of_states_is_the_mean_over_them(pairs, monkeypatch):
         shares = shares / shares.sum(dim=1, keepdim=True)
         expected = normalized_entropy(shares, torch.ones_like(shares, dtype=torch.bool)).mean()
         assert float(state_entropy(tested, given, tested(given))[row]) == pytest.approx(float(expected), abs=1e-9)
+        own = float(shares.diagonal().mean())
+        assert float(state_own_share(tested, given, tested(given))[row]) == pytest.approx(own, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", PROJECTIONS[1:])

@@ -2,7 +2,7 @@
 
 from lib.analysis.baseline import against_baseline, baseline, witness_of, witnesses
 from lib.analysis.contrast import contrast, difference, fragility_difference, mean_effect, score_difference
-from lib.analysis.correlation import correlate, permutation_null, significance, taus_by_option, trend
+from lib.analysis.correlation import correlate, permutation_null, significance, taus_by_option, with_ceiling
 from lib.analysis.erasure import (
     by_ranking,
     flip_tables,
@@ -33,4 +33,5 @@ from lib.analysis.tradeoff import (
     points,
     price_difference,
 )
+from lib.analysis.verdicts import trend
 from lib.analysis.word_states import information

@@ -1,4 +1,4 @@
-"""Rank correlation: of two measures over the tokens of a text, and of a quantity's mean with a hyperparameter."""
+"""Rank correlation of two measures over the tokens of a text."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -6,19 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import torch
-from scipy.stats import false_discovery_control, norm, rankdata
+from scipy.stats import false_discovery_control
 
 from lib.analysis.measuring import measure_all
-from lib.analysis.statistics import bootstrap, interval_over_texts_and_seeds, mean_over, ratio, weighted_mean
-from lib.analysis.summarising import SUMMARY, by_seed, summarise
+from lib.analysis.summarising import SUMMARY, summarise
 from lib.analysis.token_values import column_of, inherited, token_values
 from lib.metrics import kendall_tau
-from lib.quantity import RUN_COLUMNS, Quantity, tau_name
+from lib.quantity import RUN_COLUMNS, Quantity, declare, tau_name, title_of
 from lib.training import Trained
 
 LEVEL = 0.05
 CELLS = 2_000_000  # most pairs of tokens in one call of kendall_tau
-MEASURES = ("tau", "spearman")
 
 
 def correlate(instances: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
@@ -150,61 +148,30 @@ def taus_by_option(
     return pd.concat([summarise(rows, names).assign(**{option: value}) for value, rows in groups.items()])
 
 
-def trend(instances: pd.DataFrame, by: str, quantity: str, draws: int = 1000, seed: int = 0) -> pd.Series:
-    """Kendall's tau-b and Spearman's rho between a hyperparameter and a quantity's mean (Meister et al. 2021, table 2).
+def with_ceiling(instances: pd.DataFrame, measures: Iterable[str]) -> pd.DataFrame:
+    """The rows with the largest tau-b of sparse attention, tau_ceiling, and attention's taus as shares of it.
 
-    The mean is over the texts, at each value of `by`; the correlation is over these values, within each seed, and then
-    averaged over seeds. The bootstrap draws texts, the same for all values. With one seed the variation between trained
-    models is unknown: the sd of a correlation by chance, over as many values, takes its place in the interval.
+    Tokens without weight are tied, so that tau-b with a measure without ties is at most sqrt(the share of the pairs of
+    tokens that attention tells apart); with one token of weight that is sqrt(2/n). NaN for a text of one token.
 
     Args:
-        instances: rows of one configuration, each seed with every value of the column `by`.
-    Returns:
-        quantity, tau, tau_low, tau_high, spearman, spearman_low, spearman_high (95%, over texts and seeds), points
-        (values of `by`), seeds, n (texts). NaN where the means are constant, or fewer than two.
-    Raises:
-        ValueError: the seeds have other values of `by`, or other texts.
+        instances: of `correlate`, with attention_support (`with_support`). measures: such as gradient_of_input.
     """
-    tables = {value: by_seed(rows, quantity) for value, rows in instances.groupby(by)}
-    first = next(iter(tables.values()))
-    if not all(table.index.equals(first.index) and table.columns.equals(first.columns) for table in tables.values()):
-        raise ValueError(f"the values of {by!r} have other texts or seeds; each must have them all")
-    values = np.stack([table.to_numpy() for table in tables.values()], axis=1)  # (instance, point, seed)
-    at = np.array(list(tables), dtype=np.float64)
-
-    def correlated(weights: np.ndarray) -> np.ndarray:
-        """(draw, seed, measure)."""
-        means = np.moveaxis(weighted_mean(weights, values), 1, -1)
-        return np.stack([kendall(at, means), spearman(at, means)], axis=-1)
-
-    of_seeds = correlated(np.ones((1, len(values))))[0]
-    samples = mean_over(1, bootstrap(correlated, len(values), draws, seed))
-    found = {"quantity": quantity}
-    for column, name in enumerate(MEASURES):
-        value = float(mean_over(0, of_seeds[:, column]))
-        bounds = interval_over_texts_and_seeds(value, samples[:, column], of_seeds[:, column])
-        if len(of_seeds) == 1:
-            half = np.hypot((bounds[1] - bounds[0]) / 2, norm.ppf(0.975) * by_chance(len(at))[column])
-            bounds = value - half, value + half
-        found |= {name: value} | dict(zip((f"{name}_low", f"{name}_high"), np.clip(bounds, -1, 1), strict=True))
-    return pd.Series(found | {"points": len(at), "seeds": values.shape[2], "n": len(values)})
+    length, without = instances["length"], instances["length"] - instances["attention_support"]
+    ceiling = np.sqrt(1 - without * (without - 1) / (length * (length - 1)).where(length > 1))
+    title = "largest tau-b that the ties of attention allow"
+    shares = {share_of_ceiling(name): instances[tau_name(("attention", name))] / ceiling for name in measures}
+    return instances.assign(**{declare("tau_ceiling", "tau-b", title, (0, 1)): ceiling}, **shares)
 
 
-def by_chance(points: int) -> tuple[float, float]:
-    """The sd of Kendall's tau and of Spearman's rho between unrelated orders of that many points (Kendall 1948)."""
-    if points < 2:
-        return np.nan, np.nan
-    return np.sqrt(2 * (2 * points + 5) / (9 * points * (points - 1))), np.sqrt(1 / (points - 1))
+def share_of_ceiling(measure: str) -> str:
+    """The column of attention's tau with a measure, divided by its ceiling."""
+    name = tau_name(("attention", measure))
+    return declare(f"{name}_of_ceiling", "fraction", f"{title_of(name)}, share of its ceiling", (-1, 1))
 
 
 def kendall(at: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Kendall's tau-b of at (point,) with each row of values (..., point); NaN where a side is constant."""
-    rows = torch.from_numpy(values.reshape(-1, len(at)))
-    tau, _ = kendall_tau(torch.from_numpy(at).expand_as(rows), rows, torch.ones_like(rows, dtype=torch.bool))
+    rows = torch.tensor(values.reshape(-1, len(at)))
+    tau, _ = kendall_tau(torch.tensor(at).expand_as(rows), rows, torch.ones_like(rows, dtype=torch.bool))
     return tau.numpy().reshape(values.shape[:-1])
-
-
-def spearman(at: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Spearman's rho of at (point,) with each row of values (..., point); NaN where a side is constant."""
-    x, y = (rankdata(side, axis=-1) - (len(at) + 1) / 2 for side in (at, values))
-    return ratio((x * y).sum(-1), np.sqrt((x**2).sum() * (y**2).sum(-1)))

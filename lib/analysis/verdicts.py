@@ -6,6 +6,7 @@ from itertools import permutations
 from math import factorial, isnan, nan
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
 from lib.analysis.correlation import kendall
@@ -186,7 +187,9 @@ def judge_trend(at: Sequence[float], values: np.ndarray, seed: int = 0) -> Verdi
     """
     at, values = np.asarray(at, dtype=float), np.asarray(values, dtype=float)
     if len(at) < 3:
-        return Verdict("no verdict", reason=f"{len(at)} values make no trend")
+        return Verdict(
+            "no verdict", reason=f"{len(at)} values make no trend" if len(at) > 1 else "one value makes no trend"
+        )
     taus = kendall(at, values)
     values, taus = values[~np.isnan(taus)], taus[~np.isnan(taus)]
     if not len(taus):
@@ -206,6 +209,21 @@ def judge_trend(at: Sequence[float], values: np.ndarray, seed: int = 0) -> Verdi
     agree = abs(np.sign(taus).sum()) == seeds
     enough = max(wanted, seeds + 1) if agree and wanted <= MOST else 0
     return replace(about, needed=enough, reason="too few seeds" if enough else "not by seeds")
+
+
+def trend(instances: pd.DataFrame, by: str, quantity: str) -> pd.Series:
+    """Kendall's tau-b between a dial and a quantity's mean over the texts (Meister et al. 2021, table 2).
+
+    Returns:
+        quantity, tau (the mean over seeds of tau within each), tau_low, tau_high (Student's 95% interval over seeds), p
+        (`judge_trend`), first, last (the quantity's mean at the least and the largest value), points, seeds, n (texts).
+    """
+    means = instances.groupby(["seed", by])[quantity].mean().unstack()
+    found = judge_trend(means.columns, means.to_numpy())
+    parts = {"quantity": quantity, "tau": found.effect, "tau_low": found.low, "tau_high": found.high, "p": found.p}
+    ends = {"first": means.iloc[:, 0].mean(), "last": means.iloc[:, -1].mean()}
+    counts = {"points": means.shape[1], "seeds": len(means), "n": instances["instance"].nunique()}
+    return pd.Series(parts | ends | counts)
 
 
 def shuffled_taus(at: np.ndarray, values: np.ndarray, seed: int) -> np.ndarray:

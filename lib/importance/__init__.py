@@ -22,7 +22,7 @@ from lib.importance.leave_one_out import (
     logits_without_each_token_definition,
 )
 from lib.importance.rankings import RANKINGS, by_first_order, by_gradient_definition
-from lib.importance.state_gradients import of_inputs_to_states, state_entropy, state_gradients_definition
+from lib.importance.state_gradients import of_inputs_to_states, own_share, state_entropy, state_gradients_definition
 from lib.quantity import Quantity
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "leave_one_out_definition",
     "logits_without_each_token_definition",
     "of_inputs_to_states",
+    "own_share",
     "quantity",
     "rollout",
     "state_entropy",

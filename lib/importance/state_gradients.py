@@ -85,4 +85,18 @@ def _entropies(gradients: Tensor, mask: Tensor) -> Tensor:
     return entropies.masked_fill(total.squeeze(-1) == 0, torch.nan)
 
 
+def state_own_share(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
+    """A quantity: the share of a state's own token, g_{h_p}(x_p), the mean over the states of a text.
+
+    (batch,) in [0, 1]: 1 where states depend on their own token alone, 1/n where on all equally. Not in the paper.
+    """
+    found = torch.full((len(batch),), torch.nan, dtype=torch.float64, device=batch.mask.device)
+    for rows, gradients in _in_micro_batches(model, batch):
+        total = gradients.double().sum(dim=-1)
+        shares = gradients.diagonal(dim1=1, dim2=2).double() / total  # NaN where no token moves the state
+        found[rows] = shares.masked_fill(~batch.rows(rows).mask[:, : shares.shape[1]], torch.nan).nanmean(dim=1)
+    return found
+
+
+own_share = Quantity("own_share_of_input_to_hidden_importance", state_own_share, "fraction", max_tokens=500)
 of_inputs_to_states = Quantity("entropy_of_input_to_hidden_importance", state_entropy, "fraction", max_tokens=500)

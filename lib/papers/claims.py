@@ -22,6 +22,7 @@ VERDICT = [
     *("control", "refuted"),
 ]
 GOOD, WEAK = "good", "weak"
+UNIFORM = 0.97  # of the entropy of equal weights: attention beyond counts as uniform
 CONTRAST = "contrast"  # in place of a verdict, outside a claim's scope
 
 
@@ -173,7 +174,7 @@ def effect_in_words(claim: Claim, found: Verdict) -> str:
             f"in {round(found.effect * runs)} of {counted(runs, 'run')} (limits {found.low:.0%} and {found.high:.0%})"
         )
     if claim.kind == "trend":
-        return f"tau-b with the dial {found.effect:+.3f}{interval}, p {found.p:.2g}"
+        return f"tau-b with the dial, in the claim's direction, {found.effect:+.3f}{interval}, p {found.p:.2g}"
     name = "difference " if all(claim.sides) else ""
     return f"{name}{found.effect:+.3f}{interval} {claim.unit}"
 
@@ -195,6 +196,12 @@ def counted(number: int, noun: str) -> str:
 def excluded_by(*reasons: str) -> str:
     """The reasons that there are, in one sentence."""
     return "; ".join(dict.fromkeys(filter(None, reasons)))
+
+
+def uniform_attention(rows: pd.DataFrame) -> str:
+    """Why attention allows no verdict: it is uniform, by the mean of entropy_of_attention; "" where it is not."""
+    entropy = rows["entropy_of_attention"].mean()
+    return f"its attention is uniform: entropy {entropy:.3f} of the largest" if entropy > UNIFORM else ""
 
 
 def by_model(frame: pd.DataFrame, *by: str) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -1,0 +1,309 @@
+"""What Meister et al. (2021) claim, and the evidence on it."""
+
+from collections.abc import Iterator
+from math import nan
+
+import numpy as np
+import pandas as pd
+
+from lib import published
+from lib.analysis import difference, score_difference, witness_of
+from lib.analysis.correlation import share_of_ceiling
+from lib.papers.claims import Claim, by_model, excluded_by, printed_effect, uniform_attention
+from lib.projections import sparsegen_name
+from lib.quantity import declare, tau_name, title_of
+
+KEY = "meister2021"
+ENCODERS = ("bilstm", "transformer")  # the paper's
+PROJECTIONS = ("softmax", "sparsemax")
+CONTROL = "average"  # an encoder without context
+MEASURES = {"gradient": "the gradient", "leave_one_out": "leave-one-out"}
+TO_HIDDEN = "entropy_of_input_to_hidden_importance"
+OWN = "own_share_of_input_to_hidden_importance"
+PRECISION = "rationale_support_precision"
+SLOPE = "kendall_tau_lambda_vs_entropy_of_input_importance"
+OF_INPUT = "entropy_of_gradient_of_input"
+NOTABLE = 0.06  # tau-b: a smaller difference would not count as a notably stronger correlation
+SPARSER = 0.05  # of the entropy of equal importance: our choice of a difference that would matter; the paper names none
+AWAY = 0.4  # nats of JSD: an adversary that stays nearer does not attend elsewhere
+LOSS = 0.02  # of accuracy: the largest that the paper prints for adversaries that were trained anew
+SCOPE = "BiLSTM with additive and Transformer with dot attention"
+FAR = f"{SCOPE}: adversaries at a JSD of {AWAY:g} nats or more"
+FROZEN, ANEW = "frozen adversaries lose accuracy", "adversaries trained anew do not"
+FALLS, RISES = (
+    "importance gets sparser with attention (their table 2)",
+    "importance gets less sparse with it (their text)",
+)
+MIXED, REASON = "states mix inputs", "the support closes in on the reason, which the paper leaves open"
+APART = {name: f"inputs and hidden states are not interchangeable ({words})" for name, words in MEASURES.items()}
+SPREAD = {name: f"sparse attention, importance as spread as ever ({words})" for name, words in MEASURES.items()}
+AGREES = {name: f"sparser attention agrees less with importance ({words})" for name, words in MEASURES.items()}
+IMITATES = f"an adversary with lambda 0, which only imitates and must come within {LOSS:g} of the model's accuracy"
+SHUFFLED = "Lambda shuffled within each seed"
+
+
+def by_measure(name: str, words: str, figure: str) -> Iterator[Claim]:
+    """The three claims that are judged by the gradient and by leave-one-out."""
+    yield Claim(
+        KEY,
+        APART[name],
+        f"Attention agrees with {words} of the hidden states more than with {words} of the inputs",
+        source=figure,
+        kind="direction",
+        bound=NOTABLE,
+        unit="tau-b",
+        scope=f"{SCOPE}, softmax and sparsemax",
+        control="An average encoder, whose states depend on their own word alone: what exceeds its gap counts. It also "
+        "has the exact zeros of sparse attention, which alone bring attention and states together",
+        refuted="a gap no larger than where states and inputs are interchangeable",
+        sides=("gap of the two tau-b", "average encoder's"),
+    )
+    yield Claim(
+        KEY,
+        SPREAD[name],
+        f"The entropy of {words} of the inputs is less than {SPARSER:g} lower under sparsemax than under softmax",
+        source="figure 2",
+        kind="at least",
+        bound=-SPARSER,
+        unit="fraction",
+        scope=SCOPE,
+        control="The attention itself, and the average encoder, where sparse attention must make importance sparse: "
+        f"where either entropy falls by less than {SPARSER:g} there is no verdict",
+        refuted=f"an entropy that is lower by more than {SPARSER:g}",
+        sides=("sparsemax", "softmax"),
+    )
+    yield Claim(
+        KEY,
+        AGREES[name],
+        f"Attention agrees less with {words} of the inputs as sparsegen's lambda rises",
+        source="figure 3, of IMDb",
+        kind="trend",
+        bound=0,
+        unit="tau-b",
+        scope=SCOPE,
+        control=f"{SHUFFLED}; ties: tokens without weight are tied, which alone lowers tau-b. Judged is tau-b as a "
+        "share of the largest that these ties allow",
+        refuted="among the tokens that attention tells apart no trend, or a rising one",
+    )
+
+
+def along(short: str, sentence: str, source: str, control: str = SHUFFLED) -> Claim:
+    """A claim on what rises along sparsegen's lambda; `sentence` may say that its opposite falls."""
+    refuted = "no trend, or the opposite one"
+    return Claim(KEY, short, sentence, source, "trend", 0, "tau-b", SCOPE, control, refuted)
+
+
+OTHERS = (
+    Claim(
+        KEY,
+        MIXED,
+        "A hidden state depends on many inputs: their importance to it is more spread than before training",
+        source="table 1",
+        kind="direction",
+        bound=SPARSER,
+        unit="fraction",
+        scope=f"{SCOPE}, softmax and sparsemax",
+        control="The same model before training: what its architecture spreads by itself is not learned",
+        refuted="importance that is less spread than before training; as spread is negligible",
+        sides=("trained", "untrained"),
+    ),
+    along(FALLS, "The entropy of the inputs' gradients falls as sparsegen's lambda rises", "table 2"),
+    along(RISES, "The entropy of the inputs' gradients rises as sparsegen's lambda rises", "section 4, text"),
+    Claim(
+        KEY,
+        FROZEN,
+        f"An adversary whose attention alone learns loses more than {LOSS:g} of accuracy",
+        source="table 5",
+        kind="at least",
+        bound=LOSS,
+        unit="fraction",
+        scope=FAR,
+        control=f"The loss counts beyond that of {IMITATES}",
+        refuted=f"a loss of less than {LOSS:g}",
+        sides=("imitation", "adversary"),
+    ),
+    Claim(
+        KEY,
+        ANEW,
+        f"An adversary that is trained anew loses less than {LOSS:g} of accuracy",
+        source="table 5",
+        kind="at least",
+        bound=-LOSS,
+        unit="fraction",
+        scope=FAR,
+        control=f"The change counts against {IMITATES}. At the level of the largest class it learned nothing",
+        refuted=f"a loss of more than {LOSS:g}",
+        sides=("adversary", "imitation"),
+    ),
+    along(
+        REASON,
+        "More of the support are words that decide the label as sparsegen's lambda rises",
+        "ours",
+        f"{SHUFFLED}; a support drawn at random has the same precision at every lambda",
+    ),
+)
+FIGURES = {"gradient": "figure 1", "leave_one_out": "figure 4"}
+CLAIMS = {one.short: one for name in MEASURES for one in by_measure(name, MEASURES[name], FIGURES[name])}
+CLAIMS |= {one.short: one for one in OTHERS}
+
+
+def evidence(
+    measured: pd.DataFrame,
+    controls: pd.DataFrame,
+    before: pd.DataFrame,
+    sweep: pd.DataFrame,
+    adversaries: pd.DataFrame,
+    known: pd.DataFrame,
+) -> pd.DataFrame:
+    """The rows of EVIDENCE of every claim.
+
+    Args:
+        measured: every encoder under softmax and sparsemax, with taus, entropies, TO_HIDDEN and OWN.
+        controls: `without_context`, with taus and entropies. before: the models of `measured`, `untrained`, with
+            TO_HIDDEN and OWN.
+        sweep: every encoder under sparsegen along the column lambda, `with_ceiling`, and with the precision of the
+            support where there is a rationale.
+        adversaries: rows of `measure_versus_base`, of the bases too, with entropy_of_attention.
+        known: `lib.analysis.witnesses`.
+    """
+    theirs = published.table(KEY, str(measured["dataset"].iloc[0]))
+    controls = controls[~controls["encoder"].isin(measured["encoder"])]
+    everyone = pd.concat([measured, controls])
+    parts = [
+        *not_interchangeable(measured, everyone, known, theirs),
+        *contextual(measured, before, known),
+        *no_sparser(measured, everyone, known),
+        *along_lambda(sweep, known, theirs),
+        *misled(adversaries, known, theirs),
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def about(known: pd.DataFrame, *groups: pd.DataFrame, attention: bool = True) -> dict[str, object]:
+    """`within`, `witness` and `excluded` of a model; of claims about attention this must not be uniform."""
+    found = witness_of(known, *groups)
+    reasons = [found.get("excluded", ""), *(map(uniform_attention, groups) if attention else ())]
+    within = bool(groups[0]["encoder"].isin(ENCODERS).all())
+    return {"within": within, "witness": found.get("witness", ""), "excluded": excluded_by(*reasons)}
+
+
+def of_models(measured: pd.DataFrame) -> Iterator[tuple[str, dict[str, str], pd.DataFrame]]:
+    """(model in words, the columns that select it, its rows) for each encoder and projection."""
+    for model, rows in by_model(measured, "encoder", "projection"):
+        yield model, {name: rows[name].iloc[0] for name in ("encoder", "projection")}, rows
+
+
+def not_interchangeable(
+    measured: pd.DataFrame, everyone: pd.DataFrame, known: pd.DataFrame, theirs: pd.DataFrame
+) -> Iterator[pd.DataFrame]:
+    """Figures 1 and 4: the gap between attention's tau with the hidden states and with the inputs."""
+    gap = declare("gap_of_taus", "tau-b", bounds=(-2, 2))
+    for name, short in APART.items():
+        hidden, inputs = (tau_name(("attention", f"{name}_of_{of}")) for of in ("hidden", "input"))
+        gaps = everyone.assign(**{gap: everyone[hidden] - everyone[inputs]})
+        for model, where, rows in of_models(measured):
+            row = difference(gaps, gap, (where, where | {"encoder": CONTROL}), paired=True)
+            note = f"tau-b {rows[hidden].mean():.3f} with hidden states, {rows[inputs].mean():.3f} with inputs"
+            printed = printed_effect(theirs, hidden, where) - printed_effect(theirs, inputs, where)
+            yield CLAIMS[short].compared(model, row, printed=printed, note=note, **about(known, rows))
+
+
+def contextual(measured: pd.DataFrame, before: pd.DataFrame, known: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Table 1: how many inputs a hidden state depends on, beyond what its architecture gives without training."""
+    both = pd.concat([measured.assign(variant="trained"), before.assign(variant="untrained")])
+    for model, where, rows in of_models(measured):
+        between = tuple(where | {"variant": variant} for variant in ("trained", "untrained"))
+        row = difference(both, TO_HIDDEN, between, paired=True)
+        own = difference(both, OWN, between, paired=True)
+        note = f"a state's own word has {own['first']:.0%} of the importance to it, untrained {own['second']:.0%}"
+        yield CLAIMS[MIXED].compared(model, row, note=note, **about(known, rows, attention=False))
+
+
+def no_sparser(measured: pd.DataFrame, everyone: pd.DataFrame, known: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Figure 2: whether the importance of the inputs is sparser under sparse attention."""
+    sides = tuple({"projection": name} for name in reversed(PROJECTIONS))
+    for name, short in SPREAD.items():
+        for model, rows in by_model(measured, "encoder"):
+            encoder = {"encoder": rows["encoder"].iloc[0]}
+            falls = {
+                "attention": (encoder, "entropy_of_attention"),
+                "importance where states are their inputs": ({"encoder": CONTROL}, f"entropy_of_{name}_of_input"),
+            }
+            falls = {
+                what: difference(everyone, entropy, tuple(who | side for side in sides), paired=True)["difference"]
+                for what, (who, entropy) in falls.items()
+            }
+            row = difference(rows, f"entropy_of_{name}_of_input", sides, paired=True)
+            found = about(known, *(rows[rows["projection"] == projection] for projection in PROJECTIONS))
+            unseen = [f"{what} is no sparser under sparsemax" for what, fall in falls.items() if fall > -SPARSER]
+            found["excluded"] = excluded_by(found["excluded"], *unseen)
+            note = ", ".join(f"{what} {fall:+.3f}" for what, fall in falls.items())
+            yield CLAIMS[short].compared(model, row, note=f"entropy of {note}", **found)
+
+
+def along_lambda(sweep: pd.DataFrame, known: pd.DataFrame, theirs: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Table 2, figure 3 and the open question: what rises or falls along sparsegen's lambda."""
+    directions = [(FALLS, OF_INPUT, -1), (RISES, OF_INPUT, 1)]
+    directions += [(short, share_of_ceiling(f"{name}_of_input"), -1) for name, short in AGREES.items()]
+    directions += [(REASON, PRECISION, 1)] if PRECISION in sweep and sweep[PRECISION].notna().any() else []
+    for short, column, sign in directions:
+        for model, rows in by_model(sweep, "encoder"):
+            means, ends = rows.groupby(["seed", "lambda"])[column].mean(), rows.groupby("lambda")[column].mean()
+            (first, last), (start, end) = ends.index[[0, -1]], ends.iloc[[0, -1]]
+            note = f"{title_of(column)} {start:.3f} at lambda {first:g}, {end:.3f} at {last:g}"
+            printed = nan
+            if column == OF_INPUT:
+                printed = sign * printed_effect(theirs, SLOPE, {"encoder": rows["encoder"].iloc[0]})
+            made = {"n": rows["instance"].nunique(), "printed": printed, "note": note}
+            yield CLAIMS[short].evidence(model, sign * means, **made, **about_sweep(known, rows))
+
+
+def about_sweep(known: pd.DataFrame, rows: pd.DataFrame) -> dict[str, object]:
+    """`about` of the models of a sweep: attention must not be uniform at every lambda."""
+    learned = about(known, rows.assign(projection=rows["lambda"].map(sparsegen_name)), attention=False)
+    least = rows.groupby("lambda")["entropy_of_attention"].mean().idxmin()
+    return learned | {"excluded": excluded_by(learned["excluded"], uniform_attention(rows[rows["lambda"] == least]))}
+
+
+def misled(adversaries: pd.DataFrame, known: pd.DataFrame, theirs: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Table 5: with frozen weights other attention costs accuracy, trained anew it does not."""
+    for _, some in adversaries[adversaries["lambda"] > 0].groupby(["trains", "encoder", "projection", "lambda"]):
+        first = some.iloc[0]
+        same = adversaries[(adversaries[["encoder", "projection"]] == first[["encoder", "projection"]]).all(axis=1)]
+        imitation = same[(same["lambda"] == 0) & (same["trains"] == first["trains"])].assign(variant="imitation")
+        base = same[same["variant"] == "base"]
+        yield price(some, imitation, base, about(known, base), theirs)
+
+
+def price(
+    some: pd.DataFrame, imitation: pd.DataFrame, base: pd.DataFrame, found: dict, theirs: pd.DataFrame
+) -> pd.DataFrame:
+    """The evidence of one adversary: its accuracy against that of the one that only imitates."""
+    first, frozen = some.iloc[0], some["trains"].iloc[0] == "attention"
+    between = [{"variant": "adversary"}, {"variant": "imitation"}]
+    row = score_difference(pd.concat([some, imitation]), "accuracy", between[::-1] if frozen else between)
+    found["excluded"] = excluded_by(found["excluded"], *failures(some, imitation, base, frozen))
+    model = f"{title_of(first['encoder'])} + {first['projection']}, lambda {first['lambda']:g}"
+    sides = [
+        {"encoder": first["encoder"], "variant": name} for name in ("base", f"adversary_{'un' * (not frozen)}frozen")
+    ]
+    printed = printed_effect(theirs, "accuracy", *(sides if frozen else sides[::-1]))
+    note = f"model {accuracy(base):.3f}, mean JSD {some['jsd'].mean():.2g} nats"
+    claim = CLAIMS[FROZEN if frozen else ANEW]
+    return claim.compared(model, row, printed=printed if first["projection"] == "softmax" else nan, note=note, **found)
+
+
+def failures(some: pd.DataFrame, imitation: pd.DataFrame, base: pd.DataFrame, frozen: bool) -> Iterator[str]:
+    """Why an adversary is no witness."""
+    if accuracy(imitation) < accuracy(base) - LOSS:
+        yield f"imitation alone reaches {accuracy(imitation):.3f}, the model {accuracy(base):.3f}"
+    if some["jsd"].mean() < AWAY:
+        yield f"it does not attend elsewhere: mean JSD {some['jsd'].mean():.2g} nats"
+    largest = some["label"].value_counts(normalize=True).max()
+    if not frozen and accuracy(some) <= largest + 1.96 * np.sqrt(largest * (1 - largest) / some["instance"].nunique()):
+        yield f"its accuracy, {accuracy(some):.3f}, is not above the largest class, {largest:.3f}"
+
+
+def accuracy(rows: pd.DataFrame) -> float:
+    """The share of the rows that are predicted right."""
+    return float((rows["label"] == rows["prediction"]).mean())
