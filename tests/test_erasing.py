@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import vl_convert
 
-from lib import charts, papers
+from lib import charts
 from lib.analysis import (
     by_ranking,
     flip_tables,
@@ -93,7 +93,7 @@ def test_which_ranking_flips_sooner():
     assert 1.2 < clear["low"] < 2 < clear["high"] < 3.5 and clear["p"] < 0.01
     never = flips_sooner(removed(removed_gradient_count=[NONE] * 6), "gradient", "attention").iloc[0]
     assert (never["first_sooner"], never["second_sooner"], never["ratio"]) == (0, 1, pytest.approx(0.5 / 3.5))
-    assert never["high"] < 1
+    assert (never["low"], never["high"]) == (0, pytest.approx(2.42, abs=0.01)), "exact: none of three texts"
 
 
 def test_random_orders_are_averaged_where_they_flip():
@@ -179,40 +179,3 @@ def test_whether_the_top_item_decides():
     assert found["on_rationale_chance"].tolist() == pytest.approx([1 / 6, NONE, 1 / 2], nan_ok=True)
     found = top_on_rationale(sentences, ["attention"], texts())  # of the last text both sentences decide
     assert found["on_rationale_attention"].tolist() == pytest.approx([1, NONE, NONE], nan_ok=True)
-
-
-def verdicts(measured: pd.DataFrame) -> dict[tuple[str, str], str]:
-    return {(one.short, one.model): one.verdict for one in papers.PAPERS["erasure"].claims(measured)}
-
-
-def claimed(encoder: str, gradient: int, fraction: float, texts: int = 200) -> pd.DataFrame:
-    """Texts of ten items that attention flips with four items and the gradient with so many."""
-    random = np.random.default_rng(1)
-    noise = random.normal(0, 0.01, texts)
-    columns = {"top_attention_js": 0.3 + noise, "top_attention_others_js": 0.1 + noise / 2}
-    columns |= {"top_attention_flip": random.random(texts) < 0.2, "removed_items": [10] * texts}
-    columns |= {"removed_attention_count": [4] * texts, "removed_gradient_count": [gradient] * texts}
-    columns |= {"removed_fewest_count": [2] * texts}
-    columns |= {f"removed_{name}_fraction": fraction + noise for name in ("attention", "fewest")}
-    return rows(columns, encoder=encoder).astype({"top_attention_flip": float})
-
-
-def test_claims_have_the_papers_direction():
-    mixed = claimed("flan-conv", 3, 0.3)
-    mixed.loc[:99, "removed_gradient_count"] = 5  # half of the texts the other way
-    mixed.loc[:120, "removed_attention_count"] = 2
-    delays = "context delays flips (along attention)"
-    found = verdicts(pd.concat([claimed("flan-rnn", 5, 0.5), mixed, claimed("flan-noenc", 3, 0.4)]))
-    assert found["the top item matters most", "FLAN-rnn"] == "supported"
-    assert found["erasing it flips few decisions", "FLAN-noenc"] == "supported"
-    assert found["attention does not find the fewest", "FLAN-rnn"] == "supported"
-    assert found["attention does not find the fewest", "FLAN-conv"] == "contradicted"
-    assert ("gradients flip sooner", "FLAN-noenc") not in found  # the claim is about models with an encoder
-    assert found["gradients flip sooner", "FLAN-conv"] == "contradicted"
-    assert found["gradients flip sooner", "FLAN-rnn"] == "contradicted"  # attention is sooner in every text
-    never = claimed("flan-conv", 3, np.nan)
-    assert (
-        verdicts(pd.concat([claimed("flan-rnn", 3, 0.5), never]))[delays, "FLAN-rnn against FLAN-conv"] == "undecided"
-    )
-    assert found[delays, "FLAN-rnn against FLAN-conv"] == "supported"
-    assert found[delays, "FLAN-conv against FLAN-noenc"] == "contradicted"

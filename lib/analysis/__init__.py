@@ -4,14 +4,18 @@ from lib.analysis.baseline import against_baseline, baseline, witness_of, witnes
 from lib.analysis.contrast import contrast, difference, fragility_difference, mean_effect, score_difference
 from lib.analysis.correlation import correlate, permutation_null, significance, taus_by_option, with_ceiling
 from lib.analysis.erasure import (
+    box_values,
     by_ranking,
     flip_tables,
     flips_sooner,
     on_common_support,
     over_half,
     versus_fewest,
+    with_drawn,
+    with_effects,
     with_flips,
     with_random,
+    with_sooner,
 )
 from lib.analysis.histories import best_epochs, dev_scores, lambda_by_dev
 from lib.analysis.measuring import attention_weights, examples, joined, left_out, max_attention, measure, measure_all

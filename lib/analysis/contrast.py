@@ -154,7 +154,7 @@ def mean_effect(
         quantity, difference (the mean over seeds), of_seeds, se (over texts), n, first and second (NaN), unit.
     """
     table = by_seed(instances, quantity).dropna(how="all")
-    values = middle(np.ones((1, len(table))), table.to_numpy())[0]
+    values = middle(np.ones((1, len(table))), table.to_numpy())[0] if len(table) else np.full(table.shape[1], np.nan)
     of_seeds = {int(seed): float(value) for seed, value in zip(table, values, strict=True)}
     drawn = np.empty(0)
     if len(table):

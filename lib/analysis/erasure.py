@@ -7,13 +7,19 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
+from lib.analysis.contrast import standard_error
 from lib.analysis.statistics import bootstrap, interval_over_texts_and_seeds, mean_over, ratio
-from lib.analysis.summarising import by_seed, configurations, summarise
+from lib.analysis.summarising import SUMMARY, by_seed, configurations, summarise
 from lib.interventions.erasure import UNITS
-from lib.quantity import RUN_COLUMNS, declare
+from lib.quantity import CHANGE_BOUNDS, RUN_COLUMNS, declare, unit_of
 
 CELLS = ("flip_both", "flip_top_only", "flip_random_only", "flip_neither")
 WAYS = ("expected", "paper", "authors_code")
+LARGE = (0.3, 0.5)  # of a difference of attention: figure 3's "quite large differences like 0.4"
+NEAR_ZERO = 0.05  # nats, of at most 0.69
+QUARTILES = {"lower_quartile": 0.25, "median": 0.5, "upper_quartile": 0.75}
+PAIRS = [("attention", "random"), ("gradient", "attention"), ("product", "attention"), ("attention", "gradient")]
+FEW_TEXTS = 5  # with fewer on one side a ratio of counts has an exact interval
 
 
 def flip_cells(instances: pd.DataFrame, ranking: str, way: str = "expected") -> pd.DataFrame:
@@ -113,43 +119,157 @@ def by_ranking(instances: pd.DataFrame, rankings: Sequence[str], part: str = "fr
     return pd.concat(frames, ignore_index=True)
 
 
+def box_values(long: pd.DataFrame, part: str = "fraction") -> pd.DataFrame:
+    """The median and the quartiles of the boxes of `by_ranking`, in the columns of `summarise`, without intervals.
+
+    Over all texts, seeds and random orders: removed_<ranking>_<part>_median, _lower_quartile and _upper_quartile.
+    """
+    rows = []
+    for key, group in configurations(long):
+        for ranking, some in group.dropna(subset=[f"removed_{part}"]).groupby("ranking", sort=False):
+            counts = {"n": some["instance"].nunique(), "seeds": some["seed"].nunique()}
+            for name, share in QUARTILES.items():
+                quantity = declare(f"removed_{ranking}_{part}_{name}", UNITS[part])
+                value = some[f"removed_{part}"].quantile(share)
+                rows.append(key | {"quantity": quantity, "value": value, "unit": unit_of(quantity)} | counts)
+    return pd.DataFrame(rows, columns=SUMMARY)
+
+
+def with_drawn(instances: pd.DataFrame, way: str = "paper") -> pd.DataFrame:
+    """The rows with what figures 3 and 4 show of attention's top item and the item drawn in that way.
+
+    drawn_negative, whether the drawn one changes the output more (0 or 1); delta_alpha_where_negative and _elsewhere,
+    how much more the top one weighs in these texts and in the others; near_zero_at_large, of texts where it weighs more
+    by LARGE and changes the output more, whether by less than NEAR_ZERO. NaN in other texts, and in those of one item.
+    """
+    alpha, js = (instances[f"top_attention_{way}_delta_{name}"] for name in ("alpha", "js"))
+    large = alpha.between(*LARGE) & (js > 0)
+    found = {
+        "drawn_negative": (js < 0).astype(float).where(js.notna()),
+        "delta_alpha_where_negative": alpha.where(js < 0),
+        "delta_alpha_elsewhere": alpha.where(js >= 0),
+        "near_zero_at_large": (js < NEAR_ZERO).astype(float).where(large),
+    }
+    bounds = {name: CHANGE_BOUNDS for name in found if name.startswith("delta")}
+    return instances.assign(**{declare(name, "fraction", None, bounds.get(name)): found[name] for name in found})
+
+
+def with_sooner(instances: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
+    """The rows with sooner_<first>_than_<second>: 1 where the first ranking flips with fewer items, -1 the second.
+
+    0 where they tie. A ranking along which the decision never flips loses; NaN where it does along neither. Of random
+    orders the mean over a text's orders.
+    """
+    found = {}
+    for first, second in pairs:
+        one, other = (orders(instances, name, "count").to_numpy(float) for name in (first, second))
+        neither = np.isnan(one) & np.isnan(other)
+        one, other = (np.where(np.isnan(counts), np.inf, counts) for counts in (one, other))
+        sign = np.where(neither, np.nan, (one < other).astype(float) - (one > other))
+        found[declare(f"sooner_{first}_than_{second}", "fraction", None, CHANGE_BOUNDS)] = mean_over(1, sign)
+    return instances.assign(**found)
+
+
+def with_effects(instances: pd.DataFrame, way: str = "paper") -> pd.DataFrame:
+    """The rows with the effects that the paper's claims are about: those of `with_drawn` and `with_sooner`, and
+
+    top_gap_js, top_gap_flip        attention's top item less the mean of all others
+    top_product_gain, top_gradient_loss    how much more gradient x attention's top item flips than attention's does;
+                                    how much less the gradient's
+    gradient_first, product_first   whether it flips sooner than attention; attention_first, after_product: later
+    missed_by_attention             whether attention misses a smallest set that the gradient or the product finds
+    some_item_flips                 whether a single item is enough
+    some_item_matters               whether a ranking's top item changes the output by NEAR_ZERO or more
+    mass_less_gradient, _product    how much less attention the items had that must go
+
+    Args:
+        instances: with the columns of lib.interventions.single_erasure as "top", of until_flip as "removed". way: see
+            `with_drawn`.
+    """
+    frame = with_sooner(with_drawn(instances, way), PAIRS).copy()  # a frame of many insertions is slow
+    gradient, product = (frame[f"sooner_{of}_than_attention"] for of in ("gradient", "product"))
+    fewest = frame["removed_fewest_count"]
+    found = {of: frame[f"removed_{of}_count"].le(fewest) for of in ("attention", "gradient", "product")}
+    tops = frame[[f"top_{of}_js" for of in found]].max(axis=1)
+    columns = {
+        "gradient_first": gradient.gt(0).where(gradient.notna()),
+        "attention_first": gradient.lt(0).where(gradient.notna()),
+        "product_first": product.gt(0).where(product.notna()),
+        "after_product": product.lt(0).where(product.notna()),
+        "missed_by_attention": ((found["gradient"] | found["product"]) & ~found["attention"]).where(fewest.notna()),
+        "some_item_matters": tops.ge(NEAR_ZERO).where(tops.notna()),
+        "some_item_flips": fewest.eq(1).where(frame["removed_items"] > 1),
+        "top_gap_flip": frame["top_attention_flip"] - frame["top_attention_others_flip"],
+        "top_product_gain": frame["top_product_flip"] - frame["top_attention_flip"],
+        "top_gradient_loss": frame["top_attention_flip"] - frame["top_gradient_flip"],
+        "mass_less_gradient": frame["removed_attention_mass"] - frame["removed_gradient_mass"],
+        "mass_less_product": frame["removed_attention_mass"] - frame["removed_product_mass"],
+    }
+    columns = {declare(name, "fraction", None, CHANGE_BOUNDS): values.astype(float) for name, values in columns.items()}
+    columns[declare("top_gap_js", "nats")] = frame["top_attention_js"] - frame["top_attention_others_js"]
+    return frame.assign(**columns)
+
+
 def flips_sooner(instances: pd.DataFrame, first: str, second: str, draws: int = 1000, seed: int = 0) -> pd.DataFrame:
     """Along which of two rankings does the decision flip with fewer items (section 5.4)? One row per configuration.
 
     A ranking along which it never flips loses; where it does along neither, the text is left out; ties stay in.
 
     Returns:
-        the run's columns, first, second, first_sooner, second_sooner (shares of the texts), ratio (of the two counts,
-        half a text added to each, so that it is defined where one ranking is never sooner) with low and high (95%, over
-        texts and seeds), p (of the two-sided sign test, the largest of the seeds'), n, left_out (texts, neither flips
-        in any seed), seeds.
+        the run's columns, first, second, first_sooner, second_sooner (shares of the texts), first_texts, second_texts
+        (counts, the mean over seeds), ratio (of the two counts, half a text added to each, so that it is defined where
+        one ranking is never sooner) with low and high (95%, over texts and seeds; where one is never sooner exact, over
+        texts), p (of the two-sided sign test, the largest of the seeds'), of_seeds (the log of the ratio in each seed),
+        se (of its mean, over texts), n, left_out (texts, neither flips in any seed), seeds.
     """
     rows = []
     for key, group in configurations(instances):
-        tables = [by_seed(group, f"removed_{name}_count").to_numpy() for name in (first, second)]
+        tables = [by_seed(group, f"removed_{name}_count") for name in (first, second)]
         several = (by_seed(group, "removed_items").to_numpy() > 1).any(axis=1)
-        neither = np.isnan(tables[0]) & np.isnan(tables[1])
+        neither = np.isnan(tables[0].to_numpy()) & np.isnan(tables[1].to_numpy())
         counts = [np.where(np.isnan(table), np.inf, table) for table in tables]
         wins = np.stack([(counts[a] < counts[b]) & ~neither for a, b in ((0, 1), (1, 0))]).astype(np.float64)
         of_seeds = wins.sum(axis=1)  # (which, seed)
-        samples = bootstrap(lambda weights, x=wins: np.moveaxis(weights @ x, 0, 1), len(neither), draws, seed)
-        value, *logs = (log_ratio(*of) for of in (of_seeds.mean(axis=1), samples.mean(axis=2).T, of_seeds))
-        low, high = interval_over_texts_and_seeds(value, *logs)
         shares = mean_over(1, ratio(of_seeds, np.broadcast_to((~neither).sum(axis=0), of_seeds.shape).astype(float)))
-        rows.append(
-            key
-            | {"first": first, "second": second, "first_sooner": shares[0], "second_sooner": shares[1]}
-            | {"ratio": np.exp(value), "low": np.exp(low), "high": np.exp(high)}
-            | {"p": max(map(sign_test, *of_seeds))}
-            | {"n": int((~neither).any(axis=1).sum()), "left_out": int((neither.all(axis=1) & several).sum())}
-            | {"seeds": neither.shape[1]}
-        )
+        row = {"first": first, "second": second, "first_sooner": shares[0], "second_sooner": shares[1]}
+        row |= dict(zip(("first_texts", "second_texts"), of_seeds.mean(axis=1), strict=True))
+        row |= ratio_of_counts(wins, draws, seed) | {"p": max(map(sign_test, *of_seeds))}
+        row["of_seeds"] = dict(zip(map(int, tables[0].columns), log_ratio(*of_seeds), strict=True))
+        row |= {"n": int((~neither).any(axis=1).sum()), "left_out": int((neither.all(axis=1) & several).sum())}
+        rows.append(key | row | {"seeds": neither.shape[1]})
     return pd.DataFrame(rows)
 
 
+def ratio_of_counts(wins: np.ndarray, draws: int, seed: int) -> dict[str, float]:
+    """The ratio of two counts of texts, wins (which, text, seed): ratio, low, high, and se of its log over texts.
+
+    Of fewer than FEW_TEXTS on one side the bootstrap says nothing: se is that of two Poisson counts, and where a side
+    has none the interval is exact (Clopper & Pearson 1934).
+    """
+    of_seeds, texts = wins.sum(axis=1), wins.shape[1]
+    means = of_seeds.mean(axis=1)
+    samples = bootstrap(lambda weights: np.moveaxis(weights @ wins, 0, 1), texts, draws, seed).mean(axis=2)
+    value, logs = log_ratio(*means), log_ratio(*samples.T)
+    few = means.min() < FEW_TEXTS
+    se = float(np.sqrt((1 / (means + 0.5)).sum())) if few else standard_error(logs)
+    if means.min() == 0:
+        low, high = exact_ratio(*means.round().astype(int))
+    else:
+        low, high = np.exp(interval_over_texts_and_seeds(value, logs, log_ratio(*of_seeds)))
+    return {"ratio": float(np.exp(value)), "low": low, "high": high, "se": se}
+
+
 def log_ratio(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """log of the ratio of two counts, half a count added to each (Haldane 1956)."""
-    return np.log((first + 0.5) / (second + 0.5))
+    """log of the ratio of two counts, half a count added to each (Haldane 1956); NaN where both are 0."""
+    return np.where(first + second > 0, np.log((first + 0.5) / (second + 0.5)), np.nan)
+
+
+def exact_ratio(first: int, second: int) -> tuple[float, float]:
+    """The exact 95% interval of the ratio of two counts: from that of the first one's share."""
+    if not first + second:
+        return np.nan, np.nan
+    ends = binomtest(int(first), int(first + second)).proportion_ci()
+    return tuple(float(end / (1 - end)) if end < 1 else np.inf for end in (ends.low, ends.high))
 
 
 def sign_test(first: int, second: int) -> float:

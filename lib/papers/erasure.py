@@ -1,24 +1,19 @@
 """Serrano & Smith (2019)."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
+import numpy as np
 import pandas as pd
 
-from lib.analysis import difference, flips_sooner, summarise, versus_fewest
+from lib import published
 from lib.datasets import spec
+from lib.datasets.corpus import Corpus
 from lib.models import ENCODERS, HIERARCHICAL
 from lib.models.encoders import FLAN as OF_WORDS
-from lib.papers.claim import Claim, by_model, compared, signed, verdict, with_interval
+from lib.papers.erasure_claims import CLAIMS, KEY, evidence
 from lib.papers.paper import Paper
 from lib.papers.settings import Settings, setting
-from lib.quantity import declare, title_of
 from lib.training import Run
-
-KEY = "serrano2019"
-
-# Runs
 
 FLAN, HAN = tuple(OF_WORDS), tuple(HIERARCHICAL)
 SEEDS = {"quick": 1, "paper": None}  # None: the profile's
@@ -115,91 +110,43 @@ def printed(dataset: str, encoder: str) -> dict[str, float]:
     return options | (WITHOUT_ENCODER if encoder.endswith("noenc") else {})
 
 
-# Claims
-
-OFTEN = 1.6  # times as often: the least that the paper reports for a model with an encoder
-HALF = 0.5
-LESS_CONTEXT = ("flan-rnn", "flan-conv", "flan-noenc")
-
-
-def claims(measured: pd.DataFrame) -> list[Claim]:
-    """Each claim with its verdict.
-
-    Args:
-        measured: every model with the columns of lib.interventions.single_erasure as "top", of until_flip as "removed".
-    """
-    return [
-        *matters_more(measured),
-        *seldom_decides(measured),
-        *gradient_sooner(measured),
-        *not_the_fewest(measured),
-        *context_delays(measured),
-    ]
-
-
-def matters_more(measured: pd.DataFrame) -> Iterator[Claim]:
-    """Section 4.1: the item with the largest weight matters more than another."""
-    claim = "Erasing the item with the largest attention changes the output more than erasing another, drawn at random"
-    gap = measured["top_attention_js"] - measured["top_attention_others_js"]
-    for encoder, rows in by_model(measured.assign(gap_js=gap), "encoder"):
-        row = summarise(rows, [declare("gap_js", "nats")]).iloc[0]
-        evidence = f"JSD larger by {signed(row, 'value')} nats, over all other items"
-        yield Claim(KEY, "the top item matters most", claim, encoder, verdict(row["low"], row["high"]), evidence)
+TABLE1 = {
+    "average_length": "words, average",
+    "sd_length": "words, sd",
+    "average_sentences": "sentences, average",
+    "sd_sentences": "sentences, sd",
+    "train_and_dev_size": "texts of train and dev",
+    "test_size": "texts of test",
+    "classes": "classes",
+}
+DEPARTURES = (
+    ("texts and classes", "up to 3,000,000 texts, 5 or 10 classes", "those of the dataset above", "not known"),
+    (
+        "learning rate, dropout, epochs",
+        "appendix A.1",
+        "theirs; 3e-3, no dropout and at most 12 epochs (quick: 8) for synthetic texts and in profile quick",
+        "fewer steps on few texts; not measured",
+    ),
+    ("word vectors", "word2vec, trained on the texts", "the same; random in profile quick and for synthetic texts", ""),
+    ("start and end of a text", "none", "FLAN reads a token for each, and does not attend to them", "not measured"),
+    ("the other item r", "drawn once for each text", "the mean over all, exactly; drawn in figures 3 and 4", "none"),
+    ("the fewest items", "computationally prohibitive", "found exactly (section 6)", "none on the paper's numbers"),
+    ("models over sentences", "all texts of two sentences or more", "claims: texts of four or more", "fewer ties"),
+    ("seeds", "one", "one in profile quick, else the profile's", "verdicts with intervals over seeds"),
+)
 
 
-def seldom_decides(measured: pd.DataFrame) -> Iterator[Claim]:
-    """Section 4.2: and yet most decisions stay without it."""
-    claim = "Erasing the item with the largest attention leaves most decisions as they were"
-    for encoder, rows in by_model(measured, "encoder"):
-        row = summarise(rows, ["top_attention_flip"]).iloc[0]
-        evidence = f"it flips {with_interval(row)} of the decisions"
-        word = verdict(1 - row["high"], 1 - row["low"], HALF)
-        yield Claim(KEY, "erasing it flips few decisions", claim, encoder, word, evidence)
-
-
-def gradient_sooner(measured: pd.DataFrame) -> Iterator[Claim]:
-    """Section 5.4: for models with an encoder the gradient finds a smaller set that flips the decision."""
-    least = f"at least {OFTEN:g} times as often as the other way round"
-    encoders = by_model(measured[~measured["encoder"].str.endswith("noenc")], "encoder")
-    found = [(encoder, flips_sooner(rows, "gradient", "attention").iloc[0]) for encoder, rows in encoders]
-    for threshold, how, short in (
-        (1.0, "more often than the other way round", "gradients flip sooner"),
-        (OFTEN, least, f"gradients flip sooner {OFTEN:g} times as often"),
-    ):
-        claim = f"With an encoder, fewer items flip the decision along the gradient than along attention {how}"
-        for encoder, row in found:
-            evidence = (
-                f"{row['first_sooner']:.3f} of the texts against {row['second_sooner']:.3f}: {row['ratio']:.2f} "
-                f"[{row['low']:.2f}, {row['high']:.2f}] times as often; sign test p {row['p']:.2g}"
-            )
-            yield Claim(KEY, short, claim, encoder, verdict(row["low"], row["high"], threshold), evidence)
-
-
-def not_the_fewest(measured: pd.DataFrame) -> Iterator[Claim]:
-    """Section 5.4: attention fails to find the fewest items that flip the decision much of the time."""
-    claim = "For over half of the texts that can be flipped, attention does not find the fewest items that flip them"
-    for encoder, rows in by_model(versus_fewest(measured, ["attention"]), "encoder"):
-        row = summarise(rows, ["optimal_attention"]).iloc[0]
-        evidence = f"it finds them for {with_interval(row)} of the texts"
-        if not row["n"]:
-            evidence = "the fewest are known of no text: the read-out is not affine, or nothing flips"
-        word = verdict(1 - row["high"], 1 - row["low"], HALF)
-        yield Claim(KEY, "attention does not find the fewest", claim, encoder, word, evidence)
-
-
-def context_delays(measured: pd.DataFrame) -> Iterator[Claim]:
-    """Section 5.6: the further a state reaches, the later decisions flip: FLAN rnn > conv > noenc."""
-    there = set(measured["encoder"])
-    for ranking, along in (("attention", "along attention"), ("fewest", "with the fewest items possible")):
-        claim = f"The further a state reaches, the larger the share of the words that must go ({along})"
-        quantity = f"removed_{ranking}_fraction"
-        for more, less in pairwise(name for name in LESS_CONTEXT if name in there):
-            word, evidence = "undecided", "no text flips"
-            if all(measured.loc[measured["encoder"] == name, quantity].notna().any() for name in (more, less)):
-                row = difference(measured, quantity, ({"encoder": more}, {"encoder": less}))
-                word, evidence = verdict(row["low"], row["high"]), compared(row)
-            pair = f"{title_of(more)} against {title_of(less)}"
-            yield Claim(KEY, f"context delays flips ({along})", claim, pair, word, evidence)
+def table1(corpus: Corpus) -> pd.DataFrame:
+    """The paper's table 1 with a first row of ours: words and sentences of a text, over all splits, and counts."""
+    texts = [one for split in corpus.splits for one in split.instances]
+    words, sentences = [len(one.tokens) for one in texts], [len(one.sentences) for one in texts if one.sentences]
+    values = (f(of) for of in (words, sentences or [np.nan]) for f in (np.mean, lambda x: np.std(x, ddof=1)))
+    sizes = len(corpus.train) + len(corpus.dev), len(corpus.test), len(corpus.classes)
+    ours = dict(zip(TABLE1, (*values, *sizes), strict=True))
+    rows = published.table(KEY)
+    theirs = rows[rows["table"] == "table1"].pivot(index="dataset", columns="quantity", values="value")
+    both = pd.concat([pd.DataFrame(ours, index=[f"{corpus.name}, here"]), theirs])[list(TABLE1)]
+    return both.rename(columns=TABLE1).reset_index(names="texts")
 
 
 def partners(rows: pd.DataFrame, of_models: pd.DataFrame) -> list[pd.DataFrame]:
@@ -215,7 +162,9 @@ PAPER = Paper(
     "Attention predicts overall importance noisily, and other orders of erasing flip decisions sooner",
     ErasureSettings,
     (every_model,),
-    claims,
+    CLAIMS,
+    evidence,
     partners=partners,
     seconds=15.0,
+    departures=DEPARTURES,
 )
