@@ -1,6 +1,7 @@
 """Planted reviews follow their rule, their rationales decide their labels, and a bag of words does not suffice."""
 
 import hashlib
+import re
 from collections import Counter
 
 import numpy as np
@@ -11,6 +12,7 @@ from lib.analysis.baseline import regression, words
 from lib.datasets import DataError, planted
 from lib.papers import runs
 from lib.training import Run, train
+from tools.report.parameters import find_notebook, given_parameters, report_name
 
 
 def by_the_rule(tokens):
@@ -157,6 +159,9 @@ def test_dials_follow_the_name_wherever_a_dataset_is_named():
     first = runs("correlation", name)[0]
     assert first.dataset == name and first.data[0] == name
     assert runs("erasure", "planted-documents:cues=3")[-1].encoder == "han-noenc"
+    notebook = find_notebook("correlation")
+    values = given_parameters(notebook, [("dataset", name)])
+    assert re.fullmatch(r"correlation-planted_negation=0_noise=0\.1-[0-9a-f]{6}", report_name(notebook, values))
 
 
 @pytest.mark.parametrize(

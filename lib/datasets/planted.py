@@ -13,7 +13,8 @@ Reviews (`records`) follow this rule, word by word:
 So the right explanation of a text, its `rationale`, is its opinion words outside asides, each with the negator that
 flips it. The polarity of a distractor is drawn at random, so a text without its rationale holds no information on its
 label. A model that reads the order of the words can know all labels. One that does not (TF-IDF, an average encoder,
-none at all) sees opinion words and cannot know which count: it can let them vote (`right_by_vote`).
+none at all) sees opinion words and cannot know which count: it can let them vote (`right_by_vote`). A Transformer
+hardly does better from so few texts: its AUC on dev is .87 at most in 13 epochs over all of train, that of a vote .85.
 
 In documents (`documents`) all opinion words that count are in one sentence, anywhere in the text; an aside is in
 one sentence too, the same or another; every other sentence is neutral and may hold an idle negator. So the right
