@@ -22,7 +22,7 @@ from tools.report.__main__ import main
 from tools.report.execute import Failed
 from tools.report.page import page
 from tools.summary import studies as summary
-from tools.summary.__main__ import markdown
+from tools.summary.__main__ import markdown, readme
 from tools.summary.claims import controlled, counted, in_words, totals, verdicts
 from tools.summary.page import FILES, studies_of, write_summary
 from tools.summary.values import counts, partners, unexplained, values
@@ -114,6 +114,9 @@ def test_a_cell_counts_the_models_with_each_verdict():
     assert in_words(rows) == "1 of 4 supported, 1 contradicted, 2 open"
     assert in_words(rows[rows["verdict"] == "open"]) == "open for all 2"
     assert in_words(rows.iloc[1:2]) == "supported"
+    beside = rows.assign(verdict=["contrast", "supported", "contrast", "supported"])
+    assert in_words(beside) == "supported for all 2; 2 as contrast"
+    assert in_words(beside.iloc[::2]) == "2 as contrast"
     assert counted(rows) == dict(Counter(rows["verdict"]))
 
 
@@ -287,6 +290,19 @@ def test_the_page_of_the_kept_tables_is_up_to_date():
     text = (summary.FOLDER / "summary.md").read_text(encoding="utf-8")
     assert text == markdown(summary.kept(summary.FOLDER)), "run python -m tools.summary"
     assert "(reports/results/summary.md)" in (results.PROJECT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_has_the_verdicts_and_marks_what_is_weak_stale_or_could_be_chance(tmp_path):
+    place = "<!-- findings: correlation -->old<!-- end --> and more"
+    assert readme(place, tmp_path) == place.replace("old", "not run yet")
+    found = [effect("a", "supported", "one"), effect("a", "supported", "two"), effect("b", "open", "two", within=False)]
+    found += [effect("b", "supported", "one", witness="weak").assign(code="0"), effect("b", "open", "three")]
+    for name, text in zip(("", "-evidence"), texts_of([row(train_texts=9)], found, "0 1"), strict=True):
+        (tmp_path / f"correlation-sst{name}.csv").write_text(text)
+    assert readme(place, tmp_path) == (
+        "<!-- findings: correlation -->**sst**, 5 seeds, train 9 texts, stale. *a*: supported for all. "
+        "*b*: supported for one (weak witness); open for three.<!-- end --> and more"
+    )
 
 
 def test_no_text_ends_a_cell_of_the_markdown_table():

@@ -52,10 +52,11 @@ def finding(rows: pd.DataFrame, dataset: str) -> str:
         words = {word: "all" if alike else ", ".join(names[[word]]) for word in names.index}
         parts = [f"{word} for {models}" for word, models in words.items()]
         sentences.append(f"*{short}*: {'; '.join(parts)}")
-    seeds = list(dict.fromkeys((rows["seeds"].min(), rows["seeds"].max())))
-    about = f"{' to '.join(map(str, seeds))} seed{'' if seeds == [1] else 's'}, {rows['settings'].iloc[0]}"
-    stale = ", stale" if rows["stale"].any() else ""
-    return f"**{dataset}**, {about}{stale}. {'. '.join(sentences)}."
+    many = rows.loc[rows["seeds"] > 0, "seeds"].astype(int)  # none for a model without a value
+    seeds = " to ".join(dict.fromkeys((f"{many.min()}", f"{many.max()}"))) if len(many) else "no"
+    about = [f"{seeds} seed{'' if seeds == '1' else 's'}", rows["settings"].iloc[0]]
+    about += ["stale"] if rows["stale"].eq("stale").any() else []
+    return f"**{dataset}**, {', '.join(filter(None, about))}. {'. '.join(sentences)}."
 
 
 def named(row: pd.Series) -> str:

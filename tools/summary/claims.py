@@ -54,7 +54,7 @@ def verdicts_of(study: Study) -> pd.DataFrame:
         return pd.DataFrame()
     if "verdict" in given:
         texts = dict.fromkeys(set(VERDICT) - set(given) - set(NUMBERS), "")
-        found = given.assign(**texts).assign(verdict="no verdict", reason=BEFORE).reindex(columns=VERDICT)
+        found = given.assign(**texts).assign(verdict="no verdict", reason=BEFORE, of_seeds="").reindex(columns=VERDICT)
         return found.assign(dataset=study.dataset, **study.about())
     claims = PAPERS[study.notebook].claims
     given = given[given["short"].isin(list(claims))]
@@ -83,15 +83,23 @@ def counted(rows: pd.DataFrame) -> dict[str, int]:
 
 
 def in_words(rows: pd.DataFrame) -> str:
-    """The verdict on a claim and a dataset: "supported for all 4", or "1 of 4 supported, 3 open (1 weak)"."""
+    """The verdict on a claim and a dataset: "supported for all 4", or "1 of 4 supported, 3 open (1 by a weak witness)".
+
+    Models outside the claim's scope are counted apart: "open; 2 as contrast".
+    """
     if (rows["reason"] == BEFORE).all():
         return "to be run again"
+    contrast, rows = rows["verdict"].eq(CONTRAST), rows[rows["verdict"] != CONTRAST]
+    beside = f"{contrast.sum()} as contrast" if contrast.any() else ""
+    if rows.empty:
+        return beside
     (word, count), *others = counted(rows).items()
     words = f"{word} for all {count}" if count > 1 else word
     if others:
         words = ", ".join([f"{count} of {len(rows)} {word}", *(f"{number} {other}" for other, number in others)])
     weak = int(rows["witness"].eq("weak").sum())
-    return words + (f" ({weak} by weak witnesses)" if weak > 1 else " (1 by a weak witness)" if weak else "")
+    words += f" ({weak} by weak witnesses)" if weak > 1 else " (1 by a weak witness)" if weak else ""
+    return "; ".join(filter(None, (words, beside)))
 
 
 def totals(found: pd.DataFrame) -> list[dict[str, Any]]:
@@ -130,9 +138,10 @@ def stated(same: pd.DataFrame) -> dict[str, Any]:
 
 def cell(rows: pd.DataFrame) -> dict[str, Any]:
     """What a cell shows: the verdict, in words and as a class, the evidence for each model, and where it comes from."""
-    words = counted(rows)
+    words = list(counted(rows))
+    answers = [word for word in words if word not in (CONTRAST, "no verdict")] or words[:1]
     return {
-        "kind": next(iter(words)) if len(words) == 1 else "mixed",
+        "kind": answers[0] if len(answers) == 1 else "mixed",
         "words": in_words(rows),
         "weak": bool(rows["witness"].eq("weak").all()),
         "models": [model(row) for _, row in rows.iterrows()],
