@@ -168,7 +168,8 @@ def test_one_lambda_or_one_seed_makes_no_trend():
 
 def of_adversaries(**imitations) -> pd.DataFrame:
     """The verdicts on adversaries alone."""
-    measured = adversaries(**imitations)
+    measured = adversaries(**{name: value for name, value in imitations.items() if name != "stayed"})
+    measured.loc[measured["seed"].isin(imitations.get("stayed", ())) & (measured["lambda"] > 0), "jsd"] = 0.1
     known = witnesses(measured[measured["variant"] == "base"], rows({}, seeds=1, wrong=15))
     made = pd.concat(misled(measured, known, published.table("meister2021", "sst")))
     return papers.verdicts(made, CLAIMS).set_index("short")
@@ -187,6 +188,11 @@ def of_adversaries(**imitations) -> pd.DataFrame:
 def test_an_adversary_that_failed_is_no_witness(imitations, short, reason):
     answer = of_adversaries(**imitations).loc[short]
     assert answer["verdict"] == "no verdict" and reason in answer["reason"]
+
+
+def test_runs_that_stayed_are_counted_and_not_averaged_in():
+    answer = of_adversaries(stayed=(1,)).loc[ANEW]
+    assert answer["seeds"] == 2 and "2 of 3 runs attend elsewhere" in answer["evidence"]
 
 
 def test_a_frozen_adversary_at_chance_lost_what_is_claimed():
