@@ -201,7 +201,7 @@ def judge_trend(at: Sequence[float], values: np.ndarray, seed: int = 0) -> Verdi
     low, high = np.clip((effect - half, effect + half), -1, 1)
     about = Verdict("open", effect, float(low), float(high), p, tuple(taus))
     if seeds < FEWEST_OF_A_TREND:
-        return replace(about, reason=f"a trend needs {FEWEST_OF_A_TREND} seeds", needed=FEWEST_OF_A_TREND)
+        return replace(about, reason=f"a trend needs {FEWEST_OF_A_TREND} seeds")
     if p <= 1 - LEVEL and abs(np.sign(taus).sum()) == seeds:
         return replace(about, word="supported" if effect > 0 else "contradicted")
     z = stats.norm.ppf((1 + LEVEL) / 2)

@@ -36,9 +36,10 @@ FALLS, RISES = (
     "importance gets less sparse with it (their text)",
 )
 MIXED, REASON = "states mix inputs", "the support closes in on the reason, which the paper leaves open"
-APART = {name: f"inputs and hidden states are not interchangeable ({words})" for name, words in MEASURES.items()}
-SPREAD = {name: f"sparse attention, importance as spread as ever ({words})" for name, words in MEASURES.items()}
-AGREES = {name: f"sparser attention agrees less with importance ({words})" for name, words in MEASURES.items()}
+BY = {name: f"({words.removeprefix('the ')})" for name, words in MEASURES.items()}
+APART = {name: f"inputs and hidden states are not interchangeable {by}" for name, by in BY.items()}
+SPREAD = {name: f"sparse attention, importance as spread as ever {by}" for name, by in BY.items()}
+AGREES = {name: f"sparser attention agrees less with importance {by}" for name, by in BY.items()}
 IMITATES = f"an adversary with lambda 0, which only imitates and must come within {LOSS:g} of the model's accuracy"
 SHUFFLED = "Lambda shuffled within each seed"
 
