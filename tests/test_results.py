@@ -73,6 +73,13 @@ def test_a_seed_replaces_itself_and_another_part_stays(tmp_path):
     assert study.seeds == ("0", "1", "2", "3") and study.commit == "second, first" and not study.stale
 
 
+def test_differences_of_two_runs_are_put_together_too():
+    parts = [{"quantity": "less", "unit": "fraction", "value": value, "difference": value, "p": value, "se_texts": 0.01,
+              "of_seeds": {seed: value}, "n": 9} for seed, value in ((0, 0.1), (1, 0.3))]  # fmt: skip
+    (row,) = over_seeds(pd.concat([by_seed_rows(pd.DataFrame([part])) for part in parts])).to_dict("records")
+    assert row["value"] == pytest.approx(0.2) and row["seeds"] == 2 and pd.isna(row["difference"])
+
+
 def test_kept_again_a_run_changes_nothing(tmp_path):
     keep(tmp_path, {0: 0.1, 1: 0.2})
     before = {path.name: path.read_text() for path in tmp_path.iterdir()}

@@ -193,6 +193,7 @@ def test_rows_of_other_training_code_are_stale_and_present_ones_are_preferred():
 def test_evidence_on_what_is_no_claim_any_more_is_left_out():
     gone = effect("a", "supported").assign(short="was claimed")
     assert verdicts([study(evidence=[gone, effect("b", "supported")])])["short"].tolist() == ["b"]
+    assert verdicts([study(evidence=[gone])]).empty
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from lib.quantity import bounds_of
 
 OVER = ("low", "high", "sd_seeds", "low_texts", "high_texts", "low_seeds", "high_seeds", "seeds")  # of all seeds
 OF_RUNS = ("seed", "value", "se_texts", "sd_instances", "n", "undefined", "left_out")  # of a run, or of those together
+OF_CONTRASTS = ("first", "second", "difference", "word", "se", "p")  # of the runs together, where value is a difference
 
 
 def by_seed_rows(rows: pd.DataFrame) -> pd.DataFrame:
@@ -45,7 +46,7 @@ def over_seeds(rows: pd.DataFrame, about: Iterable[str] = ()) -> pd.DataFrame:
         return rows
     single = rows["per"].eq("seed")
     of_one = rows[single].dropna(axis=1, how="all")
-    by = [name for name in of_one if name not in (*OVER, *OF_RUNS, *about, "per")]
+    by = [name for name in of_one if name not in (*OVER, *OF_RUNS, *OF_CONTRASTS, *about, "per")]
     found = [
         dict(zip(by, key, strict=True)) | over_seeds_of(same.drop_duplicates("seed"))
         for key, same in of_one.groupby(by, sort=False, dropna=False)
