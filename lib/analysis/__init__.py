@@ -1,7 +1,14 @@
 """From a model and its texts to a table with one row per instance; then means, differences and trends of its rows."""
 
 from lib.analysis.baseline import against_baseline, baseline, witness_of, witnesses
-from lib.analysis.contrast import contrast, difference, fragility_difference, mean_effect, score_difference
+from lib.analysis.contrast import (
+    contrast,
+    difference,
+    fragility_by_length,
+    fragility_difference,
+    mean_effect,
+    score_difference,
+)
 from lib.analysis.correlation import correlate, permutation_null, significance, taus_by_option, with_ceiling
 from lib.analysis.erasure import (
     box_values,
@@ -17,7 +24,7 @@ from lib.analysis.erasure import (
     with_random,
     with_sooner,
 )
-from lib.analysis.histories import best_epochs, dev_scores, lambda_by_dev
+from lib.analysis.histories import best_epochs, dev_scores, kept_epochs, lambda_by_dev
 from lib.analysis.measuring import attention_weights, examples, joined, left_out, max_attention, measure, measure_all
 from lib.analysis.summarising import classification, fragility, per_group, summarise
 from lib.analysis.token_values import (
@@ -36,6 +43,7 @@ from lib.analysis.tradeoff import (
     measure_versus_base,
     points,
     price_difference,
+    prices,
 )
 from lib.analysis.verdicts import trend
 from lib.analysis.word_states import information

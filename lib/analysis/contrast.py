@@ -202,6 +202,24 @@ def fragility_difference(
     return contrast(quantities, fragility_of(quantities), groups, True, draws, seed, seeds=seeds)
 
 
+def fragility_by_length(
+    instances: pd.DataFrame, where: dict, quantity: str = "balanced_accuracy_drop_permuted", draws: int = 1000, seed=0
+) -> pd.Series:
+    """One of FRAGILITY of the shorter half of a configuration's texts less that of the longer: a row of `contrast`.
+
+    Texts longer than the median are the longer half.
+    """
+    group = group_of(instances, where)
+    lengths, statistic = by_seed(group, "length"), fragility_of([quantity])
+    longer = (lengths > np.median(lengths.iloc[:, 0])).to_numpy(dtype=np.float64)[..., None]
+    halves = [np.concatenate([half, answers(group)], axis=2) for half in (1 - longer, longer)]
+
+    def of_half(weights: np.ndarray, table: np.ndarray) -> np.ndarray:
+        return statistic(weights * table[:, 0, 0], table[..., 1:])
+
+    return contrast([quantity], of_half, halves, True, draws, seed, seeds=lengths.columns).iloc[0]
+
+
 def same_texts(instances: pd.DataFrame, between: Between) -> list[pd.DataFrame]:
     """The rows of both groups, of the seeds that both have; ValueError where they are on other texts."""
     groups = [group_of(instances, where) for where in between]

@@ -21,14 +21,23 @@ def dev_scores(trained: Sequence[Trained], option: str) -> pd.DataFrame:
     return frame.assign(chosen=frame.index == frame["dev_auc"].idxmax())
 
 
-def best_epochs(trained: Sequence[Trained]) -> pd.DataFrame:
-    """Which epoch each run keeps, and how even its attention is there on dev: a row a model, seeds side by side."""
+def kept_epochs(trained: Sequence[Trained]) -> pd.DataFrame:
+    """Which epoch each run keeps, of how many, and the entropy of its attention on dev there, a share of the largest.
+
+    A run that keeps its last epoch was not trained to the end: with more epochs it might do better.
+    """
     rows = [
-        {"attention": one.run.attention, "variant": one.run.variant, "seed": one.run.seed, "of": len(one.history)}
-        | {"epoch": one.chosen, "entropy": one.history[one.chosen - 1]["dev_attention_entropy"]}
+        {name: getattr(one.run, name) for name in ("attention", "variant", "layers", "seed")}
+        | {"of": len(one.history), "epoch": one.chosen}
+        | {"entropy": one.history[one.chosen - 1]["dev_attention_entropy"]}
         for one in trained
     ]
-    groups = pd.DataFrame(rows).groupby(["attention", "variant", "of"], sort=False)
+    return pd.DataFrame(rows)
+
+
+def best_epochs(trained: Sequence[Trained]) -> pd.DataFrame:
+    """`kept_epochs`, a row a model, seeds side by side."""
+    groups = kept_epochs(trained).groupby(["attention", "variant", "of"], sort=False)
     return groups.agg(
         epochs_kept=("epoch", lambda kept: " ".join(map(str, kept))),
         attention_entropy=("entropy", lambda values: " ".join(f"{value:.2f}" for value in values)),

@@ -1,6 +1,7 @@
 """Means and scores of each configuration, with 95% intervals over texts and over seeds."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -15,14 +16,26 @@ from lib.analysis.statistics import (
     standard_error,
     t_interval,
     weighted_auc,
+    weighted_balanced_accuracy,
     weighted_f1,
     weighted_mean,
 )
-from lib.quantity import RUN_COLUMNS, bounds_of, unit_of
+from lib.quantity import CHANGE_BOUNDS, RUN_COLUMNS, bounds_of, declare, title_of, unit_of
 
 CLASSIFICATION = ("accuracy", "f1", "auc")
 DROPS = ("f1_drop_uniform", "f1_drop_permuted")
-FRAGILITY = ("f1", "f1_uniform", "f1_permuted", *DROPS)
+OF_FRAGILITY = {"f1": weighted_f1, "balanced_accuracy": weighted_balanced_accuracy}
+UNDER = {
+    "": "{}",
+    "_uniform": "{} with uniform attention",
+    "_permuted": "{} with permuted attention",
+    "_drop_uniform": "change of {} with uniform attention",
+    "_drop_permuted": "change of {} with permuted attention",
+}
+FRAGILITY = tuple(
+    declare(score + under, "fraction", words.format(title_of(score)), CHANGE_BOUNDS if "drop" in under else None)
+    for score, (under, words) in product(OF_FRAGILITY, UNDER.items())
+)
 SUMMARY = [
     *RUN_COLUMNS,
     *("quantity", "value", "unit", "low", "high", "sd_instances", "sd_seeds"),
@@ -98,7 +111,8 @@ def fragility(
 
     In the columns of `summarise`. f1_uniform and f1_permuted are F1 under equal weights and under random orders, the
     mean of each order's own F1; the drops are these less f1, so below 0 where the model loses, as the paper prints
-    them. Intervals pair texts and seeds.
+    them. Intervals pair texts and seeds. The same of balanced accuracy, which a model that comes to predict one class
+    alone does not change as F1 does.
 
     Args:
         instances: measured with lib.interventions.substituted().
@@ -165,13 +179,17 @@ def scores_of(names: Sequence[str]) -> Statistic:
 
 def fragility_of(names: Sequence[str]) -> Statistic:
     """Some of FRAGILITY as a statistic of a table of `answers`; KeyError for others."""
-    places = [FRAGILITY.index(name) for name in known_names(names, FRAGILITY, "quantity")]
+    names = known_names(names, FRAGILITY, "quantity")
+    wanted = {score: of for score, of in OF_FRAGILITY.items() if any(name.startswith(score) for name in names)}
 
     def statistic(weights: np.ndarray, table: np.ndarray) -> np.ndarray:
-        label, classes = table[:, 0, 0], max(2, int(table.max()) + 1)
-        f1 = weighted_f1(weights, label, table[..., 1:], classes)  # (draw, seed, prediction)
-        trained, uniform, permuted = f1[..., 0], f1[..., 1], mean_over(2, f1[..., 2:])
-        return np.stack([trained, uniform, permuted, uniform - trained, permuted - trained], axis=1)[:, places]
+        label, classes, found = table[:, 0, 0], max(2, int(table.max()) + 1), {}
+        for score, of in wanted.items():
+            values = of(weights, label, table[..., 1:], classes)  # (draw, seed, prediction)
+            own, under = values[..., 0], {"uniform": values[..., 1], "permuted": mean_over(2, values[..., 2:])}
+            found |= {score: own} | {f"{score}_{name}": value for name, value in under.items()}
+            found |= {f"{score}_drop_{name}": value - own for name, value in under.items()}
+        return np.stack([found[name] for name in names], axis=1)
 
     return statistic
 

@@ -15,12 +15,14 @@ from lib.datasets.batches import Batch
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models.interface import ModelOutput
 from lib.progress import Progress
-from lib.quantity import JSD_BOUNDS, Quantity, bounds_of, declare, declared
+from lib.quantity import JSD_BOUNDS, Quantity, bounds_of, declare, declared, title_of
 from lib.training import Trained
 from lib.training.tasks import BaseOutputs
 
 AXES = ("jsd", "tvd")
 SETTINGS = ("lambda", "trains")
+OF_PRICE = ("first", "second", "difference", "low", "high", "se")
+REACHES = 0.02  # of accuracy: an imitation that is farther below what it imitates has failed
 GRID = 50  # values of JSD at which two curves are compared
 
 
@@ -237,9 +239,10 @@ def price_difference(
     Args:
         instances, base: rows of `measure_versus_base` of either model's adversaries, on the same texts.
     Returns:
-        difference (fraction; the mean over the shared range), low, high (95%, over texts and, where there are several,
-        seeds), from, to (nats: the shared range; NaN where there is none), floor (TVD of the first model's adversary
-        that only imitates; NaN without one), points (of either curve, the fewer), n, seeds.
+        first, second, difference (fraction; means over the shared range), low, high (95%, over texts and, where there
+        are several, seeds), se (over texts), of_seeds; from, to (nats: the shared range; NaN where there is none);
+        floor, base_floor (TVD of either model's adversary that only imitates; NaN without one), points (of either
+        curve, the fewer), n, seeds.
     """
     pair = [tabulated(rows, by) for rows in (instances, base)]
     floors = [bool((rows[by] == 0).any()) for rows in (instances, base)]
@@ -251,23 +254,65 @@ def price_difference(
         return means[:, 1:] - means[:, :1] * np.array([0.0, 1.0]) if all(floors) else means
 
     ours, theirs = (curve(ones, values)[0] for values in averaged)
-    points, found = min(len(ours), len(theirs)), dict.fromkeys(("difference", "low", "high", "from", "to"), np.nan)
+    points, found = min(len(ours), len(theirs)), dict.fromkeys((*OF_PRICE, "from", "to"), np.nan) | {"of_seeds": {}}
     reached = [of[:, 0] for of in (ours, theirs)]  # JSD
     start, end = (max(map(np.min, reached)), min(map(np.max, reached))) if points else (0.0, 0.0)
     if start < end:
-        grid, seeds = np.linspace(start, end, GRID), range(min(values.shape[-1] for values in pair))
+        grid, seeds = np.linspace(start, end, GRID), sorted({*instances["seed"]} & {*base["seed"]})
         heights = contrast(
             ["tvd"],
-            lambda weights, values: np.stack([height(curve(weights, values[..., k]), grid) for k in seeds], axis=-1),
+            lambda weights, values: np.stack(
+                [height(curve(weights, of), grid) for of in np.moveaxis(values, -1, 0)], axis=-1
+            ),
             pair,
             paired=True,
             draws=draws,
             seed=seed,
             pooled=lambda weights, values: height(curve(weights, mean_over(3, values)), grid),
+            seeds=seeds,
         ).iloc[0]
-        found = heights[["difference", "low", "high"]].to_dict() | {"from": start, "to": end}
-    found["floor"] = float(weighted_mean(ones, averaged[0])[0, 0, 1]) if floors[0] else np.nan
+        found = heights[[*OF_PRICE, "of_seeds"]].to_dict() | {"from": start, "to": end}
+    for name, there, values in zip(("floor", "base_floor"), floors, averaged, strict=True):
+        found[name] = float(weighted_mean(ones, values)[0, 0, 1]) if there else np.nan
     return pd.Series(found | {"points": points, "n": len(pair[0]), "seeds": pair[0].shape[-1]})
+
+
+def prices(imitated: pd.DataFrame) -> pd.DataFrame:
+    """`price_difference` of each variant to the base, on the seeds that both have: a row a variant.
+
+    Args:
+        imitated: rows of `measure_versus_base`; variant is that of the imitated model, `converged` whether the
+            adversary's loss did.
+    Returns:
+        variant, the columns of `price_difference`, raw, raw_low, raw_high (the same with nothing subtracted), failed
+        (why the imitations by themselves allow no answer, else "").
+    """
+    rows = []
+    for variant, some in imitated[imitated["variant"] != "base"].groupby("variant", sort=False):
+        of_base = imitated[(imitated["variant"] == "base") & imitated["seed"].isin(some["seed"])]
+        raw = price_difference(*(of[of["lambda"] > 0] for of in (some, of_base)))
+        failed = dict.fromkeys(why for why in (failed_imitation(of) for of in (some, of_base)) if why)
+        row = {f"raw{end}": raw[name] for end, name in (("", "difference"), ("_low", "low"), ("_high", "high"))}
+        rows.append(
+            {"variant": variant} | price_difference(some, of_base).to_dict() | row | {"failed": "; ".join(failed)}
+        )
+    return pd.DataFrame(rows)
+
+
+def failed_imitation(some: pd.DataFrame) -> str:
+    """Why the adversaries of one model that only imitate (lambda 0) are no measure of what imitation costs; else ""."""
+    only, others, name = some[some["lambda"] == 0], some[some["lambda"] > 0], title_of(some["variant"].iloc[0])
+    if only.empty:
+        return f"no adversary of {name} only imitates"
+    lost = (only["base_prediction"] == only["label"]).mean() - (only["prediction"] == only["label"]).mean()
+    nearest = others.groupby("lambda")["tvd"].mean().min()
+    reasons = (
+        (not only["converged"].all(), "did not converge"),
+        (lost > REACHES, f"is {lost:.3f} below it in accuracy"),
+        (nearest < only["tvd"].mean(), f"is farther from its predictions than an adversary ({nearest:.3f} of TVD)"),
+    )
+    why = ", ".join(words for holds, words in reasons if holds)
+    return f"imitation of {name} alone {why}" if why else ""
 
 
 def height(curves: np.ndarray, grid: np.ndarray) -> np.ndarray:

@@ -185,7 +185,7 @@ def judge_trend(at: Sequence[float], values: np.ndarray, seed: int = 0) -> Verdi
     Args:
         at: the dial's values (point,). values: (seed, point).
     """
-    at, values = np.asarray(at, dtype=float), np.asarray(values, dtype=float)
+    at, values = np.array(at, dtype=float), np.array(values, dtype=float)  # copies: torch wants to write
     if len(at) < 3:
         return Verdict(
             "no verdict", reason=f"{len(at)} values make no trend" if len(at) > 1 else "one value makes no trend"

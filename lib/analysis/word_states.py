@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import torch
+from scipy.special import xlogy
 
 from lib.analysis.contrast import contrast, mean_of
 from lib.analysis.measuring import BATCH, RUN
@@ -23,6 +24,7 @@ SAMPLES = ("most_frequent", "random_sample")
 EMBEDDING_LABELS = ("clusters", "words")
 NAME = "mutual_information_"
 KINDS = ("plug_in", "miller_madow", "null")
+PARTS = 50  # of the texts, each left out once
 
 
 def information(
@@ -44,7 +46,8 @@ def information(
         embedding_labels: "clusters", as the paper has it; "words" takes the words themselves, which is what clustering
             as many different vectors as there are clusters would come to at its best.
     Returns:
-        the run's columns, quantity, plug_in, miller_madow, null, above_null (plug_in less null), n, words.
+        the run's columns, quantity, plug_in, miller_madow, null, above_null (plug_in less null), n, words, texts (that
+        the words occur in), without (plug_in without each of PARTS of the texts, for a standard error over texts).
     """
     if embedding_labels not in EMBEDDING_LABELS:
         raise ValueError(f"unknown embedding_labels {embedding_labels!r}; known: {', '.join(EMBEDDING_LABELS)}")
@@ -56,20 +59,22 @@ def information(
             counts[: len(SPECIALS)] = 0
             chosen = measures.frequent_words(counts, words), measures.random_words(counts, words, seed)
             for sample, of_sample in zip(SAMPLES, chosen, strict=True):
-                embedded, hidden, ids = word_states(one, of_split, of_sample, most, seed)
+                embedded, hidden, ids, texts = word_states(one, of_split, of_sample, most, seed)
                 first = ids if embedding_labels == "words" else clusters_once(embedded, clusters, seed, known)
-                found = measures.mutual_information(first, clusters_once(hidden, clusters, seed, known), seed)
+                second = clusters_once(hidden, clusters, seed, known)
+                found = measures.mutual_information(first, second, seed)
                 row = {name: getattr(one.run, name) for name in RUN} | {"quantity": NAME + sample}
                 row |= {kind: getattr(found, kind) for kind in KINDS}
                 rows.append(row | {"above_null": found.plug_in - found.null, "n": found.n, "words": len(of_sample)})
+                rows[-1] |= {"texts": len(np.unique(texts)), "without": without_parts(first, second, texts % PARTS)}
             progress.advance(str(one.run))
     return pd.DataFrame(rows)
 
 
 def word_states(
     trained: Trained, split: Split, words: np.ndarray, most: int = MOST, seed: int = 0
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Embeddings (row, embedding), hidden states (row, hidden) and ids (row,) of the words' occurrences in the split.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Embeddings (row, embedding), hidden states (row, hidden), ids and texts (row,) of the words' occurrences.
 
     Where there are more than `most`, a random part of them.
     """
@@ -94,7 +99,26 @@ def word_states(
             sides = sides or [np.empty((len(where), part.shape[1]), part.dtype) for part in parts]
             for side, part in zip(sides, parts, strict=True):
                 side[rows[rows >= 0].numpy()] = part
-    return sides[0], sides[1], ids[where]
+    return sides[0], sides[1], ids[where], np.searchsorted(offsets, where, side="right") - 1
+
+
+def without_parts(first: np.ndarray, second: np.ndarray, part: np.ndarray) -> np.ndarray:
+    """The plug-in mutual information (nats) of two labels (row,) without the rows of each part: (part,)."""
+    wide = int(second.max()) + 1
+    cells, place = np.unique(first.astype(np.int64) * wide + second, return_inverse=True)
+    sides, whole = (cells // wide, cells % wide), np.bincount(place)
+    found = []
+    for number in range(int(part.max()) + 1):
+        left = whole - np.bincount(place[part == number], minlength=len(cells))
+        entropies = [xlogy(counts, counts).sum() for counts in (left, *(np.bincount(side, left) for side in sides))]
+        rows = left.sum()
+        found.append((entropies[0] - entropies[1] - entropies[2]) / rows + np.log(rows))
+    return np.array(found)
+
+
+def jackknife_error(without: np.ndarray) -> float:
+    """The standard error of a statistic from its values without each part of the texts (part,) (Tukey 1958)."""
+    return float(np.sqrt((len(without) - 1) * without.var()))
 
 
 def summary(found: pd.DataFrame, of: str = "plug_in") -> pd.DataFrame:
@@ -108,7 +132,11 @@ def summary(found: pd.DataFrame, of: str = "plug_in") -> pd.DataFrame:
         dict(zip(keys, key, strict=True))
         | dict(zip(("low", "high"), t_interval(group[of].to_numpy()), strict=True))
         | {"value": group[of].mean(), "unit": "nats", "sd_seeds": group[of].std()}
-        | {"n": int(group["n"].iloc[0]), "seeds": len(group)}
+        | {
+            "n": int(group["n"].iloc[0]),
+            "seeds": len(group),
+            "of_seeds": dict(zip(group["seed"], group[of], strict=True)),
+        }
         for key, group in found.groupby(keys, sort=False)
     ]
     return pd.DataFrame(rows)
@@ -117,15 +145,19 @@ def summary(found: pd.DataFrame, of: str = "plug_in") -> pd.DataFrame:
 def information_difference(
     found: pd.DataFrame, quantity: str, between: tuple[str, str], of: str = "above_null"
 ) -> pd.Series:
-    """The first variant's mutual information less the second's, in pairs of one seed, with Student's 95% interval.
+    """The first variant's mutual information less the second's, in pairs of one seed: a row of `contrast`.
 
     Args:
         of: above_null, which does not grow with the number of occupied clusters as the others do, or one of KINDS.
+    Returns:
+        the interval is Student's over seeds; se is over texts, by the jackknife, the clusters as they are; n the texts.
     """
     rows = found[found["quantity"] == quantity]
-    values = [rows[rows["variant"] == name].set_index("seed")[of] for name in between]
-    shared = values[0].index.intersection(values[1].index)
-    groups = [of.loc[shared].to_numpy()[None] for of in values]  # (one row for all texts, seed)
-    found = contrast([quantity], mean_of, groups, paired=True, draws=0).iloc[0]
-    found["n"] = int(rows["n"].iloc[0])
-    return found
+    pair = [rows[rows["variant"] == name].set_index("seed") for name in between]
+    shared = pair[0].index.intersection(pair[1].index)
+    pair = [side.loc[shared] for side in pair]
+    groups = [side[of].to_numpy()[None] for side in pair]  # (one row for all texts, seed)
+    row = contrast([quantity], mean_of, groups, paired=True, draws=0, seeds=shared).iloc[0]
+    without = [np.stack(side["without"].to_list()).mean(axis=0) for side in pair]
+    row["se"], row["n"] = jackknife_error(without[0] - without[1]), int(pair[0]["texts"].iloc[0])
+    return row
