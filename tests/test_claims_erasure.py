@@ -232,3 +232,8 @@ def test_a_read_out_that_is_not_affine_leaves_the_fewest_unknown():
     found = judged(measured("flan-rnn", removed_fewest_count=np.nan, removed_fewest_fraction=np.nan))
     one = found.set_index("short").loc["attention does not find the fewest"]
     assert one["verdict"] == "no verdict" and "not affine" in one["reason"]
+
+
+def test_the_notebook_takes_a_projection_for_every_model():
+    runs = papers.runs("erasure", "planted-documents", projection="sparsemax", device="cpu")
+    assert len({run.encoder for run in runs}) == 6 and {run.projection for run in runs} == {"sparsemax"}

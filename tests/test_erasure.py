@@ -1,8 +1,11 @@
 """Erasure at the attention layer against passes of the decoder, one for each set of items."""
 
 import math
+from fractions import Fraction
 from itertools import combinations
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from small import batch, model
@@ -102,6 +105,54 @@ def test_the_fewest_items_are_those_of_all_subsets(outputs, projection, seed):
         if fewest is not None:
             assert found.count[row] == fewest
             assert not ranked.flipped[row] or found.count[row] <= ranked.count[row]
+
+
+def fewest_in_fractions(weights: list, terms: list, bias: list) -> int | None:
+    """The size of the smallest set whose erasure changes the decision, of all sets, without rounding."""
+
+    def decision(erased: tuple) -> int:
+        left = [item for item in range(len(weights)) if item not in erased]
+        total = sum(weights[item] for item in left)
+        sums = [sum(weights[i] * terms[i][c] for i in left) / total if total else 0 for c in range(len(bias))]
+        logits = [one + other for one, other in zip(sums, bias, strict=True)]
+        return logits.index(max(logits))
+
+    sets = (some for size in range(1, len(weights) + 1) for some in combinations(range(len(weights)), size))
+    return next((len(some) for some in sets if decision(some) != decision(())), None)
+
+
+def fewest(weights: list, terms: list, bias: list) -> int | None:
+    """`fewest_to_flip` of one text."""
+    attention = torch.tensor([[float(one) for one in weights]], dtype=torch.float64)
+    output = SimpleNamespace(attention=attention, mask=attention >= 0)
+    affine = torch.tensor(terms)[None].double(), torch.tensor(bias).double()
+    found = erasure.fewest_to_flip(SimpleNamespace(token_logits=lambda output: affine), output)
+    return int(found.count[0]) if found.flipped[0] else None
+
+
+def test_an_item_without_weight_need_not_be_erased():
+    assert fewest([0, 1], [[0, -2], [2, 0]], [-3, -1]) == 1  # without the second item nothing is left
+    assert fewest([0, 0.5, 0.5], [[5, 0], [1, 0], [1, 0]], [0, 1]) == 2
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+@pytest.mark.parametrize("kind", ["zero", "equal", "any"])
+def test_the_fewest_are_exact_at_ties(classes, kind):
+    random, ties = np.random.default_rng(classes), 0
+    for _ in range(150):
+        items = int(random.integers(1, 6))
+        drawn = {"zero": random.integers(0, 3, items), "equal": np.ones(items), "any": random.integers(1, 9, items)}
+        shares = [Fraction(int(one)) for one in drawn[kind]]
+        shares = [one / sum(shares) for one in shares] if sum(shares) else [Fraction(1), *shares[1:]]
+        terms, bias = random.integers(-2, 3, (items, classes)), random.integers(-1, 2, classes)
+        expected = fewest_in_fractions(shares, terms.tolist(), bias.tolist())
+        assert fewest(shares, terms.tolist(), bias.tolist()) == expected, (shares, terms, bias)
+        whole = [
+            sum(one * int(row[c]) for one, row in zip(shares, terms, strict=True)) + int(bias[c])
+            for c in range(classes)
+        ]
+        ties += whole.count(max(whole)) > 1
+    assert ties > 5
 
 
 @CASES

@@ -22,6 +22,7 @@ from lib.quantity import CHANGE_BOUNDS, Quantity
 
 ORDERS = 5  # random ones, as in Serrano & Smith's code
 UNITS = {"count": "items", "fraction": "fraction", "mass": "fraction"}  # of the parts of an `Erasure`
+ROUNDING = 1e-12  # of a sum in doubles, beside the sum of its terms' magnitudes
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # of the items: ERASER's bins
 
 
@@ -139,27 +140,31 @@ def fewest_to_flip(model: AttentionModel, output: ModelOutput) -> Erasure:
 
     Exact for texts of any length. Class c wins over the decision k when the sum over what remains of
     a_j ((L_jc + b_c) - (L_jk + b_k)) is above 0; erasing the m smallest of these leaves the most of all sets of m
-    items. So for each c one sort finds the fewest.
+    items. So for each c one sort finds the fewest. Where all that has weight is erased, the bias decides: one more
+    order, by falling weight. Of equal logits the first class is decided for; sums within rounding of 0 are ties.
 
     Raises:
         ValueError: the read-out is not affine.
     """
     weights, terms, bias = class_terms(model, output)
     logits = terms + bias
-    own = (weights[:, :, None] * logits).sum(dim=1).argmax(dim=-1)  # (batch,)
+    sums = (weights[:, :, None] * logits).sum(dim=1)  # (batch, class)
+    rounding = ROUNDING * (weights[:, :, None] * logits.abs()).sum(dim=1).amax(dim=-1, keepdim=True)
+    own = (sums >= sums.amax(dim=-1, keepdim=True) - rounding).to(torch.uint8).argmax(dim=-1)  # (batch,)
     gains = weights[:, :, None] * (logits - logits.gather(2, own[:, None, None].expand(-1, logits.shape[1], 1)))
+    gains = torch.cat([gains, -weights[:, :, None]], dim=2)  # in the last place: the order that leaves nothing
     gains = gains.masked_fill(~output.mask[:, :, None], torch.inf)  # what is not there is erased last
-    order = gains.argsort(dim=1, stable=True)  # (batch, token, class)
-    remaining = from_the_end(gains.gather(1, order).nan_to_num(posinf=0))
+    order = gains.argsort(dim=1, stable=True)  # (batch, token, class + 1)
+    remaining = from_the_end(gains.gather(1, order).nan_to_num(posinf=0))[:, :, :-1]
     sorted_weights = weights[:, :, None].expand_as(order).gather(1, order)
     empty = from_the_end(sorted_weights) <= 0
-    ahead = torch.arange(len(bias), device=bias.device) < own[:, None]  # of equals the first class is decided for
-    other = torch.where(ahead[:, None], remaining >= 0, remaining > 0) & ~empty
-    wins = other | (empty & (bias.argmax() != own)[:, None, None])
-    wins.scatter_(2, own[:, None, None].expand(-1, wins.shape[1], 1), False)
-    counts = wins.to(torch.uint8).argmax(dim=1).masked_fill(~wins.any(dim=1), wins.shape[1])  # (batch, class)
-    best = counts.argmin(dim=1)
-    pick = best[:, None, None].expand(-1, wins.shape[1], 1)
+    ahead = (torch.arange(len(bias), device=bias.device) < own[:, None])[:, None]
+    other = (remaining > torch.where(ahead, -1, 1) * rounding[:, None]) & ~empty[:, :, :-1]
+    other.scatter_(2, own[:, None, None].expand(-1, other.shape[1], 1), False)
+    wins = torch.cat([other, empty[:, :, -1:] & (bias.argmax() != own)[:, None, None]], dim=2)
+    wins[:, 0] = False  # nothing is erased
+    counts = wins.to(torch.uint8).argmax(dim=1).masked_fill(~wins.any(dim=1), wins.shape[1])  # (batch, class + 1)
+    pick = counts.argmin(dim=1)[:, None, None].expand(-1, wins.shape[1], 1)
     return _erasure(
         wins.gather(2, pick).squeeze(2), sorted_weights.gather(2, pick[:, 1:]).squeeze(2), output.mask.sum(dim=1)
     )
