@@ -233,7 +233,11 @@ def test_every_dataset_and_variant_has_its_runs():
         bases = [run for run in runs if (run.encoder, run.variant) == ("bilstm", "base")]
         assert [run.seed for run in bases] == list(range(9))
         full = [run for run in runs if run.variant == "adversary" and run.option("trains") == "all"]
-        assert len({run.option("lambda") for run in full}) == 3 and len({run.seed for run in full}) == 5
+        lambdas = sorted({run.option("lambda") for run in full})
+        assert lambdas[0] == 0 and lambdas[-1] / lambdas[1] == pytest.approx(30) and {5.25e-4, 1e-3} <= set(lambdas)
+        assert len({run.seed for run in full}) == 5
+        guides = [run for run in runs if run.variant == "guide_adversary"]
+        assert sorted({run.base.option("lambda") for run in guides}) == [0, 1e-3] and len(guides) == 10
         assert all(run.base.seed == run.seed for run in runs if run.base)
 
 

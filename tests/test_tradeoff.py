@@ -10,12 +10,13 @@ from scipy.spatial.distance import jensenshannon
 from scipy.stats import permutation_test
 from sklearn.metrics import f1_score
 
-from lib import charts, papers
+from lib import charts
 from lib.analysis import (
     across_seeds,
+    advantage,
+    adversaries_by_dev,
     attention_on_rationale,
     curvatures,
-    lambda_by_dev,
     measure,
     measure_versus_base,
     per_group,
@@ -80,13 +81,21 @@ def test_a_base_of_other_data_is_refused():
         measure_versus_base([other], [])
 
 
-def test_over_seeds_the_median_or_the_largest():
-    others = rows("base", 3, 2, lambda seed, random: {"jsd": [0.1 * seed, 0.5 - 0.1 * seed]})
-    base = others[others["seed"] == 0]
-    assert across_seeds(others, base, "jsd")["jsd_of_seeds"].tolist() == pytest.approx([0.1, 0.4])
-    assert across_seeds(others, base, "jsd", "max")["jsd_of_seeds"].tolist() == pytest.approx([0.2, 0.5])
+def test_each_seed_is_the_base_once_and_the_others_are_as_far_as_scipy_has_it():
+    texts = [3, 1, 5]
+    bases = rows(
+        "base", 4, 3, lambda seed, random: {"attention_weights": [random.dirichlet(np.ones(n)) for n in texts]}
+    )
+    found = {how: across_seeds(bases, how).set_index(["seed", "instance"])["jsd_of_seeds"] for how in ("median", "max")}
+    weights = bases.set_index(["seed", "instance"])["attention_weights"]
+    for seed, text in weights.index:
+        apart = [jensenshannon(weights[seed, text], weights[other, text]) ** 2 for other in range(4) if other != seed]
+        assert found["median"][seed, text] == pytest.approx(np.median(np.nan_to_num(apart)))
+        assert found["max"][seed, text] == pytest.approx(np.max(np.nan_to_num(apart)))
     with pytest.raises(ValueError, match="known: median, max"):
-        across_seeds(others, base, "jsd", "mean")
+        across_seeds(bases, "mean")
+    with pytest.raises(ValueError, match="need two or more"):
+        across_seeds(bases[bases["seed"] == 0])
 
 
 def test_attention_on_the_rationale_by_hand():
@@ -122,49 +131,84 @@ def sweep(curve, seeds=4, texts=50, noise=0.01) -> pd.DataFrame:
     return pd.concat([at(strength) for strength in (1, 2, 3)], ignore_index=True)
 
 
-def test_convex_and_concave_curves_are_told_apart_and_noise_is_neither():
-    assert curvature(sweep(lambda s: (0.2 * s, 0.01 * s**2)))["word"] == "convex"
-    assert curvature(sweep(lambda s: (0.2 * s, 0.1 * s**0.5)))["word"] == "concave"
+def test_convex_curves_run_below_their_chord_in_each_seed_and_concave_ones_above():
+    convex, concave = (curvature(sweep(curve)) for curve in (
+        lambda s: (0.2 * s, 0.01 * s**2), lambda s: (0.2 * s, 0.1 * s**0.5)))  # fmt: skip
+    assert all(value > 0 for value in convex["of_seeds"].values()) and convex["n"] == 50
+    assert all(value < 0 for value in concave["of_seeds"].values()) and len(concave["of_seeds"]) == 4
+    # chord from (.2, .01) to (.6, .09): at .4 the curve is .01 below, a triangle, on average half of that
+    exact = curvature(sweep(lambda s: (0.2 * s, 0.01 * s**2), noise=0))
+    assert exact["difference"] == pytest.approx(0.005) and exact["se"] == pytest.approx(0, abs=1e-12)
     straight = curvature(sweep(lambda s: (0.2 * s, 0.05 * s), noise=0.1))
-    assert straight["word"] == "open" and straight["low"] < 0 < straight["high"]
-    floor = sweep(lambda s: (0.2 * s, 0.1 + 0.01 * s**2))  # what imitation costs anyway is no price of distance
-    assert curvature(floor)["word"] == "convex" and curvature(floor, from_base=True)["word"] == "concave"
-    two = curvature(floor[floor["lambda"] < 3])
-    assert np.isnan(two["area"]) and two["word"] == "open" and two["points"] == 2
-    one_seed = curvature(sweep(lambda s: (0.2 * s, 0.01 * s**2), seeds=1))
-    assert one_seed["word"] == "convex" and one_seed["seeds"] == 1
-    part = sweep(lambda s: (0.2 * s, 0.01 * s**2))
-    with pytest.raises(ValueError, match="not every seed has every lambda"):
-        curvature(part[(part["seed"] > 0) | (part["lambda"] < 3)])
+    assert abs(straight["difference"]) < 4 * straight["se"]
 
 
-def test_points_are_the_means_and_classes_those_that_the_base_predicts():
+def test_what_makes_no_curve_has_no_curvature():
+    whole = sweep(lambda s: (0.2 * s, 0.01 * s**2))
+    assert np.isnan(curvature(whole[whole["lambda"] < 3])["difference"])
+    nearer = sweep(lambda s: (0.6 - 0.1 * s, 0.05 * s))
+    assert np.isnan(curvature(nearer)["difference"]), "it ends nearer than it starts"
+
+
+def test_means_over_runs_that_moved_and_runs_that_stayed_do_not_hide_the_curves():
+    """Half of the seeds move early, half late, each at one price: every curve is flat and then steep."""
+    whole = sweep(lambda s: (0.2 * s, 0.01 * s**2), noise=0)
+    late = (whole["seed"] % 2 == 0) & (whole["lambda"] == 2)
+    whole.loc[late, ["jsd", "tvd"]] = 0.3, 0.02
+    assert all(value > 0 for value in curvature(whole)["of_seeds"].values())
+    assert curvatures({"trained": whole})["below_chord"].gt(0).all()
+
+
+def test_at_equal_tvd_and_jsd_a_point_is_held_against_the_curve_of_its_own_seed():
+    curve = sweep(lambda s: (0.1 * s, 0.1 * s**2), noise=0)  # (.1, .1), (.2, .4), (.3, .9)
+    single = rows("search", 4, 50, lambda seed, random: {"jsd": 0.5, "tvd": [0.25, 0.8, 0.05, 0.65][seed]})
+    farther = advantage(single, curve, "tvd")
+    assert list(farther["of_seeds"].values()) == pytest.approx([0.35, 0.22, np.nan, 0.25], nan_ok=True)
+    assert farther["second"] == pytest.approx({0: 0.15, 1: 0.28, 2: np.nan, 3: 0.25}, nan_ok=True)
+    assert farther["difference"] == pytest.approx(0.82 / 3)
+    cheaper = advantage(single.assign(jsd=0.15), curve, "jsd")
+    assert cheaper["of_seeds"][0] == pytest.approx(0.0) and cheaper["of_seeds"][2] == pytest.approx(0.2)
+    assert np.isnan(advantage(single, curve, "jsd")["difference"]), "nothing beyond the end of a curve"
+    noisy = advantage(single, sweep(lambda s: (0.1 * s, 0.1 * s**2), noise=0.05), "tvd")
+    assert 0 < noisy["se"] < 0.05
+
+
+def test_points_are_those_of_runs_and_classes_those_that_the_base_predicts():
     instances = sweep(lambda s: (0.2 * s, 0.05 * s))
     found = points(instances, "trained", "lambda", ("no", "yes"))
-    assert found["texts"].tolist() == ["all texts"] * 3 + ["no"] * 3 + ["yes"] * 3
-    second = instances[(instances["lambda"] == 2) & (instances["base_prediction"] == 1)]
-    assert found.iloc[7]["jsd"] == pytest.approx(second["jsd"].mean())
+    assert found.groupby("texts", sort=False).size().to_dict() == {"all texts": 12, "no": 6, "yes": 6}
+    assert found["seed"].nunique() == 4
+    of_run = instances[(instances["lambda"] == 2) & (instances["seed"] == 3)]
+    row = found[(found["at"] == 2) & (found["seed"] == 3) & (found["texts"] == "all texts")].iloc[0]
+    assert row["jsd"] == pytest.approx(of_run["jsd"].mean()) and row["n"] == 50
     assert ((found["jsd_low"] < found["jsd"]) & (found["jsd"] < found["jsd_high"])).all()
-    assert curvatures({"trained": instances}, ("no", "yes"))["texts"].tolist() == ["all texts", "no", "yes"]
+    assert set(curvatures({"trained": instances}, ("no", "yes"))["texts"]) == {"all texts", "no", "yes"}
     one = points(instances[instances["lambda"] == 1], "seeds")
+    assert len(one) == 4 and one["at"].isna().all()
     chart = charts.tradeoff(pd.concat([found, one]), "A title", "What to see.").to_dict()
     drawn = pd.DataFrame(next(iter(chart["datasets"].values())))
-    assert len(drawn) == 10 and drawn["at"].isna().sum() == 1
+    assert len(drawn) == 28 and drawn["at"].isna().sum() == 4
 
 
-def test_lambda_is_chosen_by_dev_among_those_far_enough():
-    def history(f1, jsd):
-        return ({"epoch": 1, "dev_f1": 0.99, "dev_jsd": 0.6, "dev_tvd": 0.1, "train_loss": 1.0},
-                {"epoch": 2, "dev_f1": f1, "dev_jsd": jsd, "dev_tvd": 0.1, "train_loss": 0.5})  # fmt: skip
+def test_what_dev_shows_of_adversaries_is_of_each_run():
+    def adversary(strength, seed, f1, jsd, last=0.98):
+        history = [{"epoch": 1, "train_loss": 1.0, "dev_f1": 0.99, "dev_jsd": 0.6, "dev_tvd": 0.1}] * 11
+        history.append(history[0] | {"train_loss": last, "dev_f1": f1, "dev_jsd": jsd})
+        run = SimpleNamespace(seed=seed, option={"lambda": strength, "trains": "all"}.get)
+        return SimpleNamespace(run=run, history=history, base=SimpleNamespace(history=[{"dev_f1": 0.9}], chosen=1))
 
-    histories = {(1.0, 0): history(0.9, 0.1), (1.0, 1): history(0.9, 0.6), (2.0, 0): history(0.8, 0.5),
-                 (2.0, 1): history(0.8, 0.4), (3.0, 0): history(0.7, 0.6), (3.0, 1): history(0.7, 0.6)}  # fmt: skip
-    found = lambda_by_dev(histories)
-    assert found.loc[found["chosen"], "lambda"].tolist() == [2.0] and found["seeds"].tolist() == [2, 2, 2]
-    assert found["last_gain"].isna().all()  # two epochs say nothing of the last ten
+    runs = [adversary(0.0, seed, f1, 0.1) for seed, f1 in ((0, 0.89), (1, 0.9), (2, 0.7))]
+    runs += [adversary(1.0, seed, 0.9, jsd) for seed, jsd in ((0, 0.3), (1, 0.6), (2, 0.6))]
+    runs += [adversary(2.0, 0, 0.8, 0.5), adversary(2.0, 1, 0.8, 0.6), adversary(3.0, 0, 0.95, 0.6, last=0.9)]
+    found = adversaries_by_dev(runs)
+    assert found.loc[found["chosen"], ["lambda", "seed"]].to_numpy().tolist() == [[1.0, 1], [2.0, 0]]
+    why = found.set_index(["lambda", "seed"])["why"]
+    assert "does not reach" in why[1.0, 2] and "still fell by more than 5%" in why[3.0, 0] and why[2.0, 0] == ""
+    assert adversaries_by_dev(runs[3:])["why"].str.contains("no imitation").all()
     assert last_gain([{"train_loss": loss} for loss in (3.0, 2.0, *[1.5] * 10)]) == pytest.approx(0.25)
-    near = {key: value for key, value in histories.items() if key[0] == 1.0}
-    assert not lambda_by_dev(near)["chosen"].any()
+    short = adversary(1.0, 0, 0.9, 0.6)
+    short.history = short.history[-10:]
+    assert "10 epochs or fewer" in adversaries_by_dev([runs[0], short])["why"][1]
 
 
 def models(better: float, texts: int = 300, seeds: int = 3) -> pd.DataFrame:
@@ -217,29 +261,3 @@ def test_each_group_keeps_what_tells_it_apart():
     found = per_group(instances, ["trains", "lambda"], lambda some: summarise(some, ["jsd"]))
     assert len(found) == 3 + 2 and found["lambda"].isna().sum() == 2
     assert per_group(instances.iloc[:0], ["lambda"], lambda some: some).empty
-
-
-@pytest.mark.parametrize(("better", "convex"), [(True, True), (True, False), (False, True), (False, False)])
-def test_the_claims_follow_the_numbers(better, convex):
-    of_models = models(0.2 if better else -0.2, texts=400)
-    adversaries = sweep(lambda s: (0.2 * s, 0.01 * s**2) if convex else (0.2 * s, 0.1 * s**0.5))
-    adversaries["probability"] = adversaries["prediction"].astype(float)
-    guided = pd.concat(
-        [of_models.assign(encoder="average")]
-        + [of_models[of_models["variant"] == source].assign(encoder="average", variant=f"guide_{name}")
-           for name, source in (("base", "base"), ("adversary", "uniform"), ("instance_adversary", "uniform"))]
-    )  # fmt: skip
-    first = of_models[(of_models["variant"] == "base") & (of_models["seed"] == 0)]
-    of_seeds = first.assign(jsd_of_seeds=0.1, adversary_exact_jsd=0.6 if better else 0.05)
-    price = rows("instance_adversary", 4, 50, lambda seed, random: {"jsd": 0.69, "tvd": 0.01})
-    found = papers.PAPERS["adversary"].claims(
-        of_models, of_seeds, guided, adversaries, None, price, curvatures({"trained": adversaries})
-    )
-    said = {claim.short: claim.verdict for claim in found}
-    decided = "supported" if better else "contradicted"
-    for short in ("attention is needed", "its attention guides", "adversaries misguide", "seeds move attention less"):
-        assert said[short] == decided, short
-    assert said["better than learned"] == "undecided" and said["a trained adversary is on par"] == "undecided"
-    assert said["per instance exaggerates"] == "supported"
-    assert said["attention is easily moved"] == ("supported" if convex else "contradicted")
-    assert "an adversary leaves the reason" not in said

@@ -4,6 +4,7 @@ from lib.analysis.baseline import against_baseline, baseline, witness_of, witnes
 from lib.analysis.contrast import (
     contrast,
     difference,
+    effect_of,
     fragility_by_length,
     fragility_difference,
     mean_effect,
@@ -24,7 +25,7 @@ from lib.analysis.erasure import (
     with_random,
     with_sooner,
 )
-from lib.analysis.histories import best_epochs, dev_scores, kept_epochs, lambda_by_dev
+from lib.analysis.histories import adversaries_by_dev, best_epochs, dev_scores, kept_epochs
 from lib.analysis.measuring import attention_weights, examples, joined, left_out, max_attention, measure, measure_all
 from lib.analysis.summarising import classification, fragility, per_group, summarise
 from lib.analysis.token_values import (
@@ -37,13 +38,16 @@ from lib.analysis.token_values import (
 )
 from lib.analysis.tradeoff import (
     across_seeds,
+    advantage,
     adversary_method,
+    as_adversaries,
     changes_of_score,
     curvatures,
     measure_versus_base,
     points,
     price_difference,
     prices,
+    single_runs,
 )
 from lib.analysis.verdicts import trend
 from lib.analysis.word_states import information

@@ -19,6 +19,7 @@ from lib.quantity import RUN_COLUMNS, unit_of
 
 Between = tuple[dict, dict]  # the run columns that select each of two groups
 Pooled = Callable[[np.ndarray, np.ndarray], np.ndarray]
+OfSeeds = Callable[[np.ndarray], np.ndarray]  # weights (draw, text) -> (draw, seed)
 
 
 def contrast(
@@ -154,14 +155,26 @@ def mean_effect(
         quantity, difference (the mean over seeds), of_seeds, se (over texts), n, first and second (NaN), unit.
     """
     table = by_seed(instances, quantity).dropna(how="all")
-    values = middle(np.ones((1, len(table))), table.to_numpy())[0] if len(table) else np.full(table.shape[1], np.nan)
-    of_seeds = {int(seed): float(value) for seed, value in zip(table, values, strict=True)}
-    drawn = np.empty(0)
-    if len(table):
-        drawn = bootstrap(lambda some: mean_over(-1, middle(some, table.to_numpy())), len(table), draws, seed)
-    value = float(mean_over(0, values))
-    row = {"quantity": quantity, "difference": value, "first": np.nan, "second": np.nan, "unit": unit_of(quantity)}
-    return pd.Series(row | {"of_seeds": of_seeds, "se": standard_error(drawn), "n": len(table)})
+    values = table.to_numpy()
+    return effect_of(quantity, table.columns, lambda some: middle(some, values), len(table), draws, seed)
+
+
+def effect_of(
+    quantity: str, seeds: Sequence[int], each: OfSeeds, texts: int, draws: int = 2000, seed: int = 0
+) -> pd.Series:
+    """An effect that each seed has by itself, as a row of `mean_effect`.
+
+    Args:
+        each: NaN where a seed has none. texts: how many there are.
+    """
+    of_seeds, drawn = np.full(len(seeds), np.nan), np.empty(0)
+    if texts and len(seeds):
+        of_seeds = each(np.ones((1, texts)))[0]
+    if texts and len(seeds) and draws:
+        drawn = bootstrap(lambda some: mean_over(-1, each(some)), texts, draws, seed)
+    row = {"quantity": quantity, "difference": float(mean_over(0, of_seeds)), "first": np.nan, "second": np.nan}
+    of_seeds = dict(zip(map(int, seeds), map(float, of_seeds), strict=True))
+    return pd.Series(row | {"unit": unit_of(quantity), "of_seeds": of_seeds, "se": standard_error(drawn), "n": texts})
 
 
 def score_difference(

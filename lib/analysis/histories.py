@@ -1,12 +1,16 @@
 """What training reported on dev: the epochs that runs keep, and the hyperparameter that is chosen."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
+from lib.analysis.verdicts import FAR
 from lib.training import Trained
 from lib.training.tasks import PATIENCE
+
+ON_PAR = 0.02  # of F1: less than the papers' own spread between two reports of one model
+SETTLED = 0.05  # the share of itself by which the loss of a run that has converged may fall in the last epochs
 
 
 def dev_scores(trained: Sequence[Trained], option: str) -> pd.DataFrame:
@@ -44,26 +48,47 @@ def best_epochs(trained: Sequence[Trained]) -> pd.DataFrame:
     ).reset_index()
 
 
-def lambda_by_dev(histories: dict[tuple[float, int], tuple[dict, ...]], least: float = 0.4) -> pd.DataFrame:
-    """Dev scores of each lambda at its last epoch, means over seeds, and which lambda is chosen.
+def adversaries_by_dev(trained: Sequence[Trained]) -> pd.DataFrame:
+    """What dev shows of each trained adversary at its last epoch: a row each, none averaged.
 
-    Wiegreffe & Pinter (2019), table 4: the highest F1 among those whose mean JSD is at least `least` nats. Differs from
-    the paper: chosen on dev, not on test.
+    Wiegreffe & Pinter (2019), table 4: the highest F1 among those whose mean JSD is at least FAR. Differs from the
+    paper: each seed chooses among its own runs, as runs of one lambda may move or stay; and on dev, not on test.
+
+    Returns:
+        lambda, seed, trains, epochs, last_gain (`last_gain`), dev_f1, base_f1 (its base's on dev), dev_tvd, dev_jsd,
+        moved (dev_jsd is at least FAR), why (it is no evidence, else ""), chosen (at most one of a seed and `trains`).
+    """
+    rows = [
+        {"lambda": one.run.option("lambda"), "seed": one.run.seed, "trains": one.run.option("trains")}
+        | {"epochs": len(one.history), "last_gain": last_gain(one.history)}
+        | {name: one.history[-1][name] for name in ("dev_f1", "dev_tvd", "dev_jsd")}
+        | {"base_f1": one.base.history[one.base.chosen - 1]["dev_f1"]}
+        for one in trained
+    ]
+    frame = pd.DataFrame(rows)
+    frame["moved"] = frame["dev_jsd"] >= FAR
+    imitations = frame[frame["lambda"] == 0].set_index(["seed", "trains"])
+    imitates = (imitations["dev_f1"] >= imitations["base_f1"] - ON_PAR).to_dict()
+    frame["why"] = [why_not(row, imitates.get((row["seed"], row["trains"]))) for _, row in frame.iterrows()]
+    able = frame[frame["moved"] & frame["why"].eq("") & (frame["lambda"] > 0)]
+    return frame.assign(chosen=frame.index.isin(able.groupby(["seed", "trains"])["dev_f1"].idxmax()))
+
+
+def why_not(adversary: Mapping, imitates: bool | None) -> str:
+    """Why a trained adversary is no evidence, a row of `adversaries_by_dev`; "" where it is.
 
     Args:
-        histories: (lambda, seed) -> history of the run.
-    Returns:
-        lambda, seeds, epochs (mean), last_gain (by which share of itself the training loss still fell in the last ten
-        epochs; training ends below .001), dev_f1, dev_tvd, dev_jsd, chosen (at most one True).
+        imitates: whether that of lambda 0, which only imitates, reaches its base's F1 on dev; None: there is none.
     """
-    last = [
-        {"lambda": at, "seed": seed, "last_gain": last_gain(history)} | dict(history[-1])
-        for (at, seed), history in histories.items()
-    ]
-    wanted = {name: (name, "mean") for name in ("last_gain", "dev_f1", "dev_tvd", "dev_jsd")}
-    frame = pd.DataFrame(last).groupby("lambda").agg(seeds=("seed", "size"), epochs=("epoch", "mean"), **wanted)
-    far = frame[frame["dev_jsd"] >= least]
-    return frame.assign(chosen=frame.index == (far["dev_f1"].idxmax() if len(far) else None)).reset_index()
+    if imitates is None:
+        return "no imitation (lambda 0) was trained"
+    if not imitates:
+        return "imitation alone (lambda 0) does not reach the base's F1 on dev"
+    if adversary["lambda"] == 0 or adversary["last_gain"] <= SETTLED:
+        return ""
+    if np.isnan(adversary["last_gain"]):
+        return f"not converged (trained for {PATIENCE} epochs or fewer)"
+    return f"not converged (the loss still fell by more than {SETTLED:.0%} in the last {PATIENCE} epochs)"
 
 
 def last_gain(history: Sequence[dict], epochs: int = PATIENCE) -> float:

@@ -5,17 +5,18 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 import torch
+from scipy.special import rel_entr
 from torch import Tensor, nn
 
-from lib.analysis.contrast import contrast, score_difference
+from lib.analysis.contrast import contrast, effect_of, score_difference
 from lib.analysis.measuring import BATCH, attention_weights, max_attention, measure
-from lib.analysis.statistics import bootstrap, interval_over_texts_and_seeds, mean_over, weighted_mean
+from lib.analysis.statistics import mean_over, weighted_f1, weighted_mean
 from lib.analysis.summarising import by_seed, summarise
 from lib.datasets.batches import Batch
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models.interface import ModelOutput
 from lib.progress import Progress
-from lib.quantity import JSD_BOUNDS, Quantity, bounds_of, declare, declared, title_of
+from lib.quantity import CHANGE_BOUNDS, JSD_BOUNDS, Quantity, bounds_of, declare, title_of
 from lib.training import Trained
 from lib.training.tasks import BaseOutputs
 
@@ -95,22 +96,64 @@ def distances(base: BaseOutputs) -> list[Quantity]:
     ]
 
 
-def across_seeds(measured: pd.DataFrame, base: pd.DataFrame, column: str, reduce: str = "median") -> pd.DataFrame:
-    """The base's rows with what other seeds give for each text: `<column>_of_seeds`, their median or largest value.
+def across_seeds(bases: pd.DataFrame, reduce: str = "median") -> pd.DataFrame:
+    """The rows of bases with how far other seeds move the attention of each text: `jsd_of_seeds`, nats.
 
-    Wiegreffe & Pinter (2019), figure 3 a-d, whose caption has the maximum.
+    Wiegreffe & Pinter (2019), figure 3 a-d: the median, or as its caption has it the maximum, of the JSD to the same
+    model under every other seed. Differs from the paper: each seed is the base once, not one alone.
 
     Args:
-        measured: rows of `measure_versus_base`, of the other seeds against one base. base: the rows of that base.
+        bases: rows of one configuration with `attention_weights`, of the same texts in at least two seeds.
     """
     if reduce not in ("median", "max"):
         raise ValueError(f"unknown statistic {reduce!r} over seeds; known: median, max")
-    if base["seed"].nunique() != 1:
-        raise ValueError(f"the base has {base['seed'].nunique()} seeds; it must have one")
-    over = measured.groupby("instance")[column].agg(reduce)
-    known = declared(column)
-    name = declare(f"{column}_of_seeds", known.unit, bounds=known.bounds)
-    return base.assign(**{name: base["instance"].map(over)})
+    weights = bases.pivot(index="instance", columns="seed", values="attention_weights")
+    if weights.shape[1] < 2:
+        raise ValueError(f"the bases have {weights.shape[1]} seed; their distances need two or more")
+    starts = np.cumsum([0, *weights.iloc[:, 0].map(len)])[:-1]
+    of_seeds = {seed: np.concatenate(column.tolist()).astype(np.float64) for seed, column in weights.items()}
+    over = np.median if reduce == "median" else np.max
+    found = {
+        seed: over([text_jsd(own, other, starts) for place, other in of_seeds.items() if place != seed], axis=0)
+        for seed, own in of_seeds.items()
+    }
+    name = declare("jsd_of_seeds", "nats", bounds=JSD_BOUNDS)
+    table = pd.DataFrame(found, index=weights.index)
+    return bases.assign(
+        **{name: [table.at[at, seed] for at, seed in zip(bases["instance"], bases["seed"], strict=True)]}
+    )
+
+
+def text_jsd(p: np.ndarray, q: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """The JSD in nats of each text's attention, one text after the other: (token,), (token,), (text,) -> (text,)."""
+    middle = (p + q) / 2
+    return np.add.reduceat(rel_entr(p, middle) + rel_entr(q, middle), starts) / 2
+
+
+def as_adversaries(measured: pd.DataFrame, method: str) -> pd.DataFrame:
+    """Bases measured with `lib.interventions.adversary` as rows of `measure_versus_base`: jsd and tvd are its."""
+    found = {axis: measured[f"adversary_{method}_{axis}"] for axis in AXES}
+    return measured.assign(variant="instance_adversary", base_prediction=measured["prediction"], **found)
+
+
+def single_runs(bases: pd.DataFrame, adversaries: pd.DataFrame) -> pd.DataFrame:
+    """Each trained adversary by itself: trains, lambda, seed, f1, base_f1, tvd_half, tvd, jsd (means over texts).
+
+    Args:
+        bases: rows of the bases. adversaries: rows of `measure_versus_base`.
+    """
+    of_bases, rows = {seed: f1_of(some) for seed, some in bases.groupby("seed")}, []
+    for (trains, strength, seed), some in adversaries.groupby(["trains", "lambda", "seed"]):
+        scores = {"f1": f1_of(some), "base_f1": of_bases[seed]}
+        means = {"tvd_half": some["tvd"].mean() / 2, "tvd": some["tvd"].mean(), "jsd": some["jsd"].mean()}
+        rows.append({"trains": trains, "lambda": strength, "seed": seed} | scores | means)
+    return pd.DataFrame(rows)
+
+
+def f1_of(rows: pd.DataFrame) -> float:
+    """The F1 of one run: of the positive class, of several classes their mean."""
+    label, prediction = (rows[name].to_numpy(int) for name in ("label", "prediction"))
+    return float(weighted_f1(np.ones((1, len(rows))), label, prediction, max(2, label.max() + 1))[0])
 
 
 @torch.no_grad()
@@ -126,23 +169,24 @@ def adversary_method(trained: Sequence[Trained]) -> str:
 def points(
     instances: pd.DataFrame, series: str, by: str | None = None, classes: Sequence[str] = (), draws: int = 1000
 ) -> pd.DataFrame:
-    """The points of a series on the plane of mean JSD (nats) and mean TVD (fraction), one per value of `by`.
+    """The points of a series on the plane of mean JSD (nats) and mean TVD (fraction), one for each run.
 
     Args:
-        classes: names of the classes; of each that the base predicts (`base_prediction`) there are points too.
+        by: the column that makes a curve of each seed's runs. classes: names of the classes; of each that the base
+            predicts (`base_prediction`) there are points too.
     Returns:
-        series, texts ("all texts" or a class), at (the value of `by`, or NaN), jsd, jsd_low, jsd_high, tvd, tvd_low,
-        tvd_high (95%, over texts and seeds), n, seeds.
+        series, texts ("all texts" or a class), at (the value of `by`, or NaN), seed, jsd, jsd_low, jsd_high, tvd,
+        tvd_low, tvd_high (95%, over texts), n.
     """
     rows = []
-    for texts, some in by_class(instances, classes):
-        for at, group in [(np.nan, some)] if by is None else some.groupby(by):
+    for texts, some in by_class(instances.assign(at=np.nan if by is None else instances[by]), classes):
+        for (at, seed), group in some.groupby(["at", "seed"], dropna=False):
             summary = summarise(group, AXES, draws).set_index("quantity")
-            row = {"series": series, "texts": texts, "at": at}
+            row = {"series": series, "texts": texts, "at": at, "seed": seed}
             for axis in AXES:
                 value, low, high = summary.loc[axis, ["value", "low", "high"]]
                 row |= {axis: value, f"{axis}_low": max(low, 0), f"{axis}_high": min(high, bounds_of(axis)[1])}
-            rows.append(row | summary.loc["jsd", ["n", "seeds"]].to_dict())
+            rows.append(row | {"n": summary.loc["jsd", "n"]})
     return pd.DataFrame(rows)
 
 
@@ -156,59 +200,105 @@ def by_class(instances: pd.DataFrame, classes: Sequence[str]) -> Iterator[tuple[
 
 
 def curvatures(kinds: Mapping[str, pd.DataFrame], classes: Sequence[str] = (), by: str = "lambda") -> pd.DataFrame:
-    """`curvature` of each kind of adversary, of all texts and of each class that the base predicts: a row each."""
-    return pd.DataFrame(
-        [
-            {"adversary": kind, "texts": texts} | curvature(rows, by).to_dict()
-            for kind, instances in kinds.items()
-            for texts, rows in by_class(instances, classes)
-        ]
-    )
+    """`curvature` of each kind of adversary, of all texts and of each class that the base predicts: a row for a seed.
+
+    Returns:
+        adversary, texts, seed, below_chord (fraction), n.
+    """
+    found = []
+    for kind, instances in kinds.items():
+        for texts, rows in by_class(instances, classes):
+            for seed, some in rows.groupby("seed"):
+                row = curvature(some, by, draws=0)
+                found.append((kind, texts, seed, row["difference"], row["n"]))
+    return pd.DataFrame(found, columns=["adversary", "texts", "seed", "below_chord", "n"])
 
 
-def curvature(
-    instances: pd.DataFrame, by: str = "lambda", from_base: bool = False, draws: int = 1000, seed: int = 0
-) -> pd.Series:
+def curvature(instances: pd.DataFrame, by: str = "lambda", draws: int = 1000, seed: int = 0) -> pd.Series:
     """Is the curve of mean TVD over mean JSD convex (attention is easily moved) or concave (it has its price)?
 
-    Wiegreffe & Pinter (2019), section 4 and figure 5. The curve goes from the smallest `by` to the largest, the chord
-    joins its ends. The area between them is positive where the curve runs below the chord.
+    Wiegreffe & Pinter (2019), section 4 and figure 5. A seed's curve goes from its smallest `by` to its largest, the
+    chord joins its ends. The effect is the mean TVD by which the curve runs below the chord: the area between them over
+    the chord's JSD. Each seed has its own: where runs of one lambda either moved or stayed, their means lie on a chord.
 
     Args:
-        instances: rows of `measure_versus_base` of one kind of adversary, each seed with every value of `by`.
-        from_base: the curve starts at the base itself, which is at distance 0 of itself in both. Not so by default: no
-            model that was trained to imitate it comes there, so that the start would always look costly.
+        instances: rows of `measure_versus_base` of one kind of adversary.
     Returns:
-        area (nats x fraction), low, high (95%, over texts and seeds), share (of the triangle under the chord), word:
-        convex or concave where the interval lies on one side of 0, else open; points, n, seeds. The area is NaN
-        where fewer than three points make no curve.
-    Raises:
-        ValueError: the seeds have not all the same values of `by`.
+        a row of `mean_effect`, a fraction of probability. A seed has none whose curve has fewer than three points, or
+        does not end farther away than it starts.
     """
-    values = tabulated(instances, by)
-    texts = len(values)
-    if from_base:
-        values = np.concatenate([np.zeros_like(values[:, :1]), values], axis=1)
+    seeds, tables = tables_of_seeds(instances, by)
 
-    ones, averaged = np.ones((1, texts)), mean_over(3, values)
-    ends = weighted_mean(ones, averaged)[0]
-    each_seed = area(np.moveaxis(weighted_mean(ones, values)[0], -1, 0))
-    value = float(area(ends)) if len(ends) > 2 else np.nan
-    samples = bootstrap(lambda weights: area(weighted_mean(weights, averaged)), texts, draws, seed)
-    low, high = interval_over_texts_and_seeds(value, samples, each_seed)
-    triangle = float(np.prod(ends[-1] - ends[0])) / 2
-    return pd.Series(
-        {
-            "area": value,
-            "low": low,
-            "high": high,
-            "share": value / triangle if triangle else np.nan,
-            "word": "convex" if low > 0 else "concave" if high < 0 else "open",
-            "points": len(ends),
-            "n": texts,
-            "seeds": values.shape[-1],
-        }
-    )
+    def each(weights: np.ndarray) -> np.ndarray:
+        return np.stack([below_chord(weighted_mean(weights, table)) for table in tables], axis=1)
+
+    name = declare("below_chord", "fraction", bounds=CHANGE_BOUNDS)
+    return effect_of(name, seeds, each, len(tables[0]) if seeds else 0, draws, seed)
+
+
+def below_chord(corners: np.ndarray) -> np.ndarray:
+    """By how much curves run below their chords on average: (draw, point, (JSD, TVD)) -> (draw,), a fraction."""
+    width = corners[:, -1, 0] - corners[:, 0, 0]
+    curve = (width > 0) & (corners.shape[1] > 2)
+    return np.where(curve, area(corners) / np.where(curve, width, 1), np.nan)
+
+
+def advantage(
+    single: pd.DataFrame, curve: pd.DataFrame, at: str, by: str = "lambda", draws: int = 1000, seed: int = 0
+) -> pd.Series:
+    """How much better a point lies than the curve of trained adversaries of the same seed.
+
+    At the same TVD its JSD less the curve's: how much farther it goes for the same change of predictions (nats). At
+    the same JSD the curve's TVD less its own: how much less it changes predictions. The curve is straight between its
+    points, in their order along `at`, and ends with them: a seed has no effect whose point lies beyond an end.
+
+    Args:
+        single: rows with jsd and tvd, one for each text and seed. curve: rows of `measure_versus_base`.
+        at: "tvd" or "jsd".
+    Returns:
+        a row of `mean_effect`; first and second are the point's and the curve's value in each seed.
+    """
+    texts = np.intersect1d(by_seed(single, "jsd").dropna().index, curve["instance"])
+    pair = [rows[rows["instance"].isin(texts)] for rows in (single.assign(one=0.0), curve)]
+    (ours, points), (theirs, curves) = tables_of_seeds(pair[0], "one"), tables_of_seeds(pair[1], by)
+    seeds = [one for one in ours if one in theirs]
+    tables = [(points[ours.index(one)], curves[theirs.index(one)]) for one in seeds]
+    x = AXES.index(at)
+
+    def sides(weights: np.ndarray) -> np.ndarray:
+        """(side, draw, seed): the value of the point and of the curve at the point's place."""
+        means = [[weighted_mean(weights, table) for table in both] for both in tables]
+        points = np.stack([one[:, 0] for one, _ in means], axis=1)
+        heights = [interpolated(points[:, k, x], other, x) for k, (_, other) in enumerate(means)]
+        return np.stack([points[..., 1 - x], np.stack(heights, axis=1)])
+
+    def each(weights: np.ndarray) -> np.ndarray:
+        point, line = sides(weights)
+        return point - line if at == "tvd" else line - point
+
+    name = declare(f"advantage_at_equal_{at}", "nats" if at == "tvd" else "fraction", bounds=(-1.0, 1.0))
+    row = effect_of(name, seeds, each, len(texts) if seeds else 0, draws, seed)
+    if seeds and len(texts):
+        values = sides(np.ones((1, len(texts))))[:, 0]
+        row["first"], row["second"] = (dict(zip(seeds, map(float, side), strict=True)) for side in values)
+    return row
+
+
+def interpolated(x: np.ndarray, curves: np.ndarray, axis: int) -> np.ndarray:
+    """The other axis of curves (draw, point, axis) where one axis is x (draw,): (draw,); NaN beyond their ends."""
+    found = []
+    for at, curve in zip(x, curves, strict=True):
+        known, other = curve[np.argsort(curve[:, axis])].T[[axis, 1 - axis]]
+        found.append(np.interp(at, known, other, left=np.nan, right=np.nan))
+    return np.array(found)
+
+
+def tables_of_seeds(instances: pd.DataFrame, by: str) -> tuple[list[int], list[np.ndarray]]:
+    """The seeds, and the table (instance, point by growing `by`, axis) of each; all of the same texts."""
+    seeds = {int(seed): rows.sort_values([by, "instance"]) for seed, rows in instances.groupby("seed")}
+    shapes = [(rows[by].nunique(), rows["instance"].nunique(), len(AXES)) for rows in seeds.values()]
+    values = [rows[list(AXES)].to_numpy(float) for rows in seeds.values()]
+    return list(seeds), [one.reshape(shape).swapaxes(0, 1) for one, shape in zip(values, shapes, strict=True)]
 
 
 def tabulated(instances: pd.DataFrame, by: str) -> np.ndarray:

@@ -23,6 +23,7 @@ KINDS = {
 ENOUGH = 5  # seeds: with fewer their spread is pooled over like models
 MOST = 20  # seeds that are worth asking for
 FEWEST_OF_A_TREND = 3  # seeds
+FAR = 0.4  # nats: an attention that is nearer to the base's has not moved (Wiegreffe & Pinter 2019, table 4)
 SHUFFLES = 10_000  # of a dial's values, where there are more orders than that
 
 

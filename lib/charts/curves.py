@@ -189,8 +189,8 @@ def shares_within(
 def tradeoff(points: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin:
     """Mean JSD (x) against mean TVD (y), a panel for each value of `texts` (Wiegreffe & Pinter 2019, figure 5).
 
-    A series with values of lambda is a curve by growing lambda; one without is a mark. Bars are 95% intervals over
-    texts and seeds. The base itself is at (0, 0).
+    A series with values of lambda has a curve for each seed, by growing lambda; one without has marks. Bars are 95%
+    intervals over texts. The base itself is at (0, 0).
 
     Args:
         points: rows of lib.analysis.points.
@@ -204,23 +204,27 @@ def tradeoff(points: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin:
     layers = [*line_layers(color, curves), *mark_layers(color, order)]
     height = 300 if len(panels) == 1 else 240
     drawn = facets(frame, layers, "texts", height, axes=70, widest=WIDTH, sort=panels)
-    return titled(drawn, title, [see, "The base is at 0. Dashed: the chord of each curve. Bars: 95% intervals."])
+    return titled(
+        drawn,
+        title,
+        [see, "A point for each run. The base is at 0. Dashed: the chords of curves. Bars: 95% over texts."],
+    )
 
 
 def line_layers(color: alt.Color, curves: list[str]) -> list[alt.Chart]:
     """The curves, which are the series named in `curves`, and their chords."""
     lines = alt.Chart().transform_filter(alt.FieldOneOfPredicate("series", curves))
-    chords = lines.transform_joinaggregate(first="min(at)", last="max(at)", groupby=["series", "texts"])
+    chords = lines.transform_joinaggregate(first="min(at)", last="max(at)", groupby=["series", "texts", "seed"])
     chords = chords.transform_filter("datum.at == datum.first || datum.at == datum.last")
     drawn = lines.mark_line(strokeWidth=1.5), chords.mark_line(strokeDash=[3, 4], strokeWidth=1, opacity=0.7)
-    return [line.encode(*TRADEOFF_AXES, color, order="place:Q") for line in drawn]
+    return [line.encode(*TRADEOFF_AXES, color, order="place:Q", detail="seed:N") for line in drawn]
 
 
 def mark_layers(color: alt.Color, order: list[str]) -> list[alt.Chart]:
     """The points, their intervals in both directions, and lambda beside those of curves."""
     x, y = TRADEOFF_AXES
     shape = alt.Shape("series:N", title=None, scale=alt.Scale(domain=order, range=SHAPES[: len(order)]))
-    tips = ["series:N", alt.Tooltip("at:Q", title="lambda"), *number_tips(".3f", "jsd", "tvd"), "n:Q", "seeds:Q"]
+    tips = ["series:N", alt.Tooltip("at:Q", title="lambda"), "seed:N", *number_tips(".3f", "jsd", "tvd"), "n:Q"]
     points = alt.Chart()
     bars = points.mark_rule(strokeWidth=1.5, opacity=0.6)
     words = points.transform_filter("isValid(datum.at)").transform_calculate(words="'λ ' + datum.at")

@@ -51,8 +51,9 @@ def adversarial_loss(
 
     Differs from the paper: with one sigmoid output their code measures |p_a - p_b| / 2, half the two-class TVD of the
     formula, and their lambda goes with that; so do we. `tvd="full"` is the formula, at twice their lambda. Their code
-    also multiplies each batch's loss by the weights of its classes, which is not in the formula and not done here, and
-    its divergence is undefined at masked tokens, which count for nothing here.
+    also multiplies the sum over a batch by the (batch, 1) weights of its classes and sums again: a factor of about 30,
+    the batch's size, which under Adam makes weight decay about 30 times weaker; it is not in the formula and not done
+    here. Its divergence is undefined at masked tokens, which count for nothing here.
     `divergence="jsd"` puts the bounded divergence, which they report, into the loss. With `tvd="full"` this is Tutek &
     Snajder (2020), Eq. 6.
 

@@ -1,0 +1,193 @@
+"""What Wiegreffe & Pinter (2019) claim, and what would refute it."""
+
+from lib.analysis.histories import ON_PAR
+from lib.analysis.verdicts import FAR
+from lib.papers.claims import Claim
+
+KEY = "wiegreffe2019"
+MATTERS = 0.01  # of F1: the paper calls .009 "little to no improvement", and goes on with datasets of .023 and more
+NATS = 0.05  # of JSD
+PRICE = 0.01  # of probability: by as much a per-instance adversary may change a prediction
+EVEN = 0.97  # of the entropy of equal weights: attention above it is uniform
+CLASSIFIERS = "binary classification by a BiLSTM with additive attention"
+MOVED = f"only adversaries count that have converged, are {FAR} nats away on dev, and whose imitation (lambda 0) works"
+
+
+def claim(short: str, sentence: str, source: str, kind: str, bound: float, unit: str, **more) -> Claim:
+    """A claim of this paper, or ours; its scope by default all that the paper tests."""
+    return Claim(KEY, short, sentence, source, kind, bound, unit, **{"scope": CLASSIFIERS, **more})
+
+
+CLAIMS = {
+    one.short: one
+    for one in (
+        claim(
+            "attention is needed",
+            "Learned attention classifies better than equal weights do",
+            "section 3.2, table 2",
+            "direction",
+            MATTERS,
+            "F1",
+            control="the same model with equal weights, of the same seed, is what no attention gives",
+            refuted="equal weights are as good, or better: attention is no explanation where it is not needed",
+            sides=("learned", "uniform"),
+        ),
+        claim(
+            "seeds move attention less",
+            "Another seed moves the attention less than a search per instance does",
+            "section 3.3, figure 3",
+            "direction",
+            NATS,
+            "nats",
+            control="attention that is uniform in every seed would not move at all: it has no verdict",
+            refuted="other seeds move it as far, so that the adversary's distance is nothing unusual",
+            sides=("search per instance", "other seeds"),
+        ),
+        claim(
+            "attention is robust to the seed",
+            "Other seeds come closer to the attention than equal weights are",
+            "section 3.3, figure 3 c",
+            "direction",
+            NATS,
+            "nats",
+            scope=f"SST, which the paper finds surprisingly robust; {CLASSIFIERS}",
+            control="equal weights, which no seed has to learn",
+            refuted="other seeds attend no more alike than to any word",
+            sides=("equal weights", "other seeds"),
+        ),
+        claim(
+            "robustness differs by class",
+            "Other seeds move the attention more in negative texts than in positive ones",
+            "section 3.3, figure 3 d",
+            "direction",
+            NATS,
+            "nats",
+            scope=f"Diabetes; {CLASSIFIERS}",
+            control="the same models, texts and seeds: classes alone differ",
+            refuted="both classes are as robust, or the positive one less",
+            sides=("negative", "positive"),
+        ),
+        claim(
+            "its attention guides",
+            "The base's attention guides an MLP better than equal weights",
+            "section 3.4, table 3",
+            "direction",
+            MATTERS,
+            "F1",
+            control="equal weights, the guide that knows nothing",
+            refuted="the MLP does as well, or better, with equal weights",
+            sides=("base's", "equal"),
+        ),
+        claim(
+            "better than learned",
+            "The base's attention guides an MLP better than what that learns",
+            "section 3.4, table 3",
+            "direction",
+            MATTERS,
+            "F1",
+            control="the MLP's own attention, which has seen the same labels",
+            refuted="the MLP does as well, or better, with its own",
+            sides=("base's", "its own"),
+        ),
+        claim(
+            "learned beats equal weights",
+            "An MLP with attention of its own is better than one with equal weights",
+            "section 3.4, table 3",
+            "direction",
+            MATTERS,
+            "F1",
+            control="equal weights, the guide that knows nothing",
+            refuted="the MLP does as well, or better, with equal weights",
+            sides=("its own", "equal"),
+        ),
+        claim(
+            "attention matters more than the encoder",
+            "An MLP guided by the base's attention is better than a BiLSTM with equal weights",
+            "section 3.4",
+            "direction",
+            MATTERS,
+            "F1",
+            control="a BiLSTM that reads context and has no attention of its own",
+            refuted="context without attention is worth as much, or more",
+            sides=("guided MLP", "uniform BiLSTM"),
+        ),
+        claim(
+            "adversaries misguide",
+            "The base's attention is a better guide than a trained adversary's",
+            "section 4, table 3",
+            "direction",
+            MATTERS,
+            "F1",
+            control=f"imitation alone as the guide, shown as contrast; {MOVED}",
+            refuted="an adversary's attention guides as well, or better",
+            sides=("base's", "adversary's"),
+        ),
+        claim(
+            "adversaries per instance misguide",
+            "The base's attention is a better guide than the per-instance adversary's",
+            "ours",
+            "direction",
+            MATTERS,
+            "F1",
+            control="the same MLP and texts: the guides alone differ",
+            refuted="the per-instance adversary's guides as well, or better",
+            sides=("base's", "per-instance adversary's"),
+        ),
+        claim(
+            "a trained adversary is on par",
+            f"A trained adversary is {FAR} nats away and classifies as well as the base, to {ON_PAR} of F1",
+            "section 4, table 4",
+            "most runs",
+            FAR,
+            "nats",
+            scope=f"{CLASSIFIERS}; lambda as in table 4, or chosen on dev in each seed",
+            control="imitation alone (lambda 0) reaches the base's F1 and is nearer; each run is judged by itself",
+            refuted="most runs stay nearer, or lose more",
+        ),
+        claim(
+            "per instance exaggerates",
+            "For the same change of predictions a search per instance goes further than one model for all texts",
+            "section 4, figure 5",
+            "direction",
+            NATS,
+            "nats",
+            control="both at the same mean TVD, in each seed; none where the trained curve does not reach it",
+            refuted="one model for all texts goes as far at that TVD",
+            sides=("search per instance", "trained"),
+        ),
+        claim(
+            "attention is easily moved",
+            "The curve of TVD over JSD is convex: attention moves before the prediction does",
+            "section 4, figure 5",
+            "direction",
+            PRICE,
+            "fraction of TVD below the chord",
+            control=f"a straight line, each step at the same price; curves start at lambda 0 and end beyond {FAR} nats",
+            refuted="the curve is concave: the first steps away cost most",
+        ),
+        claim(
+            "uniform lies under the curve",
+            "Equal weights change predictions less than a trained adversary at their distance",
+            "section 4, figure 5",
+            "direction",
+            PRICE,
+            "fraction",
+            scope=f"SST; {CLASSIFIERS}",
+            control="both at the same mean JSD, in each seed; none where the trained curve does not reach it",
+            refuted="a trained adversary as far away changes predictions no more",
+            sides=("trained", "uniform"),
+        ),
+        claim(
+            "an adversary leaves the reason",
+            "A trained adversary takes attention off the words that decide the label",
+            "ours",
+            "direction",
+            0.05,
+            "fraction of attention",
+            scope="texts whose deciding words are known",
+            control=f"imitation alone (lambda 0), trained anew in the same way; {MOVED}",
+            refuted="as much attention stays on them",
+            sides=("imitation", "adversary"),
+        ),
+    )
+}
