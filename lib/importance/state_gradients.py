@@ -98,5 +98,8 @@ def state_own_share(model: AttentionModel, batch: Batch, output: ModelOutput) ->
     return found
 
 
-own_share = Quantity("own_share_of_input_to_hidden_importance", state_own_share, "fraction", max_tokens=500)
+OWN_TITLE = "a state's own token, share of the inputs' importance to it"
+own_share = Quantity(
+    "own_share_of_input_to_hidden_importance", state_own_share, "fraction", title=OWN_TITLE, max_tokens=500
+)
 of_inputs_to_states = Quantity("entropy_of_input_to_hidden_importance", state_entropy, "fraction", max_tokens=500)
