@@ -145,6 +145,6 @@ PAPER = Paper(
     CLAIMS,
     evidence,
     beside=(vector_scales,),
-    seconds=55.0,
+    seconds=65.0,
     departures=DEPARTURES,
 )

@@ -297,10 +297,9 @@ def note_of(short: str, group: pd.DataFrame, shares: pd.DataFrame, of_model: Map
         found, chance = (f"{row[name]:.0%}" for name in ("significant", "significant_null"))
         return f"{title_of(tau_name(pair))} has p ≤ .05 in {found} of the texts, {chance} by chance"
     if short == "an adversary exists beyond chance":
-        jsd = adversary_of(group)
-        names = {"JSD": jsd, "by the search": "adversary_gradient_jsd", "by chance": by_chance_of(jsd)}
-        names |= {"at most": "largest_jsd"}
+        names = {"exact optimum": "adversary_exact_jsd", "search": "adversary_gradient_jsd"}
+        names |= {"by chance": by_chance_of(adversary_of(group)), "at most": "largest_jsd"}
         means = [f"{name} {group[column].mean():.3f}" for name, column in names.items() if column in group]
-        return ", ".join(dict.fromkeys(means)) + " nats"
+        return f"JSD in nats: {', '.join(means)}"
     counted = group["permutation_of_uneven"].notna().mean()
     return f"{counted:.0%} of the texts count" if counted < 1 else ""
