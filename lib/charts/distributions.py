@@ -129,10 +129,10 @@ def difference_histogram(
     Args:
         columns: the name of a series -> its column.
     """
-    edges, ticks = np.linspace(-1, 1.5, 26), [-1, -0.5, 0, 0.5, 1, 1.5]
+    edges, ticks = np.linspace(-1.5, 1.5, 31), [-1, 0, 1]
     rows = {name: defined(instances, column).assign(of=name) for name, column in columns.items()}
     frame = pd.concat([histograms(rows[name], column, "of", edges) for name, column in columns.items()])
-    layers = overlaid(columns, "of", "with leave-one-out", "tau-b", "texts", ticks, ends=(-1, 1.5))
+    layers = overlaid(columns, "of", "with leave-one-out", "tau-b", "texts", ticks, ends=(-1.5, 1.5))
     drawn = panels(frame, [*layers, dashed_line("x", 0)], height=130)
     return titled(drawn, title, [see, caption_of_rows(instances, *columns.values())])
 

@@ -121,10 +121,10 @@ def read_evidence(text: str) -> pd.DataFrame:
 def row_of(claim: Claim, model: str, some: pd.DataFrame, like: list, these_models: bool) -> dict[str, object]:
     """The verdict on a claim for one model, with all that a reader needs to see beside it."""
     found, first = verdict_of(claim, some, like, these_models), some.iloc[0]
-    word = found.word if first["within"] or found.word == "no verdict" else CONTRAST
-    of_found = ("effect", "low", "high", "n", "p", "needed", "reason", "halved", "doubled")
+    word = found.word if first["within"] else CONTRAST
     if word == CONTRAST:  # the number alone: no answer, with any bound
-        found = replace(found, p=nan, needed=0, reason="", halved="", doubled="")
+        found = replace(found, p=nan, needed=0, reason=first["excluded"], halved="", doubled="")
+    of_found = ("effect", "low", "high", "n", "p", "needed", "reason", "halved", "doubled")
     of_claim = ("paper", "short", "unit", "bound", "kind", "source", "scope", "control", "refuted")
     row = {name: getattr(found, name) for name in of_found} | {name: getattr(claim, name) for name in of_claim}
     row |= {"claim": claim.sentence, "model": model, "verdict": word, "seeds": len(found.of_seeds)}

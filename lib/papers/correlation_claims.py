@@ -108,14 +108,15 @@ CLAIMS = {
         Claim(
             KEY,
             "an adversary exists beyond chance",
-            "A quite different attention gives the same prediction, and it is farther away than one by chance",
+            "The attention that gives the same prediction gets farther from the model's own than it would by chance",
             "section 4.2.2",
             "direction",
             0.05,
             "of the largest JSD",
             RECURRENT,
-            "Nearly every text of many tokens has an adversary, by random logits too. So it is held against the "
-            "adversary of the same weights shuffled among the tokens; random logits give a difference of 0.",
+            "That there is an adversary proves nothing: by random logits nearly every text of many tokens has one too. "
+            "It is held against the adversary of the same weights shuffled among the tokens: random logits give a "
+            "difference of 0.",
             "an adversary that stays nearer than the one by chance: attention is where the prediction depends on it",
             ("the model's", "by chance"),
         ),
@@ -276,7 +277,7 @@ def known_of(witnesses: pd.DataFrame, *groups: pd.DataFrame) -> dict[str, str]:
     """`witness` of models, and `excluded`: why they allow no verdict, by what they learned or by uniform attention."""
     found = witness_of(witnesses, *groups)
     even = [
-        f"attention of {title_of(group['encoder'].iloc[0])} is uniform (entropy {entropy:.3f} of the largest)"
+        f"the attention of {title_of(group['encoder'].iloc[0])} is uniform, its entropy {entropy:.3f} of the largest"
         for group in groups
         if (entropy := group["entropy_of_attention"].mean()) > UNIFORM
     ]
