@@ -147,11 +147,14 @@ def sweep_by_model(
     layers = [
         ours.mark_area(opacity=0.25).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color),
         ours.mark_line(point=True, strokeWidth=2).encode(x, y, color, tooltip=tips),
-        published.mark_rule(strokeDash=[5, 4], strokeWidth=1.5).encode(
-            y=y, color=color, tooltip=["series:N", "value:Q"]
-        ),
     ]
-    see += " Dashed: the published values." if len(known) else ""
+    if len(known):
+        layers.append(
+            published.mark_rule(strokeDash=[5, 4], strokeWidth=1.5).encode(
+                y=y, color=color, tooltip=["series:N", "value:Q"]
+            )
+        )
+        see += " Dashed: the published values."
     return titled(panels(frame, layers, height=170), title, [see])
 
 
