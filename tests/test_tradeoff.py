@@ -25,8 +25,8 @@ from lib.analysis import (
     summarise,
 )
 from lib.analysis.contrast import swapped_p
+from lib.analysis.curves import area, curvature
 from lib.analysis.histories import last_gain
-from lib.analysis.tradeoff import area, curvature
 from lib.datasets.batches import batches
 
 RUN = {"dataset": "planted", "encoder": "bilstm", "attention": "additive", "projection": "softmax", "layers": 1}

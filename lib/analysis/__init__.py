@@ -11,6 +11,7 @@ from lib.analysis.contrast import (
     score_difference,
 )
 from lib.analysis.correlation import correlate, permutation_null, significance, taus_by_option, with_ceiling
+from lib.analysis.curves import advantage, curvatures, points, price_difference, prices
 from lib.analysis.erasure import (
     box_values,
     by_ranking,
@@ -38,15 +39,10 @@ from lib.analysis.token_values import (
 )
 from lib.analysis.tradeoff import (
     across_seeds,
-    advantage,
     adversary_method,
     as_adversaries,
     changes_of_score,
-    curvatures,
     measure_versus_base,
-    points,
-    price_difference,
-    prices,
     single_runs,
 )
 from lib.analysis.verdicts import trend

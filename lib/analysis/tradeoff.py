@@ -1,6 +1,6 @@
-"""Trained runs beside their bases: how far attention moved, what that cost in the prediction, and the curve of both."""
+"""Trained runs beside their bases: how far attention moved, and what that cost in the prediction."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -8,23 +8,19 @@ import torch
 from scipy.special import rel_entr
 from torch import Tensor, nn
 
-from lib.analysis.contrast import contrast, effect_of, score_difference
+from lib.analysis.contrast import score_difference
 from lib.analysis.measuring import BATCH, attention_weights, max_attention, measure
-from lib.analysis.statistics import mean_over, weighted_f1, weighted_mean
-from lib.analysis.summarising import by_seed, summarise
+from lib.analysis.statistics import weighted_f1
 from lib.datasets.batches import Batch
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models.interface import ModelOutput
 from lib.progress import Progress
-from lib.quantity import CHANGE_BOUNDS, JSD_BOUNDS, Quantity, bounds_of, declare, title_of
+from lib.quantity import JSD_BOUNDS, Quantity, declare
 from lib.training import Trained
 from lib.training.tasks import BaseOutputs
 
 AXES = ("jsd", "tvd")
 SETTINGS = ("lambda", "trains")
-OF_PRICE = ("first", "second", "difference", "low", "high", "se")
-REACHES = 0.02  # of accuracy: an imitation that is farther below what it imitates has failed
-GRID = 50  # values of JSD at which two curves are compared
 
 
 def measure_versus_base(
@@ -164,258 +160,3 @@ def adversary_method(trained: Sequence[Trained]) -> str:
         if output.logits.shape[1] != 1 or one.model.token_logits(output) is None:
             return "gradient"
     return "exact"
-
-
-def points(
-    instances: pd.DataFrame, series: str, by: str | None = None, classes: Sequence[str] = (), draws: int = 1000
-) -> pd.DataFrame:
-    """The points of a series on the plane of mean JSD (nats) and mean TVD (fraction), one for each run.
-
-    Args:
-        by: the column that makes a curve of each seed's runs. classes: names of the classes; of each that the base
-            predicts (`base_prediction`) there are points too.
-    Returns:
-        series, texts ("all texts" or a class), at (the value of `by`, or NaN), seed, jsd, jsd_low, jsd_high, tvd,
-        tvd_low, tvd_high (95%, over texts), n.
-    """
-    rows = []
-    for texts, some in by_class(instances.assign(at=np.nan if by is None else instances[by]), classes):
-        for (at, seed), group in some.groupby(["at", "seed"], dropna=False):
-            summary = summarise(group, AXES, draws).set_index("quantity")
-            row = {"series": series, "texts": texts, "at": at, "seed": seed}
-            for axis in AXES:
-                value, low, high = summary.loc[axis, ["value", "low", "high"]]
-                row |= {axis: value, f"{axis}_low": max(low, 0), f"{axis}_high": min(high, bounds_of(axis)[1])}
-            rows.append(row | {"n": summary.loc["jsd", "n"]})
-    return pd.DataFrame(rows)
-
-
-def by_class(instances: pd.DataFrame, classes: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame]]:
-    """("all texts", all rows), then (class, rows) of each class that the base predicts."""
-    yield "all texts", instances
-    for number, name in enumerate(classes):
-        of_class = instances[instances["base_prediction"] == number]
-        if len(of_class):
-            yield name, of_class
-
-
-def curvatures(kinds: Mapping[str, pd.DataFrame], classes: Sequence[str] = (), by: str = "lambda") -> pd.DataFrame:
-    """`curvature` of each kind of adversary, of all texts and of each class that the base predicts: a row for a seed.
-
-    Returns:
-        adversary, texts, seed, below_chord (fraction), n.
-    """
-    found = []
-    for kind, instances in kinds.items():
-        for texts, rows in by_class(instances, classes):
-            for seed, some in rows.groupby("seed"):
-                row = curvature(some, by, draws=0)
-                found.append((kind, texts, seed, row["difference"], row["n"]))
-    return pd.DataFrame(found, columns=["adversary", "texts", "seed", "below_chord", "n"])
-
-
-def curvature(instances: pd.DataFrame, by: str = "lambda", draws: int = 1000, seed: int = 0) -> pd.Series:
-    """Is the curve of mean TVD over mean JSD convex (attention is easily moved) or concave (it has its price)?
-
-    Wiegreffe & Pinter (2019), section 4 and figure 5. A seed's curve goes from its smallest `by` to its largest, the
-    chord joins its ends. The effect is the mean TVD by which the curve runs below the chord: the area between them over
-    the chord's JSD. Each seed has its own: where runs of one lambda either moved or stayed, their means lie on a chord.
-
-    Args:
-        instances: rows of `measure_versus_base` of one kind of adversary.
-    Returns:
-        a row of `mean_effect`, a fraction of probability. A seed has none whose curve has fewer than three points, or
-        does not end farther away than it starts.
-    """
-    seeds, tables = tables_of_seeds(instances, by)
-
-    def each(weights: np.ndarray) -> np.ndarray:
-        return np.stack([below_chord(weighted_mean(weights, table)) for table in tables], axis=1)
-
-    name = declare("below_chord", "fraction", bounds=CHANGE_BOUNDS)
-    return effect_of(name, seeds, each, len(tables[0]) if seeds else 0, draws, seed)
-
-
-def below_chord(corners: np.ndarray) -> np.ndarray:
-    """By how much curves run below their chords on average: (draw, point, (JSD, TVD)) -> (draw,), a fraction."""
-    width = corners[:, -1, 0] - corners[:, 0, 0]
-    curve = (width > 0) & (corners.shape[1] > 2)
-    return np.where(curve, area(corners) / np.where(curve, width, 1), np.nan)
-
-
-def advantage(
-    single: pd.DataFrame, curve: pd.DataFrame, at: str, by: str = "lambda", draws: int = 1000, seed: int = 0
-) -> pd.Series:
-    """How much better a point lies than the curve of trained adversaries of the same seed.
-
-    At the same TVD its JSD less the curve's: how much farther it goes for the same change of predictions (nats). At
-    the same JSD the curve's TVD less its own: how much less it changes predictions. The curve is straight between its
-    points, in their order along `at`, and ends with them: a seed has no effect whose point lies beyond an end.
-
-    Args:
-        single: rows with jsd and tvd, one for each text and seed. curve: rows of `measure_versus_base`.
-        at: "tvd" or "jsd".
-    Returns:
-        a row of `mean_effect`; first and second are the point's and the curve's value in each seed.
-    """
-    texts = np.intersect1d(by_seed(single, "jsd").dropna().index, curve["instance"])
-    pair = [rows[rows["instance"].isin(texts)] for rows in (single.assign(one=0.0), curve)]
-    (ours, points), (theirs, curves) = tables_of_seeds(pair[0], "one"), tables_of_seeds(pair[1], by)
-    seeds = [one for one in ours if one in theirs]
-    tables = [(points[ours.index(one)], curves[theirs.index(one)]) for one in seeds]
-    x = AXES.index(at)
-
-    def sides(weights: np.ndarray) -> np.ndarray:
-        """(side, draw, seed): the value of the point and of the curve at the point's place."""
-        means = [[weighted_mean(weights, table) for table in both] for both in tables]
-        points = np.stack([one[:, 0] for one, _ in means], axis=1)
-        heights = [interpolated(points[:, k, x], other, x) for k, (_, other) in enumerate(means)]
-        return np.stack([points[..., 1 - x], np.stack(heights, axis=1)])
-
-    def each(weights: np.ndarray) -> np.ndarray:
-        point, line = sides(weights)
-        return point - line if at == "tvd" else line - point
-
-    name = declare(f"advantage_at_equal_{at}", "nats" if at == "tvd" else "fraction", bounds=(-1.0, 1.0))
-    row = effect_of(name, seeds, each, len(texts) if seeds else 0, draws, seed)
-    if seeds and len(texts):
-        values = sides(np.ones((1, len(texts))))[:, 0]
-        row["first"], row["second"] = (dict(zip(seeds, map(float, side), strict=True)) for side in values)
-    return row
-
-
-def interpolated(x: np.ndarray, curves: np.ndarray, axis: int) -> np.ndarray:
-    """The other axis of curves (draw, point, axis) where one axis is x (draw,): (draw,); NaN beyond their ends."""
-    found = []
-    for at, curve in zip(x, curves, strict=True):
-        known, other = curve[np.argsort(curve[:, axis])].T[[axis, 1 - axis]]
-        found.append(np.interp(at, known, other, left=np.nan, right=np.nan))
-    return np.array(found)
-
-
-def tables_of_seeds(instances: pd.DataFrame, by: str) -> tuple[list[int], list[np.ndarray]]:
-    """The seeds, and the table (instance, point by growing `by`, axis) of each; all of the same texts."""
-    seeds = {int(seed): rows.sort_values([by, "instance"]) for seed, rows in instances.groupby("seed")}
-    shapes = [(rows[by].nunique(), rows["instance"].nunique(), len(AXES)) for rows in seeds.values()]
-    values = [rows[list(AXES)].to_numpy(float) for rows in seeds.values()]
-    return list(seeds), [one.reshape(shape).swapaxes(0, 1) for one, shape in zip(values, shapes, strict=True)]
-
-
-def tabulated(instances: pd.DataFrame, by: str) -> np.ndarray:
-    """(instance, point by growing `by`, axis, seed) of rows of `measure_versus_base`.
-
-    Raises:
-        ValueError: the seeds have not all the same values of `by`.
-    """
-    tables = [[by_seed(group, axis) for axis in AXES] for _, group in instances.groupby(by)]
-    seeds = {tuple(table.columns) for pair in tables for table in pair}
-    if len(seeds) != 1:
-        raise ValueError(f"not every seed has every {by}: {sorted(seeds)}; train the whole sweep")
-    texts = tables[0][0].index
-    values = np.stack([[table.reindex(texts).to_numpy() for table in pair] for pair in tables], axis=2)
-    return values.transpose(1, 2, 0, 3)
-
-
-def price_difference(
-    instances: pd.DataFrame, base: pd.DataFrame, by: str = "lambda", draws: int = 1000, seed: int = 0
-) -> pd.Series:
-    """How much more TVD the adversaries of one model pay than those of the base, at the same JSD.
-
-    The curves of both, straight between their points, are compared where their ranges of mean JSD overlap (Tutek &
-    Snajder 2020, figure 1, judges by eye). Where there are adversaries with `by` 0, which only imitate, what these pay
-    is subtracted from their curve first: the price of imitation itself, not of attention. The bootstrap draws
-    texts, the same for both.
-
-    Args:
-        instances, base: rows of `measure_versus_base` of either model's adversaries, on the same texts.
-    Returns:
-        first, second, difference (fraction; means over the shared range), low, high (95%, over texts and, where there
-        are several, seeds), se (over texts), of_seeds; from, to (nats: the shared range; NaN where there is none);
-        floor, base_floor (TVD of either model's adversary that only imitates; NaN without one), points (of either
-        curve, the fewer), n, seeds.
-    """
-    pair = [tabulated(rows, by) for rows in (instances, base)]
-    floors = [bool((rows[by] == 0).any()) for rows in (instances, base)]
-    ones, averaged = np.ones((1, len(pair[0]))), [mean_over(3, values) for values in pair]
-
-    def curve(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """(draw, point, axis), less the floor where both have one."""
-        means = weighted_mean(weights, values)
-        return means[:, 1:] - means[:, :1] * np.array([0.0, 1.0]) if all(floors) else means
-
-    ours, theirs = (curve(ones, values)[0] for values in averaged)
-    points, found = min(len(ours), len(theirs)), dict.fromkeys((*OF_PRICE, "from", "to"), np.nan) | {"of_seeds": {}}
-    reached = [of[:, 0] for of in (ours, theirs)]  # JSD
-    start, end = (max(map(np.min, reached)), min(map(np.max, reached))) if points else (0.0, 0.0)
-    if start < end:
-        grid, seeds = np.linspace(start, end, GRID), sorted({*instances["seed"]} & {*base["seed"]})
-        heights = contrast(
-            ["tvd"],
-            lambda weights, values: np.stack(
-                [height(curve(weights, of), grid) for of in np.moveaxis(values, -1, 0)], axis=-1
-            ),
-            pair,
-            paired=True,
-            draws=draws,
-            seed=seed,
-            pooled=lambda weights, values: height(curve(weights, mean_over(3, values)), grid),
-            seeds=seeds,
-        ).iloc[0]
-        found = heights[[*OF_PRICE, "of_seeds"]].to_dict() | {"from": start, "to": end}
-    for name, there, values in zip(("floor", "base_floor"), floors, averaged, strict=True):
-        found[name] = float(weighted_mean(ones, values)[0, 0, 1]) if there else np.nan
-    return pd.Series(found | {"points": points, "n": len(pair[0]), "seeds": pair[0].shape[-1]})
-
-
-def prices(imitated: pd.DataFrame) -> pd.DataFrame:
-    """`price_difference` of each variant to the base, on the seeds that both have: a row a variant.
-
-    Args:
-        imitated: rows of `measure_versus_base`; variant is that of the imitated model, `converged` whether the
-            adversary's loss did.
-    Returns:
-        variant, the columns of `price_difference`, raw, raw_low, raw_high (the same with nothing subtracted), failed
-        (why the imitations by themselves allow no answer, else "").
-    """
-    rows = []
-    for variant, some in imitated[imitated["variant"] != "base"].groupby("variant", sort=False):
-        of_base = imitated[(imitated["variant"] == "base") & imitated["seed"].isin(some["seed"])]
-        raw = price_difference(*(of[of["lambda"] > 0] for of in (some, of_base)))
-        failed = dict.fromkeys(why for why in (failed_imitation(of) for of in (some, of_base)) if why)
-        row = {f"raw{end}": raw[name] for end, name in (("", "difference"), ("_low", "low"), ("_high", "high"))}
-        rows.append(
-            {"variant": variant} | price_difference(some, of_base).to_dict() | row | {"failed": "; ".join(failed)}
-        )
-    return pd.DataFrame(rows)
-
-
-def failed_imitation(some: pd.DataFrame) -> str:
-    """Why the adversaries of one model that only imitate (lambda 0) are no measure of what imitation costs; else ""."""
-    only, others, name = some[some["lambda"] == 0], some[some["lambda"] > 0], title_of(some["variant"].iloc[0])
-    if only.empty:
-        return f"no adversary of {name} only imitates"
-    lost = (only["base_prediction"] == only["label"]).mean() - (only["prediction"] == only["label"]).mean()
-    nearest = others.groupby("lambda")["tvd"].mean().min()
-    reasons = (
-        (not only["converged"].all(), "did not converge"),
-        (lost > REACHES, f"is {lost:.3f} below it in accuracy"),
-        (nearest < only["tvd"].mean(), f"is farther from its predictions than an adversary ({nearest:.3f} of TVD)"),
-    )
-    why = ", ".join(words for holds, words in reasons if holds)
-    return f"imitation of {name} alone {why}" if why else ""
-
-
-def height(curves: np.ndarray, grid: np.ndarray) -> np.ndarray:
-    """The mean TVD of curves, straight between their points, over a grid of JSD: (draw, point, (x, y)) -> (draw, 1)."""
-    ordered = (curve[np.argsort(curve[:, 0])].T for curve in curves)
-    return np.array([[np.interp(grid, *curve).mean()] for curve in ordered])
-
-
-def area(corners: np.ndarray) -> np.ndarray:
-    """The signed area between curves and their chords: corners (..., point, (x, y)) -> (...).
-
-    Positive where the curve runs below its chord. The polygon's area by the shoelace formula, the first corner moved
-    to 0, so that only neighbouring points matter.
-    """
-    x, y = np.moveaxis(corners[..., 1:, :] - corners[..., :1, :], -1, 0)
-    return (x[..., :-1] * y[..., 1:] - x[..., 1:] * y[..., :-1]).sum(axis=-1) / 2

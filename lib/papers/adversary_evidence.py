@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 
 from lib.analysis import advantage, difference, effect_of, mean_effect, score_difference, single_runs, witness_of
+from lib.analysis.curves import curvature
 from lib.analysis.histories import ON_PAR
 from lib.analysis.statistics import weighted_mean
 from lib.analysis.summarising import by_seed
 from lib.analysis.token_values import entropies_of
-from lib.analysis.tradeoff import curvature
 from lib.analysis.verdicts import FAR
 from lib.papers.adversary_claims import CLAIMS, EVEN, KEY
 from lib.papers.claims import counted, excluded_by, printed_effect
