@@ -64,11 +64,11 @@ CLAIMS = {
             KEY,
             "adversaries are harder to find",
             "An adversary pays more TVD for the same JSD than with the base",
-            "section 4.3, figure 1; the paper does not attempt to draw many conclusions from it (section 3.3)",
+            "section 4.3, figure 1, from which the paper does not attempt to draw many conclusions: section 3.3",
             "direction",
             0.02,
             "of TVD",
-            "mlm, of which the figure is",
+            "mlm, the model of the figure",
             "imitation alone (lambda 0): its TVD, the floor, is subtracted from either curve; no verdict where a floor "
             "exceeds the effect, where imitation fails or does not converge, or with one seed",
             "an adversary that pays less than the base's",
