@@ -136,7 +136,7 @@ def provenance_of(trained: Sequence[Trained], usual: Settings, chosen: dict) -> 
         "profile": first.profile,
         "chosen": ", ".join(unusual(usual, chosen)),
         "device": first.device_kind,
-        "vectors": re.sub(r"\S*/", "", trained[0].vectors.source),  # a file by its name
+        "vectors": re.sub(r"\S*/|(, seed \d+)? \(.*|, seed \d+$", "", trained[0].vectors.source),  # a file by its name
         "corpus": corpus.checksum[:12],
         "run_seeds": " ".join(str(seed) for seed in sorted({one.run.seed for one in trained})),
         "adversary_epochs": " ".join(sorted({str(run.epochs) for run in adversaries})),

@@ -121,6 +121,23 @@ def test_each_row_says_where_it_comes_from(tmp_path):
         }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("/home/me/v.npz", "v.npz"),
+        (
+            "random numbers, N(0, 1), seed 3 (176 of 503 words (35.0%) from /a/v.npz are too few)",
+            "random numbers, N(0, 1)",
+        ),
+        ("word2vec, learned from train and dev, seed 3", "word2vec, learned from train and dev"),
+    ],
+)
+def test_vectors_are_named_without_a_folder_or_a_seed(source, words):
+    runs = trained(encoders=["average"], seeds=[0])
+    runs[0].vectors = SimpleNamespace(source=source)
+    assert results.provenance_of(runs, papers.PAPERS["correlation"].settings(), {})["vectors"] == words
+
+
 def test_what_other_training_code_made_is_stale(tmp_path, monkeypatch):
     keep(tmp_path, {0: 0.1, 1: 0.2, 2: 0.3})
     assert not results.is_stale(kept(tmp_path)).any()

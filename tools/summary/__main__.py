@@ -56,7 +56,7 @@ def finding(rows: pd.DataFrame, dataset: str) -> str:
     seeds = " to ".join(dict.fromkeys((f"{many.min()}", f"{many.max()}"))) if len(many) else "no"
     about = [f"{seeds} seed{'' if seeds == '1' else 's'}", rows["settings"].iloc[0]]
     about += ["stale"] if rows["stale"].eq("stale").any() else []
-    return f"**{dataset}**, {', '.join(filter(None, about))}. {'. '.join(sentences)}."
+    return f"**{dataset}**, {', '.join(filter(None, about))}. {'. '.join(sentences) or 'Outside what is claimed'}."
 
 
 def named(row: pd.Series) -> str:
