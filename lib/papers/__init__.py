@@ -3,8 +3,7 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
-from lib.papers.claim import claims_table, sentences
-from lib.papers.claims import Claim, verdicts
+from lib.papers.claims import Claim, sentences, verdicts
 from lib.papers.paper import Paper
 from lib.papers.settings import Settings, device_kind
 from lib.training import Run
@@ -15,7 +14,6 @@ __all__ = [
     "Claim",
     "Paper",
     "Settings",
-    "claims_table",
     "device_kind",
     "runs",
     "sentences",
