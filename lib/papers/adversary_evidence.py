@@ -43,14 +43,14 @@ def evidence(
     first = of_base.iloc[0]
     theirs = first["attention"] == "additive" and first["projection"] == "softmax" and models["label"].max() <= 1
     about = {"within": bool(theirs)} | witness_of(known, of_base)
-    printed = table(KEY, first["dataset"])
+    printed, whole = table(KEY, first["dataset"]), adversaries[adversaries["trains"] == "all"]
     parts = [
         *of_scores(models, guided, about, printed),
         *of_distances(models, of_seeds, per_instance, about, first["dataset"]),
-        misguided(guided, dev, guiding(set(adversaries["lambda"])), about, printed),
-        on_par(of_base, adversaries[adversaries["trains"] == "all"], dev, about, printed),
+        misguided(guided, dev, guiding(set(whole["lambda"])), about, printed),
+        on_par(of_base, whole, dev, about, printed),
         *of_curves(models, adversaries, dev, per_instance, about, first["dataset"]),
-        leaves_the_reason(adversaries, dev, about),
+        leaves_the_reason(whole, dev, about),
     ]
     return pd.concat([part for part in parts if len(part)], ignore_index=True)
 
@@ -256,13 +256,14 @@ def beyond(axis: str, value: float) -> dict[str, str]:
     return {"excluded": f"the trained adversaries' curve does not reach its {axis}, {value:.3f}, and is not extended"}
 
 
-def leaves_the_reason(adversaries: pd.DataFrame, dev: pd.DataFrame, about: dict) -> pd.DataFrame:
+def leaves_the_reason(whole: pd.DataFrame, dev: pd.DataFrame, about: dict) -> pd.DataFrame:
     """Beyond the paper: does an adversary that moved attend less to the rationale than imitation alone does?"""
-    name, strength = "attention_on_rationale", guiding(set(adversaries["lambda"]))
-    if name not in adversaries or adversaries[name].isna().all() or not adversaries["lambda"].eq(0).any():
+    name, strength = "attention_on_rationale", guiding(set(whole["lambda"]))
+    if name not in whole or whole[name].isna().all():
         return pd.DataFrame()
-    whole = adversaries[adversaries["trains"] == "all"]
     runs, why = judged(dev[(dev["lambda"] == strength) & (dev["trains"] == "all")], moved=True)
+    if not whole["lambda"].eq(0).any():
+        return CLAIMS["an adversary leaves the reason"].evidence("BiLSTM", {}, **with_reasons(about, why))
     pair = whole[(whole["lambda"] == 0) & whole["seed"].isin(runs["seed"])], of_runs(whole, runs)
     both = pd.concat([pair[0].assign(variant="imitation"), pair[1]])
     row = difference(both, name, ({"variant": "imitation"}, {"variant": "adversary"}), paired=True)
