@@ -182,14 +182,14 @@ def test_rankings_without_skill_support_nothing_about_their_order():
 def test_models_that_learned_nothing_give_no_verdict():
     random = np.random.default_rng(0)
     found = judged(measured(label=lambda frame: random.permuted(frame["label"])[frame["instance"]].astype(float)))
-    assert set(found["verdict"]) == {"no verdict"}
+    assert set(found["verdict"]) == {"no verdict", "contrast"}
     one = found[found["short"] == "the top item matters most"].iloc[0]
     assert "is not above the largest class" in one["reason"] and one["effect"] == pytest.approx(0.2, abs=0.01)
 
 
 def test_models_over_sentences_are_judged_by_long_texts_alone():
     found = judged(measured("han-rnn", removed_items=2))
-    assert set(found["verdict"]) == {"no verdict"}
+    assert set(found["verdict"]) == {"no verdict", "contrast"}
     assert f"0 texts of at least 4 sentences; {FEWEST_TEXTS} are needed" in found["reason"].iloc[0]
     some = measured("han-rnn", removed_items=lambda frame: np.where(frame["instance"] < 60, 4, 3))
     some.loc[some["instance"] >= 60, "top_attention_js"] = 0.0  # would refute the first claim
@@ -201,7 +201,7 @@ def test_models_over_sentences_are_judged_by_long_texts_alone():
 def test_uniform_attention_and_one_run_decide_nothing():
     frame = measured("flan-rnn", seeds=2)
     frame["attention_weights"] = [np.full(10, 0.1)] * len(frame)
-    assert set(judged(frame)["verdict"]) == {"no verdict"}
+    assert set(judged(frame)["verdict"]) == {"no verdict", "contrast"}
     once = judged(measured("flan-rnn", seeds=1), these_models=True)
     assert set(once["verdict"]) <= {"open", "contrast"}
 

@@ -196,7 +196,7 @@ def test_regularization_on_hostile_words_with_reasons(monkeypatch, tmp_path, chr
     page = report(monkeypatch, tmp_path, "regularization", "dataset eraser_movies", *SHORT)
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["images"] == 0
-    assert shown["charts"] == charts_made(page) == 13
+    assert shown["charts"] == charts_made(page) == 14
     assert "its attention ranks the words that decide the label higher" in shown["text"]
     assert "so splits are compared each with its own" in shown["text"]
     assert EMOJI in Path(page).read_text()
@@ -207,7 +207,7 @@ def test_regularization_where_no_reason_is_known(monkeypatch, tmp_path, chromium
     choices = "dataset agnews", "attentions dot", "delta 1", "eta 0.1", "frozen tying,mlm", "layers 1"
     page = report(monkeypatch, tmp_path, "regularization", *choices, *SHORT)
     shown = opened(chromium, page)
-    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 12
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 13
     assert "agnews does not say which words decide" in shown["text"]
     assert "Taken: delta 1, eta 0.1." in shown["text"]
     assert "No model has more than one layer" in shown["text"]

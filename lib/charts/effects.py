@@ -46,12 +46,13 @@ def panel(same: pd.DataFrame, words: list[str]) -> alt.LayerChart:
     color = alt.Color("verdict:N", title=None, scale=scale)
     faint = alt.condition("datum.pale", alt.value(0.35), alt.value(1))
     tips = ["model:N", "verdict:N", *number_tips("+.3f", "effect", "low", "high"), *number_tips(".2g", "p")]
-    band = alt.Chart(pd.DataFrame([ends]))
+    band, seeds = alt.Chart(pd.DataFrame([ends])), single_seeds(same)
+    points = [alt.Chart(seeds).mark_point(size=16, color=INK, opacity=0.8).encode(alt.X("value:Q"), y)]
     layers = [
         band.mark_rect(color=INK, opacity=0.13).encode(alt.X("start:Q"), alt.X2("end")),
         band.mark_rule(color=INK, strokeDash=[4, 3]).encode(alt.X("end:Q")),
         alt.Chart(rows).mark_rule(strokeWidth=2.5).encode(alt.X("low:Q"), alt.X2("high"), y, color, opacity=faint),
-        alt.Chart(single_seeds(same)).mark_point(size=16, color=INK, opacity=0.8).encode(alt.X("value:Q"), y),
+        *(points if len(seeds) else []),  # an empty layer has no scale
         alt.Chart(rows).mark_point(filled=True, size=60).encode(x, y, color, opacity=faint, tooltip=tips),
     ]
     drawn = alt.layer(*layers).properties(width=WIDTH - LABELS, height=alt.Step(STEP))
