@@ -9,7 +9,7 @@ from pandas.io.formats.style import Styler
 
 from lib.analysis.verdicts import KINDS
 from lib.papers import TITLES
-from lib.papers.claims import CONTRAST, WEAK, by_their_numbers
+from lib.papers.claims import CONTRAST, WEAK, by_their_numbers, p_in_words
 from lib.quantity import RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
 
 TEXT = "text-align: left; vertical-align: top"
@@ -224,7 +224,7 @@ def verdict_row(row: pd.Series) -> dict[str, str]:
         "verdict": row["verdict"] + (f" ({why})" if why else ""),
         "evidence": row["evidence"],
         "single seeds": row["of_seeds"] if row["kind"] != "most runs" else "",
-        "p": "" if pd.isna(row["p"]) else f"{row['p']:.2g}",
+        "p": "" if pd.isna(row["p"]) else p_in_words(row["p"]).removeprefix("p "),
         "with another bound": ", ".join(moved) if row["verdict"] != CONTRAST else "",
         "by their own numbers": by_their_numbers(row["kind"], row["bound"], row["printed"]),
     }

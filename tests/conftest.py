@@ -11,6 +11,8 @@ os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
 
 import pytest
 
+from lib import processes
+
 PROJECT = Path(__file__).resolve().parents[1]
 REQUIRE_ALL = os.environ.get("REQUIRE_ALL", "") not in ("", "0")
 MISSING = {
@@ -27,6 +29,11 @@ NOT_RUN = Counter()  # of this process: of several that test side by side it is 
 def pytest_configure(config: pytest.Config) -> None:
     if os.environ.get("DATA_HOME"):
         os.environ["DATA_HOME"] = str(Path(os.environ["DATA_HOME"]).resolve())
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are cores, at most 8: several tests wait, for kills, jobs and the browser."""
+    return min(processes.cores() + 1, 8)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -13,6 +13,7 @@ from lib.analysis import classification, summarise
 from lib.analysis.seeds import by_seed_rows, over_seeds
 from lib.papers.claims import Claim, read_evidence
 from tools.summary import studies
+from tools.summary.__main__ import markdown
 
 TAU = "kendall_tau_attention_vs_gradient_times_input"
 CLAIM = Claim("jain2019", "it rises", "It rises", "section 4", "direction", 0.05, "tau-b", "any", "0", "it falls")
@@ -163,3 +164,9 @@ def test_a_table_of_verdicts_is_not_kept(tmp_path):
     table = pd.DataFrame({"verdict": ["supported"]})
     assert "has verdicts" in results.keep("correlation", trained(), table.assign(value=1), table, tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_page_of_the_kept_tables_is_up_to_date():
+    text = (results.FOLDER / "summary.md").read_text(encoding="utf-8")
+    assert text == markdown(studies.kept(results.FOLDER)), "run python -m tools.summary"
+    assert "(reports/results/summary.md)" in (results.PROJECT / "README.md").read_text(encoding="utf-8")

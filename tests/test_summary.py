@@ -287,12 +287,6 @@ def test_the_kept_tables_have_the_partners_that_their_notebooks_found():
     assert (ours + sizes == published_of).all()
 
 
-def test_the_page_of_the_kept_tables_is_up_to_date():
-    text = (summary.FOLDER / "summary.md").read_text(encoding="utf-8")
-    assert text == markdown(summary.kept(summary.FOLDER)), "run python -m tools.summary"
-    assert "(reports/results/summary.md)" in (results.PROJECT / "README.md").read_text(encoding="utf-8")
-
-
 def test_the_readme_has_the_verdicts_and_marks_what_is_weak_stale_or_could_be_chance(tmp_path):
     place = "<!-- findings: correlation -->old<!-- end --> and more"
     assert readme(place, tmp_path) == place.replace("old", "not run yet")

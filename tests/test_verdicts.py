@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from lib.analysis.statistics import Estimate, Spread
-from lib.analysis.verdicts import KINDS, answer, judge, judge_runs, judge_trend, share_limits
+from lib.analysis.verdicts import KINDS, NOT_BY_SEEDS, answer, judge, judge_runs, judge_trend, share_limits
 from lib.papers.claims import EVIDENCE, VERDICT, Claim, sentences, verdicts
 
 TEXTS, BOUND = 400, 0.05
@@ -129,7 +129,7 @@ def test_an_open_answer_names_the_seeds_that_would_decide_it():
         interval = Estimate.over(found.effect, [(Spread(spread.variance, seeds - 1), seeds)], 0.01, TEXTS).interval()
         assert (answer("direction", *interval, BOUND) != "open") == decided
     never = judge("direction", BOUND, np.array([-0.4, 0.01, 0.41]), 0.01, TEXTS)
-    assert (never.word, never.needed, never.reason) == ("open", 0, "not by seeds")
+    assert (never.word, never.needed, never.reason) == ("open", 0, NOT_BY_SEEDS)
     assert judge("direction", BOUND, [0.3], 0.01, TEXTS, like=[values]).needed > 1
 
 

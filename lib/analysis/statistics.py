@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf, nan
 
 import numpy as np
@@ -23,12 +24,27 @@ def resampled(count: int, draws: int, seed: int) -> Iterator[np.ndarray]:
     """
     if draws < 1:
         raise ValueError(f"draws is {draws}; allowed: 1 or more")
-    random = np.random.default_rng(seed)
     step = max(1, CELLS // max(count, 1))
+    if draws <= step:
+        yield only_chunk(count, draws, seed)
+        return
+    random = np.random.default_rng(seed)
     for start in range(0, draws, step):
-        rows = min(step, draws - start)
-        drawn = random.integers(0, count, (rows, count)) + np.arange(rows)[:, None] * count
-        yield np.bincount(drawn.ravel(), minlength=rows * count).reshape(rows, count).astype(np.float64)
+        yield chunk(random, count, min(step, draws - start))
+
+
+@lru_cache(maxsize=4)
+def only_chunk(count: int, draws: int, seed: int) -> np.ndarray:
+    """All bootstrap samples where one chunk holds them: the same for each quantity of the same texts. Read-only."""
+    weights = chunk(np.random.default_rng(seed), count, draws)
+    weights.setflags(write=False)
+    return weights
+
+
+def chunk(random: np.random.Generator, count: int, draws: int) -> np.ndarray:
+    """How often each of `count` instances is drawn in each of some samples: (draw, instance) float64."""
+    drawn = random.integers(0, count, (draws, count)) + np.arange(draws)[:, None] * count
+    return np.bincount(drawn.ravel(), minlength=draws * count).reshape(draws, count).astype(np.float64)
 
 
 def bootstrap(statistic: Callable[[np.ndarray], np.ndarray], count: int, draws: int, seed: int) -> np.ndarray:

@@ -22,6 +22,7 @@ KINDS = {
 }
 ENOUGH = 5  # seeds: with fewer their spread is pooled over like models
 MOST = 20  # seeds that are worth asking for
+NOT_BY_SEEDS = "more seeds would not decide it"
 FEWEST_OF_A_TREND = 3  # seeds
 FAR = 0.4  # nats: an attention that is nearer to the base's has not moved (Wiegreffe & Pinter 2019, table 4)
 SHUFFLES = 10_000  # of a dial's values, where there are more orders than that
@@ -107,7 +108,7 @@ def judge(
     about = replace(about, word=word, p=p_of(found, kind, bound, word))
     about = replace(about, halved=answer(kind, low, high, bound / 2), doubled=answer(kind, low, high, bound * 2))
     if word == "open":
-        return replace(about, reason="too few seeds" if about.needed else "not by seeds")
+        return replace(about, reason="" if these_models else "too few seeds" if about.needed else NOT_BY_SEEDS)
     return replace(about, needed=0)
 
 
@@ -160,7 +161,7 @@ def judge_runs(holds: Sequence[bool]) -> Verdict:
         return about
     enough = (more for more in range(n + 1, MOST + 1) if decided(round(k / max(n, 1) * more), more))
     least = next(enough, 0)
-    return replace(about, needed=least, reason="too few runs" if least else "not by seeds")
+    return replace(about, needed=least, reason="too few runs" if least else NOT_BY_SEEDS)
 
 
 def share_limits(k: int, n: int) -> tuple[float, float]:
@@ -209,7 +210,7 @@ def judge_trend(at: Sequence[float], values: np.ndarray, seed: int = 0) -> Verdi
     wanted = int(np.ceil((z * shuffled.std() * np.sqrt(seeds) / effect) ** 2)) if effect else MOST + 1
     agree = abs(np.sign(taus).sum()) == seeds
     enough = max(wanted, seeds + 1) if agree and wanted <= MOST else 0
-    return replace(about, needed=enough, reason="too few seeds" if enough else "not by seeds")
+    return replace(about, needed=enough, reason="too few seeds" if enough else NOT_BY_SEEDS)
 
 
 def trend(instances: pd.DataFrame, by: str, quantity: str) -> pd.Series:

@@ -23,6 +23,7 @@ VERDICT = [
 ]
 GOOD, WEAK = "good", "weak"
 UNIFORM = 0.97  # of the entropy of equal weights: attention beyond counts as uniform
+TINY = 1e-6  # a p below is shown as a bound
 CONTRAST = "contrast"  # in place of a verdict, outside a claim's scope
 
 
@@ -174,7 +175,7 @@ def effect_in_words(claim: Claim, found: Verdict) -> str:
             f"in {round(found.effect * runs)} of {counted(runs, 'run')} (limits {found.low:.0%} and {found.high:.0%})"
         )
     if claim.kind == "trend":
-        return f"tau-b with the dial, in the claim's direction, {found.effect:+.3f}{interval}, p {found.p:.2g}"
+        return f"tau-b with the dial, in the claim's direction, {found.effect:+.3f}{interval}, {p_in_words(found.p)}"
     name = "difference " if all(claim.sides) else ""
     return f"{name}{found.effect:+.3f}{interval} {claim.unit}"
 
@@ -186,6 +187,11 @@ def by_their_numbers(kind: str, bound: float, printed: float) -> str:
     of_kind = {"little": bound - abs(printed), "at least": printed - bound, "most runs": printed - 0.5}
     beyond = of_kind.get(kind, printed)
     return f"{'for it' if beyond > 0 else 'against it' if beyond < 0 else 'neither'} ({printed:+.3g})"
+
+
+def p_in_words(p: float) -> str:
+    """p 0.031; of a tiny one a bound."""
+    return f"p {p:.2g}" if p >= TINY else f"p < {TINY:g}"
 
 
 def counted(number: int, noun: str) -> str:

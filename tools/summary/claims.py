@@ -8,7 +8,7 @@ from scipy import stats
 
 from lib.analysis.verdicts import ANSWERS, KINDS
 from lib.papers import PAPERS, TITLES
-from lib.papers.claims import CONTRAST, VERDICT, by_their_numbers
+from lib.papers.claims import CONTRAST, VERDICT, by_their_numbers, p_in_words
 from lib.papers.claims import counted as counted_of
 from lib.papers.claims import verdicts as judged
 from lib.results import is_stale
@@ -37,6 +37,9 @@ def verdicts(studies: Iterable[Study]) -> pd.DataFrame:
         return pd.DataFrame(columns=FOUND)
     found = pd.concat(parts, ignore_index=True)
     found = found[found["study"] == found.groupby(BY_ONE_STUDY)["study"].transform("min")]
+    again = found["reason"] == BEFORE  # models had other names before
+    newer = found.assign(newer=~again).groupby(["paper", "short", "dataset"])["newer"].transform("any")
+    found = found[~again | ~newer].copy()
     found["place"] = found["paper"].map(list(TITLES).index)
     found["order"] = found.groupby(["paper", "short"], sort=False).ngroup()
     found = found.sort_values(["place", "order", "dataset", "study"], kind="stable", ignore_index=True)
@@ -46,18 +49,18 @@ def verdicts(studies: Iterable[Study]) -> pd.DataFrame:
 def verdicts_of(study: Study) -> pd.DataFrame:
     """A study's verdicts: the columns VERDICT, dataset and ABOUT.
 
-    A table of verdicts, as they were kept before, has no values of single seeds and is not judged. Evidence on what is
-    no claim any more is left out.
+    A table of verdicts, as they were kept before, has no values of single seeds and is not judged. What is no claim any
+    more is left out.
     """
+    claims = PAPERS[study.notebook].claims
     given = study.evidence
-    if given.empty:
+    if given.empty or not (is_claim := given["short"].isin(list(claims))).any():
         return pd.DataFrame()
+    given = given[is_claim]
     if "verdict" in given:
         texts = dict.fromkeys(set(VERDICT) - set(given) - set(NUMBERS), "")
         found = given.assign(**texts).assign(verdict="no verdict", reason=BEFORE, of_seeds="").reindex(columns=VERDICT)
         return found.assign(dataset=study.dataset, **study.about())
-    claims = PAPERS[study.notebook].claims
-    given = given[given["short"].isin(list(claims))]
     found = judged(given, claims, these_models=study.profile != "paper").assign(dataset=study.dataset, **study.about())
     made = given.assign(stale=is_stale(given).map({True: "stale", False: ""})).groupby(["short", "model"], sort=False)
     of = {"stale": made["stale"].max(), "commit": made["commit"].agg(lambda some: ", ".join(some.unique()))}
@@ -157,7 +160,7 @@ def model(row: pd.Series) -> dict[str, Any]:
     if row["halved"]:
         notes.append(f"half the bound: {row['halved']}, twice the bound: {row['doubled']}")
     if row["p"] == row["p"]:
-        notes.append(f"p {row['p']:.2g}")
+        notes.append(p_in_words(row["p"]))
     if own := by_their_numbers(row["kind"], row["bound"], float(row["printed"])):
         notes.append(f"by their own numbers {own}")
     marks = [row["reason"], f"{counted_of(int(row['needed']), 'seed')} would decide" if row["needed"] > 0 else ""]
