@@ -1,5 +1,6 @@
 """Kept results: a row for each run and quantity, several runs in one file, and which of them are stale."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ from lib.analysis import classification, summarise
 from lib.analysis.seeds import by_seed_rows, over_seeds
 from lib.papers.claims import Claim, read_evidence
 from tools.summary import studies
-from tools.summary.__main__ import markdown
+from tools.summary.__main__ import markdown, picture
 
 TAU = "kendall_tau_attention_vs_gradient_times_input"
 CLAIM = Claim("jain2019", "it rises", "It rises", "section 4", "direction", 0.05, "tau-b", "any", "0", "it falls")
@@ -170,3 +171,13 @@ def test_the_page_of_the_kept_tables_is_up_to_date():
     text = (results.FOLDER / "summary.md").read_text(encoding="utf-8")
     assert text == markdown(studies.kept(results.FOLDER)), "run python -m tools.summary"
     assert "(reports/results/summary.md)" in (results.PROJECT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_picture_of_a_study_is_of_its_models_alone(tmp_path):
+    """Not of the same models with shorter word vectors, which have the same names."""
+    (one,) = [
+        study for study in studies.kept(results.FOLDER) if (study.notebook, study.dataset) == ("correlation", "sst")
+    ]
+    shorter = one.values[one.values["quantity"].str.startswith("kendall_tau")].assign(vector_scale=0.1)
+    both = replace(one, values=pd.concat([one.values, shorter]))
+    assert picture(both, tmp_path).read_text() == picture(one, tmp_path).read_text()

@@ -14,7 +14,7 @@ from lib.provenance import PROJECT
 from lib.results import FOLDER
 from tools.summary.claims import BEFORE, DECIDED, RATE, in_words, totals, verdicts
 from tools.summary.studies import Study, kept
-from tools.summary.values import counts, unexplained, values
+from tools.summary.values import counts, partners, unexplained, values
 
 PICTURED = ("correlation",)
 OPENING = """\
@@ -80,7 +80,8 @@ def readme(text: str, folder: Path = FOLDER) -> str:
 
 def picture(study: Study, folder: Path = FOLDER) -> Path | None:
     """Draws a study's taus beside the published ones: <notebook>-<dataset>.svg; None where there are none."""
-    ours = study.values[study.values["quantity"].str.startswith("kendall_tau")]
+    ours = partners(study)
+    ours = ours[ours["quantity"].str.startswith("kendall_tau")]
     theirs = PAPERS[study.notebook].published(study.dataset)
     beside = published.beside(ours, theirs[theirs["quantity"].isin(ours["quantity"])])
     beside = beside[beside["theirs"].notna()]
