@@ -178,13 +178,13 @@ def effect_of(
 
 
 def score_difference(
-    instances: pd.DataFrame, score: str, between: Between, draws: int = 2000, seed: int = 0
+    instances: pd.DataFrame, score: str, between: Between, draws: int = 2000, seed: int = 0, test: bool = True
 ) -> pd.Series:
     """Accuracy, F1 or AUC of the first group less that of the second, on the same texts and seeds, in pairs.
 
     Returns:
-        a row of `contrast`, with p: how often the difference is as large when chance swaps the two models' answers to
-        each text (all seeds together). It is about these very models; the interval is about other seeds too.
+        a row of `contrast`; if `test` with p: how often the difference is as large when chance swaps the two models'
+        answers to each text (all seeds together). It is about these very models; the interval is about other seeds too.
     Raises:
         KeyError: unknown score. ValueError: a group is empty or mixes configurations; the texts are not the same.
     """
@@ -193,7 +193,7 @@ def score_difference(
     columns = ("label", "prediction", "probability")
     groups = [np.stack([by_seed(group, name).to_numpy() for name in columns], axis=2) for group in pair]
     seeds = by_seed(pair[0], "label").columns
-    return contrast([score], scores_of([score]), groups, True, draws, seed, test=True, seeds=seeds).iloc[0]
+    return contrast([score], scores_of([score]), groups, True, draws, seed, test=test, seeds=seeds).iloc[0]
 
 
 def fragility_difference(

@@ -101,15 +101,18 @@ def judge(
     level = 1 - (1 - LEVEL) / looks
     low, high = found.interval(level)
     about = Verdict("open", found.effect, low, high, of_seeds=tuple(values), n=texts)
-    about = replace(about, needed=needed(kind, bound, found.effect, len(values), spread, se_texts, texts, level))
-    if len(values) == 1 or (len(values) < FEW and not these_models):  # these say nothing about training in general
+    few = len(values) == 1 or (len(values) < FEW and not these_models)  # these say nothing about training in general
+    word = "open" if few else answer(kind, low, high, bound)
+    if word == "open":
+        enough = needed(kind, bound, found.effect, len(values), spread, se_texts, texts, level)
+        about = replace(about, needed=enough)
+    if few:
         return replace(about, reason="one run" if len(values) == 1 else f"{len(values)} runs")
-    word = answer(kind, low, high, bound)
     about = replace(about, word=word, p=p_of(found, kind, bound, word))
     about = replace(about, halved=answer(kind, low, high, bound / 2), doubled=answer(kind, low, high, bound * 2))
     if word == "open":
         return replace(about, reason="" if these_models else "too few seeds" if about.needed else NOT_BY_SEEDS)
-    return replace(about, needed=0)
+    return about
 
 
 def spread_of(values: np.ndarray, like: Iterable[Sequence[float]]) -> Spread:
@@ -154,13 +157,14 @@ def judge_runs(holds: Sequence[bool]) -> Verdict:
     holds = np.asarray(holds, dtype=float)
     k, n = int(holds.sum()), len(holds)
     low, high = share_limits(k, n)
-    word = "supported" if low > 0.5 else "contradicted" if high < 0.5 else "open"
+    word = answer("at least", low, high, 0.5)
     p = float(stats.binom.sf(k - 1, n, 0.5) if 2 * k >= n else stats.binom.cdf(k, n, 0.5)) if n else nan
     about = Verdict(word, k / n if n else nan, low, high, p, tuple(holds))
     if word != "open":
         return about
-    enough = (more for more in range(n + 1, MOST + 1) if decided(round(k / max(n, 1) * more), more))
-    least = next(enough, 0)
+    share = k / max(n, 1)
+    limits = ((more, share_limits(round(share * more), more)) for more in range(n + 1, MOST + 1))
+    least = next((more for more, of in limits if answer("at least", *of, 0.5) != "open"), 0)
     return replace(about, needed=least, reason="too few runs" if least else NOT_BY_SEEDS)
 
 
@@ -169,12 +173,6 @@ def share_limits(k: int, n: int) -> tuple[float, float]:
     low = stats.beta.ppf(1 - LEVEL, k, n - k + 1) if k else 0.0
     high = stats.beta.ppf(LEVEL, k + 1, n - k) if k < n else 1.0
     return float(low), float(high)
-
-
-def decided(k: int, n: int) -> bool:
-    """Whether k of n runs are clearly more, or clearly less, than half."""
-    low, high = share_limits(k, n)
-    return low > 0.5 or high < 0.5
 
 
 def judge_trend(at: Sequence[float], values: np.ndarray, seed: int = 0) -> Verdict:
@@ -204,11 +202,11 @@ def judge_trend(at: Sequence[float], values: np.ndarray, seed: int = 0) -> Verdi
     about = Verdict("open", effect, float(low), float(high), p, tuple(taus))
     if seeds < FEWEST_OF_A_TREND:
         return replace(about, reason=f"a trend needs {FEWEST_OF_A_TREND} seeds")
-    if p <= 1 - LEVEL and abs(np.sign(taus).sum()) == seeds:
+    agree = abs(np.sign(taus).sum()) == seeds
+    if p <= 1 - LEVEL and agree:
         return replace(about, word="supported" if effect > 0 else "contradicted")
     z = stats.norm.ppf((1 + LEVEL) / 2)
     wanted = int(np.ceil((z * shuffled.std() * np.sqrt(seeds) / effect) ** 2)) if effect else MOST + 1
-    agree = abs(np.sign(taus).sum()) == seeds
     enough = max(wanted, seeds + 1) if agree and wanted <= MOST else 0
     return replace(about, needed=enough, reason="too few seeds" if enough else NOT_BY_SEEDS)
 

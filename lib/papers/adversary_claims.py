@@ -8,7 +8,6 @@ KEY = "wiegreffe2019"
 MATTERS = 0.01  # of F1: the paper calls .009 "little to no improvement", and goes on with datasets of .023 and more
 NATS = 0.05  # of JSD
 PRICE = 0.01  # of probability: by as much a per-instance adversary may change a prediction
-EVEN = 0.97  # of the entropy of equal weights: attention above it is uniform
 CLASSIFIERS = "binary classification by a BiLSTM with additive attention"
 MOVED = f"only adversaries count that have converged, are {FAR} nats away on dev, and whose imitation (lambda 0) works"
 

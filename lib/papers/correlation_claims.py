@@ -8,7 +8,7 @@ from lib import models
 from lib.analysis import difference, mean_effect, witness_of
 from lib.analysis.statistics import weighted_mean, weighted_median
 from lib.analysis.summarising import configurations
-from lib.papers.claims import Claim, adversary_of, excluded_by, printed_effect
+from lib.papers.claims import UNIFORM, Claim, adversary_of, excluded_by, printed_effect
 from lib.quantity import declare, tau_name, title_of
 
 KEY = "jain2019"
@@ -16,7 +16,6 @@ GRADIENT = ("attention", "gradient_times_input")
 LEAVE_ONE_OUT = ("attention", "leave_one_out_of_input")
 EACH_OTHER = ("gradient_times_input", "leave_one_out_of_input")
 BY_NORM = ("gradient_of_input", "leave_one_out_of_input")
-UNIFORM = 0.97  # of the entropy of equal weights: from here on attention counts as uniform
 SMALL_CHANGE = 0.05  # of the probability: the bound within which Jain & Wallace's adversary counts as unchanged
 RECURRENT = "BiLSTM encoders, as the paper's two findings; a model of your own is judged as one"
 CONTRASTED = "the average encoder beside the BiLSTM with the same attention, in pairs of one seed"

@@ -11,14 +11,13 @@ from lib import published
 from lib.analysis import flips_sooner, mean_effect, with_effects, with_entropies, witness_of
 from lib.analysis.erasure import NEAR_ZERO
 from lib.models import HIERARCHICAL
-from lib.papers.claims import Claim, excluded_by, printed_effect
+from lib.papers.claims import UNIFORM, Claim, excluded_by, printed_effect
 from lib.quantity import CHANGE_BOUNDS, declare, title_of
 
 KEY = "serrano2019"
 FEWEST_SENTENCES = 4  # of a text that counts for a model over sentences: of fewer any order is nearly the best
 FEWEST_TEXTS = 50  # that a model is judged by
 OF_A_KIND = 20  # texts such as those in which another item matters more
-UNIFORM = 0.97  # of the largest entropy: from there on attention has no order to speak of
 OFTEN = 0.47  # log of 1.6, the least ratio that the paper reports for a model with an encoder
 FEW = 0.25  # of the decisions
 SHIFT = 0.25  # of the attention

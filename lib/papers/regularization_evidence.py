@@ -12,8 +12,8 @@ from lib import published
 from lib.analysis import difference, fragility_by_length, fragility_difference, score_difference, witness_of
 from lib.analysis.correlation import kendall
 from lib.analysis.word_states import NAME, SAMPLES, information_difference
-from lib.papers.claims import EVIDENCE, excluded_by, printed_effect
-from lib.papers.regularization_claims import ATTENDS, CLAIMS, KEY, ON_PAR, RECOMMENDED, UNIFORM
+from lib.papers.claims import EVIDENCE, UNIFORM, excluded_by, printed_effect
+from lib.papers.regularization_claims import ATTENDS, CLAIMS, KEY, ON_PAR, RECOMMENDED
 from lib.quantity import declare, title_of
 
 SHOWN = ("concat", "residual", *RECOMMENDED)  # the first two are baselines to the paper: contrast
@@ -109,7 +109,7 @@ class Models:
 
     def off_par(self, model: dict, base: dict) -> list[str]:
         """Whether it classifies worse than the base: then what it loses is that of a worse model."""
-        row = score_difference(self.measured, "f1", (model, base), draws=0)
+        row = score_difference(self.measured, "f1", (model, base), draws=0, test=False)
         below = f"F1 of {named(model)} is {-row['difference']:.3f} below that of {named(base)}: not on par"
         return [below] if row["difference"] < -ON_PAR else []
 
@@ -168,9 +168,9 @@ def on_par(models: Models) -> Iterator[pd.DataFrame]:
     """Section 4.1: they classify about as well."""
     for attention, variant in models.each(SHOWN):
         its, base, frozen = (at(attention, name) for name in (variant, "base", "frozen"))
-        row, note = score_difference(models.measured, "f1", (its, base)), ""
+        row, note = score_difference(models.measured, "f1", (its, base), test=False), ""
         if (attention, "frozen") in models.each(["frozen"]):
-            note = f"freezing alone {signed(score_difference(models.measured, 'f1', (frozen, base)))}"
+            note = f"freezing alone {signed(score_difference(models.measured, 'f1', (frozen, base), test=False))}"
         how = models.judged(its, base, reasons=models.unfinished(its, base), within=variant in RECOMMENDED)
         how |= {"printed": models.printed("table1", "f1", its, base), "note": note}
         yield CLAIMS["without a loss"].compared(named(its), row, **how)

@@ -290,7 +290,7 @@ def price(
     """The evidence of one adversary: its accuracy against that of the one that only imitates."""
     first, frozen = some.iloc[0], some["trains"].iloc[0] == "attention"
     between = [{"variant": "adversary"}, {"variant": "imitation"}]
-    row = score_difference(pd.concat([some, imitation]), "accuracy", between[::-1] if frozen else between)
+    row = score_difference(pd.concat([some, imitation]), "accuracy", between[::-1] if frozen else between, test=False)
     found["excluded"] = excluded_by(found["excluded"], *failures(some, imitation, base, frozen))
     model = f"{title_of(first['encoder'])} + {first['projection']}, lambda {first['lambda']:g}"
     sides = [{"encoder": first["encoder"], "variant": name} for name in ("base", VARIANTS[first["trains"]])]
