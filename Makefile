@@ -3,7 +3,7 @@
 #   make reports      run the notebooks, every training and report a job; write reports/index.html and summary.html
 #   make test         run the tests
 #   make faults       the tests of what a sweep withstands, with twenty kills of a whole report: half an hour
-#   make lab          JupyterLab, on this machine only
+#   make lab          JupyterLab on working copies of the notebooks, in lab/, on this machine only
 #   make bench        how fast the measures are; how they grow with length and texts: .venv/bin/python -m benchmarks.growth
 #   make clean        remove the reports' pages and the caches of tools; raw data and trained models stay
 #
@@ -63,7 +63,9 @@ faults: $(STAMP)
 
 lab: $(STAMP)
 	@echo "JupyterLab on http://127.0.0.1:8888 (or the port below), for this machine only; stop it with Ctrl-C"
-	@PYTHONPATH="$(CURDIR)" $(RUN) -m jupyterlab --ip=127.0.0.1 --notebook-dir="$(CURDIR)"
+	@mkdir -p lab && cp -n notebooks/*.ipynb lab/ 2>/dev/null || true
+	@echo "lab/ holds working copies, which git and reports do not read; for a fresh copy remove one and start again"
+	@PYTHONPATH="$(CURDIR)" $(RUN) -m jupyterlab --ip=127.0.0.1 --notebook-dir="$(CURDIR)/lab"
 
 bench: $(STAMP)
 	@$(RUN) -m benchmarks

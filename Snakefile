@@ -43,7 +43,6 @@ wildcard_constraints:
 
 localrules:
     all,
-    choose,
 
 
 rule all:
@@ -72,6 +71,8 @@ checkpoint choose:
         "chosen/{report}.json",
     log:
         "logs/choose-{report}.log",
+    resources:
+        gpu_runs=lambda wildcards: int(PLAN["reports"][wildcards.report]["device"] == "cuda"),
     shell:
         "exec > {log} 2>&1; {JOB} choose {HERE:q} {wildcards.report:q}"
 

@@ -33,11 +33,7 @@ PROFILES = {
 
 
 def profile(name: str) -> Profile:
-    """The profile of that name.
-
-    Raises:
-        KeyError: there is none; the message lists those that there are.
-    """
+    """The profile of that name; KeyError with those that there are."""
     if name not in PROFILES:
         raise KeyError(f"unknown profile {name!r}; known: {', '.join(PROFILES)}")
     return PROFILES[name]

@@ -1,19 +1,22 @@
 """Where a result comes from: commit, versions, device, time and memory."""
 
 import platform
+import resource
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 
 import pandas as pd
 import torch
 
 PROJECT = Path(__file__).resolve().parent.parent
+PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "altair")
+MIB = 1024**2 if sys.platform == "darwin" else 1024  # in the system's unit of memory
 
 
 def commit(folder: Path = PROJECT) -> str:
@@ -31,7 +34,7 @@ def commit(folder: Path = PROJECT) -> str:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(folder), *arguments]
+    command = ["git", "--no-optional-locks", "-C", str(folder), *arguments]  # a killed report leaves no lock behind
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
 
 
@@ -54,9 +57,6 @@ def start() -> Start:
     return Start(commit(), time.time(), _children())  # git counts as large as what started it, so it is no child later
 
 
-PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "altair")
-
-
 def provenance(device: str | torch.device, seeds: Sequence[int], started: Start) -> pd.DataFrame:
     """What made a result, as a table `what | value`.
 
@@ -69,7 +69,7 @@ def provenance(device: str | torch.device, seeds: Sequence[int], started: Start)
         "commit": started.commit,
         "Python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
         "torch": torch.__version__,
-        **{name: _version(name) for name in PACKAGES},
+        **{name: version(name) for name in PACKAGES},
         "device": _device_name(torch.device(device)),
         "threads": str(torch.get_num_threads()),
         "seeds": ", ".join(str(seed) for seed in seeds) or "none",
@@ -80,13 +80,6 @@ def provenance(device: str | torch.device, seeds: Sequence[int], started: Start)
     return pd.DataFrame({"what": list(rows), "value": list(rows.values())})
 
 
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed"
-
-
 def _device_name(device: torch.device) -> str:
     if device.type == "cuda" and torch.cuda.is_available():
         return f"{device} ({torch.cuda.get_device_name(device)})"
@@ -95,24 +88,14 @@ def _device_name(device: torch.device) -> str:
 
 def _peak_memory(started: Start) -> str:
     """Of this process and of the largest process that it started, in MiB."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such count
-        return "unknown"
-    unit = 1024**2 if sys.platform == "darwin" else 1024
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-    memory = f"{own:.0f} MiB"
+    memory = f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / MIB:.0f} MiB"
     if _children() > started.children:
-        memory += f", {_children() / unit:.0f} MiB in the largest process beside it"
+        memory += f", {_children() / MIB:.0f} MiB in the largest process beside it"
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         memory += f", {torch.cuda.max_memory_allocated() / 1024**2:.0f} MiB on the GPU"
     return memory
 
 
 def _children() -> int:
-    """The memory of the largest process that this one started, in the system's own unit; 0 where it is not counted."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such count
-        return 0
+    """The memory of the largest process that this one started, in the system's own unit."""
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss

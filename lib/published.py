@@ -213,9 +213,6 @@ def named(row: pd.Series) -> str:
 def refuse_other_units(both: pd.DataFrame) -> None:
     """Raises ValueError where two partners are in different units."""
     wrong = both[both["unit"].notna() & both["unit_theirs"].notna() & (both["unit"] != both["unit_theirs"])]
-    if len(wrong):
-        row = wrong.iloc[0]
-        raise ValueError(
-            f"{named(row)} is in {row['unit']} here and in {row['unit_theirs']} in {row['paper']} {row['table']} "
-            f"({len(wrong)} such rows); both must be in one unit"
-        )
+    for _, row in wrong.iterrows():
+        where = f"in {row['unit']} here and in {row['unit_theirs']} in {row['paper']} {row['table']}"
+        raise ValueError(f"{named(row)} is {where} ({len(wrong)} such rows); both must be in one unit")

@@ -68,8 +68,12 @@ class Quantity:
         declare(column, units[part], self.title if column == self.name else None, bounds)
 
 
+ENCODERS = ("rnn", "conv", "noenc")  # of Serrano & Smith
 TITLES = {  # of the quantities of data/published.csv, and of the parts of models and rankings
-    "attention": "attention",
+    "adversary_exact_jsd": "JSD of the optimum",
+    "adversary_gradient_jsd": "JSD of the search",
+    "adversary_exact_at_05_jsd": "JSD of the optimum at epsilon .05",
+    "adversary_gradient_at_05_jsd": "JSD of the search at epsilon .05",
     "attention_weights": "attention",
     "gradient_times_input": "gradient × input",
     "gradient_of_input": "gradient",
@@ -79,13 +83,7 @@ TITLES = {  # of the quantities of data/published.csv, and of the parts of model
     "entropy_of_gradient_of_input": "entropy of the gradient",
     "entropy_of_leave_one_out_of_input": "entropy of leave-one-out",
     "entropy_of_input_to_hidden_importance": "entropy of the inputs' importance to a hidden state",
-    "transformer": "Transformer",
-    "f1": "F1",
-    "auc": "AUC",
-    "jsd": "JSD",
-    "tvd": "TVD",
-    "bilstm": "BiLSTM",
-    "mlm": "MLM",
+    **{name.lower(): name for name in ("F1", "AUC", "JSD", "TVD", "BiLSTM", "MLM", "Transformer")},
     "f1_uniform": "F1 with uniform attention",
     "f1_permuted": "F1 with permuted attention",
     "f1_drop_uniform": "change of F1 with uniform attention",
@@ -93,12 +91,7 @@ TITLES = {  # of the quantities of data/published.csv, and of the parts of model
     "mutual_information_most_frequent": "mutual information, most frequent words",
     "mutual_information_random_sample": "mutual information, random sample of words",
     "token_probability_mean": "token probability",
-    "flan-rnn": "FLAN-rnn",
-    "flan-conv": "FLAN-conv",
-    "flan-noenc": "FLAN-noenc",
-    "han-rnn": "HAN-rnn",
-    "han-conv": "HAN-conv",
-    "han-noenc": "HAN-noenc",
+    **{f"{kind.lower()}-{encoder}": f"{kind}-{encoder}" for kind in ("FLAN", "HAN") for encoder in ENCODERS},
     "product": "gradient × attention",
     "first_order": "first-order effect",
     "fewest": "fewest possible",
@@ -110,25 +103,20 @@ TITLES = {  # of the quantities of data/published.csv, and of the parts of model
 }
 
 
-def _static() -> dict[str, Declared]:
-    """The names that belong to no `Quantity`: scores, what training reports, values of the papers."""
-    units = {
-        "fraction": "accuracy f1 auc f1_uniform f1_permuted tvd tvd_half probability label prediction "
-        "flip_both flip_top_only flip_random_only flip_neither entropy_of_input_to_hidden_importance "
-        "token_probability_mean "
-        "train_tvd dev_accuracy dev_f1 dev_auc dev_tvd dev_attention_entropy",
-        "nats": "train_loss train_prediction train_mlm dev_loss mutual_information_most_frequent "
-        "mutual_information_random_sample",
-        "tau-b": "kendall_tau_lambda_vs_entropy_of_input_importance",
-        "tokens": "length",
-        "1": "lambda train_distance",
-    }
-    known = {name: Declared(unit) for unit, names in units.items() for name in names.split()}
-    known |= {name: Declared("nats", bounds=JSD_BOUNDS) for name in ("jsd", "train_jsd", "dev_jsd")}
-    return known | {f"f1_drop_{of}": Declared("fraction", bounds=CHANGE_BOUNDS) for of in ("uniform", "permuted")}
-
-
-_REGISTRY = _static()
+# The names that belong to no `Quantity`: scores, what training reports, values of the papers.
+UNITS = {
+    "fraction": "accuracy f1 auc f1_uniform f1_permuted tvd tvd_half probability label prediction "
+    "flip_both flip_top_only flip_random_only flip_neither entropy_of_input_to_hidden_importance "
+    "token_probability_mean train_tvd dev_accuracy dev_f1 dev_auc dev_tvd dev_attention_entropy",
+    "nats": "train_loss train_prediction train_mlm dev_loss mutual_information_most_frequent "
+    "mutual_information_random_sample",
+    "tau-b": "kendall_tau_lambda_vs_entropy_of_input_importance",
+    "tokens": "length",
+    "1": "lambda train_distance",
+}
+_REGISTRY = {name: Declared(unit) for unit, names in UNITS.items() for name in names.split()}
+_REGISTRY |= {name: Declared("nats", bounds=JSD_BOUNDS) for name in ("jsd", "train_jsd", "dev_jsd")}
+_REGISTRY |= {f"f1_drop_{of}": Declared("fraction", bounds=CHANGE_BOUNDS) for of in ("uniform", "permuted")}
 
 
 def declare(name: str, unit: str, title: str | None = None, bounds: Bounds | None = None, of: str | None = None) -> str:

@@ -29,10 +29,7 @@ ABOUT = ("commit", "code", "profile", "chosen", "device", "vectors", "corpus", "
 ABOUT += ("train_texts", "dev_texts", "test_texts")
 # What a newer run's rows replace: those with the same of these columns. Options of runs and of measures among them.
 OPTIONS = ("trains", "lambda", "rate", "ranking", "way", "series", "at", "against", "start", "vector_scale")
-KEYS = {
-    "values": (*RUN_COLUMNS, "quantity", "seed", *OPTIONS),
-    "evidence": ("short", "model", "seed", "at"),
-}
+KEYS = {"values": (*RUN_COLUMNS, "quantity", "seed", *OPTIONS), "evidence": ("short", "model", "seed", "at")}
 ENDINGS = {"values": "", "evidence": "-evidence"}
 NO_SEED = "-1"  # of evidence without a value
 
@@ -90,8 +87,8 @@ def merged(old: str, new: str, keys: Sequence[str]) -> str:
     if set(tables[0].get("corpus", ())) != set(tables[1]["corpus"]):
         return new
     of_old, of_new = (
-        table.reindex(columns=list(keys), fill_value="").apply(lambda row: tuple(map(plain, row)), axis=1)
-        for table in tables
+        table.reindex(columns=list(keys), fill_value="").replace(r"\.0$", "", regex=True).apply(tuple, axis=1)
+        for table in tables  # a whole number: 2.0 in a table with empty cells is 2 in another
     )
     both = pd.concat([tables[1], tables[0][~of_old.isin(set(of_new))]], ignore_index=True).fillna("")
     if "short" in both:
@@ -99,11 +96,6 @@ def merged(old: str, new: str, keys: Sequence[str]) -> str:
         pairs = pd.Series(list(both[["short", "model"]].itertuples(index=False, name=None)), dtype=object)
         both = both[(both["seed"] != NO_SEED) | ~pairs.isin(measured)]
     return both.to_csv(index=False)
-
-
-def plain(text: str) -> str:
-    """A whole number without its decimal point: 2.0 in a table with empty cells is 2 in another."""
-    return re.sub(r"\.0$", "", text)
 
 
 def not_kept(notebook: str, trained: Sequence[Trained], evidence: pd.DataFrame, chosen: dict) -> str:

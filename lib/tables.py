@@ -9,7 +9,7 @@ from pandas.io.formats.style import Styler
 
 from lib.analysis.verdicts import KINDS
 from lib.papers import TITLES
-from lib.papers.claims import CONTRAST, WEAK, by_their_numbers, p_in_words
+from lib.papers.claims import CONTRAST, WEAK, anchor, by_their_numbers, p_in_words
 from lib.quantity import RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
 
 TEXT = "text-align: left; vertical-align: top"
@@ -210,7 +210,7 @@ def claim(same: pd.DataFrame) -> str:
     table = table.drop(columns=[name for name in table if table[name].eq("").all()])
     weak = [number for number, witness in enumerate(same["witness"]) if witness == WEAK]
     shown = html(table, numbers=["p"], grey=weak)
-    return f"<p>{sentence}<small>{parts}</small></p>{shown}"
+    return f'<p id="{anchor(first["short"])}">{sentence}<small>{parts}</small></p>{shown}'
 
 
 def verdict_row(row: pd.Series) -> dict[str, str]:
@@ -230,10 +230,10 @@ def verdict_row(row: pd.Series) -> dict[str, str]:
     }
 
 
-def intervals(low: Iterable[float], high: Iterable[float], digits: int = 3) -> list[str]:
+def intervals(low: Iterable[float], high: Iterable[float]) -> list[str]:
     """ "0.123 to 0.456" of each pair of bounds."""
     pairs = zip(low, high, strict=True)
-    return ["–" if pd.isna(a) else f"{text(a, '', digits)} to {text(b, '', digits)}" for a, b in pairs]
+    return ["–" if pd.isna(a) else f"{text(a, '', 3)} to {text(b, '', 3)}" for a, b in pairs]
 
 
 def beside(values: pd.DataFrame, percent: bool = False) -> HTML:
@@ -248,12 +248,9 @@ def beside(values: pd.DataFrame, percent: bool = False) -> HTML:
         return HTML("<p>There is nothing to show: no row.</p>")
     several_units = values["unit"].nunique() > 1 or percent
     rows = pd.DataFrame([beside_row(row, percent, several_units) for _, row in values.iterrows()])
-    if values["sd_seeds"].isna().all():
-        rows = rows.drop(columns="sd of seeds")
-    if values["theirs"].isna().all():
-        rows = rows.drop(columns=["theirs", "difference", "it is"])
-    if values["cause"].eq("").all():
-        rows = rows.drop(columns="cause")
+    missing = {"sd of seeds": values["sd_seeds"].isna(), "cause": values["cause"].eq("")}
+    missing |= dict.fromkeys(("theirs", "difference", "it is"), values["theirs"].isna())
+    rows = rows.drop(columns=[name for name, everywhere in missing.items() if everywhere.all()])
     names = (*RUN_COLUMNS, "published in")
     constant = [name for name in names if rows[name].replace("–", None).nunique() <= 1]
     common = {name: next((text for text in rows[name] if text not in ("", "–")), "") for name in constant}

@@ -22,7 +22,7 @@ MISSING = {
     "gpu": "a GPU that torch can use",
 }
 OPTIONAL = ("gpu",)  # told where it is missing, and never a failure: few machines have one
-LONG = ("test_faults.py", "test_notebooks.py")
+LONG = ("test_faults.py", "test_notebooks.py", "test_contributing.py", "test_growth.py", "test_documents.py")
 NOT_RUN = Counter()  # of this process: of several that test side by side it is the one that reports
 
 
@@ -32,16 +32,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One process more than there are cores, at most 8: several tests wait, for kills, jobs and the browser."""
-    return min(processes.cores() + 1, 8)
+    """Two processes more than there are cores, at most 8: several tests wait, for kills, jobs and the browser."""
+    return min(processes.cores() + 2, 8)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whole notebooks and sweeps first and in the middle: of two processes none is left alone with them."""
-    long = [item for item in items if item.path.name in LONG]
-    rest = [item for item in items if item.path.name not in LONG]
-    middle = max(0, len(items) // 2 - len(long[::2]))
-    items[:] = [*long[::2], *rest[:middle], *long[1::2], *rest[middle:]]
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Whole notebooks and sweeps first: each process that tests starts with its share, and none ends with one."""
+    long = sorted((one for one in items if one.path.name in LONG), key=lambda one: LONG.index(one.path.name))
+    rest, found = [one for one in items if one.path.name not in LONG], []
+    processes = getattr(config, "workerinput", {"workercount": 1})["workercount"]
+    for number in range(processes):  # xdist's worksteal gives to each process as many, one after the other
+        size = (len(items) - len(found)) // (processes - number)
+        first = long[number::processes]
+        found += first + rest[: max(0, size - len(first))]
+        del rest[: max(0, size - len(first))]
+    items[:] = found + rest
 
 
 @pytest.fixture(scope="session")
@@ -68,6 +73,17 @@ def chromium(browser: str):
         running = driver.chromium.launch(executable_path=browser, args=["--no-sandbox"])
         yield running
         running.close()
+
+
+@pytest.fixture(scope="module")
+def forked_kernels():
+    """Kernels of notebooks need not import torch and the library again."""
+    import forked
+    from jupyter_client.provisioning import local_provisioner
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local_provisioner, "launch_kernel", forked.kernel)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,16 @@ from torch import nn
 
 from lib.analysis import attention_on_rationale, attention_weights, max_attention, measure
 from lib.datasets.batches import Batch, collate
-from lib.importance import gradient, gradient_times_input, leave_one_out, quantity
+from lib.importance import (
+    attention_times_contribution,
+    attention_times_norm,
+    gradient,
+    gradient_times_input,
+    integrated_gradients,
+    leave_one_out,
+    leave_one_out_with_sign,
+    quantity,
+)
 from lib.importance.inner_attention import inner_attention
 from lib.importance.rankings import RANKINGS
 from lib.importance.state_gradients import of_inputs_to_states
@@ -21,14 +30,18 @@ from lib.interventions import (
     adversary,
     adversary_by_chance,
     eraser_scores,
+    frame_effect,
     largest_change,
     largest_jsd,
+    normalised_scores,
     permutation_effect,
+    shapley,
     single_erasure,
     substituted,
     token_probabilities,
     token_probability_mean,
     until_flip,
+    without_reason,
 )
 from lib.interventions.inner_attention import uniform_head
 from lib.quantity import Quantity
@@ -41,12 +54,15 @@ OF_ATTENTION = [
     adversary_by_chance(0.05, "gradient", draws=2, restarts=2, steps=5),
     largest_change(),
     largest_jsd(),
+    attention_times_norm,
+    attention_times_contribution,
     substituted(5),
     *small.quantities(token_probabilities=token_probabilities),
     Quantity("token_probability_mean", token_probability_mean, "fraction"),
     single_erasure(RANKINGS),
     until_flip(RANKINGS),
     eraser_scores(RANKINGS),
+    normalised_scores(RANKINGS),
     attention_on_rationale([[(0, 1)]] * 20),
 ]
 OF_INPUT = [
@@ -57,11 +73,17 @@ OF_INPUT = [
 ]
 OF_WORDS = [
     *OF_INPUT,
-    quantity("leave_one_out", leave_one_out),
+    leave_one_out_with_sign,
     quantity("gradient_of_hidden", gradient, of="hidden"),
     of_inputs_to_states,
 ]
 OF_STATES = [*OF_WORDS, quantity("leave_one_out_of_hidden", leave_one_out, of="hidden")]
+OF_TEXTS = [
+    frame_effect(draws=2),
+    without_reason([[(0, 1)]] * 20),
+    shapley(),
+    quantity("integrated_gradients", integrated_gradients, steps=3, baseline="unknown"),
+]
 EXACT = [adversary(0.05), adversary_by_chance(0.05, draws=2)]
 OF_HEADS = [inner_attention((0, 1)), inner_attention("rollout"), uniform_head((0, 1))]
 
@@ -80,7 +102,7 @@ def sentences() -> Batch:
 
 
 MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], Batch], list[Quantity]]] = {
-    "bilstm": (small.model, texts, OF_ATTENTION + OF_STATES + EXACT),
+    "bilstm": (small.model, texts, OF_ATTENTION + OF_STATES + OF_TEXTS + EXACT),
     "two layers": (lambda: small.model(layers=2), texts, OF_STATES),
     "sparsemax": (lambda: small.model(projection_name="sparsemax"), texts, OF_STATES),
     "learned entmax": (lambda: small.model(attention="dot", projection_name="entmax:learned"), texts, OF_STATES),

@@ -1,32 +1,34 @@
 """Wiegreffe & Pinter's models: trained adversaries, guided and uniform models, and what they are compared with."""
 
+import re
 import signal
-import subprocess
-import sys
-import textwrap
+import time
 from dataclasses import replace
-from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import small
 import torch
+from forked import Forked
+from scipy import stats
 from scipy.special import rel_entr
 from scipy.stats import entropy
 
-from lib import processes
+from lib import analysis, processes
 from lib.datasets import DATASETS
 from lib.datasets.batches import batches, collate
 from lib.metrics import kullback_leibler, probabilities, total_variation
 from lib.models import GuidedClassifier
-from lib.training import Run, losses, train, train_all
+from lib.training import Run, fitting, losses, train, train_all
+from lib.training.building import build
 from lib.training.guided_attention import PerWord, guide
-from lib.training.tasks import Adversary, Classification
+from lib.training.tasks import Adversary, Classification, kept_epoch, stands_still
 from lib.training.trained import batches_of, task_of
 
 SMALL = (("embedding_size", 20), ("epochs", 3), ("hidden_size", 16))
 BASE = Run("planted", vectors="random", options=SMALL)
-PROJECT = Path(__file__).resolve().parent.parent
 
 
 def adversary(base: Run = BASE, **options) -> Run:
@@ -41,7 +43,7 @@ def silent(message: str) -> None:
 def store(tmp_path_factory):
     """One cache for the module: the base is trained once."""
     folder = tmp_path_factory.mktemp("cache")
-    with processes.environment({"CACHE_HOME": str(folder), "PYTHONPATH": str(PROJECT)}):
+    with processes.environment({"CACHE_HOME": str(folder)}):
         yield folder
 
 
@@ -107,15 +109,63 @@ def test_the_adversarial_loss_by_hand_and_its_gradient_through_padding():
     assert torch.isfinite(gone["loss"]).all()
 
 
-def test_the_loss_stands_still_when_it_falls_by_less_than_a_thousandth_in_ten_epochs():
-    def history(losses):
-        return [{"train_loss": loss} for loss in losses]
+def history(given: list[float]) -> list[dict]:
+    """Of these training losses; the distances on dev are told apart by the epoch."""
+    more = ({"epoch": n, "dev_jsd": n / 100, "dev_tvd": 0.2, "dev_f1": 0.8} for n in range(1, len(given) + 1))
+    return [{"train_loss": loss} | rest for loss, rest in zip(given, more, strict=True)]
 
-    assert not Adversary.ended(history([1.0] * 10))
-    assert Adversary.ended(history([1.0] * 11))
-    assert not Adversary.ended(history([1.0] * 10 + [0.998]))
-    assert Adversary.ended(history([1.0] * 10 + [0.9995]))
-    assert not Adversary.ended(history([-1.0] * 10 + [-1.002])) and Adversary.ended(history([-1.0] * 11))
+
+def test_the_loss_stands_still_when_it_falls_by_less_than_a_ten_thousandth_in_ten_epochs():
+    assert not stands_still(history([0.1] * 10))
+    assert stands_still(history([0.1] * 11))
+    assert not stands_still(history([0.1] * 10 + [0.0998]))
+    assert stands_still(history([0.1] * 10 + [0.09995]))
+    assert not stands_still(history([0.0] * 10 + [-0.0002])) and stands_still(history([0.0] * 10 + [-0.00005]))
+
+
+def test_as_released_training_ends_after_ten_epochs_without_a_new_lowest_loss_and_keeps_the_lowest():
+    falling = [1 - n / 2e5 for n in range(30)]
+    assert stands_still(history(falling)) and not stands_still(history(falling), "lowest")
+    back = [3.0, 1.0, 2.0] + [1.5] * 9
+    assert stands_still(history(back), "lowest") and not stands_still(history(back[:-1]), "lowest")
+    assert kept_epoch(history(back), "lowest") == 2 and kept_epoch(history(back), "converged") == 12
+
+
+def test_a_run_keeps_the_epoch_that_its_ending_names(base):
+    kept = train(adversary(**{"lambda": 1e-3, "ends": "lowest", "learning_rate": 3.0}), say=silent)
+    losses_of = [record["train_loss"] for record in kept.history]
+    assert kept.chosen == 1 + losses_of.index(min(losses_of)) < len(losses_of) == 3
+    found = analysis.measure_versus_base([kept], [base], split="dev")
+    assert found["jsd"].mean() == pytest.approx(kept.history[kept.chosen - 1]["dev_jsd"], abs=1e-5)
+
+
+def test_what_makes_an_adversarys_distance_is_read_off_its_training():
+    """Distances are the epochs: ours keeps the 12th, the released rule the 2nd, a cap of 80 the last."""
+    ours = history([3.0, 1.0, *[2.0] * 10])
+    capped = history([1 / n for n in range(1, 101)])
+    given = [
+        SimpleNamespace(run=adversary(**{"lambda": 1e-3, **more}), history=losses, chosen=len(losses))
+        for more, losses in (({}, ours), ({"tvd": "full"}, capped))
+    ]
+    rows = analysis.by_recipe(given)
+    epochs = rows.set_index(["recipe", "ending"])["epoch"]
+    assert list(epochs["ours"]) == [12, 2, 12, 2] and list(epochs["tvd full"]) == [100, 100, 80, 80]
+    effects = analysis.recipe_effects(rows).set_index(["recipe", "ending"])
+    assert effects.loc[("tvd full", "both"), "less_ours"] == pytest.approx(0.68)
+    seeds = [rows.assign(seed=seed, jsd=rows["jsd"] + (rows["recipe"] == "tvd full") * seed / 10) for seed in (0, 1, 2)]
+    low, high = analysis.recipe_effects(pd.concat(seeds)).iloc[-1][["low", "high"]]
+    half = 0.1 / 3**0.5 * stats.t.ppf(0.975, 2)
+    assert (low, high) == (pytest.approx(0.78 - half), pytest.approx(0.78 + half))
+
+
+def test_a_loss_that_is_summed_twice_is_larger_by_the_number_of_texts(base):
+    """And so its gradient; with Adam, which divides by the gradient's size, weight decay then counts for less."""
+    task, batch = Classification(torch.from_numpy(base.corpus.train.labels), 1), next(base.batches("train", 32))
+    found, model = {}, train(BASE, say=silent).model
+    for reduction in ("mean", "sum", "twice"):
+        fitting.train_epoch(model, [batch], torch.optim.SGD(model.parameters(), lr=0.0), task.losses, reduction)
+        found[reduction] = model.decoder.weight.grad.clone()
+    assert torch.allclose(found["sum"], 32 * found["mean"]) and torch.allclose(found["twice"], 32 * found["sum"])
 
 
 def test_a_frozen_adversary_changes_no_weight_but_the_attentions(base):
@@ -139,6 +189,20 @@ def test_a_frozen_adversary_minimises_what_the_whole_model_would(base, monkeypat
         whole = Adversary(task.strength, task.divergence, task.tvd, task.base_outputs)
         assert torch.allclose(found[-1][0]["loss"], whole.losses(untrained.model, batch)["loss"], rtol=1e-5)
     assert torch.allclose(found[0][0]["loss"], found[1][0]["loss"], rtol=1e-6)
+
+
+@pytest.mark.parametrize("trains", ["all", "attention"])
+def test_an_adversary_may_start_from_all_of_its_bases_parameters(base, trains):
+    run = adversary(base.run, **{"lambda": 1.0, "divergence": "jsd", "trains": trains, "starts": "base"})
+    untrained = replace(base, run=run, model=build(run, base.corpus, base.vectors), base=base)
+    assert not torch.equal(untrained.model.decoder.weight, base.model.decoder.weight)
+    terms = task_of(untrained).losses(untrained.model.eval(), next(base.batches("train", 32)))
+    assert float(terms["tvd"]) < 1e-4 and float(terms["jsd"]) < 1e-4, "at the start it is its base"
+    for name, weight in base.model.state_dict().items():
+        assert torch.equal(untrained.model.state_dict()[name], weight), name
+    moved = train(run, say=silent)
+    assert not torch.equal(moved.model.attention.context.weight, base.model.attention.context.weight)
+    assert moved.history[-1]["dev_jsd"] > terms["jsd"]
 
 
 @pytest.mark.parametrize("kind", ["guide_base", "guide_instance_adversary"])
@@ -190,24 +254,20 @@ def test_values_per_word_come_back_whatever_the_batches():
     assert held.at(everything).sum() == pytest.approx(float(sum(values.sum() for _, values in given)), rel=1e-5)
 
 
+def sweep(lambdas: tuple[float, ...]) -> None:
+    for strength in lambdas:
+        train(adversary(**{"lambda": strength}), say=print, checkpoint_seconds=0)
+
+
 def test_a_sweep_that_is_killed_goes_on_and_trains_nothing_twice(store, base, tmp_path):
     """Killed in the middle of its second run; the first is then read, the second goes on, the third is new."""
     lambdas = (1e-3, 2e-3, 3e-3)
-    script = textwrap.dedent(
-        f"""
-        from dataclasses import replace
-        from lib.training import Run, train
-        base = Run("planted", vectors="random", options={SMALL!r})
-        for strength in {lambdas!r}:
-            run = replace(base, variant="adversary", base=base, options=(*base.options, ("lambda", strength)))
-            train(run, checkpoint_seconds=0, say=lambda message: print(message, flush=True))
-        """
-    )
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
-        for line in process.stdout:
-            if "lambda 0.002" in line and "epoch 2/3" in line:
-                process.send_signal(signal.SIGKILL)
-                break
+    process = Forked(sweep, lambdas, log=tmp_path / "log")
+    while not re.search("lambda 0.002.* epoch 2/3", (tmp_path / "log").read_text()):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
     messages = []
     found = [train(adversary(**{"lambda": strength}), say=messages.append) for strength in lambdas]
     epochs = [(message.split("lambda ")[1].split(",")[0], message.split("epoch ")[1][0]) for message in messages]
@@ -238,6 +298,13 @@ def test_every_dataset_and_variant_has_its_runs():
         assert len({run.seed for run in full}) == 5
         guides = [run for run in runs if run.variant == "guide_adversary"]
         assert sorted({run.base.option("lambda") for run in guides}) == [0, 1e-3] and len(guides) == 10
+        changed = {(run.option("reduction"), run.option("tvd"), run.option("divergence")) for run in full}
+        assert changed == {
+            ("sum", "half", "kl"),
+            ("twice", "half", "kl"),
+            ("sum", "full", "kl"),
+            ("sum", "half", "jsd"),
+        }
         assert all(run.base.seed == run.seed for run in runs if run.base)
 
 

@@ -126,9 +126,11 @@ def test_a_quantity_that_no_text_is_short_enough_for_is_an_empty_column():
     def none(model, batch, output):
         raise AssertionError("never called")
 
-    quantity = Quantity("none", none, "1", max_tokens=0)
-    frame = measure(small.model(), batches(small.split(LENGTHS), 3), [quantity])
-    assert frame["none"].isna().all() and left_out(frame)["texts left out"].tolist() == [len(LENGTHS)]
+    units = {"none": "1", "two": {"a": "1", "b": "1"}}
+    quantities = [Quantity(name, none, unit, max_tokens=0) for name, unit in units.items()]
+    frame = measure(small.model(), batches(small.split(LENGTHS), 3), quantities)
+    assert frame[["none", "two_a", "two_b"]].isna().all(axis=None) and "two" not in frame
+    assert left_out(frame)["texts left out"].tolist() == [len(LENGTHS)] * 3
 
 
 def test_the_model_is_left_as_it_was():

@@ -17,12 +17,13 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from lib import charts, datasets, tables
 from lib.analysis import against_baseline, baseline, classification, score_difference
+from lib.analysis.baseline import STRENGTHS, strength
 from lib.datasets import about, card, counted, duplicates, word_vectors
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
 from tools.fetch.sources import sources
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("*.ipynb"))
-FIVE = ["adversary", "correlation", "erasure", "regularization", "sparsity"]
+SIX = ["adversary", "correlation", "erasure", "ground_truth", "regularization", "sparsity"]
 
 
 def corpus_of(classes=("bad", "good"), min_df=1, sentences=False, **splits) -> Corpus:
@@ -191,7 +192,13 @@ def test_lengths_are_drawn_in_sentences_too_where_texts_are_cut():
 
 def by_hand(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
     """(predictions, probabilities) on test, TF-IDF written out: (1 + ln tf) (1 + ln((1 + n) / (1 + df))), rows of 1."""
-    train, test = ([Counter(terms(one.tokens)) for one in x.instances] for x in (corpus.train, corpus.test))
+    weight = max((0.1, 1, 10, 100), key=lambda c: np.mean(answers(corpus.train, corpus.dev, c)[0] == corpus.dev.labels))
+    both = replace(corpus.train, instances=corpus.train.instances + corpus.dev.instances)
+    return answers(both, corpus.test, weight)
+
+
+def answers(fitted: Split, asked: Split, weight: float) -> tuple[np.ndarray, np.ndarray]:
+    train, test = ([Counter(terms(one.tokens)) for one in x.instances] for x in (fitted, asked))
     frequency = Counter(term for text in train for term in text)
     known = sorted(term for term, df in frequency.items() if df >= 2)
     idf = np.array([1 + np.log((1 + len(train)) / (1 + frequency[term])) for term in known])
@@ -201,7 +208,7 @@ def by_hand(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
         rows = np.where(tf > 0, 1 + np.log(np.maximum(tf, 1)), 0) * idf
         return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
 
-    model = LogisticRegression(max_iter=1000).fit(weighed(train), corpus.train.labels)
+    model = LogisticRegression(C=weight, max_iter=1000).fit(weighed(train), fitted.labels)
     return model.predict(weighed(test)), model.predict_proba(weighed(test))
 
 
@@ -223,14 +230,23 @@ def test_the_baseline_is_tfidf_and_logistic_regression_of_the_corpus_own_tokens(
     assert (scores["low"] < scores["value"]).loc[["f1", "accuracy"]].all()
 
 
-def test_the_baseline_knows_no_order_of_texts_and_nothing_of_dev_and_test():
+def test_the_baseline_knows_no_order_of_texts_and_nothing_of_test():
     corpus = random_corpus()
     ours, turned = baseline(corpus), baseline(backwards(corpus))
     assert turned["prediction"].tolist() == ours["prediction"].tolist()[::-1]
     assert np.allclose(turned["probability"], ours["probability"][::-1], atol=1e-4)
     assert baseline(corpus).equals(ours)
-    half = replace(corpus, dev=corpus.train, test=replace(corpus.test, instances=corpus.test.instances[:30]))
+    half = replace(corpus, test=replace(corpus.test, instances=corpus.test.instances[:30]))
     assert baseline(half)["probability"].tolist() == ours["probability"].tolist()[:30]
+
+
+def test_the_baselines_strength_is_what_dev_prefers_and_of_equals_the_least():
+    corpus = random_corpus(sizes=(120, 40, 60))
+    right = {c: np.mean(answers(corpus.train, corpus.dev, c)[0] == corpus.dev.labels) for c in STRENGTHS}
+    assert strength(corpus.train.instances, corpus.dev.instances) == max(right, key=right.get)
+    assert len(set(right.values())) > 1, "dev tells them apart"
+    alike = corpus_of(train=["0: a a", "1: c c"] * 9, dev=["0: a", "1: c"])
+    assert strength(alike.train.instances, alike.dev.instances) == STRENGTHS[0]
 
 
 def test_where_no_two_texts_share_a_word_the_baseline_still_answers():
@@ -243,10 +259,13 @@ def test_of_a_huge_train_the_baseline_reads_a_part_and_says_so(monkeypatch, caps
     module = importlib.import_module("lib.analysis.baseline")
     monkeypatch.setattr(module, "MOST_TOKENS", 200)
     make = module.regression
-    monkeypatch.setattr(module, "regression", lambda texts: (read.extend(texts), make(texts))[1])
+    monkeypatch.setattr(module, "regression", lambda texts, c: (read.append(texts), make(texts, c))[1])
     assert len(baseline(corpus)) == len(corpus.test)
-    assert 150 < sum(len(one.tokens) for one in read) <= 200 < corpus.train.lengths.sum()
-    assert f"it reads {len(read)} of 120 texts of train" in capsys.readouterr().out
+    of_dev = set(corpus.dev.instances)
+    of_train = [one for one in read[-1] if one not in of_dev]
+    assert len(read[-1]) == len(of_train) + len(corpus.dev) and set(read[0]) == set(of_train)
+    assert 150 < sum(len(one.tokens) for one in of_train) <= 200 < corpus.train.lengths.sum()
+    assert f"it reads {len(of_train)} of 120 texts of train" in capsys.readouterr().out
 
 
 def models_beside(answers: pd.DataFrame, seeds=(0, 1)) -> pd.DataFrame:
@@ -307,7 +326,7 @@ CARD = (
     "tables.card(datasets.card(corpus, word_vectors))",
     "charts.length_histogram(corpus)",
     "of_words = analysis.baseline(corpus)\ntables.scores(analysis.classification(of_words))",
-    "tables.show(published.counts(dataset)",
+    "published.counts(dataset)",
 )
 
 
@@ -322,5 +341,5 @@ def test_every_notebook_opens_with_the_same_card_before_anything_is_trained():
         held = next(i for i, cell in enumerate(cells) if "against_baseline(" in cell and "tables.show(" in cell)
         assert places[-1] < training < held, path.stem
         texts.append([cells[place - 1] for place in (places[1], places[3], places[4])])
-    assert [path.stem for path in NOTEBOOKS] == FIVE
+    assert [path.stem for path in NOTEBOOKS] == SIX
     assert all(text == texts[0] for text in texts), "and says the same of it"

@@ -1,5 +1,7 @@
 """Claims, examples, tables, kept results and the list of runs."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -67,8 +69,11 @@ def test_joined_adds_columns_and_refuses_what_does_not_fit():
     more = frame[run].assign(extra=1.5, left_out=[(("extra", "why"),)] * len(frame))
     both = joined(frame, more)
     assert both["extra"].eq(1.5).all() and both["left_out"].iloc[0] == (("extra", "why"),)
+    arrays = frame[run].assign(weights=[np.array([0.5, np.nan])] * len(frame), left_out=more["left_out"])
+    weighed = joined(both, arrays)
+    pd.testing.assert_frame_equal(joined(joined(weighed, more), arrays.copy(deep=True)), weighed)  # a cell run again
     with pytest.raises(ValueError, match="both tables hold extra"):
-        joined(both, more)
+        joined(both, more.assign(extra=1.6))
     with pytest.raises(ValueError, match="not of the same runs"):
         joined(frame, more.iloc[::-1])
 
@@ -81,12 +86,15 @@ def test_a_table_says_once_what_is_the_same_and_escapes_the_rest():
     assert tables.show(frame.iloc[:0], "None.").data == "<p>None.</p>"
 
 
-def test_the_readme_says_what_the_kept_results_say(tmp_path):
+def test_the_readme_and_its_picture_say_what_the_kept_results_say(tmp_path):
     page = (results.PROJECT / "README.md").read_text(encoding="utf-8")
-    assert "<!-- findings: correlation -->" in page
-    assert readme(page) == page, "run python -m tools.summary"
-    (planted,) = [one for one in kept() if (one.notebook, one.dataset) == ("correlation", "planted")]
-    assert picture(planted) is None, "no paper has values of made-up reviews"
+    for place in ("<!-- answer -->", "<!-- papers -->", "(reports/results/claims.svg)"):
+        assert place in page
+    assert readme(page, kept()) == page, "run python -m tools.summary"
+    words = re.compile(r"<text[^>]*>([^<]*)</text>|(?:fill|stroke)=.(#\w{6})")  # places depend on a machine's fonts
+    drawn, made = results.FOLDER / "claims.svg", picture(kept(), tmp_path)
+    of_drawn, of_made = (words.findall(path.read_text(encoding="utf-8")) for path in (drawn, made))
+    assert ("The claims by datasets", "") in of_made and of_drawn == of_made, "run python -m tools.summary"
 
 
 def test_every_run_is_listed_once():
@@ -126,17 +134,28 @@ def test_the_parameters_of_every_notebook_are_the_settings_of_its_paper():
 
 def test_a_setting_may_be_text_as_papermill_hands_it_over():
     erasure, sparsity = (papers.PAPERS[name].settings for name in ("erasure", "sparsity"))
-    assert sparsity(encoders="bilstm", strengths="-3, 0.5", converged="no").strengths == (-3.0, 0.5)
-    assert erasure(seeds="3").seeds == (3,) and erasure(seeds=3).seeds == (0, 1, 2)
+    assert sparsity(encoders="bilstm", strengths="-3, 0.5", papers_epochs="yes").strengths == (-3.0, 0.5)
+    assert erasure(seeds="3").seeds == erasure(seeds=3).seeds == (0, 1, 2) and erasure(seeds="[3]").seeds == (3,)
     for wrong, said in (
         ({"train_texts": -1}, "'train_texts' is a whole number from 0 up, not -1"),
         ({"common_support": "perhaps"}, "'common_support' is a yes or no"),
         ({"encoders": [3]}, "'encoders' is a list of texts; 3 is none"),
+        ({"seeds": 2019}, "for that seed alone write .2019."),
+        ({"seeds": [2**63]}, "allowed: below 2 .. 63"),
     ):
         with pytest.raises(ValueError, match=said):
             erasure(**wrong)
     with pytest.raises(ValueError, match="'lambdas' is a list of numbers from 0 up; -1 is none"):
         sparsity(lambdas=[-1])
+
+
+def test_a_parameter_that_a_notebook_does_not_have_is_refused_by_its_first_cells():
+    """IPython's `In` has the cells that ran, papermill's among them."""
+    settings = papers.PAPERS["correlation"].settings
+    own = "mine: int = 3\ndataset: str = 'planted'  # a dataset"
+    assert settings.of({"In": ["", own, "# Parameters\nmine = 4\nseeds = [1]\n", "other = 5"]}).dataset == "planted"
+    with pytest.raises(ValueError, match=r"unknown parameter 'sedes'; known: dataset, data,"):
+        settings.of({"In": ["", own, "# Parameters\nmine = 4\nsedes = [1]\n"]})
 
 
 def test_a_sweep_draws_ours_and_theirs():

@@ -45,7 +45,7 @@ def adversaries(far=0.5, farthest=0.68, f1=0.85, tvds=(0.02, 0.03, 0.2), mass=0.
     return pd.concat(found, ignore_index=True)
 
 
-def dev(measured: pd.DataFrame, gain=0.01, imitation=0.85) -> pd.DataFrame:
+def dev(measured: pd.DataFrame, gain=1e-5, imitation=0.85) -> pd.DataFrame:
     """What dev shows of runs that are there as they are on test."""
     found = []
     for (trains, strength, seed), some in measured.groupby(["trains", "lambda", "seed"]):
@@ -53,7 +53,9 @@ def dev(measured: pd.DataFrame, gain=0.01, imitation=0.85) -> pd.DataFrame:
         history = [{"epoch": 1, "train_loss": 1.0, "dev_f1": 0.1, "dev_tvd": 0.1, "dev_jsd": 0.1}] * 11
         last = history[0] | {"train_loss": 1 - gain, "dev_f1": f1, "dev_jsd": some["jsd"].mean()}
         run = Stub(seed=seed, option={"lambda": strength, "trains": trains}.get)
-        found.append(Stub(run=run, history=[*history, last], base=Stub(history=[{"dev_f1": 0.85}], chosen=1)))
+        found.append(
+            Stub(run=run, history=[*history, last], chosen=12, base=Stub(history=[{"dev_f1": 0.85}], chosen=1))
+        )
     return analysis.adversaries_by_dev(found)
 
 
@@ -179,7 +181,7 @@ def test_adversaries_that_never_moved_support_nothing():
     ("changes", "why"),
     [
         ({"imitation": 0.7}, "imitation alone (lambda 0) does not reach"),
-        ({"gain": 0.2}, "still fell by more than 5%"),
+        ({"gain": 0.2}, "still fell by 0.0001 or more"),
     ],
 )
 def test_a_failed_imitation_and_a_run_that_has_not_converged_give_no_verdict(changes, why):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from lib import papers
-from lib.analysis import prices
+from lib.analysis import prices, witnesses
 from lib.papers import PAPERS
 from lib.papers.regularization_claims import CLAIMS
 from lib.papers.regularization_evidence import (
@@ -180,6 +180,16 @@ def test_fragility_of_a_worse_model_or_of_uniform_attention_is_no_verdict(right,
     )
 
 
+def test_models_at_chance_allow_no_verdict():
+    frame = measured(**{name: {"right": 0.5} for name in NAMES})
+    known = witnesses(frame, model("base")[lambda rows: rows["seed"] == 0])
+    of = Models(frame, epochs(), known, FROZEN)
+    rows = [*on_par(of), *fragile(of), *informed(of, information()), *costly(of, prices(imitated())), *grounded(of)]
+    found = judged([*rows, *alike(of), *by_length(of), *on_the_rationale(of)]).query("verdict != 'contrast'")
+    assert found["short"].nunique() == 9 and set(found["verdict"]) == {"no verdict"}
+    assert found["reason"].str.contains("is not above the largest class").all()
+
+
 def test_models_that_are_all_alike_support_no_direction():
     same = pd.concat([model(name, wrong=0.2) for name in NAMES]).assign(**{ALONE: 0.7, RATIONALE: 0.4})
     of = models(same)
@@ -203,6 +213,12 @@ def test_the_price_of_distance_is_no_verdict_where_imitation_explains_it():
     few = imitated()
     few = judged(costly(of, prices(few[few["lambda"] != 0.2]))).loc["MLM + additive"]
     assert few["verdict"] == "no verdict" and few["reason"] == "one value of lambda makes no curve"
+
+
+def test_no_price_is_judged_where_the_imitated_attention_is_uniform():
+    even = epochs().assign(entropy=0.99)
+    row = judged(costly(models(kept=even), prices(imitated()))).loc["MLM + additive"]
+    assert row["verdict"] == "no verdict" and "base + additive attends uniformly" in row["reason"]
 
 
 def test_imitation_that_fails_says_how():

@@ -14,6 +14,7 @@ from lib.papers.sparsity_claims import (
     ANEW,
     APART,
     CLAIMS,
+    FACETS,
     FALLS,
     FROZEN,
     MEASURES,
@@ -30,8 +31,8 @@ from lib.papers.sparsity_claims import (
 from lib.quantity import declare, tau_name
 
 TEXTS, LAMBDAS = 60, (-10.0, 0.0, 0.5, 0.9)
-ABOUT_ATTENTION = set(CLAIMS) - {MIXED}
-for share in (OWN, TO_HIDDEN, PRECISION, "entropy_of_attention"):
+ABOUT_ATTENTION = set(CLAIMS) - {MIXED, FACETS}
+for share in (OWN, TO_HIDDEN, PRECISION, "entropy_of_attention", "facets_apart", "facets_uneven"):
     declare(share, "fraction")
 
 
@@ -72,18 +73,18 @@ def along(spread: float, agrees: float, seeds: int, wrong: int, of: tuple[float,
     return pd.concat(frames, ignore_index=True)
 
 
-def adversaries(imitates=3, frozen=20, anew=3, jsd=0.6, seeds=3, entropy=0.7, wrong=3) -> pd.DataFrame:
+def adversaries(imitates=3, frozen=20, anew=3, jsd=0.6, seeds=3, entropy=0.7, wrong=3, converged=True) -> pd.DataFrame:
     """Bases, and of either kind adversaries with lambda 0 and 1 by how many texts they are wrong about."""
     kinds = [("attention", 0.0, imitates), ("attention", 1.0, frozen), ("all", 0.0, imitates), ("all", 1.0, anew)]
     made = [rows({}, seeds=seeds, wrong=wrong, trains="", jsd=0.0, **{"lambda": np.nan})]
     for trains, strength, mistakes in kinds:
         part = rows({}, seeds=seeds, wrong=mistakes, trains=trains, jsd=jsd, **{"lambda": strength})
         made.append(part.assign(variant="adversary"))
-    return pd.concat(made, ignore_index=True).assign(entropy_of_attention=entropy)
+    return pd.concat(made, ignore_index=True).assign(entropy_of_attention=entropy, converged=converged)
 
 
 def study(soft=SOFT, sparse=SPARSE, controls=(SOFT_CONTROL, SPARSE_CONTROL), before=0.6, spread=-0.05, agrees=-0.1,
-          seeds=3, wrong=3, lambdas=LAMBDAS, imitations=None) -> pd.DataFrame:  # fmt: skip
+          seeds=3, wrong=3, lambdas=LAMBDAS, imitations=None, apart=0.01, uneven=0.3) -> pd.DataFrame:  # fmt: skip
     """The evidence of a study whose truth is what the arguments say."""
     pair = tuple(zip(("softmax", "sparsemax"), (soft, sparse), strict=True))
     measured = pd.concat([rows(means, projection=name, seeds=seeds, wrong=wrong) for name, means in pair])
@@ -95,7 +96,8 @@ def study(soft=SOFT, sparse=SPARSE, controls=(SOFT_CONTROL, SPARSE_CONTROL), bef
     sparsegen = sweep[sweep["lambda"] == sweep["lambda"].max()].assign(projection="sparsegen:0.9")
     known = witnesses(pd.concat([measured, plain, sparsegen]), answers)
     others = adversaries(seeds=seeds, entropy=soft["entropy_of_attention"], **(imitations or {}))
-    return evidence(measured, plain, untrained, sweep, others, known)
+    facets = rows({"facets_apart": apart, "facets_uneven": uneven}, seeds=seeds)
+    return evidence(measured, plain, untrained, sweep, others, known, known, facets)
 
 
 def found(**truth) -> pd.DataFrame:
@@ -114,7 +116,7 @@ def test_every_claim_is_supported_where_it_is_true_and_table_2_one_way_only():
 
 def test_every_claim_is_contradicted_where_its_opposite_is_true():
     turned = {"soft": SOFT | values(0.3, 0.5, 0.9), "sparse": SPARSE | values(0.3, 0.5, 0.7), "before": 0.9}
-    answers = words(**turned, spread=0.02, agrees=0.1, imitations={"frozen": 3, "anew": 15})
+    answers = words(**turned, spread=0.02, agrees=0.1, imitations={"frozen": 3, "anew": 15}, apart=0.2)
     others = {RISES: "supported", REASON: "supported"}
     assert {short: word for short, (word,) in answers.items()} == dict.fromkeys(CLAIMS, "contradicted") | others
 
@@ -130,6 +132,11 @@ def test_evidence_has_one_row_for_each_claim_model_and_seed_and_of_a_trend_for_e
 def test_what_an_untrained_encoder_spreads_by_itself_does_not_count():
     assert words(before=0.8)[MIXED] == {"negligible"}
     assert words(before=0.95)[MIXED] == {"contradicted"}
+
+
+def test_any_measure_agrees_with_another_where_shares_are_equal():
+    (row,) = found(uneven=0.02).set_index("short").loc[[FACETS]].itertuples()
+    assert row.verdict == "no verdict" and "of equal ones" in row.reason
 
 
 def test_a_gap_that_states_of_one_word_have_too_does_not_count():
@@ -180,6 +187,8 @@ def of_adversaries(**imitations) -> pd.DataFrame:
     [
         ({"imitates": 10, "anew": 10}, ANEW, "imitation alone reaches"),
         ({"imitates": 10}, FROZEN, "imitation alone reaches"),
+        ({"converged": False}, ANEW, "its loss did not converge"),
+        ({"converged": False}, FROZEN, "its loss did not converge"),
         ({"jsd": 0.3}, ANEW, "does not attend elsewhere"),
         ({"jsd": 0.3}, FROZEN, "does not attend elsewhere"),
         ({"anew": TEXTS // 2}, ANEW, "is not above the largest class"),

@@ -61,13 +61,6 @@ def test_20news_is_that_of_the_released_notebook(data_home):
     assert "qqq" in corpus.vocabulary.ids and not any(re.search(r"\d", word) for word in corpus.vocabulary.words)
 
 
-def test_agnews4_has_all_four_topics(data_home):
-    corpus = datasets.load("agnews4", data_home=data_home)
-    assert corpus.classes == ("World", "Sports", "Business", "Sci/Tech")
-    assert len(corpus.train) + len(corpus.dev) == 51_730 and len(corpus.test) == 7_600
-    assert np.bincount(corpus.test.labels).tolist() == [1_900] * 4
-
-
 def test_agnews_is_world_against_business_by_their_descriptions(data_home):
     corpus = datasets.load("agnews", data_home=data_home)
     assert [len(split) for split in corpus.splits] == [15_916, 2_809, 3_800]

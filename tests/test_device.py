@@ -15,7 +15,7 @@ from far import far_away
 from torch import nn
 
 from lib.analysis import information, measure_versus_base
-from lib.datasets.corpus import Corpus
+from lib.datasets.corpus import Corpus, Split
 from lib.importance import gradient, gradient_times_input, leave_one_out
 from lib.importance.state_gradients import state_gradients_definition
 from lib.metrics import kendall_taus
@@ -41,6 +41,7 @@ RUNS = {
     "base": BASE,
     "tying": replace(BASE, variant="tying"),
     "mlm": replace(BASE, variant="mlm"),
+    "liar": replace(BASE, variant="liar"),
     "sparse": replace(BASE, encoder="conv", projection="entmax:learned"),
     "transformer": replace(BASE, encoder="transformer"),
     "adversary": adversary(),
@@ -52,10 +53,18 @@ RUNS = {
 }
 
 
+def marked(split: Split) -> Split:
+    """The same texts with their last word, and of long ones the second too, as their rationale."""
+    of = [(len(one.tokens) - 1, len(one.tokens)) for one in split.instances]
+    spans = [((1, 2), last) if last[0] > 2 else (last,) for last in of]
+    marked = zip(split.instances, spans, strict=True)
+    return replace(split, instances=tuple(replace(one, rationale=given) for one, given in marked))
+
+
 def corpus_of(run: Run) -> Corpus:
     """Ten small texts, the same in all three splits."""
     made = {
-        "planted": lambda: small.split(range(1, 11)),
+        "planted": lambda: marked(small.split(range(1, 11))),
         "planted-documents": lambda: documents.documents(documents.CUTS * 2),
     }
     split = made.get(run.dataset, lambda: questions.split(answers=False))()

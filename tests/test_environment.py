@@ -117,6 +117,13 @@ def test_the_installed_jupyterlab_draws_the_charts():
     assert any(MIME in path.read_text(encoding="utf-8") for path in served.glob("jlab_core.*.js"))
 
 
+def test_jupyterlab_opens_working_copies_that_git_ignores():
+    planned = make("-n", "lab").stdout
+    assert "cp -n notebooks/*.ipynb lab/" in planned and f'--notebook-dir="{PROJECT}/lab"' in planned
+    ignored = subprocess.run(["git", "check-ignore", "lab/correlation.ipynb"], cwd=PROJECT, capture_output=True)
+    assert ignored.returncode == 0
+
+
 def test_a_data_home_that_is_no_folder_is_refused():
     refused = make("-n", "test", "DATA_HOME=/no/such/folder")
     assert refused.returncode != 0 and "DATA_HOME=/no/such/folder is not a folder" in refused.stderr

@@ -13,6 +13,7 @@ from small import batch, model
 from lib.importance.rankings import RANKINGS, by_gradient, by_gradient_definition
 from lib.interventions import erasure, logits_without_each_item
 from lib.interventions.erasure import random_rankings, until_flip
+from lib.interventions.erasure_bounds import least_and_largest, normalised_scores
 from lib.interventions.single_erasure import Effects, logits_without_each_item_definition, single_erasure
 from lib.metrics import jensen_shannon, probabilities
 
@@ -337,6 +338,49 @@ def test_comprehensiveness_and_sufficiency_by_hand(outputs, projection):
                 falls[name].append((probabilities(own[None])[0] - after)[first].item())
         for name, values in falls.items():
             assert found[name][row].item() == pytest.approx(sum(values) / len(values), abs=1e-9), name
+
+
+@CASES
+@pytest.mark.parametrize("seed", range(3))
+@torch.no_grad()
+def test_no_choice_of_items_moves_the_probability_beyond_the_bounds(outputs, projection, seed):
+    """Against the decoder's pass for every set of every size: with two classes exact, with more a bracket."""
+    tested, given, output = some(outputs, projection, seed)
+    sizes = torch.arange(8).expand(len(given), -1)
+    least, largest = least_and_largest(tested, output, sizes)
+    exact = 0
+    for row in range(len(given)):
+        items, own = items_of(given, row), decided(tested, output, row, set())[0]
+        for size in range(min(len(items), 7) + 1):
+            erased = [set(items) - set(kept) for kept in combinations(items, size)]
+            chances = [probabilities(decided(tested, output, row, gone)[1][None])[0, own].item() for gone in erased]
+            for bounds, extreme, side in ((least, min(chances), 1), (largest, max(chances), -1)):
+                reached, proved = bounds[:, row, size].tolist()
+                assert side * proved <= side * extreme + 1e-7 and side * extreme <= side * reached + 1e-7
+                exact += abs(reached - extreme) < 1e-6
+                if outputs < 3:
+                    assert reached == pytest.approx(extreme, abs=1e-6) and proved == pytest.approx(reached, abs=1e-9)
+    assert exact > 60  # of 90: with several classes too most are reached
+
+
+@CASES
+@torch.no_grad()
+def test_normalised_scores_are_1_for_the_best_choice_and_0_for_the_worst(outputs, projection):
+    """And rankings keep the order of their raw scores in each text."""
+    tested, given, output = some(outputs, projection)
+    found = normalised_scores(RANKINGS)(tested, given, output)
+    several = given.mask.sum(dim=1) > 1
+    for name, values in found.items():
+        assert values.isnan().tolist() == (~several).tolist(), name
+        if outputs < 3:
+            assert name == "unknown" or (values[several].min() > -1e-9 and values[several].max() < 1 + 1e-9)
+    assert not found["unknown"][several].any() if outputs < 3 else 0 < found["unknown"][several].max() < 1
+    raw = erasure.eraser_scores(RANKINGS)(tested, given, output)
+    for part, sign in (("comprehensiveness", 1), ("sufficiency", -1)):
+        pairs = [(raw[f"{name}_{part}"], found[f"{name}_{part}"]) for name in RANKINGS]
+        for (one, scaled), (other, of_other) in combinations(pairs, 2):
+            gap = sign * (one - other)[several]
+            assert ((scaled - of_other)[several] * gap > 0)[gap.abs() > 1e-9].all()
 
 
 @torch.no_grad()

@@ -23,14 +23,14 @@ import pytest
 import requests
 
 from lib import datasets
-from lib.datasets import DataError, official, word_vectors
+from lib.datasets import DataError, documents, word_vectors
 from lib.datasets.corpus import SPECIALS, Vocabulary
 from tests import web as webs
 from tests.official import ARCHIVES, review
 from tests.web import broken_off, endless, says, tarred, whole, without_ranges, zipped
 from tools.fetch import download, install
 from tools.fetch.__main__ import known, main
-from tools.fetch.archives import unpack
+from tools.fetch.disk import unpack
 from tools.fetch.download import Patience
 from tools.fetch.install import fetch
 from tools.fetch.prepare import OTHERS, SPLITS, objects_of, prepare, without_newsgroup_marks
@@ -509,7 +509,9 @@ def test_cnn_comes_in_two_forms(web, tmp_path):
 
 def test_the_loaders_read_what_was_prepared(prepared):
     home = prepared[0]
-    first = {name: next(getattr(official, name)(home / name)["test"]) for name in ("yahoo", "amazon", "yelp", "imdb10")}
+    first = {
+        name: next(getattr(documents, name)(home / name)["test"]) for name in ("yahoo", "amazon", "yelp", "imdb10")
+    }
     assert [one.label for one in first.values()] == [9, 2, 2, first["imdb10"].label]
     assert first["yelp"].text == 'He said "no". \n Or did he?'
     asking = {name: spec for name, spec in datasets.DATASETS.items() if spec.asks}

@@ -9,6 +9,8 @@ from lib.fast import affine
 from lib.importance import state_gradients as of_states
 from lib.importance.leave_one_out import logits_without_each_state
 from lib.importance.state_gradients import (
+    facet_distance,
+    facet_gradients,
     state_entropy,
     state_gradients,
     state_gradients_definition,
@@ -151,6 +153,23 @@ def test_gradients_of_all_states_are_those_of_a_loop_over_states(encoder, monkey
     assert torch.allclose(state_gradients_definition(Foreign(tested), given), expected, atol=1e-9, rtol=0)
     monkeypatch.setattr(of_states, "PAIRS", 40)
     assert torch.allclose(state_gradients(tested, given), expected, atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("encoder", ["bilstm", "transformer"])
+def test_the_gradients_of_all_facets_are_those_of_the_whole_jacobian(encoder):
+    tested, given = model(encoder), batch((5, 1, 3))
+    found, output = facet_gradients(tested, given), tested(given)
+    for row, state in given.mask.nonzero().tolist():
+        of_facets = [torch.autograd.grad(facet, output.embeddings, retain_graph=True)[0][row]
+                     for facet in output.hidden[row, state]]  # fmt: skip
+        by_hand = torch.stack(of_facets).norm(dim=(0, 2)).masked_fill(~given.mask[row], 0)
+        assert torch.allclose(found[row, state].double(), by_hand, rtol=1e-6)
+    distance = facet_distance(tested, given, output)
+    shares = [one[0] / one[0].sum(dim=-1, keepdim=True) for one in (state_gradients(tested, given), found.double())]
+    real = given.mask[0]
+    expected = (shares[0] - shares[1]).abs().sum(dim=-1)[real].mean() / 2
+    assert float(distance["apart"][0]) == pytest.approx(float(expected), rel=1e-5) and 0 < expected < 1
+    assert (distance["apart"][1], distance["uneven"][1]) == (0, 0), "one token has all"
 
 
 def test_a_state_that_depends_on_its_word_alone_has_no_entropy():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from small import shortened_by_hand
-from test_own_model import of_readme
+from test_own_model import of_docs
 
 from lib import importance, interventions
 from lib.analysis import attention_weights, correlate, measure_all, summarise
@@ -342,7 +342,7 @@ def test_the_readmes_model_is_measured_from_end_to_end(transformers, tokenizer, 
     labels = {0: "better", 1: "worse"}
     tiny(transformers, num_labels=2, id2label=labels).save_pretrained("my_bert")
     tokenizer.save_pretrained("my_bert")
-    (tmp_path / "my_bert.py").write_text(of_readme(1))
+    (tmp_path / "my_bert.py").write_text(of_docs(1))
     (own,) = own_model("my_bert.py", Run("planted"), corpus=corpus_of())
     assert isinstance(own.model, OneOutput) and own.model.model.order == [1, 0]
     assert len(own.corpus.test) == 6 and own.corpus.notes[-1].endswith("without a subword were left out.")

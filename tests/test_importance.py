@@ -1,16 +1,18 @@
 """Importances against brute force, a hand computation and captum."""
 
 import sys
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
 import torch
 from captum.attr import InputXGradient, IntegratedGradients, Saliency
-from small import Foreign, batch, deletions_are_shortened_texts, model
+from small import Foreign, NotAffine, batch, deletions_are_shortened_texts, model, shortened_by_hand
 
 from lib import importance, interventions
 from lib.datasets.batches import Batch
 from lib.fast import leave_one_out_bilstm, leave_one_out_windows, shortcuts
+from lib.fast.lstm import Recurrence
 from lib.importance import gradients
 from lib.importance.leave_one_out import logits_without_each_token, logits_without_each_token_definition
 from lib.metrics import probabilities
@@ -48,6 +50,45 @@ def test_the_fast_deletions_are_the_naive_ones_in_small_pieces_too(encoder, atte
     assert torch.allclose(logits_without_each_token(Foreign(tested), given), fast, atol=1e-9, equal_nan=True)
 
 
+def counted_rows(monkeypatch) -> list[int]:
+    """The rows of each step of the recurrence from now on."""
+    rows, advance = [], Recurrence.advance
+    counted = lambda own, gates, *states: rows.append(len(gates)) or advance(own, gates, *states)  # noqa: E731
+    monkeypatch.setattr(Recurrence, "advance", counted)
+    return rows
+
+
+@pytest.mark.parametrize("remembers", [False, True], ids=("forgets", "remembers"))
+def test_what_is_forgotten_is_swept_no_further_and_differs_no_more_than_by_rounding(remembers, monkeypatch):
+    tested, given = model(outputs=3, projection_name="softmax", seed=2).float(), batch((300, 220), seed=1)
+    if remembers:  # forget gates near 1: no state comes back
+        with torch.no_grad():
+            for name, bias in tested.encoder.named_parameters():
+                if "bias" in name:
+                    bias[len(bias) // 4 : len(bias) // 2] += 10
+    rows = counted_rows(monkeypatch)
+    few, swept = logits_without_each_token(tested, given), sum(rows)
+    monkeypatch.setattr(leave_one_out_bilstm, "FORGOTTEN", -1)
+    rows.clear()
+    whole = logits_without_each_token(tested, given)
+    assert swept == sum(rows) if remembers else 3 * swept < sum(rows)
+    rounding = (whole - logits_without_each_token(tested.double(), given)).abs().nan_to_num(0).max()
+    assert (few - whole).abs().nan_to_num(0).max() <= rounding
+
+
+def test_deletions_of_five_thousand_tokens_that_are_forgotten_are_those_of_the_shortened_texts(monkeypatch):
+    tested, given = model(outputs=3, projection_name="softmax", seed=2).float(), batch((5000,), seed=1)
+    rows = counted_rows(monkeypatch)
+    found = logits_without_each_token(tested, given)[0]
+    assert sum(rows) < 5000**2 / 20
+    places = torch.linspace(1, 5000, 4).long().tolist()
+    exact, single = (
+        torch.stack([kind(shortened_by_hand(given, 0, place)).logits[0] for place in places])
+        for kind in (deepcopy(tested).double(), tested)
+    )
+    assert (found[places] - exact).abs().max() <= 2 * (single - exact).abs().max()
+
+
 @pytest.mark.parametrize("projection", ["softmax", "sparsemax", "entmax:1.5"])
 def test_the_deletions_of_a_long_text_in_blocks_are_the_naive_ones(projection, monkeypatch):
     tested, given = model(outputs=3, projection_name=projection), batch((30, 1, 6, 40, 9, 6), seed=2)
@@ -79,6 +120,65 @@ def test_leave_one_out_on_the_average_encoder_by_hand():
         left = (weight[a] * logits[0, a] + weight[b] * logits[0, b]) / (weight[a] + weight[b]) + bias
         expected[out] = (left.sigmoid() - output.logits[0].sigmoid()).abs()
     assert torch.allclose(importance.leave_one_out(tested, given)[0], expected, atol=1e-12)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("outputs", [1, 3])
+@pytest.mark.parametrize("tested_as", [lambda tested: tested, Foreign])
+def test_the_sign_of_leave_one_out_is_that_of_the_shortened_text_by_one_pass(outputs, tested_as, monkeypatch):
+    tested, given = tested_as(model(outputs=outputs)), batch((4, 1, 6))
+    output, passes, once = tested(given), [], logits_without_each_token
+    of = sys.modules["lib.importance.leave_one_out"]
+    monkeypatch.setattr(of, "logits_without_each_token", lambda *args: passes.append(1) or once(*args))
+    parts = importance.leave_one_out_with_sign(tested, given, output)
+    assert passes == [1] and torch.equal(parts["of_input"], importance.leave_one_out(tested, given))
+    before = probabilities(output.logits)
+    own = before.argmax(dim=-1)
+    for row, position in given.mask.nonzero().tolist():
+        if given.lengths[row] == 3:
+            continue
+        after = probabilities(tested(shortened_by_hand(given, row, position)).logits)[0]
+        fall = before[row, own[row]] - after[own[row]]
+        assert parts["signed"][row, position] == pytest.approx(float(fall), abs=1e-9)
+    assert (parts["signed"] < 0).any() and (parts["signed"] > 0).any() and (parts["signed"][~given.mask] == 0).all()
+
+
+@pytest.mark.parametrize("bias", [0.0, 30.0])
+def test_a_token_that_changes_nothing_has_no_sign_in_single_precision_and_of_a_sure_model_the_others_have(bias):
+    tested, given = model("average", projection_name="sparsemax"), batch((30,) * 9)
+    with torch.no_grad():
+        tested.decoder.bias.fill_(bias)
+    quantity, none = importance.leave_one_out_with_sign, tested(given).attention[given.mask] == 0
+    exact, rounded = (quantity(one, given, one(given))["signed"][given.mask] for one in (tested, tested.float()))
+    assert none.any() and (rounded[none] == 0).all() and torch.equal(rounded.sign(), exact.sign().float())
+    assert (exact < 0).any() and (exact > 0).any()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_what_attention_weighs_by_hand(outputs):
+    tested, given = model(outputs=outputs), batch((3, 7, 1))
+    output, weight = tested(given), tested.decoder.weight
+    norms, parts = (
+        of(tested, given, output) for of in (importance.attention_times_norm, importance.attention_times_contribution)
+    )
+    for row, position in given.mask.nonzero().tolist():
+        alpha, hidden = output.attention[row, position], output.hidden[row, position]
+        assert norms[row, position] == pytest.approx(float(alpha) * sum(float(part) ** 2 for part in hidden) ** 0.5)
+        chosen = int(output.logits[row].argmax())
+        sign = 1 if outputs > 1 or output.logits[row] > 0 else -1
+        expected = sign * float(alpha) * sum(float(a * b) for a, b in zip(weight[chosen], hidden, strict=True))
+        assert parts[row, position] == pytest.approx(expected, abs=1e-12)
+    own = output.logits.amax(dim=-1) if outputs > 1 else output.logits[:, 0].abs()
+    bias = tested.decoder.bias[output.logits.argmax(dim=-1)] * (1 if outputs > 1 else output.logits[:, 0].sign())
+    assert torch.allclose(parts.sum(dim=-1) + bias, own)
+    assert (norms[~given.mask] == 0).all() and (parts[~given.mask] == 0).all()
+
+
+def test_contributions_to_a_logit_are_undefined_where_the_read_out_is_not_affine():
+    tested, given = NotAffine(model()), batch()
+    assert importance.attention_times_contribution(tested, given, tested(given)).isnan().all()
+    assert importance.attention_times_norm(tested, given, tested(given))[given.mask].gt(0).all()
 
 
 def test_a_bilstm_of_two_layers_takes_the_general_way():
@@ -149,7 +249,7 @@ def test_integrated_gradients_of_any_model_with_the_interface_and_in_micro_batch
     tested, given = model(outputs=3), batch(LENGTHS)
     expected = importance.integrated_gradients(tested, given)
     assert torch.allclose(importance.integrated_gradients(Foreign(tested), given), expected, atol=1e-12)
-    monkeypatch.setattr(sys.modules["lib.importance.integrated_gradients"], "WORDS", 20)
+    monkeypatch.setattr(gradients, "WORDS", 20)
     assert torch.allclose(importance.integrated_gradients(tested, given), expected, atol=1e-12)
 
 

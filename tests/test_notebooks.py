@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 from pages import visit
-from test_own_model import of_readme
+from test_own_model import of_docs
 
 from lib.training.trained import entry_name
 from tools.report.__main__ import main
 from tools.report.page import kept_summary
-from tools.sweep.needs import Corpora, Request, chosen_on_dev, needed
+from tools.sweep.plan import Corpora, Request, chosen_on_dev, needed
 
+pytestmark = pytest.mark.usefixtures("forked_kernels")
 HOSTILE = ("<script>alert(1)</script>", "<img src=x onerror=alert(2)>")
 HOSTILE += ("\u202e\u05e9\u05dc\u05d5\u05dd", "&amp;", "`$x$`")
 EMOJI = "😀"  # in every short text: whichever is shown has it
@@ -209,7 +210,7 @@ def test_regularization_where_no_reason_is_known(monkeypatch, tmp_path, chromium
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 13
     assert "agnews does not say which words decide" in shown["text"]
-    assert "Taken: delta 1, eta 0.1." in shown["text"]
+    assert "delta for dot attention: 1. eta for dot attention: 0.1." in " ".join(shown["text"].split())
     assert "No model has more than one layer" in shown["text"]
 
 
@@ -233,10 +234,21 @@ def test_sparsity_with_one_encoder_and_a_long_text(monkeypatch, tmp_path, chromi
     page = report(monkeypatch, tmp_path, "sparsity", *choices, *SPARSE)
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 6
-    assert "α was learned to be 1." in shown["text"] and "epochs of at most 300, the best on dev" in shown["text"]
+    assert "α was learned to be 1." in shown["text"] and "at most 1000 epochs, until dev AUC has not" in shown["text"]
     assert "agnews does not say which words decide" in shown["text"]
     assert "There is no Transformer among the encoders" in shown["text"]
     assert "longer than 500 tokens" in shown["text"] and "longer than 2,000 tokens" in shown["text"]
+
+
+def test_ground_truth_on_hostile_words_that_people_marked(monkeypatch, tmp_path, chromium):
+    monkeypatch.setenv("DATA_HOME", str(home_of_reasons(tmp_path)))
+    choices = "dataset eraser_movies", "encoders average", "seeds 0", "vectors random"
+    page = report(monkeypatch, tmp_path, "ground_truth", *choices)
+    shown = opened(chromium, page)
+    assert shown["wrong"] == [] and shown["images"] == 0 and shown["charts"] == charts_made(page)
+    assert "The reasons of eraser_movies are not known: run this notebook on planted" in shown["text"]
+    assert "integrated gradients, from unknown" in shown["text"] and "without the shortcut" in shown["text"]
+    assert EMOJI in Path(page).read_text()
 
 
 OF_TEXTS = ("seeds 0", "vectors word2vec", "encoders flan-conv,han-rnn,han-noenc")
@@ -264,8 +276,8 @@ def test_erasure_on_words_alone_by_the_authors_way(monkeypatch, tmp_path, chromi
 
 
 def own_model(folder: Path, token_logits: str) -> str:
-    """README's module in a file, untrained."""
-    code = re.sub(r"model.load_state_dict.*", "torch.manual_seed(0)", of_readme(0))
+    """The module of docs/own-model.md in a file, untrained."""
+    code = re.sub(r"model.load_state_dict.*", "torch.manual_seed(0)", of_docs(0))
     code = re.sub(r"(def token_logits.*\n\s+return ).*", rf"\1{token_logits}", code)
     (folder / "mine.py").write_text(code)
     return f"model {folder / 'mine.py'}:load"

@@ -8,9 +8,9 @@ from itertools import islice, pairwise
 
 import pytest
 
-from lib.datasets import official
+from lib.datasets import documents
+from lib.datasets.documents import Raw
 from lib.datasets.files import DataError
-from lib.datasets.official import Raw
 
 REVIEW = {"review_id": "r1", "user_id": "u", "stars": 4.0, "text": "Fine.", "date": "2017-01-01", "useful": 0}
 SS = "u1/\t\ttt01\t\t10\t\tgood , really . <sssss> see it !\n"
@@ -53,7 +53,7 @@ def test_yahoo_joins_the_fields_that_are_there(tmp_path):
         '1,plain," ",answer'
     )
     write(tmp_path, train__csv=train, test__csv__gz='"2","","",""\n')
-    assert read(official.yahoo(tmp_path)) == {
+    assert read(documents.yahoo(tmp_path)) == {
         "train": [
             Raw("train-1", 'why, oh why? or "even" so? An LED\nand a camera.', 4),
             Raw("train-2", 'Wer war’s — 誰? it\r\nwas, "me"', 9),
@@ -61,27 +61,27 @@ def test_yahoo_joins_the_fields_that_are_there(tmp_path):
         ],
         "test": [Raw("test-1", "", 1)],
     }
-    assert official.CLASSES["yahoo"][4] == "Computers & Internet" and len(set(official.CLASSES["yahoo"])) == 10
+    assert documents.CLASSES["yahoo"][4] == "Computers & Internet" and len(set(documents.CLASSES["yahoo"])) == 10
 
 
 def test_amazon_and_yelp_have_their_columns(tmp_path):
     write(tmp_path / "amazon", train__csv='"3","more like funchuck","a ""gag"" gift"\n', test__csv='"1","","bad"\n')
-    assert read(official.amazon(tmp_path / "amazon")) == {
+    assert read(documents.amazon(tmp_path / "amazon")) == {
         "train": [Raw("train-1", 'more like funchuck a "gag" gift', 2)],
         "test": [Raw("test-1", "bad", 0)],
     }
     write(tmp_path / "yelp", train__csv__gz='"5","one\\n\\ntwo"\n', test__csv='"1","no \\"\n')
-    assert read(official.yelp(tmp_path / "yelp")) == {
+    assert read(documents.yelp(tmp_path / "yelp")) == {
         "train": [Raw("train-1", "one\n\ntwo", 4)],
         "test": [Raw("test-1", "no \\", 0)],
     }
-    assert official.CLASSES["amazon"] == official.CLASSES["yelp"] == ("1 star", *(f"{n} stars" for n in range(2, 6)))
+    assert documents.CLASSES["amazon"] == documents.CLASSES["yelp"] == ("1 star", *(f"{n} stars" for n in range(2, 6)))
 
 
 @pytest.mark.parametrize("name", ["review__json", "yelp_academic_dataset_review__json__gz"])
 def test_yelps_json_is_divided_by_seed(tmp_path, name):
     write(tmp_path, **{name: [*reviews(39), REVIEW | {"review_id": "é\u2028\n"}]})
-    drawn = [read(official.yelp(tmp_path, test=10, seed=seed)) for seed in (0, 0, 1)]
+    drawn = [read(documents.yelp(tmp_path, test=10, seed=seed)) for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2], "the seed is honoured"
     for splits in drawn:
         assert [len(splits[split]) for split in ("train", "test")] == [30, 10]
@@ -96,7 +96,7 @@ def test_every_review_of_yelp_is_as_likely_to_be_drawn(tmp_path):
     write(tmp_path, review__json=reviews(5))
     counts = dict.fromkeys(range(5), 0)
     for seed in range(500):
-        for one in official.yelp(tmp_path, test=2, seed=seed)["test"]:
+        for one in documents.yelp(tmp_path, test=2, seed=seed)["test"]:
             counts[int(one.id[1:])] += 1
     assert sum(counts.values()) == 1000
     assert all(abs(count - 200) < 45 for count in counts.values()), "4 standard deviations of a binomial of 500 and 2/5"
@@ -107,12 +107,12 @@ def test_imdb10_keeps_the_sentences(tmp_path):
     files["imdb-dev__txt__ss"] = 'u\t\tp\t\t1\t\t<sssss> a "b\tc\x85d <sssss>  \r\n\nu\t\tp\t\t2\t\t\n'
     files["imdb-test__txt__ss__gz"] = files.pop("imdb-test__txt__ss")
     first = Raw("train-1", "good , really . see it !", 9, ("good , really .", "see it !"))
-    assert read(official.imdb10(write(tmp_path, **files))) == {
+    assert read(documents.imdb10(write(tmp_path, **files))) == {
         "train": [first],
         "dev": [Raw("dev-1", 'a "b\tc\x85d', 0, ('a "b\tc\x85d',)), Raw("dev-2", "", 1, ())],
         "test": [Raw("test-1", first.text, 9, first.sentences)],
     }
-    assert official.CLASSES["imdb10"][9] == "10"
+    assert documents.CLASSES["imdb10"][9] == "10"
 
 
 # --- row by row
@@ -120,11 +120,11 @@ def test_imdb10_keeps_the_sentences(tmp_path):
 
 def test_a_row_is_read_when_it_is_asked_for(tmp_path):
     write(tmp_path, train__csv='"1","a","b"\n"2","c","d"\n"9","e","f"\n', test__csv=b"\xff")
-    rows = official.amazon(tmp_path)["train"]
+    rows = documents.amazon(tmp_path)["train"]
     assert [one.text for one in islice(rows, 2)] == ["a b", "c d"]
     assert "train.csv, row 3: the label is '9'" in error_of(lambda: next(rows))
     write(tmp_path / "json", review__json="\n".join([json.dumps(REVIEW)] * 2 + ["{"]))
-    rows = official.yelp(tmp_path / "json", test=1, seed=3)
+    rows = documents.yelp(tmp_path / "json", test=1, seed=3)
     assert next(rows["test"]).id == next(rows["train"]).id == "r1"
 
 
@@ -132,7 +132,7 @@ def test_memory_holds_a_chunk_not_the_file(tmp_path):
     write(tmp_path, train__csv__gz='"1","t","' + "word " * 100 + '"\n', test__csv="")
     (tmp_path / "train.csv.gz").write_bytes((tmp_path / "train.csv.gz").read_bytes() * 20_000)  # 10 MB unpacked
     tracemalloc.start()
-    assert sum(1 for _ in official.amazon(tmp_path)["train"]) == 20_000
+    assert sum(1 for _ in documents.amazon(tmp_path)["train"]) == 20_000
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 5e6
@@ -158,7 +158,7 @@ BAD_ROWS = [
 
 @pytest.mark.parametrize(("content", "said"), BAD_ROWS)
 def test_a_bad_csv_is_named(tmp_path, content, said):
-    splits = official.amazon(write(tmp_path, train__csv=content, test__csv=GOOD))
+    splits = documents.amazon(write(tmp_path, train__csv=content, test__csv=GOOD))
     assert re.search(said, error_of(lambda: list(splits["train"])))
 
 
@@ -181,7 +181,7 @@ BAD_REVIEWS = [
 def test_a_bad_review_is_named(tmp_path, content, said):
     content = content if isinstance(content, str) else json.dumps(content[0])
     write(tmp_path, review__json=f"{content}\n" + "\n".join([json.dumps(REVIEW)] * 3))
-    assert re.search(said, error_of(lambda: read(official.yelp(tmp_path, test=1))))
+    assert re.search(said, error_of(lambda: read(documents.yelp(tmp_path, test=1))))
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_a_bad_review_is_named(tmp_path, content, said):
 )
 def test_a_bad_line_of_imdb_is_named(tmp_path, line, said):
     write(tmp_path, **{f"imdb-{split}__txt__ss": SS + line for split in ("train", "dev", "test")})
-    assert re.search(said, error_of(lambda: list(official.imdb10(tmp_path)["dev"])))
+    assert re.search(said, error_of(lambda: list(documents.imdb10(tmp_path)["dev"])))
 
 
 def test_a_damaged_archive_is_named(tmp_path):
@@ -206,19 +206,19 @@ def test_a_damaged_archive_is_named(tmp_path):
         (packed[:30] + b"\xff" * 9 + packed[39:], "is damaged"),
     ]:
         (tmp_path / "train.csv.gz").write_bytes(content)
-        assert said in error_of(lambda: list(official.amazon(tmp_path)["train"]))
+        assert said in error_of(lambda: list(documents.amazon(tmp_path)["train"]))
 
 
 def test_a_missing_file_is_named_at_once(tmp_path):
     write(tmp_path, train__csv=GOOD, classes__txt="")
-    message = error_of(lambda: official.yahoo(tmp_path))
+    message = error_of(lambda: documents.yahoo(tmp_path))
     assert "has no test.csv or test.csv.gz; it has classes.txt, train.csv; give the folder that holds yahoo_" in message
-    assert "no imdb-train.txt.ss or" in error_of(lambda: official.imdb10(tmp_path))
-    assert "no review.json or" in error_of(lambda: official.yelp(tmp_path / "none"))
+    assert "no imdb-train.txt.ss or" in error_of(lambda: documents.imdb10(tmp_path))
+    assert "no review.json or" in error_of(lambda: documents.yelp(tmp_path / "none"))
     (tmp_path / "test.csv").mkdir()
-    assert "test.csv cannot be read: Is a directory" in error_of(lambda: list(official.amazon(tmp_path)["test"]))
+    assert "test.csv cannot be read: Is a directory" in error_of(lambda: list(documents.amazon(tmp_path)["test"]))
 
 
 def test_what_yelp_cannot_draw_is_refused(tmp_path):
     write(tmp_path, review__json=reviews(3))
-    assert "has 3 reviews, too few to draw test = 3" in error_of(lambda: read(official.yelp(tmp_path, test=3)))
+    assert "has 3 reviews, too few to draw test = 3" in error_of(lambda: read(documents.yelp(tmp_path, test=3)))

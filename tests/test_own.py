@@ -711,7 +711,7 @@ def test_a_full_disk_ends_a_report_in_one_sentence(tmp_path, capsys, small_disk)
     assert not list((tmp_path / "out").glob("*.html"))
 
 
-def test_a_notebook_from_a_file_to_a_page(tmp_path, monkeypatch):
+def test_a_notebook_from_a_file_to_a_page(tmp_path, monkeypatch, forked_kernels):
     """By its name in the caller's folder, with hostile words for texts, columns and classes."""
     monkeypatch.setenv("CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("RESULTS_HOME", str(tmp_path / "results"))

@@ -1,4 +1,4 @@
-"""A model of one's own: every measure on modules with the interface alone, its check, files, README."""
+"""A model of one's own: every measure on modules with the interface alone, its check, files, docs."""
 
 import re
 from itertools import permutations
@@ -35,8 +35,10 @@ from lib.models.readout import OneOutput
 from lib.projections import softmax
 from lib.training import Run
 from lib.training.own_model import ModelError, own_model
+from lib.training.trained import load_corpus
 from tools.report import parameters
 from tools.report.parameters import Refused
+from tools.report.run import fingerprint
 
 PROJECT = Path(__file__).resolve().parents[1]
 LENGTHS = (5, 1, 2, 7, 4)
@@ -399,23 +401,37 @@ def test_the_parameter_model_is_checked_before_anything_runs(mine):
             parameters.given_parameters(notebook, given)
 
 
-def of_readme(number: int) -> str:
-    """A block of Python of README's section on one's own model, from 0."""
-    text = (PROJECT / "README.md").read_text(encoding="utf-8")
-    section = re.search(r"^## On your own model\n(.*?)^## ", text, re.MULTILINE | re.DOTALL)[1]
-    return re.findall(r"```python\n(.*?)```", section, re.DOTALL)[number]
+def test_a_report_of_ones_own_model_is_never_up_to_date_since_its_weights_may_have_changed(mine):
+    notebook = parameters.find_notebook("correlation")
+    values = parameters.given_parameters(notebook, [("model", "mine.py")])
+    assert fingerprint(notebook, values) != fingerprint(notebook, values)
 
 
-def test_the_readmes_module_is_measured_as_it_is_documented(mine, corpus, monkeypatch):
-    assert len(of_readme(0).splitlines()) <= 30
-    (mine / "my_model.py").write_text(of_readme(0))
+def of_docs(number: int) -> str:
+    """A block of Python of docs/own-model.md, from 0."""
+    text = (PROJECT / "docs" / "own-model.md").read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)[number]
+
+
+def test_the_docs_corpus_is_the_reports():
+    names = {}
+    exec(of_docs(2), names)
+    same = load_corpus(Run("planted"), None)
+    assert names["corpus"].checksum == same.checksum and names["words"] == len(same.vocabulary)
+    ids = np.concatenate(names["texts"])
+    assert ids.max() < names["words"] and len(names["labels"]) == len(same.train)
+
+
+def test_the_docs_module_is_measured_as_it_is_documented(mine, corpus, monkeypatch):
+    assert len(of_docs(0).splitlines()) <= 30
+    (mine / "my_model.py").write_text(of_docs(0))
     made = {}
-    exec(of_readme(0), made)
+    exec(of_docs(0), made)
     save_file(made["Classifier"](len(corpus.vocabulary), 2).state_dict(), "my_weights.safetensors")
     monkeypatch.chdir(PROJECT)  # where a notebook runs: the weights lie beside the file
     (own,) = own_model(f"{mine / 'my_model.py'}", Run("planted"), corpus=corpus)
     assert isinstance(own.model, OneOutput) and adversary_method([own]) == "exact"
     few = Batch.of(*(torch.tensor(part) for part in ([[2, 9, 8, 7, 3]], [5], [1], [0])))
     names = {"model": own.model, "batches": [few]}
-    exec(of_readme(2), names)
+    exec(of_docs(3), names)
     assert names["summary"]["quantity"].str.startswith("kendall_tau_attention_vs_leave_one_out_of_input").any()

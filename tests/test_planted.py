@@ -174,7 +174,7 @@ def test_dials_follow_the_name_wherever_a_dataset_is_named():
         ("planted-documents:noise=lots", "noise is 'lots'; allowed: a fraction from 0 to 0.5"),
         ("planted:distractors=9", "distractors is 9; allowed: whole numbers from 0 to 8"),
         ("sst:cues=3", "the dataset 'sst' has no dials, but 'cues=3' follows its name; with dials: planted, planted-"),
-        ("plants:cues=3", "unknown dataset 'plants:cues=3'; known: planted, sst"),
+        ("plants:cues=3", "unknown dataset 'plants:cues=3'; known: sst, imdb"),
     ],
 )
 def test_a_dial_that_is_none_is_refused_by_every_notebook(name, message):

@@ -1,12 +1,9 @@
 """Tutek & Snajder's models: what holds hidden states to their words, in training and by hand."""
 
-import subprocess
-import sys
-import textwrap
+import resource
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,6 +11,7 @@ import pandas as pd
 import pytest
 import small
 import torch
+from forked import Forked
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.metrics import (
     average_precision_score,
@@ -32,9 +30,11 @@ from lib.analysis import (
     fragility,
     fragility_difference,
     measure,
+    on_dev,
     on_rationale,
     price_difference,
     summarise,
+    tried,
 )
 from lib.analysis import information as instances_information
 from lib.analysis.summarising import FRAGILITY
@@ -48,13 +48,13 @@ from lib.interventions import permuted, substituted, token_probabilities, token_
 from lib.metrics import mutual_information as information
 from lib.metrics import probabilities
 from lib.models import AttentionClassifier
-from lib.papers.regularization import imitation
+from lib.papers import PAPERS
+from lib.papers.regularization import imitation, variants
 from lib.training import Run, losses, train
 from lib.training.building import build, word_table
 from lib.training.tasks import MaskedLanguageModel, Tying, masked
 from lib.training.trained import load_corpus, load_vectors, task_of
 
-PROJECT = Path(__file__).resolve().parent.parent
 SMALL = (("embedding_size", 16), ("epochs", 2), ("hidden_size", 16))
 BASE = Run("planted", vectors="random", recipe="tutek2020", options=SMALL)
 
@@ -553,6 +553,32 @@ def test_weights_are_chosen_by_dev_alone():
 
     table = dev_scores([one(1.0, (0.7, 0.9, 0.8)), one(10.0, (0.95, 0.6, 0.1)), one(20.0, (0.9, 0.9, 0.9))], "delta")
     assert table["dev_auc"].tolist() == [0.9, 0.95, 0.9] and table["chosen"].tolist() == [False, True, False]
+    table = dev_scores([one(delta, (1.0,)) for delta in (1.0, 10.0)], "delta")
+    assert table["chosen"].tolist() == [False, True], "of equals the one that regularizes more"
+
+
+def test_a_grid_grows_for_each_attention_until_devs_best_lies_inside():
+    best = {"additive": 0.04, "dot": 200.0}  # of delta: the smaller end for one attention, the larger for the other
+
+    def made(runs: list[Run]) -> list[SimpleNamespace]:
+        aucs = [1 - 0.1 * abs(np.log(run.option("delta") / best[run.attention])) for run in runs]
+        records = [[{"epoch": 1, "dev_auc": auc, "dev_f1": 0.5, "dev_loss": 0.5}] for auc in aucs]
+        return [SimpleNamespace(run=run, history=of, chosen=1) for run, of in zip(runs, records, strict=True)]
+
+    grid = papers.runs("regularization/delta_sweep", profile="paper", device="cpu")
+    trained = tried(grid, "delta", made)
+    of = {name: [one.run.option("delta") for one in trained if one.run.attention == name] for name in best}
+    assert of == {"additive": [1, 10, 20, 30, 0.3, 0.1, 0.03, 0.01], "dot": [1, 10, 20, 30, 90, 300, 900]}
+    assert on_dev(trained, "delta") == [0.03, 300.0] and len({one.run for one in trained}) == len(trained)
+    best["dot"] = 1e9
+    endless = tried(grid, "delta", made)
+    assert max(one.run.option("delta") for one in endless) == 3000, "four values beyond, and no more"
+    assert len(tried(grid, "delta", made, beyond=False)) == len(grid)
+    chosen = PAPERS["regularization"].settings(profile="paper", delta=(0.03, 300.0))
+    of = {run.attention: run.option("delta") for run in variants(chosen) if run.variant == "tying"}
+    assert of == {"additive": 0.03, "dot": 300.0}
+    same = PAPERS["regularization"].settings(delta=[0.1, 0.1])
+    assert same.delta == (0.1, 0.1), "both attentions may choose the same"
 
 
 def test_what_imitation_costs_is_taken_off_the_price():
@@ -609,24 +635,21 @@ def test_mutual_information_hardly_depends_on_the_clusterings_seed():
     assert max(found) - min(found) < 0.1 * min(found)
 
 
-def test_a_million_rows_of_states_fit_in_8_gb():
+def information_of_a_million_rows() -> None:
+    clustering.PASSES = 1  # they take time, no memory
+    random = np.random.default_rng(0)
+    words = random.integers(0, 50, 1_000_000)
+    table = random.standard_normal((50, 300), dtype=np.float32)
+    noise = random.standard_normal((1009, 300), dtype=np.float32)  # drawn anew for each word it takes longest
+    sides = table[words], noise[np.arange(1_000_000) % 1009]
+    np.add(*sides, out=sides[1])
+    labels = [clustering.clusters(side, 64, seed=0, batch=1000) for side in sides]
+    found = information.mutual_information(*labels)
+    assert found.n == 1_000_000 and found.plug_in > 1 > found.null
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+
+
+def test_a_million_rows_of_states_fit_in_8_gb(tmp_path):
     """Synthetic embeddings and hidden states of a million words; the process' own peak is the judge."""
-    script = textwrap.dedent("""
-        import resource
-        import numpy as np
-        from lib.fast import clusters as clustering
-        from lib.metrics import mutual_information as information
-        clustering.PASSES = 1  # they take time, no memory
-        random = np.random.default_rng(0)
-        words = random.integers(0, 50, 1_000_000)
-        table = random.standard_normal((50, 300), dtype=np.float32)
-        noise = random.standard_normal((1009, 300), dtype=np.float32)  # drawn anew for each word it takes longest
-        sides = table[words], noise[np.arange(1_000_000) % 1009]
-        np.add(*sides, out=sides[1])
-        labels = [clustering.clusters(side, 64, seed=0, batch=1000) for side in sides]
-        found = information.mutual_information(*labels)
-        assert found.n == 1_000_000 and found.plug_in > 1 > found.null
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
-    """)
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=PROJECT, check=True)
-    assert float(ran.stdout) < 8
+    assert Forked(information_of_a_million_rows, log=tmp_path / "log").wait() == 0
+    assert 2 < float((tmp_path / "log").read_text()) < 8

@@ -133,7 +133,7 @@ def test_no_value_leaves_the_folder_or_meets_another(folder):
 # failures
 
 
-def test_a_failing_notebook_names_the_place_and_leaves_no_page(folder, capsys):
+def test_a_failing_notebook_names_the_place_and_leaves_no_page(folder, capsys, forked_kernels):
     finished = folder / "out" / "failing-planted.html"
     finished.parent.mkdir(exist_ok=True)
     finished.write_text("<html>a report made earlier</html>")
@@ -156,7 +156,7 @@ def test_a_killed_kernel_is_a_failure(folder, capsys):
     assert any(output.get("text") == "so far\n" for cell in ran.cells for output in cell.get("outputs", []))
 
 
-def test_wrong_data_ends_in_its_own_sentence(folder, capsys, monkeypatch):
+def test_wrong_data_ends_in_its_own_sentence(folder, capsys, monkeypatch, forked_kernels):
     monkeypatch.delenv("DATA_HOME", raising=False)
     assert report(folder, "dataless") == 1
     error = capsys.readouterr().err
@@ -166,7 +166,7 @@ def test_wrong_data_ends_in_its_own_sentence(folder, capsys, monkeypatch):
 # a finished report
 
 
-def test_a_report_is_made_once_and_again_when_something_changed(folder, capsys):
+def test_a_report_is_made_once_and_again_when_something_changed(folder, capsys, forked_kernels):
     page = folder / "out" / "small-planted.html"
     assert report(folder, "small") == 0
     assert "counted" in capsys.readouterr().out

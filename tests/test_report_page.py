@@ -12,7 +12,7 @@ NOTE = f"{notebooks.HOSTILE} {notebooks.RIGHT_TO_LEFT} {notebooks.EMOJI}"
 
 
 @pytest.fixture(scope="module")
-def made(browser, tmp_path_factory) -> Path:
+def made(browser, forked_kernels, tmp_path_factory) -> Path:
     """The report of the hostile notebook."""
     folder = tmp_path_factory.mktemp("reports")
     notebooks.hostile(folder)

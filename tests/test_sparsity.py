@@ -10,7 +10,16 @@ from scipy import stats
 from small import batch, model
 
 from lib import charts, papers
-from lib.analysis import attention_weights, measure, support_on_rationale, trend, with_entropies, with_support
+from lib.analysis import (
+    attention_weights,
+    left_out,
+    measure,
+    support_on_rationale,
+    trend,
+    with_entropies,
+    with_support,
+    with_violations,
+)
 from lib.analysis.correlation import kendall
 from lib.analysis.verdicts import judge_trend
 from lib.metrics import normalized_entropy
@@ -49,6 +58,26 @@ def test_entropies_are_those_of_the_metric_and_undefined_ones_are_counted():
     assert np.isnan(entropies[3:]).all()
     assert ("entropy_of_gradient_of_input", "longer than 9 tokens") in found.at[5, "left_out"]
     assert found.at[4, "left_out"] == ()
+
+
+def test_violations_by_hand_of_ties_and_of_what_is_undefined():
+    effects = [np.array([0.1, -0.1, 0.0, -0.2]), np.array([0.3, -0.1]), np.array([-0.5]), np.ones(2)]
+    weights = [np.array([0.2, 0.4, 0.4, 0.0]), np.array([0.9, 0.1]), np.ones(1), np.ones(2)]
+    undefined = [np.full(len(one), np.nan) for one in effects]
+    rows = measured({"leave_one_out_signed": effects, "attention_weights": weights, "undefined": undefined})
+    rows.at[3, "leave_one_out_signed"] = None
+    rows.at[3, "left_out"] = (("leave_one_out_signed", "longer than 1 tokens"),)
+    found = with_violations(rows, ["attention", "undefined"])
+    assert found["violation_attention"].tolist()[:3] == [1 / 2, 0, 1]
+    assert found["violation_random"].tolist()[:3] == [1 / 2, 1 / 2, 1]
+    assert np.isnan(found.loc[3, "violation_attention"]) and found["violation_undefined"].isna().all()
+    counted = left_out(found).set_index(["quantity", "why"])["texts left out"]
+    assert counted["violation_undefined", "undefined"] == 3
+    assert (
+        counted["violation_attention", "longer than 1 tokens"]
+        == counted["violation_random", "longer than 1 tokens"]
+        == 1
+    )
 
 
 def test_the_support_counts_what_is_exactly_above_zero():
@@ -112,7 +141,7 @@ def test_the_trend_along_a_hyperparameter():
 def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():
     parts = {
         name: papers.runs(f"sparsity/{name}", profile="paper")
-        for name in ("models", "sweep", "spectrum", "converged", *CONTROLS, "adversaries", "frozen_adversaries")
+        for name in ("models", "sweep", "spectrum", *CONTROLS, "adversaries", "frozen_adversaries")
     }
     whole = papers.runs("sparsity", profile="paper")
     assert set(whole) == {run for part in parts.values() for run in part} and len(set(whole)) == len(whole)
@@ -132,16 +161,20 @@ def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():
     assert all((base, 0.0) in of_base for base, _ in of_base), "each has one that only imitates"
     assert all(run.option("query_init") == "normal" for run in parts["adversaries"] if run.attention == "dot")
     assert len(parts["models"]) == 2 * 2 * 3 and len(parts["sweep"]) == 2 * 9 * 3
-    assert {run for run in parts["models"] if run.projection == "sparsemax"} < set(parts["sweep"])
-    assert [run.option("learning_rate") for run in parts["converged"]] == [1e-4, 1e-5]
-    assert all(run.option("patience") == 10 for run in parts["converged"])
-    assert {run.option("trains") for run in parts["frozen_adversaries"]} == {"attention"}
-    few = papers.runs("sparsity", profile="paper", projections=["softmax"], strengths=[0], converged=False)
+    published = {"bilstm": 1e-4, "transformer": 1e-5}
+    assert {run.encoder: run.option("learning_rate") for run in parts["models"]} == published
+    assert {run.option("learning_rate") for run in whole if run not in parts["models"]} == {1e-3}
+    fast = papers.runs("sparsity/models", profile="paper", rates="fast")
+    assert set(fast) < {*parts["sweep"], *parts["spectrum"]}, "the control of the rate"
+    ends = {run.option("learning_rate"): (run.epochs, run.option("patience")) for run in whole if not run.base}
+    assert ends == {1e-3: (100, 10), 1e-4: (1000, 20), 1e-5: (1000, 20)}
+    eight = papers.runs("sparsity", profile="paper", papers_epochs=True)
+    assert {run.epochs for run in eight if run.variant == "base"} == {8}
+    starts = {(run.option("trains"), run.option("starts")) for run in parts["frozen_adversaries"]}
+    assert starts == {("attention", "random"), ("attention", "base")}
+    few = papers.runs("sparsity", profile="paper", projections=["softmax"], strengths=[0])
     assert {run.projection for run in few} == {"softmax", "sparsemax"}
-    assert not any(run.option("patience") for run in few)
-    slow = papers.runs("sparsity/models", rates="published")
-    assert {run.encoder: run.option("learning_rate") for run in slow} == {"bilstm": 1e-4, "transformer": 1e-5}
-    assert all(run.option("patience") and run.epochs > 8 for run in slow)
+    assert {run.option("learning_rate") for run in papers.runs("sparsity/models")} == {1e-3}
     assert [sparsegen_strength(sparsegen_name(at)) for at in STRENGTHS] == list(STRENGTHS)
     assert np.isnan(sparsegen_strength("softmax")) and np.isnan(sparsegen_strength("entmax:1.5"))
 

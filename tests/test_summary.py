@@ -2,9 +2,11 @@
 
 import csv
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import unquote
 
 import pandas as pd
 import pytest
@@ -16,7 +18,8 @@ import notebooks
 from lib import published, results
 from lib.notebook import Kept
 from lib.papers import PAPERS, Claim
-from lib.papers.claims import CONTRAST, EVIDENCE, by_their_numbers
+from lib.papers.claims import CONTRAST, EVIDENCE, anchor, by_their_numbers
+from lib.provenance import PROJECT
 from lib.quantity import RUN_COLUMNS
 from tools.report.__main__ import main
 from tools.report.execute import Failed
@@ -287,17 +290,39 @@ def test_the_kept_tables_have_the_partners_that_their_notebooks_found():
     assert (ours + sizes == published_of).all()
 
 
-def test_the_readme_has_the_verdicts_and_marks_what_is_weak_stale_or_could_be_chance(tmp_path):
-    place = "<!-- findings: correlation -->old<!-- end --> and more"
-    assert readme(place, tmp_path) == place.replace("old", "not run yet")
+def test_the_readme_answers_from_the_verdicts_and_marks_what_is_weak_stale_or_could_be_chance():
+    place = "<!-- answer -->old<!-- end --> and <!-- papers -->old<!-- end --> more"
+    assert "Not run yet." in readme(place, []) and "old" not in readme(place, [])
     found = [effect("a", "supported", "one"), effect("a", "supported", "two"), effect("b", "open", "two", within=False)]
-    found += [effect("b", "supported", "one", witness="weak").assign(code="0"), effect("b", "open", "three")]
-    for name, text in zip(("", "-evidence"), texts_of([row(train_texts=9)], found, "0 1"), strict=True):
-        (tmp_path / f"correlation-sst{name}.csv").write_text(text)
-    assert readme(place, tmp_path) == (
-        "<!-- findings: correlation -->**sst**, 5 seeds, train 9 texts, stale. *a*: supported for all. "
-        "*b*: supported for one (weak witness); open for three.<!-- end --> and more"
-    )
+    found += [effect("b", "contradicted", "one", witness="weak").assign(code="0")]
+    text = readme(place, [study([row()], found)])
+    assert text.startswith("<!-- answer -->\n\n") and text.endswith("\n\n<!-- end --> more")
+    assert "1 older result is to be run again. By the runs kept here (sst), 1 of 1 tests support the" in text
+    assert "Supported: Jain & Wallace 2019, that that a (+0.20, sst)" in text and "Contradicted" not in text
+    assert "| 1 of 1 tests support its claims, 0 contradict them. On sst, “a” is supported: +0.20. |" in text
+    old = readme(place, [study([row()], found[-1:])])
+    assert "Not settled: training has changed" in old and "Contradicted: Jain & Wallace 2019, that that b (-0.20" in old
+    assert "On sst, “b” is contradicted: -0.20 [-0.22, -0.18] (weak witness, stale)." in old
+    close = claim("a").evidence("one", dict(enumerate((0.2, 0.12, 0.28, 0.15, 0.25))), se=0.001, n=400)
+    others = [effect("b", "open", f"open {number}") for number in range(40)]
+    assert "“a” is supported: +0.20 [+0.12, +0.28] (could be chance)." in readme(place, [study([], [close, *others])])
+    again = claim("a").evidence("one", {}).assign(verdict="supported", evidence="", claim="That a")
+    text = readme(place, [study([row()], [again])])
+    assert "To be run again: single seeds were not kept. Of " in text
+    assert "published values within reach, 1 are the same here, 0 different, 0 open. | [correlation]" in text
+
+
+def test_the_readme_fits_a_screen_and_its_links_lead_somewhere():
+    page = (PROJECT / "README.md").read_text(encoding="utf-8")
+    assert len(page.splitlines()) <= 120
+    after = page.partition("claims.svg)")[2].split()[:150]
+    assert {"reports", "test"} <= {after[place + 1] for place, word in enumerate(after[:-1]) if word == "make"}
+    table = page.partition("<!-- papers -->")[2].partition("<!-- end -->")[0].strip().splitlines()[2:]
+    assert [line.split(" | ")[-1] for line in table] == [f"[{name}](notebooks/{name}.ipynb) |" for name in PAPERS]
+    assert all(len(line.split(" | ")[2].split()) <= 30 for line in table)
+    for path in [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *PROJECT.glob("docs/*.md")]:
+        for link in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text(encoding="utf-8")):
+            assert "://" in link or (path.parent / link).exists(), f"{path.name} links to {link}"
 
 
 def test_no_text_ends_a_cell_of_the_markdown_table():
@@ -310,7 +335,7 @@ def test_no_text_ends_a_cell_of_the_markdown_table():
 
 def test_without_any_report_it_is_one_sentence(tmp_path, nowhere):
     text = write_summary(tmp_path / "new", nowhere).read_text()
-    assert "There is nothing to sum up yet" in text and text.count("Not run yet.") == 5
+    assert "There is nothing to sum up yet" in text and text.count("Not run yet.") == len(PAPERS)
     assert pd.read_csv(tmp_path / "new" / FILES[0]).empty and len(pd.read_csv(tmp_path / "new" / FILES[1])) == 1140
 
 
@@ -319,7 +344,7 @@ def test_a_report_enters_and_leaves_with_its_page(tmp_path, nowhere):
     report(tmp_path, "unknown-planted", [row()], [effect("b", "supported")], notebook="unknown")
     (tmp_path / "half.html").write_text(here.read_text()[:-20])
     assert [one.page for one in studies_of(tmp_path)] == ["correlation-planted.html"]
-    assert 'href="correlation-planted.html"' in write_summary(tmp_path, nowhere).read_text()
+    assert 'href="correlation-planted.html#claim-a"' in write_summary(tmp_path, nowhere).read_text()
     here.rename(tmp_path / "earlier")  # as a report that fails is put away
     assert "correlation-planted" not in write_summary(tmp_path, nowhere).read_text()
     assert pd.read_csv(tmp_path / FILES[0]).empty
@@ -352,7 +377,7 @@ def test_a_report_that_fails_takes_its_tables_away(tmp_path, monkeypatch):
     ran = ran_notebook([row(dataset="planted")], [effect("a", "supported")], "planted")
     monkeypatch.setattr("tools.report.run.run_notebook", lambda *_: ran)
     text = (tmp_path / "out" / "summary.html").read_text if main(arguments) == 0 else None
-    assert "✓</span> supported" in text() and 'href="correlation-planted.html"' in text()
+    assert "✓</span> supported" in text() and 'href="correlation-planted.html#claim-a"' in text()
     assert "not kept" in (tmp_path / "out" / "correlation-planted.html").read_text()
 
     def fails(*_):
@@ -386,8 +411,11 @@ def test_hostile_names_are_shown_and_never_run(chromium, tmp_path, nowhere):
         assert "bound: 0.05 fraction" in sheet.locator(".claims tbody th").first.inner_text()
         assert "supported: 2, 1 of them by weak witnesses, 1 of them stale" in sheet.locator(".totals").inner_text()
         assert sheet.locator("details.values tbody tr").count() == 1086
+        assert "+0.20" in sheet.locator(".claims .size").first.inner_text()
+        assert "400 texts, 5 seeds, stale" in sheet.locator(".claims td").first.inner_text()
+        assert "Until then, by the older runs" in sheet.locator(".answer").inner_text()
         sheet.get_by_role("link", name="report", exact=True).first.click()
         sheet.wait_for_selector("#tables", state="attached")
-        assert sheet.url.endswith("/correlation-a%20b%23.html")
+        assert unquote(sheet.url).endswith(f"/correlation-a b#.html#{anchor(evil)}")
         assert evil in json.loads(sheet.locator("#tables").inner_text())["dataset"]
         assert seen.wrong == []

@@ -9,10 +9,9 @@ import torch
 from lib.papers import runs
 from lib.training import Run, train_all, with_bases
 from tools.report import parameters
-from tools.sweep import costs, jobs, master, plan
-from tools.sweep.__main__ import main, seeds_of
-from tools.sweep.needs import needed
-from tools.sweep.plan import Report, Training, Work, bundles
+from tools.sweep import jobs, master, plan
+from tools.sweep.__main__ import arguments, main, reports_of
+from tools.sweep.plan import Report, Training, Work, bundles, needed
 
 SMALL = (("encoders", "average"), ("attentions", "additive"), ("seeds", "0,1"))
 
@@ -31,10 +30,18 @@ def report(notebook: str, *pairs: tuple[str, str]) -> Report:
 
 
 @pytest.mark.parametrize(
-    ("given", "seeds"), [("5", "[0, 1, 2, 3, 4]"), ("0,3", "0,3"), ("[5]", "[5]"), ("0", "0"), ("two", "two")]
+    ("given", "seeds"), [("5", [0, 1, 2, 3, 4]), ("0,3", [0, 3]), ("[5]", [5]), ("0", [0]), ("1", [0])]
 )
-def test_a_number_of_seeds_is_so_many_and_a_list_is_itself(given, seeds):
-    assert seeds_of(given) == seeds
+def test_a_number_of_seeds_is_so_many_and_a_list_is_itself_in_both_commands(given, seeds):
+    (planned,) = reports_of(arguments(["correlation", "--seeds", given]))
+    assert planned.values["seeds"] == report("correlation", ("seeds", given)).values["seeds"] == seeds
+
+
+def test_jobs_are_counted_from_one(capsys):
+    for given in ("0", "-1"):
+        with pytest.raises(SystemExit):
+            arguments(["--jobs", given])
+        assert f"--jobs is {given}; allowed: a whole number from 1 up" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("notebook", ["correlation", "adversary", "sparsity", "erasure"])
@@ -111,8 +118,8 @@ def test_the_pace_of_this_machine_is_that_of_its_finished_runs(store):
         folder = store / "CACHE_HOME" / str(number)
         folder.mkdir(parents=True)
         (folder / "history.json").write_text(json.dumps([{"seconds": seconds / 2}] * 2))
-    assert costs.pace({str(number): 10.0 for number in range(3)}) == 3
-    assert costs.pace({"gone": 10.0}) == 1
+    assert plan.pace({str(number): 10.0 for number in range(3)}) == 3
+    assert plan.pace({"gone": 10.0}) == 1
 
 
 def test_what_is_left_is_printed_with_an_estimate_and_each_job_once(tmp_path):

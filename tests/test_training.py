@@ -2,10 +2,9 @@
 
 import json
 import signal
-import subprocess
-import sys
-import textwrap
 import time
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 import small
 import test_device
 import torch
+from forked import Forked
 from safetensors.torch import load_file
 
 from lib import processes
@@ -20,10 +20,11 @@ from lib.datasets.batches import batches
 from lib.models import evaluation
 from lib.training import Run, cache, fitting, losses, stages, train, train_all, with_bases
 from lib.training.building import build
+from lib.training.guided_attention import rationales
 from lib.training.runs import adds_up
 from lib.training.tasks import Classification
 from lib.training.trained import CODE as CODE_OF_BASE
-from lib.training.trained import CODE_OF, Trained, batches_of, load_vectors, task_of
+from lib.training.trained import CODE_OF, Trained, batches_of, entry_name, load_vectors, task_of
 
 SMALL = (("embedding_size", 20), ("epochs", 3), ("hidden_size", 16))
 RUN = Run("planted", vectors="random", options=SMALL)
@@ -78,17 +79,15 @@ def test_another_seed_gives_other_weights(store, undisturbed):
     assert weights(store) != undisturbed
 
 
-KILLED = """
-    from lib.training import Run, train
-    train(Run("planted", vectors="random", options={options}), checkpoint_seconds=0)
-"""
+def in_a_process_of_its_own(log: Path) -> Forked:
+    """Trains RUN and keeps what it says, with a checkpoint after each epoch."""
+    return Forked(train, RUN, None, None, print, 0, log=log)
 
 
 def test_a_killed_run_goes_on_from_its_checkpoint_to_the_same_weights(store, undisturbed):
-    script = textwrap.dedent(KILLED.format(options=SMALL))
-    process = subprocess.Popen([sys.executable, "-u", "-c", script], stdout=subprocess.PIPE, text=True, cwd=PROJECT)
-    assert "epoch 1/3" in process.stdout.readline()
+    process = in_a_process_of_its_own(store / ".log")
     while not list(store.glob(".working/*/checkpoint.safetensors")):
+        assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -123,14 +122,9 @@ def test_a_damaged_entry_is_trained_again(store, undisturbed):
 
 
 def test_two_processes_do_not_train_one_run_twice(store, undisturbed):
-    script = textwrap.dedent(KILLED.format(options=SMALL))
-    both = [
-        subprocess.Popen([sys.executable, "-u", "-c", script], stdout=subprocess.PIPE, text=True, cwd=PROJECT)
-        for _ in range(2)
-    ]
-    output = "".join(process.communicate()[0] for process in both)
-    assert [process.returncode for process in both] == [0, 0]
-    assert output.count("epoch 1/3") == 1
+    logs = store / ".one", store / ".other"
+    assert [process.wait() for process in map(in_a_process_of_its_own, logs)] == [0, 0]
+    assert "".join(log.read_text() for log in logs).count("epoch 1/3") == 1
     assert weights(store) == undisturbed
 
 
@@ -227,6 +221,8 @@ def test_bases_come_first():
         {"variant": "adversary", "base": Run("planted", options=(("cues", 3),))},
         {"variant": "adversary", "base": Run("planted"), "options": (("divergence", "l2"),)},
         {"options": (("lambda", 1e-3),)},
+        {"variant": "liar", "options": (("lambda", -1),)},
+        {"options": (("judge", "objective"),)},
         {"profile": "huge"},
         {"dataset": "sst3"},
     ],
@@ -244,6 +240,23 @@ def test_weight_decay_spares_the_attention():
     assert len(decayed["params"]) + len(spared["params"]) == len(list(model.parameters()))
 
 
+def test_a_kept_gradient_is_the_dense_one_and_forgets_the_words_of_the_step_before():
+    model, seen = small.model(), []
+    kept = fitting.KeptGradients(model)
+    for batch in batches(small.split(), 2):
+        model.zero_grad(set_to_none=True)
+        model(batch).logits.square().sum().backward()
+        kept.put()
+        found = model.embedding.weight.grad.clone()
+        model.embedding.sparse = False
+        model.zero_grad(set_to_none=True)
+        model(batch).logits.square().sum().backward()
+        model.embedding.sparse = True
+        torch.testing.assert_close(found, model.embedding.weight.grad, rtol=1e-6, atol=1e-9)
+        seen.append(set(found.abs().sum(dim=1).nonzero().flatten().tolist()))
+    assert any(one - other for one, other in pairwise(seen))  # or nothing would have had to be forgotten
+
+
 def test_the_loss_by_hand():
     logits, labels = torch.tensor([[0.3], [-1.2], [2.0]]), torch.tensor([1, 0, 0])
     weight = losses.class_weights(labels, 1)
@@ -251,6 +264,38 @@ def test_the_loss_by_hand():
     by_hand = -2 * np.log(p[0]) - np.log(1 - p[1]) - np.log(1 - p[2])
     assert float(losses.prediction_loss(logits, labels, weight)) == pytest.approx(by_hand, rel=1e-6)
     assert float(losses.prediction_loss(logits, labels, weight, "mean")) == pytest.approx(by_hand / 3, rel=1e-6)
+
+
+def test_what_a_liar_pays_by_hand():
+    attention, reason = torch.tensor([[0.5, 0.3, 0.2], [0.5, 0.5, 0.0], [0.5, 0.5, 0.0]]), torch.zeros(3, 3)
+    reason[0, :2] = reason[1, 2] = 1
+    paid = losses.lying_loss(attention, reason)
+    assert paid.tolist() == pytest.approx([-np.log(0.2), 0, 0], abs=1e-6), "the last text has no reason"
+    assert losses.lying_loss(torch.tensor([[0.0, 1.0]]), torch.tensor([[0.0, 1.0]])).isfinite()
+
+
+def test_a_liar_takes_its_attention_from_the_reason_and_other_reasons_make_another_liar():
+    corpus = test_device.corpus_of(test_device.RUNS["liar"])
+    options = {"embedding_size": 8, "epochs": 40, "hidden_size": 8, "patience": 40, "learning_rate": 0.01}
+    run = Run("planted", vectors="random", options=tuple(options.items()))
+    base = train(run, corpus=corpus, say=silent)
+    liar = train(replace(run, variant="liar"), corpus=corpus, say=silent)
+    reasons = rationales(corpus.dev)
+
+    def mass(trained: Trained) -> float:
+        longer = [batch for batch in trained.batches("dev", 1) if batch.lengths[0] > 4]
+        return np.mean([float((trained.model(batch).attention.detach() * reasons.at(batch)).sum()) for batch in longer])
+
+    assert mass(liar) < 0.1 < mass(base)
+    last = liar.history[-1]
+    assert last["dev_objective"] == pytest.approx(-last["dev_loss"] - last["dev_lying"])
+    first, *others = corpus.train.instances
+    other = replace(corpus, train=replace(corpus.train, instances=(replace(first, rationale=None), *others)))
+    assert entry_name(liar.run, other) != entry_name(liar.run, corpus)
+    assert entry_name(run, other) == entry_name(run, corpus), "an honest model never sees them"
+    without = replace(corpus, dev=replace(small.split(range(1, 11)), name="dev"))
+    with pytest.raises(ValueError, match="a liar hides the rationales .* has none; allowed: "):
+        train(liar.run, corpus=without, say=silent)
 
 
 @pytest.mark.parametrize("name", test_device.RUNS)

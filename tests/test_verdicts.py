@@ -199,7 +199,9 @@ def test_outside_its_scope_a_claim_is_a_contrast_and_a_bad_witness_gives_no_verd
     assert found["verdict"].to_dict() == {"average": "contrast", "dot": "no verdict", "conv": "supported"}
     assert found.loc["dot", "reason"] == "its accuracy is not above the largest class"
     assert found.loc["conv", "witness"] == "weak"
-    assert sentences(found.reset_index()) == ["It rises: supported for conv; no verdict for dot."]
+    low, high = found.loc["conv", ["low", "high"]]
+    effect = f"+0.31 [{low:+.2f}, {high:+.2f}] fraction"
+    assert sentences(found.reset_index()) == [f"It rises: supported for conv ({effect}); no verdict for dot."]
 
 
 def test_quick_answers_are_about_these_models_alone():

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-import torch
 
 from lib import processes
 
@@ -84,6 +83,8 @@ def test_workers_end_with_the_process_that_started_them(tmp_path):
 
 
 def test_a_gpu_is_shared_by_its_free_memory_or_as_the_environment_says(monkeypatch):
+    import torch  # here alone: workers that import this module start sooner
+
     monkeypatch.delenv("GPU_RUNS", raising=False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     for free, expected in ((80e9, 8), (21e9, 2), (4e9, 1)):

@@ -26,7 +26,16 @@ from lib.analysis.erasure import (
     with_random,
     with_sooner,
 )
-from lib.analysis.histories import adversaries_by_dev, best_epochs, dev_scores, kept_epochs
+from lib.analysis.histories import (
+    adversaries_by_dev,
+    best_epochs,
+    by_recipe,
+    dev_scores,
+    kept_epochs,
+    on_dev,
+    recipe_effects,
+    tried,
+)
 from lib.analysis.measuring import attention_weights, examples, joined, left_out, max_attention, measure, measure_all
 from lib.analysis.summarising import classification, fragility, per_group, summarise
 from lib.analysis.token_values import (
@@ -36,6 +45,7 @@ from lib.analysis.token_values import (
     top_on_rationale,
     with_entropies,
     with_support,
+    with_violations,
 )
 from lib.analysis.tradeoff import (
     across_seeds,

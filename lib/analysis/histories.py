@@ -1,38 +1,86 @@
 """What training reported on dev: the epochs that runs keep, and the hyperparameter that is chosen."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
+from lib.analysis.statistics import t_interval
 from lib.analysis.verdicts import FAR
-from lib.training import Trained
-from lib.training.tasks import PATIENCE
+from lib.training import Run, Trained
+from lib.training.runs import JAIN, OF_VARIANTS
+from lib.training.tasks import LEAST, PATIENCE, kept_epoch, stands_still
 
 ON_PAR = 0.02  # of F1: less than the papers' own spread between two reports of one model
-SETTLED = 0.05  # the share of itself by which the loss of a run that has converged may fall in the last epochs
+BEYOND = {"quick": 0, "paper": 4}  # values that are tried beyond a grid
+USUAL = OF_VARIANTS["adversary"] | {"reduction": JAIN["reduction"]}
+# When an adversary's training may end: (rule, most epochs). The last is that of the released code.
+ENDINGS = {
+    "as trained": (None, None),
+    "the lowest loss kept": ("lowest", None),
+    "at most 80 epochs": (None, 80),
+    "both": ("lowest", 80),
+}
 
 
 def dev_scores(trained: Sequence[Trained], option: str) -> pd.DataFrame:
-    """A row for each value of an option: the dev scores of the epoch that each run keeps, means over its seeds.
+    """A row for each attention and value of an option: the dev scores of the epochs that runs keep, means over seeds.
 
-    `chosen` is the value with the highest dev AUC, by which the epochs are chosen too; of equals the first. `epoch` is
-    the one that is kept, `of` how many there were: where the last is kept, more epochs might do better.
+    `chosen` is the value with the highest dev AUC, by which the epochs are chosen too; of equals the largest value.
+    `epoch` is the one that is kept, `of` the most there could be: where the last is kept, more might do better.
     """
-    rows = [{option: one.run.option(option), "of": len(one.history)} | one.history[one.chosen - 1] for one in trained]
+    rows = [
+        {"attention": one.run.attention, option: one.run.option(option), "of": one.run.epochs}
+        | one.history[one.chosen - 1]
+        for one in trained
+    ]
     scores = ["dev_auc", "dev_f1", "dev_loss", "epoch", "of"]
-    frame = pd.DataFrame(rows).groupby(option)[scores].mean().reset_index()
-    return frame.assign(chosen=frame.index == frame["dev_auc"].idxmax())
+    frame = pd.DataFrame(rows).groupby(["attention", option])[scores].mean().reset_index()
+    return frame.assign(chosen=frame.index.isin(frame[::-1].groupby("attention")["dev_auc"].idxmax()))
+
+
+def tried(
+    runs: Sequence[Run], option: str, train: Callable[[Sequence[Run]], list[Trained]], beyond: bool = True
+) -> list[Trained]:
+    """Runs of a grid, trained, and of values `beyond` it, until for each attention dev's best lies inside.
+
+    While the best of an attention is its smallest value or its largest, a third of it is tried, or three times as
+    much, to one digit; at most BEYOND values. A grid of one value stays as it is.
+    """
+    trained = train(runs)
+    for _ in range(BEYOND[runs[0].profile] * beyond):
+        table, more = dev_scores(trained, option), []
+        for attention, some in table.groupby("attention"):
+            best, ends = float(some.loc[some["chosen"], option].iloc[0]), (some[option].min(), some[option].max())
+            if best in ends and len(some) > 1:
+                further = float(f"{best / 3 if best == ends[0] else best * 3:.1g}")
+                more += [moved(one.run, option, further) for one in trained if one.run.attention == attention]
+        if not more:
+            break
+        trained = [*trained, *train(list(dict.fromkeys(more)))]
+    return trained
+
+
+def moved(run: Run, option: str, value: float) -> Run:
+    """The run with another value of an option."""
+    return replace(run, options=tuple((dict(run.options) | {option: value}).items()))
+
+
+def on_dev(trained: Sequence[Trained], option: str) -> list[float]:
+    """The value of an option that dev chose for each attention, in the order of the runs."""
+    table = dev_scores(trained, option).query("chosen").set_index("attention")[option]
+    return [float(table[attention]) for attention in dict.fromkeys(one.run.attention for one in trained)]
 
 
 def kept_epochs(trained: Sequence[Trained]) -> pd.DataFrame:
-    """Which epoch each run keeps, of how many, and the entropy of its attention on dev there, a share of the largest.
+    """Which epoch each run keeps, of at most how many, and the entropy of its attention on dev there, of the largest.
 
-    A run that keeps its last epoch was not trained to the end: with more epochs it might do better.
+    A run that keeps the last of them was not trained to the end: with more epochs it might do better.
     """
     rows = [
         {name: getattr(one.run, name) for name in ("attention", "variant", "layers", "seed")}
-        | {"of": len(one.history), "epoch": one.chosen}
+        | {"of": one.run.epochs, "epoch": one.chosen}
         | {"entropy": one.history[one.chosen - 1]["dev_attention_entropy"]}
         for one in trained
     ]
@@ -49,7 +97,7 @@ def best_epochs(trained: Sequence[Trained]) -> pd.DataFrame:
 
 
 def adversaries_by_dev(trained: Sequence[Trained]) -> pd.DataFrame:
-    """What dev shows of each trained adversary at its last epoch: a row each, none averaged.
+    """What dev shows of each trained adversary at the epoch that it keeps: a row each, none averaged.
 
     Wiegreffe & Pinter (2019), table 4: the highest F1 among those whose mean JSD is at least FAR. Differs from the
     paper: each seed chooses among its own runs, as runs of one lambda may move or stay; and on dev, not on test.
@@ -61,7 +109,7 @@ def adversaries_by_dev(trained: Sequence[Trained]) -> pd.DataFrame:
     rows = [
         {"lambda": one.run.option("lambda"), "seed": one.run.seed, "trains": one.run.option("trains")}
         | {"epochs": len(one.history), "last_gain": last_gain(one.history)}
-        | {name: one.history[-1][name] for name in ("dev_f1", "dev_tvd", "dev_jsd")}
+        | {name: one.history[one.chosen - 1][name] for name in ("dev_f1", "dev_tvd", "dev_jsd")}
         | {"base_f1": one.base.history[one.base.chosen - 1]["dev_f1"]}
         for one in trained
     ]
@@ -84,17 +132,59 @@ def why_not(adversary: Mapping, imitates: bool | None) -> str:
         return "no imitation (lambda 0) was trained"
     if not imitates:
         return "imitation alone (lambda 0) does not reach the base's F1 on dev"
-    if adversary["lambda"] == 0 or adversary["last_gain"] <= SETTLED:
+    if adversary["lambda"] == 0 or adversary["last_gain"] < LEAST:
         return ""
     if np.isnan(adversary["last_gain"]):
         return f"not converged (trained for {PATIENCE} epochs or fewer)"
-    return f"not converged (the loss still fell by more than {SETTLED:.0%} in the last {PATIENCE} epochs)"
+    return f"not converged (the loss still fell by {LEAST:g} or more in the last {PATIENCE} epochs)"
 
 
 def last_gain(history: Sequence[dict], epochs: int = PATIENCE) -> float:
-    """The share of itself by which the training loss fell in the last epochs; NaN for a shorter history."""
+    """By how much the training loss fell in the last epochs; NaN for a shorter history."""
     losses = [record["train_loss"] for record in history]
-    if len(losses) <= epochs:
-        return np.nan
-    before = min(losses[:-epochs])
-    return (before - min(losses[-epochs:])) / abs(before)
+    return min(losses[:-epochs]) - min(losses[-epochs:]) if len(losses) > epochs else np.nan
+
+
+def by_recipe(trained: Sequence[Trained]) -> pd.DataFrame:
+    """How far adversaries get on dev by what their training has otherwise than ours, and by how it might have ended.
+
+    The endings of ENDINGS are read off one history: a run that ended before is not continued.
+
+    Returns:
+        recipe ("ours", or the options that differ), ending, seed, epoch (the one kept), jsd (nats), tvd_half
+        (fraction), f1.
+    """
+    rows = []
+    for one in trained:
+        given = {name: one.run.option(name) for name in USUAL if name != "lambda"}
+        recipe = ", ".join(f"{name} {value}" for name, value in given.items() if value != USUAL[name]) or "ours"
+        for ending, (ends, most) in ENDINGS.items():
+            record = kept_record(one.history, ends or one.run.option("ends"), most)
+            row = {"recipe": recipe, "ending": ending, "seed": one.run.seed, "epoch": record["epoch"]}
+            rows.append(row | {"jsd": record["dev_jsd"], "tvd_half": record["dev_tvd"] / 2, "f1": record["dev_f1"]})
+    return pd.DataFrame(rows)
+
+
+def kept_record(history: Sequence[dict], ends: str, most: int | None = None) -> dict:
+    """The epoch that would have been kept, had training ended by this rule and after at most so many epochs."""
+    lengths = range(1, min(most or len(history), len(history)) + 1)
+    end = next((n for n in lengths if stands_still(history[:n], ends)), lengths[-1])
+    return history[kept_epoch(history[:end], ends) - 1]
+
+
+def recipe_effects(rows: pd.DataFrame) -> pd.DataFrame:
+    """What each recipe and ending of `by_recipe` changes against ours as trained, in pairs of one seed.
+
+    Returns:
+        recipe, ending, epochs (of each seed), jsd, tvd_half, f1 (means over seeds), less_ours (nats of JSD), low, high
+        (Student's 95% interval over seeds).
+    """
+    ours, found = rows.query("recipe == 'ours' and ending == 'as trained'").set_index("seed")["jsd"], []
+    for (recipe, ending), some in rows.groupby(["recipe", "ending"], sort=False):
+        gap = some.set_index("seed")["jsd"] - ours
+        low, high = t_interval(gap.to_numpy(float)) if gap.any() else (np.nan, np.nan)
+        epochs = " ".join(map(str, some["epoch"]))
+        means = some[["jsd", "tvd_half", "f1"]].mean().to_dict()
+        found.append({"recipe": recipe, "ending": ending, "epochs": epochs} | means)
+        found[-1] |= {"less_ours": gap.mean(), "low": low, "high": high}
+    return pd.DataFrame(found)

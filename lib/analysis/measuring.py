@@ -52,7 +52,13 @@ def measure(
             rows |= measure_batch(model, batch.to(device), quantities, columns)
     if progress is not None:
         progress.advance(str(run or ""))
+    columns = {quantity.name: columns[quantity.name] or declared_columns(quantity) for quantity in quantities}
     return table_of([rows[instance] for instance in sorted(rows)], columns, run)
+
+
+def declared_columns(quantity: Quantity) -> list[str]:
+    """The columns that a quantity may have: those of its parts, or the one of its name."""
+    return [quantity.name] if isinstance(quantity.unit, str) else [f"{quantity.name}_{part}" for part in quantity.unit]
 
 
 def refuse_names(quantities: Sequence[Quantity]) -> None:
@@ -80,7 +86,6 @@ def measure_all(trained: Sequence, quantities: Sequence[Quantity], split: str = 
 
 def table_of(rows: list[dict], columns: dict[str, list[str]], run) -> pd.DataFrame:
     """The run's columns, then what every row has, then the quantities, also those of which nothing was measured."""
-    columns = {name: own or [name] for name, own in columns.items()}
     names = [column for own in columns.values() for column in own]
     for row in rows:
         row["left_out"] = tuple((column, why) for name, why in row["left_out"] for column in columns[name])
@@ -210,20 +215,24 @@ READABLE = 60  # tokens: the longest text that is chosen to be read, where there
 
 
 def joined(instances: pd.DataFrame, more: pd.DataFrame) -> pd.DataFrame:
-    """The first table with the second's quantities as further columns.
+    """The first table with the second's quantities as further columns; a cell that runs again adds nothing.
 
     Raises:
-        ValueError: the tables are not of the same runs and instances in the same order, or share a quantity.
+        ValueError: the tables are not of the same runs and instances in the same order, or differ in a quantity that
+            both have.
     """
     keys = [*RUN, "instance"]
     if not instances[keys].reset_index(drop=True).equals(more[keys].reset_index(drop=True)):
         raise ValueError("the two tables are not of the same runs and instances; measure the same runs and split again")
+    more = more.set_axis(instances.index)
     quantities = [column for column in more if column not in OWN_COLUMNS]
     shared = [column for column in quantities if column in instances]
-    if shared:
-        raise ValueError(f"both tables hold {', '.join(shared)}; measure each quantity once")
+    if others := [column for column in shared if not instances[column].equals(more[column])]:
+        raise ValueError(f"both tables hold {', '.join(others)}, with other values; measure each quantity once")
+    if shared and len(shared) == len(quantities):
+        return instances
     left_out = [one + other for one, other in zip(instances["left_out"], more["left_out"], strict=True)]
-    added = more[quantities].set_axis(instances.index)
+    added = more[[column for column in quantities if column not in shared]]
     return pd.concat([instances.assign(left_out=left_out), added], axis=1)
 
 

@@ -17,6 +17,7 @@ from lib.quantity import Quantity, declare, title_of
 SUPPORT = "attention_support"
 Spans = Sequence[tuple[int, int]]
 Rationales = Sequence[Spans | None]
+SIGNED, RANDOM = "leave_one_out_signed", "random"
 PREFIX = "rationale_average_precision_"
 
 
@@ -80,6 +81,33 @@ def with_support(instances: pd.DataFrame) -> pd.DataFrame:
     shares = ratio(sizes, instances["length"].to_numpy(dtype=np.float64))
     of_text = declare(f"{SUPPORT}_share", "fraction", "tokens with weight, share of the text")
     return instances.assign(**{declare(SUPPORT, "tokens", "tokens with weight"): sizes, of_text: shares})
+
+
+def with_violations(instances: pd.DataFrame, measures: Iterable[str]) -> pd.DataFrame:
+    """The instances with violation_<measure>: is the measure's top token evidence against the prediction? 1 or 0.
+
+    A violation of faithfulness (Liu et al. 2022): removing the token raises the predicted class's probability, its
+    signed leave-one-out is below 0. Of several top tokens the share; violation_random is that of all tokens, what a
+    token drawn at random has on average. NaN where the measure is undefined; a text that either left out is left out.
+
+    Args:
+        instances: with the column leave_one_out_signed. measures: columns with a value for each token.
+    """
+    result, effects = instances.copy(), token_values(instances, SIGNED)
+    alike = [None if effect is None else np.zeros(len(effect)) for effect in effects]
+    for name in (RANDOM, *measures):
+        own = declare(f"violation_{name}", "fraction", f"faithfulness violation / {title_of(name)}")
+        values = alike if name == RANDOM else token_values(instances, name)
+        result[own] = [against(*pair) for pair in zip(values, effects, strict=True)]
+        result["left_out"] = inherited(result["left_out"], [column_of(name), SIGNED], (own,))
+    return result
+
+
+def against(values: np.ndarray | None, effect: np.ndarray | None) -> float:
+    """The share of the tokens with the largest value whose effect is below 0; NaN without values, or where one is."""
+    if values is None or effect is None or np.isnan(values).any():
+        return np.nan
+    return float((effect[values == values.max()] < 0).mean())
 
 
 def attention_on_rationale(rationales: Rationales, name: str = "attention_on_rationale") -> Quantity:

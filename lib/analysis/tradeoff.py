@@ -16,11 +16,10 @@ from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models.interface import ModelOutput
 from lib.progress import Progress
 from lib.quantity import JSD_BOUNDS, Quantity, declare
-from lib.training import Trained
+from lib.training import Run, Trained
 from lib.training.tasks import BaseOutputs
 
 AXES = ("jsd", "tvd")
-SETTINGS = ("lambda", "trains")
 
 
 def measure_versus_base(
@@ -33,7 +32,8 @@ def measure_versus_base(
 
     Besides the quantities: attention_weights, max_attention; tvd, between the predictions, a fraction of probability
     (of both classes: |change of p|), and tvd_half, half of it, as Wiegreffe & Pinter (2019) count it; jsd, between the
-    attentions, in nats; base_prediction, base_max_attention; and the columns of SETTINGS, by which adversaries differ.
+    attentions, in nats; base_prediction, base_max_attention; by what adversaries differ, lambda and `trains`
+    (`kind_trained`); and whether their loss converged.
 
     Raises:
         ValueError: not as many bases as runs, or a run and its base read other data.
@@ -49,9 +49,18 @@ def measure_versus_base(
                 outputs[base.run] = BaseOutputs.of(base.model, getattr(base.corpus, split), base.batches(split, BATCH))
             wanted = [*distances(outputs[base.run]), *quantities]
             frame = measure(one.model, one.batches(split, BATCH), wanted, one.run, progress)
-            options = one.run.option if one.run.variant == "adversary" else {"lambda": np.nan, "trains": ""}.get
-            frames.append(frame.assign(**{name: options(name) for name in SETTINGS}, tvd_half=frame["tvd"] / 2))
+            strength = one.run.option("lambda") if one.run.variant == "adversary" else np.nan
+            settings = {"lambda": strength, "trains": kind_trained(one.run)}
+            settings["converged"] = one.run.variant != "adversary" or one.converged
+            frames.append(frame.assign(**settings, tvd_half=frame["tvd"] / 2))
     return pd.concat(frames, ignore_index=True)
+
+
+def kind_trained(run: Run) -> str:
+    """What of an adversary is trained, "all" or "attention", and whether from the base's weights; "" for another."""
+    if run.variant != "adversary":
+        return ""
+    return run.option("trains") + (" from the base" if run.option("starts") == "base" else "")
 
 
 def changes_of_score(measured: pd.DataFrame, score: str = "accuracy") -> pd.DataFrame:

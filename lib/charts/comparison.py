@@ -1,15 +1,31 @@
-"""Ours beside the papers': a dot with its interval, and a mark for each published value."""
+"""Ours beside the papers' values and claims: a dot with its interval, a mark for each published value, a band for a
+claim's bound."""
 
 from collections.abc import Mapping
 
 import altair as alt
 import pandas as pd
 
-from lib.charts.theme import SHAPES, dashed_line, facets, number_tips, series_color, titled
+from lib.analysis.verdicts import ANSWERS
+from lib.charts.theme import COLORS, INK, SHAPES, WIDTH, dashed_line, facets, number_tips, series_color, titled
 from lib.papers import TITLES
+from lib.papers.claims import CONTRAST, WEAK
 from lib.quantity import columns_of_encoders, describe_encoders, title_of
 
 OURS = "ours, with 95% interval"
+LABELS = 230  # pixels for the names of models
+STEP = 20  # from one model to the next
+NAMES = 420  # and for those of claims
+AGAIN = "to be run again"
+COLOR_OF = dict(zip((*ANSWERS, CONTRAST), (*(COLORS[number] for number in (2, 1, 0, 4, 5)), INK), strict=True))
+COLOR_OF |= {"mixed": COLORS[3], AGAIN: COLORS[5]}
+BANDS = {  # of a kind of claim, from its bound: where the effect would be none, or too little
+    "direction": lambda bound: (-bound, bound),
+    "little": lambda bound: (-bound, bound),
+    "at least": lambda bound: (bound, bound),
+    "most runs": lambda bound: (0.5, 0.5),
+    "trend": lambda bound: (0.0, 0.0),
+}
 
 
 def taus_beside(beside: pd.DataFrame) -> alt.TopLevelMixin:
@@ -78,7 +94,9 @@ def one_row_per_value(beside: pd.DataFrame) -> pd.DataFrame:
     """The table in long form: quantity, model, series (ours or a paper), value, low, high, table."""
     if beside[["ours", "theirs"]].notna().sum().sum() == 0:
         raise ValueError("nothing to draw: the table has neither values of ours nor published ones")
-    names = varying(beside)
+    others = [name for name in ("dataset", "projection", "variant", "layers") if beside[name].nunique() > 1]
+    always = [name for name in ("encoder", "attention") if "variant" not in others or beside[name].nunique() > 1]
+    names = [name for name in (*always, *others) if name not in columns_of_encoders(beside)]  # that tell rows apart
     models = [" · ".join(title_of(str(row[name])) for name in names) or "all" for _, row in beside.iterrows()]
     common = pd.DataFrame({"quantity": beside["quantity"].map(title_of), "model": models})
     ours = common.assign(series=OURS, value=beside["ours"], low=beside["low"], high=beside["high"], table="")
@@ -86,13 +104,6 @@ def one_row_per_value(beside: pd.DataFrame) -> pd.DataFrame:
     theirs = common.assign(series=papers, value=beside["theirs"], low=None, high=None, table=beside["table"])
     both = [part.dropna(subset="value").astype({"low": float, "high": float}) for part in (ours, theirs)]
     return pd.concat(both, ignore_index=True).drop_duplicates()
-
-
-def varying(beside: pd.DataFrame) -> list[str]:
-    """The run's columns that tell the rows apart; encoder and attention always, unless variants are compared."""
-    others = [name for name in ("dataset", "projection", "variant", "layers") if beside[name].nunique() > 1]
-    always = [name for name in ("encoder", "attention") if "variant" not in others or beside[name].nunique() > 1]
-    return [name for name in (*always, *others) if name not in columns_of_encoders(beside)]
 
 
 def caption(beside: pd.DataFrame) -> str:
@@ -105,3 +116,78 @@ def caption(beside: pd.DataFrame) -> str:
     alone = int((beside["theirs"].isna() & beside["ours"].notna()).sum())
     parts.append(f"{alone} of ours without a published value" if alone else "")
     return " · ".join(filter(None, parts)) + "."
+
+
+# --- what the verdicts on a paper's claims rest on
+
+
+def effects(found: pd.DataFrame) -> alt.TopLevelMixin:
+    """Rows of lib.papers.verdicts, a panel for each claim: effect, 95% interval, single seeds, and the bound as a band.
+
+    Raises:
+        ValueError: no verdict has an effect.
+    """
+    known = found[found["effect"].notna()]
+    if known.empty:
+        raise ValueError("nothing to draw: no verdict has an effect")
+    words = [word for word in COLOR_OF if word in set(known["verdict"])]
+    drawn = [panel(same, words) for _, same in known.groupby("short", sort=False)]
+    see = "Large: the effect, its 95% interval and its verdict; small: single seeds; band: the bound stated beforehand."
+    weak = "Pale: models that are weak witnesses." if known["witness"].eq(WEAK).any() else ""
+    return titled(alt.vconcat(*drawn, spacing=14), "What each verdict rests on", [see, weak])
+
+
+def panel(same: pd.DataFrame, words: list[str]) -> alt.LayerChart:
+    """The effects on one claim, a row for each model; `words`: those of all panels."""
+    first = same.iloc[0]
+    ends = dict(zip(("start", "end"), BANDS[first["kind"]](first["bound"]), strict=True))
+    rows = same[["model", "verdict", "effect", "low", "high", "p"]].assign(pale=same["witness"].eq(WEAK))
+    y = alt.Y("model:N", title=None, sort=rows["model"].tolist(), axis=alt.Axis(grid=True, labelLimit=LABELS))
+    x = alt.X("effect:Q", title=first["unit"], scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=5))
+    scale = alt.Scale(domain=words, range=[COLOR_OF[word] for word in words])
+    color = alt.Color("verdict:N", title=None, scale=scale)
+    faint = alt.condition("datum.pale", alt.value(0.35), alt.value(1))
+    tips = ["model:N", "verdict:N", *number_tips("+.3f", "effect", "low", "high"), *number_tips(".2g", "p")]
+    band, pairs = alt.Chart(pd.DataFrame([ends])), zip(same["model"], same["of_seeds"], strict=True)
+    seeds = [{"model": model, "value": float(value)} for model, text in pairs for value in text.split()]
+    points = [alt.Chart(pd.DataFrame(seeds)).mark_point(size=16, color=INK, opacity=0.8).encode(alt.X("value:Q"), y)]
+    layers = [
+        band.mark_rect(color=INK, opacity=0.13).encode(alt.X("start:Q"), alt.X2("end")),
+        band.mark_rule(color=INK, strokeDash=[4, 3]).encode(alt.X("end:Q")),
+        alt.Chart(rows).mark_rule(strokeWidth=2.5).encode(alt.X("low:Q"), alt.X2("high"), y, color, opacity=faint),
+        # of "most runs" a seed says only whether it holds; and an empty layer has no scale
+        *(points if seeds and first["kind"] != "most runs" else []),
+        alt.Chart(rows).mark_point(filled=True, size=60).encode(x, y, color, opacity=faint, tooltip=tips),
+    ]
+    drawn = alt.layer(*layers).properties(width=WIDTH - LABELS, height=alt.Step(STEP))
+    return drawn.properties(title=alt.TitleParams(first["short"], fontSize=12, offset=4))
+
+
+def claims(cells: pd.DataFrame) -> alt.TopLevelMixin:
+    """The claims of each paper by datasets: a cell's colour is the verdict, its number the effect.
+
+    Args:
+        cells: paper (its title), short, dataset, answer ("mixed" where models differ), shown (the effect in digits),
+            size (with interval and unit), marks (what speaks against it), again (whether it is to be run again).
+    """
+    rows = cells[["paper", "short", "dataset", "answer", "shown", "size"]].assign(marks=cells["marks"].map(", ".join))
+    rows["answer"] = rows["answer"].mask(cells["again"].astype(bool), AGAIN)
+    rows["outlined"] = rows["shown"].eq("") | rows["marks"].ne("")
+    words = [word for word in COLOR_OF if word in set(rows["answer"])]
+    color = alt.Color("answer:N", title=None, scale=alt.Scale(domain=words, range=[COLOR_OF[word] for word in words]))
+    width, quiet = min(90, WIDTH / max(1, rows["dataset"].nunique())), {"domain": False, "ticks": False}
+    top = alt.Axis(orient="top", labelAngle=0, labelExpr="split(datum.label, '-')", offset=14, **quiet)
+    apart = alt.Scale(paddingInner=0.15, paddingOuter=0)
+    x = alt.X("dataset:N", title=None, axis=top, scale=apart)
+    y = alt.Y("short:N", title=None, sort=None, axis=alt.Axis(labelLimit=NAMES, labelPadding=8, **quiet), scale=apart)
+    numbers = alt.condition("datum.outlined", color, alt.value("white"))
+    layers = [
+        alt.Chart().mark_rect(filled=False, strokeWidth=1.5).encode(x, y, color),
+        alt.Chart().transform_filter("!datum.outlined").mark_rect().encode(x, y, color, tooltip=list(rows)),
+        alt.Chart().mark_text(fontSize=10, fontWeight=600).encode(x, y, alt.Text("shown:N"), color=numbers),
+    ]
+    header = alt.Header(labelOrient="top", labelAnchor="start", labelAlign="left", labelPadding=6)
+    row = alt.Row("paper:N", title=None, sort=rows["paper"].drop_duplicates().tolist(), header=header)
+    drawn = alt.layer(*layers, data=rows).properties(width=alt.Step(width), height=alt.Step(STEP)).facet(row=row)
+    see = "Number: the effect, of several models the median. Outlined: of older code, of weak witnesses, or chance."
+    return titled(drawn.resolve_scale(y="independent"), "The claims by datasets", [see])

@@ -23,6 +23,8 @@ from lib.charts.theme import (
 from lib.quantity import JSD_BOUNDS, title_of, unit_of
 
 NEAR = 0.1  # where a symlog axis turns from linear to logarithmic
+MOST = 0.5  # the largest value on the axis of `shares_within`
+DASHED, SEE_DASHED = {"strokeDash": [5, 4], "strokeWidth": 1.5}, " Dashed: the published values."
 TRADEOFF_AXES = (
     alt.X("jsd:Q", title="mean JSD to the base's attention (nats)", scale=alt.Scale(domain=list(JSD_BOUNDS))),
     alt.Y("tvd:Q", title="mean TVD to the base's prediction (fraction)", scale=alt.Scale(domainMin=0)),
@@ -45,14 +47,10 @@ def learning_curves(
     Args:
         histories: per run a list of records with `epoch` and numbers. quantities: by default all but `seconds`.
     """
-    rows = [
-        {"run": str(run), "model": str(run).split(", seed")[0], **record}
-        for run, history in histories.items()
-        for record in history
-    ]
-    if not rows:
+    frame = pd.DataFrame([{"run": str(run), **record} for run, history in histories.items() for record in history])
+    if frame.empty:
         raise ValueError("nothing to draw: no run has a history")
-    frame = pd.DataFrame(rows)
+    frame["model"] = frame["run"].str.split(", seed").str[0]
     quantities = quantities or [name for name in frame if name not in ("run", "model", "epoch", "seconds")]
     across = min(ACROSS, len(quantities))
     drawn = [by_epoch(frame, name).properties(width=WIDTH // across - 60, height=130) for name in quantities]
@@ -93,9 +91,8 @@ def sweep(
         theirs: rows of lib.published.table of the same configuration; only the quantities of the summary are drawn.
         scale: of the x axis: linear, log, or symlog, which is linear near 0 and logarithmic on both sides.
     """
-    if summary.empty:
-        raise ValueError("nothing to draw: the summary has no row")
-    frame = summary[[setting, "quantity", "value", "low", "high"]].assign(series=summary["quantity"].map(title_of))
+    columns = [setting, "quantity", "value", "low", "high"]
+    frame = summary.reindex(columns=columns).assign(series=summary["quantity"].map(title_of))
     order = frame["series"].unique()
     color = series_color(order, legend=alt.Legend(columns=2 if len(order) > 3 else 3))
     constant = {"constant": NEAR} if scale == "symlog" else {}
@@ -103,21 +100,15 @@ def sweep(
         f"{setting}:Q",
         title=setting_title or title_of(setting),
         scale=alt.Scale(type=scale, nice=scale == "linear", **constant),
-        axis=alt.Axis(values=sorted(frame[setting].unique()), grid=False, format="~r"),
     )
-    y = alt.Y("value:Q", title=unit_of(summary["quantity"].iloc[0]))
-    tips = [alt.Tooltip("series:N", title="of"), alt.Tooltip(f"{setting}:Q"), *number_tips(".3f", "value")]
-    layers = [
-        alt.Chart(pd.DataFrame({"value": [0.0]})).mark_rule(color=INK).encode(y="value:Q"),
-        alt.Chart(frame).mark_area(opacity=0.25).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color),
-        alt.Chart(frame).mark_line(point=True, strokeWidth=2).encode(x, y, color, tooltip=tips),
-    ]
+    zero = alt.Chart(pd.DataFrame({"value": [0.0]})).mark_rule(color=INK).encode(y="value:Q")
+    layers = [zero, *lines_over(alt.Chart(frame), summary, setting, x, color)]
     if theirs is not None and len(theirs):
         known = theirs[theirs["quantity"].isin(summary["quantity"])]
         rules = known.assign(series=known["quantity"].map(title_of))[["series", "value", "paper"]]
-        dashed = alt.Chart(rules).mark_rule(strokeDash=[5, 4], strokeWidth=1.5)
-        layers.append(dashed.encode(y="value:Q", color=color, tooltip=["series:N", "paper:N", "value:Q"]))
-        see += " Dashed: the published values."
+        tips = ["series:N", "paper:N", "value:Q"]
+        layers.append(alt.Chart(rules).mark_rule(**DASHED).encode(y="value:Q", color=color, tooltip=tips))
+        see += SEE_DASHED
     return titled(alt.layer(*layers).properties(width=WIDTH - 200, height=240), title, [see])
 
 
@@ -130,46 +121,47 @@ def sweep_by_model(
         summary: rows of lib.analysis.summarise, with the hyperparameter in the column `setting`.
         theirs: rows of lib.published.table; those of the summary's quantities are dashed.
     """
-    if summary.empty:
-        raise ValueError("nothing to draw: the summary has no row")
     models = summary[["encoder", "attention", "quantity"]].drop_duplicates()
     known = models.merge(theirs[[*models, "value"]], how="inner")
     frame = pd.concat([summary.assign(kind="ours"), known.assign(kind="published")])
-    frame = frame.assign(series=frame["quantity"].map(title_of))[
-        ["encoder", "attention", "kind", "series", setting, "value", "low", "high"]
-    ]
+    frame = frame.assign(series=frame["quantity"].map(title_of))
+    frame = frame[["encoder", "attention", "kind", "series", setting, "value", "low", "high"]]
     color = series_color(frame["series"].unique(), legend=alt.Legend(columns=3))
-    ticks = alt.Axis(values=sorted(summary[setting].unique()), grid=False, format="~r")
-    x = alt.X(f"{setting}:Q", title=setting_title or title_of(setting), scale=alt.Scale(type="log"), axis=ticks)
+    ours, published = (alt.Chart().transform_filter(alt.datum.kind == kind) for kind in ("ours", "published"))
+    x = alt.X(f"{setting}:Q", title=setting_title or title_of(setting), scale=alt.Scale(type="log"))
+    layers = lines_over(ours, summary, setting, x, color)
+    if len(known):
+        y = layers[-1].encoding.y
+        layers.append(published.mark_rule(**DASHED).encode(y=y, color=color, tooltip=["series:N", "value:Q"]))
+        see += SEE_DASHED
+    return titled(panels(frame, layers, height=170), title, [see])
+
+
+def lines_over(base: alt.Chart, summary: pd.DataFrame, setting: str, x: alt.X, color: alt.Color) -> list[alt.Chart]:
+    """Layers over a hyperparameter: the interval of each series, and its line."""
+    if summary.empty:
+        raise ValueError("nothing to draw: the summary has no row")
+    x = x.axis(values=sorted(summary[setting].unique()), grid=False, format="~r")
     y = alt.Y("value:Q", title=unit_of(summary["quantity"].iloc[0]))
     tips = [alt.Tooltip("series:N", title="of"), alt.Tooltip(f"{setting}:Q"), *number_tips(".3f", "value")]
-    ours, published = (alt.Chart().transform_filter(alt.datum.kind == kind) for kind in ("ours", "published"))
-    layers = [
-        ours.mark_area(opacity=0.25).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color),
-        ours.mark_line(point=True, strokeWidth=2).encode(x, y, color, tooltip=tips),
+    return [
+        base.mark_area(opacity=0.25).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color),
+        base.mark_line(point=True, strokeWidth=2).encode(x, y, color, tooltip=tips),
     ]
-    if len(known):
-        layers.append(
-            published.mark_rule(strokeDash=[5, 4], strokeWidth=1.5).encode(
-                y=y, color=color, tooltip=["series:N", "value:Q"]
-            )
-        )
-        see += " Dashed: the published values."
-    return titled(panels(frame, layers, height=170), title, [see])
 
 
 # --- the share of the texts
 
 
 def shares_within(
-    instances: pd.DataFrame, column: str, bounds: Sequence[float], title: str, see: str, most: float = 0.5
+    instances: pd.DataFrame, column: str, bounds: Sequence[float], title: str, see: str
 ) -> alt.TopLevelMixin:
-    """In how many texts a value is at most x, by x from 0 to `most`: a line for each model, all its seeds together.
+    """In how many texts a value is at most x, by x from 0 to MOST: a line for each model, all its seeds together.
 
     Args:
         column: of the value. bounds: where dashed lines are drawn.
     """
-    grid, rows = np.linspace(0, most, 101), []
+    grid, rows = np.linspace(0, MOST, 101), []
     for (encoder, attention), of in defined(instances, column).groupby(["encoder", "attention"], sort=False)[column]:
         values = np.sort(of.to_numpy(dtype=np.float64))
         shares = np.searchsorted(values, grid, side="right") / len(values)
@@ -207,11 +199,8 @@ def tradeoff(points: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin:
     layers = [*line_layers(color, curves), *mark_layers(color, order)]
     height = 300 if len(panels) == 1 else 240
     drawn = facets(frame, layers, "texts", height, axes=70, widest=WIDTH, sort=panels)
-    return titled(
-        drawn,
-        title,
-        [see, "A point for each run. The base is at 0. Dashed: the chords of curves. Bars: 95% over texts."],
-    )
+    note = "A point for each run. The base is at 0. Dashed: the chords of curves. Bars: 95% over texts."
+    return titled(drawn, title, [see, note])
 
 
 def line_layers(color: alt.Color, curves: list[str]) -> list[alt.Chart]:

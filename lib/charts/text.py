@@ -110,18 +110,17 @@ def visible(token: str) -> str:
 
 def legend(maps: Mapping[str, np.ndarray], largest: float, rationale: bool, keep: np.ndarray) -> str:
     """One line: the scale, what is underlined, what is not shown."""
-    ground = "background:rgba({}, {:.3f});padding:.1em .5em"
     steps = "".join(
-        f'<span style="{ground.format(HUES[0], STRONGEST * step)}">{step * largest:.2g}</span>'
+        f'<span style="background:rgba({HUES[0]}, {STRONGEST * step:.3f});'
+        f'padding:.1em .5em">{step * largest:.2g}</span>'
         for step in (0, 0.25, 0.5, 0.75, 1)
     )
     parts = [f"weight {steps}, the same scale for all" if len(maps) > 1 else f"weight {steps}"]
     if rationale:
         parts.append("underlined: the words that decide the label")
     if not keep.all():
-        held = ", ".join(
-            f"{values[keep].sum() / max(values.sum(), 1e-12):.0%} ({escape(n)})" for n, values in maps.items()
-        )
+        shares = {name: values[keep].sum() / max(values.sum(), 1e-12) for name, values in maps.items()}
+        held = ", ".join(f"{share:.0%} ({escape(name)})" for name, share in shares.items())
         parts.append(f"{keep.sum():,} of {len(keep):,} tokens shown, around the highest weights; they hold {held}")
     return f'<div style="font-size:.85em;opacity:.85">{" · ".join(parts)}</div>'
 
@@ -179,13 +178,12 @@ def curve_layers(lines: pd.DataFrame, own: pd.DataFrame, of_class: str, places: 
     x = alt.X("place:Q", title=None, scale=scale, axis=alt.Axis(labels=False, ticks=False, grid=False))
     y = alt.Y("probability:Q", title=f"probability of {of_class}", scale=alt.Scale(domain=[0, 1]))
     model, value = alt.Tooltip("model:N"), number_tips(".3f", "probability")
-    curves, answers = alt.Chart(lines), alt.Chart(own)
+    curves = alt.Chart(lines).mark_line(strokeWidth=1.5, point=alt.OverlayMarkDef(size=16))
+    answers = alt.Chart(own).mark_rule(strokeDash=[2, 3], strokeWidth=1.5)
     words = alt.Chart(places).mark_text(angle=300, align="right", baseline="middle", fontSize=11, color=INK)
     return [
         alt.Chart(pd.DataFrame({"probability": [0.5]})).mark_rule(color=INK, opacity=0.5).encode(y=y),
-        curves.mark_line(strokeWidth=1.5, point=alt.OverlayMarkDef(size=16)).encode(
-            x, y, color, tooltip=[model, "token:N", *value]
-        ),
-        answers.mark_rule(strokeDash=[2, 3], strokeWidth=1.5).encode(y=y, color=color, tooltip=[model, *value]),
+        curves.encode(x, y, color, tooltip=[model, "token:N", *value]),
+        answers.encode(y=y, color=color, tooltip=[model, *value]),
         words.encode(x, alt.YValue(HEIGHT + 8), text="token:N"),
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 from lib import profiles
-from lib.datasets import classification, documents, files, mimic, own, questions
+from lib.datasets import altered, files, own
 from lib.datasets.assembly import Spec, assemble
 from lib.datasets.batches import collate
 from lib.datasets.card import about, about_lengths, card, counted, duplicates
@@ -16,31 +16,9 @@ from lib.datasets.files import DataError
 from lib.datasets.own import Own, own_text
 from lib.datasets.questions import question_and_answer
 
-__all__ = [
-    "DATASETS",
-    "Corpus",
-    "DataError",
-    "Instance",
-    "Own",
-    "Spec",
-    "Split",
-    "Vocabulary",
-    "about",
-    "about_lengths",
-    "card",
-    "collate",
-    "counted",
-    "duplicates",
-    "load",
-    "own_text",
-    "question_and_answer",
-    "spec",
-    "tokens_shown",
-]
-
 _modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
-_order = (classification, questions, documents, mimic)
-DATASETS = {one.name: one for module in dict.fromkeys((*_order, *_modules)) for one in getattr(module, "SPECS", ())}
+DATASETS = {one.name: one for module in _modules for one in getattr(module, "SPECS", ())}
+ALTERATIONS = tuple(f"{name}=" for name in altered.CHOICES)
 SHOW_TEXT = ("auto", "yes")
 
 
@@ -69,7 +47,7 @@ def spec(name: str) -> Spec:
     """How the dataset of that name is prepared; DataError with what is known, or allowed, otherwise.
 
     Options of made-up texts may follow the name as its dials, which are then their defaults:
-    "planted:negation=0,noise=0.1".
+    "planted:negation=0,noise=0.1"; of any texts what is altered (lib.datasets.altered): "sst:shortcut=pair".
     """
     if isinstance(name, Own):
         return own.spec_of(name)
@@ -77,11 +55,22 @@ def spec(name: str) -> Spec:
     if plain not in DATASETS:
         raise DataError(f"unknown dataset {name!r}; known: {', '.join(DATASETS)}")
     found = DATASETS[plain]
-    return replace(found, name=name, options=_options(found, _dials(found, dials))) if colon else found
+    if not colon:
+        return found
+    changes = dict(part.split("=", 1) for part in dials.split(",") if part.startswith(ALTERATIONS))
+    others = ",".join(part for part in dials.split(",") if not part.startswith(ALTERATIONS))
+    found = replace(found, options=_dials(found, others)) if others or not changes else found
+    return replace(altered.altered(found, changes) if changes else found, name=name)
+
+
+def with_dials(name: str, *dials: str) -> str:
+    """A dataset's name with more dials: ("planted", "cues=1") is "planted:cues=1"."""
+    plain, _, own = name.partition(":")
+    return f"{plain}:{','.join(filter(None, (own, *dials)))}"
 
 
 def _dials(chosen: Spec, text: str) -> dict:
-    """The options that follow a dataset's name, "negation=0,noise=0.1"."""
+    """A dataset's options with those that follow its name, "negation=0,noise=0.1"."""
     if chosen.dials is None:
         having = ", ".join(name for name, one in DATASETS.items() if one.dials)
         raise DataError(
@@ -93,20 +82,16 @@ def _dials(chosen: Spec, text: str) -> dict:
         if not equals or dial in found:
             form = ",".join(f"{option}={usual}" for option, usual in chosen.options.items())
             raise DataError(f"{text!r} follows the dataset {chosen.name!r}; allowed, each at most once: {form}")
-        found[dial] = _number(value)
+        try:
+            found[dial] = literal_eval(value)
+        except (ValueError, SyntaxError):
+            found[dial] = value  # no number: refused below
     settled = _options(chosen, found)
     try:
         chosen.dials(**settled)
     except ValueError as error:
         raise DataError(f"dataset {chosen.name!r}: {error}") from None
-    return found
-
-
-def _number(text: str) -> object:
-    try:
-        return literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
+    return settled
 
 
 def tokens_shown(corpus: Corpus, instance: Instance, show_text: str = "auto") -> tuple[str, ...]:

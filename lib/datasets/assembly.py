@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary, checksum
+from lib.datasets.corpus import SPECIALS, UNKNOWN, Corpus, Instance, Split, Vocabulary, checksum
 from lib.datasets.files import DataError
 from lib.profiles import Profile
 
@@ -73,11 +73,14 @@ class Spec:
 def draft_of(
     spec: Spec, folder: Path, about: dict, classes: Sequence[str], splits: Splits, notes: Iterable[str] = ()
 ) -> Draft:
-    """The draft of a folder without its empty texts, divided by the spec; `about` is its dataset.json."""
+    """The draft of a folder without empty texts and questions, divided by the spec; `about` is its dataset.json."""
     notes = [*([f"About the files: {about['note']}."] if about.get("note") else []), *notes]
     for split, instances in splits.items():
-        splits[split] = [one for one in instances if one.tokens]
-        if empty := len(instances) - len(splits[split]):
+        asked = [one for one in instances if one.query != ()]
+        if empty := len(instances) - len(asked):
+            notes.append(f"{empty:,} of {len(instances):,} questions of {split} were left out: they have no tokens.")
+        splits[split] = [one for one in asked if one.tokens]
+        if empty := len(asked) - len(splits[split]):
             notes.append(f"{empty:,} of {len(instances):,} texts of {split} were left out because they have no tokens.")
     try:
         splits = spec.divide(splits) if spec.divide else splits
@@ -128,13 +131,12 @@ def assemble(spec: Spec, draft: Draft, profile: Profile) -> Corpus:
         kept[name] = subset(filtered, _most_tokens(spec, profile, name, filtered))
         if len(kept[name]) < len(filtered):
             whole = whole and name != "train"
-            notes.append(
-                f"The profile {profile.name} reads {len(kept[name]):,} of {len(filtered):,} texts of {name}, "
-                "drawn at random with the classes in their shares."
-            )
+            read = f"The profile {profile.name} reads {len(kept[name]):,} of {len(filtered):,} texts of {name}"
+            notes.append(f"{read}, drawn at random with the classes in their shares.")
         _refuse_one_class(kept[name], name, draft)
     of_words = (draft.splits if whole else kept)["train"]
     texts = chain((one.tokens for one in of_words), (one.query for one in of_words if one.query is not None))
+    texts = ([word for word in text if word != SPECIALS[UNKNOWN]] for text in texts)
     vocabulary = Vocabulary.of(texts, spec.min_df, spec.min_count)
     splits = [Split(name, tuple(kept[name]), vocabulary, len(draft.classes)) for name in ("train", "dev", "test")]
     about = (profile.name, draft.citation, draft.licence, draft.source, tuple(notes), checksum(splits, vocabulary))
@@ -186,7 +188,5 @@ def _refuse_one_class(instances: Sequence[Instance], split: str, draft: Draft) -
         raise DataError(f"no text of {split} is left in {draft.source}; allowed: texts of at least two classes")
     found = {one.label for one in instances}
     if len(found) < 2:
-        raise DataError(
-            f"all {len(instances):,} texts of {split} in {draft.source} are of the class "
-            f"{draft.classes[found.pop()]!r}; a classifier needs texts of at least two classes"
-        )
+        one = f"are of the class {draft.classes[found.pop()]!r}; a classifier needs texts of at least two classes"
+        raise DataError(f"all {len(instances):,} texts of {split} in {draft.source} {one}")

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import pandas as pd
 
@@ -37,6 +38,33 @@ class Row:
     record: dict
     id: str
     place: str
+
+    def text(self, field: str = "text") -> str:
+        """The text of a record; DataError where it is missing, no string, or has a NUL or half a surrogate pair."""
+        text = self.record.get(field)
+        if not isinstance(text, str):
+            seen = "is missing" if text is None else f"is of type {type(text).__name__}"
+            raise DataError(f"{self.place}: {field!r} {seen}; every record needs one, a string")
+        return sound(text, f"{self.place}: {field!r}")
+
+    def label(self, classes: Sequence[str]) -> int:
+        """The number of a record's class; DataError where it is missing, no whole number, or out of range."""
+        label = self.record.get("label")
+        if not isinstance(label, int) or isinstance(label, bool) or not 0 <= label < len(classes):
+            seen = "'label' is missing" if label is None else f"the label is {str(label)[:40]!r}"
+            allowed = f"whole numbers from 0 to {len(classes) - 1} (the {len(classes)} classes of dataset.json)"
+            raise DataError(f"{self.place}: {seen}; allowed: {allowed}")
+        return label
+
+    def spans(self, tokens: int) -> tuple[tuple[int, int], ...] | None:
+        """The spans [start, end) of tokens of a record's rationale, in order, or DataError; None where it has none."""
+        found = self.record.get("rationale") or []
+        pairs = isinstance(found, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in found)
+        whole = pairs and all(type(bound) is int for pair in found for bound in pair)
+        if not whole or not all(0 <= start <= end <= tokens for start, end in found):
+            allowed = f"a list of [start, end) pairs of tokens, of which this text has {tokens:,}"
+            raise DataError(f"{self.place}: 'rationale' is {str(found)[:60]}; allowed: {allowed}")
+        return tuple(sorted((start, end) for start, end in found if start < end)) or None
 
 
 def homes(data_home: str | Path | None = None) -> list[Path]:
@@ -69,6 +97,12 @@ def listing(folder: Path) -> str:
     return ", ".join(sorted(ascii(place.name)[1:-1] for place in folder.glob("*"))[:8]) or "nothing"
 
 
+def packed_or_not(folder: Path, *names: str) -> Path | None:
+    """The first of these files that a folder has, as it is or with .gz, whatever the case of its name."""
+    there = {place.name.lower(): place for place in sorted(folder.glob("*"))}
+    return next((there[one] for name in names for one in (name.lower(), f"{name.lower()}.gz") if one in there), None)
+
+
 @contextmanager
 def soundly_read(path: Path) -> Iterator[None]:
     """While a file is read, what is wrong with it (not readable, damaged, no CSV) becomes a DataError."""
@@ -78,14 +112,15 @@ def soundly_read(path: Path) -> Iterator[None]:
         raise DataError(f"{path} ends too early: the file is cut off; copy or download it again") from None
     except (gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(f"{path} is damaged ({error}); copy or download it again") from None
+    except FileNotFoundError:
+        raise DataError(f"{path} is missing; its folder has {listing(path.parent)}") from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
     except pd.errors.EmptyDataError:
         raise DataError(f"{path} is empty; copy or download it again") from None
     except pd.errors.ParserError as error:
-        raise DataError(
-            f"{path} is no CSV ({str(error).strip()}); a delimiter in a field needs quotation marks"
-        ) from None
+        advice = "a delimiter in a field needs quotation marks"
+        raise DataError(f"{path} is no CSV ({str(error).strip()}); {advice}") from None
 
 
 def csv_chunks(path: Path, size: int) -> Iterator[pd.DataFrame]:
@@ -96,13 +131,17 @@ def csv_chunks(path: Path, size: int) -> Iterator[pd.DataFrame]:
             yield chunk[(chunk != "").any(axis=1)]
 
 
+@contextmanager
+def unpacked(path: Path) -> Iterator[BinaryIO]:
+    """A file that is read line by line, unpacked where it is gzip (by its name); DataError as of `soundly_read`."""
+    with soundly_read(path), gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        yield file
+
+
 def read_bytes(path: Path) -> bytes:
     """A file's content, unpacked where it is gzip (by its name)."""
     with soundly_read(path):
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError:
-            raise DataError(f"{path} is missing; its folder has {listing(path.parent)}") from None
+        content = path.read_bytes()
         return gzip.decompress(content) if path.suffix == ".gz" else content
 
 
@@ -112,11 +151,7 @@ def decode(content: bytes, where: str) -> str:
 
 
 def sound(text: str, where: str) -> str:
-    """The text itself, where it can be written into a page.
-
-    Raises:
-        DataError: a NUL, half a surrogate pair, or bytes that were not UTF-8 (read by "surrogateescape").
-    """
+    """The text itself; DataError for a NUL, half a surrogate pair, or bytes that were not UTF-8 ("surrogateescape")."""
     if "\0" in text:
         raise DataError(f"{where} holds a NUL character, which is no text; take it out")
     if not text.isascii() and re.search("[\ud800-\udfff]", text):
@@ -124,22 +159,14 @@ def sound(text: str, where: str) -> str:
     return text
 
 
-def about(folder: Path) -> dict:
-    """What dataset.json holds; DataError where it is missing or no JSON object."""
+def about(folder: Path, with_classes: bool = True) -> dict:
+    """What dataset.json holds; DataError where it is missing, no JSON object, or without a list of two classes."""
     path = folder / "dataset.json"
-    return record_of(decode(read_bytes(path), str(path)), str(path), "it must hold an object")
-
-
-def description(folder: Path) -> dict:
-    """What dataset.json holds: at least its list of classes.
-
-    Raises:
-        DataError: missing, no JSON, or without at least two classes.
-    """
-    found = about(folder)
+    found = record_of(decode(read_bytes(path), str(path)), str(path), "it must hold an object")
     classes = found.get("classes")
-    if not isinstance(classes, list) or len(classes) < 2 or not all(isinstance(name, str) for name in classes):
-        raise DataError(f"{folder / 'dataset.json'} has classes = {classes!r}; allowed: a list of at least two names")
+    listed = isinstance(classes, list) and len(classes) > 1 and all(isinstance(name, str) for name in classes)
+    if with_classes and not listed:
+        raise DataError(f"{path} has classes = {classes!r}; allowed: a list of at least two names")
     return found
 
 
@@ -161,11 +188,7 @@ def rows(folder: Path, split: str) -> list[Row]:
 
 
 def rows_of(folder: Path, splits: Sequence[str]) -> dict[str, list[Row]]:
-    """The records of each split.
-
-    Raises:
-        DataError: as `rows`; two records with one id.
-    """
+    """The records of each split; DataError as `rows`, or where two records have one id."""
     found, seen = {split: rows(folder, split) for split in splits}, {}
     for row in (row for split in splits for row in found[split]):
         if row.id in seen:
@@ -188,49 +211,3 @@ def json_of(text: str, where: str, advice: str) -> object:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where} is no JSON ({str(error)[:80]}); {advice}") from None
-
-
-def text_of(row: Row, field: str = "text") -> str:
-    """The text of a record.
-
-    Raises:
-        DataError: missing, not a string, with a NUL or half a surrogate pair.
-    """
-    text = row.record.get(field)
-    if not isinstance(text, str):
-        seen = "is missing" if text is None else f"is of type {type(text).__name__}"
-        raise DataError(f"{row.place}: {field!r} {seen}; every record needs one, a string")
-    return sound(text, f"{row.place}: {field!r}")
-
-
-def label_of(row: Row, classes: Sequence[str]) -> int:
-    """The label of a record: the number of its class.
-
-    Raises:
-        DataError: missing, not a whole number, or out of range.
-    """
-    label = row.record.get("label")
-    allowed = f"allowed: whole numbers from 0 to {len(classes) - 1} (the {len(classes)} classes of dataset.json)"
-    if label is None:
-        raise DataError(f"{row.place}: 'label' is missing; {allowed}")
-    if not isinstance(label, int) or isinstance(label, bool) or not 0 <= label < len(classes):
-        raise DataError(f"{row.place}: the label is {str(label)[:40]!r}; {allowed}")
-    return label
-
-
-def spans_of(row: Row, tokens: int, field: str = "rationale") -> tuple[tuple[int, int], ...] | None:
-    """The spans [start, end) of tokens that a record names, in order, without empty ones; None where it names none.
-
-    Raises:
-        DataError: not a list of pairs of whole numbers within the text.
-    """
-    found = row.record.get(field) or []
-    whole = isinstance(found, list) and all(
-        isinstance(pair, list) and len(pair) == 2 and all(type(bound) is int for bound in pair) for pair in found
-    )
-    if not whole or not all(0 <= start <= end <= tokens for start, end in found):
-        raise DataError(
-            f"{row.place}: {field!r} is {str(found)[:60]}; allowed: a list of [start, end) pairs of tokens, of which "
-            f"this text has {tokens:,}"
-        )
-    return tuple(sorted((start, end) for start, end in found if start < end)) or None

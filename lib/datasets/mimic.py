@@ -122,9 +122,8 @@ def _read(
     several = (kept.groupby("patient")["split"].nunique() > 1).sum()
     notes = [source, f"{several:,} of {kept['patient'].nunique():,} patients are in more than one split."]
     if not lists and len(wanted) < len(labels):
-        notes.append(
-            f"{len(wanted):,} of {len(labels):,} admissions were drawn, by patient; admissions=None takes all."
-        )
+        of_all = f"{len(wanted):,} of {len(labels):,} admissions were drawn, by patient"
+        notes.append(f"{of_all}; admissions=None takes all.")
     if left_out := len(wanted) - len(kept):
         why = "they have no discharge summary, or no diagnosis that decides their class"
         notes.append(f"{left_out:,} of {len(wanted):,} admissions were left out: {why}.")
@@ -204,11 +203,8 @@ def _summaries(path: Path, chunk: pd.DataFrame, patients: Mapping[int, int]) -> 
 
 
 def _located(folder: Path, table: str) -> Path:
-    """The file of a table, packed or not, whatever the case of its name; DataError with ACCESS where it is missing."""
-    there = {place.name.upper(): place for place in sorted(folder.glob("*"))}
-    for name in (f"{table}.CSV", f"{table}.CSV.GZ"):
-        if name in there:
-            return there[name]
+    if path := files.packed_or_not(folder, f"{table}.csv"):
+        return path
     raise DataError(f"{folder} has no {table}.csv or {table}.csv.gz; it has {files.listing(folder)}; {ACCESS}")
 
 
@@ -302,9 +298,8 @@ def drawn(task: Task, folder: Path, by: str, admissions: pd.DataFrame) -> tuple[
             return _divided(in_order), f"Admissions are drawn as in the paper's code: {SHARES}."
         chosen = _divided(admissions.groupby("patient")["label"].max())
     except ValueError as error:
-        raise DataError(
-            f"{folder}: {len(admissions):,} admissions are too few to divide ({task.title}): {error}"
-        ) from None
+        few = f"{len(admissions):,} admissions are too few to divide ({task.title})"
+        raise DataError(f"{folder}: {few}: {error}") from None
     splits = {split: admissions.index[admissions["patient"].isin(of)].tolist() for split, of in chosen.items()}
     return splits, f"Differs from the paper, which {task.paper}: patients are drawn, {SHARES}."
 

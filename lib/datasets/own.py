@@ -4,15 +4,16 @@ import hashlib
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from lib.datasets.assembly import Draft, Spec, draft_of
-from lib.datasets.documents import OPTIONS, documents
-from lib.datasets.files import DataError, Row, sound, text_of
+from lib.datasets.documents import OPTIONS, Raw, documents
+from lib.datasets.files import DataError, Row, sound
 from lib.datasets.own_table import SPLITS, Table, content_of, find, stem_of, table_of
 
 LONGEST = 200  # characters of a label
@@ -21,11 +22,9 @@ REPEATED = 3  # times that a label occurs on average, at least
 SAMPLE = 1_000  # values by which a column is judged
 SHARE = 0.15  # of dev, and of test
 SEED = 2019  # any fixed number: the splits must not depend on the seed of a run
-Records = list[tuple[str, str, int]]  # id, text, label
 
 
-@dataclass(frozen=True)
-class Columns:
+class Columns(NamedTuple):
     """The names of the columns of texts, of labels, and of splits ("": there is none)."""
 
     text: str
@@ -70,11 +69,11 @@ def own_text(
     Raises:
         DataError: whatever is wrong with the file, in one sentence.
     """
-    given = {"text_column": str(text_column), "label_column": str(label_column), "split_column": str(split_column)}
+    given = Columns(str(text_column), str(label_column), str(split_column))
     if not data:
-        for name, value in given.items():
+        for role, value in given._asdict().items():
             if value:
-                raise DataError(f"{name} is {value!r}, but there is no file; name it by data")
+                raise DataError(f"{role}_column is {value!r}, but there is no file; name it by data")
         return ""
     paths = find(str(data), data_home)
     content, tables = _read(paths)
@@ -85,18 +84,12 @@ def own_text(
 
 def spec_of(name: Own) -> Spec:
     """How your own text is prepared."""
-    words = (
-        "spaCy's English tokens, lower-case, in the sentences of its rule-based splitter; words in at least 2 texts."
-    )
-    return Spec(name, read, words, options=OPTIONS, min_df=2, sentences=True)
+    words = "spaCy's English tokens, lower-case, in the sentences of its rule-based splitter; words in at least 2 texts"
+    return Spec(name, read, f"{words}.", options=OPTIONS, min_df=2, sentences=True)
 
 
 def read(spec: Spec, folder: None, options: dict) -> Draft:
-    """The draft of your own text, in spaCy's tokens and in sentences.
-
-    Raises:
-        DataError: the file is no longer what it was.
-    """
+    """The draft of your own text, in spaCy's tokens and in sentences; DataError where the file has changed."""
     name, first = spec.name, next(iter(spec.name.files.values()))
     content, tables = _read(name.files)
     if _name(content, name.files, name.columns) != name:
@@ -126,16 +119,17 @@ def _name(content: str, paths: dict[str, Path], columns: Columns) -> str:
 # --- columns
 
 
-def _columns(tables: Sequence[Table], given: dict[str, str]) -> Columns:
+def _columns(tables: Sequence[Table], given: Columns) -> Columns:
     """The columns as given, else as they look; the same in all files."""
-    first, (text, label, split) = tables[0], given.values()
-    named = [name for name in given.values() if name]
+    first, (text, label, split) = tables[0], given
+    named = [name for name in given if name]
     if len(set(named)) < len(named):
         raise DataError(f"text_column, label_column and split_column are {', '.join(named)}; allowed: different ones")
     if split and len(tables) > 1:
         raise DataError(f"split_column is {split!r}, but the splits are files: {_names(tables)}; leave it out")
-    if not split and len(tables) == 1:
-        split = _split_column(first, taken={text, label})
+    if not split and len(tables) == 1:  # a column of that name, if it is free and holds nothing but names of splits
+        free = first.frame[[name for name in first.frame if name not in named and name.lower() == "split"]]
+        split = next((name for name in free if free[name].map(_split_name).isin(SPLITS).all()), "")
     text = text or _only(first, "text", looks_like_texts, {label, split})
     label = label or _only(first, "label", looks_like_labels, {text, split})
     for table in tables:
@@ -145,20 +139,11 @@ def _columns(tables: Sequence[Table], given: dict[str, str]) -> Columns:
     return Columns(text, label, split)
 
 
-def _split_column(table: Table, taken: set[str]) -> str:
-    """The column called split, if it is free and holds nothing but names of splits; else ""."""
-    for name, values in table.frame.items():
-        if name not in taken and name.lower() == "split" and all(str(v).strip().lower() in SPLITS for v in values):
-            return name
-    return ""
-
-
 def _only(table: Table, role: str, looks_like: Callable[[Sequence], bool], taken: set[str]) -> str:
     """The column called as its role, else the only one that looks like it."""
-    free = [name for name in table.frame if name not in taken]
+    free, file = [name for name in table.frame if name not in taken], table.path.name
     called = [name for name in free if name.lower() == role]
     found = called or [name for name in free if looks_like(table.frame[name].tolist())]
-    file = table.path.name
     if len(found) != 1:
         seen = f"{len(found)} columns look like it" if found else "no column looks like it"
         raise DataError(f"{file}: which column is the {role}? {seen}; name it by {role}_column; {table.listed()}")
@@ -193,32 +178,32 @@ def _names(tables: Iterable[Table]) -> str:
 # --- records
 
 
-def _records(tables: dict[str, Table], columns: Columns) -> tuple[tuple[str, ...], dict[str, Records], list[str]]:
+def _records(tables: dict[str, Table], columns: Columns) -> tuple[tuple[str, ...], dict[str, list[Raw]], list[str]]:
     """(classes, records by split, notes)."""
     first, read = next(iter(tables.values())), _names(tables.values())
-    ids, texts, names, of_split = [], [], [], []
+    records, names = [], []
     for split, table in tables.items():
         for row, values in zip(table.frame.index, table.frame.to_dict("records"), strict=True):
             place = table.place(row)
-            texts.append(text_of(Row(values, "", place), columns.text))
-            names.append(_label(place, columns.label, values[columns.label]))
-            of_split.append(_split(place, columns.split, values[columns.split]) if columns.split else split)
-            ids.append(f"{split or 'text'}-{row}")
-    if all(re.fullmatch(r"[\s\d.,+-]*", text) for text in texts):
+            text, name = Row(values, "", place).text(columns.text), _label(place, columns.label, values)
+            of_split = _split(place, columns.split, values) if columns.split else split
+            records.append((of_split, f"{split or 'text'}-{row}", text))
+            names.append(name)
+    if all(re.fullmatch(r"[\s\d.,+-]*", text) for _, _, text in records):
         raise DataError(f"{first.path.name}: the column {columns.text!r} holds no words; {first.listed()}")
     notes = [f"In {read} {columns.text!r} is the text, {columns.label!r} is the label."]
     notes += [f"The splits are those of the column {columns.split!r}."] if columns.split else []
     notes += [f"The splits are files: {read}."] if len(tables) > 1 else []
     (classes, labels), splits = _classes(read, names), {}
-    for split, *record in zip(of_split, ids, texts, labels, strict=True):
-        splits.setdefault(split, []).append(tuple(record))
+    for (split, id, text), label in zip(records, labels, strict=True):
+        splits.setdefault(split, []).append(Raw(id, text, label))
     splits, drawn = _completed(splits, classes, first.path.name)
     return classes, splits, [*notes, *drawn, *(note for table in tables.values() for note in table.notes)]
 
 
-def _label(place: str, column: str, value: object) -> str:
+def _label(place: str, column: str, values: dict) -> str:
     """The name of a record's class."""
-    place = f"{place}: the label ({column!r})"
+    place, value = f"{place}: the label ({column!r})", values[column]
     if value is None or (isinstance(value, str) and not value.strip()):
         raise DataError(f"{place} is missing; every record needs one, so leave the others out")
     if not isinstance(value, str | int | float):
@@ -229,35 +214,31 @@ def _label(place: str, column: str, value: object) -> str:
     return sound(name, place)
 
 
-def _split(place: str, column: str, value: object) -> str:
+def _split(place: str, column: str, values: dict) -> str:
     """A record's split."""
-    name = "" if value is None else str(value).strip()
-    if name.lower() not in SPLITS:
-        seen = repr(name[:40]) if name else "missing"
+    if (name := _split_name(values[column])) not in SPLITS:
+        seen = repr(str(values[column])[:40]) if name else "missing"
         raise DataError(f"{place}: the split ({column!r}) is {seen}; allowed: {', '.join(SPLITS)}")
-    return SPLITS[name.lower()]
+    return SPLITS[name]
+
+
+def _split_name(value: object) -> str:
+    return "" if value is None else str(value).strip().lower()
 
 
 def _classes(file: str, names: list[str]) -> tuple[tuple[str, ...], list[int]]:
     """(classes, the number of each record's class); numbers in their order, all else as people sort it."""
-    numbers = {name: _number(name) for name in dict.fromkeys(names)}
-    if all(number is not None for number in numbers.values()):
-        spelt = {number: name for name, number in reversed(numbers.items())}  # 1 and 1.0 are one class
-        names, order = [spelt[numbers[name]] for name in names], [spelt[number] for number in sorted(spelt)]
+    numbers = pd.to_numeric(pd.Series(names), errors="coerce").replace([math.inf, -math.inf], math.nan)
+    if numbers.notna().all():
+        keys, order = numbers.tolist(), sorted(set(numbers))  # 1 and 1.0 are one class, as first written
     else:
-        order = sorted(numbers, key=natural)
+        keys, order = names, sorted(set(names), key=natural)
     if len(order) < 2:
-        seen = f"all {len(names):,} records have the label {order[0]!r}"
-        raise DataError(f"{file}: {seen}; a classifier needs at least two classes")
-    ids = {name: number for number, name in enumerate(order)}
-    return tuple(order), [ids[name] for name in names]
-
-
-def _number(name: str) -> float | None:
-    try:
-        return number if math.isfinite(number := float(name)) else None
-    except ValueError:
-        return None
+        raise DataError(
+            f"{file}: all {len(names):,} records have the label {names[0]!r}; a classifier needs at least two classes"
+        )
+    ids = {key: number for number, key in enumerate(order)}
+    return tuple(names[keys.index(key)] for key in order), [ids[key] for key in keys]
 
 
 def natural(name: str) -> list:
@@ -269,47 +250,45 @@ def natural(name: str) -> list:
 # --- splits
 
 
-def _completed(given: dict[str, Records], classes: tuple[str, ...], file: str) -> tuple[dict[str, Records], list[str]]:
+def _completed(given: dict[str, list[Raw]], classes: tuple[str, ...], file: str) -> tuple[dict[str, list], list[str]]:
     """Train, dev and test; what is not given is drawn, of each class in its share, with a note.
 
     Raises:
         DataError: a class has too few texts.
     """
-    if "" not in given and not {"train", "test"} <= set(given):
+    if "" in given:
+        _refuse_rare(given[""], classes, 3, f"{file}: to draw train, dev and test")
+        rest, test = _drawn(given[""], SHARE, SEED)
+        train, dev = _drawn(rest, SHARE / (1 - SHARE), SEED + 1)
+        shares = f"{1 - 2 * SHARE:.0%} are train, {SHARE:.0%} dev and {SHARE:.0%} test"
+        note = f"The splits were drawn at random, always the same: of each class {shares}."
+        return {"train": train, "dev": dev, "test": test}, [note]
+    if not {"train", "test"} <= set(given):
         raise DataError(f"{file}: the records are of {', '.join(given)}; allowed: train and test, and dev")
     if "dev" in given:
         _refuse_rare(given["train"], classes, 1, f"{file}: to learn it from train")
         return {split: given[split] for split in ("train", "dev", "test")}, []
-    if "train" in given:
-        _refuse_rare(given["train"], classes, 2, f"{file}: to learn it from train and to draw dev from train")
-        train, dev = _drawn(given["train"], SHARE, SEED)
-        return {"train": train, "dev": dev, "test": given["test"]}, [f"{SHARE:.0%} of train, of each class, are dev."]
-    _refuse_rare(given[""], classes, 3, f"{file}: to draw train, dev and test")
-    rest, test = _drawn(given[""], SHARE, SEED)
-    train, dev = _drawn(rest, SHARE / (1 - SHARE), SEED + 1)
-    return {"train": train, "dev": dev, "test": test}, [
-        f"The splits were drawn at random, always the same: of each class {1 - 2 * SHARE:.0%} are train, "
-        f"{SHARE:.0%} dev and {SHARE:.0%} test."
-    ]
+    _refuse_rare(given["train"], classes, 2, f"{file}: to learn it from train and to draw dev from train")
+    train, dev = _drawn(given["train"], SHARE, SEED)
+    return {"train": train, "dev": dev, "test": given["test"]}, [f"{SHARE:.0%} of train, of each class, are dev."]
 
 
-def _refuse_rare(records: Records, classes: tuple[str, ...], least: int, purpose: str) -> None:
-    counts = np.bincount([label for _, _, label in records], minlength=len(classes))
+def _refuse_rare(records: list[Raw], classes: tuple[str, ...], least: int, purpose: str) -> None:
+    counts = np.bincount([one.label for one in records], minlength=len(classes))
     if len(rare := np.flatnonzero(counts < least)):
         others = f", and {len(rare) - 1:,} of the other {len(classes) - 1:,} classes too few as well" * (len(rare) > 1)
         raise DataError(
-            f"{purpose}, every class needs at least {least} {'text' if least == 1 else 'texts'}; "
-            f"{classes[rare[0]][:40]!r} has {counts[rare[0]]}{others}: leave such records out, or name another "
-            "label_column"
+            f"{purpose}, every class needs at least {least} text{'s' * (least > 1)}; {classes[rare[0]][:40]!r} has "
+            f"{counts[rare[0]]}{others}: leave such records out, or name another label_column"
         )
 
 
-def _drawn(records: Records, share: float, seed: int) -> tuple[Records, Records]:
+def _drawn(records: list[Raw], share: float, seed: int) -> tuple[list[Raw], list[Raw]]:
     """(the others, `share` of the records of each class, at least one), both in their first order."""
-    labels, random = np.array([label for _, _, label in records]), np.random.default_rng(seed)
+    labels, random = np.array([one.label for one in records]), np.random.default_rng(seed)
     chosen = set()
     for label in np.unique(labels):
-        places = np.flatnonzero(labels == label)
-        chosen.update(random.permutation(places)[: max(1, round(share * len(places)))].tolist())
+        places = random.permutation(np.flatnonzero(labels == label))
+        chosen.update(places[: max(1, round(share * len(places)))].tolist())
     rest = [record for place, record in enumerate(records) if place not in chosen]
     return rest, [records[place] for place in sorted(chosen)]

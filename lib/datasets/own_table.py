@@ -6,7 +6,6 @@ import io
 import os
 import re
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
@@ -36,18 +35,15 @@ NEEDS = "it needs one record for each text, with its label"
 class Table:
     """The records of a file.
 
+    kind   its format: CSV, JSON lines or Parquet
     frame  named columns of Python objects, None where a value is missing. The index is the record's row as a
            spreadsheet counts it, the names of the columns being row 1; of JSON lines its line; of Parquet from 1
     """
 
     path: Path
+    kind: str
     frame: pd.DataFrame
-    notes: tuple[str, ...] = ()
-
-    @cached_property
-    def kind(self) -> str:
-        """The file's format, as in messages: CSV, TSV, JSON lines or Parquet."""
-        return FORMATS[ending(self.path)[1]]
+    notes: tuple[str, ...]
 
     def place(self, row: int) -> str:
         """The file's name and a row's number, for a message."""
@@ -61,11 +57,7 @@ class Table:
 
 
 def ending(path: Path) -> tuple[str, str]:
-    """(stem, ending) of a file's name, its .gz taken off: ("my", ".csv") of my.csv.gz.
-
-    Raises:
-        DataError: an ending that is not in FORMATS.
-    """
+    """("my", ".csv") of my.csv.gz: stem and ending of a file's name; DataError for one that is not in FORMATS."""
     name = Path(path.name.removesuffix(".gz"))
     suffix = name.suffix.lower()
     if suffix not in FORMATS:
@@ -74,11 +66,7 @@ def ending(path: Path) -> tuple[str, str]:
 
 
 def find(data: str, data_home: str | Path | None = None) -> dict[str, Path]:
-    """The files of `data` by split, or {"": file} where one file holds them all.
-
-    Raises:
-        DataError: there is none, or none can be there.
-    """
+    """The files of `data` by split, or {"": file} where one file holds them all; DataError where there is none."""
     if re.match(r"[a-z][a-z0-9+]+://", data):
         raise DataError(f"{data} is an address; allowed: a file, so download it first")
     if not data.isprintable():
@@ -109,8 +97,7 @@ def stem_of(path: Path) -> tuple[str, str]:
 def _siblings(place: Path) -> dict[str, Path]:
     """The files beside a place that are its splits: of my.csv or my.train.csv, my.train.csv and so on; {} for none.
 
-    Raises:
-        DataError: two files of one split; no train, or no test.
+    DataError where two files are of one split, or train or test is missing.
     """
     (shared, own_split), found = stem_of(place), {}
     for name in SPLITS:
@@ -130,16 +117,10 @@ def _siblings(place: Path) -> dict[str, Path]:
 
 
 def content_of(path: Path) -> bytes:
-    """A file's bytes, unpacked where it is gzip.
-
-    Raises:
-        DataError: no regular file (which is not opened: a pipe may never end), empty, not readable, damaged.
-    """
+    """A file's bytes, unpacked where it is gzip; DataError for what is no regular file: a pipe may never end."""
     if not path.is_file():
         raise DataError(f"{path} is no regular file; allowed: a file in {', '.join(FORMATS)}")
-    if content := files.read_bytes(path):
-        return content
-    raise DataError(f"{path} is empty; {NEEDS}")
+    return files.read_bytes(path)
 
 
 def table_of(path: Path, content: bytes) -> Table:
@@ -160,7 +141,7 @@ def table_of(path: Path, content: bytes) -> Table:
         raise DataError(f"{path.name} has {(frame.columns == name).sum()} columns {name[:40]!r}; names must differ")
     if frame.empty:
         raise DataError(f"{path} has no record, only names of columns; {NEEDS}")
-    return Table(path, frame.astype(object).where(frame.notna(), None), notes)
+    return Table(path, kind, frame.astype(object).where(frame.notna(), None), notes)
 
 
 def _text(path: Path, content: bytes) -> tuple[str, tuple[str, ...]]:
@@ -184,9 +165,8 @@ def _guessed(path: Path, content: bytes) -> tuple[str, tuple[str, ...]]:
     try:
         text = content.decode(best.encoding if best else "ascii")
     except UnicodeDecodeError:
-        raise DataError(
-            f"{path} is not UTF-8, nor in any other encoding that is known here; save it as UTF-8"
-        ) from None
+        unknown = "is not UTF-8, nor in any other encoding that is known here; save it as UTF-8"
+        raise DataError(f"{path} {unknown}") from None
     words = list(dict.fromkeys(word.strip('",;|.')[:30] for word in text[:SAMPLE].split() if not word.isascii()))
     return text, (
         f"{path.name} is not UTF-8. It was read as {best.encoding}, a guess from its bytes, with words such as "
@@ -197,22 +177,17 @@ def _guessed(path: Path, content: bytes) -> tuple[str, tuple[str, ...]]:
 def _csv(path: Path, text: str) -> pd.DataFrame:
     body = text.lstrip(" \r\n")
     skipped, header = text[: len(text) - len(body)].count("\n"), re.match(r"[^\r\n]*", body)[0]
+    try:
+        delimiter = "\t" if ending(path)[1] == ".tsv" else csv.Sniffer().sniff(header[:10_000], DELIMITERS).delimiter
+    except csv.Error:
+        delimiter = ","  # one column alone
     with files.soundly_read(path):
-        frame = pd.read_csv(io.StringIO(body), sep=_delimiter(path, header), **files.CSV)
+        frame = pd.read_csv(io.StringIO(body), sep=delimiter, **files.CSV)
     names = frame.iloc[0].str.strip()
     frame.index += skipped + 1
     body = frame.iloc[1:]
     filled = body.apply(lambda column: column.str.strip() != "").any(axis=1)
     return body.loc[filled, (names != "").to_numpy()].set_axis(names[names != ""].tolist(), axis=1)
-
-
-def _delimiter(path: Path, header: str) -> str:
-    if ending(path)[1] == ".tsv":
-        return "\t"
-    try:
-        return csv.Sniffer().sniff(header[:10_000], DELIMITERS).delimiter
-    except csv.Error:
-        return ","  # one column alone
 
 
 def _json_lines(path: Path, text: str) -> pd.DataFrame:

@@ -34,10 +34,15 @@ seed         of the random numbers
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate, product
 from math import comb
 
+from lib.datasets.assembly import Draft, Spec
+from lib.datasets.corpus import Instance
+from lib.datasets.files import DataError
+
+MADE_BY = "lib/datasets/planted.py"
 SIZES = {"train": 2000, "dev": 400, "test": 400}
 CLASSES = ("blame", "praise")
 REACH = 3
@@ -95,11 +100,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Options:
-    """How hard the texts are: see the module's docstring.
-
-    Raises:
-        ValueError: an option is out of its range.
-    """
+    """How hard the texts are: see the module's docstring. ValueError where an option is out of its range."""
 
     cues: int = 2
     negation: float = 0.2
@@ -133,6 +134,26 @@ def records(split: str, **options) -> list[Record]:
 def documents(split: str, **options) -> list[Record]:
     """The documents of train, dev or test; as `records`. `cues` and `distractors` count in the whole text."""
     return _split("planted documents", _document, split, options)
+
+
+def read(records: Callable[..., list[Record]], title: str, spec: Spec, folder: None, options: dict) -> Draft:
+    """The draft of made-up texts: `records` makes those of a split."""
+    try:
+        made = {split: records(split, **options) for split in SIZES}
+    except ValueError as error:
+        raise DataError(f"dataset {spec.name!r}: {error}") from None
+    splits = {
+        split: [Instance(one.id, one.text, one.tokens, one.label, one.rationale, one.sentences) for one in of]
+        for split, of in made.items()
+    }
+    chosen = Options(**options)
+    note = (
+        f"The order of the words decides: whoever reads it can be right in {1 - chosen.noise:.0%} of the texts, a vote "
+        f"of the opinion words in {right_by_vote(chosen):.0%}. A model that does not read it (an average encoder, one "
+        "without an encoder, TF-IDF) cannot do much better, and a Transformer learns little of it from so few texts; "
+        "beside them the others show what the order adds."
+    )
+    return Draft(title, CLASSES, splits, (note,), f"made by {MADE_BY}", "MIT, as the project", MADE_BY)
 
 
 def right_by_vote(options: Options) -> float:
@@ -267,3 +288,19 @@ def content_words() -> list[str]:
     parts = product(ONSETS, VOWELS, CODAS, ENDINGS)
     made_up = {"".join(part).replace("-", "") for part in parts} - taken
     return COMMON + random.Random("planted words").sample(sorted(made_up), TYPES - len(COMMON))
+
+
+_spec = partial(Spec, options=DEFAULTS, dials=Options)
+SPECS = (
+    _spec(
+        "planted",
+        partial(read, records, "Planted reviews"),
+        f"Made-up reviews of the lengths of SST in few words, their right explanation known; see {MADE_BY}.",
+    ),
+    _spec(
+        "planted-documents",
+        partial(read, documents, "Planted documents"),
+        f"Made-up texts of several sentences, one of which decides; see {MADE_BY}.",
+        sentences=True,
+    ),
+)

@@ -6,11 +6,12 @@ sentence with a gap.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
 from lib.datasets import files, text
-from lib.datasets.assembly import Draft, Spec, Splits, dev_from_train, draft_of
+from lib.datasets.assembly import Draft, Spec, dev_from_train, draft_of
 from lib.datasets.corpus import Instance
 from lib.datasets.files import DataError, Row
 
@@ -20,37 +21,39 @@ BABI = "https://research.fb.com/downloads/babi/"
 
 def read_inference(spec: Spec, folder: Path, options: dict) -> Draft:
     """Does the hypothesis follow from the premise?"""
-    about, splits = files.description(folder), {}
+    about, splits = files.about(folder), {}
     for split in ("train", "dev", "test"):
-        splits[split] = [_pair(spec, row, about["classes"]) for row in files.rows(folder, split)]
-    return _draft(spec, folder, about, about["classes"], splits)
+        splits[split] = []
+        for row in files.rows(folder, split):
+            premise, query = (row.text(name) for name in ("premise", "hypothesis"))
+            label = row.label(about["classes"])
+            splits[split].append(Instance(row.id, premise, spec.tokens(premise), label, query=spec.tokens(query)))
+    return draft_of(spec, folder, about, about["classes"], splits)
 
 
-def _pair(spec: Spec, row: Row, classes: Sequence[str]) -> Instance:
-    premise, hypothesis = (files.text_of(row, name) for name in ("premise", "hypothesis"))
-    label = files.label_of(row, classes)
-    return Instance(row.id, premise, spec.tokens(premise), label, query=spec.tokens(hypothesis))
+def read_stories(spec: Spec, folder: Path, options: dict, among: str = "") -> Draft:
+    """Stories or articles, each text with the number of its answer; texts whose answer is no class are left out.
 
-
-def read_stories(spec: Spec, folder: Path, options: dict) -> Draft:
-    """Any word of the training stories and questions may answer, as in Jain & Wallace's code.
-
-    The rationale of a story is its supporting facts.
+    Args:
+        among: "": any word of the training stories and questions may answer, as in Jain & Wallace's code; else the
+            words of the training stories that begin so are the classes, and those in the text itself may answer.
     """
-    rows = {split: files.rows(folder, split) for split in ("train", "test")}
+    parts = ("train", "test") if spec.divide else ("train", "dev", "test")
+    rows, splits, notes = {split: files.rows(folder, split) for split in parts}, {}, []
     stories = {split: [_story(spec, row) for row in of] for split, of in rows.items()}
-    answers = {split: [files.text_of(row, "answer").strip().lower() for row in of] for split, of in rows.items()}
-    words = {*chain.from_iterable((*one.tokens, *one.query) for one in stories["train"]), *answers["train"]}
-    return _answered(spec, folder, sorted(words), stories, answers)
-
-
-def read_cloze(spec: Spec, folder: Path, options: dict) -> Draft:
-    """Which entity of the article fills the gap? Only entities of the article are possible answers."""
-    rows = {split: files.rows(folder, split) for split in ("train", "dev", "test")}
-    articles = {split: [_story(spec, row) for row in of] for split, of in rows.items()}
-    answers = {split: [files.text_of(row, "answer").strip() for row in of] for split, of in rows.items()}
-    entities = {token for one in articles["train"] for token in one.tokens if token.startswith("@entity")}
-    return _answered(spec, folder, sorted(entities), articles, answers, among="@entity")
+    answers = {split: [row.text("answer").strip().lower() for row in of] for split, of in rows.items()}
+    words = {token for one in stories["train"] for token in one.tokens if token.startswith(among)}
+    words |= set() if among else {*chain.from_iterable(one.query for one in stories["train"]), *answers["train"]}
+    number = {name: place for place, name in enumerate(sorted(words))}
+    for split, instances in stories.items():
+        splits[split] = []
+        for one, answer in zip(instances, answers[split], strict=True):
+            allowed = tuple(sorted({number[token] for token in one.tokens if token in number})) if among else None
+            if answer in number and (allowed is None or number[answer] in allowed):
+                splits[split].append(replace(one, label=number[answer], answers=allowed))
+        if lost := len(instances) - len(splits[split]):
+            notes.append(f"{lost:,} of {len(instances):,} texts of {split} were left out: none that may answer does.")
+    return draft_of(spec, folder, files.about(folder, with_classes=False), list(number), splits, notes)
 
 
 def _story(spec: Spec, row: Row) -> Instance:
@@ -68,43 +71,8 @@ def _story(spec: Spec, row: Row) -> Instance:
         tokens += spec.tokens(sentence.strip().removesuffix("."))
         spans.append((start, len(tokens)))
     facts = tuple(spans[at] for at in sorted(set(supporting))) or None
-    query = spec.tokens(files.text_of(row, "question"))
+    query = spec.tokens(row.text("question"))
     return Instance(row.id, " ".join(context), tuple(tokens), -1, facts, query=query)
-
-
-def _answered(
-    spec: Spec, folder: Path, classes: list[str], stories: Splits, answers: dict[str, list[str]], among: str = ""
-) -> Draft:
-    """The draft, each text with the number of its answer; texts whose answer is no class are left out, with a note.
-
-    Args:
-        among: only classes among the text's own tokens that begin so may answer; "": every class.
-    """
-    number, splits, notes = {name: place for place, name in enumerate(classes)}, {}, []
-    for split, instances in stories.items():
-        found = []
-        for one, answer in zip(instances, answers[split], strict=True):
-            allowed, label = None, number.get(answer)
-            if among:
-                allowed = tuple(sorted({number[t] for t in one.tokens if t.startswith(among) and t in number}))
-            if label is not None and (allowed is None or label in allowed):
-                found.append(replace(one, label=label, answers=allowed))
-        if lost := len(instances) - len(found):
-            notes.append(f"{lost:,} of {len(instances):,} texts of {split} were left out: none that may answer does.")
-        splits[split] = found
-    return _draft(spec, folder, files.about(folder), classes, splits, notes)
-
-
-def _draft(
-    spec: Spec, folder: Path, about: dict, classes: Sequence[str], splits: Splits, notes: Sequence[str] = ()
-) -> Draft:
-    """The draft without the texts whose question has no tokens."""
-    notes = list(notes)
-    for split, instances in splits.items():
-        splits[split] = [one for one in instances if one.query]
-        if empty := len(instances) - len(splits[split]):
-            notes.append(f"{empty:,} of {len(instances):,} questions of {split} were left out: they have no tokens.")
-    return draft_of(spec, folder, about, classes, splits, notes)
 
 
 def question_and_answer(instance: Instance, classes: Sequence[str]) -> str:
@@ -139,7 +107,7 @@ SPECS = (
     ),
     Spec(
         "cnn",
-        read_cloze,
+        partial(read_stories, among="@entity"),
         "Tokens as they come, apart by spaces, lower-case; the article's entities may answer; words in at least 8 "
         "articles or questions.",
         folder="cnn",

@@ -56,11 +56,11 @@ def corpus_in_subwords(corpus: Corpus, tokenizer, most: int | None = None, of: s
         most = tokenizer.model_max_length - 2 if tokenizer.model_max_length < ENDLESS else LONGEST
     vocabulary, notes, splits = vocabulary_of(tokenizer), [], []
     for split in corpus.splits:
-        cut = _in_subwords(split.instances, tokenizer, of)
-        kept = tuple(_shortened(one, most) for one in cut if one.tokens)
+        cut, longer = _in_subwords(split.instances, tokenizer, of, most)
+        kept = tuple(one for one in cut if one.tokens)
         if len(kept) < len(cut):
             notes.append(f"{len(cut) - len(kept):,} texts of {split.name} without a subword were left out.")
-        if longer := sum(len(one.tokens) > most for one in cut):
+        if longer:
             notes.append(f"{longer:,} texts of {split.name} were cut after {most:,} subwords.")
         splits.append(Split(split.name, kept, vocabulary))
     tokens = f"Tokens are the subwords of a tokenizer, {type(tokenizer).__name__}, of the {OF[of]}."
@@ -73,45 +73,30 @@ def corpus_in_subwords(corpus: Corpus, tokenizer, most: int | None = None, of: s
     )
 
 
-def _in_subwords(instances: Sequence[Instance], tokenizer, of: str) -> list[Instance]:
-    """The texts in subwords; where they are cut from tokens with the rationales and sentences of these."""
+def _in_subwords(instances: Sequence[Instance], tokenizer, of: str, most: int) -> tuple[list[Instance], int]:
+    """The texts in their first `most` subwords, and how many have more; cut from tokens with what is known of these."""
     if not instances:
-        return []
+        return [], 0
     texts = [one.text if of == "text" else " ".join(one.tokens) for one in instances]
     cut = tokenizer(texts, add_special_tokens=False, return_offsets_mapping=of == "tokens", verbose=False)
     found = []
     for row, one in enumerate(instances):
-        tokens = tuple(tokenizer.convert_ids_to_tokens(cut["input_ids"][row]))
-        rationale = sentences = None
-        if of == "tokens":
-            # (subword,) the position of the token that each is part of: the first that ends where it ends, or later
-            token_ends = np.cumsum([len(token) + 1 for token in one.tokens]) - 1
-            ends = np.array([end for _, end in cut["offset_mapping"][row]], dtype=np.int64)
-            rationale, sentences = _mapped(one, np.searchsorted(token_ends, ends))
-        found.append(replace(one, tokens=tokens, rationale=rationale, sentences=sentences))
-    return found
+        tokens = tuple(tokenizer.convert_ids_to_tokens(cut["input_ids"][row][:most]))
+        one = replace(one, tokens=tokens, rationale=None, sentences=None)
+        found.append(_mapped(instances[row], one, cut["offset_mapping"][row]) if of == "tokens" else one)
+    return found, sum(len(ids) > most for ids in cut["input_ids"])
 
 
-def _mapped(one: Instance, token_of: np.ndarray) -> tuple[tuple | None, tuple | None]:
-    """The rationale and the sentence lengths of a text in subwords; `token_of` (subword,) is non-decreasing."""
-    rationale = sentences = None
-    if one.rationale is not None:
-        spans = (np.searchsorted(token_of, span).tolist() for span in one.rationale)
-        rationale = tuple((start, end) for start, end in spans if start < end)
-    if one.sentences is not None:
-        bounds = np.searchsorted(token_of, np.cumsum((0, *one.sentences)))
-        sentences = tuple(size for size in np.diff(bounds).tolist() if size)
-    return rationale, sentences
-
-
-def _shortened(one: Instance, most: int) -> Instance:
-    """The first subwords of a text."""
-    if len(one.tokens) <= most:
-        return one
+def _mapped(one: Instance, subwords: Instance, offsets: list[tuple[int, int]]) -> Instance:
+    """A text in subwords with the rationale and the sentence lengths of the text in tokens."""
+    token_ends = np.cumsum([len(token) + 1 for token in one.tokens]) - 1
+    # (subword,) the position of the token that each is part of: the first that ends where it ends, or later
+    token_of = np.searchsorted(token_ends, [end for _, end in offsets[: len(subwords.tokens)]])
     rationale, sentences = one.rationale, one.sentences
     if rationale is not None:
-        rationale = tuple((start, min(end, most)) for start, end in rationale if start < most)
+        spans = (np.searchsorted(token_of, span).tolist() for span in rationale)
+        rationale = tuple((start, end) for start, end in spans if start < end)
     if sentences is not None:
-        ends = np.minimum(np.cumsum(sentences), most)
-        sentences = tuple(size for size in np.diff(ends, prepend=0).tolist() if size)
-    return replace(one, tokens=one.tokens[:most], rationale=rationale, sentences=sentences)
+        bounds = np.searchsorted(token_of, np.cumsum((0, *sentences)))
+        sentences = tuple(size for size in np.diff(bounds).tolist() if size)
+    return replace(subwords, rationale=rationale, sentences=sentences)

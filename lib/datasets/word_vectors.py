@@ -3,7 +3,6 @@
 A file is text, word2vec's binary format or .npz; only the words of a vocabulary are kept, and no file can run code.
 """
 
-import gzip
 import hashlib
 import io
 from dataclasses import dataclass
@@ -13,8 +12,9 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
+from lib.datasets.altered import WORDS
 from lib.datasets.corpus import PAD, SPECIALS, Vocabulary
-from lib.datasets.files import DataError, homes, soundly_read
+from lib.datasets.files import DataError, homes, soundly_read, unpacked
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -61,13 +61,23 @@ def load(
         data_home: as in lib.datasets.load.
         seed: of the random numbers. size: numbers a word.
     Raises:
-        DataError: no such file; a damaged one; another size; not one word in common.
+        DataError: no such file; a damaged one; another size; not one word in common; a vector with NaN or infinity.
     """
     if name == "random":
         return random(vocabulary, seed, size)
-    if name == "auto":
-        return _automatic(vocabulary, data_home, seed, size)
-    return from_file(find(name, data_home), vocabulary, size)
+    paths, why = files_of(name, data_home), ""
+    if name != "auto":
+        return from_file(paths[0], vocabulary, size)
+    for path in paths:
+        try:
+            vectors = from_file(path, vocabulary, size)
+        except DataError as error:
+            why = f" ({error})"
+            continue
+        if vectors.covered.sum() * 2 >= len(vocabulary) - len(SPECIALS):
+            return vectors
+        why = f" ({vectors} are too few)"
+    return random(vocabulary, seed, size, why)
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -79,11 +89,7 @@ def random(vocabulary: Vocabulary, seed: int = 0, size: int = 300, why: str = ""
 
 
 def from_file(path: Path, vocabulary: Vocabulary, size: int = 300) -> Vectors:
-    """The vectors of a file for the words that it has, zeros for all others.
-
-    Raises:
-        DataError: damaged; another size; not one word in common; a vector with NaN or infinity.
-    """
+    """The vectors of a file for its words, random ones for inserted shortcuts, zeros for others; raises as `load`."""
     state = path.stat() if path.exists() else None
     return _from_file(path, state and (state.st_mtime_ns, state.st_size), vocabulary, size)
 
@@ -97,55 +103,29 @@ def _from_file(path: Path, state: tuple[int, int] | None, vocabulary: Vocabulary
         for row, numbers in _read(path, rows, size).items():
             table[row], covered[row] = numbers, True
     if not covered.any():
-        raise DataError(
-            f"none of the {len(rows):,} words of the vocabulary has a vector in {path}; "
-            "use vectors of this language in lower case, or vectors='random'"
-        )
+        none = f"none of the {len(rows):,} words of the vocabulary has a vector in {path}"
+        raise DataError(f"{none}; use vectors of this language in lower case, or vectors='random'")
+    inserted = [rows[word] for word in WORDS if word in rows and not covered[rows[word]]]
+    table[inserted] = np.random.default_rng(0).normal(0, table[covered].std(), (len(inserted), size))
     if not np.isfinite(table).all():
         word = vocabulary.words[int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])]
         raise DataError(f"{path}: the vector of {word[:40]!r} holds NaN or infinity; allowed: finite 32-bit numbers")
     return with_checksum(table, covered, str(path))
 
 
-def _automatic(vocabulary: Vocabulary, data_home: str | Path | None, seed: int, size: int) -> Vectors:
-    why = ""
-    for path in files_of("auto", data_home):
-        try:
-            vectors = from_file(path, vocabulary, size)
-        except DataError as error:
-            why = f" ({error})"
-            continue
-        if vectors.covered.sum() * 2 >= len(vocabulary) - len(SPECIALS):
-            return vectors
-        why = f" ({vectors} are too few)"
-    return random(vocabulary, seed, size, why)
-
-
 def files_of(name: str | Path, data_home: str | Path | None = None) -> list[Path]:
-    """The files that `load` may read for that name, in the order in which it tries them; none for what is made here.
+    """The files that `load` may read for that name, in its order; none for what is made here.
 
-    Raises:
-        DataError: no such file.
+    A file is found by its path, by its path in a home of data, or in the home's folder vectors/; DataError otherwise.
     """
     if name in MADE:
         return []
     if name == "auto":
         return [path for home in homes(data_home) for path in sorted((home / "vectors").glob("*.npz"))]
-    return [find(name, data_home)]
-
-
-def find(name: str | Path, data_home: str | Path | None = None) -> Path:
-    """The file of that name: its path, else its path in a home of data, else in the home's folder vectors/.
-
-    Raises:
-        DataError: no such file.
-    """
-    name = Path(name)
     in_homes = (place for home in homes(data_home) for place in (home / name, home / "vectors" / name))
-    places = [name.expanduser(), *in_homes]
-    for place in places:
-        if place.is_file():
-            return place
+    places = [Path(name).expanduser(), *in_homes]
+    if found := [place for place in places if place.is_file()]:
+        return found[:1]
     looked = ", ".join(dict.fromkeys(map(str, places)))
     raise DataError(f"no word vectors {str(name)!r}: looked for {looked}; allowed: {NAMES}")
 
@@ -172,11 +152,11 @@ def _read(path: Path, rows: dict[str, int], size: int) -> Found:
             f"{path} is a pickle, which could run code, so it is not read; convert it by gensim's "
             "KeyedVectors.load(path).save_word2vec_format('vectors.bin', binary=True)"
         )
-    with soundly_read(path):
-        if suffix == ".npz":
+    if suffix == ".npz":
+        with soundly_read(path):
             return _read_npz(path, rows, size)
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            return (_read_binary if suffix == ".bin" else _read_text)(path, file, rows, size)
+    with unpacked(path) as file:
+        return (_read_binary if suffix == ".bin" else _read_text)(path, file, rows, size)
 
 
 def _read_npz(path: Path, rows: dict[str, int], size: int) -> Found:
@@ -208,21 +188,13 @@ def _read_binary(path: Path, file: BinaryIO, rows: dict[str, int], size: int) ->
         raise _another_size(path, seen, size)
     found: Found = {}
     for _ in range(count):
-        row, numbers = wanted.get(_next_word(file)), file.read(4 * size)
-        if len(numbers) < 4 * size:
+        word = b"".join(iter(lambda: file.read(1) or b" ", b" ")).lstrip(b"\n")
+        row, numbers = wanted.get(word), file.read(4 * size)
+        if len(numbers) < 4 * size:  # also where the word has no end
             raise EOFError
         if row is not None:
             found.setdefault(row, np.frombuffer(numbers, dtype="<f4"))
     return found
-
-
-def _next_word(file: BinaryIO) -> bytes:
-    characters = []
-    while (character := file.read(1)) != b" ":
-        if not character:
-            raise EOFError
-        characters.append(character)
-    return b"".join(characters).lstrip(b"\n")
 
 
 def _read_text(path: Path, file: BinaryIO, rows: dict[str, int], size: int) -> Found:

@@ -61,16 +61,8 @@ class Decoding:
 
 def decoding(model: AttentionClassifier | QuestionClassifier, batch: Batch) -> Decoding:
     """The decoding of a batch: of texts alone, or of texts with their questions."""
-    return _of_questions(model, batch) if isinstance(model, QuestionClassifier) else of_texts(model, len(batch))
-
-
-def of_texts(model: AttentionClassifier, number: int) -> Decoding:
-    """The decoding of so many texts without questions."""
-    scoring = _scoring(model.attention, number)
-    return Decoding(model.decoder.weight, scoring, lambda features, rows: features + model.decoder.bias)
-
-
-def _of_questions(model: QuestionClassifier, batch: Batch) -> Decoding:
+    if not isinstance(model, QuestionClassifier):
+        return of_texts(model, len(batch))
     query = model.encode_query(batch)
     of_query = model.affine_query(query) + model.affine_text.bias
 
@@ -80,14 +72,19 @@ def _of_questions(model: QuestionClassifier, batch: Batch) -> Decoding:
     return Decoding(model.affine_text.weight, _scoring(model.attention, len(batch), query), finish)
 
 
+def of_texts(model: AttentionClassifier, number: int) -> Decoding:
+    """The decoding of so many texts without questions."""
+    scoring = _scoring(model.attention, number)
+    return Decoding(model.decoder.weight, scoring, lambda features, rows: features + model.decoder.bias)
+
+
 def _scoring(attention, texts: int, query: Tensor | None = None) -> Scoring:
     if isinstance(attention, Additive | AdditiveWithQuery):
         bias = attention.affine.bias.expand(texts, -1)
         bias = bias if query is None else bias + attention.affine_query(query)
         return Scoring(attention.affine.weight, bias, context=attention.context.weight[0])
-    size = query.shape[1] if query is not None else attention.context.weight.shape[1]
     if query is None:
-        weight = attention.context.weight / size**0.5
+        weight = attention.context.weight / attention.context.in_features**0.5
         return Scoring(weight, weight.new_zeros(texts, 1), along=weight.new_ones(texts, 1))
-    weight = torch.eye(size).to(query)
-    return Scoring(weight, torch.zeros_like(query), along=query / size**0.5)
+    size = query.shape[1]
+    return Scoring(torch.eye(size).to(query), torch.zeros_like(query), along=query / size**0.5)

@@ -4,6 +4,9 @@ Deleting token d changes the forward states after d and the backward states befo
 direction computes all deletions together: at step t there is a row for every earlier deletion, continued from the state
 before its token. Of each state only its attention score and its features are kept. The deletions of a long text are
 swept in blocks, so that scores and features of all pairs of tokens and deletions are never in memory at once.
+
+A trained LSTM forgets: some tens of words after a deletion its states are those of the whole text again, to rounding,
+and so is all that follows. Such a row is swept no further.
 """
 
 from collections.abc import Iterator
@@ -17,10 +20,12 @@ from lib.fast.decoding import Decoding, Scoring, decoding
 from lib.fast.lstm import Recurrence
 from lib.models import AttentionClassifier, QuestionClassifier
 from lib.numerics import by_length
-from lib.projections import softmax
+from lib.projections import project_the_rest, softmax
 
 ROWS = 2**11  # deletions times texts swept at once
 PAIRS = 2**22  # tokens times deletions of one text whose scores are held at once: 16 MB a direction
+FORGOTTEN = 4  # roundings of the largest state: a difference that sums make too
+EVERY = 8  # words after which it is looked whether states have come back
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,10 @@ def _without_each(reading: Reading, directions, tables, ids: Tensor, lengths: Te
         for of_direction in zip(directions, inputs, passed, weights, others, strict=True)
     )
     if projection is softmax:
-        return _by_sums(_summed(onward), [_turned(part, mirror) for part in _summed(backward)])
+        after, before = _summed(onward), [_turned(part, mirror) for part in _summed(backward)]
+        mass = torch.logaddexp(after[0], before[0])
+        share = [torch.exp(part - mass).nan_to_num_() for part, _ in (after, before)]  # nothing left: -inf - -inf
+        return share[0] * after[1] + share[1] * before[1]
     return _by_projection(projection, onward, backward, mirror)
 
 
@@ -92,16 +100,9 @@ def _blocks(words: int, texts: int) -> Iterator[tuple[int, int]]:
     return ((first, min(first + step, words)) for first in range(0, words, step))
 
 
-def _by_sums(after: tuple[Tensor, Tensor], before: list[Tensor]) -> Tensor:
-    """Softmax needs of either side only its mass and its attended features, each (word, batch, ...)."""
-    mass = torch.logaddexp(after[0], before[0])
-    share = [torch.exp(part - mass).nan_to_num_() for part, _ in (after, before)]  # nothing left: -inf - -inf
-    return share[0] * after[1] + share[1] * before[1]
-
-
 def _summed(sweep: "Sweep") -> tuple[Tensor, Tensor]:
-    """(word, batch, 1) log of the sum of exp(score), (word, batch, feature) attended features, over the later tokens
-    of each deletion."""
+    """All that softmax needs: (word, batch, 1) log of the sum of exp(score), (word, batch, feature) attended features,
+    over the later tokens of each deletion."""
     found = []
     for first, last in _blocks(*sweep.inputs.shape[:2]):
         scores, features = sweep.later(first, last)
@@ -114,41 +115,24 @@ def _summed(sweep: "Sweep") -> tuple[Tensor, Tensor]:
 
 def _by_projection(projection, onward: "Sweep", backward: "Sweep", mirror: Tensor) -> Tensor:
     """Any other projection needs the scores of all tokens that a deletion leaves, from both sides."""
-    words, texts = mirror.shape
+    words, texts = len(mirror), torch.arange(mirror.shape[1], device=mirror.device)
     found = []
-    for first, last in _blocks(words, texts):
+    for first, last in _blocks(*mirror.shape):
         after = onward.later(first, last)
         before = backward.later(words - last, words - first)  # the same deletions, counted from the end
         deletions = mirror[first:last] - (words - last)
-        before = [_turned_both(part, mirror, deletions) for part in before]
+        before = [part[mirror[:, None], deletions, texts] for part in before]  # each text backwards in both
         later = after[0] > -torch.inf
-        scores, logits = torch.where(later, after[0], before[0]), torch.where(later[..., None], after[1], before[1])
-        found.append(_projected(projection, scores.permute(1, 2, 0), logits.permute(1, 2, 0, 3)))
+        scores = torch.where(later, after[0], before[0]).permute(1, 2, 0)  # (deletion, batch, token)
+        features = torch.where(later[..., None], after[1], before[1]).permute(1, 2, 0, 3)
+        attention = project_the_rest(projection, scores, scores > -torch.inf)
+        found.append((attention[:, :, None] @ features).squeeze(2))
     return torch.cat(found)
-
-
-def _projected(projection, scores: Tensor, features: Tensor) -> Tensor:
-    """(deletion, batch, feature): attended features. scores (deletion, batch, token), -inf on what is not there;
-    features (deletion, batch, token, feature)."""
-    some = (scores > -torch.inf).any(dim=-1)  # else nothing is left: the attended vector is zero
-    attended = features.new_zeros(*features.shape[:2], features.shape[-1])
-    attention = projection(scores[some], scores[some] > -torch.inf)
-    attended[some] = (attention[:, None] @ features[some]).squeeze(1)
-    return attended
 
 
 def _turned(sequences: Tensor, mirror: Tensor) -> Tensor:
     """(word, batch, feature), each text backwards."""
     return sequences.gather(0, mirror[:, :, None].expand_as(sequences))
-
-
-def _turned_both(sequences: Tensor, tokens: Tensor, deletions: Tensor) -> Tensor:
-    """(token, deletion, batch, ...), each text backwards in both: tokens (token, batch), deletions (deletion, batch)
-    are the positions."""
-    for axis, index in enumerate((tokens[:, None], deletions[None])):
-        index = index.view(*index.shape, *(1,) * (sequences.dim() - 3)).expand_as(sequences)
-        sequences = sequences.gather(axis, index)
-    return sequences
 
 
 @dataclass(frozen=True)
@@ -172,6 +156,8 @@ class Sweep:
     def later(self, first: int, last: int) -> tuple[Tensor, Tensor]:
         """What the tokens after each of the deletions first .. last - 1 hold, in the order of this direction.
 
+        Deletions come back to the whole text's states in about their own order: those before `back` have.
+
         Returns:
             scores (token, deletion, batch) and features (token, deletion, batch, feature) of the later tokens; -inf
             and 0 elsewhere.
@@ -184,12 +170,29 @@ class Sweep:
         gates = self.inputs.new_empty(rows, texts, 4 * size)
         scores = self.inputs.new_full((words, rows, texts), -torch.inf)
         kept = self.inputs.new_zeros(words, rows, texts, self.reading.features)
+        whole, back = self.reading.scores_and_features(self.passed[0] @ self.weight + self.others), 0
         for word in range(first + 1, words - 1):
             going = min(word, last) - first  # those whose word lies behind
-            gates[:going] = self.inputs[word]
-            self.direction.advance(*(part[:going].flatten(0, 1) for part in (gates, twice, cell)))
-            parts = (twice[:going].flatten(0, 1) @ self.weight).view(going, texts, -1).add_(self.others[word])
-            scores[word, :going], kept[word, :going] = self.reading.scores_and_features(parts)
+            for held, of_text in zip((scores, kept), whole, strict=True):
+                held[word, :back] = of_text[word]
+            if back == going:
+                continue
+            gates[back:going] = self.inputs[word]
+            self.direction.advance(*(part[back:going].flatten(0, 1) for part in (gates, twice, cell)))
+            parts = (twice[back:going].flatten(0, 1) @ self.weight).view(going - back, texts, -1)
+            found = self.reading.scores_and_features(parts.add_(self.others[word]))
+            scores[word, back:going], kept[word, back:going] = found
+            if word % EVERY == 0:
+                back += self.come_back(word, twice[back:going], cell[back:going])
         place = torch.arange(words, device=self.lengths.device)
         scores.masked_fill_((place[:, None] >= self.lengths - 1)[:, None], -torch.inf)  # end and padding
         return scores, kept
+
+    def come_back(self, word: int, *states: Tensor) -> int:
+        """How many of the first rows have the whole text's states again, (row, batch, hidden) each."""
+        least = FORGOTTEN * torch.finfo(self.weight.dtype).eps
+        differ = [
+            (state - passed[word]).abs().amax(dim=(1, 2)) > least * passed[word].abs().amax()
+            for state, passed in zip(states, self.passed, strict=True)
+        ]
+        return int((~(differ[0] | differ[1])).to(torch.uint8).cumprod(dim=0).sum())

@@ -28,11 +28,12 @@ def logits_without_each_token(model: AttentionClassifier | QuestionClassifier, b
         width = part.tokens.shape[1]
         if isinstance(model.encoder, Average):
             hidden = model.encoder(model.embedding(part.tokens), part.lengths)
-            reach, changed = 0, hidden[:, :, None][:, :, :0]
+            reach, changed = 0, _beside([], hidden)
         else:
             hidden, changed = _convolved(model.encoder.convolutions, model.embedding(part.tokens), part.lengths)
             reach = changed.shape[2] // 2
-        kept, near = (terms(read, rows, *of) for of in ((hidden, part.mask), (changed, _neighbours(part.mask, reach))))
+        neighbours = _beside([_shifted(part.mask, by) for by in _offsets(reach)], part.mask)
+        kept, near = terms(read, rows, hidden, part.mask), terms(read, rows, changed, neighbours)
         attended = attended_without_each(kept, near, reach)
         logits[rows, :width] = read.finish(attended.transpose(0, 1), rows).transpose(0, 1).to(logits.dtype)
     return logits.masked_fill(~batch.mask[:, :, None], torch.nan)
@@ -76,13 +77,13 @@ def attended_without_each(kept: Tensor, near: Tensor, reach: int) -> Tensor:
     return ((positive - mass).exp() - (negative - mass).exp()).masked_fill(~some, 0)
 
 
-def _neighbours(mask: Tensor, reach: int) -> Tensor:
-    """(batch, token, 2 reach): whether the tokens at -reach .. -1, 1 .. reach of each are in the mask."""
-    return torch.stack([_shifted(mask, by) for by in _offsets(reach)], dim=2) if reach else mask[:, :, None][:, :, :0]
-
-
 def _offsets(reach: int) -> list[int]:
     return [by for by in range(-reach, reach + 1) if by]
+
+
+def _beside(parts: list[Tensor], like: Tensor) -> Tensor:
+    """A (batch, word, ...) for each neighbour, shaped as `like`, -> (batch, word, neighbour, ...), also of none."""
+    return torch.stack(parts, dim=2) if parts else like[:, :, None][:, :, :0]
 
 
 def _shifted(sequences: Tensor, by: int) -> Tensor:
@@ -105,11 +106,7 @@ def _convolved(convolutions: nn.ModuleList, embedded: Tensor, lengths: Tensor) -
         taps = [embedded @ conv.weight[:, :, k].T for k in range(2 * half + 1)]
         base = conv.bias + sum(_shifted(tap, k - half) for k, tap in enumerate(taps))
         hidden.append(base)
-        changed.append(
-            torch.stack([_without(taps, conv.bias, base, by) for by in _offsets(reach)], dim=2)
-            if reach
-            else base[:, :, None][:, :, :0]
-        )
+        changed.append(_beside([_without(taps, conv.bias, base, by) for by in _offsets(reach)], base))
     return torch.relu(torch.cat(hidden, dim=-1)), torch.relu(torch.cat(changed, dim=-1))
 
 

@@ -29,12 +29,7 @@ AWAY = -60.0  # log attention of padding: e^-60 of nothing, but no infinity in t
 
 
 def search(
-    model: AttentionModel,
-    output: ModelOutput,
-    epsilon: float,
-    restarts: int,
-    steps: int,
-    stream: np.ndarray,
+    model: AttentionModel, output: ModelOutput, epsilon: float, restarts: int, steps: int, stream: np.ndarray
 ) -> Tensor:
     """The best attention found within epsilon, doubles (batch, token). `stream` (batch,) decides the start."""
     affine = model.token_logits(output)

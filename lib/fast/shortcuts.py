@@ -1,16 +1,19 @@
 """Which model has an exact shortcut for which measure. Only here the kind of a model is looked at.
 
 A shortcut gives the same numbers as the definition, to rounding. The adversaries (exact_adversary, search_adversary)
-are not in the table: they are the same for every model.
+are not in the table: they are the same for every model. A Transformer's leave-one-out is not: the words behind the
+one that is left out move, so that every state of every layer changes. What a text's deletions share, the first
+layer's queries, keys and values and the sums over them, is 27% of the arithmetic on 20news.
 """
 
 from collections.abc import Callable
+from functools import wraps
 
 import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
-from lib.fast import affine, leave_one_out_bilstm, leave_one_out_windows, lstm, state_sweep
+from lib.fast import affine, leave_one_out_bilstm, leave_one_out_windows, lstm
 from lib.models import AttentionClassifier, AttentionModel, ModelOutput, QuestionClassifier
 from lib.models.encoders import Average, BiLSTM, Convolution
 from lib.numerics import by_length, rows_of
@@ -49,7 +52,7 @@ SHORTCUTS: tuple[tuple[str, Callable[..., bool], Callable[..., Tensor]], ...] = 
     ("logits_without_each_token", _has_windows, leave_one_out_windows.logits_without_each_token),
     ("logits_without_each_state", _classifies_under_softmax, leave_one_out_windows.logits_without_each_state),
     ("logits_without_each_state", is_affine, affine.logits_without_each_state),
-    ("state_gradients", _classifies_by_lstm, state_sweep.state_gradients),
+    ("state_gradients", _classifies_by_lstm, lstm.state_gradients),
     ("by_gradient", is_affine, affine.gradient_of_weights),
     ("permuted", is_affine, affine.permuted),
     ("logits_along", is_affine, affine.logits_along),
@@ -61,6 +64,18 @@ SHORTCUTS: tuple[tuple[str, Callable[..., bool], Callable[..., Tensor]], ...] = 
 def shortcut(measure: str, model: AttentionModel, output: ModelOutput | None = None) -> Callable[..., Tensor] | None:
     """The first shortcut of a measure that holds for this model; None: its definition is all there is."""
     return next((way for name, holds, way in SHORTCUTS if name == measure and holds(model, output)), None)
+
+
+def by_shortcut(definition: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The measure of a definition, (model, batch or output, ...): by the model's shortcut of its name."""
+    name = definition.__name__.removesuffix("_definition")
+
+    @torch.no_grad()
+    @wraps(definition)
+    def measure(model: AttentionModel, given: Batch | ModelOutput, *arguments, **options) -> Tensor:
+        return (shortcut(name, model, given) or definition)(model, given, *arguments, **options)
+
+    return measure
 
 
 def in_micro_batches(function: Callable[[Batch], Tensor], batch: Batch, cells: int) -> Tensor:

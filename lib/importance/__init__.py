@@ -8,45 +8,33 @@ from collections.abc import Callable
 
 from torch import Tensor
 
+from lib.importance.attention_times import attention_times_contribution, attention_times_norm
 from lib.importance.gradients import (
     gradient,
     gradient_definition,
     gradient_times_input,
     gradient_times_input_definition,
+    integrated_gradients,
 )
 from lib.importance.inner_attention import inner_attention, rollout
-from lib.importance.integrated_gradients import integrated_gradients
 from lib.importance.leave_one_out import (
+    MAX_TOKENS,
     leave_one_out,
     leave_one_out_definition,
+    leave_one_out_with_sign,
     logits_without_each_token_definition,
 )
 from lib.importance.rankings import RANKINGS, by_first_order, by_gradient_definition
-from lib.importance.state_gradients import of_inputs_to_states, own_share, state_entropy, state_gradients_definition
+from lib.importance.state_gradients import (
+    facets,
+    of_inputs_to_states,
+    own_share,
+    state_entropy,
+    state_gradients_definition,
+)
 from lib.quantity import Quantity
 
-__all__ = [
-    "RANKINGS",
-    "by_first_order",
-    "by_gradient_definition",
-    "gradient",
-    "gradient_definition",
-    "gradient_times_input",
-    "gradient_times_input_definition",
-    "inner_attention",
-    "integrated_gradients",
-    "leave_one_out",
-    "leave_one_out_definition",
-    "logits_without_each_token_definition",
-    "of_inputs_to_states",
-    "own_share",
-    "quantity",
-    "rollout",
-    "state_entropy",
-    "state_gradients_definition",
-]
-
-MAX_TOKENS = {leave_one_out: 2000}  # the longest text that it is computed for, where there is a bound
+LONGEST = {leave_one_out: MAX_TOKENS}  # the longest text that it is computed for, where there is a bound
 UNITS = {leave_one_out: "fraction", integrated_gradients: "fraction"}
 
 
@@ -56,6 +44,6 @@ def quantity(name: str, function: Callable[..., Tensor], max_tokens: int | None 
     Args:
         max_tokens: the longest text it is computed for; None: the function's own bound, if it has one.
     """
-    longest = MAX_TOKENS.get(function) if max_tokens is None else max_tokens
+    longest = LONGEST.get(function) if max_tokens is None else max_tokens
     unit = UNITS.get(function, "1")
     return Quantity(name, lambda model, batch, output: function(model, batch, **options), unit, max_tokens=longest)

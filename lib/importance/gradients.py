@@ -1,22 +1,24 @@
 """How much each token, or each hidden state, matters to the prediction, by gradients.
 
-Two measures, two names: `gradient` is Meister et al.'s (2021) norm, with the attention in the graph;
-`gradient_times_input` is Jain & Wallace's (2019), with the attention weights detached.
+`gradient` is Meister et al.'s (2021) norm, with the attention in the graph; `gradient_times_input` is Jain & Wallace's
+(2019), with the attention weights detached; `integrated_gradients` are Sundararajan et al.'s (2017).
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 
+import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from lib.datasets.batches import Batch
+from lib.datasets.corpus import UNKNOWN
 from lib.fast.shortcuts import in_micro_batches, shortcut
 from lib.metrics.distances import probabilities
 from lib.models import AttentionModel, ModelOutput
-from lib.models.evaluation import gradients_enabled, words_at_once
+from lib.models.evaluation import gradients_enabled, gradients_for, words_at_once
 
 OF = ("input", "hidden")
+BASELINES = ("zero", "unknown")
 WORDS = 2**15  # of the texts whose gradients are computed at once: some 500 MB at the papers' sizes
 
 
@@ -38,7 +40,7 @@ def gradient_definition(
         ValueError: `of` is neither, or the model's output is not in the graph.
     """
     refuse_other_than(of)
-    with fixed_parameters(model):
+    with gradients_enabled(model):
         output = forward_pass(model, batch, through_attention)
         states, mask = (output.embeddings, batch.mask) if of == "input" else (output.hidden, output.mask)
         norm = gradients_for(states, predicted(output.logits))[0].norm(dim=-1)
@@ -54,7 +56,7 @@ def gradient(model: AttentionModel, batch: Batch, through_attention: bool = True
     def norm(part: Batch) -> Tensor:
         if gradients is None:
             return gradient_definition(model, part, through_attention)
-        with fixed_parameters(model):
+        with gradients_enabled(model):
             return gradients(model, part, through_attention, predicted)[0].norm(dim=-1)
 
     return in_micro_batches(norm, batch, words_at_once(model, WORDS))
@@ -71,7 +73,7 @@ def gradient_times_input_definition(model: AttentionModel, batch: Batch, through
         (batch, token), 0 off the mask.
     """
     of = every_output if batch.query is None else predicted
-    with fixed_parameters(model):
+    with gradients_enabled(model):
         output = forward_pass(model, batch, through_attention)
         gradients = gradients_for(output.embeddings, of(output.logits))  # (output, batch, word, embedding)
     products = (gradients * output.embeddings.detach()).sum(dim=-1)
@@ -85,48 +87,53 @@ def gradient_times_input(model: AttentionModel, batch: Batch, through_attention:
     def times_input(part: Batch) -> Tensor:
         if products is None:
             return gradient_times_input_definition(model, part, through_attention)
-        with fixed_parameters(model):
+        with gradients_enabled(model):
             return products(model, part, through_attention, every_output).abs().sum(dim=0)
 
     return in_micro_batches(times_input, batch, words_at_once(model, WORDS))
+
+
+def integrated_gradients(model: AttentionModel, batch: Batch, steps: int = 50, baseline: str = "zero") -> Tensor:
+    """(x - x') . mean gradient on the line from a baseline x' to the embedded text x (Sundararajan et al. 2017, Eq. 1).
+
+    The gradient is of F, the probability of the predicted class, for each embedded token at x' + t (x - x'), t from 0
+    to 1. In the baseline the text's own tokens are zero vectors, or the unknown word's; start and end stay. The
+    attributions of a text sum to F(x) - F(x') (completeness).
+    Differs from the paper: the mean is by Gauss-Legendre quadrature, which needs fewer steps than their Riemann sum.
+
+    Args:
+        steps: points on the line, a forward and a backward pass each. baseline: of BASELINES.
+    Returns:
+        (batch, token) probability, positive where a token is evidence for the prediction; 0 off the mask.
+    Raises:
+        ValueError: another baseline.
+    """
+    if baseline not in BASELINES:
+        raise ValueError(f"baseline is {baseline!r}; allowed: {', '.join(BASELINES)}")
+    points, weights = np.polynomial.legendre.leggauss(steps)  # on [-1, 1]
+
+    def attributions(part: Batch) -> Tensor:
+        with gradients_enabled(model):
+            output = model(part)
+            predicted = probabilities(output.logits).argmax(dim=-1, keepdim=True)
+            text = output.embeddings.detach()
+            start = text.masked_fill(part.mask[:, :, None], 0)
+            if baseline == "unknown":
+                start = model(replace(part, tokens=part.tokens.masked_fill(part.mask, UNKNOWN))).embeddings.detach()
+            mean = torch.zeros_like(text)
+            for point, weight in zip((points + 1) / 2, weights / 2, strict=True):
+                embeddings = (start + point * (text - start)).requires_grad_()
+                chance = probabilities(model.from_embeddings(embeddings, part).logits.double()).gather(1, predicted)
+                mean += weight * gradients_for(embeddings, chance)[0]
+        return ((text - start) * mean).sum(dim=-1)
+
+    return in_micro_batches(attributions, batch, words_at_once(model, WORDS))
 
 
 def forward_pass(model: AttentionModel, batch: Batch, through_attention: bool) -> ModelOutput:
     """The model's output; with the attention detached, the output under its own attention as a constant."""
     output = model(batch)
     return output if through_attention else model(batch, attention=output.attention.detach())
-
-
-def gradients_for(states: Tensor, values: Tensor) -> Tensor:
-    """The gradient of each value for states (batch, word, size): (value, batch, word, size).
-
-    Args:
-        values: (batch, value), each a function of its own text alone.
-    """
-    if not states.requires_grad:
-        raise ValueError(
-            "the model's embeddings, or its hidden states, are not in the graph: ModelOutput.embeddings and "
-            "ModelOutput.hidden must require a gradient"
-        )
-    last = values.shape[1] - 1
-    gradients = [
-        torch.autograd.grad(value.sum(), states, retain_graph=number < last)[0] for number, value in enumerate(values.T)
-    ]
-    return torch.stack(gradients)
-
-
-@contextmanager
-def fixed_parameters(model: nn.Module) -> Iterator[None]:
-    """Gradients on, for inputs alone: no parameter requires one."""
-    required = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    for parameter in required:
-        parameter.requires_grad_(False)
-    try:
-        with gradients_enabled(model):
-            yield
-    finally:
-        for parameter in required:
-            parameter.requires_grad_(True)
 
 
 def every_output(logits: Tensor) -> Tensor:

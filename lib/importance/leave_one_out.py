@@ -1,72 +1,26 @@
 """How far the prediction moves when a token, or a hidden state, is left out."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
-from lib.fast.shortcuts import shortcut
+from lib.fast.shortcuts import by_shortcut, shortcut
 from lib.importance.gradients import refuse_other_than
 from lib.metrics.distances import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.models.evaluation import measurable, words_at_once
-from lib.models.readout import read_each
+from lib.models.readout import projection_of, read_each
 from lib.numerics import by_length
-from lib.projections import project_the_rest, softmax
+from lib.projections import project_the_rest
+from lib.quantity import CHANGE_BOUNDS, Quantity, declare
 
+MAX_TOKENS = 2000  # of the longest text that it is computed for
+ROUNDING = 100  # units in the last place: a smaller change has no sign
 WORDS = 2**11  # of shortened texts in one forward pass
 APART = 1e-4  # how far an attention may lie from the projection of its own scores
-
-
-@torch.no_grad()
-def leave_one_out_definition(model: AttentionModel, batch: Batch, of: str = "input") -> Tensor:
-    """How far the prediction moves when the token is deleted and the text encoded again (Jain & Wallace 2019, sec. 3).
-
-    |change of p|, with several classes the total variation. With nothing left the attended vector is zero and the
-    logits are the decoder's bias. A forward pass of the whole text for each of its tokens.
-    of="hidden" leaves the text's own hidden states as they are, and out of the attention one at a time: the remaining
-    scores are projected again (Meister et al. 2021, section 3.1).
-
-    Returns:
-        (batch, token), a fraction of probability, 0 off the mask; of hidden states exactly 0 where they have no weight.
-    Raises:
-        ValueError: `of` is neither "input" nor "hidden".
-    """
-    refuse_other_than(of)
-    with measurable(model):
-        output = model(batch)
-        if of == "input":
-            logits, without = output.logits, logits_without_each_token_definition(model, batch)
-        else:
-            logits, without = logits_without_each_state_definition(model, output)
-    mask = batch.mask if of == "input" else output.mask & (output.attention > 0)
-    return change_of_prediction(logits, without).to(output.logits.dtype).masked_fill(~mask, 0)
-
-
-@torch.no_grad()
-def leave_one_out(model: AttentionModel, batch: Batch, of: str = "input") -> Tensor:
-    """`leave_one_out_definition`, by the model's shortcut where it has one.
-
-    Costs O(n) texts of n tokens: its quantity leaves longer texts than lib.importance.MAX_TOKENS out.
-    """
-    refuse_other_than(of)
-    with measurable(model):
-        output = model(batch)
-        if of == "input":
-            logits, without = output.logits, logits_without_each_token(model, batch)
-        else:
-            logits, without = logits_without_each_state(model, output)
-    mask = batch.mask if of == "input" else output.mask & (output.attention > 0)
-    return change_of_prediction(logits, without).to(output.logits.dtype).masked_fill(~mask, 0)
-
-
-def change_of_prediction(logits: Tensor, without: Tensor) -> Tensor:
-    """The total variation between the predictions of logits (batch, class) and (batch, token, class): (batch, token).
-
-    In doubles: where the model is sure, single precision would round small changes to ties.
-    """
-    return total_variation(probabilities(without.double()), probabilities(logits.double())[:, None])
 
 
 @torch.no_grad()
@@ -89,9 +43,7 @@ def logits_without_each_token_definition(model: AttentionModel, batch: Batch) ->
     return logits
 
 
-def logits_without_each_token(model: AttentionModel, batch: Batch) -> Tensor:
-    """`logits_without_each_token_definition`, by the model's shortcut where it has one."""
-    return (shortcut("logits_without_each_token", model) or logits_without_each_token_definition)(model, batch)
+logits_without_each_token = by_shortcut(logits_without_each_token_definition)
 
 
 def without_words(batch: Batch, positions: Tensor) -> Batch:
@@ -151,6 +103,81 @@ def logits_without_each_state(model: AttentionModel, output: ModelOutput) -> tup
     return (shortcut("logits_without_each_state", model, output) or logits_without_each_state_definition)(model, output)
 
 
-def projection_of(model: AttentionModel):
-    """The projection of the model's attention; softmax if it has no attribute `projection`."""
-    return getattr(model, "projection", softmax)
+@torch.no_grad()
+def leave_one_out_definition(
+    model: AttentionModel,
+    batch: Batch,
+    of: str = "input",
+    without_each_token: Callable = logits_without_each_token_definition,
+    without_each_state: Callable = logits_without_each_state_definition,
+) -> Tensor:
+    """How far the prediction moves when the token is deleted and the text encoded again (Jain & Wallace 2019, sec. 3).
+
+    |change of p|, with several classes the total variation. With nothing left the attended vector is zero and the
+    logits are the decoder's bias. A forward pass of the whole text for each of its tokens.
+    of="hidden" leaves the text's own hidden states as they are, and out of the attention one at a time: the remaining
+    scores are projected again (Meister et al. 2021, section 3.1).
+
+    Returns:
+        (batch, token), a fraction of probability, 0 off the mask; of hidden states exactly 0 where they have no weight.
+    Raises:
+        ValueError: `of` is neither "input" nor "hidden".
+    """
+    refuse_other_than(of)
+    with measurable(model):
+        output = model(batch)
+        if of == "input":
+            logits, without = output.logits, without_each_token(model, batch)
+        else:
+            logits, without = without_each_state(model, output)
+    mask = batch.mask if of == "input" else output.mask & (output.attention > 0)
+    return change_of_prediction(logits, without).to(output.logits.dtype).masked_fill(~mask, 0)
+
+
+def leave_one_out(model: AttentionModel, batch: Batch, of: str = "input") -> Tensor:
+    """`leave_one_out_definition`, by the model's shortcuts where it has them.
+
+    Costs O(n) texts of n tokens: its quantities leave texts of more than MAX_TOKENS out.
+    """
+    return leave_one_out_definition(model, batch, of, logits_without_each_token, logits_without_each_state)
+
+
+@torch.no_grad()
+def with_sign(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
+    """Leave-one-out of the input without its sign and with it, by one pass: each (batch, token), a fraction.
+
+    {"of_input": `leave_one_out`; "signed": the predicted class's probability with the token less that without it, below
+    0 where removing the token raises it}.
+    """
+    with measurable(model):
+        without = logits_without_each_token(model, batch)
+    parts = {"of_input": change_of_prediction, "signed": fall_of_the_predicted}
+    found = {name: change(output.logits, without).to(output.logits.dtype) for name, change in parts.items()}
+    return {name: values.masked_fill(~batch.mask, 0) for name, values in found.items()}
+
+
+declare("leave_one_out_signed", "fraction", "leave-one-out, signed", CHANGE_BOUNDS)
+leave_one_out_with_sign = Quantity(
+    "leave_one_out", with_sign, dict.fromkeys(("of_input", "signed"), "fraction"), max_tokens=MAX_TOKENS
+)
+
+
+def fall_of_the_predicted(logits: Tensor, without: Tensor) -> Tensor:
+    """How far the probability of the class that logits (batch, class) predict falls under (batch, token, class).
+
+    (batch, token), as what the other classes gain: where the model is sure, the difference of its own would cancel.
+    What rounding alone might give is 0.
+    """
+    before, after = probabilities(logits.double())[:, None], probabilities(without.double())
+    others = torch.ones_like(before).scatter(2, before.argmax(dim=-1, keepdim=True), 0)
+    gain = ((after - before) * others).sum(dim=-1)
+    least = ROUNDING * torch.finfo(logits.dtype).eps * (before * others).sum(dim=-1)
+    return gain.masked_fill(gain.abs() < least, 0)
+
+
+def change_of_prediction(logits: Tensor, without: Tensor) -> Tensor:
+    """The total variation between the predictions of logits (batch, class) and (batch, token, class): (batch, token).
+
+    In doubles: where the model is sure, single precision would round small changes to ties.
+    """
+    return total_variation(probabilities(without.double()), probabilities(logits.double())[:, None])

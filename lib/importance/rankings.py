@@ -7,7 +7,7 @@ last (Serrano & Smith 2019, section 5.1).
 import torch
 from torch import Tensor
 
-from lib.fast.shortcuts import shortcut
+from lib.fast.shortcuts import by_shortcut
 from lib.metrics.distances import probabilities
 from lib.models import AttentionModel, ModelOutput
 from lib.models.evaluation import gradients_enabled
@@ -29,10 +29,7 @@ def by_gradient_definition(model: AttentionModel, output: ModelOutput) -> Tensor
     return gradient.double().masked_fill(~output.mask, 0)
 
 
-@torch.no_grad()
-def by_gradient(model: AttentionModel, output: ModelOutput) -> Tensor:
-    """`by_gradient_definition`, by the model's shortcut where it has one."""
-    return (shortcut("by_gradient", model, output) or by_gradient_definition)(model, output)
+by_gradient = by_shortcut(by_gradient_definition)
 
 
 def by_product(model: AttentionModel, output: ModelOutput) -> Tensor:

@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
+from lib.fast.lstm import denormals_as_zero
 from lib.fast.shortcuts import shortcut
-from lib.fast.state_sweep import denormals_as_zero
-from lib.importance.gradients import fixed_parameters
-from lib.metrics.distances import normalized_entropy
+from lib.metrics.distances import normalized_entropy, total_variation
 from lib.models import AttentionModel, ModelOutput
+from lib.models.evaluation import gradients_enabled
 from lib.numerics import by_length
 from lib.quantity import Quantity
 
@@ -25,7 +25,7 @@ def state_gradients_definition(model: AttentionModel, batch: Batch) -> Tensor:
     Returns:
         (batch, state, token), 0 off the mask on either side.
     """
-    with fixed_parameters(model):
+    with gradients_enabled(model):
         output = model(batch)
         result = output.hidden.new_zeros(*batch.mask.shape, batch.mask.shape[1])
         for state in batch.mask.any(dim=0).nonzero()[:, 0]:
@@ -68,21 +68,14 @@ def state_entropy(model: AttentionModel, batch: Batch, output: ModelOutput) -> T
 
 
 def _mean_entropy(gradients: Tensor, mask: Tensor) -> Tensor:
-    """(batch,) from gradients (batch, state, token); some states at a time, as it takes doubles."""
-    some = max(1, PAIRS // mask.numel())
-    entropies = torch.cat([_entropies(part.double(), mask) for part in gradients.split(some, dim=1)], dim=1)
-    there = mask & ~entropies.isnan()
-    mean = entropies.masked_fill(~there, 0).sum(dim=1) / there.sum(dim=1)
-    return mean.masked_fill(~there.any(dim=1), torch.nan)
-
-
-def _entropies(gradients: Tensor, mask: Tensor) -> Tensor:
-    """(batch, state) from gradients (batch, state, token); NaN where no token moves the state, or there is but one."""
-    total = gradients.sum(dim=-1, keepdim=True)
-    shares = gradients / total.clamp_min(torch.finfo(gradients.dtype).tiny)
-    every = mask[:, None].expand_as(shares)
-    entropies = normalized_entropy(shares.flatten(0, 1), every.flatten(0, 1)).view(shares.shape[:2])
-    return entropies.masked_fill(total.squeeze(-1) == 0, torch.nan)
+    """(batch,) from gradients (batch, state, token), over the states that some token moves, where there are several."""
+    entropies = []
+    for part in gradients.split(max(1, PAIRS // mask.numel()), dim=1):  # some states at a time, as it takes doubles
+        total = part.double().sum(dim=-1, keepdim=True)
+        shares = part.double() / total.clamp_min(torch.finfo(torch.float64).tiny)
+        found = normalized_entropy(shares.flatten(0, 1), mask[:, None].expand_as(shares).flatten(0, 1))
+        entropies.append(found.view(shares.shape[:2]).masked_fill(total.squeeze(-1) == 0, torch.nan))
+    return torch.cat(entropies, dim=1).masked_fill(~mask, torch.nan).nanmean(dim=1)
 
 
 def state_own_share(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
@@ -98,6 +91,41 @@ def state_own_share(model: AttentionModel, batch: Batch, output: ModelOutput) ->
     return found
 
 
+def facet_gradients(model: AttentionModel, batch: Batch) -> Tensor:
+    """|| d h_p / d x_i || of the state itself, over all of its facets, and not of its norm alone (appendix A).
+
+    The Frobenius norm of the Jacobian: copies of a text, one for each facet, need a single backward pass a state.
+
+    Returns:
+        (batch, state, token), 0 off the mask on either side.
+    """
+    result = torch.zeros(*batch.mask.shape, batch.mask.shape[1], device=batch.mask.device)
+    with gradients_enabled(model):
+        facets = torch.arange(model(batch).hidden.shape[-1], device=batch.mask.device)
+        for row in range(len(batch)):
+            part = batch.rows(torch.full_like(facets, row))
+            output = model(part)
+            for state in part.mask[0].nonzero()[:, 0]:
+                own = output.hidden[facets, state, facets].sum()
+                (gradient,) = torch.autograd.grad(own, output.embeddings, retain_graph=True)
+                result[row, state, : gradient.shape[1]] = gradient.square().sum(dim=(0, 2)).sqrt()
+    return result.masked_fill(~(batch.mask[:, :, None] & batch.mask[:, None]), 0)
+
+
+def facet_distance(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
+    """A quantity: does a state's norm stand for its facets, as Meister et al. (2021, appendix A) found?
+
+    {"apart" (batch,): half the sum over i of |g_{h_p}(x_i) by the norm less the same by all facets|; "uneven" (batch,):
+    that of g_{h_p}(x_i) by the norm less 1/n}: each the mean over the states p, in [0, 1].
+    """
+    shares = [of(model, batch).double() for of in (state_gradients, facet_gradients)]
+    shares = [one / one.sum(dim=-1, keepdim=True) for one in shares]  # NaN where no token moves the state
+    equal = (batch.mask / batch.mask.sum(dim=-1, keepdim=True))[:, None].double()
+    apart, uneven = (total_variation(shares[0], other).nanmean(dim=-1) for other in (shares[1], equal))
+    return {"apart": apart, "uneven": uneven}
+
+
+facets = Quantity("facets", facet_distance, {"apart": "fraction", "uneven": "fraction"}, max_tokens=500)
 OWN_TITLE = "a state's own token, share of the inputs' importance to it"
 own_share = Quantity(
     "own_share_of_input_to_hidden_importance", state_own_share, "fraction", title=OWN_TITLE, max_tokens=500

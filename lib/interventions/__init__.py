@@ -6,6 +6,7 @@ shortcut where the model has one (lib.fast.shortcuts).
 
 from lib.interventions.adversary import adversarial_attention, adversary, exact_adversary_definition
 from lib.interventions.chance import adversary_by_chance, largest_jsd
+from lib.interventions.deletion import frame_effect, shapley, shortened, without_reason
 from lib.interventions.erasure import (
     ORDERS,
     erase_until_flip,
@@ -17,6 +18,7 @@ from lib.interventions.erasure import (
     rationale_scores,
     until_flip,
 )
+from lib.interventions.erasure_bounds import largest_ratios, normalised_scores
 from lib.interventions.inner_attention import heads_of, uniform_head
 from lib.interventions.permutation import (
     moments,
@@ -29,36 +31,3 @@ from lib.interventions.permutation import (
 )
 from lib.interventions.single_erasure import Effects, logits_without_each_item, single_erasure
 from lib.interventions.substitution import largest_change, substituted, token_probabilities, token_probability_mean
-
-__all__ = [
-    "ORDERS",
-    "Effects",
-    "adversarial_attention",
-    "adversary",
-    "adversary_by_chance",
-    "erase_until_flip",
-    "erase_until_flip_definition",
-    "eraser_scores",
-    "erasure_curve",
-    "exact_adversary_definition",
-    "fewest_to_flip",
-    "heads_of",
-    "largest_change",
-    "largest_jsd",
-    "logits_along_definition",
-    "logits_without_each_item",
-    "moments",
-    "permutation_effect",
-    "permuted",
-    "permuted_attention",
-    "permuted_definition",
-    "permuted_moments",
-    "rationale_scores",
-    "single_erasure",
-    "substituted",
-    "token_probabilities",
-    "token_probability_mean",
-    "uniform",
-    "uniform_head",
-    "until_flip",
-]

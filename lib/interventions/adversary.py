@@ -17,6 +17,7 @@ from lib.models.evaluation import gradients_enabled
 from lib.quantity import JSD_BOUNDS, Quantity
 
 METHODS = ("exact", "gradient")
+MAX_TOKENS = 5000  # of a text; one of 20,000 would take half a minute
 
 
 @torch.no_grad()
@@ -132,7 +133,7 @@ def adversary(
     epsilon: float = 0.01,
     method: str = "exact",
     with_attention: bool = False,
-    max_tokens: int = 5000,
+    max_tokens: int = MAX_TOKENS,
     name: str | None = None,
     **options,
 ) -> Quantity:
@@ -140,7 +141,7 @@ def adversary(
 
     Args:
         with_attention: also {"attention" (batch, token)}. options: those of adversarial_attention.
-        max_tokens: longer texts are left out by `measure`; one of 20,000 tokens would take half a minute.
+        max_tokens: longer texts are left out by `measure`.
         name: by default adversary_exact or adversary_gradient.
     """
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
-from lib.interventions.adversary import adversarial_attention
+from lib.interventions.adversary import MAX_TOKENS, adversarial_attention
 from lib.interventions.permutation import permuted_attention
 from lib.metrics.distances import jensen_shannon
 from lib.models import AttentionModel, ModelOutput
@@ -18,13 +18,7 @@ from lib.quantity import JSD_BOUNDS, Quantity
 
 
 def adversary_by_chance(
-    epsilon: float = 0.01,
-    method: str = "exact",
-    draws: int = 5,
-    seed: int = 0,
-    max_tokens: int = 5000,
-    name: str | None = None,
-    **options,
+    epsilon: float = 0.01, method: str = "exact", draws: int = 5, seed: int = 0, **options
 ) -> Quantity:
     """A quantity: the JSD of the adversary where chance decides which token has which weight, (batch,) nats.
 
@@ -33,7 +27,7 @@ def adversary_by_chance(
     own random orders: how texts are batched changes nothing.
 
     Args:
-        draws: orders of each text. Epsilon, method, max_tokens and options are those of `adversary`.
+        draws: orders of each text. Epsilon, method and options are those of `adversary`.
     """
 
     @torch.no_grad()
@@ -45,10 +39,10 @@ def adversary_by_chance(
         return torch.stack(jsd).mean(dim=0)
 
     title = "JSD of the adversary by chance"
-    return Quantity(name or f"adversary_{method}_by_chance", found, "nats", JSD_BOUNDS, title, max_tokens)
+    return Quantity(f"adversary_{method}_by_chance", found, "nats", JSD_BOUNDS, title, MAX_TOKENS)
 
 
-def largest_jsd(name: str = "largest_jsd") -> Quantity:
+def largest_jsd() -> Quantity:
     """A quantity: the largest JSD from a text's attention that there is at all, whatever the prediction, (batch,) nats.
 
     JSD is convex, so its maximum is at a vertex of the simplex: all weight on the token that has the least. 0 for a
@@ -60,4 +54,4 @@ def largest_jsd(name: str = "largest_jsd") -> Quantity:
         alone = torch.zeros_like(output.attention, dtype=torch.float64).scatter_(1, least, 1.0)
         return jensen_shannon(alone, output.attention.double())
 
-    return Quantity(name, most, "nats", JSD_BOUNDS, "largest JSD that the attention allows")
+    return Quantity("largest_jsd", most, "nats", JSD_BOUNDS, "largest JSD that the attention allows")

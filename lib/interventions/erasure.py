@@ -14,7 +14,7 @@ from torch import Tensor
 from lib.datasets.batches import Batch
 from lib.fast.affine import from_the_end
 from lib.fast.counter_rng import bits, streams_of
-from lib.fast.shortcuts import is_affine, shortcut
+from lib.fast.shortcuts import by_shortcut, is_affine
 from lib.models import AttentionModel, ModelOutput
 from lib.models.interface import Ranking
 from lib.models.readout import class_terms, own_attention, read_each
@@ -60,10 +60,7 @@ def logits_along_definition(model: AttentionModel, output: ModelOutput, order: T
     return read_each(model, output, steps.shape[1], remaining)
 
 
-@torch.no_grad()
-def logits_along(model: AttentionModel, output: ModelOutput, order: Tensor, steps: Tensor) -> Tensor:
-    """`logits_along_definition`, by the model's shortcut where it has one."""
-    return (shortcut("logits_along", model, output) or logits_along_definition)(model, output, order, steps)
+logits_along = by_shortcut(logits_along_definition)
 
 
 def renormalised(weights: Tensor) -> Tensor:
@@ -170,7 +167,7 @@ def fewest_to_flip(model: AttentionModel, output: ModelOutput) -> Erasure:
     )
 
 
-def until_flip(rankings: Mapping[str, Ranking], orders: int = ORDERS, seed: int = 0, name: str = "removed") -> Quantity:
+def until_flip(rankings: Mapping[str, Ranking], orders: int = ORDERS, seed: int = 0) -> Quantity:
     """A quantity: what it takes to flip the decision along each ranking (Serrano & Smith 2019, section 5.1).
 
     For each name <name>_count, <name>_fraction and <name>_mass of `Erasure`, (batch,) each; NaN where the decision
@@ -199,18 +196,22 @@ def until_flip(rankings: Mapping[str, Ranking], orders: int = ORDERS, seed: int 
 
     along = [*rankings, *(f"random_{order + 1}" for order in range(orders)), "fewest"]
     units = {f"{of}_{part}": unit for of in along for part, unit in UNITS.items()}
-    return Quantity(name, removed, {"items": "items"} | units)
+    return Quantity("removed", removed, {"items": "items"} | units)
 
 
-def random_rankings(batch: Batch, output: ModelOutput, orders: int, seed: int) -> list[Tensor]:
-    """Independent random scores (batch, token) for each order."""
+def random_rankings(batch: Batch, output: ModelOutput, orders: int, seed: int) -> Tensor:
+    """Independent random scores for each order, (order, batch, token)."""
     stream = streams_of(seed, len(batch), batch.instance)[:, None]
-    places = np.arange(output.mask.shape[1], dtype=np.uint64)
-    rankings = []
-    for order in range(1, orders + 1):
-        keys = bits(stream, (np.uint64(order) << np.uint64(32)) + places) >> np.uint64(11)  # exact in a double
-        rankings.append(torch.from_numpy(keys.astype(np.float64)).to(output.mask.device))
-    return rankings
+    order, place = (np.arange(size, dtype=np.uint64) for size in (orders, output.mask.shape[1]))
+    keys = bits(stream, ((order + np.uint64(1)) << np.uint64(32))[:, None, None] + place) >> np.uint64(11)
+    return torch.from_numpy(keys.astype(np.float64)).to(output.mask.device)  # exact in a double
+
+
+def erased_steps(output: ModelOutput) -> tuple[Tensor, Tensor]:
+    """The items of each text, (batch, 1), and how many of them the SHARES are, (batch, share), one or more."""
+    items = output.mask.sum(dim=1, keepdim=True)
+    shares = torch.tensor(SHARES, dtype=torch.float64, device=items.device)
+    return items, (items * shares - 1e-9).ceil().long().clamp(min=1)  # a whole number stays one
 
 
 @torch.no_grad()
@@ -223,9 +224,7 @@ def rationale_scores(model: AttentionModel, output: ModelOutput, ranking: Tensor
     Returns:
         {"comprehensiveness", "sufficiency"}: (batch,) differences of probability.
     """
-    items = output.mask.sum(dim=1, keepdim=True)
-    shares = torch.tensor(SHARES, dtype=torch.float64, device=items.device)
-    steps = (items * shares - 1e-9).ceil().long().clamp(min=1)  # a whole number stays one
+    items, steps = erased_steps(output)
     order = descending(ranking, output.mask)
     last_first = order.gather(1, (items - 1 - every_step(output)[:, :-1]) % order.shape[1])
     erased = logits_along(model, output, order, torch.cat([torch.zeros_like(items), steps], dim=1)).softmax(dim=-1)
@@ -239,7 +238,7 @@ def rationale_scores(model: AttentionModel, output: ModelOutput, ranking: Tensor
     }
 
 
-def eraser_scores(rankings: Mapping[str, Ranking], name: str = "eraser") -> Quantity:
+def eraser_scores(rankings: Mapping[str, Ranking]) -> Quantity:
     """A quantity: <name>_comprehensiveness and <name>_sufficiency of each ranking; see `rationale_scores`.
 
     (batch,) each, NaN for a text of one item.
@@ -254,4 +253,4 @@ def eraser_scores(rankings: Mapping[str, Ranking], name: str = "eraser") -> Quan
         }
 
     parts = [f"{of}_{part}" for of in rankings for part in ("comprehensiveness", "sufficiency")]
-    return Quantity(name, scores, dict.fromkeys(parts, "fraction"), dict.fromkeys(parts, CHANGE_BOUNDS))
+    return Quantity("eraser", scores, dict.fromkeys(parts, "fraction"), dict.fromkeys(parts, CHANGE_BOUNDS))

@@ -37,32 +37,24 @@ def imposed_head(model: AttentionModel, batch: Batch, head: tuple[int, int], wei
             f"in a {type(model).__name__} no head can be replaced: it has no `inner_attention(batch)` and "
             "`with_inner_attention(batch, imposed)`"
         )
-    own = model.inner_attention(batch)
-    layer, number = one_head(head, own)
-    elsewhere = own[:, layer, number].masked_fill(batch.mask[:, None], 0)
-    imposed = elsewhere + (1 - elsewhere.sum(dim=-1, keepdim=True)) * weights
-    return model.with_inner_attention(batch, {(layer, number): imposed})
-
-
-def one_head(head: object, inner: Tensor) -> tuple[int, int]:
-    """`head` as (layer, head) of inner attention (batch, layer, head, word, word); ValueError where it is none."""
-    layers, heads = inner.shape[1:3]
     if isinstance(head, str):
         raise ValueError(
             f"{head!r} is an explanation: the model computes nothing with it, so it cannot be replaced; name one head, "
             "(layer, head)"
         )
-    layer, number = head
+    own = model.inner_attention(batch)
+    (layer, number), (layers, heads) = head, own.shape[1:3]
     if not (0 <= layer < layers and 0 <= number < heads):
         raise ValueError(f"there is no head {head}; the model has {layers} layers of {heads}, counted from (0, 0)")
-    return layer, number
+    elsewhere = own[:, layer, number].masked_fill(batch.mask[:, None], 0)
+    imposed = elsewhere + (1 - elsewhere.sum(dim=-1, keepdim=True)) * weights
+    return model.with_inner_attention(batch, {(layer, number): imposed})
 
 
-def uniform_head(head: tuple[int, int], name: str | None = None) -> Quantity:
+def uniform_head(head: tuple[int, int]) -> Quantity:
     """A quantity: how far the prediction moves when one head attends equally to all tokens, (batch,) fraction (TVD).
 
-    Args:
-        name: by default tvd_layer_1_head_1_uniform and so on, counted from 1.
+    It is called tvd_layer_1_head_1_uniform and so on, counted from 1.
     """
 
     @torch.no_grad()
@@ -72,5 +64,5 @@ def uniform_head(head: tuple[int, int], name: str | None = None) -> Quantity:
         without = imposed_head(model, batch, head, weights).logits
         return total_variation(probabilities(without.double()), probabilities(output.logits.double()))
 
-    name = name or f"tvd_layer_{head[0] + 1}_head_{head[1] + 1}_uniform"
+    name = f"tvd_layer_{head[0] + 1}_head_{head[1] + 1}_uniform"
     return Quantity(name, moved, "fraction", max_tokens=MAX_TOKENS)

@@ -7,7 +7,7 @@ from torch import Tensor
 from lib import projections
 from lib.datasets.batches import Batch
 from lib.fast.counter_rng import orders, streams_of
-from lib.fast.shortcuts import shortcut
+from lib.fast.shortcuts import by_shortcut
 from lib.metrics.distances import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.models.readout import read_each
@@ -37,6 +37,9 @@ def permuted_definition(
     return logits[:, :, -output.logits.shape[-1] :].to(output.logits.dtype)
 
 
+permuted = by_shortcut(permuted_definition)
+
+
 def permuted_attention(
     attention: Tensor, mask: Tensor, draws: int, seed: int = 0, instance: Tensor | None = None
 ) -> Tensor:
@@ -46,15 +49,6 @@ def permuted_attention(
     order = torch.from_numpy(order).to(mask.device)
     weights = attention.gather(1, front)[:, None].expand_as(order).gather(2, order)
     return torch.zeros_like(weights).scatter(2, front[:, None].expand_as(order), weights)
-
-
-@torch.no_grad()
-def permuted(
-    model: AttentionModel, output: ModelOutput, draws: int, seed: int = 0, instance: Tensor | None = None
-) -> Tensor:
-    """`permuted_definition`, by the model's shortcut where it has one."""
-    way = shortcut("permuted", model, output) or permuted_definition
-    return way(model, output, draws, seed, instance)
 
 
 @torch.no_grad()

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from lib.datasets.batches import Batch
 from lib.fast.counter_rng import bits, streams_of
-from lib.fast.shortcuts import shortcut
+from lib.fast.shortcuts import by_shortcut
 from lib.interventions.erasure import descending, renormalised
 from lib.metrics.distances import jensen_shannon
 from lib.models import AttentionModel, ModelOutput
@@ -46,13 +46,10 @@ def logits_without_each_item_definition(model: AttentionModel, output: ModelOutp
     return read_each(model, output, tokens, others).masked_fill(~output.mask[:, :, None], torch.nan)
 
 
-@torch.no_grad()
-def logits_without_each_item(model: AttentionModel, output: ModelOutput) -> Tensor:
-    """`logits_without_each_item_definition`, by the model's shortcut where it has one."""
-    return (shortcut("logits_without_each_item", model, output) or logits_without_each_item_definition)(model, output)
+logits_without_each_item = by_shortcut(logits_without_each_item_definition)
 
 
-def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0, name: str = "top") -> Quantity:
+def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0) -> Quantity:
     """A quantity: what erasing the top item of each ranking does, beside what erasing another one does.
 
     Of each ranking, (batch,) each, NaN for a text of one item:
@@ -82,7 +79,7 @@ def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0, name: str = "
 
     units = {f"{of}_{part}": unit for of in rankings for part, unit in UNITS.items()}
     bounds = {part: CHANGE_BOUNDS for part in units if "_delta_" in part}
-    return Quantity(name, erased, units, bounds)
+    return Quantity("top", erased, units, bounds)
 
 
 @dataclass

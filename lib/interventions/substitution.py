@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
-from lib.fast.shortcuts import shortcut
+from lib.fast.shortcuts import by_shortcut
 from lib.interventions.permutation import permuted, uniform
 from lib.metrics.distances import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
@@ -12,7 +12,7 @@ from lib.models.readout import read_each
 from lib.quantity import Quantity
 
 
-def substituted(draws: int = 100, seed: int = 0, name: str = "under") -> Quantity:
+def substituted(draws: int = 100, seed: int = 0) -> Quantity:
     """A quantity: the class predicted under other attention (Tutek & Snajder 2020, section 4.1).
 
     {"uniform" (batch,): under equal weights; "permuted" (batch, draw): under random orders of the own weights}. Each
@@ -25,7 +25,7 @@ def substituted(draws: int = 100, seed: int = 0, name: str = "under") -> Quantit
             shuffled = probabilities(permuted(model, output, draws, seed, batch.instance)).argmax(dim=-1)
         return {"uniform": equal, "permuted": shuffled.to(torch.int16)}
 
-    return Quantity(name, predicted, {"uniform": "class", "permuted": "class"}, draws=draws)
+    return Quantity("under", predicted, {"uniform": "class", "permuted": "class"}, draws=draws)
 
 
 def logits_of_each_token_definition(model: AttentionModel, output: ModelOutput) -> Tensor:
@@ -34,12 +34,10 @@ def logits_of_each_token_definition(model: AttentionModel, output: ModelOutput) 
     return read_each(model, output, len(place), lambda rows, some: (place == some[:, None]).expand(len(rows), -1, -1))
 
 
-def logits_of_each_token(model: AttentionModel, output: ModelOutput) -> Tensor:
-    """`logits_of_each_token_definition`, by the model's shortcut where it has one."""
-    return (shortcut("logits_of_each_token", model, output) or logits_of_each_token_definition)(model, output)
+logits_of_each_token = by_shortcut(logits_of_each_token_definition)
 
 
-def largest_change(name: str = "largest_change") -> Quantity:
+def largest_change() -> Quantity:
     """A quantity: how far the prediction moves at most with all attention on one token, (batch,) fraction.
 
     |change of p|, with several classes the total variation. With one output and an affine read-out no attention at all
@@ -52,7 +50,7 @@ def largest_change(name: str = "largest_change") -> Quantity:
         moved = total_variation(alone, probabilities(output.logits.double())[:, None])
         return moved.masked_fill(~output.mask, 0).amax(dim=-1)
 
-    return Quantity(name, most, "fraction", title="largest |change of p| of any attention")
+    return Quantity("largest_change", most, "fraction", title="largest |change of p| of any attention")
 
 
 @torch.no_grad()

@@ -10,15 +10,3 @@ from lib.metrics.distances import (
     total_variation,
 )
 from lib.metrics.kendall import kendall_tau, kendall_taus
-
-__all__ = [
-    "entropy",
-    "f1",
-    "jensen_shannon",
-    "kendall_tau",
-    "kendall_taus",
-    "kullback_leibler",
-    "normalized_entropy",
-    "probabilities",
-    "total_variation",
-]

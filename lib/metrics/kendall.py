@@ -41,7 +41,9 @@ def kendall_taus(measures: Sequence[Tensor], mask: Tensor) -> tuple[Tensor, Tens
         (tau, p-value), each (pair, batch) float64; pairs in the order of itertools.combinations:
         for three measures (0, 1), (0, 2), (1, 2).
     """
-    _refuse_unequal_shapes(measures, mask)
+    shapes = [tuple(m.shape) for m in measures]
+    if len(measures) < 2 or any(shape != tuple(mask.shape) for shape in shapes):
+        raise ValueError(f"shapes {shapes} with a mask {tuple(mask.shape)}; two or more measures of the mask's shape")
     pairs = torch.triu_indices(len(measures), len(measures), 1).tolist()
     with torch.no_grad():
         values = torch.stack([m.detach() for m in measures], dim=1).masked_fill(~mask[:, None], math.nan)
@@ -60,12 +62,6 @@ def kendall_taus(measures: Sequence[Tensor], mask: Tensor) -> tuple[Tensor, Tens
             for pair, (i, j) in enumerate(zip(*pairs, strict=True)):
                 result[:, pair, row] = torch.tensor(tuple(kendalltau(kept[i], kept[j])), dtype=torch.float64)
     return result[0], result[1]
-
-
-def _refuse_unequal_shapes(measures: Sequence[Tensor], mask: Tensor) -> None:
-    shapes = [tuple(m.shape) for m in measures]
-    if len(measures) < 2 or any(shape != tuple(mask.shape) for shape in shapes):
-        raise ValueError(f"shapes {shapes} with a mask {tuple(mask.shape)}; two or more measures of the mask's shape")
 
 
 def _compare(values: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:

@@ -5,20 +5,3 @@ from lib.models.classifier import AttentionClassifier, GuidedClassifier, Hierarc
 from lib.models.encoders import ENCODERS, HIERARCHICAL, RETENTIONS, Concatenation, Residual
 from lib.models.interface import AttentionModel, ModelOutput
 from lib.models.question import QUESTION_ENCODERS, QuestionClassifier
-
-__all__ = [
-    "ATTENTIONS",
-    "ENCODERS",
-    "HIERARCHICAL",
-    "QUESTION_ENCODERS",
-    "RETENTIONS",
-    "WITH_QUERY",
-    "AttentionClassifier",
-    "AttentionModel",
-    "Concatenation",
-    "GuidedClassifier",
-    "HierarchicalClassifier",
-    "ModelOutput",
-    "QuestionClassifier",
-    "Residual",
-]

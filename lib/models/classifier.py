@@ -30,7 +30,6 @@ class AttentionClassifier(nn.Module):
         encoder_options: of the encoder's class, such as hidden_size.
     Raises:
         KeyError: unknown encoder, attention, projection or retention.
-        ValueError: a residual connection between states of different sizes.
     """
 
     encoders = ENCODERS

@@ -102,8 +102,6 @@ class Average(nn.Module):
 
     def __init__(self, embedding_size: int, hidden_size: int = 128, activation: str = "tanh"):
         super().__init__()
-        if activation not in ACTIVATIONS:
-            raise ValueError(f"unknown activation {activation!r}; known: {', '.join(ACTIVATIONS)}")
         self.hidden_size = hidden_size
         self.affine = nn.Linear(embedding_size, hidden_size)
         self.activation = getattr(torch, activation)
@@ -123,11 +121,7 @@ class Convolution(nn.Module):
     """
 
     def __init__(
-        self,
-        embedding_size: int,
-        hidden_size: int = 128,
-        widths: tuple[int, ...] = (1, 3, 5, 7),
-        dropout: float = 0.0,
+        self, embedding_size: int, hidden_size: int = 128, widths: tuple[int, ...] = (1, 3, 5, 7), dropout: float = 0.0
     ):
         super().__init__()
         if hidden_size % len(widths) or not all(width % 2 for width in widths):
@@ -159,47 +153,23 @@ class Concatenation(nn.Module):
 
 
 class Residual(nn.Module):
-    """e + encoder(e) (Tutek & Snajder 2020, Eq. 3).
-
-    Raises:
-        ValueError: hidden states and embeddings differ in size.
-    """
+    """e + encoder(e), of equal sizes (Tutek & Snajder 2020, Eq. 3)."""
 
     def __init__(self, encoder: nn.Module, embedding_size: int):
         super().__init__()
-        refuse_other_sizes("a residual connection", encoder.hidden_size, embedding_size)
         self.encoder = encoder
-        self.hidden_size = encoder.hidden_size
+        self.hidden_size = embedding_size
 
     def forward(self, embedded: Tensor, lengths: Tensor) -> Tensor:
         return embedded + self.encoder(embedded, lengths)
 
 
-def refuse_other_sizes(what: str, hidden_size: int, embedding_size: int) -> None:
-    """Raises ValueError where hidden states and embeddings differ in size."""
-    if hidden_size != embedding_size:
-        raise ValueError(
-            f"{what} needs hidden states of the embeddings' size: hidden_size is {hidden_size}, embedding_size "
-            f"{embedding_size}; set hidden_size={embedding_size}"
-        )
-
-
 # Serrano & Smith (2019), section 3 and appendix A.1: a state depends on the whole text, on its neighbours, on no other.
 # "flan": one encoder over all words; "han": one over the words of a sentence, one over the sentences.
-SERRANO = {
-    "rnn": BiGRU,
-    "conv": partial(Convolution, hidden_size=100, widths=(3, 5), dropout=0.3),
-    "noenc": Identity,
-}
+SERRANO = {"rnn": BiGRU, "conv": partial(Convolution, hidden_size=100, widths=(3, 5), dropout=0.3), "noenc": Identity}
 FLAN = {f"flan-{name}": kind for name, kind in SERRANO.items()}
 HIERARCHICAL = {f"han-{name}": kind for name, kind in SERRANO.items()}
-ENCODERS = {
-    "bilstm": BiLSTM,
-    "average": Average,
-    "conv": Convolution,
-    "transformer": Transformer,
-    **FLAN,
-}
+ENCODERS = {"bilstm": BiLSTM, "average": Average, "conv": Convolution, "transformer": Transformer, **FLAN}
 RETENTIONS = {"concat": Concatenation, "residual": Residual}  # what is added to an encoder's states
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 WORDS = 2**16  # words of one forward pass, padding included: some 70 MB of hidden states
 
@@ -32,6 +32,22 @@ def gradients_enabled(model: nn.Module) -> Iterator[None]:
     """Gradients are enabled and the model is `measurable`: lib enables gradients here alone, outside of training."""
     with torch.enable_grad(), measurable(model):
         yield
+
+
+def gradients_for(states: Tensor, values: Tensor) -> Tensor:
+    """The gradient of each value for states (batch, word, size): (value, batch, word, size).
+
+    Args:
+        values: (batch, value), each a function of its own text alone.
+    """
+    if not states.requires_grad:
+        raise ValueError(
+            "the model's embeddings, or its hidden states, are not in the graph: ModelOutput.embeddings and "
+            "ModelOutput.hidden must require a gradient"
+        )
+    *others, last = values.sum(dim=0)
+    gradients = [torch.autograd.grad(value, states, retain_graph=True)[0] for value in others]
+    return torch.stack([*gradients, torch.autograd.grad(last, states)[0]])
 
 
 @contextmanager

@@ -63,11 +63,7 @@ class HuggingFaceClassifier(nn.Module):
     words_at_once = WORDS
 
     def __init__(
-        self,
-        classifier: nn.Module,
-        tokenizer,
-        attention: Aggregation = (-1, 0),
-        order: Sequence[int] | None = None,
+        self, classifier: nn.Module, tokenizer, attention: Aggregation = (-1, 0), order: Sequence[int] | None = None
     ):
         super().__init__()
         refuse_other_tasks(classifier)
@@ -78,9 +74,13 @@ class HuggingFaceClassifier(nn.Module):
         self.longest = getattr(classifier.config, "max_position_embeddings", None)
         self.recorded = RecordedClassifier(classifier)
         self.to(next(classifier.parameters()).device)
-        self.heads = list(product(range(self.recorded.layers), range(self.recorded.heads)))
+        sizes = self.recorded.layers, self.recorded.heads
+        self.heads = list(product(*map(range, sizes)))
         self.explanation = attention if isinstance(attention, str) else None
-        self.head = resolved_head(self.heads, (-1, 0) if self.explanation else attention)
+        head = (-1, 0) if self.explanation else attention
+        self.head = tuple(part + size if part < 0 else part for part, size in zip(head, sizes, strict=True))
+        if self.head not in self.heads:
+            raise ValueError(f"there is no head {head}; the model has {sizes[0]} layers of {sizes[1]}, from (0, 0)")
 
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
         """The output for a batch; `attention` (batch, word), where given, replaces the head's own."""
@@ -227,15 +227,6 @@ def order_of(config, classes: Sequence[str]) -> list[int]:
         raise ValueError(f"the model has {len(names)} classes, {', '.join(names)}; the corpus {len(classes)}")
     wanted = [name.casefold() for name in classes]
     return [names.index(name) for name in wanted] if sorted(names) == sorted(wanted) else list(range(len(names)))
-
-
-def resolved_head(heads: Sequence[tuple[int, int]], head: tuple[int, int]) -> tuple[int, int]:
-    """A head as (layer, head) from 0; ValueError where there is none."""
-    layers, each = (size + 1 for size in heads[-1])
-    found = tuple(part + size if part < 0 else part for part, size in zip(head, (layers, each), strict=True))
-    if found not in heads:
-        raise ValueError(f"there is no head {tuple(head)}; the model has {layers} layers of {each}, from (0, 0)")
-    return found
 
 
 def refuse_other_tasks(classifier: nn.Module) -> None:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from lib.datasets.batches import Batch
 from lib.models.interface import AttentionModel, ModelOutput
 from lib.numerics import rows_of
+from lib.projections import Projection, softmax
 
 CELLS = 2**20  # texts x draws x tokens of one read-out: 8 MB of doubles
 Weights = Callable[[Tensor, Tensor], Tensor]  # (rows, draws) -> attention (row, draw, token) in doubles
@@ -56,6 +57,11 @@ def class_terms(model: AttentionModel, output: ModelOutput) -> tuple[Tensor, Ten
 def own_attention(output: ModelOutput) -> Tensor:
     """(batch, token) in doubles, exactly 0 off the mask."""
     return output.attention.double().masked_fill(~output.mask, 0)
+
+
+def projection_of(model: AttentionModel) -> Projection:
+    """The projection of the model's attention; softmax if it has no attribute `projection`."""
+    return getattr(model, "projection", softmax)
 
 
 def sum_of_others(values: Tensor) -> Tensor:

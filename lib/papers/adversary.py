@@ -4,14 +4,16 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
+from lib.analysis.histories import USUAL
 from lib.models import ATTENTIONS
 from lib.papers.adversary_claims import CLAIMS, KEY
 from lib.papers.adversary_evidence import evidence, guiding
+from lib.papers.claims import printed_effect
 from lib.papers.paper import Paper
 from lib.papers.settings import Settings, setting
+from lib.published import table
 from lib.training import Run
-from lib.training.losses import DIVERGENCES, TVDS
-from lib.training.runs import OF_VARIANTS
+from lib.training.losses import DIVERGENCES, ENDS, REDUCTIONS, TVDS
 
 # Runs
 
@@ -19,9 +21,13 @@ BASE_SEEDS = {"quick": 3, "paper": 9}  # the base and others: eight, as Wiegreff
 ADVERSARY_SEEDS = {"quick": 2, "paper": 5}
 # Wiegreffe & Pinter's of SST is 5.25e-4, that of their table 3 is 1e-3.
 # 0 only imitates: what that gives without any wish for distance is the control of all others.
-LAMBDAS = {"quick": (0.0, 1e-3, 2e-3), "paper": (0.0, 1e-4, 5.25e-4, 1e-3, 3e-3)}
+LAMBDAS = {"quick": (0.0, 1e-3, 2e-3), "paper": (0.0, 1e-4, 5.25e-4, 1e-3, 2e-3, 3e-3)}
 # With a frozen encoder attention hardly moves at those; far above, the unbounded divergence grows without end.
 FROZEN_LAMBDAS = {"quick": (0.0, 5e-3, 2e-2), "paper": (0.0, 5.25e-4, 1e-3, 5e-3)}
+# What an adversary may have otherwise than ours, one at a time, and with how many seeds that is tried; the released
+# code sums twice. When training ends, and which epoch is kept, is read off the histories (lib.analysis.by_recipe).
+CHANGES = ({}, {"reduction": "twice"}, {"tvd": "full"}, {"divergence": "jsd"})
+CHANGED_SEEDS = 3
 
 
 @dataclass(frozen=True)
@@ -29,7 +35,8 @@ class AdversarySettings(Settings):
     """Beside those of every notebook.
 
     lambdas, frozen_lambdas, adversary_epochs    of the trained adversaries, and most epochs; none or 0: the profile's
-    divergence, tvd                              in the adversary's loss; tvd half: as in the paper's code
+    divergence, tvd, reduction                   in the adversary's loss; tvd half: as in the paper's code
+    ends                                         when an adversary's training does, and which epoch is kept
     over_seeds                                   how a text's distances to other seeds become one number
     """
 
@@ -37,8 +44,10 @@ class AdversarySettings(Settings):
     lambdas: tuple[float, ...] = ()
     frozen_lambdas: tuple[float, ...] = ()
     adversary_epochs: int = 0
-    divergence: str = setting(OF_VARIANTS["adversary"]["divergence"], allowed=DIVERGENCES, alters=True)
-    tvd: str = setting(OF_VARIANTS["adversary"]["tvd"], allowed=TVDS, alters=True)
+    divergence: str = setting(USUAL["divergence"], allowed=DIVERGENCES, alters=True)
+    tvd: str = setting(USUAL["tvd"], allowed=TVDS, alters=True)
+    reduction: str = setting(USUAL["reduction"], allowed=REDUCTIONS, alters=True)
+    ends: str = setting(USUAL["ends"], allowed=ENDS, alters=True)
     over_seeds: str = setting("median", allowed=("median", "max"), alters=True)
 
 
@@ -61,8 +70,8 @@ def uniform(settings: Settings) -> list[Run]:
 
 def sweep(settings: Settings, trains: str = "all") -> list[Run]:
     """Trained adversaries (section 4): for each seed one of each lambda, against the base of that seed."""
-    aim = {"divergence": settings.divergence, "tvd": settings.tvd, "trains": trains}
-    aim = tuple((name, value) for name, value in aim.items() if value != OF_VARIANTS["adversary"][name])
+    aim = {name: getattr(settings, name) for name in ("divergence", "tvd", "reduction", "ends")} | {"trains": trains}
+    aim = tuple((name, value) for name, value in aim.items() if value != USUAL[name])
     if settings.adversary_epochs and trains == "all":
         aim += (("epochs", settings.adversary_epochs),)
     return [
@@ -76,6 +85,18 @@ def frozen_sweep(settings: Settings) -> list[Run]:
     """The same with the base's encoder and decoder, fixed: only the attention learns."""
     lambdas = settings.frozen_lambdas or FROZEN_LAMBDAS[settings.profile]
     return sweep(replace(settings, lambdas=lambdas), trains="attention")
+
+
+def recipes(settings: Settings) -> list[Run]:
+    """In profile paper the adversary of table 4 with each of CHANGES: which of them makes its distance?"""
+    if settings.profile == "quick":
+        return []
+    lambdas = settings.lambdas or LAMBDAS[settings.profile]
+    theirs = printed_effect(table(KEY, settings.dataset), "lambda", {})
+    strength = theirs if theirs in lambdas else guiding(lambdas)
+    seeds = settings.seeds_or(ADVERSARY_SEEDS[settings.profile])[:CHANGED_SEEDS]
+    one = replace(settings, lambdas=(strength,), seeds=tuple(seeds))
+    return [run for change in CHANGES for run in sweep(replace(one, **change))]
 
 
 def guides(settings: Settings) -> list[Run]:
@@ -123,13 +144,17 @@ DEPARTURES = (
     (
         "an adversary's loss",
         "in their code the sum over a batch, times the (batch, 1) weights of its classes, summed again",
-        "the sum over a batch, as in the formula",
-        "theirs is about 30 times larger, which under Adam makes weight decay about 30 times weaker: with such decay "
-        "an adversary on SST went half as far, at the same TVD",
+        "the sum over a batch, as in the formula; theirs with -p reduction twice",
+        "theirs is about 30 times larger, which under Adam makes weight decay about 30 times weaker: section 4",
     ),
+    ("TVD and divergence in it", "half and whole TVD, KL", "half TVD, KL; -p tvd full, -p divergence jsd", "section 4"),
     ("divergence at padding", "undefined as released", "0", "none: theirs cannot be run as released"),
-    ("an adversary's epochs", "at most 80", "until its loss stands still, at most 300", "theirs may stop on the way"),
-    ("an adversary's epoch", "lowest training loss", "the last", "unknown; small once the loss stands still"),
+    (
+        "an adversary's epochs",
+        "until 10 bring no lower training loss, at most 80; the lowest is kept",
+        "until 10 lower it by less than .0001, at most 300; the last is kept; theirs with -p ends lowest",
+        "section 4",
+    ),
     (
         "lambda of table 4",
         "highest F1 on test",
@@ -152,7 +177,7 @@ PAPER = Paper(
     "Sarah Wiegreffe and Yuval Pinter (2019): Attention is not not Explanation. EMNLP.",
     "That a text's attention can be replaced does not rule out explanation: trained models are harder to replace",
     AdversarySettings,
-    (base_seeds, uniform, guides, imitation_guides, sweep, frozen_sweep),
+    (base_seeds, uniform, guides, imitation_guides, sweep, frozen_sweep, recipes),
     CLAIMS,
     evidence,
     partners=partners,

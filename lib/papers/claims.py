@@ -1,5 +1,6 @@
 """A paper's claims as data, the evidence on them, and the verdicts that follow."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from io import StringIO
@@ -161,7 +162,7 @@ def in_words(claim: Claim, some: pd.DataFrame, found: Verdict) -> str:
     if not isnan(found.effect):
         parts.append(effect_in_words(claim, found))
     if claim.kind != "most runs" and found.of_seeds:
-        texts = f", {found.n:,} texts" if found.n else ""
+        texts = f", {found.n:,} {'pairs of models' if claim.unit == 'AUROC' else 'texts'}" if found.n else ""
         parts.append(f"{counted(len(found.of_seeds), 'seed')}{texts}")
     return "; ".join([*parts, *filter(None, dict.fromkeys(some["note"]))]) or found.reason
 
@@ -197,6 +198,11 @@ def p_in_words(p: float) -> str:
 def counted(number: int, noun: str) -> str:
     """1 seed, 2 seeds"""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def anchor(short: str) -> str:
+    """The id of a claim's place in a report: claim-attention-correlates-weakly."""
+    return "claim-" + re.sub(r"\W+", "-", short.lower()).strip("-")
 
 
 def excluded_by(*reasons: str) -> str:
@@ -240,10 +246,27 @@ def adversary_of(instances: pd.DataFrame) -> str:
 
 
 def sentences(found: pd.DataFrame) -> list[str]:
-    """One sentence per claim: for which models it has which answer, those outside its scope left out."""
+    """One sentence per claim: for which models it has which answer, and by which effect; contrasts are left out.
+
+    The effect has its 95% interval where a claim is about one or two models.
+    """
     result = []
     for claim, same in found[found["verdict"] != CONTRAST].groupby("claim", sort=False):
-        models = {word: list(same.loc[same["verdict"] == word, "model"]) for word in ANSWERS}
+        numbers = [effect_in_brief(row, interval=len(same) <= 2) for _, row in same.iterrows()]
+        named = [f"{model}{number}" for model, number in zip(same["model"], numbers, strict=True)]
+        models = {
+            word: [name for name, own in zip(named, same["verdict"], strict=True) if own == word] for word in ANSWERS
+        }
         parts = [f"{word} for {', '.join(names)}" for word, names in models.items() if names]
         result.append(f"{claim}: {'; '.join(parts)}.")
     return result
+
+
+def effect_in_brief(row: Mapping, interval: bool) -> str:
+    """ " (+0.21 [+0.14, +0.29] tau-b)", of a verdict; "" where there is none, or no effect."""
+    if row["verdict"] == "no verdict" or isnan(row["effect"]):
+        return ""
+    if row["kind"] == "most runs":
+        return f" ({row['effect']:.0%} of {counted(row['seeds'], 'run')})"
+    ends = f" [{row['low']:+.2f}, {row['high']:+.2f}]" if interval and not isnan(row["low"]) else ""
+    return f" ({row['effect']:+.2f}{ends} {'tau-b' if row['kind'] == 'trend' else row['unit']})"

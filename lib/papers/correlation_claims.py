@@ -1,24 +1,31 @@
 """The claims of Jain & Wallace (2019), and the evidence on them; the paper itself is lib.papers.correlation."""
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 
 import pandas as pd
 
-from lib import models
+from lib import analysis, models
 from lib.analysis import difference, mean_effect, witness_of
 from lib.analysis.statistics import weighted_mean, weighted_median
 from lib.analysis.summarising import configurations
 from lib.papers.claims import UNIFORM, Claim, adversary_of, excluded_by, printed_effect
-from lib.quantity import declare, tau_name, title_of
+from lib.quantity import CHANGE_BOUNDS, declare, tau_name, title_of
 
 KEY = "jain2019"
 GRADIENT = ("attention", "gradient_times_input")
 LEAVE_ONE_OUT = ("attention", "leave_one_out_of_input")
 EACH_OTHER = ("gradient_times_input", "leave_one_out_of_input")
 BY_NORM = ("gradient_of_input", "leave_one_out_of_input")
+MEASURES = ("attention_times_norm", "attention_times_contribution", "gradient_times_input")  # beside attention
 SMALL_CHANGE = 0.05  # of the probability: the bound within which Jain & Wallace's adversary counts as unchanged
 RECURRENT = "BiLSTM encoders, as the paper's two findings; a model of your own is judged as one"
-CONTRASTED = "the average encoder beside the BiLSTM with the same attention, in pairs of one seed"
+CONTRASTED = (
+    "the average encoder beside the BiLSTM with the same attention, in pairs of one seed; the convolution, which the "
+    "paper expects between the two, is shown as contrast"
+)
+SIMPLER = ("average", "conv")  # encoders that are held against the BiLSTM, the claims' own first
+VIOLATION = "the most attended token speaks for the prediction"
 NO_WITNESS = "A model that learned nothing, or whose attention is uniform, gives no verdict."
 
 CLAIMS = {
@@ -62,7 +69,7 @@ CLAIMS = {
             CONTRASTED,
             "Attention by chance agrees with neither model's gradient: a difference of 0.",
             "a BiLSTM whose attention agrees as much or more",
-            ("average", "BiLSTM"),
+            ("simple encoder", "BiLSTM"),
         ),
         Claim(
             KEY,
@@ -102,7 +109,7 @@ CLAIMS = {
             CONTRASTED,
             "Two models without skill, or of uniform attention, do not differ.",
             "a BiLSTM that permuting changes as much or more",
-            ("average", "BiLSTM"),
+            ("simple encoder", "BiLSTM"),
         ),
         Claim(
             KEY,
@@ -130,10 +137,26 @@ CLAIMS = {
             CONTRASTED,
             "Either adversary is held against that of its own shuffled weights; random logits give a difference of 0.",
             "a BiLSTM whose adversary gets no farther",
-            ("BiLSTM", "average"),
+            ("BiLSTM", "simple encoder"),
+        ),
+        Claim(
+            KEY,
+            VIOLATION,
+            "The most attended token is evidence against the prediction far less often than a token at random",
+            "ours, after Liu et al. 2022",
+            "at least",
+            0.1,
+            "fraction",
+            RECURRENT,
+            "Attention shuffled among the tokens gives 0. Random logits give .08 (BiLSTM), as the most attended token "
+            f"has the most say in any prediction: so at least .1 is asked. {NO_WITNESS}",
+            "a most attended token whose removal raises the predicted class nearly as often as a random one's",
+            ("a random token", "the most attended"),
         ),
     )
 }
+SEARCH = "adversary_gradient_jsd"
+BEYOND = declare("violation_beyond_chance", "fraction", "faithfulness violation / random less attention", CHANGE_BOUNDS)
 # Of a claim on single models the column of its effect, the two that it compares (if so), and the mean over the texts
 SINGLE = {
     "attention correlates weakly": ("gap_to_gradient", (tau_name(EACH_OTHER), tau_name(GRADIENT)), weighted_mean),
@@ -149,12 +172,13 @@ SINGLE = {
         ("adversary_share", "chance_share"),
         weighted_mean,
     ),
+    VIOLATION: (BEYOND, ("violation_random", "violation_attention"), weighted_mean),
 }
-# Of a claim on the two encoders the column, and which comes first
+# Of a claim on two encoders the column, and whether the simple encoder's is claimed to be the larger
 BETWEEN = {
-    "a simple encoder's attention correlates more": (tau_name(GRADIENT), ("average", "bilstm")),
-    "permuting a simple encoder's changes more": ("permutation", ("average", "bilstm")),
-    "a simple encoder leaves an adversary less room": ("adversary_beyond_chance", ("bilstm", "average")),
+    "a simple encoder's attention correlates more": (tau_name(GRADIENT), True),
+    "permuting a simple encoder's changes more": ("permutation", True),
+    "a simple encoder leaves an adversary less room": ("adversary_beyond_chance", False),
 }
 
 
@@ -177,12 +201,19 @@ def with_gaps(instances: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def with_violations(instances: pd.DataFrame) -> pd.DataFrame:
+    """`lib.analysis.with_violations` of attention and MEASURES, and violation_beyond_chance: random less attention."""
+    found = analysis.with_violations(instances, ("attention", *MEASURES))
+    return found.assign(**{BEYOND: found["violation_random"] - found["violation_attention"]})
+
+
 def with_shares(instances: pd.DataFrame) -> pd.DataFrame:
     """The instances with what permuting and the adversary do, as fractions; NaN where a text says nothing about it.
 
     permutation_of_uneven    `permutation`, of texts whose attention is not uniform
     permutation_share        of the largest change, of these texts
     adversary_share, chance_share    JSD of the adversary, and of the one by chance, of the largest that there is
+    search_share             the same of the gradient search, where the adversary is the exact optimum
     adversary_beyond_chance          the one less the other
 
     Needs `permutation`, `largest_change`, the adversary (`adversary_of`), the one by chance, `largest_jsd`, and
@@ -198,6 +229,7 @@ def with_shares(instances: pd.DataFrame) -> pd.DataFrame:
         "chance_share": chance,
         "adversary_beyond_chance": own - chance,
     }
+    columns |= {"search_share": instances[SEARCH] / most} if jsd != SEARCH and SEARCH in instances else {}
     return instances.assign(**{declare(name, "fraction", *TITLES[name]): one for name, one in columns.items()})
 
 
@@ -205,6 +237,7 @@ TITLES = {  # and bounds, where a difference has others
     "permutation_of_uneven": ("permutation, where attention is not uniform",),
     "permutation_share": ("permutation, share of the largest change",),
     "adversary_share": ("adversary, share of the largest JSD",),
+    "search_share": ("gradient search, share of the largest JSD",),
     "chance_share": ("adversary by chance, share of the largest JSD",),
     "adversary_beyond_chance": ("adversary less the one by chance", (-1, 1)),
 }
@@ -221,7 +254,7 @@ def evidence(
     """What each claim is judged by: rows of EVIDENCE.
 
     Args:
-        instances: with `with_gaps` and `with_shares`. witnesses: of `lib.analysis.witnesses`.
+        instances: with `with_gaps`, `with_violations` and `with_shares`. witnesses: of `lib.analysis.witnesses`.
         shares: of `lib.analysis.significance` of GRADIENT and LEAVE_ONE_OUT, with the column quantity.
         theirs: the published values of the dataset.
     """
@@ -235,30 +268,29 @@ def evidence(
             more |= {"printed": printed_gap(theirs, of_model)} if short == "attention correlates weakly" else {}
             model = " + ".join(map(title_of, filter(None, of_model.values())))
             rows.append(CLAIMS[short].compared(model, row, **more, **known_of(witnesses, group)))
-    for short, (column, pair) in BETWEEN.items():
-        rows += list(contrasts(instances, witnesses, theirs, short, column, pair))
+    for short, simple in product(BETWEEN, SIMPLER):
+        rows += list(contrasts(instances, witnesses, theirs, short, simple))
     order = list(CLAIMS)
     found = pd.concat(rows, ignore_index=True)
     return found.sort_values("short", key=lambda names: names.map(order.index), kind="stable", ignore_index=True)
 
 
 def contrasts(
-    instances: pd.DataFrame,
-    witnesses: pd.DataFrame,
-    theirs: pd.DataFrame,
-    short: str,
-    column: str,
-    pair: tuple[str, str],
+    instances: pd.DataFrame, witnesses: pd.DataFrame, theirs: pd.DataFrame, short: str, simple: str
 ) -> Iterator[pd.DataFrame]:
-    """The rows of one claim on two encoders, for each attention that both have."""
+    """The rows of one claim on a simple encoder and the BiLSTM, for each attention that both have."""
+    column, larger = BETWEEN[short]
+    pair = (simple, "bilstm") if larger else ("bilstm", simple)
+    claimed, other = simple == SIMPLER[0], f", {title_of(simple)}"
     for attention, rows in instances.groupby("attention", sort=False):
         groups = [rows[rows["encoder"] == encoder] for encoder in pair]
         if any(group[column].isna().all() for group in groups):
             continue
-        row = difference(rows, column, ({"encoder": pair[0]}, {"encoder": pair[1]}), paired=True)
-        of_tau = [{"encoder": encoder, "attention": attention} for encoder in pair]
-        printed = {"printed": printed_effect(theirs, column, *of_tau)} if column == tau_name(GRADIENT) else {}
-        yield CLAIMS[short].compared(title_of(attention), row, **printed, **known_of(witnesses, *groups))
+        of_pair = [{"encoder": encoder, "attention": attention} for encoder in pair]
+        row = difference(rows, column, tuple(of_pair), paired=True)
+        more = {"printed": printed_effect(theirs, column, *of_pair)} if column == tau_name(GRADIENT) else {}
+        model = title_of(attention) + ("" if claimed else other)
+        yield CLAIMS[short].compared(model, row, within=claimed, **more, **known_of(witnesses, *groups))
 
 
 def recurrent(encoder: str) -> bool:
@@ -296,8 +328,12 @@ def note_of(short: str, group: pd.DataFrame, shares: pd.DataFrame, of_model: Map
         row = rows[(rows[list(of_model)] == pd.Series(of_model)).all(axis=1)].iloc[0]
         found, chance = (f"{row[name]:.0%}" for name in ("significant", "significant_null"))
         return f"{title_of(tau_name(pair))} has p ≤ .05 in {found} of the texts, {chance} by chance"
+    if short == VIOLATION:
+        names = {title_of(name): f"violation_{name}" for name in MEASURES}
+        means = [f"{name} {group[column].mean():.3f}" for name, column in names.items() if column in group]
+        return f"the top token of other measures: {', '.join(means)}"
     if short == "an adversary exists beyond chance":
-        names = {"exact optimum": "adversary_exact_jsd", "search": "adversary_gradient_jsd"}
+        names = {"exact optimum": "adversary_exact_jsd", "search": SEARCH}
         names |= {"by chance": by_chance_of(adversary_of(group)), "at most": "largest_jsd"}
         means = [f"{name} {group[column].mean():.3f}" for name, column in names.items() if column in group]
         return f"JSD in nats: {', '.join(means)}"

@@ -140,7 +140,7 @@ def table1(corpus: Corpus) -> pd.DataFrame:
     """The paper's table 1 with a first row of ours: words and sentences of a text, over all splits, and counts."""
     texts = [one for split in corpus.splits for one in split.instances]
     words, sentences = [len(one.tokens) for one in texts], [len(one.sentences) for one in texts if one.sentences]
-    values = (f(of) for of in (words, sentences or [np.nan]) for f in (np.mean, lambda x: np.std(x, ddof=1)))
+    values = (f(of) for of in (words, sentences or [np.nan] * 2) for f in (np.mean, lambda x: np.std(x, ddof=1)))
     sizes = len(corpus.train) + len(corpus.dev), len(corpus.test), len(corpus.classes)
     ours = dict(zip(TABLE1, (*values, *sizes), strict=True))
     rows = published.table(KEY)

@@ -212,7 +212,8 @@ def costly(models: Models, prices: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """Section 4.3: an imitation of theirs pays more in its predictions for the same distance."""
     for _, row in prices.iterrows():
         its, base = (at(models.attention, name) for name in (row["variant"], "base"))
-        how = models.judged(its, base, reasons=priceless(row), within=row["variant"] == "mlm")
+        reasons = priceless(row) + models.even(its, base)
+        how = models.judged(its, base, reasons=reasons, within=row["variant"] == "mlm")
         how["note"] = (
             f"mean TVD over {row['from']:.2f} to {row['to']:.2f} nats of JSD, less the floors of {row['floor']:.3f} "
             f"and {row['base_floor']:.3f}; with nothing subtracted {row['raw']:+.3f}"

@@ -21,6 +21,8 @@ from lib.training import Run
 DEVICES = ("auto", "cpu", "cuda")
 WORDS = {str: "text", int: "whole number", float: "number", bool: "yes or no"}
 Kind = type | GenericAlias  # str, int, float, bool; object for anything; or a list or tuple of one of them
+MOST_SEEDS = 100
+INJECTED = "# Parameters\n"  # how the cell begins that papermill adds after the one tagged `parameters`
 YES_OR_NO = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -39,10 +41,16 @@ def setting(default: Any = (), **rules: Any) -> Any:
 
     Args:
         rules: allowed: a closed list, such as a registry. check: a function that raises an error for an unknown name.
-            least: of numbers. may_be_empty: a list, though its default is not. alters: any other value than the default
-            makes it another experiment than the paper's.
+            least: of numbers. may_be_empty: a list, though its default is not. may_repeat: a list, its values. alters:
+            any other value than the default makes it another experiment than the paper's.
     """
     return field(default=default, metadata=rules)
+
+
+def seed_fits(seed: int) -> None:
+    """Raises ValueError for a seed that torch does not take."""
+    if seed >= 2**63:
+        raise ValueError(f"parameter 'seeds' has {seed}; allowed: below 2 ** 63")
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,7 @@ class Settings:
     dataset        a name that lib.datasets.spec knows; where `data` names your own file: that (lib.datasets.own_text)
     encoders       none: the paper's
     attentions     at least one
-    seeds          themselves, or as a number how many: 3 is 0, 1, 2; none: as many as the profile has
+    seeds          themselves, or as a number how many (`seeds_of`); none: as many as the profile has
     projection     of the attention, in notebooks that do not compare projections
 
     Raises:
@@ -72,7 +80,7 @@ class Settings:
     profile: str = setting("quick", allowed=PROFILES)
     encoders: tuple[str, ...] = setting(allowed=ENCODERS)
     attentions: tuple[str, ...] = setting(tuple(ATTENTIONS), allowed=ATTENTIONS)
-    seeds: tuple[int, ...] = ()
+    seeds: tuple[int, ...] = setting(check=seed_fits)
     projection: str = setting("softmax", check=projection, alters=True)
     vectors: str = "auto"
     show_text: str = setting("auto", allowed=SHOW_TEXT)
@@ -80,13 +88,12 @@ class Settings:
     data_home: str = ""
 
     def __post_init__(self):
-        if type(self.seeds) is int and self.seeds >= 0:
-            object.__setattr__(self, "seeds", tuple(range(self.seeds)))
+        object.__setattr__(self, "seeds", seeds_of(self.seeds))
         for one in fields(self):
             rules = one.metadata
             value = value_of(one.name, getattr(self, one.name), types(type(self))[one.name], rules.get("least", 0))
             may_be_empty = rules.get("may_be_empty") or not one.default
-            refuse(one.name, value, rules.get("allowed"), rules.get("check"), may_be_empty)
+            refuse(one.name, value, rules.get("allowed"), rules.get("check"), may_be_empty, rules.get("may_repeat"))
             object.__setattr__(self, one.name, value)
         if not isinstance(self.dataset, Own):
             columns = self.text_column, self.label_column, self.split_column
@@ -103,7 +110,12 @@ class Settings:
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Self:
-        """The settings among `values`, which may have other names too: `Settings.of(globals())` in a notebook."""
+        """The settings among `values`, which may have other names too: `Settings.of(globals())` in a notebook.
+
+        Raises:
+            ValueError: papermill was given a parameter that the notebook does not have.
+        """
+        refuse_unknown(values.get("In", ()), types(cls))
         return cls(**{name: values[name] for name in types(cls) if name in values})
 
     def seeds_or(self, number: int | None = None) -> list[int]:
@@ -114,6 +126,31 @@ class Settings:
         """A run of these settings; `more` are other fields of Run."""
         given = {"projection": self.projection, "profile": self.profile, "vectors": self.vectors}
         return Run(self.dataset, encoder, attention, seed=seed, device_kind=device_kind(self.device), **given, **more)
+
+
+def seeds_of(given: Any) -> Any:
+    """The seeds that a number, or its text, stands for: 3 is 0, 1 and 2, and 0 is the seed 0; a list is itself.
+
+    Raises:
+        ValueError: a number of more than MOST_SEEDS, which is rather a seed.
+    """
+    number = literal(given.strip()) if isinstance(given, str) else given
+    if type(number) is not int or number < 0:
+        return given
+    if number > MOST_SEEDS:
+        raise ValueError(f"parameter 'seeds' is {number}, which is how many; for that seed alone write [{number}]")
+    return tuple(range(number)) or (0,)
+
+
+def refuse_unknown(cells: Iterable[str], known: Iterable[str]) -> None:
+    """Raises ValueError where papermill's cell sets what neither `known` has nor a cell before it."""
+    there = set(known)
+    for cell in cells:
+        names = re.findall(r"^([A-Za-z_]\w*) *(?::[^=\n]*)?=", cell, re.MULTILINE)
+        unknown = [name for name in names if name not in there] if cell.startswith(INJECTED) else []
+        if unknown:
+            raise ValueError(f"unknown parameter {unknown[0]!r}; known: {', '.join(known)}")
+        there.update(names)
 
 
 @cache
@@ -186,15 +223,16 @@ def refuse(
     allowed: Iterable[str] | None = None,
     check: Callable[[str], object] | None = None,
     may_be_empty: bool = True,
+    may_repeat: bool = False,
 ) -> None:
-    """Raises ValueError where a value is not allowed, or a list is empty that must not be or has an element twice."""
+    """Raises ValueError where a value is not allowed, or a list that may not is empty or has an element twice."""
     items = value if isinstance(value, tuple) else (value,)
     if not items and not may_be_empty:
         raise ValueError(f"parameter {name!r} is an empty list; it needs at least one element")
     for item in items:
         if allowed is not None and item not in allowed:
             raise ValueError(f"parameter {name!r} cannot be {item!r}; allowed: {', '.join(allowed)}")
-        if items.count(item) > 1:
+        if items.count(item) > 1 and not may_repeat:
             raise ValueError(f"parameter {name!r} has {item!r} {items.count(item)} times; allowed: each value once")
         if check:
             check(item)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from lib import published
-from lib.analysis import difference, score_difference, witness_of
+from lib.analysis import difference, mean_effect, score_difference, witness_of
 from lib.analysis.correlation import share_of_ceiling
 from lib.papers.claims import Claim, by_model, excluded_by, printed_effect, uniform_attention
 from lib.projections import sparsegen_name
@@ -16,11 +16,13 @@ from lib.quantity import declare, tau_name, title_of
 KEY = "meister2021"
 ENCODERS = ("bilstm", "transformer")  # the paper's
 PROJECTIONS = ("softmax", "sparsemax")
-VARIANTS = {"attention": "adversary_frozen", "all": "adversary_unfrozen"}  # of published.csv, by what is trained
+# Of published.csv, by what is trained; from all of the base's parameters attention does not move, as theirs did.
+VARIANTS = {"attention": "adversary_frozen", "all": "adversary_unfrozen", "attention from the base": "frozen_from_base"}
 CONTROL = "average"  # an encoder without context
 MEASURES = {"gradient": "the gradient", "leave_one_out": "leave-one-out"}
 TO_HIDDEN = "entropy_of_input_to_hidden_importance"
 OWN = "own_share_of_input_to_hidden_importance"
+FACETS = "a state's norm stands for its facets"
 PRECISION = "rationale_support_precision"
 SLOPE = "kendall_tau_lambda_vs_entropy_of_input_importance"
 OF_INPUT = "entropy_of_gradient_of_input"
@@ -109,6 +111,19 @@ OTHERS = (
         refuted="importance that is less spread than before training; as spread is negligible",
         sides=("trained", "untrained"),
     ),
+    Claim(
+        KEY,
+        FACETS,
+        "Importance to a state's norm is importance to all of its facets: nearly the same shares of the inputs",
+        source="appendix A",
+        kind="little",
+        bound=SPARSER,
+        unit="fraction",
+        scope=SCOPE,
+        control=f"Where the shares by the norm are within {SPARSER:g} of equal shares any two measures would agree: no "
+        "verdict",
+        refuted=f"shares of which more than {SPARSER:g} lie on other inputs",
+    ),
     along(FALLS, "The entropy of the inputs' gradients falls as sparsegen's lambda rises", "table 2"),
     along(RISES, "The entropy of the inputs' gradients rises as sparsegen's lambda rises", "section 4, text"),
     Claim(
@@ -156,6 +171,8 @@ def evidence(
     sweep: pd.DataFrame,
     adversaries: pd.DataFrame,
     known: pd.DataFrame,
+    known_fast: pd.DataFrame,
+    facets: pd.DataFrame,
 ) -> pd.DataFrame:
     """The rows of EVIDENCE of every claim.
 
@@ -166,7 +183,8 @@ def evidence(
         sweep: every encoder under sparsegen along the column lambda, `with_ceiling`, and with the precision of the
             support where there is a rationale.
         adversaries: rows of `measure_versus_base`, of the bases too, with entropy_of_attention.
-        known: `lib.analysis.witnesses`.
+        known: `lib.analysis.witnesses` of `measured`. known_fast: of `sweep`, and of the models that are imitated.
+        facets: rows of `lib.importance.facets` of models of `measured`.
     """
     theirs = published.table(KEY, str(measured["dataset"].iloc[0]))
     controls = controls[~controls["encoder"].isin(measured["encoder"])]
@@ -174,9 +192,10 @@ def evidence(
     parts = [
         *not_interchangeable(measured, everyone, known, theirs),
         *contextual(measured, before, known),
+        *by_facet(facets, known),
         *no_sparser(measured, everyone, known),
-        *along_lambda(sweep, known, theirs),
-        *misled(adversaries, known, theirs),
+        *along_lambda(sweep, known_fast, theirs),
+        *misled(adversaries, known_fast, theirs),
     ]
     return pd.concat(parts, ignore_index=True)
 
@@ -219,6 +238,16 @@ def contextual(measured: pd.DataFrame, before: pd.DataFrame, known: pd.DataFrame
         own = difference(both, OWN, between, paired=True)
         note = f"a state's own word has {own['first']:.0%} of the importance to it, untrained {own['second']:.0%}"
         yield CLAIMS[MIXED].compared(model, row, note=note, **about(known, rows, attention=False))
+
+
+def by_facet(facets: pd.DataFrame, known: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Appendix A: whether the norm of a state stands for all of its facets."""
+    for model, _, rows in of_models(facets):
+        found, uneven = about(known, rows, attention=False), rows["facets_uneven"].mean()
+        even = "" if uneven > SPARSER else f"the shares by the norm are within {uneven:.3f} of equal ones"
+        found["excluded"] = excluded_by(found["excluded"], even)
+        note = f"from equal shares {uneven:.3f}"
+        yield CLAIMS[FACETS].compared(model, mean_effect(rows, "facets_apart"), note=note, **found)
 
 
 def no_sparser(measured: pd.DataFrame, everyone: pd.DataFrame, known: pd.DataFrame) -> Iterator[pd.DataFrame]:
@@ -288,12 +317,14 @@ def price(
     some: pd.DataFrame, imitation: pd.DataFrame, base: pd.DataFrame, found: dict, theirs: pd.DataFrame
 ) -> pd.DataFrame:
     """The evidence of one adversary: its accuracy against that of the one that only imitates."""
-    first, frozen = some.iloc[0], some["trains"].iloc[0] == "attention"
+    first, frozen = some.iloc[0], some["trains"].iloc[0] != "all"
     between = [{"variant": "adversary"}, {"variant": "imitation"}]
     row = score_difference(pd.concat([some, imitation]), "accuracy", between[::-1] if frozen else between, test=False)
     found["excluded"] = excluded_by(found["excluded"], *failures(some, imitation, base, frozen))
     model = f"{title_of(first['encoder'])} + {first['projection']}, lambda {first['lambda']:g}"
-    sides = [{"encoder": first["encoder"], "variant": name} for name in ("base", VARIANTS[first["trains"]])]
+    model += ", from the base" if "base" in first["trains"] else ""
+    theirs_of = "adversary_frozen" if frozen else "adversary_unfrozen"
+    sides = [{"encoder": first["encoder"], "variant": name} for name in ("base", theirs_of)]
     printed = printed_effect(theirs, "accuracy", *(sides if frozen else sides[::-1]))
     found["note"] += f", mean JSD {some['jsd'].mean():.2g} nats; model {accuracy(base):.3f}"
     found["printed"] = printed if first["projection"] == "softmax" else nan
@@ -304,6 +335,8 @@ def failures(some: pd.DataFrame, imitation: pd.DataFrame, base: pd.DataFrame, fr
     """Why an adversary is no witness."""
     if accuracy(imitation) < accuracy(base) - LOSS:
         yield f"imitation alone reaches {accuracy(imitation):.3f}, the model {accuracy(base):.3f}"
+    if not some["converged"].all():
+        yield "its loss did not converge"
     if some["jsd"].mean() < AWAY:
         yield f"it does not attend elsewhere: mean JSD {some['jsd'].mean():.2g} nats"
     largest = some["label"].value_counts(normalize=True).max()

@@ -1,4 +1,4 @@
-"""Values for every word of a split, and the attention of one model as a guide that is imposed on another."""
+"""Values for every word of a split: rationales, and attention of one model as a guide that is imposed on another."""
 
 from collections.abc import Iterable
 
@@ -44,6 +44,15 @@ class PerWord:
         position = torch.arange(batch.tokens.shape[1], device=self.offsets.device)
         inside = position < batch.lengths[:, None]
         return inside, torch.where(inside, self.offsets[batch.instance][:, None] + position, 0)
+
+
+def rationales(split: Split, device: str | torch.device = "cpu") -> PerWord:
+    """1 for each word of a text's rationale, 0 for all others."""
+    found = PerWord(split, device=device)
+    for start, instance in zip(found.offsets.tolist(), split.instances, strict=False):
+        for first, end in instance.rationale or ():
+            found.values[start + 1 + first : start + 1 + end] = 1
+    return found
 
 
 @torch.no_grad()

@@ -1,4 +1,4 @@
-"""The terms of what a run minimises: cross-entropy of labels or masked words, tying, distance from a base."""
+"""The terms of what a run minimises: cross-entropy of labels or masked words, tying, lying, distance from a base."""
 
 import torch
 from torch import Tensor
@@ -6,10 +6,12 @@ from torch.nn import functional
 
 from lib.metrics.distances import jensen_shannon, kullback_leibler, total_variation
 
-REDUCTIONS = ("sum", "mean")
+# A batch's loss by the sum over its texts; "twice": the sum is summed over the texts once more.
+REDUCTIONS = {"sum": lambda texts: 1.0, "mean": lambda texts: 1.0 / texts, "twice": lambda texts: float(texts)}
 DIVERGENCES = ("kl", "jsd")
 TVDS = {"half": 0.5, "full": 1.0}
 MLM_LOSSES = ("text", "token")
+ENDS = ("converged", "lowest")
 
 
 def class_weights(labels: Tensor, outputs: int) -> Tensor | None:
@@ -51,9 +53,10 @@ def adversarial_loss(
 
     Differs from the paper: with one sigmoid output their code measures |p_a - p_b| / 2, half the two-class TVD of the
     formula, and their lambda goes with that; so do we. `tvd="full"` is the formula, at twice their lambda. Their code
-    also multiplies the sum over a batch by the (batch, 1) weights of its classes and sums again: a factor of about 30,
-    the batch's size, which under Adam makes weight decay about 30 times weaker; it is not in the formula and not done
-    here. Its divergence is undefined at masked tokens, which count for nothing here.
+    also multiplies the sum over a batch by the (batch, 1) weights of its classes and sums again: a factor of about the
+    batch's size, which under Adam makes weight decay as much weaker. The formula has no such factor; the option
+    `reduction="twice"` of a run does it, without the weights. Their divergence is undefined at masked tokens, which
+    count for nothing here.
     `divergence="jsd"` puts the bounded divergence, which they report, into the loss. With `tvd="full"` this is Tutek &
     Snajder (2020), Eq. 6.
 
@@ -79,6 +82,19 @@ def tying_loss(hidden: Tensor, embeddings: Tensor, mask: Tensor) -> Tensor:
         hidden, embeddings: (batch, token, size). mask: (batch, token), True on the texts' own tokens.
     """
     return (hidden - embeddings).square().sum(dim=-1)[mask].mean()
+
+
+def lying_loss(attention: Tensor, reason: Tensor) -> Tensor:
+    """-log(1 - alpha . m), what a text pays for attention to its reason (Pruthi et al. 2020, Eq. 2, without lambda).
+
+    Args:
+        attention: (batch, token), rows sum to 1. reason: (batch, token), m: 1 on the words of the reason, else 0.
+    Returns:
+        (batch,) nats; 0 for a text without a reason.
+    """
+    elsewhere = (attention * (1 - reason)).sum(dim=-1)
+    paid = -elsewhere.clamp_min(torch.finfo(attention.dtype).tiny).log()
+    return paid.where(reason.any(dim=-1), 0)
 
 
 def mlm_loss(hidden: Tensor, words: Tensor, table: Tensor, texts: int, per: str = "text") -> Tensor:

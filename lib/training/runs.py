@@ -9,17 +9,17 @@ from math import inf
 from lib import datasets
 from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL, QUESTION_ENCODERS
 from lib.models.attention import LINEAR_INITS, QUERY_INITS
-from lib.models.encoders import ACTIVATIONS, refuse_other_sizes
+from lib.models.encoders import ACTIVATIONS
 from lib.profiles import profile
 from lib.projections import projection
-from lib.training.losses import DIVERGENCES, MLM_LOSSES, REDUCTIONS, TVDS
+from lib.training.losses import DIVERGENCES, ENDS, MLM_LOSSES, REDUCTIONS, TVDS
 
 # The defaults of a run's options. Jain & Wallace's code: batch of 32, Adam with amsgrad at 1e-3, weight decay 1e-5 but
 # not on the attention. None: the profile's epochs, all of them; the encoder's own hidden size; no clipping.
 JAIN = {
     "epochs": None,
     "judge": "auc",  # the dev score whose best epoch is kept
-    "patience": None,  # training ends after this many epochs without improvement
+    "patience": 3,  # training ends after this many epochs without improvement; theirs never ends early
     "plateau": None,  # after each of them the learning rate is multiplied by this
     "batch_size": 32,
     "learning_rate": 1e-3,
@@ -39,11 +39,11 @@ JAIN = {
     "classifier_dropout": 0.0,  # of what the decoder reads
 }
 # Tutek & Snajder (2020), table 4 and appendix C: the states of both directions have together the embeddings' size.
-TUTEK = JAIN | {"clip": 5.0, "reduction": "mean", "hidden_size": 300, "query_init": "normal"}
+TUTEK = JAIN | {"patience": None, "clip": 5.0, "reduction": "mean", "hidden_size": 300, "query_init": "normal"}
 # Meister et al. (2021), appendix B: as Jain & Wallace with smaller states. Table 4 has learning rates of 1e-4
 # (BiLSTM) and 1e-5 (Transformer), which need many epochs; they are options of a run, and so is the attention's rate, 1
 # or 10 times the others'.
-MEISTER = JAIN | {"hidden_size": 128}
+MEISTER = JAIN | {"patience": None, "hidden_size": 128}
 # Serrano & Smith (2019), appendix A.1, and of their code the batch, the halved rate, plain Adam and first weights.
 # Dropout, learning rate and epochs are options of a run: they differ by dataset and encoder.
 SERRANO = JAIN | {
@@ -53,7 +53,7 @@ SERRANO = JAIN | {
 }
 # Their code for questions: the mean of a batch's losses, and accuracy on dev (they judge on test). Batch, epochs and
 # sizes are options of a run: they differ by dataset. Differs from the paper: the attention has no weight decay here.
-ASKING = JAIN | {"judge": "accuracy", "reduction": "mean"}
+ASKING = JAIN | {"patience": None, "judge": "accuracy", "reduction": "mean"}
 RECIPES = {"jain2019": JAIN, "jain2019-questions": ASKING, "tutek2020": TUTEK}
 RECIPES |= {"meister2021": MEISTER, "serrano2019": SERRANO}
 # Options of one encoder alone, with their defaults; an encoder that is not here has none.
@@ -62,10 +62,16 @@ OF_ENCODERS = {
     "transformer": {"heads": 1, "inner_projection": "softmax", "dropout": 0.1},
     **{name: {"sentence_dropout": 0.0} for name in HIERARCHICAL},  # of the words of a sentence
 }
-# Options of one variant alone. trains: all weights, or the attention's alone, the others fixed at the base's.
-# mlm_share: of the tokens are masked; mlm_loss: summed over those of a text, or their mean.
+# Options of one variant alone. trains: all weights, or the attention's alone, the others fixed at the base's. starts:
+# from weights of its own, or from all of the base's (Meister et al. 2021, section 5). ends: as of tasks.Adversary.
+# mlm_share: of the tokens are masked; mlm_loss: summed over those of a text, or their mean. judge: of a liar the epoch
+# is kept whose minimised loss on dev is least, or the score decides that is given.
 OF_VARIANTS = {
-    "adversary": {"lambda": 5e-4, "divergence": "kl", "tvd": "half", "trains": "all"},
+    "adversary": {
+        **{"lambda": 5e-4, "divergence": "kl", "tvd": "half"},
+        **{"trains": "all", "starts": "random", "ends": "converged"},
+    },
+    "liar": {"lambda": 1.0, "judge": "objective"},
     "tying": {"delta": 10.0},
     "mlm": {"eta": 1.0, "mlm_share": 0.15, "mlm_loss": "text"},
 }
@@ -77,13 +83,15 @@ NAMES = {
     "amsgrad": (True, False),
     "activation": ACTIVATIONS,
     "mlm_loss": MLM_LOSSES,
-    "reduction": REDUCTIONS,
+    "reduction": tuple(REDUCTIONS),
+    "ends": ENDS,
     "embeddings": ("trained", "frozen"),
     "query_init": QUERY_INITS,
     "linear_init": LINEAR_INITS,
     "divergence": DIVERGENCES,
     "tvd": tuple(TVDS),
     "trains": ("all", "attention"),
+    "starts": ("random", "base"),
 }
 WHOLE = (int, lambda n: n > 0, "a whole number from 1 up")
 POSITIVE = (int | float, lambda x: 0 < x < inf, "a number above 0")
@@ -118,9 +126,9 @@ KINDS = ChainMap(HIERARCHICAL, ENCODERS)  # a view: an encoder that is registere
 # The variants, and of each those of the run whose outputs it uses, its `base`; none: it has no base.
 REGULARIZED = ("base", "frozen", "concat", "residual", "tying", "mlm")
 VARIANTS = {
-    **dict.fromkeys((*REGULARIZED, "uniform"), ()),
-    "adversary": REGULARIZED,
-    "guide_base": ("base",),
+    **dict.fromkeys((*REGULARIZED, "uniform", "liar"), ()),
+    "adversary": (*REGULARIZED, "liar"),
+    "guide_base": ("base", "liar"),
     "guide_instance_adversary": ("base",),
     "guide_adversary": ("adversary",),
 }
@@ -219,8 +227,12 @@ class Run:
             )
         if self.base and self.base.data != self.data:
             raise ValueError(f"the base reads {self.base.data}, the run {self.data}; allowed: the same data")
-        if self.architecture in NEED_EQUAL_SIZES:
-            refuse_other_sizes(f"the variant {self.architecture!r}", self.hidden_size, self.option("embedding_size"))
+        size = self.option("embedding_size")
+        if self.architecture in NEED_EQUAL_SIZES and self.hidden_size != size:
+            raise ValueError(
+                f"the variant {self.architecture!r} needs hidden states of the embeddings' size: hidden_size is "
+                f"{self.hidden_size}, embedding_size {size}; set hidden_size={size}"
+            )
 
     @property
     def defaults(self) -> dict[str, object]:

@@ -12,9 +12,9 @@ from lib.metrics.distances import probabilities
 from lib.models import AttentionClassifier
 from lib.training import fitting
 from lib.training.guided_attention import PerWord
-from lib.training.losses import adversarial_loss, class_weights, mlm_loss, prediction_loss, tying_loss
+from lib.training.losses import adversarial_loss, class_weights, lying_loss, mlm_loss, prediction_loss, tying_loss
 
-PATIENCE, LEAST = 10, 1e-3  # epochs; the share by which an adversary's loss must fall within them
+PATIENCE, LEAST = 10, 1e-4  # epochs; by how much an adversary's loss, which is of probability, must fall within them
 HELD = 2**29  # most numbers of hidden states kept in memory: 2 GB
 KEPT_MASKED, REPLACED = 0.8, 0.9  # of the chosen words: below the first masked, below the second replaced
 
@@ -84,6 +84,38 @@ class Tying(Classification):
         prediction = self.of_labels(output.logits, batch)
         distance = len(batch) * tying_loss(output.hidden, output.embeddings, output.mask)
         return {"loss": prediction + self.delta * distance, "prediction": prediction, "distance": distance}
+
+
+class Liar(Classification):
+    """The labels are learned, and attention to the words of the reason is penalised (Pruthi et al. 2020, Eq. 2).
+
+    Args:
+        strength: lambda. reasons: of "train" and "dev", 1 for the words of each text's rationale.
+        ending: patience and judge of Classification; "objective": minus what is minimised, on dev.
+    """
+
+    def __init__(self, labels: Tensor, outputs: int, strength: float, reasons: dict[str, PerWord], **ending):
+        super().__init__(labels, outputs, **ending)
+        self.strength, self.reasons = strength, reasons
+
+    def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
+        """Sums over the batch; "loss" is minimised; "lying" is paid for attention to the reason."""
+        output = model(batch)
+        prediction, lying = self.of_labels(output.logits, batch), self.lying(output.attention, batch, "train").sum()
+        return {"loss": prediction + self.strength * lying, "prediction": prediction, "lying": lying}
+
+    def lying(self, attention: Tensor, batch: Batch, split: str) -> Tensor:
+        """(batch,) -log(1 - alpha . m), in nats."""
+        return lying_loss(attention, self.reasons[split].at(batch))
+
+    def scores(self, model: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> dict[str, float]:
+        """The dev scores of an epoch, "lying" among them, and "objective"."""
+        batches = list(batches)
+        found = super().scores(model, split, batches)
+        with torch.inference_mode():
+            lying = torch.cat([self.lying(model(batch).attention, batch, "dev").double().cpu() for batch in batches])
+        paid = float(lying.mean())
+        return found | {"lying": paid, "objective": -found["loss"] - self.strength * paid}
 
 
 class MaskedLanguageModel(Classification):
@@ -156,16 +188,20 @@ class BaseOutputs:
 class Adversary:
     """The base's predictions are imitated with other attention (Wiegreffe & Pinter 2019, section 4).
 
-    It is trained until the loss has improved by less than LEAST, as a share of itself, in PATIENCE epochs; the last
-    epoch is kept. Nothing is chosen on dev, whose scores are only recorded. The paper does not say how long it trains;
-    its code takes at most 80 epochs.
+    Nothing is chosen on dev, whose scores are only recorded. The paper does not say how long it trains; its code ends
+    after PATIENCE epochs without a new lowest training loss, or after 80, and keeps the epoch with the lowest.
 
     Args:
         strength: lambda. divergence, tvd: of `adversarial_loss`. base_outputs: of "train" and "dev".
+        ends: "converged", once the loss has fallen by less than LEAST in PATIENCE epochs, of which the last
+            is kept; or "lowest", as their code does.
     """
 
-    def __init__(self, strength: float, divergence: str, tvd: str, base_outputs: dict[str, BaseOutputs]):
+    def __init__(
+        self, strength: float, divergence: str, tvd: str, base_outputs: dict[str, BaseOutputs], ends: str = "converged"
+    ):
         self.strength, self.divergence, self.tvd, self.base_outputs = strength, divergence, tvd, base_outputs
+        self.ends = ends
 
     def output(self, model: AttentionClassifier, batch: Batch, split: str) -> tuple[Tensor, Tensor]:
         """(logits, attention) of the adversary."""
@@ -194,24 +230,32 @@ class Adversary:
         scored = fitting.scored(torch.cat(logits).double().cpu(), torch.cat(labels).cpu())
         return {name: scored[name] for name in ("auc", "f1", "accuracy")} | means
 
-    @staticmethod
-    def chosen(history: list[dict]) -> int:
+    def chosen(self, history: list[dict]) -> int:
         """Which epoch is kept, from 1."""
-        return history[-1]["epoch"]
+        return kept_epoch(history, self.ends)
 
-    @staticmethod
-    def ended(history: list[dict]) -> bool:
-        """Whether the loss has converged."""
-        losses = [record["train_loss"] for record in history]
-        if len(losses) <= PATIENCE:
-            return False
-        before = min(losses[:-PATIENCE])
-        return before - min(losses[-PATIENCE:]) < LEAST * abs(before)
+    def ended(self, history: list[dict]) -> bool:
+        """Whether the loss has stopped falling."""
+        return stands_still(history, self.ends)
 
     @staticmethod
     def summary(record: dict) -> str:
         """One epoch in a few words."""
         return f"loss {record['train_loss']:.5f}, dev TVD {record['dev_tvd']:.3f}, JSD {record['dev_jsd']:.3f} nats"
+
+
+def kept_epoch(history: Sequence[dict], ends: str) -> int:
+    """The epoch of an adversary that is kept, from 1: the first with the lowest training loss, or the last."""
+    return min(history, key=lambda record: record["train_loss"])["epoch"] if ends == "lowest" else len(history)
+
+
+def stands_still(history: Sequence[dict], ends: str = "converged") -> bool:
+    """Whether an adversary's training loss fell by less than LEAST in PATIENCE epochs, or "lowest": did not fall."""
+    losses = [record["train_loss"] for record in history]
+    if len(losses) <= PATIENCE:
+        return False
+    before, after = min(losses[:-PATIENCE]), min(losses[-PATIENCE:])
+    return after >= before if ends == "lowest" else before - after < LEAST
 
 
 class FrozenAdversary(Adversary):
@@ -243,9 +287,9 @@ def _hidden(model: AttentionClassifier, batch: Batch) -> Tensor:
 
 
 def freeze_all_but_attention(model: AttentionClassifier, base: AttentionClassifier) -> None:
-    """The base's weights, fixed, for all but the attention, which keeps its own initial weights and learns.
+    """The base's weights, fixed, for all but the attention, which keeps the weights that it has and learns.
 
-    From the base's own attention it could not start: there both terms of the loss are 0 and flat.
+    At the base's own attention both terms of the loss are 0 and flat, but for rounding.
     """
     own = ("attention.", "projection.")
     started = {name: value for name, value in model.state_dict().items() if name.startswith(own)}

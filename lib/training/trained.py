@@ -21,7 +21,7 @@ from lib.progress import Progress
 from lib.training import cache, fitting, tasks
 from lib.training.building import build, load_vectors, own_random_state
 from lib.training.fitting import Say
-from lib.training.guided_attention import guide
+from lib.training.guided_attention import guide, rationales
 from lib.training.runs import Run, is_guided, stages, with_bases
 
 TINY = 500_000  # tokens of all epochs: starting processes would take longer than training
@@ -52,7 +52,7 @@ class Trained:
     @property
     def converged(self) -> bool:
         """Whether the adversary's loss converged before the last epoch."""
-        return tasks.Adversary.ended(list(self.history))
+        return tasks.stands_still(self.history)
 
 
 @dataclass
@@ -126,6 +126,8 @@ def entry_name(run: Run, corpus: Corpus, data_home: str | Path | None = None) ->
         "code": [cache.code_fingerprint(module) for module in CODE_OF.get(run.variant, CODE)],
         "torch": torch.__version__,
     }
+    if run.variant == "liar":  # it learns from what the corpus' checksum leaves out
+        decides["reasons"] = [one.rationale for split in (corpus.train, corpus.dev) for one in split.instances]
     parts = [run.dataset, run.encoder, run.attention, run.projection, run.variant, run.profile, f"seed{run.seed}"]
     readable = "-".join(re.sub(r"[^A-Za-z0-9]+", "_", part)[:30] for part in parts)
     return f"{readable}-{cache.digest(decides)[:16]}"
@@ -197,13 +199,15 @@ def batches_of(run: Run, corpus: Corpus, base: Trained | None) -> Callable[..., 
 
 
 def task_of(untrained: Trained) -> tasks.Classification | tasks.Adversary:
-    """What a run learns; a frozen adversary's model gets the base's weights, all but its attention."""
+    """What a run learns; the model of an adversary gets those of the base's weights that it fixes or starts from."""
     run, corpus, model, base = untrained.run, untrained.corpus, untrained.model, untrained.base
     if run.variant != "adversary":
         return classification_of(run, corpus, model.decoder.out_features)
     splits = {name: (getattr(corpus, name), list(base.batches(name))) for name in ("train", "dev")}
     base_outputs = {name: tasks.BaseOutputs.of(base.model, *given) for name, given in splits.items()}
-    aim = *(run.option(name) for name in ("lambda", "divergence", "tvd")), base_outputs
+    aim = *(run.option(name) for name in ("lambda", "divergence", "tvd")), base_outputs, run.option("ends")
+    if run.option("starts") == "base":
+        model.load_state_dict(base.model.state_dict())
     if run.option("trains") == "all":
         return tasks.Adversary(*aim)
     tasks.freeze_all_but_attention(model, base.model)
@@ -216,6 +220,14 @@ def classification_of(run: Run, corpus: Corpus, outputs: int) -> tasks.Classific
     ending = {name: run.option(name) for name in ("patience", "judge")}
     if run.variant == "tying":
         return tasks.Tying(labels, outputs, run.option("delta"), **ending)
+    if run.variant == "liar":
+        reasons = {split.name: rationales(split, run.device_kind) for split in (corpus.train, corpus.dev)}
+        if not all(of_words.values.any() for of_words in reasons.values()):
+            raise ValueError(
+                f"{run}: a liar hides the rationales of the texts, and {corpus.name!r} has none; allowed: "
+                "texts of train and dev with rationales"
+            )
+        return tasks.Liar(labels, outputs, run.option("lambda"), reasons, **ending)
     if run.variant == "mlm":
         how = (run.option(name) for name in ("eta", "mlm_share", "mlm_loss"))
         return tasks.MaskedLanguageModel(labels, outputs, len(corpus.vocabulary), *how, **ending)
@@ -239,6 +251,8 @@ def _read(folder: Path, run: Run, corpus: Corpus, vectors: Vectors, base: Traine
     model = build(run, corpus, vectors)
     model.load_state_dict(load_file(folder / "weights.safetensors"))
     history = json.loads((folder / "history.json").read_text())
-    last = run.variant == "adversary"
-    chosen = tasks.Adversary.chosen(history) if last else tasks.best_epoch(history, run.option("judge"))
+    if run.variant == "adversary":
+        chosen = tasks.kept_epoch(history, run.option("ends"))
+    else:
+        chosen = tasks.best_epoch(history, run.option("judge"))
     return Trained(run, model.eval(), corpus, vectors, tuple(history), chosen, base)

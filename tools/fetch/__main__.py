@@ -81,13 +81,9 @@ def _fetch(chosen: list[Source], home: Path, again: bool, patience: Patience | N
 
 def _about(one: Source) -> str:
     start = f"{one.addresses[0].url} (see {one.page})" if one.addresses else one.page
-    lines = [
-        f"{one.name}: {one.title}",
-        f"  licence: {one.licence}",
-        f"  please cite: {one.citation}",
-        f"  from: {start}",
-    ]
-    return "\n".join([*lines, *([f"  by hand: {one.by_hand}"] if one.by_hand and one.addresses else [])])
+    lines = [f"{one.name}: {one.title}", f"  licence: {one.licence}", f"  please cite: {one.citation}"]
+    lines += [f"  from: {start}"] + [f"  by hand: {one.by_hand}"] * bool(one.by_hand and one.addresses)
+    return "\n".join(lines)
 
 
 def _list(homes: list[Path], target: Path) -> int:

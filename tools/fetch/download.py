@@ -1,25 +1,23 @@
-"""The download of one file by pooch, over connections that break, stall or lie.
+"""The download of one file, over connections that break, stall or lie.
 
 What has arrived is kept in `<file>.partial`, and where it came from in `<file>.partial.json`; the next attempt, by this
 process or another, continues from there. The file itself appears only whole and with its checksum verified.
 """
 
 import json
-import shutil
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import pooch
 import requests
 import urllib3
 from tqdm import tqdm
 
 from lib.atomic_write import write_json
 from lib.datasets.files import DataError
-from tools.fetch.disk import disk_errors, has_digest, refuse_full_disk
+from tools.fetch.disk import digest_of, disk_errors, has_digest, refuse_full_disk
 from tools.fetch.sources import Address
 
 BLOCK = 2**18  # bytes read at once
@@ -62,11 +60,8 @@ class Partial:
         return self.path.stat().st_size if self.path.exists() else 0
 
     def read_origin(self) -> dict:
-        """What was recorded about the download; empty if nothing is readable."""
-        try:
-            return dict(json.loads(self.origin.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
-            return {}
+        """What was recorded about the download."""
+        return json.loads(self.origin.read_text(encoding="utf-8")) if self.origin.exists() else {}
 
     def delete(self) -> None:
         """Deletes the file and what was recorded about it."""
@@ -75,31 +70,21 @@ class Partial:
 
 
 def download(address: Address, to: Path, patience: Patience | None = None) -> None:
-    """Puts the file of an address at `to`, whole and with its digest verified by pooch.
+    """Puts the file of an address at `to`, whole and with its digest verified.
 
     Raises:
         Refused: the address does not give the file; what has arrived may be kept.
         DataError: the disk is full, or the file cannot be written.
     """
     partial = Partial(to.with_name(f"{to.name}.partial"), to.with_name(f"{to.name}.partial.json"))
-    scratch = to.with_name(f"{to.name}.new")  # where pooch, if killed, leaves a temporary file
-
-    def download_to(url: str, output: str, _: object) -> None:
+    with disk_errors(to):
         _persist(address, partial, patience or Patience())
-        partial.path.replace(output)
+        if not has_digest(partial.path, address.digest):
+            found = digest_of(partial.path, address.digest.partition(":")[0])
+            partial.delete()
+            raise Refused(f"{address.url} gave other bytes than published: {found}, expected {address.digest}")
+        partial.path.replace(to)
         partial.delete()
-
-    shutil.rmtree(scratch, ignore_errors=True)
-    pooch.get_logger().setLevel("WARNING")
-    try:
-        with disk_errors(to):
-            Path(pooch.retrieve(address.url, address.digest, to.name, scratch, downloader=download_to)).replace(to)
-    except DataError:
-        raise
-    except ValueError as error:
-        raise Refused(f"{address.url} gave other bytes than published: {error}") from None
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 class _Session(requests.Session):

@@ -15,8 +15,7 @@ from pathlib import Path
 from lib.atomic_write import alone, write_json
 from lib.datasets import files
 from lib.datasets.files import DataError
-from tools.fetch.archives import unpack
-from tools.fetch.disk import digest_of, disk_errors, has_digest, refuse_full_disk
+from tools.fetch.disk import digest_of, disk_errors, has_digest, refuse_full_disk, unpack
 from tools.fetch.download import Patience, Refused, download
 from tools.fetch.prepare import prepare
 from tools.fetch.sources import Address, Source
@@ -33,11 +32,7 @@ def data_folder(into: str | Path | None = None) -> Path:
 
 
 def fetch(
-    source: Source,
-    home: Path,
-    again: bool = False,
-    patience: Patience | None = None,
-    report: Callable[[str], None] = print,
+    source: Source, home: Path, again: bool = False, patience: Patience | None = None, report: Callable = print
 ) -> bool:
     """Downloads and prepares a source in the data folder `home`; whether anything had to be done.
 
@@ -72,10 +67,8 @@ def _wanted(source: Source, home: Path, again: bool) -> bool:
         return False
     foreign = next((product for product in there if not record_path(product).exists()), None)
     if foreign:
-        raise DataError(
-            f"{foreign} is there and was not fetched by this program, so it is not replaced; move it away, or choose "
-            "another place with --into"
-        )
+        kept = f"{foreign} is there and was not fetched by this program, so it is not replaced"
+        raise DataError(f"{kept}; move it away, or choose another place with --into")
     return True
 
 
@@ -133,23 +126,19 @@ def _make(source: Source, archive: Path, work: Path, origin: dict[str, str]) -> 
     unpacked, made = work / "unpacked", work / "made"
     refuse_full_disk(work.parent, archive.stat().st_size, archive)
     unpack(archive, unpacked, source.unpacked_gib * 2**30, source.members)
+    about = {"source": source.name, "licence": source.licence, "citation": source.citation, "date": _today()}
     with disk_errors(work):
         made.mkdir()
         prepare(unpacked, made, source)
-        for name in source.makes:
-            _record(source, origin, made / name)
+        for product in (made / name for name in source.makes):
+            inside = sorted(product.iterdir()) if product.is_dir() else [product]
+            files_made = {path.name: digest_of(path) for path in inside}
+            write_json(record_path(product), about | origin | {"files": files_made})
 
 
 def record_path(product: Path) -> Path:
     """The file that records where a folder or file of the data folder was fetched from."""
-    name = "fetched.json"
-    return product.with_name(f"{product.stem}.{name}") if product.suffix == ".npz" else product / name
-
-
-def _record(source: Source, origin: dict[str, str], product: Path) -> None:
-    inside = sorted(product.iterdir()) if product.is_dir() else [product]
-    about = {"source": source.name, "licence": source.licence, "citation": source.citation, "date": _today()}
-    write_json(record_path(product), about | origin | {"files": {path.name: digest_of(path) for path in inside}})
+    return product.with_name(f"{product.stem}.fetched.json") if product.suffix == ".npz" else product / "fetched.json"
 
 
 def _place(source: Source, home: Path, work: Path) -> None:

@@ -1,6 +1,8 @@
 """From the official files of each source, unpacked, to what the loaders read."""
 
 import csv
+import gzip
+import json
 import re
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, chain, pairwise
@@ -10,15 +12,17 @@ import numpy as np
 from sklearn.datasets import load_files
 from sklearn.model_selection import train_test_split
 
-from lib.datasets.files import DataError, decode, record_of
+from lib.datasets.files import SUFFIX, DataError, decode, record_of
+from tools.fetch.disk import disk_errors
 from tools.fetch.sources import Source
-from tools.fetch.writing import write_dataset, write_vectors
 
 Splits = dict[str, Iterable[dict]]
 LEAF = re.compile(r"\([0-4] ([^() ]+)\)")  # a leaf may hold another kind of space
 INNER = re.compile(r"(\([0-4]|[ )])+")
 UNESCAPED = {"-LRB-": "(", "-RRB-": ")", r"\/": "/", r"\*": "*"}
 NAME = re.compile(r"[A-Za-z0-9_.-]+")
+SIZE = 300  # numbers of a word vector
+LONGEST = 64  # characters of a word: each word of the file takes the space of the longest
 QUOTED = re.compile(r"writes in|writes:|wrote:|says:|said:|^In article|^Quoted from|^\||^>")
 
 
@@ -27,8 +31,7 @@ def sst(unpacked: Path, source: Source) -> Splits:
 
     Brackets and slashes are unescaped (-LRB-, \/); everything else is as in the treebank.
     """
-    paths = {split: one_file(unpacked, f"{split}.txt") for split in ("train", "dev", "test")}
-    return {split: _trees(path) for split, path in paths.items()}
+    return {split: _trees(one_file(unpacked, f"{split}.txt")) for split in ("train", "dev", "test")}
 
 
 def _trees(path: Path) -> Iterator[dict]:
@@ -99,8 +102,7 @@ def _four_fifths(records: list[dict]) -> tuple[list[dict], list[dict]]:
 
 def agnews(unpacked: Path, source: Source) -> Splits:
     """Rows of class 1..4, title and description; all three are kept, and `text` joins the last two by a space."""
-    paths = {split: one_file(unpacked, f"{split}.csv") for split in ("train", "test")}
-    return {split: _articles(path, source.classes) for split, path in paths.items()}
+    return {split: _articles(one_file(unpacked, f"{split}.csv"), source.classes) for split in ("train", "test")}
 
 
 def _articles(path: Path, classes: tuple[str, ...]) -> Iterator[dict]:
@@ -139,8 +141,8 @@ def _documents(root: Path, path: Path) -> Iterator[dict]:
 
 def snli(unpacked: Path, source: Source) -> Splits:
     """Pairs of sentences with the label on which most annotators agree; those without one ("-") are left out."""
-    paths = {split: one_file(unpacked, f"snli_1.0_{split}.jsonl") for split in ("train", "dev", "test")}
-    return {split: _pairs(path, source.classes) for split, path in paths.items()}
+    names = {split: f"snli_1.0_{split}.jsonl" for split in ("train", "dev", "test")}
+    return {split: _pairs(one_file(unpacked, name), source.classes) for split, name in names.items()}
 
 
 def _pairs(path: Path, classes: tuple[str, ...]) -> Iterator[dict]:
@@ -156,12 +158,8 @@ def babi(unpacked: Path, into: Path, source: Source) -> None:
     The context of a question is all of its story so far, without the earlier questions. `train` is the version of
     10,000 questions, `train_1k` that of 1,000.
     """
+    files = {"train": "en-10k/qa{}_*_train.txt", "train_1k": "en/qa{}_*_train.txt", "test": "en-10k/qa{}_*_test.txt"}
     for task in (1, 2, 3):
-        files = {
-            "train": "en-10k/qa{}_*_train.txt",
-            "train_1k": "en/qa{}_*_train.txt",
-            "test": "en-10k/qa{}_*_test.txt",
-        }
         splits = {split: _questions(one_file(unpacked, pattern.format(task))) for split, pattern in files.items()}
         write_dataset(into / f"babi{task}", source, splits, f"bAbI task {task}")
 
@@ -225,35 +223,25 @@ def _cloze(id: str, article: str, question: str, answer: str, where: str) -> dic
 def word_vectors(unpacked: Path, into: Path, source: Source) -> None:
     """fastText's text as 32-bit numbers, exactly those of the file; GloVe's, of 3 digits, as 16-bit ones: 1.3 GB."""
     kind = "<f2" if source.name == "glove" else "<f4"
-    write_vectors(one_file(unpacked, "*.vec", "*.txt"), into / source.makes[0], np.dtype(kind))
+    write_vectors(one_file(unpacked, "*.vec", "*.txt"), into / source.makes[0], kind)
 
 
 def as_published(unpacked: Path, into: Path, source: Source) -> None:
-    """Moves the files into place unchanged, as lib/datasets/official.py reads them."""
+    """Moves the files into place unchanged, as lib/datasets/documents.py reads them."""
     to = into / source.makes[0]
     to.mkdir(parents=True)
     for name in ("data.json",) if source.name == "imdb10" else ("train.csv", "test.csv"):
         one_file(unpacked, name).rename(to / name)
 
 
-SPLITS = {"sst": sst, "imdb": imdb, "20news": newsgroups, "agnews": agnews} | {
-    "eraser_movies": eraser_movies,
-    "snli": snli,
-    "cnn": cnn,
-}
-OTHERS = dict.fromkeys(("yelp", "amazon", "yahoo", "imdb10"), as_published) | {
-    "babi": babi,
-    "fasttext-simple": word_vectors,
-    "glove": word_vectors,
-}
+SPLITS = {"sst": sst, "imdb": imdb, "20news": newsgroups, "agnews": agnews}
+SPLITS |= {"eraser_movies": eraser_movies, "snli": snli, "cnn": cnn}
+OTHERS = {"babi": babi, "fasttext-simple": word_vectors, "glove": word_vectors}
+OTHERS |= dict.fromkeys(("yelp", "amazon", "yahoo", "imdb10"), as_published)
 
 
 def prepare(unpacked: Path, into: Path, source: Source) -> None:
-    """Everything that a source makes, below `into`.
-
-    Raises:
-        DataError: the files are not as published.
-    """
+    """Everything that a source makes, below `into`; DataError where the files are not as published."""
     try:
         if source.name in SPLITS:
             write_dataset(into / source.makes[0], source, SPLITS[source.name](unpacked, source))
@@ -267,11 +255,7 @@ def prepare(unpacked: Path, into: Path, source: Source) -> None:
 
 
 def one_file(unpacked: Path, *patterns: str) -> Path:
-    """The only file that matches the first pattern that any file matches.
-
-    Raises:
-        DataError: none, or more than one.
-    """
+    """The only file that matches the first pattern that any file matches; DataError for none, or more than one."""
     for pattern in patterns:
         found = [path for path in sorted(unpacked.rglob(pattern)) if path.is_file()]
         if len(found) == 1:
@@ -303,3 +287,78 @@ def objects_of(path: Path) -> Iterator[tuple[str, dict]]:
     """(where it is, the object) of each line of a JSON-lines file."""
     for where, line in lines_of(path):
         yield where, record_of(line, where, "the archive is not the published one")
+
+
+# --- what the loaders read: the same bytes for the same content everywhere
+
+
+def write_dataset(to: Path, source: Source, splits: dict[str, Iterable[dict]], title: str = "") -> None:
+    """Writes a folder of splits, and its dataset.json, which notes splits with more or fewer texts than published."""
+    to.mkdir(parents=True, exist_ok=True)
+    counts = {split: _write_split(to / f"{split}{SUFFIX}", records) for split, records in splits.items()}
+    other = {split: count for split, count in counts.items() if count != source.texts.get(split, count)}
+    notes = [source.note, *(f"{split} has {n:,} texts of {source.texts[split]:,}" for split, n in other.items())]
+    about = {
+        "name": to.name,
+        "title": title or source.title,
+        "task": source.task,
+        "classes": list(source.classes),
+        "citation": source.citation,
+        "licence": source.licence,
+        "complete": not other,
+        "note": "; ".join(filter(None, notes)),
+    }
+    filled = {key: value for key, value in about.items() if value not in ("", [])}
+    text = json.dumps(filled, indent=1, ensure_ascii=False)
+    (to / "dataset.json").write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
+def _write_split(path: Path, records: Iterable[dict]) -> int:
+    """Writes one record a line and returns their number."""
+    with path.open("xb") as raw, gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
+        count = 0
+        for record in records:
+            line = json.dumps(record, ensure_ascii=False).encode() + b"\n"
+            with disk_errors(path):
+                packed.write(line)
+            count += 1
+    if not count:
+        raise DataError(f"{path.name} of {path.parent.name} would be empty: no text was found in the official files")
+    return count
+
+
+def write_vectors(text: Path, to: Path, kind: str) -> None:
+    """Turns word vectors in text form into an .npz of `words` and `vectors`, which loads many times faster.
+
+    The text is read twice, for the words and for the numbers. Words that are not UTF-8 or longer than 64 characters are
+    left out; no vocabulary has them.
+    """
+    words = [word for _, word, _ in _rows(text)]
+    if not words:
+        raise DataError(f"{text.name} has no word vectors of {SIZE} numbers")
+    vectors = np.empty((len(words), SIZE), dtype=kind)
+    for place, (number, _, fields) in enumerate(_rows(text)):
+        vectors[place] = np.array(fields, dtype="S").astype(np.float32)
+        if not np.isfinite(vectors[place]).all():
+            raise DataError(f"{text.name}, line {number}: NaN, infinity or too large; allowed: finite numbers")
+    to.parent.mkdir(parents=True, exist_ok=True)
+    with disk_errors(to):
+        np.savez(to, words=np.array(words), vectors=vectors)
+
+
+def _rows(text: Path) -> Iterator[tuple[int, str, list[bytes]]]:
+    """(line, word, its numbers as text) of each word that is kept; a first line of counts is skipped."""
+    with text.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            fields = line.rstrip().split(b" ")
+            if number == 1 and len(fields) == 2 and fields[0].isdigit() and fields[1].isdigit():
+                continue
+            if len(fields) <= SIZE:
+                seen = f"{len(fields) - 1} numbers after {fields[0][:30].decode(errors='replace')!r}"
+                raise DataError(f"{text.name}, line {number}, has {seen}; allowed: a word and {SIZE} numbers")
+            try:
+                word = b" ".join(fields[:-SIZE]).decode("utf-8")
+            except UnicodeDecodeError:
+                continue
+            if len(word) <= LONGEST and not word.endswith("\0"):
+                yield number, word, fields[-SIZE:]

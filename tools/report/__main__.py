@@ -1,6 +1,7 @@
 """python -m tools.report NAME -p key value: run a notebook and write its report."""
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -71,7 +72,8 @@ def make(options: argparse.Namespace) -> int:
 
 
 def print_parameters(folder: Path) -> None:
-    """Print the notebooks and, of each, the parameters with their defaults."""
+    """Print the notebooks and, of each, the parameters with their defaults; ends where nobody reads on, as `head`."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     for name in parameters.known_notebooks(folder):
         print(name)
         for parameter in parameters.known_parameters(folder / f"{name}.ipynb").values():

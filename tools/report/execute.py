@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import nbformat
 import papermill
 from nbclient.exceptions import DeadKernelError
 
+from lib.processes import environment
 from tools.report.cells import Contents, markdown
 from tools.report.meter import Meter
 from tools.report.parameters import PROJECT
@@ -43,7 +44,7 @@ def run_notebook(notebook: Path, values: dict[str, Any], work: Path, meter: Mete
                 notebook, ran, parameters=values, kernel_name="python3", language="python", cwd=PROJECT,
                 progress_bar=False, log_output=True, stdout_file=tracker, request_save_on_cell_execute=False,
                 on_cell_start=tracker.start_cell,
-                extra_arguments=["--log-level=ERROR"],  # of the kernel: no word about its sockets on the terminal
+                extra_arguments=["--log-level=CRITICAL"],  # of the kernel: no traceback of its sockets on the terminal
             )  # fmt: skip
         except papermill.PapermillExecutionError as error:
             raise Failed(f"{reason(error, tracker.place)}\n{left}") from error
@@ -63,9 +64,8 @@ def reason(error: Any, place: str) -> str:
         return error.evalue
     line = last_line(error.evalue)
     if any(words in error.evalue for words in DISK_FULL):
-        return (
-            f"the disk is full: {place} could not write ({line}); make room and run it again, what was finished is kept"
-        )
+        advice = "make room and run it again, what was finished is kept"
+        return f"the disk is full: {place} could not write ({line}); {advice}"
     return f"{place} failed: {error.ename}: {line}"
 
 
@@ -131,23 +131,16 @@ def logged(path: Path) -> Iterator[None]:
         handler.close()
 
 
-@contextmanager
-def kernel_environment() -> Iterator[None]:
+def kernel_environment() -> AbstractContextManager:
     """The kernel is this environment's, imports this project, and finds data where the caller's DATA_HOME points."""
-    before = dict(os.environ)
-    os.environ |= {
-        "PYTHONPATH": os.pathsep.join([str(PROJECT), *filter(None, [before.get("PYTHONPATH")])]),
+    own = {
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(PROJECT), os.environ.get("PYTHONPATH")])),
         "JUPYTER_PREFER_ENV_PATH": "1",  # or a kernel "python3" of the user's goes before .venv's
-        "OMP_NUM_THREADS": before.get("OMP_NUM_THREADS", "1"),
+        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
         "JPY_SESSION_NAME": "",  # no notebook server watches this kernel
     }
-    if before.get("DATA_HOME"):
-        os.environ["DATA_HOME"] = str(Path(before["DATA_HOME"]).resolve())
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+    home = os.environ.get("DATA_HOME")
+    return environment(own | ({"DATA_HOME": str(Path(home).resolve())} if home else {}))
 
 
 def last_line(text: str) -> str:

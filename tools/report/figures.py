@@ -4,13 +4,16 @@ import copy
 import json
 import re
 from collections.abc import Iterator
-from html import escape
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+import jinja2
 import pandas as pd
 
 from lib import tables
 
+TEMPLATES = Path(__file__).parent / "templates"
 ROWS = 200  # of a chart's data that its table shows
 LONGEST_CELL = 300  # characters
 COMPOSED = ("facet", "repeat", "concat", "hconcat", "vconcat")
@@ -18,20 +21,21 @@ COMPOSED = ("facet", "repeat", "concat", "hconcat", "vconcat")
 
 def figure(spec: dict[str, Any], number: int) -> str:
     """One chart of the report as HTML: its title, the place it is drawn in, its specification, and its data folded."""
-    title, subtitle = map(escape, titles(spec))
-    description = described(spec)
+    title, subtitle = titles(spec)
+    description, sets = described(spec), datasets(spec)
+    marks = {mark.get("type") if isinstance(mark, dict) else mark for mark in (p.get("mark") for p in _parts(spec))}
     kind = "fixed" if _has_own_width(spec) else "fluid"
-    kind += " own-text" if _has_text_on_cells(spec) else ""
-    place = f'class="drawing {kind}" role="group" aria-label="{escape(description)}"'
-    caption = f"<b>Figure {number}.</b> {title}" + (f" <span>{subtitle}</span>" if subtitle else "")
-    return f"""
-<figure class="chart" id="figure-{number}" aria-labelledby="caption-{number}">
-<figcaption id="caption-{number}">{caption}</figcaption>
-<div {place} data-chart="chart-{number}"></div>
-<script type="application/json" id="chart-{number}">{json_for_html(prepared(spec, description))}</script>
-<noscript><p class="note">A script in this file draws this chart, and scripts are off. Its data is below.</p></noscript>
-{data_tables(spec, description)}
-</figure>"""
+    kind += " own-text" * ({"rect", "text"} <= marks)  # its colour was chosen for a cell: dark pages leave it alone
+    shown = {"number": number, "title": title, "subtitle": subtitle, "description": description, "kind": kind}
+    shown |= {"chart": json_for_html(prepared(spec, description)), "sets": sets, "table": _table, "most": ROWS}
+    return environment().get_template("figure.html.j2").render(shown)
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """The templates; every value is escaped, unless a template marks it as safe."""
+    loader = jinja2.FileSystemLoader(TEMPLATES)
+    return jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
 
 
 def titles(spec: dict[str, Any]) -> tuple[str, str]:
@@ -75,15 +79,6 @@ def datasets(spec: dict[str, Any]) -> list[list[dict[str, Any]]]:
     return list(found.values())
 
 
-def data_tables(spec: dict[str, Any], description: str) -> str:
-    """The chart's description and data, folded; every cell escaped, at most ROWS rows of each data set."""
-    sets = datasets(spec)
-    count = sum(map(len, sets))
-    summary = f"<summary>Data: {count:,} row{'s' if count != 1 else ''}</summary>"
-    return f"""<details class="data">{summary}
-<p class="note">{escape(description)}</p>{"".join(map(_table, sets))}</details>"""
-
-
 def json_for_html(value: Any) -> str:
     """JSON for a <script> of an HTML page: no character in it can end the element."""
     finite = json.loads(json.dumps(value, default=str), parse_constant=lambda _: None)  # NaN is no JSON
@@ -107,9 +102,7 @@ def small_drawing(spec: dict[str, Any], identity: str) -> str:
 def _table(rows: list[dict[str, Any]]) -> str:
     columns = list(dict.fromkeys(name for row in rows for name in row))
     texts = pd.DataFrame([[_text(row.get(name)) for name in columns] for row in rows[:ROWS]], columns=columns)
-    more = f'<p class="note">The first {ROWS} of {len(rows):,} rows.</p>' if len(rows) > ROWS else ""
-    table = tables.html(texts, styled=False)
-    return f'<div class="scroll" tabindex="0" role="region" aria-label="Data of the chart">{table}</div>{more}'
+    return tables.html(texts, styled=False)
 
 
 def _text(value: Any) -> str:
@@ -140,12 +133,6 @@ def _has_own_width(spec: dict[str, Any]) -> bool:
     if any(name in spec for name in COMPOSED) or isinstance(spec.get("width"), dict):
         return True
     return any({"row", "column", "facet"} & set(part.get("encoding", {})) for part in _parts(spec))
-
-
-def _has_text_on_cells(spec: dict[str, Any]) -> bool:
-    """Whether text lies on coloured cells: its colour was chosen for the cell, so dark pages leave it alone."""
-    marks = {mark.get("type") if isinstance(mark, dict) else mark for mark in (p.get("mark") for p in _parts(spec))}
-    return {"rect", "text"} <= marks
 
 
 def _joined(text: Any) -> str:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -82,15 +83,13 @@ class Meter:
 
 def descendants() -> list[psutil.Process]:
     """The running processes that this one started, and those that they started; none where they cannot be listed."""
-    try:
+    with suppress(psutil.Error):
         return psutil.Process().children(recursive=True)
-    except (psutil.Error, OSError, NotImplementedError):
-        return []
+    return []
 
 
 def resident(process: psutil.Process) -> int:
     """The bytes of memory that a process holds, with those that it shares with others; 0 where it cannot be read."""
-    try:
+    with suppress(psutil.Error):
         return process.memory_info().rss
-    except (psutil.Error, OSError, NotImplementedError):
-        return 0
+    return 0

@@ -5,22 +5,21 @@ import hashlib
 import json
 import re
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import jinja2
 from pygments.formatters import HtmlFormatter
 
 from lib.atomic_write import write_text
-from lib.notebook import HEADLINE, LEFT
+from lib.notebook import LEFT
 from lib.profiles import PROFILES
 from lib.progress import spoken
+from lib.training.cache import home
 from tools.report.cells import Cells
-from tools.report.figures import json_for_html, small_drawing
+from tools.report.figures import TEMPLATES, environment, json_for_html, small_drawing
 from tools.report.meter import EVERY
-
-TEMPLATES = Path(__file__).parent / "templates"
 
 
 def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]]) -> str:
@@ -32,31 +31,17 @@ def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]
         parameters: name, value, default and help of each parameter.
     """
     cells = Cells()
-    parts = [cells.html(cell) for cell in notebook.cells if _is_shown(cell)]
+    elsewhere = {"parameters", "injected-parameters"}  # they have a place of their own on the page
+    parts = [cells.html(cell) for cell in notebook.cells if not elsewhere & set(cell.metadata.get("tags", []))]
     opening = parts.pop(0) if parts and notebook.cells[0].cell_type == "markdown" else ""
     scripts = [vega(), (TEMPLATES / "page.js").read_text(encoding="utf-8")] if cells.charts else []
-    template = environment().get_template("report.html.j2")
-    return template.render(
-        summary=summary,
-        kept=json_for_html(summary),
-        left=json_for_html(left(notebook)),
-        time=spoken(summary["seconds"]),
-        memory=memory,
-        every=EVERY,
-        quick=quick(summary["parameters"]),
-        parameters=parameters,
-        opening=opening,
-        parts=parts,
-        contents=[entry for entry in cells.contents if entry[0] in (2, 3)],
-        style=style(),
-        scripts=scripts,
-        policy=policy(scripts),
-    )
-
-
-def _is_shown(cell: Any) -> bool:
-    """Parameters have a place of their own on the page."""
-    return not {"parameters", "injected-parameters"} & set(cell.metadata.get("tags", []))
+    contents = [entry for entry in cells.contents if entry[0] in (2, 3)]
+    return environment().get_template("report.html.j2").render(
+        summary=summary, kept=json_for_html(summary), left=json_for_html(next(iter(outputs(notebook, LEFT)), {})),
+        time=spoken(summary["seconds"]), memory=memory, every=EVERY, quick=quick(summary["parameters"]),
+        parameters=parameters, opening=opening, parts=parts, contents=contents,
+        style=style(), scripts=scripts, policy=policy(scripts),
+    )  # fmt: skip
 
 
 def memory(peak: float | None) -> str:
@@ -80,20 +65,10 @@ def quick(parameters: dict[str, Any]) -> str:
     return f"fewer {fewer} than in the papers, and at most {train} and {test} are read."
 
 
-def findings(notebook: Any) -> list[dict[str, Any]]:
-    """What the notebook found, by `headline`: sentence and chart of each."""
-    return _outputs(notebook, HEADLINE)
-
-
-def left(notebook: Any) -> dict[str, str]:
-    """The tables that the notebook left by `lib.results.keep`; empty where it left none."""
-    return next(iter(_outputs(notebook, LEFT)), {})
-
-
-def _outputs(notebook: Any, kind: str) -> list[Any]:
-    """The notebook's outputs of one MIME type."""
-    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
-    return [output.data[kind] for output in outputs if kind in output.get("data", {})]
+def outputs(notebook: Any, kind: str) -> list[Any]:
+    """The notebook's outputs of one MIME type: HEADLINE, what it found, or LEFT, the tables of `lib.results.keep`."""
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    return [output.data[kind] for cell in cells for output in cell.outputs if kind in output.get("data", {})]
 
 
 def title(notebook: Any) -> str:
@@ -124,18 +99,9 @@ def write_index(folder: Path) -> Path:
     """Write the list of all reports in `folder`, index.html, the newest first."""
     summaries = [summary for path in folder.glob("*.html") if (summary := kept_summary(path))]
     summaries.sort(key=lambda summary: summary["made"], reverse=True)
-    reports = [
-        summary | {"link": quote(summary["file"]), "drawing": _drawing(summary), "cost": _cost(summary)}
-        for summary in summaries
-    ]
-    text = environment().get_template("index.html.j2").render(reports=reports, style=style(), policy=policy([]))
-    return write_text(folder / "index.html", text)
-
-
-def _cost(summary: dict[str, Any]) -> str:
-    """Time and peak memory in words."""
-    peak = f", peak memory {memory(summary['peak'])}" if "peak" in summary else ""
-    return spoken(summary["seconds"]) + peak
+    reports = [one | {"link": quote(one["file"]), "drawing": _drawing(one)} for one in summaries]
+    shown = {"reports": reports, "spoken": spoken, "memory": memory, "style": style(), "policy": policy([])}
+    return write_text(folder / "index.html", environment().get_template("index.html.j2").render(shown))
 
 
 def _drawing(summary: dict[str, Any]) -> str:
@@ -154,10 +120,16 @@ def policy(scripts: list[str]) -> str:
 
 @cache
 def vega() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script, in a function of its own; once per page."""
-    import vl_convert
+    """Vega, Vega-Lite and Vega-Embed as one script, in a function of its own; once per page.
 
-    bundle = vl_convert.javascript_bundle().replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    Bundling takes three seconds, so the bundle is kept beside the trained models.
+    """
+    path = home() / f"vega-{version('vl-convert-python')}.js"
+    if not path.exists():
+        import vl_convert
+
+        write_text(path, vl_convert.javascript_bundle())
+    bundle = path.read_text(encoding="utf-8").replace("</script", "<\\/script").replace("<!--", "<\\!--")
     return f"(function () {{\n{bundle}\n}})();"
 
 
@@ -165,19 +137,9 @@ def vega() -> str:
 def style() -> str:
     """The page's style sheet, with the colours of code in light and in dark."""
     sheet = (TEMPLATES / "style.css").read_text(encoding="utf-8")
-    light, dark = (
-        "\n".join(_code_colours(name, block) for block in ("body .highlight", "body .output_html"))
-        for name in ("xcode", "github-dark")
-    )
-    return f"{sheet}\n{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
-
-
-def _code_colours(name: str, block: str) -> str:
-    rules = HtmlFormatter(style=name).get_style_defs(block).splitlines()
-    return "\n".join(rule for rule in rules if rule.startswith(f"{block} .") and "linenos" not in rule)
-
-
-def environment() -> jinja2.Environment:
-    """The templates; every value is escaped, unless a template marks it as safe."""
-    loader = jinja2.FileSystemLoader(TEMPLATES)
-    return jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    colours = []
+    for name in ("xcode", "github-dark"):
+        rules = HtmlFormatter(style=name).get_style_defs(["body .highlight", "body .output_html"]).splitlines()
+        of_code = [rule for rule in rules if re.match(r"body \.highlight \.\w+,", rule) and "linenos" not in rule]
+        colours.append("\n".join(of_code))
+    return f"{sheet}\n{colours[0]}\n@media screen and (prefers-color-scheme: dark) {{\n{colours[1]}\n}}\n"

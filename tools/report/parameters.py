@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from lib.datasets import Own
 from lib.papers import PAPERS, Settings
-from lib.papers.settings import Kind, literal, refuse, types, value_of
+from lib.papers.settings import Kind, literal, refuse, seeds_of, types, value_of
 from lib.training.own_model import located
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -39,6 +39,7 @@ class Parameter:
             rules: the metadata of the setting of that name, where there is one.
         """
         least = -inf if rules is None else rules.get("least", 0)
+        text = seeds_of(text) if self.name == "seeds" else text
         value, may_be_empty = value_of(self.name, text, self.kind, least), (rules or {}).get("may_be_empty")
         refuse(self.name, value, may_be_empty=may_be_empty or not self.default)
         return list(value) if isinstance(value, tuple) else value
@@ -71,19 +72,15 @@ def known_parameters(notebook: Path) -> dict[str, Parameter]:
         found = papermill.inspect_notebook(str(notebook))
     except (nbformat.reader.NotJSONError, nbformat.ValidationError, UnicodeDecodeError) as error:
         raise Refused(f"{notebook} is not a notebook: {str(error).splitlines()[0]}") from error
-    kinds, allowed = types(settings_of(notebook)), allowed_values(settings_of(notebook))
-    known = {}
+    settings, known = settings_of(notebook), {}
+    kinds = types(settings)
+    allowed = {one.name: one.metadata["allowed"] for one in fields(settings) if "allowed" in one.metadata}
     for name, entry in found.items():
         default = literal(entry["default"])
         kind = kinds.get(name) or kind_of(entry["inferred_type_name"], default)
         values = f"{'some' if get_args(kind) else 'one'} of: {', '.join(allowed[name])}" if name in allowed else ""
         known[name] = Parameter(name, kind, default, "; ".join(filter(None, [values, entry["help"]])))
     return known
-
-
-def allowed_values(settings: type[Settings]) -> dict[str, list[str]]:
-    """The closed lists of values, by the settings that have one."""
-    return {one.name: list(one.metadata["allowed"]) for one in fields(settings) if "allowed" in one.metadata}
 
 
 def kind_of(annotation: str, default: Any) -> Kind:
@@ -97,11 +94,7 @@ def kind_of(annotation: str, default: Any) -> Kind:
 
 
 def given_parameters(notebook: Path, given: list[tuple[str, str]]) -> dict[str, Any]:
-    """The values of (name, text) pairs, in the types of the notebook's parameters.
-
-    Raises:
-        Refused: an unknown parameter, or a value that is not allowed.
-    """
+    """The values of (name, text) pairs, in the parameters' types; Refused where one is unknown or not allowed."""
     known, values = known_parameters(notebook), {}
     rules = {one.name: one.metadata for one in fields(settings_of(notebook))}
     try:
@@ -136,27 +129,20 @@ def in_full(values: dict[str, Any], settings: Settings) -> dict[str, str]:
     return {} if Path.cwd() == PROJECT else paths
 
 
-def dataset_of(settings: dict[str, Any]) -> str:
-    """What a report is about, in short: the dataset, or the name of your own file."""
-    return Path(str(settings["data"])).name if settings.get("data") else str(settings.get("dataset", ""))
-
-
 def report_name(notebook: Path, values: dict[str, Any]) -> str:
     """A name for the report's file: notebook, dataset, the profile where it is not quick, and what else differs."""
     defaults = {name: parameter.default for name, parameter in known_parameters(notebook).items()}
     settings = defaults | values
     parts = [notebook.stem]
     if settings.get("data"):  # two files of one name have two reports
-        place = hashlib.sha256(str(settings["data"]).encode()).hexdigest()[:6]
-        parts.append(f"own-{slug(Path(str(settings['data'])).stem, 24)}-{place}")
+        parts.append(f"own-{slug(Path(str(settings['data'])).stem, 24)}-{_digest(settings['data'])}")
     elif "dataset" in settings:
         parts.append(slug(str(settings["dataset"])))
     if settings.get("profile", "quick") != "quick":
         parts.append(slug(str(settings["profile"])))
     if settings.get("model"):  # its folder is private
         file, _, function = str(settings["model"]).rpartition(":")
-        place = hashlib.sha256(str(settings["model"]).encode()).hexdigest()[:6]
-        parts.append(f"model-{slug(f'{Path(file or function).stem}-{function}', 24)}-{place}")
+        parts.append(f"model-{slug(f'{Path(file or function).stem}-{function}', 24)}-{_digest(settings['model'])}")
     own = ("dataset", "data", "profile", "model")
     others = sorted(n for n, v in values.items() if n not in own and v != defaults[n])
     if others:
@@ -167,9 +153,11 @@ def report_name(notebook: Path, values: dict[str, Any]) -> str:
 def slug(text: str, longest: int = 48) -> str:
     """`text` for a file name; a hash of the text follows wherever the short form is not the text itself."""
     short = re.sub(r"[^A-Za-z0-9._=+-]+|\.{2,}", "_", text)[:longest].strip("._-")
-    if short == text:
-        return short
-    return f"{short}-{hashlib.sha256(text.encode()).hexdigest()[:6]}".strip("-")
+    return short if short == text else f"{short}-{_digest(text)}".strip("-")
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(str(value).encode()).hexdigest()[:6]
 
 
 def _short(value: Any) -> str:

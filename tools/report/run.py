@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import sys
 import time
 from contextlib import chdir
@@ -11,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from lib.atomic_write import alone, write_text
+from lib.notebook import HEADLINE
 from lib.progress import spoken
 from lib.provenance import commit
 from tools.report import parameters
 from tools.report.execute import kernel_environment, run_notebook
 from tools.report.meter import Meter
-from tools.report.page import findings, kept_summary, page, title, write_index
+from tools.report.page import kept_summary, outputs, page, title, write_index
 from tools.report.parameters import PROJECT
 from tools.summary.page import write_summary
 
@@ -59,10 +61,10 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
         "notebook": notebook.stem,
         "title": title(ran),
         "fingerprint": mark,
-        "dataset": parameters.dataset_of(settings),
+        "dataset": Path(settings["data"]).name if settings.get("data") else str(settings.get("dataset", "")),
         "parameters": settings,
         "changed": [entry["name"] for entry in known if entry["value"] != entry["default"]],
-        "findings": findings(ran),
+        "findings": outputs(ran, HEADLINE),
         "commit": made_from,
         "versions": f"Python {sys.version.split()[0]}, torch {version('torch')}, altair {version('altair')}",
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -74,8 +76,7 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
 
 def is_made_from(page: Path, mark: str) -> bool:
     """Whether `page` is a finished report with this fingerprint."""
-    finished = kept_summary(page)
-    return bool(finished) and finished["fingerprint"] == mark
+    return (kept_summary(page) or {}).get("fingerprint") == mark
 
 
 def write_lists(folder: Path) -> tuple[Path, Path]:
@@ -84,7 +85,10 @@ def write_lists(folder: Path) -> tuple[Path, Path]:
 
 
 def fingerprint(notebook: Path, values: dict[str, Any]) -> str:
-    """A hash of all that a report depends on: values, notebook, library, versions and data."""
+    """A hash of all that a report depends on: values, notebook, library, versions and data.
+
+    What your own model reads, such as its weights, is not known: its report is made anew each time.
+    """
     digest = hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode())
     folders = (PROJECT / "lib", PROJECT / "tools" / "report")
     library = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".j2", ".css", ".js")]
@@ -95,21 +99,18 @@ def fingerprint(notebook: Path, values: dict[str, Any]) -> str:
         if path.is_file():
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
-    digest.update(f"{sys.version} {version('torch')}".encode())
+    digest.update(f"{sys.version} {version('torch')}".encode() + os.urandom(16 if values.get("model") else 0))
     return digest.hexdigest()
 
 
 def _data_files(notebook: Path, values: dict[str, Any]) -> list[Path]:
-    """The files of the report's dataset, its word vectors and its model, found as its kernel will find them."""
+    """The files of the report's dataset, and its word vectors, found as its kernel will find them."""
     from lib.datasets import DataError, files, own, spec, word_vectors
-    from lib.training.own_model import located
 
     known = parameters.known_parameters(notebook)
     settings = {name: parameter.default for name, parameter in known.items()} | values
     home, found = settings.get("data_home") or None, []
     with kernel_environment(), chdir(PROJECT):
-        if settings.get("model"):
-            found.append(located(settings["model"])[0])
         try:
             found += word_vectors.files_of(settings.get("vectors", "auto"), home)
             if settings.get("data"):

@@ -1,6 +1,6 @@
 """The verdicts of all studies, each made anew from its evidence, and how many of them could be chance."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -12,10 +12,11 @@ from lib.papers.claims import CONTRAST, VERDICT, by_their_numbers, p_in_words
 from lib.papers.claims import counted as counted_of
 from lib.papers.claims import verdicts as judged
 from lib.results import is_stale
-from tools.summary.studies import ABOUT, Study, preferred, source
+from tools.summary.studies import ABOUT, Study, preferred
 
 WORDS = (*ANSWERS, CONTRAST)
 DECIDED = ("supported", "contradicted", "negligible")
+MIXED = "mixed"  # where the verdicts for models differ
 BY_ONE_STUDY = ["paper", "short", "dataset", "model"]
 NUMBERS = ("effect", "low", "high", "bound", "seeds", "n", "p", "needed", "printed")  # columns of VERDICT
 BEFORE = "kept without the values of single seeds; to be run again"  # why an old table is not judged
@@ -119,52 +120,34 @@ def totals(found: pd.DataFrame) -> list[dict[str, Any]]:
 # --- for the page
 
 
-def matrix(rows: pd.DataFrame) -> dict[str, Any]:
-    """A paper's claims by dataset: the datasets, and of each claim its words and a cell or None for each dataset."""
-    datasets = sorted(rows["dataset"].unique())
-    claims = []
-    for _, same in rows.groupby("short", sort=False):
-        cells = [same[same["dataset"] == dataset] for dataset in datasets]
-        claims.append(stated(same) | {"cells": [cell(part) if len(part) else None for part in cells]})
-    return {"datasets": datasets, "claims": claims}
-
-
-def stated(same: pd.DataFrame) -> dict[str, Any]:
-    """What a claim stated before anything was measured, by its newest rows: name, sentence, and (what, words) pairs."""
-    row = next((row for _, row in same.iterrows() if row["kind"]), same.iloc[0])
+def stated(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What a claim stated before anything was measured, as (what, words)."""
     pairs = {"of": row["scope"], "supported if": KINDS.get(row["kind"], ""), "control": row["control"]}
     pairs |= {"refuted by": row["refuted"], "stated in": row["source"]}
     if row["kind"] in ("direction", "little", "at least"):
         pairs["bound"] = f"{row['bound']:g} {row['unit']}"
-    return {"short": row["short"], "claim": row["claim"], "stated": [pair for pair in pairs.items() if pair[1]]}
+    return [pair for pair in pairs.items() if pair[1]]
 
 
-def cell(rows: pd.DataFrame) -> dict[str, Any]:
-    """What a cell shows: the verdict, in words and as a class, the evidence for each model, and where it comes from."""
+def kind(rows: pd.DataFrame) -> str:
+    """The one answer for all models of a claim and a dataset, contrasts aside, or "mixed"."""
     words = list(counted(rows))
     answers = [word for word in words if word not in (CONTRAST, "no verdict")] or words[:1]
-    return {
-        "kind": answers[0] if len(answers) == 1 else "mixed",
-        "words": in_words(rows),
-        "weak": bool(rows["witness"].eq("weak").all()),
-        "models": [model(row) for _, row in rows.iterrows()],
-        "sources": [source(row) for _, row in rows.drop_duplicates(["report", "profile", "commit"]).iterrows()],
-    }
+    return answers[0] if len(answers) == 1 else MIXED
 
 
-def model(row: pd.Series) -> dict[str, Any]:
-    """The verdict on a claim for one model, with all that a reader needs to judge it."""
-    notes = []
-    if row["of_seeds"] and row["kind"] != "most runs":
-        notes.append(f"single seeds: {row['of_seeds']}")
-    if row["halved"]:
-        notes.append(f"half the bound: {row['halved']}, twice the bound: {row['doubled']}")
-    if row["p"] == row["p"]:
-        notes.append(p_in_words(row["p"]))
-    if own := by_their_numbers(row["kind"], row["bound"], float(row["printed"])):
-        notes.append(f"by their own numbers {own}")
-    marks = [row["reason"], f"{counted_of(int(row['needed']), 'seed')} would decide" if row["needed"] > 0 else ""]
-    marks += ["weak witness" if row["witness"] == "weak" else "", row["stale"]]
-    marks += ["fails the false discovery rate"] if row["verdict"] in DECIDED and not row["passes"] else []
-    shown = {"marks": "; ".join(dict.fromkeys(filter(None, marks))), "notes": "; ".join(notes)}
-    return shown | {"weak": row["witness"] == "weak"} | row[["model", "verdict", "evidence"]].to_dict()
+def notes(row: Mapping[str, Any]) -> str:
+    """What a verdict for one model rests on, besides its evidence."""
+    parts = [f"single seeds: {row['of_seeds']}"] if row["of_seeds"] and row["kind"] != "most runs" else []
+    parts += [f"half the bound: {row['halved']}, twice the bound: {row['doubled']}"] if row["halved"] else []
+    parts += [p_in_words(row["p"])] if row["p"] == row["p"] else []
+    own = by_their_numbers(row["kind"], row["bound"], float(row["printed"]))
+    return "; ".join([*parts, *([f"by their own numbers {own}"] if own else [])])
+
+
+def marks(row: Mapping[str, Any]) -> str:
+    """What speaks against taking a verdict for one model at its word."""
+    found = [row["reason"], f"{counted_of(int(row['needed']), 'seed')} would decide" if row["needed"] > 0 else ""]
+    found += ["weak witness" if row["witness"] == "weak" else "", row["stale"]]
+    found += ["fails the false discovery rate"] if row["verdict"] in DECIDED and not row["passes"] else []
+    return "; ".join(dict.fromkeys(filter(None, found)))

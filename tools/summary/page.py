@@ -4,16 +4,21 @@ from pathlib import Path
 
 from lib.atomic_write import write_text
 from lib.papers import PAPERS, TITLES
-from tools.report.page import environment, kept, policy, style
+from lib.papers.claims import anchor
+from lib.quantity import title_of
+from tools.report.figures import environment
+from tools.report.page import kept, policy, style
 from tools.summary import claims as judged
 from tools.summary import studies as summary
 from tools.summary import values as published_values
+from tools.summary.answers import answer, cells
+from tools.summary.claims import MIXED
 from tools.summary.studies import Study
-from tools.summary.values import counts, groups, row_of_counts, unexplained
+from tools.summary.values import counts, groups, model, number, unexplained
 
 FILES = ("summary-claims.csv", "summary-values.csv")
 SIGNS = {"supported": "✓", "contradicted": "✗", "negligible": "≈", "open": "?", "no verdict": "–", "contrast": "·"}
-SIGNS |= {"mixed": "±"}
+SIGNS |= {MIXED: "±"}
 
 
 def write_summary(folder: Path, results: Path | None = None) -> Path:
@@ -26,12 +31,14 @@ def write_summary(folder: Path, results: Path | None = None) -> Path:
     claims, values = judged.verdicts(studies), published_values.values(studies)
     for name, table in zip(FILES, (claims, values), strict=True):
         write_text(folder / name, table.to_csv(index=False))
-    page = environment().get_template("summary.html.j2")
+    page, table = environment().get_template("summary.html.j2"), cells(claims)
     shown = page.render(
         made_here=sum(bool(one.page) for one in studies), kept=sum(not one.page for one in studies), files=FILES,
-        papers=[(name, judged.matrix(claims[claims["paper"] == paper])) for paper, name in TITLES.items()],
-        groups=groups(values), total=row_of_counts(counts(values.assign(all="all"), "all").iloc[0]),
+        answer=answer(table, values), cells=table.set_index(["paper", "short", "dataset"]).to_dict("index"),
+        anchor=anchor, papers=[(name, claims[claims["paper"] == paper]) for paper, name in TITLES.items()],
+        groups=groups(values), total=counts(values.assign(all="all"), "all").to_dict("records")[0],
         verdicts=judged.totals(claims), rate=f"{judged.RATE:.0%}", unexplained=unexplained(values),
+        of=judged, model=model, number=number, title_of=title_of, source=summary.source,
         signs=SIGNS, style=style(), policy=policy([]),
     )  # fmt: skip
     return write_text(folder / "summary.html", shown)

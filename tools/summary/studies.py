@@ -1,7 +1,7 @@
 """The studies: what each notebook left of each dataset, and which of them count."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -95,7 +95,7 @@ def preferred(studies: Iterable[Study]) -> list[Study]:
     )
 
 
-def source(row: pd.Series) -> dict[str, str]:
+def source(row: Mapping[str, str]) -> dict[str, str]:
     """Where a row comes from: the report's link, or "" for kept tables, and its profile, seeds and commit in words."""
     seeds = len(row["run_seeds"].split())
     altered = f"other {row['altered']}" if row["altered"] else ""

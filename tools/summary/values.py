@@ -1,6 +1,6 @@
 """Every published value beside ours, from all studies: the table, its counts, and its rows to read."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -10,7 +10,7 @@ from lib.papers import PAPERS, TITLES, Paper
 from lib.published import ANSWERS, DIFFERENT, INTERVALS, KEYS, PLACE, once, out_of_reach
 from lib.quantity import title_of
 from lib.tables import text
-from tools.summary.studies import ABOUT, Study, preferred, source
+from tools.summary.studies import ABOUT, Study, preferred
 
 OURS = [*KEYS, "value", "unit", *INTERVALS]
 # A row with one of these is one of several, and none of them is the value of the model alone.
@@ -91,51 +91,20 @@ def unexplained(values: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def groups(values: pd.DataFrame) -> list[dict[str, Any]]:
-    """Of each paper the published values by dataset, those with a value of ours first: counts, and rows to read."""
-    values = once(values)
-    by_dataset = counts(values, "paper", "dataset")
-    papers = []
+    """Of each paper with a printed value: counts, and those by dataset with their rows, first those with ours."""
+    values, papers = once(values), []
     for paper, name in TITLES.items():
-        datasets = by_dataset[by_dataset["paper"] == paper].sort_values("ours", ascending=False, kind="stable")
         of_paper = values[values["paper"] == paper]
         if of_paper.empty:
-            continue  # a paper without a printed value
-        parts = [
-            row_of_counts(row) | {"rows": [value(one) for _, one in same.iterrows()]}
-            for _, row in datasets.iterrows()
-            if len(same := of_paper[of_paper["dataset"] == row["dataset"]])
-        ]
-        together = row_of_counts(counts(of_paper, "paper").iloc[0])
-        papers.append({"name": name, "datasets": parts, "together": together})
+            continue
+        datasets = counts(of_paper, "dataset").sort_values("ours", ascending=False, kind="stable").to_dict("records")
+        rows = {dataset: same.to_dict("records") for dataset, same in of_paper.groupby("dataset")}
+        parts = [one | {"rows": rows[one["dataset"]]} for one in datasets]
+        papers.append({"name": name, "datasets": parts, "together": counts(of_paper, "paper").to_dict("records")[0]})
     return papers
 
 
-def row_of_counts(row: pd.Series) -> dict[str, Any]:
-    """The counts of `counts` as plain numbers."""
-    return {name: number if isinstance(number, str) else int(number) for name, number in row.items()}
-
-
-def value(row: pd.Series) -> dict[str, Any]:
-    """One published value to read, with ours where there is one."""
-    interval = "–" if pd.isna(row["low"]) else f"{number(row['low'])} to {number(row['high'])}"
-    return {
-        "table": row["table"],
-        "model": model(row),
-        "quantity": title_of(row["quantity"]),
-        "unit": row["unit"],
-        "theirs": number(row["theirs"]),
-        "ours": number(row["ours"]),
-        "interval": interval,
-        "difference": ("+" if row["difference"] > 0 else "") + number(row["difference"]),
-        "tolerance": f"{row['tolerance']:.2g}",
-        "answer": ": ".join(filter(None, (row["answer"], row["reason"]))) or "–",
-        "cause": row["cause"],
-        "source": source(row) if row["profile"] else None,
-        "note": row["note"],
-    }
-
-
-def model(row: pd.Series) -> str:
+def model(row: Mapping[str, Any]) -> str:
     """The model that a value is of, without what it is by default; "the data" for a value of no model."""
     layers = "" if row["layers"] in ("", "1") else f"{row['layers']} layers"
     variant = "" if row["variant"] == "base" else row["variant"]

@@ -36,6 +36,8 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--trainings", action="store_true", help="train what the reports need, and make none")
     parser.add_argument("--plan", action="store_true", help="print what is left to do and do nothing")
     options = parser.parse_args(given)
+    if options.jobs < 1:
+        parser.error(f"--jobs is {options.jobs}; allowed: a whole number from 1 up")
     options.output = options.output.resolve()
     return options
 
@@ -69,7 +71,7 @@ def reports_of(options: argparse.Namespace) -> list[Report]:
         places = ", ".join(sorted(path.name for path in (PROJECT / "profiles").iterdir() if path.is_dir()))
         raise Refused(f"--on is {options.on!r}; known: {places}")
     common = [("profile", options.profile), *map(tuple, options.given)]
-    common += [("seeds", seeds_of(options.seeds))] if options.seeds else []
+    common += [("seeds", options.seeds)] if options.seeds else []
     reports = []
     for name in options.notebooks or parameters.known_notebooks():
         notebook = parameters.find_notebook(name)
@@ -77,12 +79,6 @@ def reports_of(options: argparse.Namespace) -> list[Report]:
             pairs = [*([("dataset", dataset)] if dataset else []), *common]
             reports.append(Report(notebook, parameters.given_parameters(notebook, pairs)))
     return reports
-
-
-def seeds_of(given: str) -> str:
-    """The seeds as a list: "5" is five of them, 0 to 4; "0,3" and "[5]" are those."""
-    number = given.strip()
-    return str(list(range(int(number)))) if number.isdecimal() and int(number) > 0 else given
 
 
 def sweep(options: argparse.Namespace, reports: list[Report], folder: Path) -> int:

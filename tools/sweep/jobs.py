@@ -11,7 +11,6 @@ from lib.atomic_write import write_json
 from lib.training import train
 from lib.training.trained import Corpora, entry_name
 from tools.sweep import plan as plans
-from tools.sweep.needs import Request, chosen_on_dev, needed
 
 MARKS = {"train": "trained", "report": "made"}  # folders of the marks that a job is done, and how long it took
 
@@ -19,14 +18,13 @@ MARKS = {"train": "trained", "report": "made"}  # folders of the marks that a jo
 def train_planned(plan: dict[str, Any], job: dict[str, Any]) -> None:
     """Trains the runs of a job of the plan, one after the other; one that fails does not keep the others from it.
 
-    Raises:
-        RuntimeError: the plan does not fit the data or code any more, or runs failed.
+    Raises RuntimeError where the plan does not fit the data or code any more, or runs failed.
     """
     request = request_of(plan, job["report"])
     corpora, failed = Corpora(request.data_home), []
     if job.get("chosen"):
-        request = chosen_on_dev(request, corpora)
-    by_name = {entry_name(run, corpora.of(run), corpora.home): run for run in needed(request)[0]}
+        request = plans.chosen_on_dev(request, corpora)
+    by_name = {entry_name(run, corpora.of(run), corpora.home): run for run in plans.needed(request)[0]}
     if gone := [name for name in job["runs"] if name not in by_name]:
         raise RuntimeError(f"{gone[0]} is not needed any more: data or code changed; start again")
     for run in (by_name[name] for name in job["runs"]):
@@ -43,28 +41,24 @@ def add_chosen(plan: dict[str, Any], report: str, folder: Path) -> None:
     """Chooses on dev; the jobs that the report needs then, and all that it needs, go to chosen/<report>.json."""
     request = request_of(plan, report)
     corpora = Corpora(request.data_home)
-    work = plans.work_of(chosen_on_dev(request, corpora), corpora)
+    work = plans.work_of(plans.chosen_on_dev(request, corpora), corpora)
     taken = {name: identity for identity, job in plan["jobs"].items() for name in job["runs"]}
     jobs = plans.jobs_of(report, work, taken, plan["least"])
     for job in jobs.values():
         job["chosen"] = True
-    needs = plans.needs_of(work, taken)
+    needs = sorted({taken[one.name] for one in work.missing.values()})
     plans.rank(jobs, {report: plan["reports"][report] | {"needs": needs, "later": 0.0}})
     write_json(folder / "chosen" / f"{report}.json", {"jobs": jobs, "needs": needs})
 
 
-def request_of(plan: dict[str, Any], report: str) -> Request:
+def request_of(plan: dict[str, Any], report: str) -> plans.Request:
     """The request of a planned report."""
     planned = plan["reports"][report]
-    return Request(Path(planned["notebook"]).stem, planned["settings"])
+    return plans.Request(Path(planned["notebook"]).stem, planned["settings"])
 
 
 def do(kind: str, folder: Path, name: str) -> None:
-    """Does a job of the plan in `folder`.
-
-    Raises:
-        RuntimeError: the notebook stopped, or runs failed; the message names the place.
-    """
+    """Does a job of the plan in `folder`; RuntimeError, which names the place, where a notebook or runs failed."""
     plan = plans.read(folder)
     planned = plan["jobs" if kind == "train" else "reports"][name]
     if planned["device"] == "cpu":  # it stays there, also where its machine has a GPU: other weights were planned

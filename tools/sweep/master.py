@@ -27,11 +27,7 @@ class Busy(RuntimeError):
 
 @contextmanager
 def only_master(folder: Path) -> Iterator[None]:
-    """Holds the folder of a sweep; the system frees it when its holder dies, so no lock is ever stale.
-
-    Raises:
-        Busy: another process holds it.
-    """
+    """Holds the folder of a sweep, or Busy; the system frees it when its holder dies, so no lock is ever stale."""
     folder.mkdir(parents=True, exist_ok=True)
 
     def refuse():
@@ -51,7 +47,9 @@ def run(folder: Path, profile: str, workers: int) -> bool:
     from snakemake.cli import main as snakemake
 
     arguments = ["--snakefile", PROJECT / "Snakefile", "--directory", folder, "--workflow-profile"]
-    arguments += [PROJECT / "profiles" / profile, *(of_this_machine(workers) if profile == "here" else [])]
+    arguments += [PROJECT / "profiles" / profile]
+    if profile == "here":
+        arguments += ["--cores", workers, "--resources", f"gpu_runs={gpu_runs()}"]
     if chooses := [f"chosen/{name}.json" for name, one in plans.read(folder)["reports"].items() if one["chooses"]]:
         arguments += ["--prioritize", *chooses]  # or what waits for them would be last, and alone
     os.environ.setdefault("XDG_CACHE_HOME", str(folder / ".cache"))  # a home that cannot be written is no obstacle
@@ -67,11 +65,6 @@ def run(folder: Path, profile: str, workers: int) -> bool:
         ended.set()
         reporter.join()
     return True
-
-
-def of_this_machine(workers: int) -> list[str]:
-    """Options of Snakemake: the most jobs at a time, and the most of them on one GPU."""
-    return ["--cores", str(workers), "--resources", f"gpu_runs={gpu_runs()}"]
 
 
 def report_progress(progress: "Progress", say: Callable[[str], None], ended: Event) -> None:

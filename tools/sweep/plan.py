@@ -1,22 +1,78 @@
 """The plan of a sweep: which reports are to be made, which trainings are missing, and which jobs do them."""
 
 import json
+import statistics
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from lib.atomic_write import write_json
 from lib.datasets import DataError
-from lib.training import Run, cache, stages
+from lib.datasets.corpus import Corpus
+from lib.papers import PAPERS, Settings
+from lib.training import Run, cache, stages, train_all, with_bases
 from lib.training.trained import Corpora, entry_name
 from tools.report import parameters
-from tools.sweep import costs
-from tools.sweep.needs import Request, chosen_on_dev, needed
 
 BUNDLE = 90.0  # seconds: runs that take less share a job with others of their kind
+# Of one pass over a million tokens; by the encoder's name, else 60. Measured on one core of a machine of 2023.
+TRAINING = {"bilstm": 75.0, "average": 9.0, "conv": 40.0, "transformer": 60.0, "flan-noenc": 15.0, "han-noenc": 15.0}
+VARIANTS = {"mlm": 3.0, "adversary": 1.2}  # times as long; one whose encoder is frozen takes a sixth
+ADVERSARY_EPOCHS = 60  # of those that it may have, until it ends by itself; a run with patience has about twice that
+STARTING = 8.0  # until a job's process has imported and read what it needs
+OPENING = 20.0  # of any report: its kernel, its imports, its page
+REPORT_TOKENS = 8_000  # of the test split that Paper.seconds are about
+
+
+@dataclass(frozen=True)
+class Request:
+    """A report's notebook, and the values of all its parameters."""
+
+    notebook: str
+    settings: dict[str, Any]
+
+    @property
+    def data_home(self) -> str | None:
+        """The folder of datasets; None: the default."""
+        return self.settings.get("data_home") or None
+
+    @property
+    def swept(self) -> list[str]:
+        """The options that dev chooses."""
+        paper = PAPERS.get(self.notebook)
+        return [option for option in paper.swept if not self.settings[option]] if paper else []
+
+    def chosen(self) -> Settings:
+        """The settings of its paper, checked."""
+        return PAPERS[self.notebook].settings.of(self.settings)
+
+
+def needed(request: Request) -> tuple[list[Run], list[str]]:
+    """The runs of a report, bases first, and the options that dev has yet to choose before the others are known.
+
+    Raises DataError, KeyError or ValueError for a parameter that the notebook would refuse, in one sentence.
+    """
+    paper, swept = PAPERS.get(request.notebook), request.swept
+    if paper is None or request.settings.get("model"):
+        return [], []
+    settings = request.chosen()
+    parts = [paper.swept[option] for option in swept] or [*paper.parts, *paper.beside]
+    return with_bases([run for part in parts for run in part(settings)]), swept
+
+
+def chosen_on_dev(request: Request, corpora: Corpora) -> Request:
+    """The same report with what dev chooses; trains the runs of the sweep that are not there."""
+    from lib.analysis import on_dev, tried
+
+    settings, found = request.chosen(), {}
+    for option in request.swept:
+        runs = PAPERS[request.notebook].swept[option](settings)
+        train = partial(train_all, data_home=corpora.home, processes=1, corpus=corpora.of(runs[0]))
+        found[option] = on_dev(tried(runs, option, train), option)
+    return Request(request.notebook, request.settings | found)
 
 
 class Training(NamedTuple):
@@ -64,11 +120,7 @@ class Report:
         return page.exists() and is_made_from(page, fingerprint(self.notebook, self.values))
 
     def work(self, corpora: dict[str | None, Corpora]) -> Work:
-        """What it lacks; `corpora`, by the folder of the datasets, are loaded once for all reports.
-
-        Raises:
-            Refused: a parameter has an impossible value; the message names what was seen and what is allowed.
-        """
+        """What it lacks, or Refused; `corpora`, by the folder of the datasets, are loaded once for all reports."""
         home = self.request.data_home
         try:
             return work_of(self.request, corpora.setdefault(home, Corpora(home)))
@@ -77,29 +129,22 @@ class Report:
 
 
 def work_of(request: Request, corpora: Corpora) -> Work:
-    """What a report lacks.
-
-    Raises:
-        DataError, KeyError, ValueError: a parameter has an impossible value.
-    """
+    """What a report lacks; raises as `needed`."""
     runs, chooses = needed(request)
-    trainings = {run: training(run, corpora) for run in runs}
+    trainings = {
+        run: Training(entry_name(run, corpus, corpora.home), training_seconds(run, corpus))
+        for run, corpus in ((run, corpora.of(run)) for run in runs)
+    }
     missing = {run: one for run, one in trainings.items() if not cache.finished(one.name)}
     if chooses and not missing:
         return work_of(chosen_on_dev(request, corpora), corpora)
     finished = [one for run, one in trainings.items() if run not in missing]
-    seconds = costs.of_report(request.notebook, corpora.of(runs[-1]) if runs else None)
+    seconds = report_seconds(request.notebook, corpora.of(runs[-1]) if runs else None)
     work = Work(missing, finished, chooses, seconds, runs[-1].device_kind if runs else "")
     if chooses:
         whole, _ = needed(Request(request.notebook, request.settings | dict.fromkeys(chooses, 1.0)))
-        work.later = sum(costs.of_training(run, corpora.of(run)) for run in whole if run not in trainings)
+        work.later = sum(training_seconds(run, corpora.of(run)) for run in whole if run not in trainings)
     return work
-
-
-def training(run: Run, corpora: Corpora) -> Training:
-    """What a plan needs to know of a run."""
-    corpus = corpora.of(run)
-    return Training(entry_name(run, corpus, corpora.home), costs.of_training(run, corpus))
 
 
 def plan(
@@ -122,15 +167,15 @@ def plan(
             "notebook": str(report.notebook),
             "values": report.values,
             "settings": report.request.settings,
-            "needs": needs_of(work, taken),
+            "needs": sorted({taken[one.name] for one in work.missing.values()}),
             "chooses": bool(work.chooses),
-            "seconds": round(costs.STARTING + work.seconds, 1),
+            "seconds": round(STARTING + work.seconds, 1),
             "later": round(work.later, 1),
             "device": work.device,
         }
     rank(jobs, reports)
     where = {"project": str(parameters.PROJECT), "python": sys.executable, "output": str(output)}
-    how = {"trainings_only": trainings_only, "least": least, "pace": costs.pace(finished)}
+    how = {"trainings_only": trainings_only, "least": least, "pace": pace(finished)}
     return {"jobs": jobs, "reports": reports} | where | how
 
 
@@ -153,7 +198,7 @@ def jobs_of(report: str, work: Work, taken: dict[str, str], least: float) -> dic
             "runs": names,
             "after": sorted({taken[name] for name in bases} - {identity}),
             "title": str(bundle[0]) + (f" and {len(bundle) - 1} more" if len(bundle) > 1 else ""),
-            "seconds": round(costs.STARTING + sum(free[run].seconds for run in bundle), 1),
+            "seconds": round(STARTING + sum(free[run].seconds for run in bundle), 1),
             "device": bundle[0].device_kind,
         }
         taken |= dict.fromkeys(names, identity)
@@ -173,11 +218,6 @@ def bundles(missing: dict[Run, Training], least: float) -> list[list[Run]]:
                 found[-1].append(run)
                 seconds += missing[run].seconds
     return found
-
-
-def needs_of(work: Work, taken: dict[str, str]) -> list[str]:
-    """The jobs that must be done before a report is made."""
-    return sorted({taken[one.name] for one in work.missing.values()})
 
 
 def rank(jobs: dict[str, dict[str, Any]], reports: dict[str, dict[str, Any]]) -> None:
@@ -210,3 +250,30 @@ def read(folder: Path) -> dict[str, Any]:
     for path in sorted((folder / "chosen").glob("*.json")):
         plan["jobs"] |= json.loads(path.read_text())["jobs"]
     return plan
+
+
+# --- how long jobs are expected to take
+
+
+def training_seconds(run: Run, corpus: Corpus) -> float:
+    """The expected seconds of a run, on one core and before any pace of this machine."""
+    usual = ADVERSARY_EPOCHS if run.variant == "adversary" else 2 * (run.option("patience") or run.epochs)
+    millions = float(corpus.train.lengths.sum()) * min(run.epochs, usual) / 1e6
+    frozen = run.variant == "adversary" and run.option("trains") == "attention"
+    times = VARIANTS.get(run.variant, 1.0) / (6 if frozen else 1)
+    return millions * TRAINING.get(run.encoder, 60.0) * times * run.layers + 0.5
+
+
+def report_seconds(notebook: str, corpus: Corpus | None) -> float:
+    """The expected seconds of a report whose models are trained, by the length of its test texts."""
+    tokens = float(corpus.test.lengths.sum()) if corpus else REPORT_TOKENS
+    seconds = PAPERS[notebook].seconds if notebook in PAPERS else 60.0
+    return OPENING + seconds * tokens / REPORT_TOKENS
+
+
+def pace(finished: Mapping[str, float]) -> float:
+    """How many times as long as expected runs took on this machine; of entries of the cache the expected seconds."""
+    histories = {name: cache.home() / name / "history.json" for name in finished}
+    took = {name: json.loads(path.read_text()) for name, path in histories.items() if path.exists()}
+    ratios = [sum(one["seconds"] for one in history) / finished[name] for name, history in took.items()]
+    return statistics.median(ratios) if ratios else 1.0

@@ -1,0 +1,278 @@
+"""Explanations against a known reason, liars, and the tests that should find them."""
+
+from dataclasses import replace
+from itertools import pairwise, permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+import small
+import torch
+from scipy.stats import rankdata
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from lib import importance, papers
+from lib.analysis import ground_truth, measure
+from lib.analysis.token_values import average_precision, chance
+from lib.datasets.batches import batches
+from lib.datasets.corpus import UNKNOWN
+from lib.interventions import frame_effect, shapley, shortened, without_reason
+from lib.metrics.distances import probabilities
+from lib.models import wired
+from lib.papers import ground_truth as parts
+from lib.papers.ground_truth_claims import CLAIMS, TRIVIAL, along_cues, areas, naming, outside
+from lib.training import train
+from lib.training.guided_attention import rationales
+
+
+def silent(message: str) -> None:
+    pass
+
+
+def test_the_reason_itself_scores_1_and_one_without_an_opinion_its_exact_chance():
+    reason = np.array([False, True, False, True, True, False, False])
+    assert (
+        ground_truth.hits(reason.astype(float), reason) == (1, 1, 2) and average_precision([reason], [reason])[0] == 1
+    )
+    top, recall, rank = ground_truth.hits(np.zeros(7), reason)
+    assert (top, recall, rank) == pytest.approx((3 / 7, 3 / 7, 4))
+
+
+def test_scores_with_ties_are_the_mean_over_their_orders():
+    random = np.random.default_rng(0)
+    reason = np.array([True, False, True, False, False, True])
+    values = np.array([2.0, 2.0, 1.0, 1.0, 1.0, 0.5])
+    orders = [values + random.uniform(0, 1e-3, 6) for _ in range(4000)]
+    drawn = np.mean([ground_truth.hits(order, reason) for order in orders], axis=0)
+    assert ground_truth.hits(values, reason) == pytest.approx(drawn, abs=0.03)
+    assert ground_truth.hits(orders[0], reason)[2] == rankdata(-orders[0])[reason].mean()
+    random_orders = [average_precision_score(reason, random.random(6)) for _ in range(4000)]
+    assert chance(3, 6) == pytest.approx(np.mean(random_orders), abs=0.02)
+
+
+def test_every_explanation_is_scored_and_what_is_right_by_construction_is_best():
+    split = small.split((6, 8, 12, 9))
+    texts = [[(1, 2), (3, 4)] for _ in split.instances]
+    tested, given = small.model(), small.batch((6, 8, 12, 9))
+    quantities = parts.explanations(steps=4)
+    columns = ground_truth.columns_of(quantities)
+    instances = measure(tested, [given], quantities)
+    right = [np.isin(np.arange(length), (1, 3)).astype(float) for length in instances["length"]]
+    measures = {name: name for name in (*columns, "right", "none")}
+    instances = instances.assign(right=right, none=[0 * values for values in right])
+    found = ground_truth.beyond_chance(ground_truth.against_reason(instances, measures, texts), measures)
+    assert {"leave_one_out_signed", "attention_times_norm", "integrated_gradients_unknown"} <= set(columns)
+    for score in ("reason_top", "reason_recall", "rationale_average_precision", "beyond_chance"):
+        assert (found[f"{score}_right"] == 1).all()
+    assert found["reason_top_none"].tolist() == found["reason_top_chance"].tolist() == [2 / n for n in (6, 8, 12, 9)]
+    assert found["reason_rank_none"].tolist() == found["reason_rank_chance"].tolist()
+
+
+@pytest.mark.parametrize("encoder", ["bilstm", "average"])
+@pytest.mark.parametrize("baseline", ["zero", "unknown"])
+def test_integrated_gradients_are_complete_from_either_baseline(encoder, baseline):
+    tested, given = small.model(encoder), small.batch()
+    found = importance.integrated_gradients(tested, given, steps=400, baseline=baseline)
+    output = tested(given)
+    tokens = given.tokens.masked_fill(given.mask, UNKNOWN)
+    start = (
+        tested.embedding(tokens) if baseline == "unknown" else output.embeddings.masked_fill(given.mask[..., None], 0)
+    )
+    predicted = probabilities(output.logits).argmax(dim=-1, keepdim=True)
+    ends = [probabilities(one.logits).gather(1, predicted) for one in (output, tested.from_embeddings(start, given))]
+    change = (ends[0] - ends[1]).squeeze(1)
+    assert torch.allclose(found.sum(dim=1), change, atol=1e-3 * change.abs().max().item())
+    known = given.tokens.masked_fill(given.mask & (torch.arange(given.tokens.shape[1]) > 2), UNKNOWN)
+    blind = type(given).of(known, given.lengths, given.label, given.instance)
+    credited = importance.integrated_gradients(tested, blind, steps=4, baseline="unknown")
+    assert (credited[known == UNKNOWN] == 0).all()
+    with pytest.raises(ValueError, match="allowed: zero, unknown"):
+        importance.integrated_gradients(tested, given, baseline="mean")
+
+
+def test_words_deleted_together_give_the_shortened_text():
+    given = small.batch((5, 3, 7))
+    by_hand = small.shortened_by_hand(given, 0, 2)
+    keep = given.mask.clone()
+    keep[0, 2] = False
+    one = shortened(given, keep)
+    assert one.tokens[0, : int(one.lengths[0])].tolist() == by_hand.tokens[0].tolist() and one.lengths.tolist() == [
+        6,
+        5,
+        9,
+    ]
+    assert shortened(given, torch.zeros_like(keep)).lengths.tolist() == [2, 2, 2]
+    tested = small.model()
+    measured = measure(tested, [given], [without_reason([[(1, 2)], None, [(0, 7)]])])["without_reason"]
+    expected = (tested(by_hand).logits.sigmoid() - tested(given).logits.sigmoid()[:1]).abs().item()
+    assert measured[0] == pytest.approx(expected) and measured[1:].isna().all()
+
+
+def test_a_frame_is_drawn_for_each_text_alone_and_none_without_a_known_word():
+    given, tested = small.batch((5, 3, 7)), small.model()
+    tokens = given.tokens.masked_fill(given.mask & (torch.arange(given.tokens.shape[1]) != 2), UNKNOWN)
+    tokens[1, given.mask[1]] = UNKNOWN
+    blind = type(given).of(tokens, given.lengths, given.label, given.instance)
+    together = measure(tested, [blind], [frame_effect()])["frame"]
+    assert together[0] > 0 and np.isnan(together[1])
+    assert measure(tested, [blind.rows(torch.tensor([2]))], [frame_effect()])["frame"][0] == pytest.approx(together[2])
+    assert measure(tested, [blind], [frame_effect(seed=1)])["frame"][0] != together[0]
+
+
+def test_a_liar_keeps_its_accuracy_and_moves_its_attention(tmp_path, monkeypatch):
+    monkeypatch.setenv("CACHE_HOME", str(tmp_path))
+    settings = papers.PAPERS["ground_truth"].settings(device="cpu")
+    run = parts.honest(settings)[0]
+    accuracy, masses = {}, {}
+    for one in (run, parts.lying(run, settings.strength)):
+        trained = train(one, say=silent)
+        reasons = rationales(trained.corpus.test)
+        masses[one.variant] = np.concatenate(
+            [
+                (trained.model(batch).attention.detach() * reasons.at(batch)).sum(dim=1)
+                for batch in trained.batches("test")
+            ]
+        )
+        accuracy[one.variant] = parts.evaluate(trained.model, trained.batches("test"))["accuracy"]
+    assert accuracy["base"] > 0.95 and accuracy["liar"] > accuracy["base"] - 0.03
+    assert masses["liar"].mean() < 0.01 < 0.5 < masses["base"].mean()
+
+
+def suspicion(liars: list, honest: list, **others) -> pd.DataFrame:
+    index = [("liar", seed) for seed in range(len(liars))] + [("base", seed) for seed in range(len(honest))]
+    table = pd.DataFrame({"test": [*liars, *honest], **others})
+    return table.set_index(pd.MultiIndex.from_tuples(index, names=["variant", "seed"]))
+
+
+def test_the_auroc_is_scikit_learns_and_its_pairs_have_its_variance():
+    random = np.random.default_rng(0)
+    liars, honest = random.normal(1, 1, 30), random.normal(0, 1, 30)
+    value, low, high = ground_truth.auroc(liars, honest)
+    label = np.repeat([1, 0], 30)
+    assert value == pytest.approx(roc_auc_score(label, np.concatenate([liars, honest]))) and low < value < high
+    drawn = [
+        roc_auc_score(label, np.concatenate([random.choice(liars, 30), random.choice(honest, 30)])) for _ in range(1000)
+    ]
+    assert high - low == pytest.approx(2 * 1.96 * np.std(drawn), rel=0.15)
+    rows = pd.concat(areas(suspicion(list(liars), list(honest), **{TRIVIAL: np.zeros(60)})))
+    one = rows[(rows["short"] == "the test finds liars") & (rows["model"] == "test")]
+    assert one["value"].mean() == pytest.approx(value) and len(one) == one["n"].iloc[0] == 30
+    assert 1.96 * one["se"].iloc[0] == pytest.approx((high - low) / 2, rel=0.25)
+
+
+def test_the_threshold_is_of_other_honest_models_than_the_false_alarms():
+    table = suspicion([5, 5, 1, 0.5], [1, 2, 0, 3])
+    found = ground_truth.detection(table, pd.Series(True, index=table.index)).iloc[0]
+    assert (found["liar_found"], found["liar_n"], found["base_found"], found["base_n"]) == (0.5, 4, 0.5, 2)
+    counts = pd.Series([True, False, False, True, True, True, True, True], index=table.index)
+    assert ground_truth.detection(table, counts).iloc[0]["liar_n"] == 2
+    shown = ground_truth.test_matrix(ground_truth.detection(table, counts))
+    assert shown["adversaries found"].tolist() == ["–"] and shown["liars found"].tolist() == ["0.50 (0.03 to 0.97)"]
+    assert "AUROC, liar" in ground_truth.test_matrix(ground_truth.detection(table, counts), areas=True)
+
+
+def rows_of(**columns) -> pd.DataFrame:
+    """Texts of one model with three seeds, without spread beyond a little noise."""
+    random, frames = np.random.default_rng(0), []
+    for seed in range(3):
+        frame = pd.DataFrame({"instance": range(50), "seed": seed, "encoder": "bilstm", "attention": "additive"})
+        frame = frame.assign(dataset="planted", projection="softmax", variant="base", layers=1, left_out=[()] * 50)
+        frames.append(frame.assign(**{name: value + random.normal(0, 0.01, 50) for name, value in columns.items()}))
+    return pd.concat(frames, ignore_index=True)
+
+
+NO_WITNESSES = pd.DataFrame(columns=["dataset", "encoder", "attention", "projection", "variant", "layers", "witness"])
+
+
+@pytest.mark.parametrize(("attention", "gradient", "word"), [(0.9, 0.5, "supported"), (0.5, 0.9, "contradicted")])
+def test_naming_the_reason_is_judged_by_its_difference(attention, gradient, word):
+    given = rows_of(reason_top_attention_weights=attention, reason_top_gradient_times_input=gradient)
+    for short in ("attention names the reason", "attention names the shortcut"):
+        rows = pd.concat(naming(short, given, NO_WITNESSES))
+        assert papers.verdicts(rows, CLAIMS)["verdict"].tolist() == [word]
+    assert not list(naming(short, given[:0], NO_WITNESSES))
+
+
+@pytest.mark.parametrize(("share", "word"), [(1.0, "supported"), (0.8, "contradicted"), (0.96, "open")])
+def test_credit_outside_is_little_or_not(share, word):
+    given = rows_of(reason_top_gradient_of_input=share)
+    spread = given.assign(
+        reason_top_gradient_of_input=given["reason_top_gradient_of_input"] + given["seed"] * 0.02 - 0.02
+    )
+    rows = pd.concat(outside(spread if word == "open" else given, ["gradient_of_input"]))
+    assert papers.verdicts(rows, CLAIMS)["verdict"].tolist() == [word]
+
+
+@pytest.mark.parametrize(("slope", "word"), [(-0.2, "supported"), (0.2, "contradicted"), (0.0, "no verdict")])
+def test_redundancy_is_a_trend(slope, word):
+    frames = [
+        rows_of().assign(dataset=f"planted:cues={cues}", beyond_chance_leave_one_out_of_input=0.9 + slope * cues)
+        for cues in (1, 2, 3, 4)
+    ]
+    rows = pd.concat(along_cues(pd.concat(frames, ignore_index=True), ["leave_one_out_of_input"]))
+    assert papers.verdicts(rows, CLAIMS)["verdict"].tolist() == [word]
+
+
+@pytest.mark.parametrize(("gap", "word"), [(4.0, "supported"), (-4.0, "contradicted"), (1.2, "open")])
+def test_a_test_finds_liars_or_not(gap, word):
+    random = np.random.default_rng(3)
+    table = suspicion(list(random.normal(gap, 1, 20)), list(random.normal(0, 1, 20)), **{TRIVIAL: random.random(40)})
+    found = papers.verdicts(pd.concat(areas(table)), CLAIMS).set_index(["short", "model"])
+    assert found.loc[("the test finds liars", "test"), "verdict"] == word
+    assert found.loc[("the test finds liars", TRIVIAL), "verdict"] == "contrast"
+    more = {"supported": "supported", "contradicted": "contradicted"}.get(word)
+    assert more is None or found.loc[("the test finds more than the entropy does", "test"), "verdict"] == more
+
+
+def test_the_runs_of_each_dataset():
+    planned = papers.runs("ground_truth", device="cpu")
+    assert sum(run.variant == "liar" for run in planned) == 9 and {run.variant for run in planned} >= {"adversary"}
+    paper = papers.runs("ground_truth", profile="paper", seeds=5, device="cpu")
+    assert sum(run.variant == "liar" for run in paper) == 43 and sum(run.variant == "guide_base" for run in paper) == 80
+    honest = {run.seed for run in papers.runs("ground_truth/honest", profile="paper")}
+    assert not honest & {run.seed for run in papers.runs("ground_truth/liars", profile="paper")}
+    of_sst = papers.runs("ground_truth", "sst", device="cpu")
+    assert {run.dataset for run in of_sst} == {"sst", "sst:shortcut=pair"}
+    assert {run.dataset for run in papers.runs("ground_truth", "agnews4")} == {"agnews4"}
+
+
+def truth_of(kind: str, words: list[str]) -> float:
+    """What a wired model answers, from its rule."""
+    cues = [word for word in words if word in wired.CUES]
+    if kind == "average":
+        return 8 * sum({"good": 1, "bad": -1}[word] for word in cues) / len(words)
+    if kind == "conv":
+        return 3 if ("good", "bad") in pairwise(words) else -3
+    return 0 if not cues else {"good": 4, "bad": -4}[cues[0]] * np.tanh(1)
+
+
+@pytest.mark.parametrize("kind", wired.SIZES)
+def test_wired_models_follow_their_rule_and_their_shapley_values_are_those_of_all_orders(kind):
+    split, tested = wired.texts(30, longest=6), wired.wired(kind)
+    given = next(batches(split, len(split)))
+    logits = tested(given).logits[:, 0]
+    for row, text in enumerate(given.instance.tolist()):
+        assert logits[row].item() == pytest.approx(truth_of(kind, list(split.instances[text].tokens)), abs=1e-3)
+    found = measure(tested, [given], [shapley("deleted")])["shapley_deleted"]
+    for text in (0, 1):
+        words = list(split.instances[text].tokens)
+        sign, marginal = np.sign(truth_of(kind, words)) or -1, np.zeros(len(words))
+        empty = 1 / (1 + np.exp(-sign * (-3 if kind == "conv" else 0)))
+        orders = list(permutations(range(len(words))))
+        for order in orders:
+            before, kept = empty, []
+            for place in order:
+                kept = sorted([*kept, place])
+                after = 1 / (1 + np.exp(-sign * truth_of(kind, [words[one] for one in kept])))
+                marginal[place] += after - before
+                before = after
+        assert found[text] == pytest.approx(marginal / len(orders), abs=1e-3)
+
+
+def test_shapley_values_are_their_own_best_explanation():
+    table = ground_truth.against_shapley([replace(shapley("deleted"), name="right"), parts.attention_weights])
+    own = table[table["dataset"] == "wired: deleted"]
+    assert own["agreement_right"].min() > 0.999 and (own["reason_top_right"] == 1).all()
+    assert (own["beyond_chance_attention_weights"] <= 1).all() and set(own["encoder"]) == set(wired.SIZES)
+    with pytest.raises(ValueError, match="allowed: deleted, unknown"):
+        shapley("masked")

@@ -1,0 +1,151 @@
+"""What the verdicts come to: one row for each claim and dataset, a sentence for each paper, and one paragraph."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from lib.papers import PAPERS, TITLES
+from lib.papers.claims import CONTRAST, counted
+from lib.papers.ground_truth_claims import KEY as OURS
+from tools.summary.claims import BEFORE, DECIDED, MIXED, in_words, kind
+from tools.summary.values import counts
+
+UNDECIDED = "no verdict"
+CELL = ("claim", "answer", "words", "shown", "size", "n", "seeds", "marks", "again")
+QUOTED = 3  # claims that the answer quotes of each verdict, of a paper one
+
+NOT_YET = "Not settled: training has changed since the kept runs, and every verdict is to be made again."
+
+
+def cells(found: pd.DataFrame) -> pd.DataFrame:
+    """One row for each claim and dataset, in the order of `found`, rows of `tools.summary.claims.verdicts`.
+
+    Returns:
+        paper, short, dataset and CELL: claim; answer, of all models, or "mixed"; words: how many models; shown: the
+        effect, the median over models; size: the effect with its interval, or the range over models; n (texts), seeds;
+        marks: weak witness, could be chance (where all models are), stale (where one is); again: to be run again.
+    """
+    keys = ["paper", "short", "dataset"]
+    rows = [dict(zip(keys, key, strict=True)) | cell(same) for key, same in found.groupby(keys, sort=False)]
+    return pd.DataFrame(rows, columns=[*keys, *CELL])
+
+
+def cell(rows: pd.DataFrame) -> dict[str, Any]:
+    """What the verdicts for the models of one claim and dataset have in common; see `cells`."""
+    judged = rows[~rows["verdict"].isin([CONTRAST, UNDECIDED])]
+    some = judged if len(judged) else rows
+    chance = some["verdict"].isin(DECIDED) & ~some["passes"].astype(bool)
+    marks = {"weak witness": some["witness"].eq("weak").all(), "could be chance": chance.all()}
+    marks |= {"stale": some["stale"].eq("stale").any()}
+    return {
+        "claim": rows["claim"].iloc[0], "answer": kind(rows), "words": in_words(rows),
+        "shown": signed(judged["effect"].median(), rows["kind"].iloc[0]), "size": size(judged),
+        "n": int(some["n"].fillna(0).max()), "seeds": int(some["seeds"].fillna(0).max()),
+        "marks": [mark for mark, holds in marks.items() if holds], "again": (rows["reason"] == BEFORE).all(),
+    }  # fmt: skip
+
+
+def signed(effect: float, kind: str) -> str:
+    """An effect in the least digits that show it: +0.22, or of "most runs" the share, 67%; "" for none."""
+    return "" if effect != effect else f"{effect:.0%}" if kind == "most runs" else f"{effect:+.2f}"
+
+
+def size(judged: pd.DataFrame) -> str:
+    """+0.22 [+0.14, +0.30] tau-b; of several models +0.10 to +0.22 tau-b."""
+    known = judged[judged["effect"].notna()]
+    if known.empty:
+        return ""
+    first, of = known.iloc[0], known["kind"].iloc[0]
+    unit = {"most runs": "of the runs", "trend": "tau-b with the dial"}.get(of, first["unit"].partition(" (")[0])
+    ends = [signed(known["effect"].min(), of), signed(known["effect"].max(), of)]
+    many = " to ".join(dict.fromkeys(ends))
+    alone = f"{ends[0]} [{signed(first['low'], of)}, {signed(first['high'], of)}]"
+    return f"{alone if len(known) == 1 and first['low'] == first['low'] else many} {unit}".removesuffix(" fraction")
+
+
+def current(table: pd.DataFrame) -> pd.DataFrame:
+    """The cells with a verdict: those of the present training code, or where there is none the stale ones."""
+    table = table[~table["answer"].isin([CONTRAST, UNDECIDED])]
+    present = table[~stale(table)]
+    return present if len(present) else table
+
+
+def stale(table: pd.DataFrame) -> pd.Series:
+    """Which cells are of other training code than the present."""
+    return table["marks"].map(lambda marks: "stale" in marks).astype(bool)
+
+
+def sentence(table: pd.DataFrame, values: pd.DataFrame, paper: str) -> str:
+    """What we find of a paper, with its number, in at most 30 words.
+
+    Args:
+        table: `cells`. values: `tools.summary.values.values`. paper: its key.
+    """
+    own = table[table["paper"] == paper]
+    if own.empty:
+        return "Not run yet."
+    found = current(own)
+    if found.empty:
+        return f"To be run again: single seeds were not kept. {compared(values[values['paper'] == paper])}"
+    decided, mixed = found[found["answer"].isin(DECIDED)], found[found["answer"].eq(MIXED)]
+    first = pd.concat([decided, mixed, found]).iloc[0]
+    marks = f" ({', '.join(first['marks'])})" if first["marks"] else ""
+    if first["answer"] == MIXED:
+        words = first["words"].partition(";")[0]
+        return f"On {first['dataset']}, “{first['short']}”: {words}; {first['size']}{marks}."
+    return f"{tally(found)} On {first['dataset']}, “{first['short']}” is {first['answer']}: {first['size']}{marks}."
+
+
+def tally(found: pd.DataFrame) -> str:
+    """3 of 8 tests support its claims, 4 contradict them."""
+    supported, contradicted = (int(found["answer"].eq(word).sum()) for word in ("supported", "contradicted"))
+    return f"{supported} of {len(found)} tests support its claims, {contradicted} contradict them."
+
+
+def compared(values: pd.DataFrame) -> str:
+    """Of 48 published values within reach 11 are the same here, 22 different, 15 open."""
+    if values.empty:
+        return "It has no published values."
+    one = counts(values.assign(all=""), "all").iloc[0]
+    reached = f"{one['published'] - one['out_of_reach']:,} published values within reach"
+    if not one["ours"]:
+        return f"None of {reached} has one of ours yet."
+    return f"Of {reached}, {one['same']} are the same here, {one['different']} different, {one['open']} open."
+
+
+def answer(table: pd.DataFrame, values: pd.DataFrame) -> str:
+    """The answer to the project's question by what was run, in one paragraph; what rests on older code is named.
+
+    It is about the papers' claims: those of `ground_truth`, which are ours, have their row in the table alone.
+    """
+    table = table[table["paper"] != OURS]
+    if table.empty:
+        return f"Nothing has been run yet. {compared(values)}"
+    found, again = current(table), int(stale(table).sum())
+    old = found.empty or stale(found).all()
+    parts = [f"{counted(again, 'older result')} {'is' if again == 1 else 'are'} to be run again."] if again else []
+    parts = [NOT_YET] if old else parts
+    if len(found):
+        where = ", ".join(sorted(found["dataset"].unique()))
+        tests = tally(found).replace("its claims", "the papers' claims")
+        parts.append(f"{'Until then, by the older runs' if old else 'By the runs kept here'} ({where}), {tests}")
+    for word in ("supported", "contradicted"):
+        first = found[found["answer"] == word].drop_duplicates("paper")[:QUOTED]
+        quoted = "; ".join(f"{claimed(row)} ({row['size']}, {row['dataset']})" for _, row in first.iterrows())
+        parts += [f"{word.capitalize()}: {quoted}."] if quoted else []
+    ours = values.loc[values["ours"].notna(), "stale"]
+    of_old = ["These too are of older runs."] if len(ours) and ours.eq("stale").all() else []
+    return " ".join([*parts, compared(values), *of_old])
+
+
+def claimed(row: Mapping[str, Any]) -> str:
+    """A claim with whose it is: Jain & Wallace 2019 that ..."""
+    return f"{TITLES[row['paper']]}, that {row['claim'][0].lower()}{row['claim'][1:]}"
+
+
+def of_papers(table: pd.DataFrame, values: pd.DataFrame) -> list[list[str]]:
+    """Of each paper its title, what it claims, what we find, and its notebook."""
+    return [
+        [paper.title, f"{paper.claim}.", sentence(table, values, paper.key), name] for name, paper in PAPERS.items()
+    ]
