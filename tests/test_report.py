@@ -1,6 +1,7 @@
 """Reports: what is refused, what a failure leaves, what a page is made of. In a browser: test_report_page.py."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -84,6 +85,18 @@ def test_a_file_that_is_no_notebook_is_refused(tmp_path, capsys):
 def test_the_list_names_every_parameter_with_its_default(folder, capsys):
     assert report(folder, "--list") == 0
     assert "-p profile 'quick'    one of: quick, paper" in capsys.readouterr().out
+
+
+def test_the_list_ends_quietly_where_nobody_reads_on(folder):
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "tools.report", "--list", "--notebooks", str(folder)]
+    with os.fdopen(writing, "wb") as closed:
+        ended = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, timeout=60)
+    assert ended.returncode == 0 and ended.stderr == b""
+    before = signal.getsignal(signal.SIGPIPE)
+    report(folder, "--list")
+    assert signal.getsignal(signal.SIGPIPE) == before, "a worker's broken pipe must not end this process"
 
 
 @pytest.mark.parametrize("written", ["[0, 1, 2]", "0,1,2", "0 1 2", "(0, 1, 2)"])

@@ -1,7 +1,7 @@
 """python -m tools.report NAME -p key value: run a notebook and write its report."""
 
 import argparse
-import signal
+import os
 import sys
 from pathlib import Path
 
@@ -73,11 +73,14 @@ def make(options: argparse.Namespace) -> int:
 
 def print_parameters(folder: Path) -> None:
     """Print the notebooks and, of each, the parameters with their defaults; ends where nobody reads on, as `head`."""
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    lines = []
     for name in parameters.known_notebooks(folder):
-        print(name)
-        for parameter in parameters.known_parameters(folder / f"{name}.ipynb").values():
-            print(f"    -p {parameter.name} {parameter.default!r}    {parameter.help}")
+        known = parameters.known_parameters(folder / f"{name}.ipynb").values()
+        lines += [name, *(f"    -p {one.name} {one.default!r}    {one.help}" for one in known)]
+    try:
+        print(*lines, sep="\n", flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python writes the rest as it ends
 
 
 def print_lists(folder: Path) -> None:
