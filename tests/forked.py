@@ -57,6 +57,8 @@ def kernel(command: list[str], env: dict, **_) -> Forked:
 
 def run_module(command: list[str], environment: dict) -> None:
     os.environ.update(environment)
+    if core := environment.get("KERNEL_CORE"):  # the only one that it may use: it starts no processes to train in
+        os.sched_setaffinity(0, {int(core)})
     signal.signal(signal.SIGINT, signal.default_int_handler)
     _, flag, module, *sys.argv[1:] = command
     assert flag == "-m", command

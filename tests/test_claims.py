@@ -13,7 +13,7 @@ from lib.papers.correlation_claims import EACH_OTHER, GRADIENT
 from lib.papers.settings import types
 from lib.quantity import tau_name
 from tools.report.parameters import find_notebook, known_parameters
-from tools.summary.__main__ import picture, readme
+from tools.summary.__main__ import Tables, picture, readme
 from tools.summary.studies import kept
 
 TAUS = [tau_name(pair) for pair in (GRADIENT, EACH_OTHER)]
@@ -90,9 +90,10 @@ def test_the_readme_and_its_picture_say_what_the_kept_results_say(tmp_path):
     page = (results.PROJECT / "README.md").read_text(encoding="utf-8")
     for place in ("<!-- answer -->", "<!-- papers -->", "(reports/results/claims.svg)"):
         assert place in page
-    assert readme(page, kept()) == page, "run python -m tools.summary"
+    found = Tables.of(kept())
+    assert readme(page, found) == page, "run python -m tools.summary"
     words = re.compile(r"<text[^>]*>([^<]*)</text>|(?:fill|stroke)=.(#\w{6})")  # places depend on a machine's fonts
-    drawn, made = results.FOLDER / "claims.svg", picture(kept(), tmp_path)
+    drawn, made = results.FOLDER / "claims.svg", picture(found, tmp_path)
     of_drawn, of_made = (words.findall(path.read_text(encoding="utf-8")) for path in (drawn, made))
     assert ("The claims by datasets", "") in of_made and of_drawn == of_made, "run python -m tools.summary"
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import random
 import re
 from pathlib import Path
@@ -230,6 +231,7 @@ def test_sparsity_on_hostile_words_with_reasons(monkeypatch, tmp_path, chromium)
 
 def test_sparsity_with_one_encoder_and_a_long_text(monkeypatch, tmp_path, chromium):
     monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 2_100)))
+    monkeypatch.setenv("KERNEL_CORE", str(random.choice([*os.sched_getaffinity(0)])))
     choices = "dataset agnews", "encoders bilstm", "profile paper"  # with all its parts, on few texts
     page = report(monkeypatch, tmp_path, "sparsity", *choices, *SPARSE)
     shown = opened(chromium, page)

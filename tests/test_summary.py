@@ -25,7 +25,7 @@ from tools.report.__main__ import main
 from tools.report.execute import Failed
 from tools.report.page import page
 from tools.summary import studies as summary
-from tools.summary.__main__ import markdown, readme
+from tools.summary.__main__ import Tables, markdown, readme
 from tools.summary.claims import controlled, counted, in_words, totals, verdicts
 from tools.summary.page import FILES, studies_of, write_summary
 from tools.summary.values import counts, partners, unexplained, values
@@ -220,7 +220,7 @@ def test_what_is_different_is_counted_and_named_until_a_cause_is_on_record(monke
     named = {
         "Jain & Wallace 2019, sst": ["BiLSTM · additive · softmax: attention / gradient × input 0.351, ours 0.900"]
     }
-    assert unexplained(found) == named and named["Jain & Wallace 2019, sst"][0] in markdown([far])
+    assert unexplained(found) == named and named["Jain & Wallace 2019, sst"][0] in markdown(Tables.of([far]))
     known = found[found["ours"].notna()][published.PLACE].assign(cause="a cause")
     monkeypatch.setattr(published, "differences", lambda: known)
     found = values([far])
@@ -292,22 +292,24 @@ def test_the_kept_tables_have_the_partners_that_their_notebooks_found():
 
 def test_the_readme_answers_from_the_verdicts_and_marks_what_is_weak_stale_or_could_be_chance():
     place = "<!-- answer -->old<!-- end --> and <!-- papers -->old<!-- end --> more"
-    assert "Not run yet." in readme(place, []) and "old" not in readme(place, [])
+    assert "Not run yet." in readme(place, Tables.of([])) and "old" not in readme(place, Tables.of([]))
     found = [effect("a", "supported", "one"), effect("a", "supported", "two"), effect("b", "open", "two", within=False)]
     found += [effect("b", "contradicted", "one", witness="weak").assign(code="0")]
-    text = readme(place, [study([row()], found)])
+    text = readme(place, Tables.of([study([row()], found)]))
     assert text.startswith("<!-- answer -->\n\n") and text.endswith("\n\n<!-- end --> more")
     assert "1 older result is to be run again. By the runs kept here (sst), 1 of 1 tests support the" in text
     assert "Supported: Jain & Wallace 2019, that that a (+0.20, sst)" in text and "Contradicted" not in text
     assert "| 1 of 1 tests support its claims, 0 contradict them. On sst, “a” is supported: +0.20. |" in text
-    old = readme(place, [study([row()], found[-1:])])
+    old = readme(place, Tables.of([study([row()], found[-1:])]))
     assert "Not settled: training has changed" in old and "Contradicted: Jain & Wallace 2019, that that b (-0.20" in old
     assert "On sst, “b” is contradicted: -0.20 [-0.22, -0.18] (weak witness, stale)." in old
     close = claim("a").evidence("one", dict(enumerate((0.2, 0.12, 0.28, 0.15, 0.25))), se=0.001, n=400)
     others = [effect("b", "open", f"open {number}") for number in range(40)]
-    assert "“a” is supported: +0.20 [+0.12, +0.28] (could be chance)." in readme(place, [study([], [close, *others])])
+    assert "“a” is supported: +0.20 [+0.12, +0.28] (could be chance)." in readme(
+        place, Tables.of([study([], [close, *others])])
+    )
     again = claim("a").evidence("one", {}).assign(verdict="supported", evidence="", claim="That a")
-    text = readme(place, [study([row()], [again])])
+    text = readme(place, Tables.of([study([row()], [again])]))
     assert "To be run again: single seeds were not kept. Of " in text
     assert "published values within reach, 1 are the same here, 0 different, 0 open. | [correlation]" in text
 
@@ -326,7 +328,7 @@ def test_the_readme_fits_a_screen_and_its_links_lead_somewhere():
 
 
 def test_no_text_ends_a_cell_of_the_markdown_table():
-    text = markdown([study([row()], [effect("a|b <b>", "supported")])])
+    text = markdown(Tables.of([study([row()], [effect("a|b <b>", "supported")])]))
     assert r"*a\|b &lt;b&gt;*" in text and "<b>" not in text
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from lib.analysis.statistics import LEVEL, interval_of, t_interval
 from lib.quantity import bounds_of
@@ -47,10 +47,8 @@ def over_seeds(rows: pd.DataFrame, about: Iterable[str] = ()) -> pd.DataFrame:
     single = rows["per"].eq("seed")
     of_one = rows[single].dropna(axis=1, how="all")
     by = [name for name in of_one if name not in (*OVER, *OF_RUNS, *OF_CONTRASTS, *about, "per")]
-    found = [
-        dict(zip(by, key, strict=True)) | over_seeds_of(same.drop_duplicates("seed"))
-        for key, same in of_one.groupby(by, sort=False, dropna=False)
-    ]
+    groups = of_one.drop_duplicates([*by, "seed"]).groupby(by, sort=False, dropna=False)
+    found = [dict(zip(by, key, strict=True)) | over_seeds_of(same) for key, same in groups]
     return pd.concat([pd.DataFrame(found), rows[~single].drop(columns="per")], ignore_index=True)
 
 
@@ -58,7 +56,7 @@ def over_seeds_of(same: pd.DataFrame) -> dict[str, float]:
     """What `summarise` has of one quantity, from a row for each seed."""
     values, name = same["value"].to_numpy(float), same["quantity"].iloc[0]
     value, se = float(values.mean()), float(same.get("se_texts", pd.Series(dtype=float)).mean())
-    half = stats.norm.ppf((1 + LEVEL) / 2) * se
+    half = special.ndtri((1 + LEVEL) / 2) * se
     intervals = {
         "": interval_of(value, se, values),
         "_texts": (value - half, value + half),

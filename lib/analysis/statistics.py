@@ -6,7 +6,7 @@ from functools import lru_cache
 from math import inf, nan
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import optimize, special
 
 LEVEL = 0.95  # of every interval
 LEAST_P = 1e-12  # p-values below are not told apart
@@ -65,7 +65,7 @@ def t_interval(values: np.ndarray) -> tuple[float, float]:
     values = values[~np.isnan(values)]
     if len(values) < 2:
         return np.nan, np.nan
-    half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    half = special.stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / np.sqrt(len(values))
     return values.mean() - half, values.mean() + half
 
 
@@ -115,7 +115,7 @@ class Estimate:
 
     def half(self, tail: float) -> float:
         """The half-width of the interval that leaves `tail` on either side."""
-        return float(np.linalg.norm([se * stats.t.isf(tail, df) for se, df in self.parts if se]))
+        return float(np.linalg.norm([se * special.stdtrit(df, tail) for se, df in self.parts if se]))
 
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
         """The two-sided interval."""

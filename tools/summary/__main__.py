@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from html import escape
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -21,38 +22,54 @@ HEADS = {name: name for name in ("published", "out_of_reach", "ours", "same", "d
 HEADS |= {"out_of_reach": "out of reach", "explained": "of these with a cause"}
 
 
-def readme(text: str, studies: Iterable[Study]) -> str:
+class Tables(NamedTuple):
+    """What is found in all studies: rows of `verdicts`, of `cells`, and of `values`."""
+
+    claims: pd.DataFrame
+    cells: pd.DataFrame
+    values: pd.DataFrame
+
+    @classmethod
+    def of(cls, studies: Iterable[Study]) -> "Tables":
+        """Judged anew."""
+        studies = list(studies)
+        claims = verdicts(studies)
+        return cls(claims, cells(claims), values(studies))
+
+
+def readme(text: str, found: Tables) -> str:
     """README's text with what is found in place of what stands between `<!-- answer -->` or `<!-- papers -->` and
     `<!-- end -->`.
     """
-    studies = list(studies)
-    table, found = cells(verdicts(studies)), values(studies)
-    rows = [[*words, f"[{name}](notebooks/{name}.ipynb)"] for *words, name in of_papers(table, found)]
-    parts = {"answer": answer(table, found), "papers": grid(["paper", "claim", "what we find", "notebook"], rows)}
+    rows = [[*words, f"[{name}](notebooks/{name}.ipynb)"] for *words, name in of_papers(found.cells, found.values)]
+    parts = {
+        "answer": answer(found.cells, found.values),
+        "papers": grid(["paper", "claim", "what we find", "notebook"], rows),
+    }
     places = r"<!-- (answer|papers) -->.*?<!-- end -->"
     return re.sub(places, lambda m: f"<!-- {m[1]} -->\n\n{parts[m[1]]}\n\n<!-- end -->", text, flags=re.DOTALL)
 
 
-def picture(studies: Iterable[Study], folder: Path = FOLDER) -> Path:
+def picture(found: Tables, folder: Path = FOLDER) -> Path:
     """Draws the claims by datasets: claims.svg."""
     charts.enable()
     path = folder / "claims.svg"
-    charts.claims(cells(verdicts(studies)).assign(paper=lambda rows: rows["paper"].map(TITLES))).save(path)
+    charts.claims(found.cells.assign(paper=lambda rows: rows["paper"].map(TITLES))).save(path)
     return path
 
 
-def markdown(studies: Iterable[Study]) -> str:
+def markdown(found: Tables) -> str:
     """The claims of each paper by dataset, and the counts of published values by paper and dataset."""
-    studies = list(studies)
-    claims, found = verdicts(studies), values(studies)
     heads = {"word": "verdict", "count": "models", "weak": "by weak witnesses", "fails": "fail", "stale": "stale"}
     page = environment().overlay(autoescape=False).get_template("summary.md.j2")
     return page.render(
         rate=f"{RATE:.0%}",
-        verdicts=grid(list(heads.values()), [[str(one[name]) for name in heads] for one in totals(claims)]),
-        papers={title: claims_of(claims[claims["paper"] == paper]) for paper, title in TITLES.items()},
-        counts=counts_of(found),
-        unexplained={where: escape("; ".join(names), quote=False) for where, names in unexplained(found).items()},
+        verdicts=grid(list(heads.values()), [[str(one[name]) for name in heads] for one in totals(found.claims)]),
+        papers={title: claims_of(found.claims[found.claims["paper"] == paper]) for paper, title in TITLES.items()},
+        counts=counts_of(found.values),
+        unexplained={
+            where: escape("; ".join(names), quote=False) for where, names in unexplained(found.values).items()
+        },
     )
 
 
@@ -90,10 +107,10 @@ def grid(head: list[str], rows: list[list[str]]) -> str:
 
 def main() -> None:
     """Writes README's answer and table, the picture and summary.md from the kept results."""
-    studies, page = kept(FOLDER), PROJECT / "README.md"
-    page.write_text(readme(page.read_text(encoding="utf-8"), studies), encoding="utf-8")
-    (FOLDER / "summary.md").write_text(markdown(studies), encoding="utf-8")
-    print(page, FOLDER / "summary.md", picture(studies), sep="\n")
+    found, page = Tables.of(kept(FOLDER)), PROJECT / "README.md"
+    page.write_text(readme(page.read_text(encoding="utf-8"), found), encoding="utf-8")
+    (FOLDER / "summary.md").write_text(markdown(found), encoding="utf-8")
+    print(page, FOLDER / "summary.md", picture(found), sep="\n")
 
 
 if __name__ == "__main__":
