@@ -56,7 +56,7 @@ reports: $(STAMP)
 	  $(if $(strip $(SEEDS)),--seeds "$(SEEDS)") $(if $(strip $(JOBS)),--jobs "$(JOBS)") $(if $(strip $(DEVICE)),-p device "$(DEVICE)")
 
 test: $(STAMP)
-	@$(RUN) -m pytest -q -n auto --dist worksteal
+	@$(RUN) -m pytest -q -n auto --dist loadgroup --no-loadscope-reorder
 
 faults: $(STAMP)
 	@KILLS_OF_REPORTS=20 $(RUN) -m pytest -q tests/test_faults.py --durations=0

@@ -36,17 +36,13 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(processes.cores() + 2, 8)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Whole notebooks and sweeps first: each process that tests starts with its share, and none ends with one."""
-    long = sorted((one for one in items if one.path.name in LONG), key=lambda one: LONG.index(one.path.name))
-    rest, found = [one for one in items if one.path.name not in LONG], []
-    processes = getattr(config, "workerinput", {"workercount": 1})["workercount"]
-    for number in range(processes):  # xdist's worksteal gives to each process as many, one after the other
-        size = (len(items) - len(found)) // (processes - number)
-        first = long[number::processes]
-        found += first + rest[: max(0, size - len(first))]
-        del rest[: max(0, size - len(first))]
-    items[:] = found + rest
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whole notebooks and sweeps first, each by itself; of any other file all tests in one process, with its fixtures."""
+    items.sort(key=lambda one: LONG.index(one.path.name) if one.path.name in LONG else len(LONG))
+    for one in items:
+        if one.path.name not in LONG:
+            one.add_marker(pytest.mark.xdist_group(one.path.name))
 
 
 @pytest.fixture(scope="session")

@@ -36,6 +36,12 @@ def folder(tmp_path_factory):
     return made
 
 
+@pytest.fixture(autouse=True)
+def no_kept_tables(monkeypatch, tmp_path):
+    """The summary is of what these tests make."""
+    monkeypatch.setenv("RESULTS_HOME", str(tmp_path / "none"))
+
+
 def report(folder: Path, *arguments: str) -> int:
     return main([*arguments, "--notebooks", str(folder), "--output", str(folder / "out")])
 

@@ -1,16 +1,18 @@
 """Rows of `summarise` seed by seed, as they are kept, and back: one row over all seeds."""
 
 from collections.abc import Iterable
+from math import inf, nan
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
-from lib.analysis.statistics import LEVEL, interval_of, t_interval
+from lib.analysis.statistics import FEW, LEVEL
 from lib.quantity import bounds_of
 
 OVER = ("low", "high", "sd_seeds", "low_texts", "high_texts", "low_seeds", "high_seeds", "seeds")  # of all seeds
 OF_RUNS = ("seed", "value", "se_texts", "sd_instances", "n", "undefined", "left_out")  # of a run, or of those together
+AGAIN = {"se_texts": "mean"} | dict.fromkeys(("n", "undefined", "left_out"), "max")  # of several runs together
 OF_CONTRASTS = ("first", "second", "difference", "word", "se", "p")  # of the runs together, where value is a difference
 
 
@@ -48,31 +50,34 @@ def over_seeds(rows: pd.DataFrame, about: Iterable[str] = ()) -> pd.DataFrame:
     of_one = rows[single].dropna(axis=1, how="all")
     by = [name for name in of_one if name not in (*OVER, *OF_RUNS, *OF_CONTRASTS, *about, "per")]
     groups = of_one.drop_duplicates([*by, "seed"]).groupby(by, sort=False, dropna=False)
-    found = [dict(zip(by, key, strict=True)) | over_seeds_of(same) for key, same in groups]
-    return pd.concat([pd.DataFrame(found), rows[~single].drop(columns="per")], ignore_index=True)
+    found = groups["value"].agg(value="mean", sd_seeds="std", seeds="size", defined="count").reset_index()
+    found["value"] = found["value"].where(found.pop("defined") == found["seeds"])
+    columns = {name: how for name, how in AGAIN.items() if name in of_one}
+    found[list(columns)] = groups.agg(columns).to_numpy(float) if columns else ()
+    if "sd_instances" in of_one:
+        found["sd_instances"] = np.sqrt(groups["sd_instances"].agg(lambda some: (some**2).mean()).to_numpy(float))
+    return pd.concat([with_intervals(found), rows[~single].drop(columns="per")], ignore_index=True)
 
 
-def over_seeds_of(same: pd.DataFrame) -> dict[str, float]:
-    """What `summarise` has of one quantity, from a row for each seed."""
-    values, name = same["value"].to_numpy(float), same["quantity"].iloc[0]
-    value, se = float(values.mean()), float(same.get("se_texts", pd.Series(dtype=float)).mean())
-    half = special.ndtri((1 + LEVEL) / 2) * se
-    intervals = {
-        "": interval_of(value, se, values),
-        "_texts": (value - half, value + half),
-        "_seeds": t_interval(values),
-    }
-    row = {"value": value, "se_texts": se, "sd_seeds": float(same["value"].std()), "seeds": len(same)}
-    for of, bounds in intervals.items():
-        row |= dict(zip((f"low{of}", f"high{of}"), map(float, within(name, bounds)), strict=True))
-    if "sd_instances" in same:
-        row["sd_instances"] = float(np.sqrt((same["sd_instances"] ** 2).mean()))
-    return row | {column: same[column].max() for column in ("n", "undefined", "left_out") if column in same}
+def with_intervals(found: pd.DataFrame) -> pd.DataFrame:
+    """With the intervals that `summarise` gives: over texts and seeds (`lib.analysis.statistics.interval_of`), over
+    texts alone, over seeds alone; they end where the quantity's values do, if that is known here.
+    """
+    seeds = found["seeds"].to_numpy()
+    over_texts = found.get("se_texts", pd.Series(nan, found.index)).to_numpy() * special.ndtri((1 + LEVEL) / 2)
+    over_seeds = found["sd_seeds"].to_numpy() / np.sqrt(seeds) * special.stdtrit(seeds - 1, (1 + LEVEL) / 2)
+    parts = np.stack([over_texts, np.where(seeds >= FEW, over_seeds, nan)])
+    both = np.where(np.isnan(parts).all(axis=0), nan, np.linalg.norm(np.nan_to_num(parts), axis=0))
+    least, most = np.transpose([limits(name) for name in found["quantity"]]) if len(found) else (nan, nan)
+    for of, half in {"": both, "_texts": over_texts, "_seeds": over_seeds}.items():
+        found[f"low{of}"] = np.clip(found["value"] - half, least, most)
+        found[f"high{of}"] = np.clip(found["value"] + half, least, most)
+    return found
 
 
-def within(name: str, interval: tuple[float, float]) -> np.ndarray:
-    """An interval that ends where the quantity's values do, if that is known here."""
+def limits(name: str) -> tuple[float, float]:
+    """The bounds of a quantity, infinite where they are not known here."""
     try:
-        return np.clip(interval, *bounds_of(name))
+        return bounds_of(name)
     except KeyError:
-        return np.asarray(interval)
+        return -inf, inf
