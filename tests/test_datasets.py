@@ -217,6 +217,43 @@ def test_a_subset_keeps_whole_texts_and_the_shares_of_the_classes():
     assert {x.label for x in assembly.subset(instances, 1)} == {0, 1}
 
 
+def of_lengths(lengths, labels):
+    return [Instance(str(i), "", ("w",) * n, y) for i, (n, y) in enumerate(zip(lengths, labels, strict=True))]
+
+
+def test_a_long_text_ends_no_sample_and_one_that_is_too_long_by_itself_is_not_drawn():
+    """760 texts, one in ten of them long: the shares are by text, whatever the lengths of a class."""
+    random = np.random.default_rng(1)
+    labels = random.random(760) < 0.45
+    lengths = np.where(random.random(760) < 0.1, 4_000, random.integers(20, 200, 760)) * np.where(labels, 3, 1)
+    lengths[::40] = 30_000
+    chosen = assembly.subset(of_lengths(lengths, labels.astype(int)), 25_000)
+    drawn = [int(one.id) for one in chosen]
+    assert 24_000 < lengths[drawn].sum() <= 25_000 and lengths[drawn].max() <= 25_000
+    assert len(drawn) > 40, "not the 16 before the first that does not fit"
+    assert np.mean([one.label for one in chosen]) == pytest.approx(labels.mean(), abs=0.06)
+
+
+def test_classes_take_turns_by_their_number_of_texts():
+    """However few texts are drawn, and however long those of a class are, each has its share to within one text."""
+    labels = np.array([0] * 600 + [1] * 300 + [2] * 100)
+    texts = of_lengths(np.array([10, 500, 2])[labels], labels)
+    for most in (10, 50, 333):
+        counts = np.bincount([one.label for one in assembly.subset(texts, 10**9, most)])
+        assert counts.sum() == most and np.abs(counts - most * np.array([0.6, 0.3, 0.1])).max() <= 1
+
+
+def test_of_test_so_many_texts_are_read_however_long_they_are():
+    texts = of_lengths([900] * 400 + [90_000] * 20, [0, 1] * 210)
+    draft = assembly.Draft("long", ("a", "b"), {"train": texts, "dev": texts, "test": texts})
+    corpus = assembly.assemble(assembly.Spec("long", None, ""), draft, PROFILES["quick"])
+    assert [len(split) for split in corpus.splits] == [80_000 // 900, 25_000 // 900, 300]
+    assert corpus.test.lengths.max() == 900 and np.bincount(corpus.test.labels).tolist() == [150, 150]
+    assert any("quick reads 300 of 420 texts of test" in note for note in corpus.notes)
+    whole = assembly.assemble(assembly.Spec("long", None, ""), draft, PROFILES["paper"])
+    assert [len(split) for split in whole.splits] == [420] * 3 and not whole.notes
+
+
 def test_the_checksum_covers_tokens_labels_and_splits(tmp_path):
     def checksum(**content):
         write(tmp_path, **content)

@@ -9,12 +9,13 @@ from pathlib import Path
 import nbformat
 import psutil
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 import notebooks
-from lib.datasets import files
+from lib import tables
+from lib.datasets import about, files, load
 from lib.models import ENCODERS
 from lib.papers import runs
-from lib.profiles import PROFILES
 from tools.report import page as pages
 from tools.report.__main__ import main
 from tools.report.cells import formula, log, markdown
@@ -338,12 +339,15 @@ def test_the_policy_allows_no_request_and_no_foreign_script():
 
 
 def test_a_quick_run_says_what_is_smaller_in_it():
-    words = pages.quick({"profile": "quick", "seeds": []})
-    assert "fewer epochs and seeds" in words
-    assert f"{PROFILES['quick'].train_tokens:,} tokens or {PROFILES['quick'].train_texts:,} texts of train" in words
-    assert "texts" not in pages.quick({"profile": "quick", "dataset": "babi1"}), "of questions the tokens alone count"
-    assert "seeds" not in pages.quick({"profile": "quick", "seeds": [4]})
-    assert pages.quick({"profile": "paper", "seeds": []}) == pages.quick({}) == ""
+    found = load("planted", "quick")
+    shown = new_output("display_data", {"text/html": tables.sentences(*about(found)).data})
+    ran = new_notebook(cells=[new_code_cell("tables.sentences()", outputs=[shown])])
+    words = pages.quick({"profile": "quick", "seeds": []}, ran)
+    assert "fewer epochs and seeds" in words and f"{len(found.test)} of 400 texts of test" in words
+    assert f"{len(found.train):,} of 2,000 texts of train" in words and 0 < len(found.test) < 400
+    assert "seeds" not in pages.quick({"profile": "quick", "seeds": [4]}, ran)
+    assert "texts" not in pages.quick({"profile": "quick"}, new_notebook()), "its notebook says nothing of texts"
+    assert pages.quick({"profile": "paper", "seeds": []}, ran) == pages.quick({}, ran) == ""
 
 
 def test_a_charts_data_is_found_wherever_it_stands_and_once():

@@ -12,6 +12,7 @@ from lib.datasets.files import DataError
 from lib.profiles import Profile
 
 SUBSET_SEED = 20190226  # any fixed number: a profile's subset must not depend on the seed of a run
+READ = "The profile {} reads {} texts of {}, drawn at random with the classes in their shares."
 Splits = dict[str, list[Instance]]
 
 
@@ -128,11 +129,10 @@ def assemble(spec: Spec, draft: Draft, profile: Profile) -> Corpus:
     notes, kept, whole = list(draft.notes), {}, True
     for name, instances in draft.splits.items():
         filtered = _within_bounds(spec, name, instances, notes)
-        kept[name] = subset(filtered, _most_tokens(spec, profile, name, filtered))
+        kept[name] = _read(profile, name, filtered, spec.asks)
         if len(kept[name]) < len(filtered):
             whole = whole and name != "train"
-            read = f"The profile {profile.name} reads {len(kept[name]):,} of {len(filtered):,} texts of {name}"
-            notes.append(f"{read}, drawn at random with the classes in their shares.")
+            notes.append(READ.format(profile.name, f"{len(kept[name]):,} of {len(filtered):,}", name))
         _refuse_one_class(kept[name], name, draft)
     of_words = (draft.splits if whole else kept)["train"]
     texts = chain((one.tokens for one in of_words), (one.query for one in of_words if one.query is not None))
@@ -157,30 +157,42 @@ def _within_bounds(spec: Spec, split: str, instances: list[Instance], notes: lis
     return kept
 
 
-def _most_tokens(spec: Spec, profile: Profile, split: str, instances: list[Instance]) -> int | None:
-    """How many tokens of a split the profile reads: its own bound, or its number of texts of average length."""
-    sizes = (profile.train_tokens, profile.train_texts), (profile.test_tokens, profile.test_texts)
-    tokens, texts = sizes[split != "train"]
-    if tokens is None or texts is None or spec.asks:
-        return tokens
-    return min(tokens, texts * sum(len(one.tokens) for one in instances) // max(len(instances), 1))
+def _read(profile: Profile, split: str, instances: list[Instance], asks: bool) -> list[Instance]:
+    """The texts of a split that the profile reads; with questions its tokens alone are limited."""
+    train, test = (profile.train_tokens, profile.train_texts), (profile.test_tokens, profile.test_texts)
+    tokens, texts = train if split == "train" else test
+    return subset(instances, tokens, None if asks else texts, texts or 0 if split == "test" else 0)
 
 
-def subset(instances: Sequence[Instance], limit: int | None) -> list[Instance]:
-    """Whole texts of together at most about `limit` tokens, each class in its share of the tokens; None: all texts.
+def subset(instances: Sequence[Instance], limit: int | None, most: int | None = None, least: int = 0) -> list[Instance]:
+    """Whole texts of together at most `limit` tokens, each class in its share of the texts, in the order of the split.
 
-    At least one text of each class stays, in the order of the split.
+    They are drawn at random, always the same. A text that no longer fits is passed over, and the drawing goes on.
+
+    Args:
+        limit: in tokens; None: all texts. A text that is longer by itself is taken only if all of its class are.
+        most: how many texts at most; None: as many as fit.
+        least: so many texts, and one of each class, are taken however long they are together.
     """
     lengths = np.array([len(one.tokens) for one in instances], dtype=np.int64)
-    if limit is None or lengths.sum() <= limit:
+    most = len(instances) if most is None else most
+    if limit is None or (lengths.sum() <= limit and len(instances) <= most):
         return list(instances)
     labels, random = np.array([one.label for one in instances]), np.random.default_rng(SUBSET_SEED)
-    chosen = []
+    turns = np.empty(len(instances))  # in their order the classes take turns, by their shares
     for label in np.unique(labels):
         of_label = random.permutation(np.flatnonzero(labels == label))
-        used = lengths[of_label].cumsum()
-        chosen.append(of_label[: max(1, np.searchsorted(used, limit * used[-1] / lengths.sum(), side="right"))])
-    return [instances[i] for i in np.sort(np.concatenate(chosen))]
+        of_label = of_label[np.argsort(lengths[of_label] > limit, kind="stable")]
+        turns[of_label] = (np.arange(len(of_label)) + 0.5) / len(of_label)
+    chosen, used, seen = [], 0, set()
+    for place in np.argsort(turns, kind="stable"):
+        length, label = lengths[place], labels[place]
+        fits = len(chosen) < most and used + length <= limit
+        if label not in seen or fits or (len(chosen) < least and length <= limit):
+            chosen.append(place)
+            seen.add(label)
+            used += length
+    return [instances[place] for place in sorted(chosen)]
 
 
 def _refuse_one_class(instances: Sequence[Instance], split: str, draft: Draft) -> None:

@@ -13,8 +13,8 @@ from urllib.parse import quote
 from pygments.formatters import HtmlFormatter
 
 from lib.atomic_write import write_text
+from lib.datasets.assembly import READ
 from lib.notebook import LEFT
-from lib.profiles import PROFILES
 from lib.progress import spoken
 from lib.training.cache import home
 from tools.report.cells import Cells
@@ -38,7 +38,7 @@ def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]
     contents = [entry for entry in cells.contents if entry[0] in (2, 3)]
     return environment().get_template("report.html.j2").render(
         summary=summary, kept=json_for_html(summary), left=json_for_html(next(iter(outputs(notebook, LEFT)), {})),
-        time=spoken(summary["seconds"]), memory=memory, every=EVERY, quick=quick(summary["parameters"]),
+        time=spoken(summary["seconds"]), memory=memory, every=EVERY, quick=quick(summary["parameters"], notebook),
         parameters=parameters, opening=opening, parts=parts, contents=contents,
         style=style(), scripts=scripts, policy=policy(scripts),
     )  # fmt: skip
@@ -49,24 +49,18 @@ def memory(peak: float | None) -> str:
     return "unknown" if peak is None else f"{peak:,.0f} MiB"
 
 
-def quick(parameters: dict[str, Any]) -> str:
+def quick(parameters: dict[str, Any], notebook: Any) -> str:
     """How a run in profile `quick` differs from one in `paper`, in words; "" for a run in any other profile."""
     if parameters.get("profile") != "quick":
         return ""
-    from lib.datasets import spec
-
-    here = PROFILES["quick"]
     fewer = "epochs" if parameters.get("seeds") else "epochs and seeds"
-    train, test = f"{here.train_tokens:,} tokens", f"{here.test_tokens:,} tokens"
-    dataset = "" if parameters.get("data") else parameters.get("dataset")
-    if not dataset or not spec(dataset).asks:  # texts with a question are limited by their tokens alone
-        train, test = f"{train} or {here.train_texts:,} texts", f"{test} or {here.test_texts:,} texts"
-    train, test = f"{train} of train", f"{test} of dev and of test"
-    return f"fewer {fewer} than in the papers, and at most {train} and {test} are read."
+    note = READ.format("quick", r"([\d,]+ of [\d,]+)", r"(\w+)")
+    read = [f"{texts} texts of {split}" for texts, split in re.findall(note, "".join(outputs(notebook, "text/html")))]
+    return f"fewer {fewer} than in the papers" + (f", and {', '.join(read)}." if read else ".")
 
 
 def outputs(notebook: Any, kind: str) -> list[Any]:
-    """The notebook's outputs of one MIME type: HEADLINE, what it found, or LEFT, the tables of `lib.results.keep`."""
+    """The notebook's outputs of one MIME type: HEADLINE, what it found, LEFT, the tables of `lib.results.keep`, ..."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     return [output.data[kind] for cell in cells for output in cell.outputs if kind in output.get("data", {})]
 
