@@ -138,6 +138,26 @@ def test_another_encoding_is_guessed_and_the_guess_is_told(tmp_path, language):
     assert any(word.strip('",;|.')[:30] in note for word in " ".join(known).split() if not word.isascii())
 
 
+@pytest.mark.parametrize(
+    ("encoding", "texts"),
+    [
+        ("latin-1", ["Très bien, à voir", "Un café où l'on s'ennuie", "Déjà vu, hélas", "La fête ratée"]),
+        ("latin-1", ["El año del niño", "¿Qué pasó, señor?", "Una película buenísima", "No está mal"]),
+        ("latin-1", ["São Paulo não é assim", "Atuações péssimas", "Um coração que não bate"]),
+        ("latin-1", ["The naïve café owner", "a smørrebrød film, 20°", "it cost £5"]),
+        ("cp1252", ["Un “bœuf” à 3 €", "Elle a dû partir – hélas", "Ça va très bien"]),
+        ("latin-1", ["Größe ist alles", "Ein schöner, müder Film", "¡Qué año, señora!", "así está bien"]),
+        ("cp1250", ["Bardzo dobry film, żółty", "Nie był zły", "To była świetna książka", "ąęśćźń"]),
+        ("cp1250", ["Příliš žluťoučký kůň úpěl", "Nebylo to špatné", "Děkuji, výborné"]),
+        ("cp1250", ["Árvíztűrő tükörfúrógép", "Nagyon jó, őszintén", "Rossz és unalmas volt"]),
+    ],
+)
+def test_western_letters_stay_western_and_central_european_ones_central_european(tmp_path, encoding, texts):
+    records = [(f"{text} ({i})", i % 2) for i, text in enumerate(texts * 4)]
+    corpus = datasets.load(own_text(put(tmp_path, separated(records).encode(encoding))))
+    assert labels_of(corpus) == {text: str(label) for text, label in records}
+
+
 def test_quotation_marks_delimiters_and_line_breaks_stay_in_a_text(tmp_path):
     hostile = [
         'He said "no", twice; so\nit ends',
@@ -158,7 +178,7 @@ def test_quotation_marks_delimiters_and_line_breaks_stay_in_a_text(tmp_path):
         ([10, 2.0, 3.5], ("2", "3.5", "10")),
         ([True, False], ("False", "True")),
         (["class 10", "class 9", "Class 1"], ("Class 1", "class 9", "class 10")),
-        (["NA", "null", "nan"], ("NA", "nan", "null")),
+        (["none", "nano", "n"], ("n", "nano", "none")),
         ([" yes", "no "], ("no", "yes")),
         (["split", "texts", "encoder"], ("encoder", "split", "texts")),
         ([HOSTILE, "é", "😀"], (HOSTILE, "é", "😀")),
@@ -457,6 +477,16 @@ BAD = {
     ),
     "NaN for a label": bad(
         with_line('{"text": "a film", "label": NaN}'), "line 61: the label ('label') is missing", name="my.jsonl"
+    ),
+    **{
+        f"{name} for a label": bad(
+            changed(4, ("a film", name)),
+            f"my.csv, row 6: the label ('label') is {name!r}, as programs write a missing value; leave such records",
+        )
+        for name in ("nan", "NaN", "None", "NA", "null")
+    },
+    "nan as a text in JSON": bad(
+        with_line('{"text": "a film", "label": "nan"}'), "line 61: the label ('label') is 'nan'", name="my.jsonl"
     ),
     "a list for a label": bad(
         with_line('{"text": "a film", "label": ["bad"]}'),

@@ -17,6 +17,7 @@ from lib.datasets.files import DataError, Row, sound
 from lib.datasets.own_table import SPLITS, Table, content_of, find, stem_of, table_of
 
 LONGEST = 200  # characters of a label
+NONE = ("nan", "NaN", "NAN", "NaT", "None", "null", "NULL", "NA", "N/A", "<NA>")  # as programs write a missing value
 WORDS, CHARACTERS = 3, 15  # of a column of texts on average, at least one of the two
 REPEATED = 3  # times that a label occurs on average, at least
 SAMPLE = 1_000  # values by which a column is judged
@@ -209,6 +210,9 @@ def _label(place: str, column: str, values: dict) -> str:
     if not isinstance(value, str | int | float):
         raise DataError(f"{place} is of type {type(value).__name__}; allowed: a text or a number")
     name = str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()
+    if name in NONE:
+        allowed = "leave such records out; a class of that name needs another one"
+        raise DataError(f"{place} is {name!r}, as programs write a missing value; {allowed}")
     if len(name) > LONGEST:
         raise DataError(f"{place} has {len(name):,} characters; allowed: at most {LONGEST}; is it the column of texts?")
     return sound(name, place)
