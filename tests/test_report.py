@@ -1,9 +1,11 @@
 """Reports: what is refused, what a failure leaves, what a page is made of. In a browser: test_report_page.py."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import nbformat
@@ -12,11 +14,12 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 import notebooks
-from lib import tables
+from lib import provenance, tables
 from lib.datasets import about, files, load
 from lib.models import ENCODERS
 from lib.papers import runs
 from tools.report import page as pages
+from tools.report import parameters
 from tools.report.__main__ import main
 from tools.report.cells import formula, log, markdown
 from tools.report.execute import Tracker
@@ -129,6 +132,43 @@ def test_what_a_registry_knows_is_allowed_and_what_a_list_may_hold_stands_in_one
     assert given_parameters(notebook, [("encoders", "gru")]) == {"encoders": ["gru"]}
     assert "gru" in known_parameters(notebook)["encoders"].help
     assert {run.encoder for run in runs("correlation", encoders="gru,conv")} == {"gru", "conv"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('["bilstm", "average", "conv"]', '["bilstm"]'),
+        ('"quick"  #', '"paper"  #'),
+        ("  # auto, random, or a file of", ""),
+    ],
+)
+def test_edited_parameters_of_a_notebook_of_the_project_are_refused(monkeypatch, tmp_path, old, new):
+    """In a checkout of its own: the committed notebook, then one whose defaults or comments were changed in place."""
+    (tmp_path / "notebooks").mkdir()
+    notebook = Path(shutil.copy(find_notebook("correlation"), tmp_path / "notebooks"))
+    for command in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"]):
+        subprocess.run(["git", "-C", str(tmp_path), *command], check=True)
+    monkeypatch.setattr(parameters, "NOTEBOOKS", tmp_path / "notebooks")
+    monkeypatch.setattr(parameters, "committed", partial(provenance.committed, folder=tmp_path))
+    assert given_parameters(notebook, [("seeds", "3")]) == {"seeds": [0, 1, 2]}
+    edited = nbformat.read(notebook, 4)
+    edited.cells[1].source = edited.cells[1].source.replace(old, new)
+    nbformat.write(edited, notebook)
+    with pytest.raises(Refused, match=r"parameters cell of correlation\.ipynb differs .* by --notebooks$"):
+        given_parameters(notebook, [])
+    own = tmp_path / "own" / notebook.name
+    own.parent.mkdir()
+    assert given_parameters(notebook.rename(own), []) == {}, "a notebook of one's own may have any defaults"
+
+
+def test_running_a_notebook_and_saving_it_changes_no_parameters(tmp_path):
+    """Outputs, counts and other cells may differ; a notebook that was never committed has nothing to differ from."""
+    notebook = nbformat.read(find_notebook("correlation"), 4)
+    as_committed = parameters.declared(nbformat.writes(notebook))
+    notebook.cells[1].execution_count = 7
+    notebook.cells.append(new_code_cell("1 + 1"))
+    assert parameters.declared(nbformat.writes(notebook)) == as_committed != []
+    assert provenance.committed("notebooks/never.ipynb") is None and provenance.committed("a", tmp_path) is None
 
 
 # names

@@ -1,6 +1,7 @@
 """The parameters of a notebook: what its cell declares, and what a command line gives for them."""
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -11,6 +12,7 @@ from typing import Any, get_args
 from lib.datasets import Own
 from lib.papers import PAPERS, Settings
 from lib.papers.settings import Kind, literal, refuse, seeds_of, types, value_of
+from lib.provenance import committed
 from lib.training.own_model import located
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -83,6 +85,27 @@ def known_parameters(notebook: Path) -> dict[str, Parameter]:
     return known
 
 
+def refuse_edited(notebook: Path) -> None:
+    """Raises Refused where a notebook of the project has other parameters than the committed one.
+
+    Its reports would go by the usual names with other defaults, and a comment that is gone takes its help along.
+    """
+    text = committed(f"{NOTEBOOKS.name}/{notebook.name}") if notebook.resolve().parent == NOTEBOOKS else None
+    if text and declared(text) != declared(notebook.read_text(encoding="utf-8")):
+        raise Refused(
+            f"the parameters cell of {notebook.name} differs from the committed one; give values by -p, restore it by "
+            f"'git checkout {NOTEBOOKS.name}/{notebook.name}', or keep a notebook of your own in a folder of your own "
+            "and name that by --notebooks"
+        )
+
+
+def declared(notebook: str) -> list[str]:
+    """The sources of the cells tagged `parameters`, of a notebook as text."""
+    cells = json.loads(notebook).get("cells", [])
+    tagged = [cell["source"] for cell in cells if "parameters" in cell.get("metadata", {}).get("tags", [])]
+    return ["".join(source).strip() for source in tagged]
+
+
 def kind_of(annotation: str, default: Any) -> Kind:
     """The type of a parameter that no settings know: its annotation's, such as `list[int]`, else its default's."""
     named = re.fullmatch(r"(list|tuple)\[(\w+).*\]|(\w+)", annotation or "")
@@ -94,8 +117,13 @@ def kind_of(annotation: str, default: Any) -> Kind:
 
 
 def given_parameters(notebook: Path, given: list[tuple[str, str]]) -> dict[str, Any]:
-    """The values of (name, text) pairs, in the parameters' types; Refused where one is unknown or not allowed."""
+    """The values of (name, text) pairs, in the parameters' types.
+
+    Raises:
+        Refused: one is unknown or not allowed, or the notebook's own parameters were edited.
+    """
     known, values = known_parameters(notebook), {}
+    refuse_edited(notebook)
     rules = {one.name: one.metadata for one in fields(settings_of(notebook))}
     try:
         for name, text in given:
