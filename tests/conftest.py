@@ -38,7 +38,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whole notebooks and sweeps first, each by itself; of any other file all tests in one process, with its fixtures."""
+    """Whole notebooks and sweeps first, each by itself; any other file in one process, with its fixtures."""
     items.sort(key=lambda one: LONG.index(one.path.name) if one.path.name in LONG else len(LONG))
     for one in items:
         if one.path.name not in LONG:

@@ -87,7 +87,7 @@ def copy(tmp_path_factory) -> Path:
 
 def report(project: Path, *arguments: str) -> str:
     """The page of a report that the copy makes."""
-    home = {"DATA_HOME": str(project.parent / "data"), "CACHE_HOME": str(project.parent / "cache")}
+    home = {f"{name}_HOME": str(project.parent / name.lower()) for name in ("DATA", "CACHE", "RESULTS")}
     command = [sys.executable, "-m", "tools.report", *arguments, "--output", str(project.parent / "out")]
     ran = subprocess.run(command, cwd=project, env=os.environ | home, capture_output=True, text=True, timeout=300)
     assert ran.returncode == 0, ran.stdout + ran.stderr

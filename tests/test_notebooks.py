@@ -171,7 +171,7 @@ def home_of_reasons(folder: Path) -> Path:
     about = {"name": "eraser_movies", "title": f"Reviews {HOSTILE[0]}", "classes": ["negative", HOSTILE[0]]}
     (folder / "dataset.json").write_text(json.dumps(about))
     for split, rows in {
-        "train": reasoned_texts(100, 1),
+        "train": reasoned_texts(160, 1),
         "dev": reasoned_texts(40, 3),
         "test": reasoned_texts(40, 2),
     }.items():
