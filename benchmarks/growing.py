@@ -17,7 +17,6 @@ from lib.datasets.batches import batches, micro_batches
 from lib.datasets.corpus import Split
 from lib.importance import rankings
 from lib.importance.state_gradients import of_inputs_to_states
-from lib.metrics.kendall import LONGEST_SIGN_MATRIX
 from lib.models import AttentionClassifier, evaluation
 from lib.quantity import Quantity
 from lib.training import fitting
@@ -52,7 +51,6 @@ class Work:
     texts      at each length, where lengths are compared
     pairs      whether the encoder is asked once for pairs of tokens: then a small model, and memory is watched on few
                texts
-    above      tokens from which on the slope along the length is fitted
     """
 
     name: str
@@ -61,7 +59,6 @@ class Work:
     everything: Callable[[Split], object]
     texts: int
     pairs: bool = False
-    above: int = UPPER_LENGTH
 
 
 def made_up(number: int, tokens: int) -> Split:
@@ -103,7 +100,7 @@ def _of_attention() -> Iterator[Work]:
     climb = Promise("n", "a step of the search is sums over the tokens; restarts and steps are fixed", LINEAR)
     searched = interventions.adversary(0.01, "gradient", max_tokens=WITHOUT_BOUND, restarts=5, steps=100)
     yield _measured("adversary, 5 x 100 steps", "bilstm", searched, climb, 16)
-    yield _kendall(Promise("n log n", "SciPy sorts beyond 512 tokens; up to there a matrix of all pairs", SORTING))
+    yield _kendall(Promise("n log n", "one measure is sorted, the other merged in its order", SORTING))
 
 
 def _measured(kind: str, encoder: str, quantity: Quantity, promise: Promise, number: int, pairs=False) -> Work:
@@ -157,4 +154,4 @@ def _kendall(promise: Promise) -> Work:
         return time.process_time() - started
 
     everything = lambda split: taus(*random(split))  # noqa: E731
-    return Work("Kendall's tau-b with p-value", promise, seconds, everything, 64, above=LONGEST_SIGN_MATRIX)
+    return Work("Kendall's tau-b with p-value", promise, seconds, everything, 64)

@@ -42,8 +42,8 @@ sizes with additive attention; where the encoder is asked once for every pair of
 {small}. A slope is that of a line through the logarithms, ± its standard error;
 promised is what the algorithm's cost gives at the same points.
 
-Length: {texts} texts, as many at each length, of {lengths}; slope from {from_length} tokens on, Kendall's from
-{kendall} on. Number: {numbers}; slope from {from_number} texts on. {versions}.
+Length: {texts} texts, as many at each length, of {lengths}; slope from {from_length} tokens on.
+Number: {numbers}; slope from {from_number} texts on. {versions}.
 
 ![CPU seconds over the length and the number of texts](growth.svg)
 
@@ -154,7 +154,7 @@ def slope(work: Work, points: pd.DataFrame, along: str) -> Slope:
     """The slope of its upper points beside the promised one."""
     own = points[(points["work"] == work.name) & (points["along"] == along)]
     if along == "length":
-        return compared(own["tokens"].tolist(), own["seconds"].tolist(), work.promise.cost, work.above)
+        return compared(own["tokens"].tolist(), own["seconds"].tolist(), work.promise.cost, UPPER_LENGTH)
     return compared(own["texts"].tolist(), own["seconds"].tolist(), growing.LINEAR, UPPER)
 
 
@@ -166,7 +166,6 @@ def told(works: list[Work], points: pd.DataFrame) -> str:
         texts=f"{numbers[0]} to {numbers[-1]}",
         lengths=f"{LENGTHS[0]} to {LENGTHS[-1]:,} tokens",
         from_length=UPPER_LENGTH,
-        kendall=growing.LONGEST_SIGN_MATRIX,
         numbers=f"{NUMBERS[0]} to {NUMBERS[-1]:,} texts of {TOKENS} tokens",
         from_number=f"{UPPER:,}",
         versions=f"Python {platform.python_version()}, torch {torch.__version__}, {platform.machine()}",

@@ -3,7 +3,7 @@
 import altair as alt
 import pandas as pd
 
-from benchmarks.growing import LINEAR, Work
+from benchmarks.growing import LINEAR, UPPER_LENGTH, Work
 from lib import charts
 from lib.charts.theme import titled
 
@@ -70,7 +70,7 @@ def _promised(own: pd.DataFrame, works: list[Work], along: str, upper: float) ->
     frames = []
     for work in works:
         cost = work.promise.cost if along == "length" else LINEAR
-        above = work.above if along == "length" else upper
+        above = UPPER_LENGTH if along == "length" else upper
         some = own[(own["work"] == work.name) & (own["size"] >= above)]
         last = some.iloc[-1]
         scaled = [last["cost"] * cost(size) / cost(last["size"]) for size in some["size"]]

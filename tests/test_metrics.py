@@ -96,7 +96,7 @@ def test_f1_is_scikit_learns_with_and_without_weights():
 
 
 def values(kind: str, seed=0):
-    """Rows of 0 to 60 tokens and some of 500 to 600, at random places of a wider tensor."""
+    """Rows of 0 to 60 tokens and some of 500 to 600, at random places of a wider tensor; infinities among them."""
     generator = torch.Generator().manual_seed(seed)
     count = torch.cat([torch.arange(61), torch.randint(1, 60, (200,), generator=generator), torch.tensor([512, 600])])
     start = torch.randint(0, 5, (len(count), 1), generator=generator)
@@ -111,6 +111,7 @@ def values(kind: str, seed=0):
         y = x.clone()
         y[::2] *= -1
         y[::3, 7:9] = y[::3, 7:9].flip(1)  # and a pair or two out of order
+        y[::5, 6:9:2] = torch.inf
     return x, y, mask
 
 
@@ -129,6 +130,18 @@ def test_tau_is_undefined_for_constants_one_token_and_nan():
     mask = torch.tensor([[1, 1, 1], [1, 1, 1], [1, 0, 0], [1, 1, 1], [1, 1, 0]]).bool()
     tau, p_value = metrics.kendall_tau(x, x[:1].expand(5, 3), mask)
     assert tau.isnan().tolist() == p_value.isnan().tolist() == [False, True, True, True, False]
+
+
+@pytest.mark.parametrize("length", [15, 16, 17, 33, 1025, 2000])
+def test_discordant_pairs_are_those_of_the_definition(length):
+    x, y = torch.rand(2, 3, length, generator=torch.Generator().manual_seed(length), dtype=torch.float64)
+    x[1], y[1] = x[1].sign() * (x[1] * 9).floor(), -0.0 * y[1].round() - (y[1] * 5).floor()
+    y[2] = -x[2]
+    sign = [(side[:, :, None] - side[:, None]).sign() for side in (x, y)]
+    agree = (sign[0] * sign[1]).sum(dim=(1, 2))
+    expected = agree / (sign[0].square().sum(dim=(1, 2)) * sign[1].square().sum(dim=(1, 2))).sqrt()
+    tau, _ = metrics.kendall_tau(x, y, torch.ones(3, length).bool())
+    torch.testing.assert_close(tau, expected, atol=1e-12, rtol=0)
 
 
 def test_several_measures_share_their_work_and_not_their_results():

@@ -12,11 +12,12 @@ from lib.analysis.measuring import measure_all
 from lib.analysis.summarising import SUMMARY, summarise
 from lib.analysis.token_values import column_of, inherited, token_values
 from lib.metrics import kendall_tau
+from lib.numerics import by_length
 from lib.quantity import RUN_COLUMNS, Quantity, declare, tau_name, title_of
 from lib.training import Trained
 
 LEVEL = 0.05
-CELLS = 2_000_000  # most pairs of tokens in one call of kendall_tau
+CELLS = 2**20  # most tokens in one call of kendall_tau
 
 
 def correlate(instances: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
@@ -52,7 +53,7 @@ def taus(first: list, second: list) -> tuple[np.ndarray, np.ndarray]:
 
 
 def of_one_length(first: list, second: list) -> Iterator[list[int]]:
-    """Positions of pairs of arrays, in batches of nearly one length with a bounded number of pairs of tokens."""
+    """Positions of pairs of arrays, in batches of nearly one length with a bounded number of tokens."""
     lengths = np.array([0 if a is None or b is None else len(a) for a, b in zip(first, second, strict=True)])
     for row in np.flatnonzero(lengths):
         if len(first[row]) != len(second[row]):
@@ -60,15 +61,8 @@ def of_one_length(first: list, second: list) -> Iterator[list[int]]:
                 f"row {row}: one measure has {len(first[row])} tokens, the other {len(second[row])}; "
                 "both must be over the same tokens"
             )
-    batch = []
-    for row in np.argsort(lengths, kind="stable"):
-        if lengths[row] and batch and (len(batch) + 1) * int(lengths[row]) ** 2 > CELLS:
-            yield batch
-            batch = []
-        if lengths[row]:
-            batch.append(int(row))
-    if batch:
-        yield batch
+    for rows in by_length(torch.from_numpy(lengths), CELLS):
+        yield rows.tolist()
 
 
 def padded(arrays: list[np.ndarray], mask: torch.Tensor) -> torch.Tensor:

@@ -3,17 +3,17 @@
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import combinations
 
 import numpy as np
 import torch
-from scipy.stats import kendalltau
 from torch import Tensor
 
 from lib.numerics import by_length
 
-LONGEST_SIGN_MATRIX = 512  # tokens; beyond, SciPy's O(n log n) a row
 LONGEST_EXACT = 33  # tokens up to which SciPy uses the exact distribution, where there are no ties
-CELLS = 2**19  # of the sign matrices held at once: about what stays in the processor's cache
+CELLS = 2**15  # tokens of all measures at once: about what stays in the processor's cache
+COMPARED = 16  # tokens next to each other that are compared in pairs: fewer than 2^7 pairs, counted in bytes
 
 
 def kendall_tau(x: Tensor, y: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -33,7 +33,10 @@ def kendall_tau(x: Tensor, y: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def kendall_taus(measures: Sequence[Tensor], mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Tau-b and p-value of each row for every pair of measures; the pairs share their sign matrices.
+    """Tau-b and p-value of each row for every pair of measures; each measure is sorted once.
+
+    O(n log n) as in Knight (1966): with the tokens in the order of one measure, and by the other where they tie, the
+    discordant pairs are those that the other measure has out of order.
 
     Args:
         measures: several (batch, token). mask: (batch, token).
@@ -44,50 +47,94 @@ def kendall_taus(measures: Sequence[Tensor], mask: Tensor) -> tuple[Tensor, Tens
     shapes = [tuple(m.shape) for m in measures]
     if len(measures) < 2 or any(shape != tuple(mask.shape) for shape in shapes):
         raise ValueError(f"shapes {shapes} with a mask {tuple(mask.shape)}; two or more measures of the mask's shape")
-    pairs = torch.triu_indices(len(measures), len(measures), 1).tolist()
-    with torch.no_grad():
-        values = torch.stack([m.detach() for m in measures], dim=1).masked_fill(~mask[:, None], math.nan)
-        count = mask.sum(dim=-1)
-        agree = values.new_zeros(len(mask), len(measures), len(measures), dtype=torch.float64)
-        ties = values.new_zeros(3, len(measures), len(mask), dtype=torch.float64)
-        batched = count.masked_fill((count < 2) | (count > LONGEST_SIGN_MATRIX), 0)
-        for rows in by_length(batched, CELLS // len(measures), power=2):
-            columns = mask[rows].any(dim=0).nonzero()
-            kept = values[rows][:, :, int(columns[0]) : int(columns[-1]) + 1]
-            agree[rows], ties[:, :, rows] = _compare(kept, count[rows])
-        missing = (values.isnan() & mask[:, None]).any(dim=-1).T
-        result = _tau_and_p_value(agree, ties, count.double(), missing, *pairs)
-        for row in (count > LONGEST_SIGN_MATRIX).nonzero().flatten().tolist():
-            kept = values[row][:, mask[row]].cpu().numpy()
-            for pair, (i, j) in enumerate(zip(*pairs, strict=True)):
-                result[:, pair, row] = torch.tensor(tuple(kendalltau(kept[i], kept[j])), dtype=torch.float64)
-    return result[0], result[1]
+    pairs = list(combinations(range(len(measures)), 2))
+    columns, real = [m.detach().double().cpu().numpy() for m in measures], mask.cpu().numpy()
+    n = real.sum(axis=1)
+    missing, ties = np.zeros((len(measures), len(n)), bool), np.zeros((3, len(measures), len(n)))
+    unlike = np.zeros((len(pairs), len(n)))
+    for rows in by_length(torch.from_numpy(n), CELLS // len(measures)):
+        some = rows.numpy()
+        kept = np.flatnonzero(real[some].any(axis=0))
+        cells = some, slice(kept[0], kept[-1] + 1)
+        values = np.stack([column[cells] for column in columns])
+        missing[:, some] = (np.isnan(values) & real[cells]).any(axis=-1)
+        values = np.where(real[cells], values, np.inf)  # padding: behind all others
+        ties[:, :, some], unlike[:, some] = _compare(values, n[some], pairs)
+    first, second = (list(side) for side in zip(*pairs, strict=True))
+    counts = (torch.from_numpy(part) for part in (unlike, ties, n.astype(float), missing))
+    tau, p_value = _tau_and_p_value(*counts, first, second).to(mask.device)
+    return tau, p_value
 
 
-def _compare(values: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
-    """All pairs of tokens at once: values (row, measure, token), NaN = padding, which is larger than nothing.
+def _compare(values: np.ndarray, n: np.ndarray, pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Of values (measure, row, token) with infinity as padding, n (row,) of which are real, each counted per row.
 
     Returns:
-        (row, measure, measure): pairs of tokens in one order minus pairs in opposite orders; on the diagonal, untied.
         (3, measure, row): over groups of t tied values the sums of t(t-1)/2, t(t-1)(t-2) and t(t-1)(2t+5).
+        (pair, row): twice the pairs of tokens in opposite orders, less those that tie in both measures.
     """
-    rows, measures, width = values.shape
-    larger = (values[..., :, None] > values[..., None, :]).to(torch.float32)
-    sign = (larger - larger.transpose(-1, -2)).view(rows, measures, width * width)
-    agree = (sign @ sign.transpose(-1, -2)).double() / 2  # float32 counts exactly up to 2^24 > 512^2
-    ties = agree.new_zeros(3, measures, rows)
-    if (agree.diagonal(dim1=-2, dim2=-1) != (count * (count - 1) / 2)[:, None]).any():
-        t = count[:, None, None] - larger.sum(dim=-1) - larger.sum(dim=-2)  # size of each token's own group
-        t = t.masked_fill(values.isnan(), 1).double()
-        ties = torch.stack([(t - 1) / 2, (t - 1) * (t - 2), (t - 1) * (2 * t + 5)]).sum(dim=-1).transpose(1, 2)
-    return agree, ties
+    order = values.argsort(axis=-1)
+    order += np.arange(0, values.size, values.shape[-1]).reshape(-1, len(n), 1)  # into the rows laid end to end
+    placed = values.take(order)
+    steps = placed[..., 1:] != placed[..., :-1]
+    ties = _ties(steps, n)
+    ranked = np.zeros(values.shape, np.int32)
+    steps.cumsum(axis=-1, dtype=np.int32, out=ranked[..., 1:])
+    ranks = np.empty_like(ranked)
+    ranks.reshape(-1)[order.reshape(-1)] = ranked.reshape(-1)
+    unlike = np.empty((len(pairs), len(n)))
+    for pair, (i, j) in enumerate(pairs):
+        there = ranks[j].take(order[i] - i * ranks[i].size)
+        unlike[pair] = 0
+        if ties[0, i].any():
+            both = (ranked[i].astype(np.int64) << 32) | there
+            both.sort(axis=-1)
+            there = both.astype(np.int32)  # the lower half
+            unlike[pair] = -_ties(both[:, 1:] != both[:, :-1], n)[0]
+        unlike[pair] += 2 * _inversions(there)
+    return ties, unlike
 
 
-def _tau_and_p_value(agree: Tensor, ties: Tensor, n: Tensor, missing: Tensor, first: list, second: list) -> Tensor:
+def _ties(steps: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """(3, ..., row), as `_compare` returns; steps (..., row, token - 1): whether sorted values differ from the last."""
+    place = np.arange(1, steps.shape[-1] + 1)
+    if not (~steps & (place < n[:, None])).any():
+        return np.zeros((3, *steps.shape[:-1]))
+    before = place - np.maximum.accumulate(np.where(steps, place, 0), axis=-1)  # those of its group before each
+    before = np.where(place < n[:, None], before, 0).astype(float)
+    two, three = before.sum(axis=-1), (before * (before - 1)).sum(axis=-1)
+    return np.stack([two, 3 * three, 6 * three + 18 * two])
+
+
+def _inversions(ranks: np.ndarray) -> np.ndarray:
+    """Pairs of tokens whose ranks (row, token) are out of order: (row,).
+
+    Neighbours are compared; then two blocks at a time are merged, and the pairs out of order between them are what the
+    places of the second block's tokens are short of the last ones.
+    """
+    rows, n = ranks.shape
+    doublings = max(0, (n - 1).bit_length() - COMPARED.bit_length() + 1)
+    half = max(2, -(-n >> doublings))  # tokens of a block at first
+    width = half << doublings
+    ranks = np.pad(ranks, ((0, 0), (0, width - n)), constant_values=n)
+    near = np.ascontiguousarray(ranks.reshape(-1, half).T)
+    found = sum((near[i + 1 :] < near[i]).view(np.int8).sum(axis=0, dtype=np.int8) for i in range(half - 1))
+    found = found.reshape(rows, -1).sum(axis=1, dtype=np.int64)
+    while half < width:
+        blocks = (ranks << 1).reshape(-1, 2 * half)
+        blocks[:, half:] |= 1  # the second: behind the first's equals
+        blocks.sort(axis=1)
+        places = (blocks & 1).astype(float) @ np.arange(2.0 * half)
+        found = found + (half * (3 * half - 1) / 2 - places).reshape(rows, -1).sum(axis=1)
+        ranks, half = blocks >> 1, 2 * half
+    return found
+
+
+def _tau_and_p_value(unlike: Tensor, ties: Tensor, n: Tensor, missing: Tensor, first: list, second: list) -> Tensor:
     """(2, pair, row): tau-b and p-value; `missing` (measure, row) is True where a NaN is among the values."""
     total = n * (n - 1) / 2
-    untied = agree.diagonal(dim1=-2, dim2=-1).T  # (measure, row)
-    surplus, a, b = agree[:, first, second].T, untied[first], untied[second]
+    a, b = total - ties[0, first], total - ties[0, second]
+    surplus = a + b - total - unlike  # pairs of tokens in one order minus pairs in opposite orders
     tau = (surplus / a.sqrt() / b.sqrt()).clamp(-1, 1)
     few = (total - surplus.abs()) / 2 <= 1  # at most one pair out of order (or in order)
     exact = (a == total) & (b == total) & ((n <= LONGEST_EXACT) | few)
@@ -100,7 +147,7 @@ def _exact_p_value(surplus: Tensor, n: Tensor) -> Tensor:
     """Two-sided p-value over all n! orders, no ties: (pair, row). Right for n <= 33 or at most one inversion."""
     total = n * (n - 1) / 2
     inversions = (total - surplus.abs()) / 2
-    table = _inversion_table().to(n.device)
+    table = _inversion_table()
     row = n.clamp(max=LONGEST_EXACT).long().expand_as(surplus)
     short = table[row, inversions.clamp(0, table.shape[1] - 1).long()]
     long = (math.log(2) - torch.lgamma(n + 1 - (inversions >= 1).double())).exp()  # 2 / n! or 2 / (n - 1)!
