@@ -297,9 +297,9 @@ def test_the_readme_answers_from_the_verdicts_and_marks_what_is_weak_stale_or_co
     found += [effect("b", "contradicted", "one", witness="weak").assign(code="0")]
     text = readme(place, Tables.of([study([row()], found)]))
     assert text.startswith("<!-- answer -->\n\n") and text.endswith("\n\n<!-- end --> more")
-    assert "1 older result is to be run again. By the runs kept here (sst), 1 of 1 tests support the" in text
+    assert "1 older result is to be run again. By the runs kept here (sst), 1 of 1 tests supports the" in text
     assert "Supported: Jain & Wallace 2019, that that a (+0.20, sst)" in text and "Contradicted" not in text
-    assert "| 1 of 1 tests support its claims, 0 contradict them. On sst, “a” is supported: +0.20. |" in text
+    assert "| 1 of 1 tests supports its claims, 0 contradict them. On sst, “a” is supported: +0.20. |" in text
     old = readme(place, Tables.of([study([row()], found[-1:])]))
     assert "Not settled: training has changed" in old and "Contradicted: Jain & Wallace 2019, that that b (-0.20" in old
     assert "On sst, “b” is contradicted: -0.20 [-0.22, -0.18] (weak witness, stale)." in old

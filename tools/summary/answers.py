@@ -89,6 +89,7 @@ def sentence(table: pd.DataFrame, values: pd.DataFrame, paper: str) -> str:
     if found.empty:
         return f"To be run again: single seeds were not kept. {compared(values[values['paper'] == paper])}"
     decided, mixed = found[found["answer"].isin(DECIDED)], found[found["answer"].eq(MIXED)]
+    decided = decided.iloc[decided["marks"].map(len).argsort(kind="stable")]  # those without a mark first
     first = pd.concat([decided, mixed, found]).iloc[0]
     marks = f" ({', '.join(first['marks'])})" if first["marks"] else ""
     if first["answer"] == MIXED:
@@ -100,7 +101,10 @@ def sentence(table: pd.DataFrame, values: pd.DataFrame, paper: str) -> str:
 def tally(found: pd.DataFrame) -> str:
     """3 of 8 tests support its claims, 4 contradict them."""
     supported, contradicted = (int(found["answer"].eq(word).sum()) for word in ("supported", "contradicted"))
-    return f"{supported} of {len(found)} tests support its claims, {contradicted} contradict them."
+    verbs = [
+        verb if number != 1 else f"{verb}s" for verb, number in (("support", supported), ("contradict", contradicted))
+    ]
+    return f"{supported} of {len(found)} tests {verbs[0]} its claims, {contradicted} {verbs[1]} them."
 
 
 def compared(values: pd.DataFrame) -> str:
