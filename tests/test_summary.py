@@ -26,6 +26,7 @@ from tools.report.execute import Failed
 from tools.report.page import page
 from tools.summary import studies as summary
 from tools.summary.__main__ import Tables, markdown, readme
+from tools.summary.answers import cells
 from tools.summary.claims import controlled, counted, in_words, totals, verdicts
 from tools.summary.page import FILES, studies_of, write_summary
 from tools.summary.values import counts, partners, unexplained, values
@@ -361,7 +362,10 @@ def test_the_tables_read_back_as_what_was_summed_up(tmp_path, nowhere):
     report(tmp_path, "correlation-sst", [row(dataset="sst")], [effect('a, "b"\n', "supported")], dataset="sst")
     write_summary(tmp_path, nowhere)
     studies = studies_of(tmp_path)
-    for name, table in zip(FILES, (verdicts(studies), values(studies)), strict=True):
+    matrix = cells(verdicts(studies))
+    assert matrix[["short", "dataset", "answer"]].to_numpy().tolist() == [['a, "b"\n', "sst", "supported"]]
+    matrix["marks"] = matrix["marks"].map("; ".join)
+    for name, table in zip(FILES, (verdicts(studies), values(studies), matrix), strict=True):
         read = pd.read_csv(tmp_path / name, keep_default_na=False, dtype=str)
         shown = table.astype(object).where(table.notna(), "")
         assert read.columns.tolist() == list(table) and len(read) == len(table)

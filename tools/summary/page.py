@@ -1,4 +1,4 @@
-"""The summary of all reports: reports/summary.html, and its two tables as CSV."""
+"""The summary of all reports: reports/summary.html, and its tables as CSV."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from tools.summary.claims import MIXED
 from tools.summary.studies import Study
 from tools.summary.values import counts, groups, model, number, unexplained
 
-FILES = ("summary-claims.csv", "summary-values.csv")
+FILES = ("summary-claims.csv", "summary-values.csv", "summary-matrix.csv")  # the last: a row for each cell of claims
 SIGNS = {"supported": "✓", "contradicted": "✗", "negligible": "≈", "open": "?", "no verdict": "–", "contrast": "·"}
 SIGNS |= {MIXED: "±"}
 
@@ -29,9 +29,10 @@ def write_summary(folder: Path, results: Path | None = None) -> Path:
     """
     studies = [*studies_of(folder), *summary.kept(results)]
     claims, values = judged.verdicts(studies), published_values.values(studies)
-    for name, table in zip(FILES, (claims, values), strict=True):
-        write_text(folder / name, table.to_csv(index=False))
     page, table = environment().get_template("summary.html.j2"), cells(claims)
+    matrix = table.assign(marks=table["marks"].map("; ".join))
+    for name, one in zip(FILES, (claims, values, matrix), strict=True):
+        write_text(folder / name, one.to_csv(index=False))
     shown = page.render(
         made_here=sum(bool(one.page) for one in studies), kept=sum(not one.page for one in studies), files=FILES,
         answer=answer(table, values), cells=table.set_index(["paper", "short", "dataset"]).to_dict("index"),
