@@ -22,9 +22,9 @@ def headline(sentence: str, chart=None) -> None:
 
     Args:
         sentence: computed from what was measured, not typed; a second finding is a second call.
-        chart: an Altair chart to draw, small, in the list of reports.
+        chart: an Altair chart to draw, small, in the list of reports; none where it is a sentence instead.
     """
-    finding = {"sentence": str(sentence), "chart": None if chart is None else chart.to_dict()}
+    finding = {"sentence": str(sentence), "chart": chart.to_dict() if hasattr(chart, "to_dict") else None}
     shown = f"<p class='finding'>{escape(finding['sentence'])}</p>"
     display({HEADLINE: finding, "text/html": shown, "text/plain": finding["sentence"]}, raw=True)
 

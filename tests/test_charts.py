@@ -11,6 +11,7 @@ import vl_convert
 
 from lib import charts, published
 from lib.analysis import classification, summarise
+from lib.charts import distributions
 from lib.charts.text import visible
 from lib.papers.claims import Claim, verdicts
 from lib.quantity import RUN_COLUMNS, declare, tau_name
@@ -177,10 +178,12 @@ def test_nothing_to_draw_is_one_clear_error():
     frame = instances()
     with pytest.raises(KeyError, match="no column 'nonsense' to draw"):
         charts.violins_by_max_attention(frame, "nonsense")
+    undefined = frame.assign(jsd_exact=np.nan), {"exact": "jsd_exact"}
     with pytest.raises(ValueError, match="undefined or left out for all 720"):
-        charts.jsd_histogram(frame.assign(jsd_exact=np.nan), {"exact": "jsd_exact"})
+        distributions.jsd_histogram(*undefined)
     with pytest.raises(ValueError, match="no split has a text"):
-        charts.length_histogram({"train": []})
+        distributions.length_histogram({"train": []})
+    assert charts.jsd_histogram(*undefined).data.startswith("<p>Nothing to draw: "), "a notebook goes on"
 
 
 def test_a_corpus_has_its_lengths_drawn():

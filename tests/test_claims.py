@@ -8,7 +8,7 @@ import pytest
 
 from lib import papers, results, tables
 from lib.analysis import examples, joined
-from lib.charts import sweep
+from lib.charts.curves import sweep
 from lib.papers.correlation_claims import EACH_OTHER, GRADIENT
 from lib.papers.settings import types
 from lib.quantity import tau_name

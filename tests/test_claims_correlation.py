@@ -11,6 +11,7 @@ from small import batch, model
 from lib import charts, interventions, papers, published
 from lib.analysis import attention_weights, correlate, measure, with_entropies, witnesses
 from lib.analysis.statistics import weighted_median
+from lib.charts import curves
 from lib.importance import (
     attention_times_contribution,
     attention_times_norm,
@@ -233,7 +234,7 @@ def test_a_length_is_drawn_for_each_model_with_the_published_values():
     drawn = [row for rows in chart["datasets"].values() for row in rows]
     assert [row["value"] for row in drawn] == [0.5] * 4 + [0.3] and drawn[-1]["encoder"] == "conv"
     with pytest.raises(ValueError, match="nothing to draw"):
-        charts.sweep_by_model(rows.iloc[:0], "vector_scale", "Title", "See.", theirs)
+        curves.sweep_by_model(rows.iloc[:0], "vector_scale", "Title", "See.", theirs)
 
 
 def test_the_differences_of_taus_are_those_of_each_text():

@@ -295,6 +295,24 @@ def test_correlation_of_ones_own_model_whose_read_out_is_not_affine(monkeypatch,
     assert "mine + attention" in shown["text"], "claims are about it too"
 
 
+@pytest.mark.parametrize(("notebook", "dataset"), [("correlation", "agnews"), ("erasure", "agnews4")])
+def test_a_model_that_gives_all_texts_the_same_answer_has_a_page_that_says_so(
+    monkeypatch, tmp_path, chromium, notebook, dataset
+):
+    monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 60)))
+    terms = "output.hidden @ self.decoder.weight.T, self.decoder.bias"
+    file = own_model(tmp_path, terms).removeprefix("model ").removesuffix(":load")
+    same = Path(file).read_text().replace("torch.manual_seed(0)", "torch.nn.init.zeros_(model.decoder.weight)")
+    Path(file).write_text(same)
+    page = report(monkeypatch, tmp_path, notebook, f"model {file}", f"dataset {dataset}")
+    shown = opened(chromium, page)
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) >= 3
+    said = [one["sentence"] for one in kept_summary(Path(page))["findings"]]
+    assert re.fullmatch(r"mine \+ attention, seed 0, gives all \d+ texts the same answer .*to compare\.", said[0])
+    assert all("no verdict" in one for one in said[1:]), "nothing is concluded from it"
+    assert notebook == "erasure" or "Nothing to draw: 'kendall_tau_attention" in shown["text"]
+
+
 def test_erasure_of_ones_own_model(monkeypatch, tmp_path, chromium):
     monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 60)))
     terms = "output.hidden @ self.decoder.weight.T, self.decoder.bias"

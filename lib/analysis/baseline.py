@@ -14,9 +14,10 @@ from lib.analysis.statistics import Estimate, Spread
 from lib.analysis.summarising import by_seed, configurations, known_names, scores_of
 from lib.datasets.assembly import subset
 from lib.datasets.corpus import Corpus, Instance
-from lib.quantity import RUN_COLUMNS, declare
+from lib.quantity import RUN_COLUMNS, declare, title_of
 
 NAME = "TF-IDF + logistic regression"
+SAME = 1e-6  # probabilities that differ by less over all texts are one answer
 BEHIND = 0.02  # of accuracy: a model that is farther below the baseline is a weak witness about attention
 STRENGTHS = (0.1, 1.0, 10.0, 100.0)
 TRIED = 1_000_000  # tokens of train on which each of them is tried
@@ -145,6 +146,17 @@ def witnesses(instances: pd.DataFrame, answers: pd.DataFrame, these_models: bool
         rows.append((*key, *numbers, "weak" if weak else "good", "" if low > majority else none))
     columns = ["accuracy", "low", "majority", "baseline", "average", "witness", "excluded"]
     return pd.DataFrame(rows, columns=[*RUN_COLUMNS, *columns])
+
+
+def same_answers(instances: pd.DataFrame) -> list[str]:
+    """A sentence for each model, single seeds apart, that gives all texts the same answer and probability."""
+    found = []
+    for (encoder, attention, seed), rows in instances.groupby(["encoder", "attention", "seed"], sort=False):
+        if rows["prediction"].nunique() == 1 and np.ptp(rows["probability"]) < SAME and len(rows) > 1:
+            name = f"{title_of(encoder)} + {title_of(attention)}, seed {seed},"
+            answer = f"gives all {len(rows):,} texts the same answer (probability {rows['probability'].mean():.3f})"
+            found.append(f"{name} {answer}: measures of what changes its prediction have nothing to compare.")
+    return found
 
 
 def witness_of(known: pd.DataFrame, *groups: pd.DataFrame) -> dict[str, str]:

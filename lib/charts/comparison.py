@@ -7,7 +7,7 @@ import altair as alt
 import pandas as pd
 
 from lib.analysis.verdicts import ANSWERS
-from lib.charts.theme import COLORS, INK, SHAPES, WIDTH, dashed_line, facets, number_tips, series_color, titled
+from lib.charts.theme import COLORS, INK, SHAPES, WIDTH, Empty, dashed_line, facets, number_tips, series_color, titled
 from lib.papers import TITLES
 from lib.papers.claims import CONTRAST, WEAK
 from lib.quantity import columns_of_encoders, describe_encoders, title_of
@@ -75,10 +75,10 @@ def values_beside(
     y = alt.Y("model:N", title=None, sort=frame["model"].drop_duplicates().tolist(), axis=alt.Axis(grid=True))
     tips = [alt.Tooltip("model:N"), alt.Tooltip("series:N", title="from")]
     tips += [*number_tips(".3f", "value", "low", "high"), alt.Tooltip("table:N")]
-    layers = [
-        alt.Chart().mark_rule(strokeWidth=2.5, opacity=0.6).encode(alt.X("low:Q"), alt.X2("high"), y, color),
-        alt.Chart().mark_point(filled=True, size=50, opacity=1).encode(x, y, color, shape, tooltip=tips),
-    ]
+    layers = [alt.Chart().mark_point(filled=True, size=50, opacity=1).encode(x, y, color, shape, tooltip=tips)]
+    if frame["low"].notna().any():
+        rule = alt.Chart().mark_rule(strokeWidth=2.5, opacity=0.6)
+        layers.insert(0, rule.encode(alt.X("low:Q"), alt.X2("high"), y, color))
     if zero:
         layers.insert(0, dashed_line("x", 0))
     if lines:
@@ -93,7 +93,7 @@ def values_beside(
 def one_row_per_value(beside: pd.DataFrame) -> pd.DataFrame:
     """The table in long form: quantity, model, series (ours or a paper), value, low, high, table."""
     if beside[["ours", "theirs"]].notna().sum().sum() == 0:
-        raise ValueError("nothing to draw: the table has neither values of ours nor published ones")
+        raise Empty("nothing to draw: the table has neither values of ours nor published ones")
     others = [name for name in ("dataset", "projection", "variant", "layers") if beside[name].nunique() > 1]
     always = [name for name in ("encoder", "attention") if "variant" not in others or beside[name].nunique() > 1]
     names = [name for name in (*always, *others) if name not in columns_of_encoders(beside)]  # that tell rows apart
@@ -129,7 +129,7 @@ def effects(found: pd.DataFrame) -> alt.TopLevelMixin:
     """
     known = found[found["effect"].notna()]
     if known.empty:
-        raise ValueError("nothing to draw: no verdict has an effect")
+        raise Empty("nothing to draw: no verdict has an effect")
     words = [word for word in COLOR_OF if word in set(known["verdict"])]
     drawn = [panel(same, words) for _, same in known.groupby("short", sort=False)]
     see = "Large: the effect, its 95% interval and its verdict; small: single seeds; band: the bound stated beforehand."

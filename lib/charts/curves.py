@@ -12,6 +12,7 @@ from lib.charts.theme import (
     INK,
     SHAPES,
     WIDTH,
+    Empty,
     caption_of_rows,
     defined,
     facets,
@@ -49,7 +50,7 @@ def learning_curves(
     """
     frame = pd.DataFrame([{"run": str(run), **record} for run, history in histories.items() for record in history])
     if frame.empty:
-        raise ValueError("nothing to draw: no run has a history")
+        raise Empty("nothing to draw: no run has a history")
     frame["model"] = frame["run"].str.split(", seed").str[0]
     quantities = quantities or [name for name in frame if name not in ("run", "model", "epoch", "seconds")]
     across = min(ACROSS, len(quantities))
@@ -140,7 +141,7 @@ def sweep_by_model(
 def lines_over(base: alt.Chart, summary: pd.DataFrame, setting: str, x: alt.X, color: alt.Color) -> list[alt.Chart]:
     """Layers over a hyperparameter: the interval of each series, and its line."""
     if summary.empty:
-        raise ValueError("nothing to draw: the summary has no row")
+        raise Empty("nothing to draw: the summary has no row")
     x = x.axis(values=sorted(summary[setting].unique()), grid=False, format="~r")
     y = alt.Y("value:Q", title=unit_of(summary["quantity"].iloc[0]))
     tips = [alt.Tooltip("series:N", title="of"), alt.Tooltip(f"{setting}:Q"), *number_tips(".3f", "value")]
@@ -191,7 +192,7 @@ def tradeoff(points: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin:
         points: rows of lib.analysis.points.
     """
     if points.empty:
-        raise ValueError("nothing to draw: there is no point")
+        raise Empty("nothing to draw: there is no point")
     order, panels = (points[name].drop_duplicates().tolist() for name in ("series", "texts"))
     frame = points.sort_values("at", kind="stable").assign(place=range(len(points)))
     color = series_color(order, legend=alt.Legend(columns=3))

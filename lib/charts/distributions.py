@@ -10,6 +10,7 @@ from scipy.stats import gaussian_kde
 from lib.charts.theme import (
     COLORS,
     INK,
+    Empty,
     caption_of_rows,
     dashed_line,
     defined,
@@ -72,7 +73,7 @@ def lengths_in(unit: str, of_splits: Mapping[str, np.ndarray]) -> tuple[alt.Face
     """A histogram for each split, lengths in tokens or in sentences, and a note on the longest."""
     of_splits = {name: np.asarray(values) for name, values in of_splits.items() if len(values)}
     if not of_splits:
-        raise ValueError("nothing to draw: no split has a text")
+        raise Empty("nothing to draw: no split has a text")
     pooled = np.concatenate(list(of_splits.values()))
     end = max(int(np.quantile(pooled, 0.995)), 2)
     edges = np.arange(0, end + (step := max(1, round(end / LENGTH_BINS))), step) + 0.5
@@ -206,7 +207,7 @@ def boxes(
         if values.notna().any()
     ]
     if not rows:
-        raise ValueError(f"nothing to draw: no text has a value of {', '.join(quantities)}")
+        raise Empty(f"nothing to draw: no text has a value of {', '.join(quantities)}")
     frame = pd.DataFrame(rows)
     order, series = [title_of(value) for value in instances[along].unique()], [title_of(name) for name in quantities]
     x = alt.X(f"{along}:N", sort=order, title=along, axis=alt.Axis(labelAngle=-45))

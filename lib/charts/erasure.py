@@ -4,7 +4,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from lib.charts.theme import COLORS, INK, WIDTH, caption_of_rows, dashed_line, facets, number_tips, titled
+from lib.charts.theme import COLORS, INK, WIDTH, Empty, caption_of_rows, dashed_line, facets, number_tips, titled
 from lib.quantity import title_of
 
 AXES = "columns: erasing another item flips the decision; rows: erasing the top item of a ranking does"
@@ -58,7 +58,7 @@ def differences(instances: pd.DataFrame, ranking: str, way: str, title: str, see
     columns = {name: instances[f"top_{ranking}_{way}_delta_{name}"] for name in ("alpha", "js")}
     frame = pd.DataFrame(columns).assign(encoder=instances["encoder"]).dropna()
     if frame.empty:
-        raise ValueError("nothing to draw: no text has two items or more")
+        raise Empty("nothing to draw: no text has two items or more")
     frame = pd.concat([in_bins(rows, encoder) for encoder, rows in frame.groupby("encoder", sort=False)])
     x = alt.X("alpha:Q", title="difference of attention", axis=alt.Axis(format=".1f", tickCount=5))
     y = alt.Y("js:Q", title="difference of JSD (nats)", axis=alt.Axis(format=".1f", tickCount=5))

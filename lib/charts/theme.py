@@ -6,11 +6,14 @@ column), `series_color` colours its lines and `number_tips` are what the pointer
 means and quantiles are computed in pandas, never by Vega from instances.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
+from html import escape
 from textwrap import wrap
 
 import altair as alt
 import pandas as pd
+from IPython.display import HTML
 
 from lib.quantity import RUN_COLUMNS, title_of
 
@@ -23,6 +26,23 @@ WIDEST = 420  # of one panel
 ACROSS = 3  # panels beside each other
 MIME = "application/vnd.vegalite.v5+json"
 FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
+
+
+class Empty(ValueError):
+    """No row has a value to draw; the message says why."""
+
+
+def or_a_sentence(chart: Callable[..., alt.TopLevelMixin]) -> Callable[..., alt.TopLevelMixin | HTML]:
+    """The chart for a notebook: where there is nothing to draw it says so, and the notebook goes on."""
+
+    @wraps(chart)
+    def drawn(*args, **kwargs) -> alt.TopLevelMixin | HTML:
+        try:
+            return chart(*args, **kwargs)
+        except Empty as error:
+            return HTML(f"<p>{escape(f'{error}'[:1].upper() + f'{error}'[1:], quote=False)}.</p>")
+
+    return drawn
 
 
 def enable() -> None:
@@ -149,7 +169,7 @@ def defined(instances: pd.DataFrame, *columns: str) -> pd.DataFrame:
         if column not in instances:
             raise KeyError(f"no column {column!r} to draw; there are: {', '.join(map(str, instances.columns))}")
         if instances[column].isna().all():
-            raise ValueError(f"nothing to draw: {column!r} is undefined or left out for all {len(instances):,} rows")
+            raise Empty(f"nothing to draw: {column!r} is undefined or left out for all {len(instances):,} rows")
         instances = instances[instances[column].notna()]
     return instances
 

@@ -169,8 +169,8 @@ def report_name(notebook: Path, values: dict[str, Any]) -> str:
     if settings.get("profile", "quick") != "quick":
         parts.append(slug(str(settings["profile"])))
     if settings.get("model"):  # its folder is private
-        file, _, function = str(settings["model"]).rpartition(":")
-        parts.append(f"model-{slug(f'{Path(file or function).stem}-{function}', 24)}-{_digest(settings['model'])}")
+        path, function = located(settings["model"])
+        parts.append(f"model-{slug(f'{path.stem}-{function}', 24)}-{_digest(settings['model'])}")
     own = ("dataset", "data", "profile", "model")
     others = sorted(n for n, v in values.items() if n not in own and v != defaults[n])
     if others:
