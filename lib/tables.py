@@ -204,13 +204,14 @@ def claim(same: pd.DataFrame) -> str:
     bound = f"; bound {first['bound']:g} {first['unit']}" if first["kind"] not in ("trend", "most runs") else ""
     stated = {"Of": first["scope"], "Supported if": KINDS[first["kind"]] + bound}
     stated |= {"Control": first["control"], "Refuted by": first["refuted"]}
-    parts = "".join(f"<br><b>{name}</b>: {escape(words)}" for name, words in stated.items() if words)
+    parts = "<br>".join(f"<b>{name}</b>: {escape(words)}" for name, words in stated.items() if words)
+    parts = f"<details><summary>Stated beforehand</summary><small>{parts}</small></details>"
     sentence = f"<b>{escape(first['short'])}</b>: {escape(first['claim'])} ({escape(first['source'])})."
     table = pd.DataFrame([verdict_row(row) for _, row in same.iterrows()])
     table = table.drop(columns=[name for name in table if table[name].eq("").all()])
     weak = [number for number, witness in enumerate(same["witness"]) if witness == WEAK]
     shown = html(table, numbers=["p"], grey=weak)
-    return f'<p id="{anchor(first["short"])}">{sentence}<small>{parts}</small></p>{shown}'
+    return f'<p id="{anchor(first["short"])}">{sentence}</p>{parts}{shown}'
 
 
 def verdict_row(row: pd.Series) -> dict[str, str]:

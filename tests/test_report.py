@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import nbformat
+import pandas as pd
 import psutil
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
@@ -17,11 +18,12 @@ import notebooks
 from lib import provenance, tables
 from lib.datasets import about, files, load
 from lib.models import ENCODERS
+from lib.notebook import show_source
 from lib.papers import runs
 from tools.report import page as pages
 from tools.report import parameters
 from tools.report.__main__ import main
-from tools.report.cells import formula, log, markdown
+from tools.report.cells import folded, folded_source, formula, log, markdown
 from tools.report.execute import Tracker
 from tools.report.figures import datasets, json_for_html, titles
 from tools.report.meter import Meter
@@ -370,6 +372,21 @@ def test_logs_fold_when_they_are_long_and_keep_the_last_of_an_overwritten_line()
     assert "<details" in log("a\nb\nc\nd\n", "Log") and "4 lines" in log("a\nb\nc\nd\n", "Log")
     assert log("10%\r20%\r100%\n", "Log") == '<pre class="log">100%</pre>'
     assert "\x1b" not in log("\x1b[31mred\x1b[0m", "Log")
+
+
+def test_a_long_table_is_folded_behind_its_columns_and_verdicts_never_are():
+    frame = pd.DataFrame({"<b>model": range(9), "tau-b": range(9)})
+    short, long = (tables.show(rows).data for rows in (frame.iloc[1:], frame))
+    assert folded(short, "shown") == folded(f'<p id="claim-a"></p>{long}', "shown") == folded(long + long, "shown")
+    line, _, rest = folded(long, "shown").partition("</summary>")
+    assert line.endswith('Table of 9 rows: <span dir="auto">&lt;b&gt;model, tau-b</span>')
+    assert rest == "shown</details>"
+
+
+def test_the_source_of_functions_is_folded_behind_their_names():
+    text = show_source(folded, Tracker).data
+    assert "<summary>Source of folded, Tracker</summary>shown" in folded_source(text, "shown")
+    assert folded_source("A **sentence**.", "shown") == "shown"
 
 
 def test_the_policy_allows_no_request_and_no_foreign_script():

@@ -15,6 +15,7 @@ from tools.report.figures import figure
 
 Contents = list[tuple[int, str, str]]  # level, anchor and text (as HTML) of each heading
 VEGALITE = re.compile(r"application/vnd\.vegalite\.v\d+\+json")
+LONG_TABLE = 8  # rows; a longer table is folded
 SHORT_OUTPUT = 3  # lines; a longer output is a log, and folded
 
 
@@ -63,15 +64,35 @@ class Cells:
                 return figure(data[kind], self.charts)
         if "text/html" in data:
             kind = "finding" if HEADLINE in data else "scroll"
-            return f'<div class="output {kind}">{data["text/html"]}</div>'
+            return folded(data["text/html"], f'<div class="output {kind}">{data["text/html"]}</div>')
         for kind in ("image/svg+xml", "image/png", "image/jpeg"):
             if kind in data:
                 return image(kind, data[kind], data.get("text/plain", "picture"))
         if "text/markdown" in data:
-            return f'<div class="output">{markdown(data["text/markdown"], [], trusted=False)}</div>'
+            shown = f'<div class="output">{markdown(data["text/markdown"], [], trusted=False)}</div>'
+            return folded_source(data["text/markdown"], shown)
         if "text/latex" in data:
             return f'<div class="output">{formula(data["text/latex"].strip("$ "), "block")}</div>'
         return f'<pre class="output">{escape(strip_ansi(data.get("text/plain", "")))}</pre>'
+
+
+def folded(html: str, shown: str) -> str:
+    """A table of more than LONG_TABLE rows behind a line that says what is in it; verdicts and all else as `shown`."""
+    rows = html.count("<tr") - 1
+    if html.count("<table") != 1 or rows <= LONG_TABLE or 'id="claim-' in html:
+        return shown
+    heads = re.findall(r"<th\b[^>]*>(.*?)</th>", html.partition("<tbody")[0], re.DOTALL)  # escaped where it was made
+    about = ", ".join(filter(None, (re.sub(r"<[^>]+>", "", head).strip() for head in heads)))
+    title = f'Table of {rows:,} rows: <span dir="auto">{about}</span>'
+    return f'<details class="table"><summary>{title}</summary>{shown}</details>'
+
+
+def folded_source(text: str, shown: str) -> str:
+    """The source of functions behind a line with their names; any other text as `shown`."""
+    names = re.findall(r"^(?:def|class) (\w+)", text, re.MULTILINE)
+    if not text.startswith("```python") or not names:
+        return shown
+    return f'<details class="source"><summary>Source of {escape(", ".join(names))}</summary>{shown}</details>'
 
 
 def log(text: str, name: str, fold: bool = False) -> str:
