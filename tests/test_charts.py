@@ -1,5 +1,7 @@
 """Every chart is valid, small, says what it shows, and can be drawn; text from data stays text."""
 
+import re
+from base64 import b64decode
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -8,14 +10,18 @@ import numpy as np
 import pandas as pd
 import pytest
 import vl_convert
+from nbconvert import HTMLExporter
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from lib import charts, published
 from lib.analysis import classification, summarise
 from lib.charts import distributions
 from lib.charts.text import visible
+from lib.charts.theme import STATIC
 from lib.papers.claims import Claim, verdicts
 from lib.quantity import RUN_COLUMNS, declare, tau_name
 from tests import small
+from tools.report.execute import kernel_environment
 
 PAIR = ("attention", "gradient_times_input")
 HOSTILE = [
@@ -203,13 +209,27 @@ def test_a_baseline_is_a_dashed_line_in_each_panel_of_performance():
     assert spec["spec"]["layer"][0]["mark"]["strokeDash"]
 
 
+def displayed(chart) -> dict:
+    bundle = chart._repr_mimebundle_()
+    return bundle[0] if isinstance(bundle, tuple) else bundle
+
+
 def test_charts_are_displayed_as_the_type_that_jupyterlab_and_the_report_draw():
     chart = all_charts(instances())["tau"]
-    bundle = chart._repr_mimebundle_()
-    bundle = bundle[0] if isinstance(bundle, tuple) else bundle
+    with kernel_environment():
+        bundle = displayed(chart)
     assert set(bundle) == {charts.MIME, "text/plain"}
     assert bundle[charts.MIME]["config"]["background"] == "transparent"
     assert bundle["text/plain"].startswith("Rank correlation")
+
+
+def test_programs_that_draw_no_charts_have_a_picture(monkeypatch):
+    """nbconvert's own page of an executed notebook shows it, with its title."""
+    monkeypatch.delenv(STATIC, raising=False)
+    shown = new_output("display_data", displayed(all_charts(instances())["tau"]))
+    html, _ = HTMLExporter().from_notebook_node(new_notebook(cells=[new_code_cell("chart", outputs=[shown])]))
+    (picture,) = re.findall(r"src=\"data:image/svg\+xml;base64,([^\"]+)", html)
+    assert b"Rank correlation" in b64decode(picture)
 
 
 class Reader(HTMLParser):

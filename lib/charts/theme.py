@@ -6,6 +6,7 @@ column), `series_color` colours its lines and `number_tips` are what the pointer
 means and quantiles are computed in pandas, never by Vega from instances.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from functools import wraps
 from html import escape
@@ -24,6 +25,7 @@ SHAPES = ("circle", "diamond", "triangle-up", "square", "cross", "triangle-down"
 WIDTH = 700  # of the drawing, in a column of 760 pixels
 WIDEST = 420  # of one panel
 ACROSS = 3  # panels beside each other
+STATIC = "STATIC_CHARTS"
 MIME = "application/vnd.vegalite.v5+json"
 FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 
@@ -53,8 +55,16 @@ def enable() -> None:
 
 
 def render(spec: dict, **metadata) -> dict:
-    """A chart's display: its specification, and its description for programs that do not draw it."""
-    return {MIME: spec, "text/plain": spec.get("description", "a chart")}
+    """A chart's display: its specification, its description, and a picture for programs that do not draw charts.
+
+    With the environment variable STATIC_CHARTS=no there is no picture: a report draws its charts itself.
+    """
+    shown = {MIME: spec, "text/plain": spec.get("description", "a chart")}
+    if os.environ.get(STATIC) == "no":
+        return shown
+    import vl_convert  # takes a second to start
+
+    return shown | {"image/svg+xml": vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])}
 
 
 def theme() -> alt.theme.ThemeConfig:
