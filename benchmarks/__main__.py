@@ -14,13 +14,16 @@ from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
 
+import numpy as np
 import torch
 
 from benchmarks import texts, work
 from benchmarks.work import Row
 
 HERE = Path(__file__).resolve().parent
-COLUMNS = tuple("work texts ours_s goal_s straightforward_s timed_texts ratio goal_ratio difference".split())
+MEASURED = "work texts ours_s goal_s straightforward_s timed_texts ratio goal_ratio difference"
+WITH_FORWARD = "ours_with_forward_s straightforward_with_forward_s ratio_with_forward"
+COLUMNS = (*MEASURED.split(), *WITH_FORWARD.split())
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -43,23 +46,38 @@ def main(arguments: list[str] | None = None) -> None:
 def _rows(count: int | None) -> tuple[str, list[Row]]:
     name, train, test = texts.short(count)
     of_training = [work.training(train), *work.adversaries(train)]
-    return name, [*of_training, *work.short_rows(test), *work.long_rows(texts.long(count))]
+    return name, [
+        *of_training,
+        *work.short_rows(test),
+        *work.long_rows(texts.long(count)),
+        *work.mixed_rows(texts.mixed(count)),
+    ]
 
 
 def _timed(row: Row, ours_only: bool) -> dict[str, object]:
     found, seconds = _best(row.ours)
-    result = {"work": row.name, "texts": f"{len(row.split)} of {row.split.lengths.mean():.0f} tokens"}
+    lengths = row.split.lengths
+    spread = f"{lengths.mean():.0f}" + (f" ({lengths.min()} to {lengths.max()})" if np.ptp(lengths) else "")
+    result = {"work": row.name, "texts": f"{len(lengths)} of {spread} tokens"}
     result |= {"ours_s": _short(seconds), "goal_s": _short(row.goal.seconds)}
     if ours_only:
         return result
     sample = min(row.sample or len(row.split), len(row.split))
-    some = row.prepare(texts.first(row.split, sample))
+    order, split = texts.by_length(texts.first(row.split, sample))
+    some = row.prepare(split)
     theirs, seconds_of_sample = _best(lambda: row.theirs(some))
     # by tokens: the first texts may be longer or shorter than the others
-    naive = seconds_of_sample * _cost(row) / max(_cost(row, sample), 1)
+    share = max(_cost(row, sample), 1) / _cost(row)
+    naive = seconds_of_sample / share
     result |= {"straightforward_s": _short(naive), "timed_texts": sample, "ratio": _short(naive / seconds)}
     result["goal_ratio"] = _short(row.goal.ratio) if row.goal.ratio else ""
-    return result | {"difference": f"{row.compare(found, theirs):.1e}" if row.compare else ""}
+    if row.forward:
+        own, whole = seconds + _best(row.forward)[1], naive + _best(lambda: row.prepare(split))[1] / share
+        result |= dict(zip(WITH_FORWARD.split(), map(_short, (own, whole, whole / own)), strict=True))
+    if row.compare:
+        own = found[order] if isinstance(found, np.ndarray) else [found[i] for i in order]
+        result["difference"] = f"{row.compare(own, theirs):.1e}"
+    return result
 
 
 def _cost(row: Row, sample: int | None = None) -> float:
@@ -86,7 +104,7 @@ def _short(number: float) -> str:
 
 def _write(name: str, results: list[dict[str, object]]) -> None:
     with (HERE / "results.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS)
+        writer = csv.DictWriter(file, COLUMNS, restval="")
         writer.writeheader()
         writer.writerows(results)
     versions = f"Python {platform.python_version()}, torch {torch.__version__}, {platform.machine()}, one thread"
@@ -97,13 +115,14 @@ def _write(name: str, results: list[dict[str, object]]) -> None:
         "(`benchmarks/naive.py`) was timed on `timed texts` of them and scaled up by tokens. Goals: of the ratio, the",
         "time of the authors' released code over the seconds aimed at. Difference: the largest one, as a share of the",
         "largest importance (gradient, leave-one-out) or absolute (tau); where both are random, ours minus theirs on",
-        "average (permutations: probability; adversary: JSD in nats).",
+        "average (permutations: probability; adversary: JSD in nats). With forward: what starts from hidden states and",
+        "attention, with the forward pass that computes them counted on both sides.",
         "",
         f"Short texts: {name}. {versions}.",
         "",
         "| " + " | ".join(column.replace("_s", " (s)").replace("_", " ") for column in COLUMNS) + " |",
         "|" + "---|" * len(COLUMNS),
-        *("| " + " | ".join(str(result[column]) for column in COLUMNS) + " |" for result in results),
+        *("| " + " | ".join(str(result.get(column, "")) for column in COLUMNS) + " |" for result in results),
         "",
     ]
     (HERE / "results.md").write_text("\n".join(lines), encoding="utf-8")

@@ -66,6 +66,18 @@ def random_texts(lengths: np.ndarray, seed: int, vocabulary: int = WORDS) -> Spl
     return Split("test", instances, Vocabulary.of([words]))
 
 
+def mixed(texts: int | None) -> Split:
+    """The same number of texts of as many tokens on average, but from 10 to 2,000, as reviews come."""
+    lengths = np.random.default_rng(2).lognormal(np.log(230) - 0.6**2 / 2, 0.6, LONG).round()
+    return first(random_texts(np.clip(lengths, 10, 2000).astype(int), seed=2), texts)
+
+
+def by_length(split: Split) -> tuple[np.ndarray, Split]:
+    """(places, the texts in that order): from short to long."""
+    order = np.argsort(split.lengths, kind="stable")
+    return order, Split(split.name, tuple(split.instances[i] for i in order), split.vocabulary)
+
+
 def first(split: Split, texts: int | None) -> Split:
     """The first texts of a split; None: all."""
     return split if texts is None else Split(split.name, split.instances[:texts], split.vocabulary)

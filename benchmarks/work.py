@@ -37,7 +37,8 @@ class Row:
     """One row. `ours` and `theirs` do the work and return what they found; `compare` says how far apart it is.
 
     sample: how many texts the straightforward way does, its time then scaled up; None: all.
-    prepare: what `theirs` needs of those texts, made outside the clock.
+    prepare: what `theirs` needs of those texts, made outside the clock; texts are sorted by length.
+    forward: our way to what `ours` starts from, where `prepare` is a forward pass; it is then timed, too.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Row:
     sample: int | None = None
     compare: Callable[[object, object], float] | None = None
     prepare: Callable[[Split], object] = lambda split: split
+    forward: Callable[[], object] | None = None
 
 
 class Work:
@@ -60,6 +62,9 @@ class Work:
     @cached_property
     def outputs(self) -> list:
         """(batch, output) of all texts, sorted by length."""
+        return self.forward()
+
+    def forward(self) -> list:
         with torch.no_grad():
             return [(batch, self.model(batch)) for batch in batches(self.split, SIZE)]
 
@@ -137,8 +142,6 @@ def adversaries(train: Split) -> list[Row]:
 
 def short_rows(test: Split) -> list[Row]:
     work = Work(test)
-    random = np.random.default_rng(0)
-    pairs = [random.random((2, n)) for n in test.lengths]
     return [
         *_rows(work, (Goal(1.0, 1.5), Goal(2.8, 3.8), Goal(0.05, 110), Goal(1.0, 47)), samples=(None, None, None, 128)),
         Row(
@@ -150,8 +153,9 @@ def short_rows(test: Split) -> list[Row]:
             128,
             mean_apart,
             work.states,
+            work.forward,
         ),
-        _kendall(test, pairs),
+        _kendall(test, Goal(0.02, 15)),
         of_states(test, Goal(0.0016, 9.4), 128),
         erasing(work, Goal(3e-5, 18)),
     ]
@@ -161,7 +165,15 @@ def long_rows(split: Split) -> list[Row]:
     some = texts.first(split, 20)
     work = Work(split)
     rows = _rows(work, (Goal(5, 1.36), Goal(140, 3.9), Goal(0.2, 160), Goal(5, 140)), samples=(None, 64, 256, 32))
-    return [*rows, of_states(some, Goal(0.15, 5), 4), erasing(work, Goal(3e-4, 9))]
+    return [*rows, _kendall(split, Goal(0.1, 5)), of_states(some, Goal(0.15, 5), 4), erasing(work, Goal(3e-4, 9))]
+
+
+def mixed_rows(split: Split) -> list[Row]:
+    """The same of texts of many lengths: equal lengths need no padding, which flatters the straightforward way."""
+    goals = (Goal(5, 1.36), Goal(280, 3.9), Goal(0.2, 160), Goal(5, 140))
+    work, longest = Work(split), texts.random_texts(np.full(64, 2000), seed=3)
+    rows = [*_rows(work, goals, (128, 32, 128, 32)), _kendall(split, Goal(0.1, 5)), erasing(work, Goal(3e-4, 9))]
+    return [*rows, _kendall(texts.first(longest, len(split)), Goal(0.01, 10))]
 
 
 def _rows(work: Work, goals: tuple, samples: tuple) -> list[Row]:
@@ -172,14 +184,12 @@ def _rows(work: Work, goals: tuple, samples: tuple) -> list[Row]:
             lambda: work.importances(importance.gradient_times_input),
             lambda some: naive.gradients(model, some),
             apart,
-            lambda some: some,
         ),
         (
             "leave-one-out",
             lambda: work.importances(importance.leave_one_out),
             lambda some: naive.leave_one_out(model, some),
             apart,
-            lambda some: some,
         ),
         (
             "100 permutations",
@@ -187,6 +197,7 @@ def _rows(work: Work, goals: tuple, samples: tuple) -> list[Row]:
             lambda states: naive.permutation_effect(model, states),
             mean_apart,
             work.states,
+            work.forward,
         ),
         (
             "per-instance adversary, 5 x 500 steps",
@@ -194,11 +205,12 @@ def _rows(work: Work, goals: tuple, samples: tuple) -> list[Row]:
             lambda states: naive.adversary(model, states),
             mean_apart,
             work.states,
+            work.forward,
         ),
     )
     return [
-        Row(name, goal, ours, theirs, split, sample, compare, prepare)
-        for (name, ours, theirs, compare, prepare), goal, sample in zip(ways, goals, samples, strict=True)
+        Row(name, goal, ours, theirs, split, sample, *others)
+        for (name, ours, theirs, *others), goal, sample in zip(ways, goals, samples, strict=True)
     ]
 
 
@@ -237,14 +249,17 @@ def erasing(work: Work, goal: Goal) -> Row:
         own, theirs = (np.nan_to_num(counts[: len(theirs), :3], nan=-1) for counts in (own, theirs))
         return float((own != theirs).mean())
 
-    naively = naive.erasures
-    name = "erased until the decision flips, 4 rankings"
-    return Row(
-        name, goal.of(len(work.split)), ours, lambda s: naively(work.packed, s), work.split, 128, compare, work.states
-    )
+    name, goal = "erased until the decision flips, 4 rankings", goal.of(len(work.split))
+
+    def theirs(states: list) -> np.ndarray:
+        return naive.erasures(work.packed, states)
+
+    return Row(name, goal, ours, theirs, work.split, 128, compare, work.states, work.forward)
 
 
-def _kendall(split: Split, pairs: list[np.ndarray]) -> Row:
+def _kendall(split: Split, goal: Goal) -> Row:
+    split, random = texts.by_length(split)[1], np.random.default_rng(0)
+    pairs = [random.random((2, n)) for n in split.lengths]
     batch = collate(split, np.arange(len(split)))
     x, y = torch.zeros(2, *batch.mask.shape, dtype=torch.float64)
     for row, pair in enumerate(pairs):
@@ -258,7 +273,7 @@ def _kendall(split: Split, pairs: list[np.ndarray]) -> Row:
 
     return Row(
         "Kendall tau-b with p-value, one pair",
-        Goal(0.02, 15),
+        goal,
         ours,
         theirs,
         split,

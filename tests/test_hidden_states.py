@@ -5,7 +5,7 @@ import torch
 from small import Foreign, batch, deletions_are_shortened_texts, model
 
 from lib import importance
-from lib.fast import affine
+from lib.fast import affine, lstm
 from lib.importance import state_gradients as of_states
 from lib.importance.leave_one_out import logits_without_each_state
 from lib.importance.state_gradients import (
@@ -153,6 +153,26 @@ def test_gradients_of_all_states_are_those_of_a_loop_over_states(encoder, monkey
     assert torch.allclose(state_gradients_definition(Foreign(tested), given), expected, atol=1e-9, rtol=0)
     monkeypatch.setattr(of_states, "PAIRS", 40)
     assert torch.allclose(state_gradients(tested, given), expected, atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("remembers", [False, True], ids=("forgets", "remembers"))
+def test_gradients_that_have_faded_are_carried_no_further_and_differ_no_more_than_by_rounding(remembers, monkeypatch):
+    tested, given = model(seed=2).float(), batch((300, 220), seed=1)
+    if remembers:  # forget gates near 1: no gradient fades
+        with torch.no_grad():
+            for name, bias in tested.encoder.named_parameters():
+                if "bias" in name:
+                    bias[len(bias) // 4 : len(bias) // 2] += 10
+    rows, product = [], torch.mm
+    monkeypatch.setattr(torch, "mm", lambda one, other, out: rows.append(len(one)) or product(one, other, out=out))
+    few, carried = state_gradients(tested, given), sum(rows)
+    monkeypatch.setattr(lstm, "FADED", -1)
+    rows.clear()
+    whole = state_gradients(tested, given)
+    assert carried == sum(rows) if remembers else 3 * carried < sum(rows)
+    rounding, difference = whole - state_gradients(tested.double(), given), few - whole
+    assert difference.norm() <= rounding.norm() and difference.abs().max() <= 2 * rounding.abs().max()
+    assert (difference.norm(dim=-1) <= 1e-6 * whole.norm(dim=-1)).all(), "of each state"
 
 
 @pytest.mark.parametrize("encoder", ["bilstm", "transformer"])

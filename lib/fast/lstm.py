@@ -15,6 +15,8 @@ from lib.models import AttentionClassifier
 from lib.models.encoders import reversed_by_length
 from lib.models.evaluation import gradients_for
 
+FADED = 4  # roundings of what a state's gradient is at its own word: a difference that sums make too
+EVERY = 8  # words after which it is looked which states' gradients have faded
 Targets = Callable[[Tensor], Tensor]  # logits (batch, class) -> (batch, target), differentiable
 
 
@@ -223,6 +225,9 @@ def state_gradients(model: AttentionClassifier, batch: Batch) -> Tensor:
 def _swept_states(direction: Recurrence, cotangent: Tensor, gates: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
     """The squared norms of every state's gradient for the earlier words, and its gradient for its own.
 
+    A trained LSTM forgets: some tens of words before a state its gradient has faded to nothing, to rounding, and is
+    carried no further. States fade in about their own order: those from `last` on have.
+
     Args:
         cotangent: (word, text, hidden) of each state. gates, cells: as `Recurrence.remembered` leaves them.
     Returns:
@@ -232,10 +237,10 @@ def _swept_states(direction: Recurrence, cotangent: Tensor, gates: Tensor, cells
     weight = direction.input_weight
     to_gates, to_cell, kept = _slopes(gates, cells)
     squares, own = gates.new_zeros(texts, words, words), gates.new_zeros(texts, words, weight.shape[1])
-    of_cell, of_twice = gates.new_zeros(2, words, texts, size)
-    of_gates = gates.new_empty(words, texts, 4, size)
+    carried, of_gates = gates.new_zeros(2, words, texts, size), gates.new_empty(words, texts, 4, size)
+    first, last = gates.new_zeros(2, words, texts), words  # the largest component of each state's, at its own word
     for word in reversed(range(words)):
-        cell, twice, found = of_cell[word:], of_twice[word:], of_gates[word:]  # of the states from this word on
+        cell, twice, found = *carried[:, word:last], of_gates[word:last]  # of the states from this word on
         twice[0] += cotangent[word] / 2
         cell.addcmul_(twice, to_cell[word])
         torch.mul(twice, to_gates[word, :, 3], out=found[:, :, 3])
@@ -243,9 +248,14 @@ def _swept_states(direction: Recurrence, cotangent: Tensor, gates: Tensor, cells
         cell.mul_(kept[word])
         found = found.view(-1, 4 * size)
         torch.mm(found, direction.state_weight, out=twice.view(-1, size))
-        of_inputs = (found @ weight).view(words - word, texts, -1)
+        of_inputs = (found @ weight).view(last - word, texts, -1)
         own[:, word] = of_inputs[0]
-        squares[:, word + 1 :, word] = of_inputs[1:].square_().sum(dim=-1).T
+        squares[:, word + 1 : last, word] = of_inputs[1:].square_().sum(dim=-1).T
+        first[:, word] = carried[:, word].abs().amax(dim=-1)
+        if word % EVERY == 0:
+            now = carried[:, word:last].abs().amax(dim=-1)
+            faded = (now <= FADED * torch.finfo(now.dtype).eps * first[:, word:last]).all(dim=2).all(dim=0)
+            last -= int(faded.flip(0).to(torch.uint8).cumprod(dim=0).sum())
     return squares, own
 
 
