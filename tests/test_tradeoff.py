@@ -208,6 +208,9 @@ def test_what_dev_shows_of_adversaries_is_of_each_run():
     assert "does not reach" in why[1.0, 2] and "still fell by 0.0001 or more" in why[3.0, 0] and why[2.0, 0] == ""
     assert adversaries_by_dev(runs[3:])["why"].str.contains("no imitation").all()
     assert last_gain([{"train_loss": loss} for loss in (3.0, 2.0, *[1.5] * 10)]) == pytest.approx(0.5)
+    resting = adversary(1.0, 0, 0.9, 0.0)
+    resting.history = [record | {"dev_jsd": 1e-8} for record in resting.history]
+    assert "never left its base" in adversaries_by_dev([runs[0], resting])["why"][1]
     short = adversary(1.0, 0, 0.9, 0.6)
     short.history, short.chosen = short.history[-10:], 10
     assert "10 epochs or fewer" in adversaries_by_dev([runs[0], short])["why"][1]

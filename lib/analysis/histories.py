@@ -13,6 +13,7 @@ from lib.training.runs import JAIN, OF_VARIANTS
 from lib.training.tasks import LEAST, PATIENCE, kept_epoch, stands_still
 
 ON_PAR = 0.02  # of F1: less than the papers' own spread between two reports of one model
+AT_REST = 1e-6  # nats: an adversary that starts from its base, where nothing but rounding moves it, and stays there
 BEYOND = {"quick": 0, "paper": 4}  # values that are tried beyond a grid
 USUAL = OF_VARIANTS["adversary"] | {"reduction": JAIN["reduction"]}
 # When an adversary's training may end: (rule, most epochs). The last is that of the released code.
@@ -103,12 +104,14 @@ def adversaries_by_dev(trained: Sequence[Trained]) -> pd.DataFrame:
     paper: each seed chooses among its own runs, as runs of one lambda may move or stay; and on dev, not on test.
 
     Returns:
-        lambda, seed, trains, epochs, last_gain (`last_gain`), dev_f1, base_f1 (its base's on dev), dev_tvd, dev_jsd,
-        moved (dev_jsd is at least FAR), why (it is no evidence, else ""), chosen (at most one of a seed and `trains`).
+        lambda, seed, trains, epochs, last_gain (`last_gain`), furthest (the largest dev_jsd of any epoch), dev_f1,
+        base_f1 (its base's on dev), dev_tvd, dev_jsd, moved (dev_jsd is at least FAR), why (it is no evidence, else
+        ""), chosen (at most one of a seed and `trains`).
     """
     rows = [
         {"lambda": one.run.option("lambda"), "seed": one.run.seed, "trains": one.run.option("trains")}
         | {"epochs": len(one.history), "last_gain": last_gain(one.history)}
+        | {"furthest": max(record["dev_jsd"] for record in one.history)}
         | {name: one.history[one.chosen - 1][name] for name in ("dev_f1", "dev_tvd", "dev_jsd")}
         | {"base_f1": one.base.history[one.base.chosen - 1]["dev_f1"]}
         for one in trained
@@ -132,6 +135,8 @@ def why_not(adversary: Mapping, imitates: bool | None) -> str:
         return "no imitation (lambda 0) was trained"
     if not imitates:
         return "imitation alone (lambda 0) does not reach the base's F1 on dev"
+    if adversary["lambda"] > 0 and adversary["furthest"] < AT_REST:
+        return "it never left its base: its loss has no slope where it starts"
     if adversary["lambda"] == 0 or adversary["last_gain"] < LEAST:
         return ""
     if np.isnan(adversary["last_gain"]):
