@@ -76,7 +76,7 @@ def planned(page: Path) -> set[str]:
 def opened(chromium, page: str) -> dict:
     """What a reader's browser shows of a page, with the network off: its charts, texts, and whatever went wrong."""
     with visit(chromium, Path(page)) as seen:
-        seen.page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        seen.page.evaluate("document.querySelectorAll('details:not(.code)').forEach(one => one.open = true)")
         return {
             "wrong": seen.wrong,
             "charts": seen.page.locator("svg.marks").count(),

@@ -279,5 +279,5 @@ def test_boxes_hold_quantiles_and_never_instances():
     assert len(data) == 4
     half = rows[(rows["encoder"] == "bilstm") & (rows["projection"] == "softmax")]["entropy_of_gradient_of_input"]
     assert data[0]["median"] == pytest.approx(half.median()) and data[0]["most"] == pytest.approx(half.quantile(0.95))
-    with pytest.raises(ValueError, match="no text has a value"):
-        charts.boxes(rows.assign(entropy=np.nan), ["entropy"], "projection", "Title", "See.")
+    nothing = charts.boxes(rows.assign(entropy=np.nan), ["entropy"], "projection", "Title", "See.")
+    assert "no text has a value" in nothing.data
