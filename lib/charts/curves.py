@@ -145,10 +145,10 @@ def lines_over(base: alt.Chart, summary: pd.DataFrame, setting: str, x: alt.X, c
     x = x.axis(values=sorted(summary[setting].unique()), grid=False, format="~r")
     y = alt.Y("value:Q", title=unit_of(summary["quantity"].iloc[0]))
     tips = [alt.Tooltip("series:N", title="of"), alt.Tooltip(f"{setting}:Q"), *number_tips(".3f", "value")]
-    return [
-        base.mark_area(opacity=0.25).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color),
-        base.mark_line(point=True, strokeWidth=2).encode(x, y, color, tooltip=tips),
-    ]
+    line = base.mark_line(point=True, strokeWidth=2).encode(x, y, color, tooltip=tips)
+    if summary["low"].isna().all():  # of a single seed there may be none, and an empty layer has no scale
+        return [line]
+    return [base.mark_area(opacity=0.25).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color), line]
 
 
 # --- the share of the texts
