@@ -101,10 +101,8 @@ def sentence(table: pd.DataFrame, values: pd.DataFrame, paper: str) -> str:
 def tally(found: pd.DataFrame) -> str:
     """3 of 8 tests support its claims, 4 contradict them."""
     supported, contradicted = (int(found["answer"].eq(word).sum()) for word in ("supported", "contradicted"))
-    verbs = [
-        verb if number != 1 else f"{verb}s" for verb, number in (("support", supported), ("contradict", contradicted))
-    ]
-    return f"{supported} of {len(found)} tests {verbs[0]} its claims, {contradicted} {verbs[1]} them."
+    ends = ["s" if number == 1 else "" for number in (supported, contradicted)]
+    return f"{supported} of {len(found)} tests support{ends[0]} its claims, {contradicted} contradict{ends[1]} them."
 
 
 def compared(values: pd.DataFrame) -> str:
