@@ -1,21 +1,28 @@
 """Explanations held against a reason that is known, and the papers' tests held against models that are known to lie."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pandas as pd
+import torch
 from scipy.stats import rankdata
+from torch import Tensor
 
 from lib.analysis.correlation import taus as pair_taus
-from lib.analysis.measuring import BATCH, declared_columns, measure
+from lib.analysis.measuring import BATCH, declared_columns, forward, joined, measure
 from lib.analysis.statistics import t_interval, weighted_auc, weighted_f1
 from lib.analysis.summarising import summarise
 from lib.analysis.token_values import PREFIX, Rationales, marked_tokens, on_rationale
 from lib.analysis.verdicts import share_limits
-from lib.datasets.batches import batches
+from lib.datasets.batches import Batch, batches
+from lib.interventions import normalised_scores
 from lib.interventions.deletion import REMOVED, shapley
-from lib.models import wired
+from lib.metrics.distances import probabilities
+from lib.models import AttentionModel, ModelOutput, wired
+from lib.models.interface import Ranking
+from lib.progress import Progress
 from lib.quantity import Quantity, declare, title_of
 from lib.training import Trained
 
@@ -77,22 +84,40 @@ def hits(values: np.ndarray, reason: np.ndarray) -> tuple[float, float, float]:
 
 
 def explained(
-    trained: Sequence[Trained], quantities: Sequence[Quantity], more: Sequence[Quantity] = ()
+    trained: Sequence[Trained], quantities: Sequence[Quantity], more: Sequence[Quantity] = (), erased: bool = False
 ) -> pd.DataFrame:
     """Runs, each measured on the test texts of its own corpus that it answers right and whose reason is known.
 
     Args:
         quantities: explanations, a value for each token each. more: others.
+        erased: whether each explanation's tokens are erased too; see `faithfulness`.
     """
     measures, frames = {column: column for column in columns_of(quantities)}, []
-    for one in trained:
-        rationales = [text.rationale for text in one.corpus.test.instances]
-        instances = measure(one.model, one.batches("test", BATCH), [*quantities, *more], one.run)
-        frames.append(against_reason(instances, measures, rationales))
+    with Progress("measuring explanations", total=len(trained)) as progress:
+        for one in trained:
+            rows = measure(one.model, answered_right(one), [*quantities, *more], one.run, progress)
+            if erased and len(rows):
+                rows = joined(
+                    rows, measure(one.model, answered_right(one), [faithfulness(rows, list(measures))], one.run)
+                )
+            rationales = [one.corpus.test.instances[place].rationale for place in rows["instance"]]
+            scored = against_reason(rows.assign(instance=range(len(rows))), measures, rationales)
+            frames.append(scored.assign(instance=rows["instance"]))
     if not frames:
         return pd.DataFrame(columns=["dataset", "encoder"])
     both = pd.concat(frames, ignore_index=True)
-    return beyond_chance(both[(both["label"] == both["prediction"]) & both["reason_top_chance"].notna()], measures)
+    return beyond_chance(both[both["reason_top_chance"].notna()], measures)
+
+
+def answered_right(one: Trained) -> Iterator[Batch]:
+    """Batches of the test texts whose reason is known and that the model answers right."""
+    known = torch.tensor([bool(text.rationale) for text in one.corpus.test.instances])
+    for batch in one.batches("test", BATCH):
+        some = batch.rows(known.to(batch.instance.device)[batch.instance])
+        if len(some):
+            right = probabilities(forward(one.model, some).logits).argmax(dim=-1) == some.label
+            if right.any():
+                yield some.rows(right)
 
 
 def columns_of(quantities: Sequence[Quantity]) -> list[str]:
@@ -146,6 +171,39 @@ def explanation_table(summary: pd.DataFrame, score: str) -> pd.DataFrame:
     table = pd.DataFrame({"explanation": names, "model": models, "cell": cells})
     order = models.drop_duplicates()
     return table.pivot(index="explanation", columns="model", values="cell").loc[names.drop_duplicates(), order]
+
+
+def faithfulness(measured: pd.DataFrame, columns: Sequence[str]) -> Quantity:
+    """`normalised_scores` along explanations that were measured before, columns of values for each token."""
+    of_text = measured.set_index("instance")
+
+    def scores(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
+        rows = of_text.loc[batch.instance.tolist()]
+
+        def ranking(name: str) -> Ranking:
+            values = torch.from_numpy(np.concatenate(rows[name].to_list()).astype(np.float64)).to(output.mask.device)
+            return lambda model, output: values.new_zeros(output.mask.shape).masked_scatter(output.mask, values)
+
+        return normalised_scores({name: ranking(name) for name in columns})(model, batch, output)
+
+    return replace(normalised_scores(dict.fromkeys(columns)), function=scores)
+
+
+def plausible_and_faithful(instances: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
+    """Rows of `explained` with `erased`, a row for each encoder, attention and explanation: does it name what people
+    marked, and what the model uses?
+
+    plausible: recall at the size of the marked words, which is then the token F1 with them (DeYoung et al. 2020);
+    faithful: its normalised comprehensiveness. Both with _low and _high, their 95% intervals.
+    """
+    axes, found = {"plausible": "reason_recall_{}", "faithful": "normalised_{}_comprehensiveness"}, []
+    for name in columns if len(instances) else ():
+        sides = []
+        for side, column in axes.items():
+            means = summarise(instances, [column.format(name)]).set_index(["encoder", "attention"])[INTERVAL]
+            sides.append(means.set_axis([side, f"{side}_low", f"{side}_high"], axis=1))
+        found.append(pd.concat(sides, axis=1).reset_index().assign(explanation=name))
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
 
 
 def against_shapley(quantities: Sequence[Quantity]) -> pd.DataFrame:

@@ -121,6 +121,38 @@ def caption(beside: pd.DataFrame) -> str:
 # --- what the verdicts on a paper's claims rest on
 
 
+def against_people(points: pd.DataFrame, title: str, see: str, ceiling: float) -> alt.TopLevelMixin:
+    """What people marked (x) against what the model uses (y): a panel for each model, a point for each explanation.
+
+    Args:
+        points: explanation, encoder, attention, and plausible, faithful with _low and _high of each.
+        ceiling: of x, a dashed line.
+    """
+    if points.empty:
+        raise Empty("nothing to draw: nobody marked these texts")
+    models = points["encoder"].map(title_of) + " + " + points["attention"].map(title_of)
+    names = points["explanation"].drop_duplicates().map(title_of).tolist()
+    frame = points.assign(
+        explanation=points["explanation"].map(title_of),
+        model=points["encoder"].map(title_of) + " + " + points["attention"].map(title_of),
+    )
+    frame["number"] = frame["explanation"].map(names.index) + 1
+    x = alt.X("plausible:Q", title="token F1 with people's words", scale=alt.Scale(zero=False, nice=True))
+    y = alt.Y("faithful:Q", title="normalised comprehensiveness", scale=alt.Scale(zero=False, nice=True))
+    base, ends = alt.Chart(), ("plausible", "faithful")
+    tips = ["explanation:N", *number_tips(".3f", *(f"{name}{end}" for name in ends for end in ("", "_low", "_high")))]
+    bars = base.mark_rule(strokeWidth=1.5, opacity=0.5, color=COLORS[0])
+    layers = [
+        bars.encode(alt.X("plausible_low:Q"), y, x2="plausible_high"),
+        bars.encode(x, alt.Y("faithful_low:Q"), y2="faithful_high"),
+        base.mark_point(filled=True, size=60, opacity=1, color=COLORS[0]).encode(x, y, tooltip=tips),
+        base.mark_text(align="left", dx=5, dy=-7, fontSize=11, color=INK).encode(x, y, text="number:N"),
+        dashed_line("x", ceiling),
+    ]
+    numbered = "; ".join(f"{number} {name}" for number, name in enumerate(names, start=1))
+    return titled(facets(frame, layers, "model", 320, columns=2), title, [see, numbered])
+
+
 def effects(found: pd.DataFrame) -> alt.TopLevelMixin:
     """Rows of lib.papers.verdicts, a panel for each claim: effect, 95% interval, single seeds, and the bound as a band.
 

@@ -123,9 +123,10 @@ def facets(
     height: int | alt.Step,
     axes: int = 60,
     widest: int = WIDEST,
+    columns: int = ACROSS,
     **options,
 ) -> alt.FacetChart:
-    """The layers once for each value of the column `by`, in the order of the frame, at most three beside each other.
+    """The layers once for each value of the column `by`, in the order of the frame, at most `columns` in a row.
 
     Args:
         layers: without data of their own, as in `panels`.
@@ -133,7 +134,7 @@ def facets(
         options: of alt.Facet, such as a header, or `sort`: the values in another order.
     """
     options = {"sort": frame[by].drop_duplicates().tolist()} | options
-    across = min(ACROSS, len(options["sort"]))
+    across = min(columns, len(options["sort"]))
     width = min(widest, (WIDTH - axes) // across - 18)
     drawn = alt.layer(*layers, data=frame).properties(width=width, height=height)
     return drawn.facet(facet=alt.Facet(f"{by}:N", title=None, **options), columns=across)
