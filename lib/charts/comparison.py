@@ -130,7 +130,6 @@ def against_people(points: pd.DataFrame, title: str, see: str, ceiling: float) -
     """
     if points.empty:
         raise Empty("nothing to draw: nobody marked these texts")
-    models = points["encoder"].map(title_of) + " + " + points["attention"].map(title_of)
     names = points["explanation"].drop_duplicates().map(title_of).tolist()
     frame = points.assign(
         explanation=points["explanation"].map(title_of),
