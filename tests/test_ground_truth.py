@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import pairwise, permutations
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,16 +12,18 @@ import torch
 from scipy.stats import rankdata
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from lib import importance, papers
-from lib.analysis import ground_truth, measure
+from lib import charts, importance, papers
+from lib.analysis import attention_weights, ground_truth, measure
 from lib.analysis.token_values import average_precision, chance
 from lib.datasets.batches import batches
 from lib.datasets.corpus import UNKNOWN
-from lib.interventions import frame_effect, shapley, shortened, without_reason
+from lib.importance.rankings import RANKINGS
+from lib.interventions import frame_effect, normalised_scores, shapley, shortened, without_reason
 from lib.metrics.distances import probabilities
 from lib.models import wired
 from lib.papers import ground_truth as parts
 from lib.papers.ground_truth_claims import CLAIMS, TRIVIAL, along_cues, areas, naming, outside
+from lib.quantity import declare
 from lib.training import train
 from lib.training.guided_attention import rationales
 
@@ -66,6 +69,44 @@ def test_every_explanation_is_scored_and_what_is_right_by_construction_is_best()
         assert (found[f"{score}_right"] == 1).all()
     assert found["reason_top_none"].tolist() == found["reason_top_chance"].tolist() == [2 / n for n in (6, 8, 12, 9)]
     assert found["reason_rank_none"].tolist() == found["reason_rank_chance"].tolist()
+
+
+def test_only_texts_of_a_known_reason_that_are_answered_right_are_measured_and_erased():
+    """The first text has no reason, the second is all reason; of the others the model must be right."""
+    texts, spans = small.split((4, 2, 9, 6, 8, 12)), ((), ((0, 2),), ((1, 2),), ((0, 3),), ((5, 7),), ((2, 3),))
+    instances = tuple(replace(one, rationale=of) for one, of in zip(texts.instances, spans, strict=True))
+    texts, tested = replace(texts, instances=instances), small.model("average")
+    one = SimpleNamespace(
+        model=tested, run=None, corpus=SimpleNamespace(test=texts), batches=lambda split, size: batches(texts, 2)
+    )
+    all_texts = measure(tested, batches(texts, 6), [attention_weights, normalised_scores(RANKINGS)])
+    right = (all_texts["label"] == all_texts["prediction"]).to_numpy()
+    expected = [place for place in range(2, 6) if right[place]]
+    assert 0 < len(expected) < 4
+    found = ground_truth.explained([one], [attention_weights], erased=True).set_index("instance")
+    assert sorted(found.index) == expected and (found["reason_top_chance"] < 1).all()
+    theirs = all_texts.loc[expected, "normalised_attention_comprehensiveness"].to_numpy()
+    ours = found.loc[expected, "normalised_attention_weights_comprehensiveness"].to_numpy()
+    assert ours == pytest.approx(theirs, nan_ok=True) and np.isfinite(ours).any()
+
+
+def test_what_people_marked_is_drawn_against_what_the_model_uses():
+    random, models = np.random.default_rng(0), ("bilstm", "average")
+    rows = pd.DataFrame({"encoder": [*models] * 20, "attention": "additive", "instance": np.arange(40) // 2, "seed": 0})
+    rows = rows.assign(dataset="films", projection="softmax", variant="base", layers=1, left_out=[()] * 40)
+    columns = [declare(f"{start}_{name}{end}", "fraction") for name in ("one", "other") for start, end in STARTS]
+    rows = rows.assign(**{column: random.random(40) for column in columns})
+    points = ground_truth.plausible_and_faithful(rows, ["one", "other"])
+    mean = rows.loc[rows["encoder"] == "bilstm", "normalised_other_comprehensiveness"].mean()
+    row = points[(points["explanation"] == "other") & (points["encoder"] == "bilstm")].squeeze()
+    assert len(points) == 4 and row["faithful"] == pytest.approx(mean)
+    assert row["faithful_low"] < mean < row["faithful_high"]
+    drawn = charts.against_people(points, "Title", "See.", 0.53).to_dict()
+    assert "1 one; 2 other" in drawn["title"]["subtitle"]
+    assert charts.against_people(points[:0], "Title", "See.", 0.53).data.count("nobody marked these texts") == 1
+
+
+STARTS = (("reason_recall", ""), ("normalised", "_comprehensiveness"))
 
 
 @pytest.mark.parametrize("encoder", ["bilstm", "average"])
