@@ -57,10 +57,16 @@ def make(options: argparse.Namespace) -> int:
     name = parameters.report_name(notebook, values)
     from tools.report.execute import Failed  # not imported for --list and refusals: torch takes seconds
     from tools.report.run import make_report
+    from tools.summary.page import write_summary
 
     print(f"{name}: running {notebook.name}", flush=True)
     try:
-        make_report(notebook, values, options.output, options.force)
+        made = True
+        try:
+            made = make_report(notebook, values, options.output, options.force)
+        finally:
+            if made:
+                write_summary(options.output)
     except Failed as error:
         print(f"{name} was not made. {error}", file=sys.stderr)
         return 1
@@ -85,10 +91,10 @@ def print_parameters(folder: Path) -> None:
 
 def print_lists(folder: Path) -> None:
     """Write the list of reports and their summary again, and print where they are."""
-    from tools.report.run import write_lists
+    from tools.report.page import write_index
+    from tools.summary.page import write_summary
 
-    index, summary = write_lists(folder)
-    print(f"reports: {index}\nsummary: {summary}")
+    print(f"reports: {write_index(folder)}\nsummary: {write_summary(folder)}")
 
 
 if __name__ == "__main__":

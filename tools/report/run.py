@@ -20,11 +20,10 @@ from tools.report.execute import kernel_environment, run_notebook
 from tools.report.meter import Meter
 from tools.report.page import kept_summary, outputs, page, title, write_index
 from tools.report.parameters import PROJECT
-from tools.summary.page import write_summary
 
 
-def make_report(notebook: Path, values: dict[str, Any], folder: Path, force: bool = False) -> Path:
-    """Run `notebook` with `values` and write its page into `folder`; do nothing where that was done already.
+def make_report(notebook: Path, values: dict[str, Any], folder: Path, force: bool = False) -> bool:
+    """Run `notebook` with `values`, write its page into `folder`, and index.html; False where that was done already.
 
     Raises:
         Failed: the notebook stopped; then `folder` has no page of it.
@@ -36,16 +35,16 @@ def make_report(notebook: Path, values: dict[str, Any], folder: Path, force: boo
         mark = fingerprint(notebook, values)
         if not force and is_made_from(target, mark):
             print(f"{name}: up to date ({target}); --force makes it again")
-            return target
+            return False
         try:
             _make(notebook, values, target, work, mark)
         except Exception:
             if target.exists():  # nothing may look finished
                 target.replace(work / "earlier.html")
-            write_lists(folder)
+            write_index(folder)
             raise
-    write_lists(folder)
-    return target
+    write_index(folder)
+    return True
 
 
 def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark: str) -> None:
@@ -77,11 +76,6 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
 def is_made_from(page: Path, mark: str) -> bool:
     """Whether `page` is a finished report with this fingerprint."""
     return (kept_summary(page) or {}).get("fingerprint") == mark
-
-
-def write_lists(folder: Path) -> tuple[Path, Path]:
-    """Write the list of the reports in `folder`, and the summary of their claims and values."""
-    return write_index(folder), write_summary(folder)
 
 
 def fingerprint(notebook: Path, values: dict[str, Any]) -> str:
