@@ -72,7 +72,7 @@ bench: $(STAMP)
 
 clean:
 	@echo "removing the reports, .pytest_cache, .ruff_cache, __pycache__ and .ipynb_checkpoints;"
-	@echo "reports/results, data/ and .venv stay"
+	@echo "reports/results, reports/rendered, data/ and .venv stay"
 	@rm -rf reports/*.html reports/*.csv reports/work .pytest_cache .ruff_cache
 	@find . -path ./.venv -prune -o -path ./data -prune -o \
 	  -type d \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +

@@ -81,11 +81,11 @@ def test_a_card_counts_texts_lengths_and_unknown_tokens():
 def test_coverage_is_of_words_and_of_running_tokens():
     corpus = corpus_of(min_df=2, train=["0: a a b", "1: a b d"], dev=["0: a zzz"], test=["1: b b b a"])
     covered = torch.tensor([word == "a" for word in corpus.vocabulary.words])
-    known = word_vectors.Vectors(torch.zeros(len(covered), 3), covered, "a file", "")
+    known = word_vectors.Vectors(torch.zeros(len(covered), 3), covered, "/home/a/a.npz", "")
     shown = card(corpus, known).set_index("split")
     assert shown.loc["train", "with_vector"] == 1 / 2 and shown["with_vector"].isna().sum() == 2
     assert shown["tokens_with_vector"].tolist() == [3 / 6, 1 / 2, 1 / 4]
-    assert about(corpus, known)[-1] == "Word vectors before training: 1 of 2 words (50.0%) from a file."
+    assert about(corpus, known)[-1] == "Word vectors before training: 1 of 2 words (50.0%) from a.npz."
     random = word_vectors.random(corpus.vocabulary, size=3)
     assert card(corpus, random).equals(card(corpus)), "random numbers cover nothing"
     assert about(corpus, random)[-1].endswith("for all 2 words; none was read or learned, so there is no coverage.")

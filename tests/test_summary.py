@@ -5,6 +5,7 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -23,9 +24,9 @@ from lib.provenance import PROJECT
 from lib.quantity import RUN_COLUMNS
 from tools.report.__main__ import main
 from tools.report.execute import Failed
-from tools.report.page import page
+from tools.report.page import kept, page
 from tools.summary import studies as summary
-from tools.summary.__main__ import Tables, markdown, readme
+from tools.summary.__main__ import RENDERED, Tables, markdown, readme
 from tools.summary.answers import cells
 from tools.summary.claims import controlled, counted, in_words, totals, verdicts
 from tools.summary.page import FILES, studies_of, write_summary
@@ -325,7 +326,23 @@ def test_the_readme_fits_a_screen_and_its_links_lead_somewhere():
     assert all(len(line.split(" | ")[2].split()) <= 30 for line in table)
     for path in [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *PROJECT.glob("docs/*.md")]:
         for link in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text(encoding="utf-8")):
-            assert "://" in link or (path.parent / link).exists(), f"{path.name} links to {link}"
+            assert "://" in link or (path.parent / unquote(link)).exists(), f"{path.name} links to {link}"
+
+
+@pytest.mark.parametrize("path", sorted(RENDERED.glob("*.html")), ids=lambda path: path.stem)
+def test_a_page_in_the_repository_opens_offline_and_has_the_numbers_of_the_kept_tables(path, chromium):
+    assert path.stat().st_size < 4e6
+    with visit(chromium, path) as seen:
+        assert not seen.wrong
+    about, left = kept(path, "summary", "tables")
+    for name, ending in results.ENDINGS.items() if left else ():
+        text = (results.FOLDER / f"{about['notebook']}-{about['dataset']}{ending}.csv").read_text()
+        tables = [pd.read_csv(StringIO(one), dtype=str, keep_default_na=False) for one in (text, left[name])]
+        columns = [one for one in (*results.KEYS[name], "value") if one in tables[1]]
+        of_kept, of_page = (
+            set(one[columns].replace(r"\.0$", "", regex=True).itertuples(index=False, name=None)) for one in tables
+        )
+        assert of_page and of_page <= of_kept
 
 
 def test_no_text_ends_a_cell_of_the_markdown_table():

@@ -1,5 +1,6 @@
 """What a reader should know of a dataset before its results: a table, and a few sentences."""
 
+import re
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -104,7 +105,8 @@ def about(corpus: Corpus, vectors: Vectors | None = None, spec: Spec | None = No
     sentences += corpus.notes
     if vectors is not None:
         none = "" if vectors.covered.any() else "; none was read or learned, so there is no coverage"
-        sentences.append(f"Word vectors before training: {vectors}{none}.")
+        named = re.sub(r"\S*/", "", str(vectors))  # a file by its name: a page may travel
+        sentences.append(f"Word vectors before training: {named}{none}.")
     return sentences
 
 

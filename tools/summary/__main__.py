@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 import pandas as pd
 
@@ -13,11 +14,13 @@ from lib.papers import TITLES
 from lib.provenance import PROJECT
 from lib.results import FOLDER
 from tools.report.figures import environment
+from tools.report.page import kept_summary
 from tools.summary.answers import answer, cells, of_papers
 from tools.summary.claims import RATE, in_words, totals, verdicts
 from tools.summary.studies import Study, kept
 from tools.summary.values import counts, unexplained, values
 
+RENDERED = PROJECT / "reports" / "rendered"
 HEADS = {name: name for name in ("published", "out_of_reach", "ours", "same", "different", "explained", "open")}
 HEADS |= {"out_of_reach": "out of reach", "explained": "of these with a cause"}
 
@@ -38,16 +41,25 @@ class Tables(NamedTuple):
 
 
 def readme(text: str, found: Tables) -> str:
-    """README's text with what is found in place of what stands between `<!-- answer -->` or `<!-- papers -->` and
-    `<!-- end -->`.
+    """README's text with what is found in place of what stands between `<!-- answer -->`, `<!-- papers -->` or
+    `<!-- rendered -->` and `<!-- end -->`.
     """
     rows = [[*words, f"[{name}](notebooks/{name}.ipynb)"] for *words, name in of_papers(found.cells, found.values)]
     parts = {
         "answer": answer(found.cells, found.values),
         "papers": grid(["paper", "claim", "what we find", "notebook"], rows),
+        "rendered": pages_of(RENDERED),
     }
-    places = r"<!-- (answer|papers) -->.*?<!-- end -->"
+    places = r"<!-- (answer|papers|rendered) -->.*?<!-- end -->"
     return re.sub(places, lambda m: f"<!-- {m[1]} -->\n\n{parts[m[1]]}\n\n<!-- end -->", text, flags=re.DOTALL)
+
+
+def pages_of(folder: Path) -> str:
+    """A link to each report in `folder`, and to their summary."""
+    reports = [about for path in sorted(folder.glob("*.html")) if (about := kept_summary(path))]
+    words = [(f"{one['notebook']} on {one['dataset']}", quote(one["file"])) for one in reports]
+    links = [f"[{text}]({folder.relative_to(PROJECT)}/{file})" for text, file in [*words, ("summary", "summary.html")]]
+    return f"Made in profile paper and kept, to be opened in a browser: {', '.join(links)}."
 
 
 def picture(found: Tables, folder: Path = FOLDER) -> Path:
