@@ -13,7 +13,8 @@ from lib.papers.correlation_claims import EACH_OTHER, GRADIENT
 from lib.papers.settings import types
 from lib.quantity import tau_name
 from tools.report.parameters import find_notebook, known_parameters
-from tools.summary.__main__ import Tables, picture, readme
+from tools.summary.__main__ import picture, readme
+from tools.summary.answers import Tables
 from tools.summary.studies import kept
 
 TAUS = [tau_name(pair) for pair in (GRADIENT, EACH_OTHER)]

@@ -14,7 +14,8 @@ from lib.analysis import classification, summarise
 from lib.analysis.seeds import by_seed_rows, over_seeds
 from lib.papers.claims import Claim, read_evidence
 from tools.summary import studies
-from tools.summary.__main__ import Tables, markdown
+from tools.summary.__main__ import markdown
+from tools.summary.answers import Tables
 from tools.summary.values import partners
 
 TAU = "kendall_tau_attention_vs_gradient_times_input"

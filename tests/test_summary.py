@@ -26,8 +26,8 @@ from tools.report.__main__ import main
 from tools.report.execute import Failed
 from tools.report.page import kept, page
 from tools.summary import studies as summary
-from tools.summary.__main__ import RENDERED, Tables, markdown, readme
-from tools.summary.answers import cells
+from tools.summary.__main__ import RENDERED, markdown, readme
+from tools.summary.answers import Tables, cells
 from tools.summary.claims import controlled, counted, in_words, totals, verdicts
 from tools.summary.page import FILES, studies_of, write_summary
 from tools.summary.values import counts, partners, unexplained, values

@@ -1,10 +1,8 @@
 """python -m tools.summary: what the repository shows of the kept tables: README's answer, claims.svg, summary.md."""
 
 import re
-from collections.abc import Iterable
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import quote
 
 import pandas as pd
@@ -15,29 +13,14 @@ from lib.provenance import PROJECT
 from lib.results import FOLDER
 from tools.report.figures import environment
 from tools.report.page import kept_summary
-from tools.summary.answers import answer, cells, of_papers
-from tools.summary.claims import RATE, in_words, totals, verdicts
-from tools.summary.studies import Study, kept
-from tools.summary.values import counts, unexplained, values
+from tools.summary.answers import Tables, answer, of_papers
+from tools.summary.claims import RATE, in_words, totals
+from tools.summary.studies import kept
+from tools.summary.values import counts, unexplained
 
 RENDERED = PROJECT / "reports" / "rendered"
 HEADS = {name: name for name in ("published", "out_of_reach", "ours", "same", "different", "explained", "open")}
 HEADS |= {"out_of_reach": "out of reach", "explained": "of these with a cause"}
-
-
-class Tables(NamedTuple):
-    """What is found in all studies: rows of `verdicts`, of `cells`, and of `values`."""
-
-    claims: pd.DataFrame
-    cells: pd.DataFrame
-    values: pd.DataFrame
-
-    @classmethod
-    def of(cls, studies: Iterable[Study]) -> "Tables":
-        """Judged anew."""
-        studies = list(studies)
-        claims = verdicts(studies)
-        return cls(claims, cells(claims), values(studies))
 
 
 def readme(text: str, found: Tables) -> str:

@@ -1,21 +1,37 @@
 """What the verdicts come to: one row for each claim and dataset, a sentence for each paper, and one paragraph."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from lib.papers import PAPERS, TITLES
 from lib.papers.claims import CONTRAST, counted
 from lib.papers.ground_truth_claims import KEY as OURS
-from tools.summary.claims import BEFORE, DECIDED, MIXED, in_words, kind
-from tools.summary.values import counts
+from tools.summary.claims import BEFORE, DECIDED, MIXED, in_words, kind, verdicts
+from tools.summary.studies import Study
+from tools.summary.values import counts, values
 
 UNDECIDED = "no verdict"
 CELL = ("claim", "answer", "words", "shown", "size", "n", "seeds", "marks", "again")
 QUOTED = 3  # claims that the answer quotes of each verdict, of a paper one
 
 NOT_YET = "Not settled: training has changed since the kept runs, and every verdict is to be made again."
+
+
+class Tables(NamedTuple):
+    """What is found in all studies: rows of `verdicts`, of `cells`, and of `values`."""
+
+    claims: pd.DataFrame
+    cells: pd.DataFrame
+    values: pd.DataFrame
+
+    @classmethod
+    def of(cls, studies: Iterable[Study]) -> "Tables":
+        """Judged anew."""
+        studies = list(studies)
+        claims = verdicts(studies)
+        return cls(claims, cells(claims), values(studies))
 
 
 def cells(found: pd.DataFrame) -> pd.DataFrame:

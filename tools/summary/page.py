@@ -10,8 +10,7 @@ from tools.report.figures import environment
 from tools.report.page import kept, policy, style
 from tools.summary import claims as judged
 from tools.summary import studies as summary
-from tools.summary import values as published_values
-from tools.summary.answers import answer, cells
+from tools.summary.answers import Tables, answer
 from tools.summary.claims import MIXED
 from tools.summary.studies import Study
 from tools.summary.values import counts, groups, model, number, unexplained
@@ -28,9 +27,8 @@ def write_summary(folder: Path, results: Path | None = None) -> Path:
         results: as in `tools.summary.studies.kept`.
     """
     studies = [*studies_of(folder), *summary.kept(results)]
-    claims, values = judged.verdicts(studies), published_values.values(studies)
-    page, table = environment().get_template("summary.html.j2"), cells(claims)
-    matrix = table.assign(marks=table["marks"].map("; ".join))
+    claims, table, values = Tables.of(studies)
+    page, matrix = environment().get_template("summary.html.j2"), table.assign(marks=table["marks"].map("; ".join))
     for name, one in zip(FILES, (claims, values, matrix), strict=True):
         write_text(folder / name, one.to_csv(index=False))
     shown = page.render(
