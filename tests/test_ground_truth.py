@@ -123,6 +123,14 @@ def test_integrated_gradients_are_complete_from_either_baseline(encoder, baselin
     ends = [probabilities(one.logits).gather(1, predicted) for one in (output, tested.from_embeddings(start, given))]
     change = (ends[0] - ends[1]).squeeze(1)
     assert torch.allclose(found.sum(dim=1), change, atol=1e-3 * change.abs().max().item())
+    of_baseline = importance.change_from_baseline(tested, given, baseline)
+    assert torch.allclose(of_baseline, change.double(), atol=1e-12)
+    explained = {name: [values.numpy() for values in found] for name in ground_truth.CHANGES}
+    both = pd.DataFrame(explained | {change: of_baseline.numpy() for change, _ in ground_truth.CHANGES.values()})
+    for added, complete in ((0, 1), (2 * ground_truth.COMPLETE, 0)):
+        rows = ground_truth.with_completeness(both.assign(change_from_zero=both["change_from_zero"] + added))
+        assert (rows["complete_integrated_gradients"] == complete).all()
+        assert (rows["complete_integrated_gradients_unknown"] == 1).all()
     known = given.tokens.masked_fill(given.mask & (torch.arange(given.tokens.shape[1]) > 2), UNKNOWN)
     blind = type(given).of(known, given.lengths, given.label, given.instance)
     credited = importance.integrated_gradients(tested, blind, steps=4, baseline="unknown")

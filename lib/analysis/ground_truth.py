@@ -41,6 +41,11 @@ DETECTORS = {  # of a model: the column of its texts, and its sign: which direct
     "M: attention and leave-one-out of states agree little": ("kendall_tau_attention_vs_leave_one_out_of_hidden", -1),
     "trivial: the attention is spread": ("entropy_of_attention", 1),
 }
+CHANGES = {  # what an explanation should sum to: its quantity, and the baseline
+    "integrated_gradients": ("change_from_zero", "zero"),
+    "integrated_gradients_unknown": ("change_from_unknown", "unknown"),
+}
+COMPLETE = 1e-3  # of the probability: an explanation that sums to the change is no further from it
 INTERVAL = ["value", "low", "high"]
 USED = 0.01  # of the probability: the Shapley value of a word that a wired model uses
 KINDS = ("liar", "adversary", "base")
@@ -132,6 +137,19 @@ def beyond_chance(instances: pd.DataFrame, measures: Iterable[str]) -> pd.DataFr
         own = declare(f"beyond_chance_{name}", "fraction", f"{title_of(name)} / beyond chance", (-np.inf, 1.0))
         result[own] = (instances[PREFIX + name] - chance) / (1 - chance)
     return instances.assign(**result)
+
+
+def with_completeness(instances: pd.DataFrame) -> pd.DataFrame:
+    """The rows with complete_<name>: do the integrated gradients sum to the change to within COMPLETE? 1 or 0.
+
+    Gradients with kinks along the line, of a ReLU or of sparse attention, need more steps than smooth ones.
+    """
+    columns = {}
+    for name, (change, _) in CHANGES.items():
+        own = declare(f"complete_{name}", "fraction", f"{title_of(name)}, complete")
+        sums = instances[name].map(np.sum).astype(float)
+        columns[own] = ((sums - instances[change]).abs() <= COMPLETE).astype(float)
+    return instances.assign(**columns)
 
 
 def along(turned: pd.DataFrame, dial: str, columns: Iterable[str]) -> pd.DataFrame:

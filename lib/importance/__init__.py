@@ -10,6 +10,7 @@ from torch import Tensor
 
 from lib.importance.attention_times import attention_times_contribution, attention_times_norm
 from lib.importance.gradients import (
+    change_from_baseline,
     gradient,
     gradient_definition,
     gradient_times_input,
@@ -35,11 +36,11 @@ from lib.importance.state_gradients import (
 from lib.quantity import Quantity
 
 LONGEST = {leave_one_out: MAX_TOKENS}  # the longest text that it is computed for, where there is a bound
-UNITS = {leave_one_out: "fraction", integrated_gradients: "fraction"}
+UNITS = dict.fromkeys((leave_one_out, integrated_gradients, change_from_baseline), "fraction")
 
 
 def quantity(name: str, function: Callable[..., Tensor], max_tokens: int | None = None, **options) -> Quantity:
-    """An importance, function(model, batch, **options) -> (batch, token), as a quantity for `measure`.
+    """An importance, function(model, batch, **options) -> (batch, token) or (batch,), as a quantity for `measure`.
 
     Args:
         max_tokens: the longest text it is computed for; None: the function's own bound, if it has one.

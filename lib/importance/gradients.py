@@ -108,8 +108,7 @@ def integrated_gradients(model: AttentionModel, batch: Batch, steps: int = 50, b
     Raises:
         ValueError: another baseline.
     """
-    if baseline not in BASELINES:
-        raise ValueError(f"baseline is {baseline!r}; allowed: {', '.join(BASELINES)}")
+    refuse_other_baseline(baseline)
     points, weights = np.polynomial.legendre.leggauss(steps)  # on [-1, 1]
 
     def attributions(part: Batch) -> Tensor:
@@ -117,9 +116,7 @@ def integrated_gradients(model: AttentionModel, batch: Batch, steps: int = 50, b
             output = model(part)
             predicted = probabilities(output.logits).argmax(dim=-1, keepdim=True)
             text = output.embeddings.detach()
-            start = text.masked_fill(part.mask[:, :, None], 0)
-            if baseline == "unknown":
-                start = model(replace(part, tokens=part.tokens.masked_fill(part.mask, UNKNOWN))).embeddings.detach()
+            start = baseline_of(model, part, text, baseline)
             mean = torch.zeros_like(text)
             for point, weight in zip((points + 1) / 2, weights / 2, strict=True):
                 embeddings = (start + point * (text - start)).requires_grad_()
@@ -128,6 +125,33 @@ def integrated_gradients(model: AttentionModel, batch: Batch, steps: int = 50, b
         return ((text - start) * mean).sum(dim=-1)
 
     return in_micro_batches(attributions, batch, words_at_once(model, WORDS))
+
+
+@torch.no_grad()
+def change_from_baseline(model: AttentionModel, batch: Batch, baseline: str = "zero") -> Tensor:
+    """F(x) - F(x'), to which integrated gradients sum (Sundararajan et al. 2017, proposition 1); (batch,) probability.
+
+    Args:
+        baseline: as of `integrated_gradients`.
+    """
+    refuse_other_baseline(baseline)
+    output = model(batch)
+    start = baseline_of(model, batch, output.embeddings, baseline)
+    own, other = (probabilities(one.logits.double()) for one in (output, model.from_embeddings(start, batch)))
+    return (own - other).gather(1, own.argmax(dim=-1, keepdim=True)).squeeze(1)
+
+
+def baseline_of(model: AttentionModel, batch: Batch, text: Tensor, baseline: str) -> Tensor:
+    """The embedded texts (batch, token, embedding) with zeros, or the unknown word's vector, for their own tokens."""
+    if baseline == "zero":
+        return text.masked_fill(batch.mask[:, :, None], 0)
+    return model(replace(batch, tokens=batch.tokens.masked_fill(batch.mask, UNKNOWN))).embeddings.detach()
+
+
+def refuse_other_baseline(baseline: str) -> None:
+    """ValueError if `baseline` is not one of BASELINES."""
+    if baseline not in BASELINES:
+        raise ValueError(f"baseline is {baseline!r}; allowed: {', '.join(BASELINES)}")
 
 
 def forward_pass(model: AttentionModel, batch: Batch, through_attention: bool) -> ModelOutput:

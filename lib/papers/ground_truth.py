@@ -8,7 +8,7 @@ import pandas as pd
 
 from lib import importance, interventions
 from lib.analysis import attention_on_rationale, attention_weights, correlate, measure_all, with_entropies
-from lib.analysis.ground_truth import LITTLE_MASS, SAME_ACCURACY, explanation_matrix, with_test_values
+from lib.analysis.ground_truth import CHANGES, LITTLE_MASS, SAME_ACCURACY, explanation_matrix, with_test_values
 from lib.datasets import Own, spec, with_dials
 from lib.models import ATTENTIONS
 from lib.papers.ground_truth_claims import CLAIMS, KEY, TRIVIAL, evidence
@@ -192,6 +192,12 @@ def explanations(steps: int = 50) -> list[Quantity]:
         importance.leave_one_out_with_sign,
         make("leave_one_out_of_hidden", importance.leave_one_out, of="hidden"),
     ]
+
+
+def changes() -> list[Quantity]:
+    """What the integrated gradients of a text should sum to, from either baseline."""
+    change = importance.change_from_baseline
+    return [importance.quantity(name, change, baseline=baseline) for name, baseline in CHANGES.values()]
 
 
 def tests(draws: int, rationales: list) -> list[Quantity]:
