@@ -182,11 +182,12 @@ def panel(same: pd.DataFrame, words: list[str]) -> alt.LayerChart:
     band, pairs = alt.Chart(pd.DataFrame([ends])), zip(same["model"], same["of_seeds"], strict=True)
     seeds = [{"model": model, "value": float(value)} for model, text in pairs for value in text.split()]
     points = [alt.Chart(pd.DataFrame(seeds)).mark_point(size=16, color=INK, opacity=0.8).encode(alt.X("value:Q"), y)]
+    bars = alt.Chart(rows).mark_rule(strokeWidth=2.5).encode(alt.X("low:Q"), alt.X2("high"), y, color, opacity=faint)
     layers = [
         band.mark_rect(color=INK, opacity=0.13).encode(alt.X("start:Q"), alt.X2("end")),
         band.mark_rule(color=INK, strokeDash=[4, 3]).encode(alt.X("end:Q")),
-        alt.Chart(rows).mark_rule(strokeWidth=2.5).encode(alt.X("low:Q"), alt.X2("high"), y, color, opacity=faint),
         # of "most runs" a seed says only whether it holds; and an empty layer has no scale
+        *([bars] if rows["low"].notna().any() else []),
         *(points if seeds and first["kind"] != "most runs" else []),
         alt.Chart(rows).mark_point(filled=True, size=60).encode(x, y, color, opacity=faint, tooltip=tips),
     ]
