@@ -102,9 +102,8 @@ def explained(
         for one in trained:
             rows = measure(one.model, answered_right(one), [*quantities, *more], one.run, progress)
             if erased and len(rows):
-                rows = joined(
-                    rows, measure(one.model, answered_right(one), [faithfulness(rows, list(measures))], one.run)
-                )
+                along_each = [faithfulness(rows, list(measures))]
+                rows = joined(rows, measure(one.model, answered_right(one), along_each, one.run))
             rationales = [one.corpus.test.instances[place].rationale for place in rows["instance"]]
             scored = against_reason(rows.assign(instance=range(len(rows))), measures, rationales)
             frames.append(scored.assign(instance=rows["instance"]))
@@ -208,20 +207,23 @@ def faithfulness(measured: pd.DataFrame, columns: Sequence[str]) -> Quantity:
 
 
 def plausible_and_faithful(instances: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
-    """Rows of `explained` with `erased`, a row for each encoder, attention and explanation: does it name what people
-    marked, and what the model uses?
+    """Does each explanation name what people marked, and what the model uses? Of rows of `explained` with `erased`.
 
-    plausible: recall at the size of the marked words, which is then the token F1 with them (DeYoung et al. 2020);
-    faithful: its normalised comprehensiveness. Both with _low and _high, their 95% intervals.
+    A row for each encoder, attention and explanation. plausible: recall at the number of marked words, there the token
+    F1 with them (DeYoung et al. 2020); faithful: normalised comprehensiveness. Both with their 95% _low and _high.
     """
-    axes, found = {"plausible": "reason_recall_{}", "faithful": "normalised_{}_comprehensiveness"}, []
-    for name in columns if len(instances) else ():
-        sides = []
-        for side, column in axes.items():
-            means = summarise(instances, [column.format(name)]).set_index(["encoder", "attention"])[INTERVAL]
-            sides.append(means.set_axis([side, f"{side}_low", f"{side}_high"], axis=1))
+    axes, columns = {"plausible": "reason_recall_{}", "faithful": "normalised_{}_comprehensiveness"}, list(columns)
+    if instances.empty:
+        return pd.DataFrame()
+    means = summarise(instances, [column.format(name) for column in axes.values() for name in columns])
+    means, found = means.set_index(["quantity", "encoder", "attention"])[INTERVAL], []
+    for name in columns:
+        sides = [
+            means.loc[column.format(name)].set_axis([side, f"{side}_low", f"{side}_high"], axis=1)
+            for side, column in axes.items()
+        ]
         found.append(pd.concat(sides, axis=1).reset_index().assign(explanation=name))
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+    return pd.concat(found, ignore_index=True)
 
 
 def against_shapley(quantities: Sequence[Quantity]) -> pd.DataFrame:

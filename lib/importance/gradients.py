@@ -108,7 +108,6 @@ def integrated_gradients(model: AttentionModel, batch: Batch, steps: int = 50, b
     Raises:
         ValueError: another baseline.
     """
-    refuse_other_baseline(baseline)
     points, weights = np.polynomial.legendre.leggauss(steps)  # on [-1, 1]
 
     def attributions(part: Batch) -> Tensor:
@@ -134,7 +133,6 @@ def change_from_baseline(model: AttentionModel, batch: Batch, baseline: str = "z
     Args:
         baseline: as of `integrated_gradients`.
     """
-    refuse_other_baseline(baseline)
     output = model(batch)
     start = baseline_of(model, batch, output.embeddings, baseline)
     own, other = (probabilities(one.logits.double()) for one in (output, model.from_embeddings(start, batch)))
@@ -142,16 +140,16 @@ def change_from_baseline(model: AttentionModel, batch: Batch, baseline: str = "z
 
 
 def baseline_of(model: AttentionModel, batch: Batch, text: Tensor, baseline: str) -> Tensor:
-    """The embedded texts (batch, token, embedding) with zeros, or the unknown word's vector, for their own tokens."""
+    """The embedded texts (batch, token, embedding) with zeros, or the unknown word's vector, for their own tokens.
+
+    Raises:
+        ValueError: another baseline.
+    """
+    if baseline not in BASELINES:
+        raise ValueError(f"baseline is {baseline!r}; allowed: {', '.join(BASELINES)}")
     if baseline == "zero":
         return text.masked_fill(batch.mask[:, :, None], 0)
     return model(replace(batch, tokens=batch.tokens.masked_fill(batch.mask, UNKNOWN))).embeddings.detach()
-
-
-def refuse_other_baseline(baseline: str) -> None:
-    """ValueError if `baseline` is not one of BASELINES."""
-    if baseline not in BASELINES:
-        raise ValueError(f"baseline is {baseline!r}; allowed: {', '.join(BASELINES)}")
 
 
 def forward_pass(model: AttentionModel, batch: Batch, through_attention: bool) -> ModelOutput:

@@ -89,9 +89,14 @@ def kept_summary(page: Path) -> dict[str, Any] | None:
     return kept(page, "summary")[0]
 
 
+def summaries_in(folder: Path) -> list[dict[str, Any]]:
+    """`kept_summary` of each report in `folder`, by their files' names."""
+    return [summary for path in sorted(folder.glob("*.html")) if (summary := kept_summary(path))]
+
+
 def write_index(folder: Path) -> Path:
     """Write the list of all reports in `folder`, index.html, the newest first."""
-    summaries = [summary for path in folder.glob("*.html") if (summary := kept_summary(path))]
+    summaries = summaries_in(folder)
     summaries.sort(key=lambda summary: summary["made"], reverse=True)
     reports = [one | {"link": quote(one["file"]), "drawing": _drawing(one)} for one in summaries]
     shown = {"reports": reports, "spoken": spoken, "memory": memory, "style": style(), "policy": policy([])}

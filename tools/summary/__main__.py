@@ -12,7 +12,7 @@ from lib.papers import TITLES
 from lib.provenance import PROJECT
 from lib.results import FOLDER
 from tools.report.figures import environment
-from tools.report.page import kept_summary
+from tools.report.page import summaries_in
 from tools.summary.answers import Tables, answer, of_papers
 from tools.summary.claims import RATE, in_words, totals
 from tools.summary.studies import kept
@@ -39,8 +39,7 @@ def readme(text: str, found: Tables) -> str:
 
 def pages_of(folder: Path) -> str:
     """A link to each report in `folder`, and to their summary."""
-    reports = [about for path in sorted(folder.glob("*.html")) if (about := kept_summary(path))]
-    words = [(f"{one['notebook']} on {one['dataset']}", quote(one["file"])) for one in reports]
+    words = [(f"{one['notebook']} on {one['dataset']}", quote(one["file"])) for one in summaries_in(folder)]
     links = [f"[{text}]({folder.relative_to(PROJECT)}/{file})" for text, file in [*words, ("summary", "summary.html")]]
     return f"Made in profile paper and kept, to be opened in a browser: {', '.join(links)}."
 
