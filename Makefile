@@ -2,7 +2,7 @@
 #
 #   make reports      run the notebooks, every training and report a job; write reports/index.html and summary.html
 #   make test         run the tests
-#   make faults       the tests of what a sweep withstands, with twenty kills of a whole report: half an hour
+#   make faults       the tests of what a sweep withstands, with twenty kills of a grid and of a whole report: half an hour
 #   make lab          JupyterLab on working copies of the notebooks, in lab/, on this machine only
 #   make bench        how fast the measures are; how they grow with length and texts: .venv/bin/python -m benchmarks.growth
 #   make clean        remove the reports' pages and the caches of tools; raw data and trained models stay
@@ -59,7 +59,7 @@ test: $(STAMP)
 	@$(RUN) -m pytest -q -n auto --dist loadgroup --no-loadscope-reorder
 
 faults: $(STAMP)
-	@KILLS_OF_REPORTS=20 $(RUN) -m pytest -q tests/test_faults.py --durations=0
+	@KILLS=20 $(RUN) -m pytest -q tests/test_faults.py --durations=0
 
 lab: $(STAMP)
 	@echo "JupyterLab on http://127.0.0.1:8888 (or the port below), for this machine only; stop it with Ctrl-C"

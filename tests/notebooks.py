@@ -57,10 +57,12 @@ print(evil, note, file=sys.stderr)"""
 
 
 def save(path: Path, *cells: str, parameters: str = PARAMETERS) -> Path:
-    """A notebook of code cells, or of Markdown where a cell starts with "#" or "$"."""
+    """A notebook of code cells, or of Markdown where a cell starts with "#" or "$", a detail with "###"."""
     nodes = [new_markdown_cell("# A small study\n\n> A claim, in quotation."), new_code_cell(parameters)]
     nodes[1].metadata["tags"] = ["parameters"]
     nodes += [new_markdown_cell(cell) if cell[0] in "#$" else new_code_cell(cell) for cell in cells]
+    for node in nodes:
+        node.metadata |= {"tags": ["detail"]} if node.source.startswith("###") else {}
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     nbformat.write(new_notebook(cells=nodes, metadata={"kernelspec": kernel}), path)
     return path
@@ -73,8 +75,9 @@ def hostile(folder: Path) -> Path:
     return save(
         folder / "hostile.ipynb",
         SETUP,
-        f"## A formula\n\n{formula}\n\n{inline}\n\n### A smaller part",
+        f"## A formula\n\n{formula}\n\n{inline}",
         BARS,
+        "### A smaller part\n\nIt is folded.",
         LAYERS,
         FACETS,
         LOG,

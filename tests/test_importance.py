@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from captum.attr import InputXGradient, IntegratedGradients, Saliency
 from small import Foreign, NotAffine, batch, deletions_are_shortened_texts, model, shortened_by_hand
 
 from lib import importance, interventions
@@ -200,6 +199,8 @@ def test_gradients_by_hand_are_autograds(encoder, attention, outputs):
 
 @everywhere()
 def test_gradients_are_captums(encoder, attention, outputs):
+    from captum.attr import InputXGradient, Saliency  # takes over a second
+
     tested, given = model(encoder, attention, outputs), batch((4, 9, 2))
     embeddings = tested.embedding(given.tokens).detach()
     own = tested(given).attention.detach()
@@ -228,6 +229,8 @@ def test_shortcuts_are_the_definitions(encoder, attention, outputs):
 
 @everywhere()
 def test_integrated_gradients_are_captums_and_complete(encoder, attention, outputs):
+    from captum.attr import IntegratedGradients
+
     tested, given = model(encoder, attention, outputs), batch((4, 9, 2))
     text = tested.embedding(given.tokens).detach()
     baseline = text.masked_fill(given.mask[:, :, None], 0)

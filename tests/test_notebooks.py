@@ -14,6 +14,8 @@ from test_own_model import of_docs
 from lib.training.trained import entry_name
 from tools.report.__main__ import main
 from tools.report.page import kept_summary
+from tools.report.parameters import find_notebook, given_parameters
+from tools.report.run import make_report
 from tools.sweep.plan import Corpora, Request, chosen_on_dev, needed
 
 pytestmark = pytest.mark.usefixtures("forked_kernels")
@@ -56,8 +58,8 @@ def report(monkeypatch, folder: Path, notebook: str, *parameters: str) -> str:
     """The page of a notebook made with the parameters; nothing is written into the project."""
     monkeypatch.setenv("CACHE_HOME", str(folder / "cache"))
     monkeypatch.setenv("RESULTS_HOME", str(folder / "results"))
-    arguments = [word for parameter in parameters for word in ("-p", *parameter.split(" ", 1))]
-    assert main([notebook, *arguments, "--output", str(folder)]) == 0
+    found = find_notebook(notebook)
+    assert make_report(found, given_parameters(found, [parameter.split(" ", 1) for parameter in parameters]), folder)
     (page,) = folder.glob(f"{notebook}-*.html")
     found = {path.name for path in (folder / "cache").glob("[!.]*/") if not path.name.startswith("word2vec-")}
     assert found == planned(page)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import small
 import torch
-from captum.attr import InputXGradient
 
 from lib import datasets, importance, interventions, papers
 from lib.analysis import attention_weights, baseline, measure
@@ -135,6 +134,8 @@ def test_leaving_a_token_out_asks_the_same_question_of_the_shorter_text(encoder,
 
 
 def test_the_gradient_is_of_the_predicted_answer_as_captum_computes_it():
+    from captum.attr import InputXGradient  # takes over a second
+
     tested, given = model(), batch()
     output = tested(given)
     ours = importance.gradient_times_input(tested, given)

@@ -41,11 +41,16 @@ def text_contrast(page, selector: str) -> float:
     )
 
 
+def open_all(page) -> None:
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_chart_is_drawn_and_words_stand_out_and_nothing_goes_wrong(chromium, made, scheme):
     with visit(chromium, made, scheme) as seen:
         assert seen.page.locator("[data-chart]").count() == notebooks.CHARTS
         assert seen.page.locator("[data-drawn=yes] svg.marks").count() == notebooks.CHARTS
+        open_all(seen.page)
         sizes = seen.page.eval_on_selector_all("svg.marks", "all => all.map(one => one.getBoundingClientRect().width)")
         assert min(sizes) > 100
         assert seen.page.locator("math").count() >= 3
@@ -55,17 +60,36 @@ def test_every_chart_is_drawn_and_words_stand_out_and_nothing_goes_wrong(chromiu
             assert text_contrast(seen.page, words) >= 4.5, words
 
 
+def test_a_detail_is_closed_until_it_is_opened_or_linked_to_and_its_chart_is_as_wide_as_the_page(chromium, made):
+    with visit(chromium, made) as seen:
+        chart, other = (seen.page.locator(f"#figure-{number} svg.marks").first for number in (2, 1))
+        assert not chart.is_visible() and other.is_visible()
+        seen.page.set_viewport_size({"width": 700, "height": 800})
+        seen.page.get_by_text("A smaller part").last.click()
+        seen.page.wait_for_function("document.querySelector('#figure-2 svg.marks').getBoundingClientRect().width > 500")
+        assert seen.page.get_by_text("It is folded.").is_visible() and seen.wrong == []
+        seen.page.reload()
+        seen.page.wait_for_selector("html[data-charts=drawn]")
+        assert not chart.is_visible()
+        seen.page.goto(f"{made.as_uri()}#a-smaller-part")
+        seen.page.reload()
+        seen.page.wait_for_selector("html[data-charts=drawn]")
+        assert chart.is_visible()
+    with visit(chromium, made, script=False) as seen:
+        assert seen.page.get_by_text("It is folded.").is_visible()
+
+
 @pytest.mark.parametrize("width", [320, 375, 768, 1280])
 def test_no_page_scrolls_sideways(chromium, made, width):
     for page in (made, made.parent / "index.html"):
         with visit(chromium, page, width=width) as seen:
-            seen.page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+            open_all(seen.page)
             assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_hostile_words_are_shown_and_never_run(chromium, made):
     with visit(chromium, made) as seen:
-        seen.page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        open_all(seen.page)
         for place in (".findings", ".settings", "pre.log", "figcaption", ".data td", ".dataframe td"):
             assert "<script>alert(1)</script>" in "".join(seen.page.locator(place).all_text_contents()), place
         text = seen.page.locator("main").inner_text()

@@ -3,6 +3,7 @@
 import base64
 import re
 from html import escape
+from itertools import pairwise
 from typing import Any
 
 from latex2mathml.converter import convert
@@ -17,6 +18,7 @@ Contents = list[tuple[int, str, str]]  # level, anchor and text (as HTML) of eac
 VEGALITE = re.compile(r"application/vnd\.vegalite\.v\d+\+json")
 LONG_TABLE = 8  # rows; a longer table is folded
 SHORT_OUTPUT = 3  # lines; a longer output is a log, and folded
+DETAIL = "detail"  # the tag of a text that most readers skip: folded with all up to the next text
 
 
 class Cells:
@@ -26,6 +28,22 @@ class Cells:
         self.contents: Contents = []
         self.charts = 0
         self.highlight = Highlight2HTML(pygments_lexer="ipython3")
+
+    def parts(self, cells: list[Any]) -> list[str]:
+        """The cells as HTML, those of a detail as one part: open, and closed by the page's script when all is drawn."""
+        starts = [i for i, cell in enumerate(cells) if i == 0 or cell.cell_type == "markdown"]
+        found = []
+        for start, end in pairwise([*starts, len(cells)]):
+            text, *rest = cells[start:end]
+            if DETAIL in text.metadata.get("tags", []):
+                lead, *more = re.split(r"(?<=[.:?])\s+|\n+", text.source, maxsplit=1)
+                title = re.sub(r"^<p>|</p>\s*$", "", markdown(lead, self.contents, trusted=True))
+                inside = "".join(markdown(one, self.contents, trusted=True) for one in more)
+                inside += "".join(map(self.html, rest))
+                found.append(f'<details class="detail" open><summary>{title}</summary>{inside}</details>')
+            else:
+                found += map(self.html, cells[start:end])
+        return found
 
     def html(self, cell: Any) -> str:
         """One cell as HTML."""

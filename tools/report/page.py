@@ -32,7 +32,7 @@ def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]
     """
     cells = Cells()
     elsewhere = {"parameters", "injected-parameters"}  # they have a place of their own on the page
-    parts = [cells.html(cell) for cell in notebook.cells if not elsewhere & set(cell.metadata.get("tags", []))]
+    parts = cells.parts([cell for cell in notebook.cells if not elsewhere & set(cell.metadata.get("tags", []))])
     opening = parts.pop(0) if parts and notebook.cells[0].cell_type == "markdown" else ""
     scripts = [vega(), (TEMPLATES / "page.js").read_text(encoding="utf-8")] if cells.charts else []
     contents = [entry for entry in cells.contents if entry[0] in (2, 3)]

@@ -43,11 +43,24 @@
       });
   }
 
+  // A chart is drawn as wide as its place, which has no width in a closed fold: so folds close when all is drawn.
+  function fold() {
+    const wanted = document.getElementById(decodeURIComponent(window.location.hash.slice(1)));
+    document.querySelectorAll("details.detail").forEach(function (one) {
+      one.open = Boolean(wanted && one.contains(wanted));
+      one.addEventListener("toggle", function () { window.dispatchEvent(new Event("resize")); });
+    });
+    if (wanted) wanted.scrollIntoView();
+  }
+
   const places = Array.from(document.querySelectorAll("[data-chart]"));
   window.addEventListener("resize", function () { places.forEach(fit); });
   if (window.innerWidth < 1100) {
     const contents = document.querySelector("nav.contents details");
     if (contents) contents.open = false;
   }
-  Promise.all(places.map(draw)).then(function () { document.documentElement.dataset.charts = "drawn"; });
+  Promise.all(places.map(draw)).then(function () {
+    fold();
+    document.documentElement.dataset.charts = "drawn";
+  });
 })();
