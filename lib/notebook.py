@@ -17,15 +17,17 @@ def show_source(*functions: Callable) -> Markdown:
     return Markdown(f"```python\n{code}\n```")
 
 
-def headline(sentence: str, chart=None) -> None:
-    """Shows a finding in one sentence; the report repeats it in its first box and in the list of reports.
+def headline(sentence: str, chart=None, place: str = "") -> None:
+    """Shows a finding in one sentence, which the report has in its first box and in the list of reports.
 
     Args:
         sentence: computed from what was measured, not typed; a second finding is a second call.
         chart: an Altair chart to draw, small, in the list of reports; none where it is a sentence instead.
+        place: the id of its evidence in the report, to which the first box links; see lib.papers.sentences.
     """
-    finding = {"sentence": str(sentence), "chart": chart.to_dict() if hasattr(chart, "to_dict") else None}
-    shown = f"<p class='finding'>{escape(finding['sentence'])}</p>"
+    finding = {"sentence": str(sentence), "place": place}
+    finding["chart"] = chart.to_dict() if hasattr(chart, "to_dict") else None
+    shown = f"<p>{escape(finding['sentence'])}</p>"
     display({HEADLINE: finding, "text/html": shown, "text/plain": finding["sentence"]}, raw=True)
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
 
+import numpy as np
 import pandas as pd
 from IPython.display import HTML
 from pandas.io.formats.style import Styler
 
-from lib.analysis.verdicts import KINDS
+from lib.analysis.verdicts import ANSWERS, KINDS
 from lib.papers import TITLES
 from lib.papers.claims import CONTRAST, WEAK, anchor, by_their_numbers, p_in_words
 from lib.quantity import RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
@@ -199,19 +200,24 @@ def verdicts(found: pd.DataFrame) -> HTML:
 
 
 def claim(same: pd.DataFrame) -> str:
-    """The table of one claim, below what it stated before anything was measured; weak witnesses are grey."""
-    first = same.iloc[0]
+    """One claim and how many models have which verdict; folded, what it stated beforehand and each model's numbers.
+
+    Weak witnesses are grey, and not counted.
+    """
+    first, weak = same.iloc[0], same["witness"].eq(WEAK)
+    words = list(same.loc[~weak, "verdict"])
+    counted = ", ".join(f"{word} {words.count(word)}" for word in (*ANSWERS, CONTRAST) if word in words)
+    counted = counted or "weak witnesses alone"
     bound = f"; bound {first['bound']:g} {first['unit']}" if first["kind"] not in ("trend", "most runs") else ""
     stated = {"Of": first["scope"], "Supported if": KINDS[first["kind"]] + bound}
     stated |= {"Control": first["control"], "Refuted by": first["refuted"]}
     parts = "<br>".join(f"<b>{name}</b>: {escape(words)}" for name, words in stated.items() if words)
-    parts = f"<details><summary>Stated beforehand</summary><small>{parts}</small></details>"
     sentence = f"<b>{escape(first['short'])}</b>: {escape(first['claim'])} ({escape(first['source'])})."
     table = pd.DataFrame([verdict_row(row) for _, row in same.iterrows()])
     table = table.drop(columns=[name for name in table if table[name].eq("").all()])
-    weak = [number for number, witness in enumerate(same["witness"]) if witness == WEAK]
-    shown = html(table, numbers=["p"], grey=weak)
-    return f'<p id="{anchor(first["short"])}">{sentence}</p>{parts}{shown}'
+    shown = html(table, numbers=["p"], grey=list(np.flatnonzero(weak)))
+    inside = f'<p id="{anchor(first["short"])}"><small>Stated beforehand.<br>{parts}</small></p>{shown}'
+    return f'<details class="claim"><summary>{sentence} <em>{counted}</em></summary>{inside}</details>'
 
 
 def verdict_row(row: pd.Series) -> dict[str, str]:

@@ -78,6 +78,11 @@ def planned(page: Path) -> set[str]:
 def opened(chromium, page: str) -> dict:
     """What a reader's browser shows of a page, with the network off: its charts, texts, and whatever went wrong."""
     with visit(chromium, Path(page)) as seen:
+        evidence = seen.page.eval_on_selector_all(".findings a", "all => all.map(one => one.getAttribute('href'))")
+        assert all(seen.page.locator(place).count() == 1 for place in evidence)
+        if evidence:
+            seen.page.locator(".findings a").first.click()
+            assert seen.page.locator(evidence[0]).is_visible(), "a link opens what is folded"
         seen.page.evaluate("document.querySelectorAll('details:not(.code)').forEach(one => one.open = true)")
         return {
             "wrong": seen.wrong,

@@ -512,6 +512,11 @@ BAD = {
         "row 6: the split ('fold') is 'fold 3'; allowed: train, training, dev",
         split_column="fold",
     ),
+    "an unknown split in a column called split": bad(
+        "text,label,Split\n"
+        + "".join(f"{word} film {i},{word},{'train' if i else 'tset'}\n" for i in range(9) for word in "ab"),
+        "row 2: the split ('Split') is 'tset'; allowed: train, training, dev",
+    ),
     "a split that is missing": bad(
         with_splits("train", "", "test"), "row 4: the split ('fold') is missing", split_column="fold"
     ),

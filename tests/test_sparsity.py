@@ -172,6 +172,8 @@ def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():
     assert {run.epochs for run in eight if run.variant == "base"} == {8}
     starts = {(run.option("trains"), run.option("starts")) for run in parts["frozen_adversaries"]}
     assert starts == {("attention", "random"), ("attention", "base")}
+    with pytest.raises(ValueError, match="lambda is 2.0; allowed: below 1"):
+        papers.runs("sparsity", strengths=[2])
     few = papers.runs("sparsity", profile="paper", projections=["softmax"], strengths=[0])
     assert {run.projection for run in few} == {"softmax", "sparsemax"}
     assert {run.option("learning_rate") for run in papers.runs("sparsity/models")} == {1e-3}

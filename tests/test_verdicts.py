@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from lib import tables
 from lib.analysis.statistics import Estimate, Spread
 from lib.analysis.verdicts import KINDS, NOT_BY_SEEDS, answer, judge, judge_runs, judge_trend, share_limits
-from lib.papers.claims import EVIDENCE, VERDICT, Claim, sentences, verdicts
+from lib.papers.claims import EVIDENCE, VERDICT, Claim, anchor, sentences, verdicts
 
 TEXTS, BOUND = 400, 0.05
 
@@ -201,7 +202,12 @@ def test_outside_its_scope_a_claim_is_a_contrast_and_a_bad_witness_gives_no_verd
     assert found.loc["conv", "witness"] == "weak"
     low, high = found.loc["conv", ["low", "high"]]
     effect = f"+0.31 [{low:+.2f}, {high:+.2f}] fraction"
-    assert sentences(found.reset_index()) == [f"It rises: supported for conv ({effect}); no verdict for dot."]
+    sentence = f"It rises: supported for conv ({effect}); no verdict for dot."
+    assert sentences(found.reset_index()) == {sentence: anchor(held.short)}
+    shown = tables.verdicts(found.reset_index()).data
+    assert shown.count("<tbody") == 1 and "<em>no verdict 1, contrast 1</em></summary>" in shown, "conv is weak"
+    alone = tables.verdicts(found.loc[["conv"]].reset_index()).data
+    assert "<em>weak witnesses alone</em></summary>" in alone
 
 
 def test_quick_answers_are_about_these_models_alone():

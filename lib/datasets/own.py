@@ -128,9 +128,9 @@ def _columns(tables: Sequence[Table], given: Columns) -> Columns:
         raise DataError(f"text_column, label_column and split_column are {', '.join(named)}; allowed: different ones")
     if split and len(tables) > 1:
         raise DataError(f"split_column is {split!r}, but the splits are files: {_names(tables)}; leave it out")
-    if not split and len(tables) == 1:  # a column of that name, if it is free and holds nothing but names of splits
+    if not split and len(tables) == 1:  # a column of that name, if it is free and names a split in any record
         free = first.frame[[name for name in first.frame if name not in named and name.lower() == "split"]]
-        split = next((name for name in free if free[name].map(_split_name).isin(SPLITS).all()), "")
+        split = next((name for name in free if free[name].map(_split_name).isin(SPLITS).any()), "")
     text = text or _only(first, "text", looks_like_texts, {label, split})
     label = label or _only(first, "label", looks_like_labels, {text, split})
     for table in tables:

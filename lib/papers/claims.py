@@ -245,20 +245,22 @@ def adversary_of(instances: pd.DataFrame) -> str:
     return next(name for name in ("adversary_exact_jsd", "adversary_gradient_jsd") if name in instances)
 
 
-def sentences(found: pd.DataFrame) -> list[str]:
-    """One sentence per claim: for which models it has which answer, and by which effect; contrasts are left out.
+def sentences(found: pd.DataFrame) -> dict[str, str]:
+    """A sentence for each claim: for which models it has which answer, and by which effect; contrasts are left out.
+
+    With the id of its place in the report, where the numbers of each model are.
 
     The effect has its 95% interval where a claim is about one or two models.
     """
-    result = []
-    for claim, same in found[found["verdict"] != CONTRAST].groupby("claim", sort=False):
+    result = {}
+    for (claim, short), same in found[found["verdict"] != CONTRAST].groupby(["claim", "short"], sort=False):
         numbers = [effect_in_brief(row, interval=len(same) <= 2) for _, row in same.iterrows()]
         named = [f"{model}{number}" for model, number in zip(same["model"], numbers, strict=True)]
         models = {
             word: [name for name, own in zip(named, same["verdict"], strict=True) if own == word] for word in ANSWERS
         }
         parts = [f"{word} for {', '.join(names)}" for word, names in models.items() if names]
-        result.append(f"{claim}: {'; '.join(parts)}.")
+        result[f"{claim}: {'; '.join(parts)}."] = anchor(short)
     return result
 
 

@@ -11,7 +11,7 @@ from lib.papers.paper import Paper
 from lib.papers.regularization import TO_THE_END, imitation
 from lib.papers.settings import Settings, setting
 from lib.papers.sparsity_claims import CLAIMS, CONTROL, KEY, OF_INPUT, PROJECTIONS, SLOPE, evidence
-from lib.projections import projection, sparsegen_name
+from lib.projections import Sparsegen, projection, sparsegen_name
 from lib.training import Run, Trained
 from lib.training.building import build
 
@@ -51,7 +51,7 @@ class SparsitySettings(Settings):
     papers_epochs: bool = False
     projections: tuple[str, ...] = setting(check=projection)
     query_init: str = setting("normal", allowed=QUERY_INITS)
-    strengths: tuple[float, ...] = setting(least=-inf)
+    strengths: tuple[float, ...] = setting(least=-inf, check=Sparsegen)
     lambdas: tuple[float, ...] = ()
     frozen_lambdas: tuple[float, ...] = ()
     adversary_epochs: int = 0

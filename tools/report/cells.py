@@ -75,14 +75,18 @@ class Cells:
         return log(stream["stdout"], "Log") + log(stream["stderr"], "Warnings", fold=True) + "".join(parts)
 
     def output(self, data: dict[str, Any]) -> str:
-        """One output in the richest form that the page can show; only this project's own HTML is taken as HTML."""
+        """One output in the richest form that the page can show; only this project's own HTML is taken as HTML.
+
+        A finding is shown in the page's first box alone.
+        """
+        if HEADLINE in data:
+            return ""
         for kind in data:
             if VEGALITE.fullmatch(kind):
                 self.charts += 1
                 return figure(data[kind], self.charts)
         if "text/html" in data:
-            kind = "finding" if HEADLINE in data else "scroll"
-            return folded(data["text/html"], f'<div class="output {kind}">{data["text/html"]}</div>')
+            return folded(data["text/html"], f'<div class="output scroll">{data["text/html"]}</div>')
         for kind in ("image/svg+xml", "image/png", "image/jpeg"):
             if kind in data:
                 return image(kind, data[kind], data.get("text/plain", "picture"))
