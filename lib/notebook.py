@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from html import escape
+from textwrap import dedent
 
 from IPython.display import Markdown, display
 
@@ -13,7 +14,7 @@ LEFT = "application/vnd.attention.tables+json"
 
 def show_source(*functions: Callable) -> Markdown:
     """The source of functions or classes, highlighted, so that a notebook's text cannot drift from the code."""
-    code = "\n\n".join(inspect.getsource(function).rstrip() for function in functions)
+    code = "\n\n".join(dedent(inspect.getsource(function)).rstrip() for function in functions)
     return Markdown(f"```python\n{code}\n```")
 
 

@@ -82,10 +82,10 @@ def test_what_is_unknown_is_refused_in_one_sentence(folder, capsys, arguments, e
     assert expected in error and len(error.strip().splitlines()) == 1 and "Traceback" not in error
 
 
-def test_no_name_at_all_is_refused_with_the_known_ones(folder):
-    command = [sys.executable, "-m", "tools.report", "--notebooks", str(folder)]
-    refused = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert refused.returncode == 2 and "known: dataless, failing, killed, small" in refused.stderr
+def test_no_name_at_all_is_refused_with_the_known_ones(folder, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["--notebooks", str(folder)])
+    assert "known: dataless, failing, killed, small" in capsys.readouterr().err
 
 
 def test_a_file_that_is_no_notebook_is_refused(tmp_path, capsys):

@@ -216,7 +216,7 @@ def claims(cells: pd.DataFrame) -> alt.TopLevelMixin:
     layers = [
         alt.Chart().mark_rect(filled=False, strokeWidth=1.5).encode(x, y, color),
         alt.Chart().transform_filter("!datum.outlined").mark_rect().encode(x, y, color, tooltip=list(rows)),
-        alt.Chart().mark_text(fontSize=10, fontWeight=600).encode(x, y, alt.Text("shown:N"), color=numbers),
+        alt.Chart().mark_text(fontSize=11, fontWeight=600).encode(x, y, alt.Text("shown:N"), color=numbers),
     ]
     header = alt.Header(labelOrient="top", labelAnchor="start", labelAlign="left", labelPadding=6)
     row = alt.Row("paper:N", title=None, sort=rows["paper"].drop_duplicates().tolist(), header=header)

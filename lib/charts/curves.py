@@ -225,5 +225,5 @@ def mark_layers(color: alt.Color, order: list[str]) -> list[alt.Chart]:
         bars.encode(alt.X("jsd_low:Q"), y, color, x2="jsd_high"),
         bars.encode(x, alt.Y("tvd_low:Q"), color, y2="tvd_high"),
         points.mark_point(filled=True, size=70, opacity=1).encode(x, y, color, shape, tooltip=tips),
-        words.mark_text(align="left", dx=7, dy=9, fontSize=9, color=INK).encode(x, y, text="words:N"),
+        words.mark_text(align="left", dx=7, dy=9, fontSize=11, color=INK).encode(x, y, text="words:N"),
     ]

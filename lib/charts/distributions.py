@@ -176,7 +176,7 @@ def overlaid(
         .transform_filter(alt.datum[column] == name)
         .transform_aggregate(mean="mean(mean)", n="mean(n)", groupby=[column, "encoder", "attention"])
         .transform_calculate(words="'mean ' + format(datum.mean, '.2f') + ', n ' + format(datum.n, ',')")
-        .mark_text(align="left", fontSize=10, x=2, y=-3 - 12 * (len(names) - 1 - index))
+        .mark_text(align="left", fontSize=11, x=2, y=-3 - 12 * (len(names) - 1 - index))
         .encode(text="words:N", color=color)
         for index, name in enumerate(names)
     ]
@@ -334,7 +334,7 @@ def violin_layers(names: list[str], axis: str, frame: pd.DataFrame, end: float) 
     to_the_left = float(frame["middle"].mean()) > end / 2
     numbers = medians.transform_calculate(
         middle_of="(datum.low + datum.high) / 2", words="'n ' + format(datum.texts, ',')"
-    ).mark_text(align="left" if to_the_left else "right", fontSize=9, color=INK, dx=4 if to_the_left else 0, dy=-1)
+    ).mark_text(align="left" if to_the_left else "right", fontSize=11, color=INK, dx=4 if to_the_left else 0, dy=-1)
     return [
         shapes.encode(x, y, alt.Y2("high"), color, stroke, detail=["class:N", "bin:N"], tooltip=tips),
         dots.mark_point(filled=True, size=22, opacity=0.8).encode(x, y, color, tooltip=tips),

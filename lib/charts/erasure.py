@@ -33,7 +33,7 @@ def flip_tables(tables: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin
     scale, legend = alt.Scale(domain=[0, 1], range=["#3a86c80a", COLORS[0]]), alt.Legend(format="%", gradientLength=120)
     shade = alt.Color("value:Q", title="share of texts", scale=scale, legend=legend)
     ink = alt.condition("datum.value > 0.6", alt.value("white"), alt.value(INK))
-    text = base.mark_text(fontSize=10).encode(alt.Text("value:Q", format=".1%"), color=ink)
+    text = base.mark_text(fontSize=11).encode(alt.Text("value:Q", format=".1%"), color=ink)
     across, down = (frame[name].drop_duplicates().tolist() for name in ("encoder", "ranking"))
     drawn = alt.layer(base.mark_rect().encode(shade), text, data=frame)
     drawn = drawn.properties(width=min(150, (WIDTH - 190) // len(across) - 8), height=64).facet(
