@@ -200,14 +200,12 @@ def verdicts(found: pd.DataFrame) -> HTML:
 
 
 def claim(same: pd.DataFrame) -> str:
-    """One claim and how many models have which verdict; folded, what it stated beforehand and each model's numbers.
-
-    Weak witnesses are grey, and not counted.
-    """
-    first, weak = same.iloc[0], same["witness"].eq(WEAK)
-    words = list(same.loc[~weak, "verdict"])
-    counted = ", ".join(f"{word} {words.count(word)}" for word in (*ANSWERS, CONTRAST) if word in words)
-    counted = counted or "weak witnesses alone"
+    """One claim and how many models have which verdict; folded, what it stated beforehand and each model's numbers."""
+    first, weak, counted = same.iloc[0], same["witness"].eq(WEAK), []
+    for word in (*ANSWERS, CONTRAST):
+        number, of_weak = int(same["verdict"].eq(word).sum()), int((same["verdict"].eq(word) & weak).sum())
+        note = f" ({of_weak} by weak witnesses)" if of_weak and word != CONTRAST else ""
+        counted += [f"{word} {number}{note}"] if number else []
     bound = f"; bound {first['bound']:g} {first['unit']}" if first["kind"] not in ("trend", "most runs") else ""
     stated = {"Of": first["scope"], "Supported if": KINDS[first["kind"]] + bound}
     stated |= {"Control": first["control"], "Refuted by": first["refuted"]}
@@ -217,7 +215,7 @@ def claim(same: pd.DataFrame) -> str:
     table = table.drop(columns=[name for name in table if table[name].eq("").all()])
     shown = html(table, numbers=["p"], grey=list(np.flatnonzero(weak)))
     inside = f'<p id="{anchor(first["short"])}"><small>Stated beforehand.<br>{parts}</small></p>{shown}'
-    return f'<details class="claim"><summary>{sentence} <em>{counted}</em></summary>{inside}</details>'
+    return f'<details class="claim"><summary>{sentence} <em>{", ".join(counted)}</em></summary>{inside}</details>'
 
 
 def verdict_row(row: pd.Series) -> dict[str, str]:

@@ -27,7 +27,7 @@ from tools.report.execute import Failed
 from tools.report.page import kept, page
 from tools.summary import studies as summary
 from tools.summary.__main__ import RENDERED, markdown, readme
-from tools.summary.answers import Tables, cells
+from tools.summary.answers import AGAINST, FOR, Tables, cells, sides
 from tools.summary.claims import controlled, counted, in_words, totals, verdicts
 from tools.summary.page import FILES, studies_of, write_summary
 from tools.summary.values import counts, partners, unexplained, values
@@ -299,11 +299,11 @@ def test_the_readme_answers_from_the_verdicts_and_marks_what_is_weak_stale_or_co
     found += [effect("b", "contradicted", "one", witness="weak").assign(code="0")]
     text = readme(place, Tables.of([study([row()], found)]))
     assert text.startswith("<!-- answer -->\n\n") and text.endswith("\n\n<!-- end --> more")
-    assert "1 older result is to be run again. By the runs kept here (sst), 1 of 1 tests supports the" in text
-    assert "Supported: Jain & Wallace 2019, that that a (+0.20, sst)" in text and "Contradicted" not in text
+    assert "In all (sst; a test is a claim on a dataset), 1 of 1 tests supports the papers' claims" in text
+    assert "Not settled. Decided so far" in text and "1 older result is to be run again. Of " in text
     assert "| 1 of 1 tests supports its claims, 0 contradict them. On sst, “a” is supported: +0.20. |" in text
     old = readme(place, Tables.of([study([row()], found[-1:])]))
-    assert "Not settled: training has changed" in old and "Contradicted: Jain & Wallace 2019, that that b (-0.20" in old
+    assert "Not settled: training has changed" in old and "By the older runs (sst;" in old
     assert "On sst, “b” is contradicted: -0.20 [-0.22, -0.18] (weak witness, stale)." in old
     close = claim("a").evidence("one", dict(enumerate((0.2, 0.12, 0.28, 0.15, 0.25))), se=0.001, n=400)
     others = [effect("b", "open", f"open {number}") for number in range(40)]
@@ -313,7 +313,35 @@ def test_the_readme_answers_from_the_verdicts_and_marks_what_is_weak_stale_or_co
     again = claim("a").evidence("one", {}).assign(verdict="supported", evidence="", claim="That a")
     text = readme(place, Tables.of([study([row()], [again])]))
     assert "To be run again: single seeds were not kept. Of " in text
-    assert "published values within reach, 1 are the same here, 0 different, 0 open. | [correlation]" in text
+    assert (
+        "published values within reach, 1 were measured: 1 are the same, 0 different, 0 open. | [correlation]" in text
+    )
+    own = readme(place, Tables.of([study([row(dataset="own:mine")], [effect("a", "supported")], dataset="own:mine")]))
+    assert "Nothing has been run yet." in own and "On own:mine" not in own
+
+
+def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypatch):
+    monkeypatch.undo()
+    known = {short: name for name, paper in PAPERS.items() for short in paper.claims}
+    assert {*FOR, *AGAINST} <= set(known) and not {*FOR} & {*AGAINST} and "ground_truth" not in map(known.get, FOR)
+    whose = {short: PAPERS[known[short]].key for short in known}
+
+    def answered(**words) -> str:
+        rows = [
+            {"paper": whose[short], "short": short, "dataset": "sst", "claim": short, "size": "+1", "marks": marks}
+            | {"answer": word, "ours": False}
+            for short, (word, *marks) in words.items()
+        ]
+        return " ".join(sides(pd.DataFrame(rows)))
+
+    pro, con = ({short: ["supported"] for short in some} for some in (FOR, AGAINST))
+    assert answered(**dict(list(pro.items())[:3])).startswith("Not settled. Decided so far")
+    assert answered(**pro, **con).startswith("It depends. ")
+    assert f"{len(FOR) + len(AGAINST)} tests for attention as an explanation, 0 against" in answered(
+        **pro, **{short: ["contradicted"] for short in AGAINST}
+    )
+    text = answered(**pro, **{AGAINST[0]: ["supported", "could be chance"], AGAINST[1]: ["open"]})
+    assert f"{len(FOR)} tests for attention as an explanation, 0 against it" in text and "Against it" not in text
 
 
 def test_the_readme_fits_a_screen_and_its_links_lead_somewhere():
@@ -436,7 +464,7 @@ def test_hostile_names_are_shown_and_never_run(chromium, tmp_path, nowhere):
         assert sheet.locator("details.values tbody tr").count() == 1086
         assert "+0.20" in sheet.locator(".claims .size").first.inner_text()
         assert "400 texts, 5 seeds, stale" in sheet.locator(".claims td").first.inner_text()
-        assert "Until then, by the older runs" in sheet.locator(".answer").inner_text()
+        assert "By the older runs" in sheet.locator(".answer").inner_text()
         sheet.get_by_role("link", name="report", exact=True).first.click()
         sheet.wait_for_selector("#tables", state="attached")
         assert unquote(sheet.url).endswith(f"/correlation-a b#.html#{anchor(evil)}")

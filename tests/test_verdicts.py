@@ -201,13 +201,21 @@ def test_outside_its_scope_a_claim_is_a_contrast_and_a_bad_witness_gives_no_verd
     assert found.loc["dot", "reason"] == "its accuracy is not above the largest class"
     assert found.loc["conv", "witness"] == "weak"
     low, high = found.loc["conv", ["low", "high"]]
-    effect = f"+0.31 [{low:+.2f}, {high:+.2f}] fraction"
+    effect = f"+0.31 [{low:+.2f}, {high:+.2f}] fraction; weak witness"
     sentence = f"It rises: supported for conv ({effect}); no verdict for dot."
     assert sentences(found.reset_index()) == {sentence: anchor(held.short)}
     shown = tables.verdicts(found.reset_index()).data
-    assert shown.count("<tbody") == 1 and "<em>no verdict 1, contrast 1</em></summary>" in shown, "conv is weak"
-    alone = tables.verdicts(found.loc[["conv"]].reset_index()).data
-    assert "<em>weak witnesses alone</em></summary>" in alone
+    assert shown.count("<tbody") == 1 and "Stated beforehand" in shown
+    assert "<em>supported 1 (1 by weak witnesses), no verdict 1, contrast 1</em></summary>" in shown
+
+
+def test_a_trend_that_is_a_contrast_has_an_effect_and_no_p():
+    rising = claim("trend")
+    for within, p in ((True, True), (False, False)):
+        of_seeds = {(seed, at): at + seed / 9 for seed in range(3) for at in (1.0, 2.0, 3.0)}
+        rows = rising.evidence("BiLSTM", of_seeds, within=within)
+        words = verdicts(rows, {rising.short: rising})["evidence"][0]
+        assert "in the claim's direction, +1.000 [" in words and (", p " in words) == p
 
 
 def test_quick_answers_are_about_these_models_alone():

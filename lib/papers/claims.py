@@ -176,7 +176,8 @@ def effect_in_words(claim: Claim, found: Verdict) -> str:
             f"in {round(found.effect * runs)} of {counted(runs, 'run')} (limits {found.low:.0%} and {found.high:.0%})"
         )
     if claim.kind == "trend":
-        return f"tau-b with the dial, in the claim's direction, {found.effect:+.3f}{interval}, {p_in_words(found.p)}"
+        chance = "" if isnan(found.p) else f", {p_in_words(found.p)}"
+        return f"tau-b with the dial, in the claim's direction, {found.effect:+.3f}{interval}{chance}"
     name = "difference " if all(claim.sides) else ""
     return f"{name}{found.effect:+.3f}{interval} {claim.unit}"
 
@@ -265,10 +266,11 @@ def sentences(found: pd.DataFrame) -> dict[str, str]:
 
 
 def effect_in_brief(row: Mapping, interval: bool) -> str:
-    """ " (+0.21 [+0.14, +0.29] tau-b)", of a verdict; "" where there is none, or no effect."""
+    """ " (+0.21 [+0.14, +0.29] tau-b; weak witness)", of a verdict; "" where there is none, or no effect."""
     if row["verdict"] == "no verdict" or isnan(row["effect"]):
         return ""
+    weak = "; weak witness" if row["witness"] == WEAK else ""
     if row["kind"] == "most runs":
-        return f" ({row['effect']:.0%} of {counted(row['seeds'], 'run')})"
+        return f" ({row['effect']:.0%} of {counted(row['seeds'], 'run')}{weak})"
     ends = f" [{row['low']:+.2f}, {row['high']:+.2f}]" if interval and not isnan(row["low"]) else ""
-    return f" ({row['effect']:+.2f}{ends} {'tau-b' if row['kind'] == 'trend' else row['unit']})"
+    return f" ({row['effect']:+.2f}{ends} {'tau-b' if row['kind'] == 'trend' else row['unit']}{weak})"

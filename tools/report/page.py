@@ -34,12 +34,14 @@ def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]
     elsewhere = {"parameters", "injected-parameters"}  # they have a place of their own on the page
     parts = cells.parts([cell for cell in notebook.cells if not elsewhere & set(cell.metadata.get("tags", []))])
     opening = parts.pop(0) if parts and notebook.cells[0].cell_type == "markdown" else ""
+    heading, end, introduction = opening.rpartition("</h1>")  # what is found stands between them
     scripts = [vega(), (TEMPLATES / "page.js").read_text(encoding="utf-8")] if cells.charts else []
     contents = [entry for entry in cells.contents if entry[0] in (2, 3)]
     return environment().get_template("report.html.j2").render(
         summary=summary, kept=json_for_html(summary), left=json_for_html(next(iter(outputs(notebook, LEFT)), {})),
         time=spoken(summary["seconds"]), memory=memory, every=EVERY, quick=quick(summary["parameters"], notebook),
-        parameters=parameters, opening=opening, parts=parts, contents=contents,
+        parameters=parameters, heading=heading + end, introduction=introduction, parts=parts, contents=contents,
+        claims=next((anchor for _, anchor, _ in contents if anchor.endswith("what-we-find")), ""),
         style=style(), scripts=scripts, policy=policy(scripts),
     )  # fmt: skip
 

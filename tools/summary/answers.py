@@ -1,5 +1,6 @@
 """What the verdicts come to: one row for each claim and dataset, a sentence for each paper, and one paragraph."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -12,9 +13,55 @@ from tools.summary.claims import BEFORE, DECIDED, MIXED, in_words, kind, verdict
 from tools.summary.studies import Study
 from tools.summary.values import counts, values
 
-UNDECIDED = "no verdict"
-CELL = ("claim", "answer", "words", "shown", "size", "n", "seeds", "marks", "again")
-QUOTED = 3  # claims that the answer quotes of each verdict, of a paper one
+UNDECIDED, OWN = "no verdict", "own:"
+CELL = ("claim", "answer", "words", "shown", "size", "n", "seeds", "marks", "again", "ours")
+QUOTED = 3  # claims that the answer quotes of each side
+# Claims that, where they are supported, speak for or against attention as an explanation; contradicted, the other way.
+FOR = (
+    "the most attended token speaks for the prediction",
+    "the top item matters most",
+    "where another item matters more, the two nearly tie",
+    "the top item decides more often",
+    "attention flips sooner than a random order",
+    "without an encoder attention is on par",
+    "the gradient's top item decides less often",
+    "attention is needed",
+    "seeds move attention less",
+    "attention is robust to the seed",
+    "its attention guides",
+    "better than learned",
+    "learned beats equal weights",
+    "attention matters more than the encoder",
+    "adversaries misguide",
+    "adversaries per instance misguide",
+    "per instance exaggerates",
+    "frozen adversaries lose accuracy",
+    "the support closes in on the reason, which the paper leaves open",
+)
+AGAINST = (
+    "attention correlates weakly",
+    "attention correlates weakly, by another gradient",
+    "permuting it changes little",
+    "permuting it changes little of what it could",
+    "an adversary exists beyond chance",
+    "a far larger weight often matters little more",
+    "erasing it flips few decisions",
+    "gradients flip sooner",
+    "gradients flip sooner 1.6 times as often",
+    "gradients flip most texts sooner",
+    "attention does not find the fewest",
+    "other orders erase a quarter less attention",
+    "a trained adversary is on par",
+    "attention is easily moved",
+    "uniform lies under the curve",
+    "states mix inputs",
+    "adversaries trained anew do not",
+    *(f"inputs and hidden states are not interchangeable ({of})" for of in ("gradient", "leave-one-out")),
+    *(f"sparse attention, importance as spread as ever ({of})" for of in ("gradient", "leave-one-out")),
+    *(f"sparser attention agrees less with importance ({of})" for of in ("gradient", "leave-one-out")),
+)
+ENOUGH = (20, 3)  # tests, and papers, for an answer other than "not settled"
+SIDES = {"supported": 1, "contradicted": -1}
 
 NOT_YET = "Not settled: training has changed since the kept runs, and every verdict is to be made again."
 
@@ -40,7 +87,8 @@ def cells(found: pd.DataFrame) -> pd.DataFrame:
     Returns:
         paper, short, dataset and CELL: claim; answer, of all models, or "mixed"; words: how many models; shown: the
         effect, the median over models; size: the effect with its interval, or the range over models; n (texts), seeds;
-        marks: weak witness, could be chance (where all models are), stale (where one is); again: to be run again.
+        marks: weak witness, could be chance (where all models are), stale (where one is); again: to be run again;
+        ours: the paper does not claim it.
     """
     keys = ["paper", "short", "dataset"]
     rows = [dict(zip(keys, key, strict=True)) | cell(same) for key, same in found.groupby(keys, sort=False)]
@@ -59,6 +107,7 @@ def cell(rows: pd.DataFrame) -> dict[str, Any]:
         "shown": signed(judged["effect"].median(), rows["kind"].iloc[0]), "size": size(judged),
         "n": int(some["n"].fillna(0).max()), "seeds": int(some["seeds"].fillna(0).max()),
         "marks": [mark for mark, holds in marks.items() if holds], "again": (rows["reason"] == BEFORE).all(),
+        "ours": rows["source"].iloc[0].startswith("ours"),
     }  # fmt: skip
 
 
@@ -98,7 +147,8 @@ def sentence(table: pd.DataFrame, values: pd.DataFrame, paper: str) -> str:
     Args:
         table: `cells`. values: `tools.summary.values.values`. paper: its key.
     """
-    own = table[table["paper"] == paper]
+    own = table[table["paper"].eq(paper) & ~table["dataset"].str.startswith(OWN)]
+    own = own if paper == OURS else own[~own["ours"].astype(bool)]
     if own.empty:
         return "Not run yet."
     found = current(own)
@@ -106,12 +156,19 @@ def sentence(table: pd.DataFrame, values: pd.DataFrame, paper: str) -> str:
         return f"To be run again: single seeds were not kept. {compared(values[values['paper'] == paper])}"
     decided, mixed = found[found["answer"].isin(DECIDED)], found[found["answer"].eq(MIXED)]
     decided = decided.iloc[decided["marks"].map(len).argsort(kind="stable")]  # those without a mark first
+    mixed = mixed.iloc[mixed["words"].map(minority).argsort(kind="stable")]
     first = pd.concat([decided, mixed, found]).iloc[0]
     marks = f" ({', '.join(first['marks'])})" if first["marks"] else ""
     if first["answer"] == MIXED:
         words = first["words"].partition(";")[0]
         return f"On {first['dataset']}, “{first['short']}”: {words}; {first['size']}{marks}."
     return f"{tally(found)} On {first['dataset']}, “{first['short']}” is {first['answer']}: {first['size']}{marks}."
+
+
+def minority(words: str) -> float:
+    """1 less the share of the models with the first verdict: .25 of "6 of 8 supported, 2 open"."""
+    numbers = re.match(r"(\d+) of (\d+) ", words)
+    return 1 - int(numbers[1]) / int(numbers[2]) if numbers else 1.0
 
 
 def tally(found: pd.DataFrame) -> str:
@@ -122,44 +179,64 @@ def tally(found: pd.DataFrame) -> str:
 
 
 def compared(values: pd.DataFrame) -> str:
-    """Of 48 published values within reach 11 are the same here, 22 different, 15 open."""
+    """Of 80 published values within reach, 48 were measured: 11 are the same, 22 different, 15 open."""
     if values.empty:
         return "It has no published values."
     one = counts(values.assign(all=""), "all").iloc[0]
     reached = f"{one['published'] - one['out_of_reach']:,} published values within reach"
     if not one["ours"]:
         return f"None of {reached} has one of ours yet."
-    return f"Of {reached}, {one['same']} are the same here, {one['different']} different, {one['open']} open."
+    numbers = f"{one['same']} are the same, {one['different']} different, {one['open']} open"
+    return f"Of {reached}, {one['ours']:,} were measured: {numbers}."
 
 
 def answer(table: pd.DataFrame, values: pd.DataFrame) -> str:
     """The answer to the project's question by what was run, in one paragraph; what rests on older code is named.
 
-    It is about the papers' claims: those of `ground_truth`, which are ours, have their row in the table alone.
+    It is about the papers' datasets and claims: those of `ground_truth`, which are ours, have their row in the table
+    alone, and one's own text its rows.
     """
-    table = table[table["paper"] != OURS]
+    table = table[(table["paper"] != OURS) & ~table["dataset"].str.startswith(OWN)]
     if table.empty:
         return f"Nothing has been run yet. {compared(values)}"
     found, again = current(table), int(stale(table).sum())
     old = found.empty or stale(found).all()
-    parts = [f"{counted(again, 'older result')} {'is' if again == 1 else 'are'} to be run again."] if again else []
-    parts = [NOT_YET] if old else parts
+    parts = [NOT_YET] if old else [*sides(found)]
     if len(found):
         where = ", ".join(sorted(found["dataset"].unique()))
-        tests = tally(found).replace("its claims", "the papers' claims")
-        parts.append(f"{'Until then, by the older runs' if old else 'By the runs kept here'} ({where}), {tests}")
-    for word in ("supported", "contradicted"):
-        first = found[found["answer"] == word].drop_duplicates("paper")[:QUOTED]
-        quoted = "; ".join(f"{claimed(row)} ({row['size']}, {row['dataset']})" for _, row in first.iterrows())
-        parts += [f"{word.capitalize()}: {quoted}."] if quoted else []
+        tests = tally(found[~found["ours"].astype(bool)]).replace("its claims", "the papers' claims")
+        parts.append(f"{'By the older runs' if old else 'In all'} ({where}; a test is a claim on a dataset), {tests}")
+    parts += [f"{counted(again, 'older result')} {'is' if again == 1 else 'are'} to be run again."] if again else []
     ours = values.loc[values["ours"].notna(), "stale"]
     of_old = ["These too are of older runs."] if len(ours) and ours.eq("stale").all() else []
     return " ".join([*parts, compared(values), *of_old])
 
 
+def sides(found: pd.DataFrame) -> list[str]:
+    """What speaks for attention as an explanation and what against it, of the cells without any mark, in sentences."""
+    claims = found["short"].isin(FOR).astype(int) - found["short"].isin(AGAINST).astype(int)
+    side = (claims * found["answer"].map(SIDES).fillna(0)).where(found["marks"].map(len).eq(0), 0)
+    pro, con = found[side > 0], found[side < 0]
+    papers = pd.concat([pro, con])["paper"].nunique()
+    lead = "It is" if con.empty else "It is not" if pro.empty else "It depends"
+    lead = lead if len(pro) + len(con) >= ENOUGH[0] and papers >= ENOUGH[1] else "Not settled"
+    numbers = f"{counted(len(pro), 'test')} for attention as an explanation, {len(con)} against it"
+    parts = [f"{lead}. Decided so far, in models that learned their task and not by chance among so many: {numbers}."]
+    return [*parts, *quoted("For it", pro), *quoted("Against it", con)]
+
+
+def quoted(side: str, found: pd.DataFrame) -> list[str]:
+    """For it: that ... (Serrano & Smith 2019: +0.22 [+0.18, +0.27], sst)."""
+    rows = [row for _, row in found.drop_duplicates("short")[:QUOTED].iterrows()]
+    whose = [f"ours, for {TITLES[row['paper']]}" if row["ours"] else TITLES[row["paper"]] for row in rows]
+    claims = [f"{claimed(row)} ({of}: {row['size']}, {row['dataset']})" for row, of in zip(rows, whose, strict=True)]
+    return [f"{side}: {'; '.join(claims)}."] if claims else []
+
+
 def claimed(row: Mapping[str, Any]) -> str:
-    """A claim with whose it is: Jain & Wallace 2019 that ..."""
-    return f"{TITLES[row['paper']]}, that {row['claim'][0].lower()}{row['claim'][1:]}"
+    """A claim as what was found: that it is so, or not."""
+    start = "it is not so that" if row["answer"] == "contradicted" else "that"
+    return f"{start} {row['claim'][0].lower()}{row['claim'][1:]}"
 
 
 def of_papers(table: pd.DataFrame, values: pd.DataFrame) -> list[list[str]]:
