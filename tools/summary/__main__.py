@@ -14,7 +14,7 @@ from lib.results import FOLDER
 from tools.report.figures import environment
 from tools.report.page import summaries_in
 from tools.summary.answers import Tables, answer, of_papers
-from tools.summary.claims import RATE, in_words, totals
+from tools.summary.claims import RATE, in_order, in_words, totals
 from tools.summary.studies import kept
 from tools.summary.values import counts, unexplained
 
@@ -71,7 +71,7 @@ def claims_of(rows: pd.DataFrame) -> str:
     """A paper's claims as rows and datasets as columns; of a claim in several sentences the first is shown."""
     if rows.empty:
         return "Not run yet."
-    datasets = sorted(rows["dataset"].unique())
+    datasets = in_order(rows["dataset"])
     groups = rows.groupby(["short", "dataset"], sort=False)[["verdict", "witness", "reason"]]
     cells = groups.apply(in_words).unstack(fill_value="–")
     claims = rows.drop_duplicates("short")[["short", "claim"]].itertuples(index=False)

@@ -7,6 +7,7 @@ import pandas as pd
 from scipy import stats
 
 from lib.analysis.verdicts import ANSWERS, KINDS
+from lib.datasets import DATASETS
 from lib.papers import PAPERS, TITLES
 from lib.papers.claims import CONTRAST, VERDICT, by_their_numbers, p_in_words
 from lib.papers.claims import counted as counted_of
@@ -22,6 +23,12 @@ NUMBERS = ("effect", "low", "high", "bound", "seeds", "n", "p", "needed", "print
 BEFORE = "kept without the values of single seeds; to be run again"  # why an old table is not judged
 RATE = 0.05  # of false discoveries among all verdicts of the summary
 FOUND = [*VERDICT, "dataset", "adjusted", "passes", *ABOUT]
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """The datasets as `lib.datasets` lists them, sst first; others behind, by their names."""
+    known = list(DATASETS)
+    return sorted(set(names), key=lambda name: (known.index(name) if name in known else len(known), name))
 
 
 def verdicts(studies: Iterable[Study]) -> pd.DataFrame:
