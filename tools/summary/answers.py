@@ -203,11 +203,9 @@ def answer(table: pd.DataFrame, values: pd.DataFrame) -> str:
     old = found.empty or stale(found).all()
     parts = [NOT_YET] if old else [*sides(found)]
     if len(found):
-        where = ", ".join(in_order(found["dataset"]))
-        tests = tally(found[~found["ours"].astype(bool)]).replace("its claims", "the papers' claims")
-        parts.append(
-            f"{'By the older runs' if old else 'In all'} ({where}; a test is a claim on a dataset), {tests[:-1]}; the rest decide nothing."
-        )
+        where = f"{', '.join(in_order(found['dataset']))}; a test is a claim on a dataset"
+        tests = tally(found[~found["ours"].astype(bool)]).replace("its claims", "the papers' claims").rstrip(".")
+        parts.append(f"{'By the older runs' if old else 'In all'} ({where}), {tests}; the rest decide nothing.")
     parts += [f"{counted(again, 'older result')} {'is' if again == 1 else 'are'} to be run again."] if again else []
     ours = values.loc[values["ours"].notna(), "stale"]
     of_old = ["These too are of older runs."] if len(ours) and ours.eq("stale").all() else []
