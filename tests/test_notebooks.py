@@ -78,7 +78,8 @@ def planned(page: Path) -> set[str]:
 def opened(chromium, page: str) -> dict:
     """What a reader's browser shows of a page, with the network off: its charts, texts, and whatever went wrong."""
     with visit(chromium, Path(page)) as seen:
-        evidence = seen.page.eval_on_selector_all(".findings a", "all => all.map(one => one.getAttribute('href'))")
+        evidence = seen.page.eval_on_selector_all(".findings a", "all => all.map(one => one.hash.slice(1))")
+        evidence = [f"[id='{place}']" for place in evidence]
         assert all(seen.page.locator(place).count() == 1 for place in evidence)
         if evidence:
             seen.page.locator(".findings a").first.click()
