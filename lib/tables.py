@@ -10,7 +10,7 @@ from pandas.io.formats.style import Styler
 
 from lib.analysis.verdicts import ANSWERS, KINDS
 from lib.papers import TITLES
-from lib.papers.claims import CONTRAST, WEAK, anchor, by_their_numbers, p_in_words
+from lib.papers.claims import CONTRAST, WEAK, anchor, by_their_numbers, by_weak, p_in_words
 from lib.quantity import RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
 
 TEXT = "text-align: left; vertical-align: top"
@@ -203,9 +203,9 @@ def claim(same: pd.DataFrame) -> str:
     """One claim and how many models have which verdict; folded, what it stated beforehand and each model's numbers."""
     first, weak, counted = same.iloc[0], same["witness"].eq(WEAK), []
     for word in (*ANSWERS, CONTRAST):
-        number, of_weak = int(same["verdict"].eq(word).sum()), int((same["verdict"].eq(word) & weak).sum())
-        note = f" ({of_weak} by weak witnesses)" if of_weak and word != CONTRAST else ""
-        counted += [f"{word} {number}{note}"] if number else []
+        of_word = same["verdict"].eq(word)
+        note = by_weak((of_word & weak).sum()) if word != CONTRAST else ""
+        counted += [f"{word} {of_word.sum()}{note}"] if of_word.any() else []
     bound = f"; bound {first['bound']:g} {first['unit']}" if first["kind"] not in ("trend", "most runs") else ""
     stated = {"Of": first["scope"], "Supported if": KINDS[first["kind"]] + bound}
     stated |= {"Control": first["control"], "Refuted by": first["refuted"]}

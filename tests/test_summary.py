@@ -27,7 +27,7 @@ from tools.report.execute import Failed
 from tools.report.page import kept, page
 from tools.summary import studies as summary
 from tools.summary.__main__ import RENDERED, markdown, readme
-from tools.summary.answers import AGAINST, FOR, Tables, cells, sides
+from tools.summary.answers import Tables, cells, sides
 from tools.summary.claims import controlled, counted, in_words, totals, verdicts
 from tools.summary.page import FILES, studies_of, write_summary
 from tools.summary.values import counts, partners, unexplained, values
@@ -322,9 +322,12 @@ def test_the_readme_answers_from_the_verdicts_and_marks_what_is_weak_stale_or_co
 
 def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypatch):
     monkeypatch.undo()
-    known = {short: name for name, paper in PAPERS.items() for short in paper.claims}
-    assert {*FOR, *AGAINST} <= set(known) and not {*FOR} & {*AGAINST} and "ground_truth" not in map(known.get, FOR)
-    whose = {short: PAPERS[known[short]].key for short in known}
+    whose = {short: paper.key for paper in PAPERS.values() for short in paper.claims}
+    claims = [claim for name, paper in PAPERS.items() if name != "ground_truth" for claim in paper.claims.values()]
+    of_pro, of_con = ([claim.short for claim in claims if claim.speaks == side] for side in ("for", "against"))
+    assert (len(of_pro), len(of_con)) == (19, 23)
+    with pytest.raises(ValueError, match="speaks 'of it'; allowed: for, against"):
+        replace(claims[0], speaks="of it")
 
     def answered(**words) -> str:
         rows = [
@@ -334,14 +337,14 @@ def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypat
         ]
         return " ".join(sides(pd.DataFrame(rows)))
 
-    pro, con = ({short: ["supported"] for short in some} for some in (FOR, AGAINST))
+    pro, con = ({short: ["supported"] for short in some} for some in (of_pro, of_con))
     assert answered(**dict(list(pro.items())[:3])).startswith("Not settled. Decided so far")
     assert answered(**pro, **con).startswith("It depends. ")
-    assert f"{len(FOR) + len(AGAINST)} tests for attention as an explanation, 0 against" in answered(
-        **pro, **{short: ["contradicted"] for short in AGAINST}
+    assert f"{len(of_pro) + len(of_con)} tests for attention as an explanation, 0 against" in answered(
+        **pro, **{short: ["contradicted"] for short in of_con}
     )
-    text = answered(**pro, **{AGAINST[0]: ["supported", "could be chance"], AGAINST[1]: ["open"]})
-    assert f"{len(FOR)} tests for attention as an explanation, 0 against it" in text and "Against it" not in text
+    text = answered(**pro, **{of_con[0]: ["supported", "could be chance"], of_con[1]: ["open"]})
+    assert f"{len(of_pro)} tests for attention as an explanation, 0 against it" in text and "Against it" not in text
 
 
 def test_the_readme_fits_a_screen_and_its_links_lead_somewhere():

@@ -206,7 +206,7 @@ def test_outside_its_scope_a_claim_is_a_contrast_and_a_bad_witness_gives_no_verd
     assert sentences(found.reset_index()) == {sentence: anchor(held.short)}
     shown = tables.verdicts(found.reset_index()).data
     assert shown.count("<tbody") == 1 and "Stated beforehand" in shown
-    assert "<em>supported 1 (1 by weak witnesses), no verdict 1, contrast 1</em></summary>" in shown
+    assert "<em>supported 1 (1 by a weak witness), no verdict 1, contrast 1</em></summary>" in shown
 
 
 def test_a_trend_that_is_a_contrast_has_an_effect_and_no_p():

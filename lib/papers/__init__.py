@@ -3,7 +3,7 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
-from lib.papers.claims import Claim, sentences, verdicts
+from lib.papers.claims import Claim, counted, sentences, verdicts, what_varies
 from lib.papers.paper import Paper
 from lib.papers.settings import Settings, device_kind
 from lib.training import Run
@@ -14,10 +14,12 @@ __all__ = [
     "Claim",
     "Paper",
     "Settings",
+    "counted",
     "device_kind",
     "runs",
     "sentences",
     "verdicts",
+    "what_varies",
 ]
 
 _modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]

@@ -30,6 +30,7 @@ CLAIMS = {
             control="the same model with equal weights, of the same seed, is what no attention gives",
             refuted="equal weights are as good, or better: attention is no explanation where it is not needed",
             sides=("learned", "uniform"),
+            speaks="for",
         ),
         claim(
             "seeds move attention less",
@@ -41,6 +42,7 @@ CLAIMS = {
             control="attention that is uniform in every seed would not move at all: it has no verdict",
             refuted="other seeds move it as far, so that the adversary's distance is nothing unusual",
             sides=("search per instance", "other seeds"),
+            speaks="for",
         ),
         claim(
             "attention is robust to the seed",
@@ -53,6 +55,7 @@ CLAIMS = {
             control="equal weights, which no seed has to learn",
             refuted="other seeds attend no more alike than to any word",
             sides=("equal weights", "other seeds"),
+            speaks="for",
         ),
         claim(
             "robustness differs by class",
@@ -76,6 +79,7 @@ CLAIMS = {
             control="equal weights, the guide that knows nothing",
             refuted="the MLP does as well, or better, with equal weights",
             sides=("base's", "equal"),
+            speaks="for",
         ),
         claim(
             "better than learned",
@@ -87,6 +91,7 @@ CLAIMS = {
             control="the MLP's own attention, which has seen the same labels",
             refuted="the MLP does as well, or better, with its own",
             sides=("base's", "its own"),
+            speaks="for",
         ),
         claim(
             "learned beats equal weights",
@@ -98,6 +103,7 @@ CLAIMS = {
             control="equal weights, the guide that knows nothing",
             refuted="the MLP does as well, or better, with equal weights",
             sides=("its own", "equal"),
+            speaks="for",
         ),
         claim(
             "attention matters more than the encoder",
@@ -109,6 +115,7 @@ CLAIMS = {
             control="a BiLSTM that reads context and has no attention of its own",
             refuted="context without attention is worth as much, or more",
             sides=("guided MLP", "uniform BiLSTM"),
+            speaks="for",
         ),
         claim(
             "adversaries misguide",
@@ -120,6 +127,7 @@ CLAIMS = {
             control=f"imitation alone as the guide, shown as contrast; {MOVED}",
             refuted="an adversary's attention guides as well, or better",
             sides=("base's", "adversary's"),
+            speaks="for",
         ),
         claim(
             "adversaries per instance misguide",
@@ -131,6 +139,7 @@ CLAIMS = {
             control="the same MLP and texts: the guides alone differ",
             refuted="the per-instance adversary's guides as well, or better",
             sides=("base's", "per-instance adversary's"),
+            speaks="for",
         ),
         claim(
             "a trained adversary is on par",
@@ -142,6 +151,7 @@ CLAIMS = {
             scope=f"{CLASSIFIERS}; lambda as in table 4, or chosen on dev in each seed",
             control="imitation alone (lambda 0) reaches the base's F1 and is nearer; each run is judged by itself",
             refuted="most runs stay nearer, or lose more",
+            speaks="against",
         ),
         claim(
             "per instance exaggerates",
@@ -153,6 +163,7 @@ CLAIMS = {
             control="both at the same mean TVD, in each seed; none where the trained curve does not reach it",
             refuted="one model for all texts goes as far at that TVD",
             sides=("search per instance", "trained"),
+            speaks="for",
         ),
         claim(
             "attention is easily moved",
@@ -163,6 +174,7 @@ CLAIMS = {
             "fraction of TVD below the chord",
             control=f"a straight line, each step at the same price; curves start at lambda 0 and end beyond {FAR} nats",
             refuted="the curve is concave: the first steps away cost most",
+            speaks="against",
         ),
         claim(
             "uniform lies under the curve",
@@ -175,6 +187,7 @@ CLAIMS = {
             control="both at the same mean JSD, in each seed; none where the trained curve does not reach it",
             refuted="a trained adversary as far away changes predictions no more",
             sides=("trained", "uniform"),
+            speaks="against",
         ),
         claim(
             "an adversary leaves the reason",

@@ -40,6 +40,7 @@ class Claim:
     control           what a model without any skill gives, and how the effect excludes it
     refuted           what would refute it
     sides             what the effect compares, in a word each; none for an effect that is one number
+    speaks            "for" or "against" attention as an explanation, where it is supported; contradicted, the other way
     """
 
     paper: str
@@ -53,10 +54,13 @@ class Claim:
     control: str
     refuted: str
     sides: tuple[str, str] = ("", "")
+    speaks: str = ""
 
     def __post_init__(self):
         if self.kind not in KINDS:
             raise ValueError(f"unknown kind {self.kind!r} of the claim {self.short!r}; known: {', '.join(KINDS)}")
+        if self.speaks not in ("", "for", "against"):
+            raise ValueError(f"the claim {self.short!r} speaks {self.speaks!r}; allowed: for, against, or nothing")
 
     def evidence(
         self,
@@ -194,6 +198,18 @@ def by_their_numbers(kind: str, bound: float, printed: float) -> str:
 def p_in_words(p: float) -> str:
     """p 0.031; of a tiny one a bound."""
     return f"p {p:.2g}" if p >= TINY else f"p < {TINY:g}"
+
+
+def what_varies(models: int, profile: str) -> str:
+    """What the intervals of a report are over, in a sentence."""
+    if profile != "quick":
+        return "The intervals are over texts and seeds."
+    return f"Profile quick: the verdicts are of {counted(models, 'model')} alone, and the intervals over texts."
+
+
+def by_weak(number: int) -> str:
+    """ " (1 by a weak witness)", " (2 by weak witnesses)"; "" for none."""
+    return f" ({number} by weak witnesses)" if number > 1 else " (1 by a weak witness)" if number else ""
 
 
 def counted(number: int, noun: str) -> str:

@@ -44,6 +44,7 @@ CLAIMS = {
             f"claim takes a gradient that is none. {NO_WITNESS}",
             "attention that agrees with the gradient as well as leave-one-out does",
             ("gradient / leave-one-out", "attention / gradient"),
+            speaks="against",
         ),
         Claim(
             KEY,
@@ -57,6 +58,7 @@ CLAIMS = {
             f"The norm of the gradient is no guess of leave-one-out, so no gap is built in. {NO_WITNESS}",
             "attention that agrees with leave-one-out as well as the norm of the gradient does",
             ("norm of the gradient / leave-one-out", "attention / leave-one-out"),
+            speaks="against",
         ),
         Claim(
             KEY,
@@ -83,6 +85,7 @@ CLAIMS = {
             f"Permuting equal weights changes nothing: texts whose attention has an entropy above {UNIFORM} of that of "
             f"equal weights do not count. {NO_WITNESS}",
             "a change beyond the bound in most texts: the effect is the median over the texts",
+            speaks="against",
         ),
         Claim(
             KEY,
@@ -97,6 +100,7 @@ CLAIMS = {
             "divided by the largest that all weight on one token gives. With logits and attention drawn by chance this "
             "share is .16 (entropy .9 of equal weights) to .4 (entropy .3).",
             "a share beyond the bound in most texts: the effect is the median over the texts",
+            speaks="against",
         ),
         Claim(
             KEY,
@@ -125,6 +129,7 @@ CLAIMS = {
             "difference of 0.",
             "an adversary that stays nearer than the one by chance: attention is where the prediction depends on it",
             ("the model's", "by chance"),
+            speaks="against",
         ),
         Claim(
             KEY,
@@ -152,6 +157,7 @@ CLAIMS = {
             f"has the most say in any prediction: so at least .1 is asked. {NO_WITNESS}",
             "a most attended token whose removal raises the predicted class nearly as often as a random one's",
             ("a random token", "the most attended"),
+            speaks="for",
         ),
     )
 }

@@ -25,8 +25,9 @@ ALL, ENCODED, MANY_CLASSES = "all models", "models with an encoder", "all models
 TIE = "two orders without skill are sooner equally often: 0"
 
 _claim = partial(Claim, KEY)
+_for, _against = (partial(_claim, speaks=side) for side in ("for", "against"))
 _CLAIMS = [
-    _claim(
+    _for(
         "the top item matters most",
         "Erasing the item with the largest attention changes the output more than erasing another",
         *("section 4.1", "direction", 0.01, "nats", ALL),
@@ -34,7 +35,7 @@ _CLAIMS = [
         refuted="the mean JSD of all other items is the larger one",
         sides=("top item", "another item"),
     ),
-    _claim(
+    _for(
         "where another item matters more, the two nearly tie",
         "Where another item changes the output more than the top one, it weighs nearly as much",
         *("section 4.1, figure 4", "direction", 0.05, "of the attention", ALL),
@@ -42,14 +43,14 @@ _CLAIMS = [
         refuted="in these texts the top item leads by as much attention as elsewhere",
         sides=("gap elsewhere", "gap in these texts"),
     ),
-    _claim(
+    _against(
         "a far larger weight often matters little more",
         "Even where the top item leads by .3 to .5 of the attention, many positive differences of JSD are near 0",
         *("section 4.1, figure 3", "at least", 0.25, "of these texts below .05 nats", ALL),
         control="no verdict where in most of these texts no ranking's top item changes the output by .05 nats",
         refuted="where attention differs that much, nearly every difference of JSD is .05 nats or more",
     ),
-    _claim(
+    _for(
         "the top item decides more often",
         "Erasing the item with the largest attention flips the decision more often than erasing another",
         *("section 4.2, table 2", "direction", 0.02, "of the decisions", ALL),
@@ -57,7 +58,7 @@ _CLAIMS = [
         refuted="another item flips more decisions",
         sides=("top item", "another item"),
     ),
-    _claim(
+    _against(
         "erasing it flips few decisions",
         "Erasing the item with the largest attention leaves the vast majority of decisions as they were",
         *("section 4.2, table 2", "little", FEW, "of the decisions flip", "models over sentences"),
@@ -65,14 +66,14 @@ _CLAIMS = [
         refuted="the top item flips more than a quarter of the decisions",
         sides=("", "best single item"),
     ),
-    _claim(
+    _for(
         "attention flips sooner than a random order",
         "Fewer items flip the decision along attention than along a random order",
         *("section 5.4", "direction", 0.05, "of the texts (sooner less later)", ALL),
         control=TIE,
         refuted="a random order is sooner more often than attention",
     ),
-    _claim(
+    _against(
         "gradients flip sooner",
         "With an encoder, fewer items flip the decision along the gradient than along attention",
         *("section 5.4", "direction", 0.05, "of the texts", ENCODED),
@@ -80,14 +81,14 @@ _CLAIMS = [
         refuted="attention is sooner more often than the gradient",
         sides=("gradient sooner", "attention sooner"),
     ),
-    _claim(
+    _against(
         "gradients flip sooner 1.6 times as often",
         "With an encoder, the gradient flips the decision sooner than attention at least 1.6 times as often as later",
         *("section 5.4", "at least", OFTEN, "log of the ratio (0.47: 1.6 times)", ENCODED),
         control="two orders without skill are sooner equally often: ratio 1, log 0",
         refuted="the ratio is below 1.6",
     ),
-    _claim(
+    _against(
         "gradients flip most texts sooner",
         "In most models with an encoder, the gradient flips over half of the texts with fewer items than attention",
         *("section 5.4", "most runs", 0.5, "of the models", ENCODED),
@@ -102,7 +103,7 @@ _CLAIMS = [
         refuted="attention is sooner more often than gradient × attention",
         sides=("product sooner", "attention sooner"),
     ),
-    _claim(
+    _against(
         "attention does not find the fewest",
         "Much of the time attention does not find a smallest set of items that flips the decision",
         *("section 5.4", "at least", 0.25, "of the texts missed", ALL),
@@ -129,7 +130,7 @@ _CLAIMS = [
         )
         for along in ("along attention", "with the fewest items possible")
     ),
-    _claim(
+    _for(
         "without an encoder attention is on par",
         "Without an encoder attention flips decisions as soon as the gradient, or sooner",
         *("section 5.6", "at least", -0.05, "of the texts", "models without an encoder"),
@@ -146,14 +147,14 @@ _CLAIMS = [
         refuted="attention's top item flips more decisions",
         sides=("gradient × attention", "attention"),
     ),
-    _claim(
+    _for(
         "the gradient's top item decides less often",
         "In most models the gradient's top item flips fewer decisions than attention's",
         *("appendix A.3, figure 12", "most runs", 0.5, "of the models", ALL),
         control="two rankings without skill: half of the models",
         refuted="in most models it flips as many or more (the paper: fewer in 14 of 24)",
     ),
-    _claim(
+    _against(
         "other orders erase a quarter less attention",
         "In most models what must go along gradients, or gradient × attention, had less attention by .25 or more",
         *("appendix A.3, figure 11", "most runs", 0.5, "of the models", ALL),

@@ -61,6 +61,7 @@ def by_measure(name: str, words: str, figure: str) -> Iterator[Claim]:
         "has the exact zeros of sparse attention, which alone bring attention and states together",
         refuted="a gap no larger than where states and inputs are interchangeable",
         sides=("gap of the two tau-b", "average encoder's"),
+        speaks="against",
     )
     yield Claim(
         KEY,
@@ -75,6 +76,7 @@ def by_measure(name: str, words: str, figure: str) -> Iterator[Claim]:
         f"where either entropy falls by less than {SPARSER:g} there is no verdict",
         refuted=f"an entropy that is lower by more than {SPARSER:g}",
         sides=("sparsemax", "softmax"),
+        speaks="against",
     )
     yield Claim(
         KEY,
@@ -88,13 +90,14 @@ def by_measure(name: str, words: str, figure: str) -> Iterator[Claim]:
         control=f"{SHUFFLED}; ties: tokens without weight are tied, which alone lowers tau-b. Judged is tau-b as a "
         "share of the largest that these ties allow",
         refuted="among the tokens that attention tells apart no trend, or a rising one",
+        speaks="against",
     )
 
 
-def along(short: str, sentence: str, source: str, control: str = SHUFFLED) -> Claim:
+def along(short: str, sentence: str, source: str, control: str = SHUFFLED, speaks: str = "") -> Claim:
     """A claim on what rises along sparsegen's lambda; `sentence` may say that its opposite falls."""
     refuted = "no trend, or the opposite one"
-    return Claim(KEY, short, sentence, source, "trend", 0, "tau-b", SCOPE, control, refuted)
+    return Claim(KEY, short, sentence, source, "trend", 0, "tau-b", SCOPE, control, refuted, speaks=speaks)
 
 
 OTHERS = (
@@ -110,6 +113,7 @@ OTHERS = (
         control="The same model before training: what its architecture spreads by itself is not learned",
         refuted="importance that is less spread than before training; as spread is negligible",
         sides=("trained", "untrained"),
+        speaks="against",
     ),
     Claim(
         KEY,
@@ -138,6 +142,7 @@ OTHERS = (
         control=f"The loss counts beyond that of {IMITATES}",
         refuted=f"a loss of less than {LOSS:g}",
         sides=("imitation", "adversary"),
+        speaks="for",
     ),
     Claim(
         KEY,
@@ -151,12 +156,14 @@ OTHERS = (
         control=f"The change counts against {IMITATES}. At the level of the largest class it learned nothing",
         refuted=f"a loss of more than {LOSS:g}",
         sides=("adversary", "imitation"),
+        speaks="against",
     ),
     along(
         REASON,
         "More of the support are words that decide the label as sparsegen's lambda rises",
         "ours",
         f"{SHUFFLED}; a support drawn at random has the same precision at every lambda",
+        speaks="for",
     ),
 )
 FIGURES = {"gradient": "figure 1", "leave_one_out": "figure 4"}

@@ -1,6 +1,5 @@
 """What the verdicts come to: one row for each claim and dataset, a sentence for each paper, and one paragraph."""
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -9,59 +8,20 @@ import pandas as pd
 from lib.papers import PAPERS, TITLES
 from lib.papers.claims import CONTRAST, counted
 from lib.papers.ground_truth_claims import KEY as OURS
-from tools.summary.claims import BEFORE, DECIDED, MIXED, in_order, in_words, kind, verdicts
+from tools.summary.claims import BEFORE, DECIDED, MIXED, first_share, in_order, in_words, kind, verdicts
 from tools.summary.studies import Study
 from tools.summary.values import counts, values
 
 UNDECIDED, OWN = "no verdict", "own:"
-CELL = ("claim", "answer", "words", "shown", "size", "n", "seeds", "marks", "again", "ours")
+CELL = ("claim", "answer", "words", "shown", "size", "n", "seeds", "marks", "again", "ours", "share")
 QUOTED = 3  # claims that the answer quotes of each side
-# Claims that, where they are supported, speak for or against attention as an explanation; contradicted, the other way.
-FOR = (
-    "the most attended token speaks for the prediction",
-    "the top item matters most",
-    "where another item matters more, the two nearly tie",
-    "the top item decides more often",
-    "attention flips sooner than a random order",
-    "without an encoder attention is on par",
-    "the gradient's top item decides less often",
-    "attention is needed",
-    "seeds move attention less",
-    "attention is robust to the seed",
-    "its attention guides",
-    "better than learned",
-    "learned beats equal weights",
-    "attention matters more than the encoder",
-    "adversaries misguide",
-    "adversaries per instance misguide",
-    "per instance exaggerates",
-    "frozen adversaries lose accuracy",
-    "the support closes in on the reason, which the paper leaves open",
-)
-AGAINST = (
-    "attention correlates weakly",
-    "attention correlates weakly, by another gradient",
-    "permuting it changes little",
-    "permuting it changes little of what it could",
-    "an adversary exists beyond chance",
-    "a far larger weight often matters little more",
-    "erasing it flips few decisions",
-    "gradients flip sooner",
-    "gradients flip sooner 1.6 times as often",
-    "gradients flip most texts sooner",
-    "attention does not find the fewest",
-    "other orders erase a quarter less attention",
-    "a trained adversary is on par",
-    "attention is easily moved",
-    "uniform lies under the curve",
-    "states mix inputs",
-    "adversaries trained anew do not",
-    *(f"inputs and hidden states are not interchangeable ({of})" for of in ("gradient", "leave-one-out")),
-    *(f"sparse attention, importance as spread as ever ({of})" for of in ("gradient", "leave-one-out")),
-    *(f"sparser attention agrees less with importance ({of})" for of in ("gradient", "leave-one-out")),
-)
 ENOUGH = (20, 3)  # tests, and papers, for an answer other than "not settled"
-SIDES = {"supported": 1, "contradicted": -1}
+SIDES = {  # for attention as an explanation, or against it, by what the claim speaks for and its verdict
+    ("for", "supported"): 1,
+    ("against", "contradicted"): 1,
+    ("for", "contradicted"): -1,
+    ("against", "supported"): -1,
+}
 
 NOT_YET = "Not settled: training has changed since the kept runs, and every verdict is to be made again."
 
@@ -88,7 +48,7 @@ def cells(found: pd.DataFrame) -> pd.DataFrame:
         paper, short, dataset and CELL: claim; answer, of all models, or "mixed"; words: how many models; shown: the
         effect, the median over models; size: the effect with its interval, or the range over models; n (texts), seeds;
         marks: weak witness, could be chance (where all models are), stale (where one is); again: to be run again;
-        ours: the paper does not claim it.
+        ours: the paper does not claim it; share: of the models, contrasts aside, with the first verdict.
     """
     keys = ["paper", "short", "dataset"]
     rows = [dict(zip(keys, key, strict=True)) | cell(same) for key, same in found.groupby(keys, sort=False)]
@@ -107,7 +67,7 @@ def cell(rows: pd.DataFrame) -> dict[str, Any]:
         "shown": signed(judged["effect"].median(), rows["kind"].iloc[0]), "size": size(judged),
         "n": int(some["n"].fillna(0).max()), "seeds": int(some["seeds"].fillna(0).max()),
         "marks": [mark for mark, holds in marks.items() if holds], "again": (rows["reason"] == BEFORE).all(),
-        "ours": rows["source"].iloc[0].startswith("ours"),
+        "ours": rows["source"].iloc[0].startswith("ours"), "share": first_share(rows),
     }  # fmt: skip
 
 
@@ -156,19 +116,13 @@ def sentence(table: pd.DataFrame, values: pd.DataFrame, paper: str) -> str:
         return f"To be run again: single seeds were not kept. {compared(values[values['paper'] == paper])}"
     decided, mixed = found[found["answer"].isin(DECIDED)], found[found["answer"].eq(MIXED)]
     decided = decided.iloc[decided["marks"].map(len).argsort(kind="stable")]  # those without a mark first
-    mixed = mixed.iloc[mixed["words"].map(minority).argsort(kind="stable")]
+    mixed = mixed.sort_values("share", ascending=False, kind="stable")
     first = pd.concat([decided, mixed, found]).iloc[0]
     marks = f" ({', '.join(first['marks'])})" if first["marks"] else ""
     if first["answer"] == MIXED:
         words = first["words"].partition(";")[0]
         return f"On {first['dataset']}, “{first['short']}”: {words}; {first['size']}{marks}."
     return f"{tally(found)} On {first['dataset']}, “{first['short']}” is {first['answer']}: {first['size']}{marks}."
-
-
-def minority(words: str) -> float:
-    """1 less the share of the models with the first verdict: .25 of "6 of 8 supported, 2 open"."""
-    numbers = re.match(r"(\d+) of (\d+) ", words)
-    return 1 - int(numbers[1]) / int(numbers[2]) if numbers else 1.0
 
 
 def tally(found: pd.DataFrame) -> str:
@@ -214,8 +168,9 @@ def answer(table: pd.DataFrame, values: pd.DataFrame) -> str:
 
 def sides(found: pd.DataFrame) -> list[str]:
     """What speaks for attention as an explanation and what against it, of the cells without any mark, in sentences."""
-    claims = found["short"].isin(FOR).astype(int) - found["short"].isin(AGAINST).astype(int)
-    side = (claims * found["answer"].map(SIDES).fillna(0)).where(found["marks"].map(len).eq(0), 0)
+    speaks = {short: claim.speaks for paper in PAPERS.values() for short, claim in paper.claims.items()}
+    answers = zip(found["short"].map(speaks), found["answer"], strict=True)
+    side = pd.Series([SIDES.get(one, 0) for one in answers], found.index).where(found["marks"].map(len).eq(0), 0)
     pro, con = found[side > 0], found[side < 0]
     papers = pd.concat([pro, con])["paper"].nunique()
     lead = "It is" if con.empty else "It is not" if pro.empty else "It depends"

@@ -1,6 +1,7 @@
 """The verdicts of all studies, each made anew from its evidence, and how many of them could be chance."""
 
 from collections.abc import Iterable, Mapping
+from math import nan
 from typing import Any
 
 import pandas as pd
@@ -9,7 +10,7 @@ from scipy import stats
 from lib.analysis.verdicts import ANSWERS, KINDS
 from lib.datasets import DATASETS
 from lib.papers import PAPERS, TITLES
-from lib.papers.claims import CONTRAST, VERDICT, by_their_numbers, p_in_words
+from lib.papers.claims import CONTRAST, VERDICT, by_their_numbers, by_weak, p_in_words
 from lib.papers.claims import counted as counted_of
 from lib.papers.claims import verdicts as judged
 from lib.results import is_stale
@@ -93,6 +94,12 @@ def counted(rows: pd.DataFrame) -> dict[str, int]:
     return {word: int(count) for word in WORDS if (count := rows["verdict"].eq(word).sum())}
 
 
+def first_share(rows: pd.DataFrame) -> float:
+    """The share of the models, contrasts aside, with the verdict that `in_words` names first; NaN without any."""
+    judged = rows[rows["verdict"] != CONTRAST]
+    return next(iter(counted(judged).values())) / len(judged) if len(judged) else nan
+
+
 def in_words(rows: pd.DataFrame) -> str:
     """The verdict on a claim and a dataset: "supported for all 4", or "1 of 4 supported, 3 open (1 by a weak witness)".
 
@@ -108,9 +115,7 @@ def in_words(rows: pd.DataFrame) -> str:
     words = f"{word} for all {count}" if count > 1 else word
     if others:
         words = ", ".join([f"{count} of {len(rows)} {word}", *(f"{number} {other}" for other, number in others)])
-    weak = int(rows["witness"].eq("weak").sum())
-    words += f" ({weak} by weak witnesses)" if weak > 1 else " (1 by a weak witness)" if weak else ""
-    return "; ".join(filter(None, (words, beside)))
+    return "; ".join(filter(None, (words + by_weak(rows["witness"].eq("weak").sum()), beside)))
 
 
 def totals(found: pd.DataFrame) -> list[dict[str, Any]]:
