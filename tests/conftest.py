@@ -32,8 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Two processes more than there are cores, at most 8: several tests wait, for kills, jobs and the browser."""
-    return min(processes.cores() + 2, 8)
+    """One process more than there are cores, at most 8: several tests wait, for kills, jobs and the browser."""
+    return min(processes.cores() + 1, 8)
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups

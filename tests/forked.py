@@ -9,7 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["ipykernel.kernelapp", "lib.analysis", "lib.charts", "lib.papers", "lib.results"])
+PRELOADED = "ipykernel.kernelapp lib.analysis lib.charts lib.papers lib.results lib.tables"
+PRELOADED += " torch._dynamo spacy.lang.en captum.attr matplotlib.colors"  # what these load only where it is used
+SERVER.set_forkserver_preload(PRELOADED.split())
 
 
 class Forked:

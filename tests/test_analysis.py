@@ -348,10 +348,10 @@ def test_an_interval_of_two_seeds_is_of_these_very_models():
 @pytest.mark.parametrize("seeds", [3, 5])
 def test_intervals_cover_what_other_texts_and_seeds_would_give(seeds):
     random, covered, of_texts, paired = np.random.default_rng(seeds), 0, 0, 0
+    frames = [table(n=100, seeds=range(seeds), encoder=name) for name in ("bilstm", "average")]
     for _ in range(200):
         values = 0.4 + random.normal(0, 0.15, (100, 1)) + random.normal(0, 0.05, (1, seeds))
         others = values + 0.1 + random.normal(0, 0.05, (1, seeds))
-        frames = [table(n=100, seeds=range(seeds), encoder=name) for name in ("bilstm", "average")]
         for frame, tau in zip(frames, (values, others), strict=True):
             frame["tau"] = tau[frame["instance"], frame["seed"]]
         row = summarise(frames[0], ["tau"], draws=100).iloc[0]

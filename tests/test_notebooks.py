@@ -48,7 +48,7 @@ def hostile_home(folder: Path, longest: int) -> Path:
     (folder / "dataset.json").write_text(json.dumps(about))
     long_words = " ".join(random.Random(0).choices(WORDS[0] + WORDS[1] + COMMON, k=longest))
     long = {"label": 0, "title": "", "description": f"{HOSTILE[0]} {long_words}"}
-    for split, rows in {"train": hostile_texts(120, 1), "test": [*hostile_texts(30, 2), long]}.items():
+    for split, rows in {"train": hostile_texts(80, 1), "test": [*hostile_texts(24, 2), long]}.items():
         with gzip.open(folder / f"{split}.jsonl.gz", "wt") as file:
             file.writelines(json.dumps(row | {"text": f"{row['title']} {row['description']}"}) + "\n" for row in rows)
     return folder.parent
@@ -115,14 +115,6 @@ def test_correlation_on_hostile_words_and_a_text_of_20_000_tokens(monkeypatch, t
     assert EMOJI in Path(page).read_text()
 
 
-def test_correlation_on_planted_reviews_with_one_sparse_model(monkeypatch, tmp_path, chromium):
-    models = "encoders average", "attentions dot", "seeds 0", "projection sparsegen:-3"
-    page = report(monkeypatch, tmp_path, "correlation", "dataset planted", *models)
-    shown = opened(chromium, page)
-    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) >= 12
-    assert shown["findings"] >= 1 and "supported" in shown["text"]
-
-
 def home_of_stories(folder: Path, number: int = 60) -> Path:
     """A folder of datasets that holds a `babi1` whose stories have hostile words."""
     folder = folder / "babi1"
@@ -140,11 +132,13 @@ def home_of_stories(folder: Path, number: int = 60) -> Path:
     return folder.parent
 
 
-def test_correlation_on_stories_that_ask_hostile_questions(monkeypatch, tmp_path, chromium):
+def test_correlation_on_stories_that_ask_hostile_questions_of_a_sparse_model(monkeypatch, tmp_path, chromium):
     monkeypatch.setenv("DATA_HOME", str(home_of_stories(tmp_path)))
-    page = report(monkeypatch, tmp_path, "correlation", "dataset babi1", "encoders conv", "attentions dot", "seeds 0")
+    models = "encoders conv", "attentions dot", "seeds 0", "projection sparsegen:-3"
+    page = report(monkeypatch, tmp_path, "correlation", "dataset babi1", *models)
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["images"] == 0
+    assert shown["findings"] >= 1 and "supported" in shown["text"]
     assert shown["charts"] == charts_made(page) >= 12
     assert "against the words that decide" in shown["text"] and "asked “where is" in shown["text"]
     assert EMOJI in Path(page).read_text()
@@ -180,9 +174,9 @@ def home_of_reasons(folder: Path) -> Path:
     about = {"name": "eraser_movies", "title": f"Reviews {HOSTILE[0]}", "classes": ["negative", HOSTILE[0]]}
     (folder / "dataset.json").write_text(json.dumps(about))
     for split, rows in {
-        "train": reasoned_texts(160, 1),
-        "dev": reasoned_texts(40, 3),
-        "test": reasoned_texts(40, 2),
+        "train": reasoned_texts(80, 1),
+        "dev": reasoned_texts(24, 3),
+        "test": reasoned_texts(24, 2),
     }.items():
         with gzip.open(folder / f"{split}.jsonl.gz", "wt") as file:
             file.writelines(json.dumps(row) + "\n" for row in rows)
@@ -347,6 +341,7 @@ def test_erasure_of_ones_own_model(monkeypatch, tmp_path, chromium):
 )
 def test_a_wrong_choice_ends_in_one_sentence(monkeypatch, tmp_path, capsys, parameters, said):
     monkeypatch.setenv("CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("RESULTS_HOME", str(tmp_path / "results"))
     monkeypatch.delenv("DATA_HOME", raising=False)
     arguments = [word for parameter in parameters for word in ("-p", *parameter.split(" ", 1))]
     assert main(["correlation", *arguments, "--output", str(tmp_path)]) in (1, 2)

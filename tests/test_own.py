@@ -736,7 +736,8 @@ def test_a_report_is_made_again_when_the_file_has_changed(tmp_path):
     assert fingerprint(study, asked) != first
 
 
-def test_a_full_disk_ends_a_report_in_one_sentence(tmp_path, capsys, small_disk):
+def test_a_full_disk_ends_a_report_in_one_sentence(tmp_path, monkeypatch, capsys, small_disk, forked_kernels):
+    monkeypatch.setenv("RESULTS_HOME", str(tmp_path / "results"))
     notebooks.save(tmp_path / "small.ipynb", "1")
     small_disk(100)
     code = main(["small", "--notebooks", str(tmp_path), "--output", str(tmp_path / "out")])

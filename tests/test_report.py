@@ -12,6 +12,7 @@ import nbformat
 import pandas as pd
 import psutil
 import pytest
+from forked import Forked
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 import notebooks
@@ -421,10 +422,15 @@ MISSING = [("", 0, "tests not run: 1 for want of a browser"), ("1", 1, "REQUIRE_
 
 
 @pytest.mark.parametrize(("required", "code", "expected"), MISSING)
-def test_a_missing_browser_is_reported_in_one_line_or_fails(required, code, expected):
+def test_a_missing_browser_is_reported_in_one_line_or_fails(monkeypatch, tmp_path, required, code, expected):
+    monkeypatch.setenv("BROWSER_PATH", "/nowhere/chromium")
+    monkeypatch.setenv("REQUIRE_ALL", required)
+    monkeypatch.chdir(Path(__file__).resolve().parents[1])
+    log = tmp_path / "log"
+    assert Forked(one_test_of_a_page, log=log).wait() == code, log.read_text()
+    assert expected in log.read_text()
+
+
+def one_test_of_a_page() -> None:
     chosen = "tests/test_report_page.py::test_the_index_opens"
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", chosen]
-    environment = os.environ | {"BROWSER_PATH": "/nowhere/chromium", "REQUIRE_ALL": required}
-    project = Path(__file__).resolve().parents[1]
-    ran = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, timeout=100)
-    assert ran.returncode == code and expected in ran.stdout, ran.stdout
+    raise SystemExit(pytest.main(["-q", "-p", "no:cacheprovider", chosen]))
