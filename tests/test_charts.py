@@ -308,3 +308,19 @@ def test_effects_have_their_interval_seeds_and_bound():
     assert (charts.effects(found).to_json().count('"x2"'), without.count('"x2"')) == (4, 2)
     with pytest.raises(ValueError, match="no verdict has an effect"):
         charts.effects(found[found["model"] == "none"])
+
+
+def test_the_picture_of_the_claims_says_units_once_and_in_words_where_there_is_no_answer():
+    names = ["paper", "short", "dataset", "answer", "shown", "size", "unit", "marks", "again"]
+    found = ["P", "a", "sst", "supported", "+0.20", "+0.20 tau-b", "tau-b", [], False]
+    weak = ["P", "a", "20news", "open", "+0.01", "+0.01 tau-b", "tau-b", ["weak witness"], False]
+    none = ["P", "b", "sst", "no verdict", "", "", "of the items, along it", [], False]
+    again = ["P", "b", "20news", "no verdict", "", "", "", [], True]
+    cells = pd.DataFrame([found, weak, none, again], columns=names)
+    drawn = charts.claims(cells, ["sst", "20news"])
+    (rows,) = drawn.to_dict()["datasets"].values()
+    assert [row["shown"] for row in rows] == ["+0.20", "+0.01", "no verdict", "run again"]
+    assert [row["unit"] for row in rows] == ["tau-b", "", "of the items", ""]
+    assert [row["outlined"] for row in rows] == [False, True, True, True]
+    words = re.findall(r"<text[^>]*>([^<]+)</text>", vl_convert.vegalite_to_svg(drawn.to_json()))
+    assert words.index("sst") < words.index("20news") and words.count("no verdict") == 1, "not in the legend too"

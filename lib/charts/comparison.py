@@ -1,7 +1,7 @@
 """Ours beside the papers' values and claims: a dot with its interval, a mark for each published value, a band for a
 claim's bound."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import altair as alt
 import pandas as pd
@@ -16,9 +16,10 @@ OURS = "ours, with 95% interval"
 LABELS = 230  # pixels for the names of models
 STEP = 20  # from one model to the next
 NAMES = 420  # and for those of claims
-AGAIN = "to be run again"
-COLOR_OF = dict(zip((*ANSWERS, CONTRAST), (*(COLORS[number] for number in (2, 1, 0, 4, 5)), INK), strict=True))
-COLOR_OF |= {"mixed": COLORS[3], AGAIN: COLORS[5]}
+AGAIN = "run again"
+GREY = ("no verdict", CONTRAST, AGAIN)
+COLOR_OF = dict(zip(ANSWERS, (COLORS[number] for number in (2, 1, 0, 4, 5)), strict=True))
+COLOR_OF |= {"mixed": COLORS[3], CONTRAST: INK, AGAIN: COLORS[5]}
 BANDS = {  # of a kind of claim, from its bound: where the effect would be none, or too little
     "direction": lambda bound: (-bound, bound),
     "little": lambda bound: (-bound, bound),
@@ -195,31 +196,40 @@ def panel(same: pd.DataFrame, words: list[str]) -> alt.LayerChart:
     return drawn.properties(title=alt.TitleParams(first["short"], fontSize=12, offset=4))
 
 
-def claims(cells: pd.DataFrame) -> alt.TopLevelMixin:
+def claims(cells: pd.DataFrame, datasets: Sequence[str]) -> alt.TopLevelMixin:
     """The claims of each paper by datasets: a cell's colour is the verdict, its number the effect.
 
     Args:
         cells: paper (its title), short, dataset, answer ("mixed" where models differ), shown (the effect in digits),
-            size (with interval and unit), marks (what speaks against it), again (whether it is to be run again).
+            size (with interval and unit), unit, marks (what speaks against it), again (whether it is to be run again).
+        datasets: in the order of their columns.
     """
     rows = cells[["paper", "short", "dataset", "answer", "shown", "size"]].assign(marks=cells["marks"].map(", ".join))
     rows["answer"] = rows["answer"].mask(cells["again"].astype(bool), AGAIN)
     rows["outlined"] = rows["shown"].eq("") | rows["marks"].ne("")
+    rows["shown"] = rows["shown"].mask(rows["answer"].isin(GREY), rows["answer"])
+    units = cells["unit"].str.partition(",")[0]
+    units = units.mask(units.eq("")).groupby([cells["paper"], cells["short"]]).transform("first")
+    rows["unit"] = units.fillna("").mask(rows.duplicated(["paper", "short"]), "")
     words = [word for word in COLOR_OF if word in set(rows["answer"])]
-    color = alt.Color("answer:N", title=None, scale=alt.Scale(domain=words, range=[COLOR_OF[word] for word in words]))
-    width, quiet = min(90, WIDTH / max(1, rows["dataset"].nunique())), {"domain": False, "ticks": False}
+    scale = alt.Scale(domain=words, range=[COLOR_OF[word] for word in words])
+    legend = alt.Legend(values=[word for word in words if word not in GREY])
+    color = alt.Color("answer:N", title=None, scale=scale, legend=legend)
+    width, quiet = min(82, WIDTH / max(1, len(datasets))), {"domain": False, "ticks": False}
     top = alt.Axis(orient="top", labelAngle=0, labelExpr="split(datum.label, '-')", offset=14, **quiet)
     apart = alt.Scale(paddingInner=0.15, paddingOuter=0)
-    x = alt.X("dataset:N", title=None, axis=top, scale=apart)
+    x = alt.X("dataset:N", title=None, sort=list(datasets), axis=top, scale=apart)
     y = alt.Y("short:N", title=None, sort=None, axis=alt.Axis(labelLimit=NAMES, labelPadding=8, **quiet), scale=apart)
     numbers = alt.condition("datum.outlined", color, alt.value("white"))
     layers = [
         alt.Chart().mark_rect(filled=False, strokeWidth=1.5).encode(x, y, color),
         alt.Chart().transform_filter("!datum.outlined").mark_rect().encode(x, y, color, tooltip=list(rows)),
         alt.Chart().mark_text(fontSize=11, fontWeight=600).encode(x, y, alt.Text("shown:N"), color=numbers),
+        alt.Chart().mark_text(align="left", dx=6, color=INK).encode(y, alt.Text("unit:N"), x=alt.value("width")),
     ]
     header = alt.Header(labelOrient="top", labelAnchor="start", labelAlign="left", labelPadding=6)
     row = alt.Row("paper:N", title=None, sort=rows["paper"].drop_duplicates().tolist(), header=header)
     drawn = alt.layer(*layers, data=rows).properties(width=alt.Step(width), height=alt.Step(STEP)).facet(row=row)
-    see = "Number: the effect, of several models the median. Outlined: of older code, of weak witnesses, or chance."
-    return titled(drawn.resolve_scale(y="independent"), "The claims by datasets", [see])
+    see = "Number: the effect, of several models the median, in the unit at the right."
+    see = [see, "Outlined: by older code or weak witnesses, or it could be chance. A grey word: no answer."]
+    return titled(drawn.resolve_scale(y="independent"), "The claims by datasets", see)

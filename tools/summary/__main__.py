@@ -48,7 +48,8 @@ def picture(found: Tables, folder: Path = FOLDER) -> Path:
     """Draws the claims by datasets: claims.svg."""
     charts.enable()
     path = folder / "claims.svg"
-    charts.claims(found.cells.assign(paper=lambda rows: rows["paper"].map(TITLES))).save(path)
+    cells = found.cells.assign(paper=found.cells["paper"].map(TITLES))
+    charts.claims(cells, in_order(cells["dataset"])).save(path)
     return path
 
 

@@ -13,7 +13,7 @@ from tools.summary.studies import Study
 from tools.summary.values import counts, values
 
 UNDECIDED, OWN = "no verdict", "own:"
-CELL = ("claim", "answer", "words", "shown", "size", "n", "seeds", "marks", "again", "ours", "share")
+CELL = ("claim", "answer", "words", "shown", "size", "unit", "n", "seeds", "marks", "again", "ours", "share")
 QUOTED = 3  # claims that the answer quotes of each side
 ENOUGH = (20, 3)  # tests, and papers, for an answer other than "not settled"
 SIDES = {  # for attention as an explanation, or against it, by what the claim speaks for and its verdict
@@ -46,9 +46,9 @@ def cells(found: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         paper, short, dataset and CELL: claim; answer, of all models, or "mixed"; words: how many models; shown: the
-        effect, the median over models; size: the effect with its interval, or the range over models; n (texts), seeds;
-        marks: weak witness, could be chance (where all models are), stale (where one is); again: to be run again;
-        ours: the paper does not claim it; share: of the models, contrasts aside, with the first verdict.
+        effect, the median over models; size: the effect with its interval, or the range over models; its unit; n
+        (texts), seeds; marks: weak witness, could be chance (where all models are), stale (where one is); again: to be
+        run again; ours: the paper does not claim it; share: of the models, contrasts aside, with the first verdict.
     """
     keys = ["paper", "short", "dataset"]
     rows = [dict(zip(keys, key, strict=True)) | cell(same) for key, same in found.groupby(keys, sort=False)]
@@ -64,7 +64,7 @@ def cell(rows: pd.DataFrame) -> dict[str, Any]:
     marks |= {"stale": some["stale"].eq("stale").any()}
     return {
         "claim": rows["claim"].iloc[0], "answer": kind(rows), "words": in_words(rows),
-        "shown": signed(judged["effect"].median(), rows["kind"].iloc[0]), "size": size(judged),
+        "shown": signed(judged["effect"].median(), rows["kind"].iloc[0]), "size": size(judged), "unit": unit(some),
         "n": int(some["n"].fillna(0).max()), "seeds": int(some["seeds"].fillna(0).max()),
         "marks": [mark for mark, holds in marks.items() if holds], "again": (rows["reason"] == BEFORE).all(),
         "ours": rows["source"].iloc[0].startswith("ours"), "share": first_share(rows),
@@ -82,11 +82,18 @@ def size(judged: pd.DataFrame) -> str:
     if known.empty:
         return ""
     first, of = known.iloc[0], known["kind"].iloc[0]
-    unit = {"most runs": "of the runs", "trend": "tau-b with the dial"}.get(of, first["unit"].partition(" (")[0])
     ends = [signed(known["effect"].min(), of), signed(known["effect"].max(), of)]
     many = " to ".join(dict.fromkeys(ends))
     alone = f"{ends[0]} [{signed(first['low'], of)}, {signed(first['high'], of)}]"
-    return f"{alone if len(known) == 1 and first['low'] == first['low'] else many} {unit}".removesuffix(" fraction")
+    shown = alone if len(known) == 1 and first["low"] == first["low"] else many
+    return f"{shown} {unit(known)}".removesuffix(" fraction")
+
+
+def unit(rows: pd.DataFrame) -> str:
+    """The unit of the effect on a claim: tau-b; of the runs, where runs are counted."""
+    first = rows.iloc[0]
+    of_kind = {"most runs": "of the runs", "trend": "tau-b with the dial"}
+    return of_kind.get(first["kind"], first["unit"].partition(" (")[0])
 
 
 def current(table: pd.DataFrame) -> pd.DataFrame:
