@@ -82,7 +82,8 @@ TITLES = {  # of the quantities of data/published.csv, and of the parts of model
     "leave_one_out_of_hidden": "leave-one-out of hidden states",
     "entropy_of_gradient_of_input": "entropy of the gradient",
     "entropy_of_leave_one_out_of_input": "entropy of leave-one-out",
-    "entropy_of_input_to_hidden_importance": "entropy of the inputs' importance to a hidden state",
+    "inputs_to_states_entropy": "entropy of the inputs' importance to a hidden state",
+    "inputs_to_states_own_share": "a state's own token, share of the inputs' importance to it",
     **{name.lower(): name for name in ("F1", "AUC", "JSD", "TVD", "BiLSTM", "MLM", "Transformer")},
     "f1_uniform": "F1 with uniform attention",
     "f1_permuted": "F1 with permuted attention",
@@ -106,7 +107,7 @@ TITLES = {  # of the quantities of data/published.csv, and of the parts of model
 # The names that belong to no `Quantity`: scores, what training reports, values of the papers.
 UNITS = {
     "fraction": "accuracy f1 auc f1_uniform f1_permuted tvd tvd_half probability label prediction "
-    "flip_both flip_top_only flip_random_only flip_neither entropy_of_input_to_hidden_importance "
+    "flip_both flip_top_only flip_random_only flip_neither inputs_to_states_entropy "
     "token_probability_mean train_tvd dev_accuracy dev_f1 dev_auc dev_tvd dev_attention_entropy",
     "nats": "train_loss train_prediction train_mlm dev_loss mutual_information_most_frequent "
     "mutual_information_random_sample",

@@ -59,7 +59,8 @@ def numbers(encoder, length):
     row = found.iloc[0]
     arrays = {name: float(value.sum()) for name, value in row.items() if isinstance(value, np.ndarray)}
     taus = {name: value for name, value in row.items() if name.startswith("kendall")}
-    numbers = ("length", "permuted", "exact_jsd", "searched_jsd", *SWEEPS[encoder][1:])
+    numbers = ["length", "permuted", "exact_jsd", "searched_jsd"]
+    numbers += ["states_entropy", "states_own_share"] if "states" in SWEEPS[encoder] else []
     rest = {name: float(row[name]) for name in numbers}
     assert not row["left_out"], row["left_out"]
     return arrays | taus | rest

@@ -11,10 +11,9 @@ from lib.importance.leave_one_out import logits_without_each_state
 from lib.importance.state_gradients import (
     facet_distance,
     facet_gradients,
-    state_entropy,
+    inputs_to_states,
     state_gradients,
     state_gradients_definition,
-    state_own_share,
 )
 from lib.metrics import kendall_tau, normalized_entropy, probabilities
 from lib.models import ENCODERS
@@ -194,10 +193,10 @@ def test_the_gradients_of_all_facets_are_those_of_the_whole_jacobian(encoder):
 
 def test_a_state_that_depends_on_its_word_alone_has_no_entropy():
     tested, given = model("average"), batch((12, 1, 7))
-    entropies = state_entropy(tested, given, tested(given))
-    assert torch.allclose(entropies[[0, 2]], torch.zeros(2, dtype=torch.float64), atol=1e-12)
-    assert entropies[1].isnan()
-    assert torch.allclose(state_own_share(tested, given, tested(given)), torch.ones(3, dtype=torch.float64))
+    found = inputs_to_states(tested, given, tested(given))
+    assert torch.allclose(found["entropy"][[0, 2]], torch.zeros(2, dtype=torch.float64), atol=1e-12)
+    assert found["entropy"][1].isnan()
+    assert torch.allclose(found["own_share"], torch.ones(3, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("pairs", [2**15, 40])
@@ -209,9 +208,9 @@ def test_the_entropy_of_states_is_the_mean_over_them(pairs, monkeypatch):
         shares = found[row][given.mask[row]][:, given.mask[row]]
         shares = shares / shares.sum(dim=1, keepdim=True)
         expected = normalized_entropy(shares, torch.ones_like(shares, dtype=torch.bool)).mean()
-        assert float(state_entropy(tested, given, tested(given))[row]) == pytest.approx(float(expected), abs=1e-9)
-        own = float(shares.diagonal().mean())
-        assert float(state_own_share(tested, given, tested(given))[row]) == pytest.approx(own, abs=1e-9)
+        own, ours = float(shares.diagonal().mean()), inputs_to_states(tested, given, tested(given))
+        assert float(ours["entropy"][row]) == pytest.approx(float(expected), abs=1e-9)
+        assert float(ours["own_share"][row]) == pytest.approx(own, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", PROJECTIONS[1:])

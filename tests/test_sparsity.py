@@ -268,7 +268,7 @@ def known_rows(projection: str, encoder: str, seed: int, hidden: float, inputs: 
         seed=seed,
         kendall_tau_attention_vs_gradient_of_hidden=near(hidden),
         kendall_tau_attention_vs_gradient_of_input=near(inputs),
-        entropy_of_input_to_hidden_importance=near(0.9),
+        inputs_to_states_entropy=near(0.9),
         entropy_of_gradient_of_input=near(entropy),
         entropy_of_leave_one_out_of_input=near(entropy),
     )

@@ -26,13 +26,7 @@ from lib.importance.leave_one_out import (
     logits_without_each_token_definition,
 )
 from lib.importance.rankings import RANKINGS, by_first_order, by_gradient_definition
-from lib.importance.state_gradients import (
-    facets,
-    of_inputs_to_states,
-    own_share,
-    state_entropy,
-    state_gradients_definition,
-)
+from lib.importance.state_gradients import facets, inputs_to_states, of_inputs_to_states, state_gradients_definition
 from lib.quantity import Quantity
 
 LONGEST = {leave_one_out: MAX_TOKENS}  # the longest text that it is computed for, where there is a bound

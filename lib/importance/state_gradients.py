@@ -56,15 +56,21 @@ def _in_micro_batches(model: AttentionModel, batch: Batch) -> Iterator[tuple[Ten
         yield rows, found
 
 
-def state_entropy(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
-    """A quantity: the normalised entropy of g_{h_p}(x), the mean over the states p of a text (their table 1).
+def inputs_to_states(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
+    """A quantity: how the importance g_{h_p}(x) of the inputs to a state is spread: means over the states p of a text.
 
-    (batch,) in [0, 1]; NaN for texts of one token. A state that no token moves has no distribution and does not count.
+    {"entropy" (batch,): normalised, NaN for texts of one token (their table 1); "own_share" (batch,): g_{h_p}(x_p), 1
+    where states depend on their own token alone, 1/n where on all equally (not in the paper)}: each in [0, 1]. A state
+    that no token moves has no distribution and does not count.
     """
-    found = torch.full((len(batch),), torch.nan, dtype=torch.float64, device=batch.mask.device)
+    entropy, own_share = torch.full((2, len(batch)), torch.nan, dtype=torch.float64, device=batch.mask.device)
     for rows, gradients in _in_micro_batches(model, batch):
-        found[rows] = _mean_entropy(gradients, batch.rows(rows).mask)
-    return found
+        mask = batch.rows(rows).mask[:, : gradients.shape[1]]
+        entropy[rows] = _mean_entropy(gradients, mask)
+        total = gradients.sum(dim=-1, dtype=torch.float64)
+        shares = gradients.diagonal(dim1=1, dim2=2).double() / total  # NaN where no token moves the state
+        own_share[rows] = shares.masked_fill(~mask, torch.nan).nanmean(dim=1)
+    return {"entropy": entropy, "own_share": own_share}
 
 
 def _mean_entropy(gradients: Tensor, mask: Tensor) -> Tensor:
@@ -76,19 +82,6 @@ def _mean_entropy(gradients: Tensor, mask: Tensor) -> Tensor:
         found = normalized_entropy(shares.flatten(0, 1), mask[:, None].expand_as(shares).flatten(0, 1))
         entropies.append(found.view(shares.shape[:2]).masked_fill(total.squeeze(-1) == 0, torch.nan))
     return torch.cat(entropies, dim=1).masked_fill(~mask, torch.nan).nanmean(dim=1)
-
-
-def state_own_share(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
-    """A quantity: the share of a state's own token, g_{h_p}(x_p), the mean over the states of a text.
-
-    (batch,) in [0, 1]: 1 where states depend on their own token alone, 1/n where on all equally. Not in the paper.
-    """
-    found = torch.full((len(batch),), torch.nan, dtype=torch.float64, device=batch.mask.device)
-    for rows, gradients in _in_micro_batches(model, batch):
-        total = gradients.double().sum(dim=-1)
-        shares = gradients.diagonal(dim1=1, dim2=2).double() / total  # NaN where no token moves the state
-        found[rows] = shares.masked_fill(~batch.rows(rows).mask[:, : shares.shape[1]], torch.nan).nanmean(dim=1)
-    return found
 
 
 def facet_gradients(model: AttentionModel, batch: Batch) -> Tensor:
@@ -126,8 +119,5 @@ def facet_distance(model: AttentionModel, batch: Batch, output: ModelOutput) -> 
 
 
 facets = Quantity("facets", facet_distance, {"apart": "fraction", "uneven": "fraction"}, max_tokens=500)
-OWN_TITLE = "a state's own token, share of the inputs' importance to it"
-own_share = Quantity(
-    "own_share_of_input_to_hidden_importance", state_own_share, "fraction", title=OWN_TITLE, max_tokens=500
-)
-of_inputs_to_states = Quantity("entropy_of_input_to_hidden_importance", state_entropy, "fraction", max_tokens=500)
+PARTS = {"entropy": "fraction", "own_share": "fraction"}
+of_inputs_to_states = Quantity("inputs_to_states", inputs_to_states, PARTS, max_tokens=500)
