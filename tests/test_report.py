@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from functools import partial
 from pathlib import Path
 
@@ -39,6 +40,7 @@ def folder(tmp_path_factory):
     notebooks.save(made / "small.ipynb", "print('counted')", "from lib.notebook import headline\nheadline('One.')")
     notebooks.save(made / "failing.ipynb", "## The hard part", "x = 0", "1 / x")
     notebooks.save(made / "killed.ipynb", "print('so far')", "## The hungry part", "import os\nos.kill(os.getpid(), 9)")
+    notebooks.save(made / "slow.ipynb", "## The slow part", "import time\ntime.sleep(600)")
     notebooks.save(made / "dataless.ipynb", "from lib.datasets import load\nload('sst', data_home='nowhere')")
     return made
 
@@ -59,7 +61,7 @@ def report(folder: Path, *arguments: str) -> int:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["nothing"], "unknown notebook 'nothing'; known: dataless, failing, killed, small"),
+        (["nothing"], "unknown notebook 'nothing'; known: dataless, failing, killed, slow, small"),
         (["../small"], "unknown notebook '../small'; known: dataless"),
         (["small", "-p", "sead", "1"], "unknown parameter 'sead' of small; known: dataset, profile, seeds, encoders"),
         (["small", "-p", "profile", "huge"], "parameter 'profile' cannot be 'huge'; allowed: quick, paper"),
@@ -86,7 +88,7 @@ def test_what_is_unknown_is_refused_in_one_sentence(folder, capsys, arguments, e
 def test_no_name_at_all_is_refused_with_the_known_ones(folder, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["--notebooks", str(folder)])
-    assert "known: dataless, failing, killed, small" in capsys.readouterr().err
+    assert "known: dataless, failing, killed, slow, small" in capsys.readouterr().err
 
 
 def test_a_file_that_is_no_notebook_is_refused(tmp_path, capsys):
@@ -208,6 +210,20 @@ def test_a_failing_notebook_names_the_place_and_leaves_no_page(folder, capsys, f
     assert (work / "run.log").read_text() and (work / "failing.ipynb").exists()
     assert not finished.exists() and (work / "earlier.html").exists()
     assert "failing" not in (folder / "out" / "index.html").read_text()
+
+
+def test_an_interrupt_ends_in_one_line(folder, tmp_path):
+    log = tmp_path / "log"
+    command = [sys.executable, "-m", "tools.report", "slow", "--notebooks", str(folder), "--output", str(tmp_path)]
+    with log.open("w") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+    while "· The slow part" not in log.read_text() and process.poll() is None:
+        time.sleep(0.1)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130
+    lines = [line for line in log.read_text().splitlines() if line.strip()]
+    assert lines[-1] == "interrupted; finished training runs are kept" and len(lines) <= 4, lines
 
 
 def test_a_killed_kernel_is_a_failure(folder, capsys):

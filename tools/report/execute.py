@@ -55,6 +55,7 @@ def run_notebook(notebook: Path, values: dict[str, Any], work: Path, meter: Mete
             why = "the kernel was killed (out of memory?)" if died else last_line(str(error))
             raise Failed(f"{tracker.place} failed: {why}\n{left}") from error
         except KeyboardInterrupt:
+            logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # it would print the interrupted cell's traceback
             tracker.save()
             raise
 
