@@ -26,6 +26,7 @@ GOOD, WEAK = "good", "weak"
 UNIFORM = 0.97  # of the entropy of equal weights: attention beyond counts as uniform
 TINY = 1e-6  # a p below is shown as a bound
 CONTRAST = "contrast"  # in place of a verdict, outside a claim's scope
+RANK = dict.fromkeys(ANSWERS, 0) | {"open": 1, "no verdict": 2}  # which are told first
 
 
 @dataclass(frozen=True)
@@ -265,12 +266,12 @@ def adversary_of(instances: pd.DataFrame) -> str:
 def sentences(found: pd.DataFrame) -> dict[str, str]:
     """A sentence for each claim: for which models it has which answer, and by which effect; contrasts are left out.
 
-    With the id of its place in the report, where the numbers of each model are.
-
-    The effect has its 95% interval where a claim is about one or two models.
+    With the id of its place in the report, where the numbers of each model are. Claims that are decided for a model
+    come first, then those that are open. The effect has its 95% interval where a claim is about one or two models.
     """
     result = {}
-    for (claim, short), same in found[found["verdict"] != CONTRAST].groupby(["claim", "short"], sort=False):
+    groups = found[found["verdict"] != CONTRAST].groupby(["claim", "short"], sort=False)
+    for (claim, short), same in sorted(groups, key=lambda group: group[1]["verdict"].map(RANK).min()):
         numbers = [effect_in_brief(row, interval=len(same) <= 2) for _, row in same.iterrows()]
         named = [f"{model}{number}" for model, number in zip(same["model"], numbers, strict=True)]
         models = {
@@ -289,4 +290,5 @@ def effect_in_brief(row: Mapping, interval: bool) -> str:
     if row["kind"] == "most runs":
         return f" ({row['effect']:.0%} of {counted(row['seeds'], 'run')}{weak})"
     ends = f" [{row['low']:+.2f}, {row['high']:+.2f}]" if interval and not isnan(row["low"]) else ""
-    return f" ({row['effect']:+.2f}{ends} {'tau-b' if row['kind'] == 'trend' else row['unit']}{weak})"
+    unit = "tau-b" if row["kind"] == "trend" else row["unit"].partition(" (")[0]
+    return f" ({row['effect']:+.2f}{ends} {unit}{weak})"
