@@ -225,7 +225,7 @@ def test_uniform_attention_says_nothing_about_seeds():
     even = found(weights=(0.34, 0.33, 0.33))
     for short in ("seeds move attention less", "attention is robust to the seed"):
         assert even.at[(short, "BiLSTM"), "verdict"] == "no verdict"
-        assert "attention is uniform" in even.at[(short, "BiLSTM"), "reason"]
+        assert "attention is nearly uniform" in even.at[(short, "BiLSTM"), "reason"]
 
 
 def test_what_the_paper_claims_of_one_dataset_is_contrast_elsewhere():

@@ -139,7 +139,7 @@ def test_uniform_attention_is_no_witness_that_permuting_changes_little():
     harmless = {"permutation": 0.001}
     found = judged(study(harmless | {"entropy_of_attention": 0.99}))
     assert found.loc[found.index.get_level_values("model").str.contains("BiLSTM"), "verdict"].eq("no verdict").all()
-    assert "the attention of BiLSTM is uniform" in of_bilstm(found, PERMUTED)["reason"]
+    assert "the attention of BiLSTM is nearly uniform" in of_bilstm(found, PERMUTED)["reason"]
     some = study({"permutation": 0.2})
     even = (some["encoder"] == "bilstm") & (some["instance"] % 3 > 0)  # two thirds of the texts
     some.loc[even, ["permutation", "entropy_of_attention"]] = 0.001, 0.98

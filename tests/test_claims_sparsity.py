@@ -149,7 +149,9 @@ def test_no_verdict_from_uniform_attention_but_on_states():
     answers = found(**uniform)
     alongs = {FALLS, RISES, REASON, *AGREES.values()}  # the sweep's own attention is not uniform
     judged = answers[answers["short"].isin(ABOUT_ATTENTION - alongs)]
-    assert judged["verdict"].eq("no verdict").all() and judged["reason"].str.contains("attention is uniform").all()
+    assert (
+        judged["verdict"].eq("no verdict").all() and judged["reason"].str.contains("attention is nearly uniform").all()
+    )
     assert set(answers.loc[answers["short"] == MIXED, "verdict"]) == {"supported"}
 
 

@@ -202,7 +202,9 @@ def test_outside_its_scope_a_claim_is_a_contrast_and_a_bad_witness_gives_no_verd
     assert found.loc["conv", "witness"] == "weak"
     low, high = found.loc["conv", ["low", "high"]]
     effect = f"+0.31 [{low:+.2f}, {high:+.2f}] fraction; weak witness"
-    sentence = f"It rises: supported for conv ({effect}); no verdict for dot."
+    sentence = (
+        f"It rises: supported for conv ({effect}); no verdict for dot (its accuracy is not above the largest class)."
+    )
     assert sentences(found.reset_index()) == {sentence: anchor(held.short)}
     open_one = pd.concat([found.reset_index().assign(claim="It falls", verdict="open"), found.reset_index()])
     assert [one.split(":")[0] for one in sentences(open_one)] == ["It rises", "It falls"], "what is decided comes first"

@@ -86,7 +86,7 @@ def of_distances(
 ) -> Iterator[pd.DataFrame]:
     """Section 3.3: how far other seeds move the attention, beside a search, equal weights, and by class."""
     even = float(np.nanmean(entropies_of(list(of_seeds["attention_weights"]))))
-    why = f"attention is uniform: its entropy is {even:.0%} of that of equal weights" if even > UNIFORM else ""
+    why = f"attention is nearly uniform: its entropy is {even:.0%} of that of equal weights" if even > UNIFORM else ""
     about = with_reasons(about, {"excluded": why})
     seeds = of_seeds[["seed", "instance", "jsd_of_seeds"]]
     searched = per_instance[per_instance["epsilon"] == per_instance["epsilon"].min()]

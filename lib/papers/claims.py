@@ -229,9 +229,9 @@ def excluded_by(*reasons: str) -> str:
 
 
 def uniform_attention(rows: pd.DataFrame) -> str:
-    """Why attention allows no verdict: it is uniform, by the mean of entropy_of_attention; "" where it is not."""
+    """Why attention allows no verdict: nearly uniform, by the mean of entropy_of_attention; "" where it is not."""
     entropy = rows["entropy_of_attention"].mean()
-    return f"its attention is uniform: entropy {entropy:.3f} of the largest" if entropy > UNIFORM else ""
+    return f"its attention is nearly uniform: entropy {entropy:.3f} of the largest" if entropy > UNIFORM else ""
 
 
 def by_model(frame: pd.DataFrame, *by: str) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -277,9 +277,17 @@ def sentences(found: pd.DataFrame) -> dict[str, str]:
         models = {
             word: [name for name, own in zip(named, same["verdict"], strict=True) if own == word] for word in ANSWERS
         }
-        parts = [f"{word} for {', '.join(names)}" for word, names in models.items() if names]
+        parts = [f"{word} for {', '.join(names)}" for word, names in models.items() if names and word != "no verdict"]
+        parts += unjudged(same[same["verdict"] == "no verdict"])
         result[f"{claim}: {'; '.join(parts)}."] = anchor(short)
     return result
+
+
+def unjudged(rows: pd.DataFrame) -> list[str]:
+    """no verdict for average, conv (reason): models whose reasons differ in numbers alone share that of the first."""
+    kinds = rows["reason"].str.replace(r"[\d.,]+", "", regex=True)
+    groups = rows.groupby(kinds, sort=False)
+    return [f"no verdict for {', '.join(same['model'])} ({same['reason'].iloc[0]})" for _, same in groups]
 
 
 def effect_in_brief(row: Mapping, interval: bool) -> str:

@@ -26,7 +26,7 @@ CONTRASTED = (
 )
 SIMPLER = ("average", "conv")  # encoders that are held against the BiLSTM, the claims' own first
 VIOLATION = "the most attended token speaks for the prediction"
-NO_WITNESS = "A model that learned nothing, or whose attention is uniform, gives no verdict."
+NO_WITNESS = "A model that learned nothing, or whose attention is nearly uniform, gives no verdict."
 
 CLAIMS = {
     claim.short: claim
@@ -314,7 +314,7 @@ def known_of(witnesses: pd.DataFrame, *groups: pd.DataFrame) -> dict[str, str]:
     """`witness` of models, and `excluded`: why they allow no verdict, by what they learned or by uniform attention."""
     found = witness_of(witnesses, *groups)
     even = [
-        f"the attention of {title_of(group['encoder'].iloc[0])} is uniform, its entropy {entropy:.3f} of the largest"
+        f"the attention of {title_of(group['encoder'].iloc[0])} is nearly uniform: entropy {entropy:.3f} of the largest"
         for group in groups
         if (entropy := group["entropy_of_attention"].mean()) > UNIFORM
     ]

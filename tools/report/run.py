@@ -13,6 +13,7 @@ from typing import Any
 
 from lib.atomic_write import alone, write_text
 from lib.notebook import HEADLINE
+from lib.papers import PAPERS
 from lib.progress import spoken
 from lib.provenance import commit
 from tools.report import parameters
@@ -20,6 +21,8 @@ from tools.report.execute import kernel_environment, run_notebook
 from tools.report.meter import Meter
 from tools.report.page import kept_summary, outputs, page, title, write_index
 from tools.report.parameters import PROJECT
+
+TOLD = 3  # findings on the terminal
 
 
 def make_report(notebook: Path, values: dict[str, Any], folder: Path, force: bool = False) -> bool:
@@ -59,6 +62,7 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
         "file": target.name,
         "notebook": notebook.stem,
         "title": title(ran),
+        "paper": PAPERS[notebook.stem].title if notebook.stem in PAPERS else "",
         "fingerprint": mark,
         "dataset": Path(settings["data"]).name if settings.get("data") else str(settings.get("dataset", "")),
         "parameters": settings,
@@ -71,6 +75,8 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
     } | meter.measured()
     write_text(target, page(ran, summary, known))
     print(f"{target.stem}: made in {spoken(summary['seconds'])}: {target}")
+    for finding in summary["findings"][:TOLD]:
+        print(f"    {finding['sentence']}")
 
 
 def is_made_from(page: Path, mark: str) -> bool:

@@ -129,7 +129,7 @@ def sentence(table: pd.DataFrame, values: pd.DataFrame, paper: str) -> str:
     if first["answer"] == MIXED:
         words = first["words"].partition(";")[0]
         return f"On {first['dataset']}, “{first['short']}”: {words}; {first['size']}{marks}."
-    return f"{tally(found)} On {first['dataset']}, “{first['short']}” is {first['answer']}: {first['size']}{marks}."
+    return f"{tally(found)} On {first['dataset']}, “{first['short']}” is {first['answer']}: {measured(first)}{marks}."
 
 
 def tally(found: pd.DataFrame) -> str:
@@ -164,7 +164,7 @@ def answer(table: pd.DataFrame, values: pd.DataFrame) -> str:
     old = found.empty or stale(found).all()
     parts = [NOT_YET] if old else [*sides(found)]
     if len(found):
-        where = f"{', '.join(in_order(found['dataset']))}; a test is a claim on a dataset"
+        where = f"{', '.join(in_order(found['dataset']))}; a test is a claim on a dataset, of either side or of none"
         tests = tally(found[~found["ours"].astype(bool)]).replace("its claims", "the papers' claims").rstrip(".")
         parts.append(f"{'By the older runs' if old else 'In all'} ({where}), {tests}; the rest decide nothing.")
     parts += [f"{counted(again, 'older result')} {'is' if again == 1 else 'are'} to be run again."] if again else []
@@ -188,17 +188,20 @@ def sides(found: pd.DataFrame) -> list[str]:
 
 
 def quoted(side: str, found: pd.DataFrame) -> list[str]:
-    """For it: that ... (Serrano & Smith 2019: +0.22 [+0.18, +0.27], sst)."""
+    """For it: “...” is supported (Serrano & Smith 2019; on sst +0.22 [+0.18, +0.27])."""
     rows = [row for _, row in found.drop_duplicates("short")[:QUOTED].iterrows()]
     whose = [f"ours, for {TITLES[row['paper']]}" if row["ours"] else TITLES[row["paper"]] for row in rows]
-    claims = [f"{claimed(row)} ({of}: {row['size']}, {row['dataset']})" for row, of in zip(rows, whose, strict=True)]
+    claims = [
+        f"“{row['claim']}” is {row['answer']} ({of}; on {row['dataset']} {measured(row)})"
+        for row, of in zip(rows, whose, strict=True)
+    ]
     return [f"{side}: {'; '.join(claims)}."] if claims else []
 
 
-def claimed(row: Mapping[str, Any]) -> str:
-    """A claim as what was found: that it is so, or not."""
-    start = "it is not so that" if row["answer"] == "contradicted" else "that"
-    return f"{start} {row['claim'][0].lower()}{row['claim'][1:]}"
+def measured(row: Mapping[str, Any]) -> str:
+    """The effect of a cell, and whether it is a difference: difference +0.26 [+0.19, +0.33] tau-b."""
+    claim = next((paper.claims[row["short"]] for paper in PAPERS.values() if row["short"] in paper.claims), None)
+    return f"difference {row['size']}" if claim and all(claim.sides) else row["size"]
 
 
 def of_papers(table: pd.DataFrame, values: pd.DataFrame) -> list[list[str]]:
