@@ -204,13 +204,7 @@ def claims(cells: pd.DataFrame, datasets: Sequence[str]) -> alt.TopLevelMixin:
             size (with interval and unit), unit, marks (what speaks against it), again (whether it is to be run again).
         datasets: in the order of their columns.
     """
-    rows = cells[["paper", "short", "dataset", "answer", "shown", "size"]].assign(marks=cells["marks"].map(", ".join))
-    rows["answer"] = rows["answer"].mask(cells["again"].astype(bool), AGAIN)
-    rows["outlined"] = rows["shown"].eq("") | rows["marks"].ne("")
-    rows["shown"] = rows["shown"].mask(rows["answer"].isin(GREY), rows["answer"])
-    units = cells["unit"].str.partition(",")[0]
-    units = units.mask(units.eq("")).groupby([cells["paper"], cells["short"]]).transform("first")
-    rows["unit"] = units.fillna("").mask(rows.duplicated(["paper", "short"]), "")
+    rows = cells_in_words(cells)
     words = [word for word in COLOR_OF if word in set(rows["answer"])]
     scale = alt.Scale(domain=words, range=[COLOR_OF[word] for word in words])
     legend = alt.Legend(values=[word for word in words if word not in GREY])
@@ -233,3 +227,15 @@ def claims(cells: pd.DataFrame, datasets: Sequence[str]) -> alt.TopLevelMixin:
     see = "Number: the effect, of several models the median, in the unit at the right."
     see = [see, "Outlined: by older code or weak witnesses, or it could be chance. A grey word: no answer."]
     return titled(drawn.resolve_scale(y="independent"), "The claims by datasets", see)
+
+
+def cells_in_words(cells: pd.DataFrame) -> pd.DataFrame:
+    """With what a cell of `claims` shows: its number or why there is none, its outline, and once a claim its unit."""
+    rows = cells[["paper", "short", "dataset", "answer", "shown", "size"]].assign(marks=cells["marks"].map(", ".join))
+    rows["answer"] = rows["answer"].mask(cells["again"].astype(bool), AGAIN)
+    rows["outlined"] = rows["shown"].eq("") | rows["marks"].ne("")
+    rows["shown"] = rows["shown"].mask(rows["answer"].isin(GREY), rows["answer"])
+    units = cells["unit"].str.partition(",")[0]
+    units = units.mask(units.eq("")).groupby([cells["paper"], cells["short"]]).transform("first")
+    rows["unit"] = units.fillna("").mask(rows.duplicated(["paper", "short"]), "")
+    return rows
