@@ -224,8 +224,8 @@ def claims(cells: pd.DataFrame, datasets: Sequence[str]) -> alt.TopLevelMixin:
     header = alt.Header(labelOrient="top", labelAnchor="start", labelAlign="left", labelPadding=6)
     row = alt.Row("paper:N", title=None, sort=rows["paper"].drop_duplicates().tolist(), header=header)
     drawn = alt.layer(*layers, data=rows).properties(width=alt.Step(width), height=alt.Step(STEP)).facet(row=row)
-    see = "Number: the effect, of several models the median, in the unit at the right."
-    see = [see, "Outlined: by older code or weak witnesses, or it could be chance. A grey word: no answer."]
+    see = ["Number: the effect, of several models the median, in the unit at the right."]
+    see += ["Outlined: by older code or weak witnesses, or it could be chance. A grey word: no answer."]
     return titled(drawn.resolve_scale(y="independent"), "The claims by datasets", see)
 
 
