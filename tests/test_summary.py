@@ -324,6 +324,7 @@ def test_the_readme_answers_from_the_verdicts_and_marks_what_is_weak_stale_or_co
 def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypatch):
     monkeypatch.undo()
     whose = {short: paper.key for paper in PAPERS.values() for short in paper.claims}
+    speaks = {short: claim.speaks for paper in PAPERS.values() for short, claim in paper.claims.items()}
     claims = [claim for name, paper in PAPERS.items() if name != "ground_truth" for claim in paper.claims.values()]
     of_pro, of_con = ([claim.short for claim in claims if claim.speaks == side] for side in ("for", "against"))
     assert (len(of_pro), len(of_con)) == (19, 23)
@@ -333,7 +334,7 @@ def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypat
     def answered(**words) -> str:
         rows = [
             {"paper": whose[short], "short": short, "dataset": "sst", "claim": short, "size": "+1", "marks": marks}
-            | {"answer": word, "ours": False}
+            | {"answer": word, "ours": False, "speaks": speaks[short]}
             for short, (word, *marks) in words.items()
         ]
         return " ".join(sides(pd.DataFrame(rows)))

@@ -20,13 +20,19 @@ NUMBERS = ("at", "value", "first", "second", "se", "printed")
 VERDICT = [
     *("paper", "short", "claim", "model", "verdict", "evidence", "effect", "low", "high", "unit", "bound", "kind"),
     *("seeds", "n", "of_seeds", "p", "needed", "reason", "halved", "doubled", "witness", "printed", "source", "scope"),
-    *("control", "refuted"),
+    *("control", "refuted", "speaks"),
 ]
 GOOD, WEAK = "good", "weak"
 UNIFORM = 0.97  # of the entropy of equal weights: attention beyond counts as uniform
 TINY = 1e-6  # a p below is shown as a bound
 CONTRAST = "contrast"  # in place of a verdict, outside a claim's scope
 RANK = dict.fromkeys(ANSWERS, 0) | {"open": 1, "no verdict": 2}  # which are told first
+SIDES = {  # for attention as an explanation, or against it, by what the claim speaks for and its verdict
+    ("for", "supported"): "for",
+    ("against", "contradicted"): "for",
+    ("for", "contradicted"): "against",
+    ("against", "supported"): "against",
+}
 
 
 @dataclass(frozen=True)
@@ -132,7 +138,7 @@ def row_of(claim: Claim, model: str, some: pd.DataFrame, like: list, these_model
     if word == CONTRAST:  # the number alone: no answer, with any bound
         found = replace(found, p=nan, needed=0, reason=first["excluded"], halved="", doubled="")
     of_found = ("effect", "low", "high", "n", "p", "needed", "reason", "halved", "doubled")
-    of_claim = ("paper", "short", "unit", "bound", "kind", "source", "scope", "control", "refuted")
+    of_claim = ("paper", "short", "unit", "bound", "kind", "source", "scope", "control", "refuted", "speaks")
     row = {name: getattr(found, name) for name in of_found} | {name: getattr(claim, name) for name in of_claim}
     row |= {"claim": claim.sentence, "model": model, "verdict": word, "seeds": len(found.of_seeds)}
     row |= {"of_seeds": " ".join(f"{value:.4g}" for value in found.of_seeds), "witness": first["witness"]}
@@ -266,11 +272,13 @@ def adversary_of(instances: pd.DataFrame) -> str:
 def sentences(found: pd.DataFrame) -> dict[str, str]:
     """A sentence for each claim: for which models it has which answer, and by which effect; contrasts are left out.
 
-    With the id of its place in the report, where the numbers of each model are. Claims that are decided for a model
-    come first, then those that are open. The effect has its 95% interval where a claim is about one or two models.
+    With the id of its place in the report, where the numbers of each model are. Before them stands `on_balance`. Claims
+    that are decided for a model come first, then those that are open. The effect has its 95% interval where a claim is
+    about one or two models.
     """
-    result = {}
-    groups = found[found["verdict"] != CONTRAST].groupby(["claim", "short"], sort=False)
+    found = found[found["verdict"] != CONTRAST]
+    result = dict.fromkeys(on_balance(found), "")
+    groups = found.groupby(["claim", "short"], sort=False)
     for (claim, short), same in sorted(groups, key=lambda group: group[1]["verdict"].map(RANK).min()):
         numbers = [effect_in_brief(row, interval=len(same) <= 2) for _, row in same.iterrows()]
         named = [f"{model}{number}" for model, number in zip(same["model"], numbers, strict=True)]
@@ -281,6 +289,22 @@ def sentences(found: pd.DataFrame) -> dict[str, str]:
         parts += unjudged(same[same["verdict"] == "no verdict"])
         result[f"{claim}: {'; '.join(parts)}."] = anchor(short)
     return result
+
+
+def on_balance(found: pd.DataFrame) -> list[str]:
+    """Whether attention explains the models of a report: how many verdicts say so, in a sentence; none say nothing.
+
+    Counted are the claims that speak for or against attention as an explanation; a weak witness decides nothing.
+    """
+    rows = found[found["speaks"].ne("")]
+    if rows.empty:
+        return []
+    sides = [SIDES.get(one) for one in zip(rows["speaks"], rows["verdict"].mask(rows["witness"] == WEAK), strict=True)]
+    told = f"Does attention explain these models? Of {counted(len(rows), 'verdict')} that could tell"
+    if not any(sides):
+        return [f"{told}, none decides."]
+    pro, con = sides.count("for"), sides.count("against")
+    return [f"{told}, {pro} {'speaks' if pro == 1 else 'speak'} for it, {con} against it; the others decide nothing."]
 
 
 def unjudged(rows: pd.DataFrame) -> list[str]:

@@ -6,23 +6,16 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from lib.papers import PAPERS, TITLES
-from lib.papers.claims import CONTRAST, counted
+from lib.papers.claims import CONTRAST, SIDES, counted
 from lib.papers.ground_truth_claims import KEY as OURS
 from tools.summary.claims import BEFORE, DECIDED, MIXED, first_share, in_order, in_words, kind, verdicts
 from tools.summary.studies import Study
 from tools.summary.values import counts, values
 
 UNDECIDED, OWN = "no verdict", "own:"
-CELL = ("claim", "answer", "words", "shown", "size", "unit", "n", "seeds", "marks", "again", "ours", "share")
+CELL = ("claim", "answer", "words", "shown", "size", "unit", "n", "seeds", "marks", "again", "ours", "speaks", "share")
 QUOTED = 3  # claims that the answer quotes of each side
 ENOUGH = (20, 3)  # tests, and papers, for an answer other than "not settled"
-SIDES = {  # for attention as an explanation, or against it, by what the claim speaks for and its verdict
-    ("for", "supported"): 1,
-    ("against", "contradicted"): 1,
-    ("for", "contradicted"): -1,
-    ("against", "supported"): -1,
-}
-
 NOT_YET = "Not settled: training has changed since the kept runs, and every verdict is to be made again."
 
 
@@ -48,7 +41,8 @@ def cells(found: pd.DataFrame) -> pd.DataFrame:
         paper, short, dataset and CELL: claim; answer, of all models, or "mixed"; words: how many models; shown: the
         effect, the median over models; size: the effect with its interval, or the range over models; its unit; n
         (texts), seeds; marks: weak witness, could be chance (where all models are), stale (where one is); again: to be
-        run again; ours: the paper does not claim it; share: of the models, contrasts aside, with the first verdict.
+        run again; ours: the paper does not claim it; speaks: as of `Claim`; share: of the models, contrasts aside, with
+        the first verdict.
     """
     keys = ["paper", "short", "dataset"]
     rows = [dict(zip(keys, key, strict=True)) | cell(same) for key, same in found.groupby(keys, sort=False)]
@@ -67,7 +61,8 @@ def cell(rows: pd.DataFrame) -> dict[str, Any]:
         "shown": signed(judged["effect"].median(), rows["kind"].iloc[0]), "size": size(judged), "unit": unit(some),
         "n": int(some["n"].fillna(0).max()), "seeds": int(some["seeds"].fillna(0).max()),
         "marks": [mark for mark, holds in marks.items() if holds], "again": (rows["reason"] == BEFORE).all(),
-        "ours": rows["source"].iloc[0].startswith("ours"), "share": first_share(rows),
+        "ours": rows["source"].iloc[0].startswith("ours"), "speaks": rows["speaks"].iloc[0],
+        "share": first_share(rows),
     }  # fmt: skip
 
 
@@ -175,10 +170,9 @@ def answer(table: pd.DataFrame, values: pd.DataFrame) -> str:
 
 def sides(found: pd.DataFrame) -> list[str]:
     """What speaks for attention as an explanation and what against it, of the cells without any mark, in sentences."""
-    speaks = {short: claim.speaks for paper in PAPERS.values() for short, claim in paper.claims.items()}
-    answers = zip(found["short"].map(speaks), found["answer"], strict=True)
-    side = pd.Series([SIDES.get(one, 0) for one in answers], found.index).where(found["marks"].map(len).eq(0), 0)
-    pro, con = found[side > 0], found[side < 0]
+    unmarked = found[found["marks"].map(len).eq(0)]
+    side = [SIDES.get(one) for one in zip(unmarked["speaks"], unmarked["answer"], strict=True)]
+    pro, con = (unmarked[[one == which for one in side]] for which in ("for", "against"))
     papers = pd.concat([pro, con])["paper"].nunique()
     lead = "It is" if con.empty else "It is not" if pro.empty else "It depends"
     lead = lead if len(pro) + len(con) >= ENOUGH[0] and papers >= ENOUGH[1] else "Not settled"
