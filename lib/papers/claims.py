@@ -302,7 +302,8 @@ def on_balance(found: pd.DataFrame) -> list[str]:
     sides = [SIDES.get(one) for one in zip(rows["speaks"], rows["verdict"].mask(rows["witness"] == WEAK), strict=True)]
     told = f"Does attention explain these models? Of {counted(len(rows), 'verdict')} that could tell"
     if not any(sides):
-        return [f"{told}, none decides."]
+        most = rows["reason"].mode()[0]
+        return [f"{told}, none decides{most and f' (of most: {most})'}."]
     pro, con = sides.count("for"), sides.count("against")
     return [f"{told}, {pro} {'speaks' if pro == 1 else 'speak'} for it, {con} against it; the others decide nothing."]
 
