@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -120,6 +121,15 @@ def test_eraser_movies_names_its_reasons_by_the_tokens_of_the_text(data_home):
     start, end = first.rationale[0]
     assert " ".join(first.tokens[start:end]) == "i even giggled"
     assert [one.id for one in corpus.train.instances if one.rationale is None] == ["posR_161"]
+
+
+def test_the_same_reviews_in_sentences_have_the_same_tokens_and_reasons(tmp_path):
+    texts = ["a b . c d e ! ' f", "no end", "? g ."]
+    ours = [{"text": texts[i % 3], "label": i % 2, "rationale": [[0, 2]]} for i in range(12)]
+    write(tmp_path, "eraser_movies", train=ours, dev=ours, test=ours)
+    plain, cut = (datasets.load(f"eraser_movies{of}", data_home=tmp_path).test for of in ("", "-sentences"))
+    assert [one.sentences for one in cut.instances[:3]] == [(3, 5, 1), (2,), (1, 2)]
+    assert [replace(one, sentences=None) for one in cut.instances] == list(plain.instances)
 
 
 @pytest.mark.parametrize("spans", ["a word", [[0]], [[2, 1]], [[0, 5]], [[0, True]], [[-1, 2]], {"0": 1}, [[0.0, 1.0]]])

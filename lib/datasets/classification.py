@@ -23,7 +23,8 @@ def read_folder(spec: Spec, folder: Path, options: dict) -> Draft:
 def _instance(spec: Spec, row: Row, classes: Sequence[str], field: str = "text") -> Instance:
     raw = row.text(field)
     tokens = spec.tokens(raw)
-    return Instance(row.id, raw, tokens, row.label(classes), row.spans(len(tokens)))
+    sentences = text.sentence_lengths(tokens) if spec.sentences else None
+    return Instance(row.id, raw, tokens, row.label(classes), row.spans(len(tokens)), sentences)
 
 
 def _on_rationales(splits: Splits) -> list[str]:
@@ -64,6 +65,15 @@ def divide_imdb(splits: Splits) -> Splits:
     return {"train": train, "dev": dev, "test": test}
 
 
+ERASER = Spec(
+    "eraser_movies",
+    read_folder,
+    "Tokens as they come, apart by spaces, since the rationales count them; words in at least 2 texts.",
+    folder="eraser_movies",
+    page="https://www.eraserbenchmark.com/",
+    tokens=lambda raw: tuple(raw.split()),
+    min_df=2,
+)
 SPECS = (
     Spec(
         "sst",
@@ -114,13 +124,8 @@ SPECS = (
         choices={"text": ("description", "whole")},
         min_df=5,
     ),
-    Spec(
-        "eraser_movies",
-        read_folder,
-        "Tokens as they come, apart by spaces, since the rationales count them; words in at least 2 texts.",
-        folder="eraser_movies",
-        page="https://www.eraserbenchmark.com/",
-        tokens=lambda raw: tuple(raw.split()),
-        min_df=2,
+    ERASER,
+    replace(
+        ERASER, name="eraser_movies-sentences", preprocess=f"{ERASER.preprocess} Sentences by rule.", sentences=True
     ),
 )

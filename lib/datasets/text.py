@@ -1,9 +1,9 @@
 """From a text to its tokens, as the papers' preprocessing does it."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
 
 # The punctuation that Keras' text_to_word_sequence drops; the apostrophe stays.
 KERAS_FILTER = str.maketrans(dict.fromkeys('!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n', " "))
@@ -82,11 +82,17 @@ def in_sentences(text: str) -> tuple[tuple[str, ...], ...]:
     Differs from the paper: Serrano & Smith's code takes the sentences of a parser, which needs a model; here a rule
     finds them.
     """
+    tokens = tuple(chain.from_iterable(map(_lowered, text.replace("<br />", " ").split())))
+    ends = accumulate(sentence_lengths(tokens), initial=0)
+    return tuple(tokens[start:end] for start, end in pairwise(ends))
+
+
+def sentence_lengths(tokens: Sequence[str]) -> tuple[int, ...]:
+    """How many tokens each sentence of a text has, by `sentencizer`."""
     from spacy.tokens import Doc
 
-    tokens = tuple(chain.from_iterable(map(_lowered, text.replace("<br />", " ").split())))
     if not tokens:
         return ()
-    [starts] = sentencizer().predict([Doc(english().vocab, words=tokens)])
+    [starts] = sentencizer().predict([Doc(english().vocab, words=list(tokens))])
     cuts = [*(place for place, starting in enumerate(starts) if starting), len(tokens)]
-    return tuple(tokens[start:end] for start, end in pairwise(cuts))
+    return tuple(end - start for start, end in pairwise(cuts))
