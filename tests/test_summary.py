@@ -299,8 +299,8 @@ def test_the_readme_answers_from_the_verdicts_and_marks_what_is_weak_stale_or_co
     found += [effect("b", "contradicted", "one", witness="weak").assign(code="0")]
     text = readme(place, Tables.of([study([row()], found)]))
     assert text.startswith("<!-- answer -->\n\n") and text.endswith("\n\n<!-- end --> more")
-    assert "In all (sst; a test is a claim on a dataset, of either side or of none), 1 of 1 tests supports" in text
-    assert "supports the papers' claims" in text
+    of_all = "In all (sst; a test is a claim on a dataset, of either side or of none)"
+    assert f"{of_all}, 1 of 1 tests supports the papers' claims" in text
     assert "Not settled. Decided so far" in text and "1 older result is to be run again. Of " in text
     assert "| 1 of 1 tests supports its claims, 0 contradict them. On sst, “a” is supported: +0.20. |" in text
     old = readme(place, Tables.of([study([row()], found[-1:])]))

@@ -69,6 +69,11 @@ class Claim:
         if self.speaks not in ("", "for", "against"):
             raise ValueError(f"the claim {self.short!r} speaks {self.speaks!r}; allowed: for, against, or nothing")
 
+    @property
+    def is_difference(self) -> bool:
+        """Whether its effect is the difference of two sides; of shares of runs and of trends it is not."""
+        return all(self.sides) and self.kind not in ("most runs", "trend")
+
     def evidence(
         self,
         model: str,
@@ -189,7 +194,7 @@ def effect_in_words(claim: Claim, found: Verdict) -> str:
     if claim.kind == "trend":
         chance = "" if isnan(found.p) else f", {p_in_words(found.p)}"
         return f"tau-b with the dial, in the claim's direction, {found.effect:+.3f}{interval}{chance}"
-    name = "difference " if all(claim.sides) else ""
+    name = "difference " if claim.is_difference else ""
     return f"{name}{found.effect:+.3f}{interval} {claim.unit}"
 
 

@@ -195,7 +195,7 @@ def quoted(side: str, found: pd.DataFrame) -> list[str]:
 def measured(row: Mapping[str, Any]) -> str:
     """The effect of a cell, and whether it is a difference: difference +0.26 [+0.19, +0.33] tau-b."""
     claim = next((paper.claims[row["short"]] for paper in PAPERS.values() if row["short"] in paper.claims), None)
-    return f"difference {row['size']}" if claim and all(claim.sides) else row["size"]
+    return f"difference {row['size']}" if claim and claim.is_difference else row["size"]
 
 
 def of_papers(table: pd.DataFrame, values: pd.DataFrame) -> list[list[str]]:
