@@ -3,11 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+import small
+import torch
 import vl_convert
 
 from lib import charts
 from lib.analysis import (
     by_ranking,
+    erased_on_rationale,
     flip_tables,
     flips_sooner,
     on_common_support,
@@ -21,7 +24,8 @@ from lib.analysis.erasure import CELLS, flip_cells, sign_test
 from lib.charts.erasure import in_bins
 from lib.datasets.corpus import Instance
 from lib.importance.rankings import RANKINGS
-from lib.interventions import single_erasure, until_flip
+from lib.interventions import fewest_to_flip, single_erasure, until_flip
+from lib.interventions.erasure import erase_until_flip
 
 NONE = np.nan
 MEASURED = single_erasure(RANKINGS), until_flip(RANKINGS)  # whose columns the tables here have
@@ -178,3 +182,27 @@ def test_whether_the_top_item_decides():
     assert found["on_rationale_chance"].tolist() == pytest.approx([1 / 6, NONE, 1 / 2], nan_ok=True)
     found = top_on_rationale(sentences, ["attention"], texts())  # of the last text both sentences decide
     assert found["on_rationale_attention"].tolist() == pytest.approx([1, NONE, NONE], nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("items", "decide"),
+    [
+        ((6, 4, 4), {0: [1], 2: [0, 2]}),
+        ((2, 2, 2), {0: [0]}),
+    ],  # words; sentences, both decide in the last text
+)
+@torch.no_grad()
+def test_what_flips_the_decision_is_held_against_the_rationale(items, decide):
+    tested, given = small.model("average", seed=3), small.batch(items, seed=2)
+    tested.decoder.bias.zero_()
+    tested.decoder.bias.fill_(-tested(given).logits[0].item() / 2)  # without any item the first text's decision flips
+    output = tested(given)
+    found = erased_on_rationale({"attention": RANKINGS["attention"]}, texts())(tested, given, output)
+    along = erase_until_flip(tested, output, output.attention)
+    assert along.flipped[0]
+    for name, erasure in {"attention": along, "fewest": fewest_to_flip(tested, output)}.items():
+        for row in range(3):
+            erased = erasure.erased[row][given.mask[row]]
+            assert erased.sum() == erasure.count[row].nan_to_num()
+            share = float(erased[decide[row]].sum() / erased.sum()) if row in decide else NONE
+            assert float(found[name][row]) == pytest.approx(share, nan_ok=True)

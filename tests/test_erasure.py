@@ -104,7 +104,9 @@ def test_the_fewest_items_are_those_of_all_subsets(outputs, projection, seed):
         )
         assert bool(found.flipped[row]) == (fewest is not None)
         if fewest is not None:
-            assert found.count[row] == fewest
+            erased = set(found.erased[row].nonzero().squeeze(-1).tolist())
+            assert found.count[row] == fewest == len(erased) and erased <= set(items)
+            assert decided(tested, output, row, erased)[0] != first, "these are such items"
             assert not ranked.flipped[row] or found.count[row] <= ranked.count[row]
 
 

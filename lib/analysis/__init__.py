@@ -15,6 +15,7 @@ from lib.analysis.curves import advantage, curvatures, points, price_difference,
 from lib.analysis.erasure import (
     box_values,
     by_ranking,
+    erased_on_rationale,
     flip_tables,
     flips_sooner,
     on_common_support,

@@ -1,17 +1,25 @@
 """Rankings compared by erasing their items: does the decision flip, and after how many (Serrano & Smith 2019)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count, takewhile
 
 import numpy as np
 import pandas as pd
+import torch
 from scipy.stats import binomtest
+from torch import Tensor
 
 from lib.analysis.contrast import standard_error
 from lib.analysis.statistics import bootstrap, interval_over_texts_and_seeds, mean_over, ratio
 from lib.analysis.summarising import SUMMARY, by_seed, configurations, summarise
-from lib.interventions.erasure import UNITS
-from lib.quantity import CHANGE_BOUNDS, RUN_COLUMNS, declare, unit_of
+from lib.analysis.token_values import deciding
+from lib.datasets.batches import Batch
+from lib.datasets.corpus import Instance
+from lib.fast.shortcuts import is_affine
+from lib.interventions.erasure import UNITS, erase_until_flip, fewest_to_flip
+from lib.models import AttentionModel, ModelOutput
+from lib.models.interface import Ranking
+from lib.quantity import CHANGE_BOUNDS, RUN_COLUMNS, Quantity, declare, unit_of
 
 CELLS = ("flip_both", "flip_top_only", "flip_random_only", "flip_neither")
 WAYS = ("expected", "paper", "authors_code")
@@ -275,6 +283,31 @@ def exact_ratio(first: int, second: int) -> tuple[float, float]:
 def sign_test(first: int, second: int) -> float:
     """The two-sided p of a sign test of wins against losses, ties left out; 1 without any."""
     return binomtest(int(first), int(first + second)).pvalue if first + second else 1.0
+
+
+def erased_on_rationale(rankings: Mapping[str, Ranking], texts: Sequence[Instance]) -> Quantity:
+    """A quantity: of the items whose erasure flips the decision, the share that decide the label, (batch,) fraction.
+
+    <ranking> from its top down until the flip, and fewest, the fewest possible, where the read-out is affine. NaN where
+    the decision never flips, and for a text of one item, without a rationale, or of which every item decides.
+
+    Args:
+        texts: those that are measured. What decides: see `top_on_rationale`, which has the share of all items too.
+    """
+
+    def shares(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
+        found = {of: erase_until_flip(model, output, ranking(model, output)) for of, ranking in rankings.items()}
+        found |= {"fewest": fewest_to_flip(model, output)} if is_affine(model, output) else {}
+        values = {of: torch.full((len(batch),), torch.nan, dtype=torch.float64) for of in (*rankings, "fewest")}
+        for row, text in enumerate(texts[position] for position in batch.instance.tolist()):
+            over_sentences = int(output.mask[row].sum()) != len(text.tokens)
+            decides = deciding(text.rationale, len(text.tokens), text.sentences if over_sentences else ())
+            for of, erasure in found.items() if decides is not None else ():
+                erased = erasure.erased[row][output.mask[row]].cpu().numpy()
+                values[of][row] = decides[erased].mean() if erased.any() else torch.nan
+        return values
+
+    return Quantity("erased_on_rationale", shares, dict.fromkeys((*rankings, "fewest"), "fraction"))
 
 
 def versus_fewest(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:

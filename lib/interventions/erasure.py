@@ -28,18 +28,20 @@ SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # of the items: ERASER's bins
 
 @dataclass(frozen=True)
 class Erasure:
-    """What it took to flip the decision of each text, (batch,) each.
+    """What it took to flip the decision of each text, (batch,) each but `erased`.
 
     count     items erased when the decision was first another one; NaN where it never was
     fraction  of the text's items
     mass      the original attention of those items
     flipped   whether it was ever another one
+    erased    (batch, token) True on those items, in the text's order; nowhere where it never was
     """
 
     count: Tensor
     fraction: Tensor
     mass: Tensor
     flipped: Tensor
+    erased: Tensor
 
 
 @torch.no_grad()
@@ -118,17 +120,18 @@ def first_flips(output: ModelOutput, order: Tensor, logits: Tensor) -> Erasure:
     """From the logits (batch, token + 1, class) after 0, 1, ... items of an order (batch, token)."""
     decisions = logits.argmax(dim=-1)
     weights = own_attention(output).gather(1, order)
-    return _erasure(decisions != decisions[:, :1], weights, output.mask.sum(dim=1))
+    return _erasure(decisions != decisions[:, :1], weights, order, output.mask.sum(dim=1))
 
 
-def _erasure(other: Tensor, weights: Tensor, items: Tensor) -> Erasure:
+def _erasure(other: Tensor, weights: Tensor, order: Tensor, items: Tensor) -> Erasure:
     """From which decisions are other ones, after 0, 1, ... items (batch, token + 1), and weights in their order."""
     flipped = other.any(dim=1)
     count = other.to(torch.uint8).argmax(dim=1)
     erased = torch.arange(weights.shape[1], device=weights.device) < count[:, None]
     mass = (weights * erased).sum(dim=1)
     found = (count.double(), count.double() / items, mass)
-    return Erasure(*(value.masked_fill(~flipped, torch.nan) for value in found), flipped)
+    places = torch.zeros_like(erased).scatter(1, order, erased)
+    return Erasure(*(value.masked_fill(~flipped, torch.nan) for value in found), flipped, places)
 
 
 @torch.no_grad()
@@ -162,9 +165,9 @@ def fewest_to_flip(model: AttentionModel, output: ModelOutput) -> Erasure:
     wins[:, 0] = False  # nothing is erased
     counts = wins.to(torch.uint8).argmax(dim=1).masked_fill(~wins.any(dim=1), wins.shape[1])  # (batch, class + 1)
     pick = counts.argmin(dim=1)[:, None, None].expand(-1, wins.shape[1], 1)
-    return _erasure(
-        wins.gather(2, pick).squeeze(2), sorted_weights.gather(2, pick[:, 1:]).squeeze(2), output.mask.sum(dim=1)
-    )
+    one = pick[:, 1:]
+    won, ordered, places = wins.gather(2, pick), sorted_weights.gather(2, one), order.gather(2, one)
+    return _erasure(won.squeeze(2), ordered.squeeze(2), places.squeeze(2), output.mask.sum(dim=1))
 
 
 def until_flip(rankings: Mapping[str, Ranking], orders: int = ORDERS, seed: int = 0) -> Quantity:
@@ -186,9 +189,9 @@ def until_flip(rankings: Mapping[str, Ranking], orders: int = ORDERS, seed: int 
         drawn = random_rankings(batch, output, orders, seed)
         given |= {f"random_{number}": ranking for number, ranking in enumerate(drawn, start=1)}
         erasures = {of: erase_until_flip(model, output, ranking) for of, ranking in given.items()}
-        affine, unknown = is_affine(model, output), torch.full_like(items, torch.nan, dtype=torch.float64)
-        erasures["fewest"] = fewest_to_flip(model, output) if affine else Erasure(*[unknown] * 3, unknown > 0)
-        found = {"items": items.double()}
+        erasures |= {"fewest": fewest_to_flip(model, output)} if is_affine(model, output) else {}
+        unknown = {f"fewest_{part}": torch.full_like(items, torch.nan, dtype=torch.float64) for part in UNITS}
+        found = {"items": items.double()} | unknown
         for of, erasure in erasures.items():
             for part in UNITS:
                 found[f"{of}_{part}"] = getattr(erasure, part).masked_fill(items < 2, torch.nan)
