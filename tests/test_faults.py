@@ -22,8 +22,8 @@ from tools.sweep.plan import Request, needed
 KILLS = int(os.environ.get("KILLS", 0))  # make faults: 20
 KILLS_OF_GRIDS, KILLS_OF_REPORTS = KILLS or 6, KILLS or 2
 JOB = "tools.sweep.jobs"
-# Five trainings that take seconds, in a few jobs.
-CHOSEN = {"encoders": ["average"], "attentions": ["additive", "dot"], "seeds": [0, 1]}
+# Three trainings that take seconds, each in a job.
+CHOSEN = {"encoders": ["average"], "attentions": ["additive"], "seeds": [0, 1]}
 GRID = ["correlation", "--trainings", "--bundle", "1", "--jobs", "2"]
 GRID += [word for name, value in CHOSEN.items() for word in ("-p", name, ",".join(map(str, value)))]
 
@@ -92,10 +92,10 @@ def test_a_grid_killed_at_many_moments_ends_as_if_it_never_was(place, undisturbe
 
 def test_wrong_bytes_are_trained_again_alone_and_clocks_may_jump(trained, undisturbed):
     before, expected = traces(trained / "cache"), weights(undisturbed)
-    wrong = sorted(before)[2]
+    wrong = sorted(before)[1]
     path = trained / "cache" / wrong / "weights.safetensors"
     path.write_bytes(path.read_bytes()[:-1] + b"?")
-    for days, entry in zip((-9000, 9000, 0, -1, 400), sorted(before), strict=True):
+    for days, entry in zip((-9000, 9000, -1), sorted(before), strict=True):
         for file in (trained / "cache" / entry).iterdir():
             os.utime(file, (time.time() + days * 86400,) * 2)
     before = traces(trained / "cache")
@@ -128,7 +128,7 @@ def test_a_full_disk_is_reported_and_leaves_nothing_that_looks_finished(place, u
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))  # weights do not fit
 
-    few = [*GRID, "--bundle", "60", "-p", "attentions", "additive", "-p", "seeds", "0"]  # two runs in a job
+    few = [*GRID, "--bundle", "60", "-p", "seeds", "0"]  # two runs in a job
     few += ["--output", str(place / "reports")]
     sweep = Sweep(few, place / "output", full)
     assert sweep.ended() == 1

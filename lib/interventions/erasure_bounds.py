@@ -114,21 +114,24 @@ def largest_ratios(weights: Tensor, values: Tensor, sizes: Tensor, mask: Tensor)
     Returns:
         (batch, step, class), -inf where every such set weighs nothing; (batch, step, class, token), 1 in the set.
     """
-    a, v = weights[:, None, None], values.transpose(1, 2)[:, None]
-    front = torch.arange(weights.shape[1], device=weights.device) < sizes[:, :, None, None]
-
-    def first(keys: Tensor) -> Tensor:
-        order = keys.masked_fill(~mask[:, None, None], -torch.inf).argsort(dim=-1, descending=True)
-        return torch.zeros_like(keys).scatter_(-1, order, front.to(keys.dtype).expand_as(keys))
-
-    sets = first(a.expand(*sizes.shape, v.shape[2], -1))
+    by_weight = weights.masked_fill(~mask, -torch.inf).argsort(dim=1, descending=True).argsort(dim=1)
+    sets = by_weight[:, None, None] < sizes[:, :, None, None].expand(-1, -1, values.shape[2], -1)
+    shape, sets = sets.shape, sets.flatten(0, 2).to(weights.dtype)
+    row, step, other_class = torch.ones(shape[:3], device=weights.device).nonzero().T
+    ratios, moving = weights.new_empty(len(sets)), torch.arange(len(sets), device=weights.device)
     for _ in range(STEPS):
-        mass = (sets * a).sum(dim=-1)
-        ratios = torch.where(mass > 0, (sets * a * v).sum(dim=-1) / torch.where(mass > 0, mass, 1), -torch.inf)
-        gains = a * (v - ratios.nan_to_num(neginf=0)[..., None])
-        other = first(gains)
-        better = (other * gains).sum(dim=-1) > ROUNDING * (other * gains.abs()).sum(dim=-1)
-        if not (better & (mass > 0)).any():
+        of, some = row[moving], sets[moving]
+        a, v = weights[of], values[of, :, other_class[moving]]
+        mass, total = (some * a).sum(dim=1), (some * a * v).sum(dim=1)
+        ratios[moving] = torch.where(mass > 0, total / torch.where(mass > 0, mass, 1), -torch.inf)
+        gains = a * (v - ratios[moving].nan_to_num(neginf=0)[:, None])
+        order = gains.masked_fill(~mask[of], -torch.inf).argsort(dim=1, descending=True)
+        front = torch.arange(shape[3], device=weights.device) < sizes[of, step[moving]][:, None]
+        other = torch.zeros_like(gains).scatter_(1, order, front.to(gains.dtype))
+        better = (other * gains).sum(dim=1) > ROUNDING * (other * gains.abs()).sum(dim=1)
+        better &= mass > 0
+        moving = moving[better]
+        if not len(moving):
             break
-        sets = torch.where((better & (mass > 0))[..., None], other, sets)
-    return ratios, sets
+        sets[moving] = other[better]
+    return ratios.view(shape[:3]), sets.view(shape)

@@ -28,10 +28,10 @@ DIALS = {  # of planted reviews; one is turned, the others stay
     "noise": (0.0, 0.1, 0.2),
 }
 TURNED = {"quick": {"cues": (1, 2, 4)}, "paper": DIALS}
-LIARS = {"quick": 8, "paper": 40}  # and as many honest models, of other seeds
+LIARS = {"quick": 5, "paper": 40}  # and as many honest models, of other seeds
 OF_LIARS = ("distractors=0", "negation=0")  # elsewhere a liar of this size loses more than .02 of its accuracy
 LAMBDAS = {"quick": (0.1, 0.3), "paper": (0.03, 0.1, 0.3, 1.0)}
-ADVERSARIES = {"quick": 4, "paper": 20}
+ADVERSARIES = {"quick": 2, "paper": 20}
 ADVERSARY_LAMBDA = 0.01
 STEADY = 0.01  # of the probability of a blinded text: less counts as no effect of its frame
 ACCURACIES = ("on copies", "on clean texts", "without the shortcut")
