@@ -1,6 +1,7 @@
 """Sweeps: what is planned, what jobs are handed out, and what is printed."""
 
 import json
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -103,13 +104,15 @@ def test_what_the_longest_chain_waits_for_has_the_highest_rank(store):
     assert ranks[report("regularization").name] > ranks[report("erasure").name], "what waits for dev begins first"
 
 
-def test_bundles_are_of_one_corpus_and_one_stage_and_of_no_bundle_each_run_is_a_job():
+def test_bundles_are_of_one_stage_with_each_corpus_in_one_place_and_of_no_bundle_each_run_is_a_job():
     bases = [Run("planted", seed=seed) for seed in range(5)]
     others = [Run("planted", seed=seed, profile="paper") for seed in range(2)]
     above = [Run("planted", variant="adversary", base=base, seed=base.seed) for base in bases]
     missing = {run: Training(str(run), 25.0) for run in (*bases, *others, *above)}
-    assert [len(bundle) for bundle in bundles(missing, 60)] == [3, 2, 2, 3, 2]
-    assert all(len({(run.data, bool(run.base)) for run in bundle}) == 1 for bundle in bundles(missing, 60))
+    assert [len(bundle) for bundle in bundles(missing, 60)] == [3, 3, 1, 3, 2]
+    assert all(len({bool(run.base) for run in bundle}) == 1 for bundle in bundles(missing, 60))
+    read = [run.data for bundle in bundles(missing, 60) for run in bundle if not run.base]
+    assert len(list(groupby(read))) == 2, "a corpus is read by as few jobs as can be"
     assert [len(bundle) for bundle in bundles(missing, 0)] == [1] * 12
 
 

@@ -206,12 +206,12 @@ def jobs_of(report: str, work: Work, taken: dict[str, str], least: float) -> dic
 
 
 def bundles(missing: dict[Run, Training], least: float) -> list[list[Run]]:
-    """Runs in groups that each make a job: of one corpus and one stage, and of at least `least` seconds together."""
+    """Runs in groups that each make a job: of one stage and device, and of at least `least` seconds together."""
     found: list[list[Run]] = []
     for stage in stages(list(missing)):
-        for kind in dict.fromkeys((run.data, run.device_kind) for run in stage):
+        for kind in dict.fromkeys(run.device_kind for run in stage):
             seconds = least
-            for run in (run for run in stage if (run.data, run.device_kind) == kind):
+            for run in sorted((run for run in stage if run.device_kind == kind), key=lambda run: str(run.data)):
                 if seconds >= least:
                     seconds = 0.0
                     found.append([])
