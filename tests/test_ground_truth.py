@@ -275,7 +275,7 @@ def test_a_test_finds_liars_or_not(gap, word):
 
 def test_the_runs_of_each_dataset():
     planned = papers.runs("ground_truth", device="cpu")
-    assert sum(run.variant == "liar" for run in planned) == 9 and {run.variant for run in planned} >= {"adversary"}
+    assert sum(run.variant == "liar" for run in planned) == 6 and {run.variant for run in planned} >= {"adversary"}
     paper = papers.runs("ground_truth", profile="paper", seeds=5, device="cpu")
     assert sum(run.variant == "liar" for run in paper) == 43 and sum(run.variant == "guide_base" for run in paper) == 80
     honest = {run.seed for run in papers.runs("ground_truth/honest", profile="paper")}

@@ -9,7 +9,7 @@ A trained LSTM forgets: some tens of words after a deletion its states are those
 and so is all that follows. Such a row is swept no further.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -22,10 +22,13 @@ from lib.models import AttentionClassifier, QuestionClassifier
 from lib.numerics import by_length
 from lib.projections import project_the_rest, softmax
 
-ROWS = 2**11  # deletions times texts swept at once
+ROWS = 2**13  # deletions times texts swept at once
 PAIRS = 2**22  # tokens times deletions of one text whose scores are held at once: 16 MB a direction
 FORGOTTEN = 4  # roundings of the largest state: a difference that sums make too
 EVERY = 8  # words after which it is looked whether states have come back
+Attended = tuple[
+    Tensor, Tensor
+]  # (..., batch) log of a sum of exp(score); (..., batch, feature) features under softmax
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ def _without_each(reading: Reading, directions, tables, ids: Tensor, lengths: Te
         for of_direction in zip(directions, inputs, passed, weights, others, strict=True)
     )
     if projection is softmax:
-        after, before = _summed(onward), [_turned(part, mirror) for part in _summed(backward)]
+        after, before = onward.summed(), [_turned(part, mirror) for part in backward.summed()]
         mass = torch.logaddexp(after[0], before[0])
         share = [torch.exp(part - mass).nan_to_num_() for part, _ in (after, before)]  # nothing left: -inf - -inf
         return share[0] * after[1] + share[1] * before[1]
@@ -98,19 +101,6 @@ def _blocks(words: int, texts: int) -> Iterator[tuple[int, int]]:
     """(first, last + 1) of the deletions that are swept at once; all of them where several texts share a sweep."""
     step = words if texts > 1 else max(1, PAIRS // words)
     return ((first, min(first + step, words)) for first in range(0, words, step))
-
-
-def _summed(sweep: "Sweep") -> tuple[Tensor, Tensor]:
-    """All that softmax needs: (word, batch, 1) log of the sum of exp(score), (word, batch, feature) attended features,
-    over the later tokens of each deletion."""
-    found = []
-    for first, last in _blocks(*sweep.inputs.shape[:2]):
-        scores, features = sweep.later(first, last)
-        mass = scores.logsumexp(dim=0)
-        share = scores.sub_(mass).exp_().nan_to_num_()
-        found.append((mass[:, :, None], features.mul_(share[..., None]).sum(dim=0)))
-    masses, attended = zip(*found, strict=True)
-    return torch.cat(masses), torch.cat(attended)
 
 
 def _by_projection(projection, onward: "Sweep", backward: "Sweep", mirror: Tensor) -> Tensor:
@@ -133,6 +123,19 @@ def _by_projection(projection, onward: "Sweep", backward: "Sweep", mirror: Tenso
 def _turned(sequences: Tensor, mirror: Tensor) -> Tensor:
     """(word, batch, feature), each text backwards."""
     return sequences.gather(0, mirror[:, :, None].expand_as(sequences))
+
+
+def merge(sums: Sequence[Tensor], others: Sequence[Tensor]) -> None:
+    """Adds to sums of some tokens (`Attended`), in place, those of others."""
+    mass = torch.logaddexp(sums[0], others[0])
+    shares = [torch.exp(part[0] - mass).nan_to_num_() for part in (sums, others)]  # of nothing: -inf - -inf
+    sums[1].mul_(shares[0]).add_(shares[1] * others[1])
+    sums[0].copy_(mass)
+
+
+def from_the_end_in_logs(values: Tensor) -> Tensor:
+    """log of the sum of exp(value) from each place on, along the first axis."""
+    return values.flip(0).logcumsumexp(dim=0).flip(0)
 
 
 @dataclass(frozen=True)
@@ -163,30 +166,85 @@ class Sweep:
             and 0 elsewhere.
         """
         words, texts, _ = self.inputs.shape
-        rows, size = last - first, self.direction.size
+        scores = self.inputs.new_full((words, last - first, texts), -torch.inf)
+        kept = self.inputs.new_zeros(words, last - first, texts, self.reading.features)
+        whole = self.of_text()
+        for word, back, going, found in self.steps(first, last):
+            for held, of_text, of_rows in zip((scores, kept), whole, found, strict=True):
+                held[word, :back], held[word, back:going] = of_text[word], of_rows
+        place = torch.arange(words, device=self.lengths.device)
+        scores.masked_fill_((place[:, None] >= self.lengths - 1)[:, None], -torch.inf)  # end and padding
+        return scores, kept
+
+    def summed(self) -> Attended:
+        """All that softmax needs of the tokens after each deletion, in the order of this direction, (word, batch, ...).
+
+        Sums grow as a deletion is swept; when it is forgotten, the rest of the text as it is completes them.
+        """
+        words, texts, features = len(self.inputs), len(self.lengths), self.reading.features
+        mass = self.inputs.new_full((words, texts, 1), -torch.inf, dtype=torch.float64)
+        sums = mass, mass.new_zeros(words, texts, features)
+        rest, done, steps = self.rest_of_text(), 0, []
+        for word, back, going, found in self.steps(0, words):
+            if back > done:
+                merge([part[done:back] for part in sums], [part[word] for part in rest])
+                done = back
+            steps.append((word, going, found))
+            if word % EVERY == 0 or word == words - 2:
+                merge([part[done:going] for part in sums], self.attended(steps, done))
+                steps.clear()
+        return sums[0].to(self.inputs.dtype), sums[1].to(self.inputs.dtype)
+
+    def attended(self, steps: list[tuple[int, int, tuple[Tensor, Tensor]]], first: int) -> Attended:
+        """The sums over some `steps`, of the deletions from `first` on."""
+        last = steps[-1][1]
+        shape = len(steps), last - first, len(self.lengths)
+        scores, kept = self.inputs.new_full(shape, -torch.inf), self.inputs.new_zeros(*shape, self.reading.features)
+        for place, (_, going, found) in enumerate(steps):
+            scores[place, : going - first], kept[place, : going - first] = found
+        words = torch.arange(steps[0][0], steps[-1][0] + 1, device=scores.device)
+        scores.masked_fill_((words[:, None] >= self.lengths - 1)[:, None], -torch.inf)  # end and padding
+        mass = scores.logsumexp(dim=0)
+        return mass[..., None], ((scores - mass).exp().nan_to_num_()[..., None] * kept).sum(dim=0)
+
+    def rest_of_text(self) -> Attended:
+        """The sums over a text as it is, from each word on, in doubles."""
+        scores, kept = (part.double() for part in self.of_text())
+        place = torch.arange(len(scores), device=scores.device)[:, None]
+        scores = scores.masked_fill(place >= self.lengths - 1, -torch.inf)
+        scores = scores[..., None]
+        mass = from_the_end_in_logs(scores)
+        parts = (from_the_end_in_logs(scores + part.clamp_min(0).log()) for part in (kept, -kept))
+        above, below = ((part - mass).exp().nan_to_num_() for part in parts)
+        return mass, above - below
+
+    def of_text(self) -> tuple[Tensor, Tensor]:
+        """Scores (word, batch) and features (word, batch, feature) of the texts as they are."""
+        return self.reading.scores_and_features(self.passed[0] @ self.weight + self.others)
+
+    def steps(self, first: int, last: int) -> Iterator[tuple[int, int, int, tuple[Tensor, Tensor]]]:
+        """For each word the deletions, counted from `first`, that it is new to: those from `back` up to `going`.
+
+        Those before `back` have come back to the whole text's states; those from `going` on lie ahead.
+
+        Yields:
+            word, back, going; scores (deletion, batch) and features (deletion, batch, feature) of the word after each.
+        """
+        words, texts, _ = self.inputs.shape
+        rows, size, back = last - first, self.direction.size, 0
         twice, cell = self.inputs.new_zeros(2, rows, texts, size)
         for state, passed in zip((twice, cell), self.passed, strict=True):  # without a word, its predecessor's stays
             state[max(1 - first, 0) :] = passed[max(first, 1) - 1 : last - 1]
         gates = self.inputs.new_empty(rows, texts, 4 * size)
-        scores = self.inputs.new_full((words, rows, texts), -torch.inf)
-        kept = self.inputs.new_zeros(words, rows, texts, self.reading.features)
-        whole, back = self.reading.scores_and_features(self.passed[0] @ self.weight + self.others), 0
         for word in range(first + 1, words - 1):
             going = min(word, last) - first  # those whose word lies behind
-            for held, of_text in zip((scores, kept), whole, strict=True):
-                held[word, :back] = of_text[word]
-            if back == going:
-                continue
             gates[back:going] = self.inputs[word]
-            self.direction.advance(*(part[back:going].flatten(0, 1) for part in (gates, twice, cell)))
+            if back < going:
+                self.direction.advance(*(part[back:going].flatten(0, 1) for part in (gates, twice, cell)))
             parts = (twice[back:going].flatten(0, 1) @ self.weight).view(going - back, texts, -1)
-            found = self.reading.scores_and_features(parts.add_(self.others[word]))
-            scores[word, back:going], kept[word, back:going] = found
-            if word % EVERY == 0:
+            yield word, back, going, self.reading.scores_and_features(parts.add_(self.others[word]))
+            if word % EVERY == 0 and back < going:
                 back += self.come_back(word, twice[back:going], cell[back:going])
-        place = torch.arange(words, device=self.lengths.device)
-        scores.masked_fill_((place[:, None] >= self.lengths - 1)[:, None], -torch.inf)  # end and padding
-        return scores, kept
 
     def come_back(self, word: int, *states: Tensor) -> int:
         """How many of the first rows have the whole text's states again, (row, batch, hidden) each."""
