@@ -73,7 +73,7 @@ COLUMNS = ["work", "along", "tokens", "texts", "seconds", "megabytes"]
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__)
-    parser.add_argument("--only", default="", help="only the works whose name contains this (writes nothing)")
+    parser.add_argument("--only", default="", help="the works whose name contains this; others stay as they are")
     parser.add_argument("--draw", action="store_true", help="measures nothing: table and chart of growth.csv again")
     parser.add_argument("--memory", nargs=3, metavar=("WORK", "TOKENS", "TEXTS"), help="prints the megabytes of one")
     chosen = parser.parse_args(arguments)
@@ -83,13 +83,13 @@ def main(arguments: list[str] | None = None) -> None:
         name, *sizes = chosen.memory
         print(megabytes(next(work for work in works if work.name == name), *map(int, sizes)))
         return
-    if chosen.draw:
-        points = pd.read_csv(HERE / "growth.csv")
-    else:
-        some = [work for work in works if chosen.only.lower() in work.name.lower()]
-        points = pd.DataFrame([point for work in some for point in measured(work)], columns=COLUMNS)
-        if chosen.only:
-            return
+    points = pd.read_csv(HERE / "growth.csv") if chosen.draw or chosen.only else pd.DataFrame(columns=COLUMNS)
+    if not chosen.draw:
+        anew = [work for work in works if chosen.only.lower() in work.name.lower()]
+        found = pd.DataFrame([point for work in anew for point in measured(work)], columns=COLUMNS)
+        others = points[~points["work"].isin([work.name for work in anew])]
+        order = {work.name: place for place, work in enumerate(works)}
+        points = pd.concat([others, found]).sort_values("work", key=lambda names: names.map(order), kind="stable")
         points.to_csv(HERE / "growth.csv", index=False)
     (HERE / "growth.md").write_text(told(works, points), encoding="utf-8")
     growth_chart.drawn(points, works, UPPER).save(HERE / "growth.svg")
