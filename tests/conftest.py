@@ -23,6 +23,8 @@ MISSING = {
 }
 OPTIONAL = ("gpu",)  # told where it is missing, and never a failure: few machines have one
 LONG = ("test_faults.py", "test_notebooks.py", "test_contributing.py", "test_growth.py", "test_documents.py")
+# Whole files, the longest first: none is left for the end when all others are through.
+HEAVY = "regularization report_page report training importance summary datasets claims_correlation ground_truth own"
 NOT_RUN = Counter()  # of this process: of several that test side by side it is the one that reports
 
 
@@ -38,8 +40,9 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whole notebooks and sweeps first, each by itself; any other file in one process, with its fixtures."""
-    items.sort(key=lambda one: LONG.index(one.path.name) if one.path.name in LONG else len(LONG))
+    """Whole notebooks and sweeps first, each by itself; then long files, any in one process, with its fixtures."""
+    first = [*LONG, *(f"test_{name}.py" for name in HEAVY.split())]
+    items.sort(key=lambda one: first.index(one.path.name) if one.path.name in first else len(first))
     for one in items:
         if one.path.name not in LONG:
             one.add_marker(pytest.mark.xdist_group(one.path.name))
