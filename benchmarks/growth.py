@@ -83,13 +83,13 @@ def main(arguments: list[str] | None = None) -> None:
         name, *sizes = chosen.memory
         print(megabytes(next(work for work in works if work.name == name), *map(int, sizes)))
         return
-    points = pd.read_csv(HERE / "growth.csv") if chosen.draw or chosen.only else pd.DataFrame(columns=COLUMNS)
-    if not chosen.draw:
-        anew = [work for work in works if chosen.only.lower() in work.name.lower()]
-        found = pd.DataFrame([point for work in anew for point in measured(work)], columns=COLUMNS)
-        others = points[~points["work"].isin([work.name for work in anew])]
-        order = {work.name: place for place, work in enumerate(works)}
-        points = pd.concat([others, found]).sort_values("work", key=lambda names: names.map(order), kind="stable")
+    names = [work.name for work in works]
+    anew = [] if chosen.draw else [work for work in works if chosen.only.lower() in work.name.lower()]
+    others = {*names} - {work.name for work in anew}
+    points = [point for point in pd.read_csv(HERE / "growth.csv").to_dict("records") if point["work"] in others]
+    points += [point for work in anew for point in measured(work)]
+    points = pd.DataFrame(sorted(points, key=lambda point: names.index(point["work"])), columns=COLUMNS)
+    if anew:
         points.to_csv(HERE / "growth.csv", index=False)
     (HERE / "growth.md").write_text(told(works, points), encoding="utf-8")
     growth_chart.drawn(points, works, UPPER).save(HERE / "growth.svg")

@@ -184,13 +184,8 @@ def test_whether_the_top_item_decides():
     assert found["on_rationale_attention"].tolist() == pytest.approx([1, NONE, NONE], nan_ok=True)
 
 
-@pytest.mark.parametrize(
-    ("items", "decide"),
-    [
-        ((6, 4, 4), {0: [1], 2: [0, 2]}),
-        ((2, 2, 2), {0: [0]}),
-    ],  # words; sentences, both decide in the last text
-)
+# Words; sentences, of which both decide in the last text.
+@pytest.mark.parametrize(("items", "decide"), [((6, 4, 4), {0: [1], 2: [0, 2]}), ((2, 2, 2), {0: [0]})])
 @torch.no_grad()
 def test_what_flips_the_decision_is_held_against_the_rationale(items, decide):
     tested, given = small.model("average", seed=3), small.batch(items, seed=2)

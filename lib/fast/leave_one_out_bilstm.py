@@ -22,13 +22,11 @@ from lib.models import AttentionClassifier, QuestionClassifier
 from lib.numerics import by_length
 from lib.projections import project_the_rest, softmax
 
-ROWS = 2**13  # deletions times texts swept at once
+ROWS = 2**13  # deletions times texts swept at once; a fourth where all pairs of words and deletions are held
 PAIRS = 2**22  # tokens times deletions of one text whose scores are held at once: 16 MB a direction
 FORGOTTEN = 4  # roundings of the largest state: a difference that sums make too
 EVERY = 8  # words after which it is looked whether states have come back
-Attended = tuple[
-    Tensor, Tensor
-]  # (..., batch) log of a sum of exp(score); (..., batch, feature) features under softmax
+Attended = tuple[Tensor, Tensor]  # (..., 1) log of a sum of exp(score); (..., feature) features under softmax
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ def logits_without_each_token(model: AttentionClassifier | QuestionClassifier, b
     words, ids = batch.tokens.unique(return_inverse=True)
     tables = [direction.project(model.embedding(words)) for direction in directions]
     logits = read.weight.new_full((*batch.tokens.shape, model.decoder.out_features), torch.nan)
-    for rows in by_length(batch.lengths, ROWS):
+    for rows in by_length(batch.lengths, ROWS if model.projection is softmax else ROWS // 4):
         lengths = batch.lengths[rows]
         width = int(lengths.max())
         reading = Reading.of(read, rows)
@@ -90,10 +88,7 @@ def _without_each(reading: Reading, directions, tables, ids: Tensor, lengths: Te
         for of_direction in zip(directions, inputs, passed, weights, others, strict=True)
     )
     if projection is softmax:
-        after, before = onward.summed(), [_turned(part, mirror) for part in backward.summed()]
-        mass = torch.logaddexp(after[0], before[0])
-        share = [torch.exp(part - mass).nan_to_num_() for part, _ in (after, before)]  # nothing left: -inf - -inf
-        return share[0] * after[1] + share[1] * before[1]
+        return merged(onward.summed(), [_turned(part, mirror) for part in backward.summed()])[1]
     return _by_projection(projection, onward, backward, mirror)
 
 
@@ -125,12 +120,11 @@ def _turned(sequences: Tensor, mirror: Tensor) -> Tensor:
     return sequences.gather(0, mirror[:, :, None].expand_as(sequences))
 
 
-def merge(sums: Sequence[Tensor], others: Sequence[Tensor]) -> None:
-    """Adds to sums of some tokens (`Attended`), in place, those of others."""
-    mass = torch.logaddexp(sums[0], others[0])
-    shares = [torch.exp(part[0] - mass).nan_to_num_() for part in (sums, others)]  # of nothing: -inf - -inf
-    sums[1].mul_(shares[0]).add_(shares[1] * others[1])
-    sums[0].copy_(mass)
+def merged(some: Sequence[Tensor], others: Sequence[Tensor]) -> Attended:
+    """The sums over some tokens and those over others as sums over both."""
+    mass = torch.logaddexp(some[0], others[0])
+    shares = [torch.exp(part[0] - mass).nan_to_num_() for part in (some, others)]  # of nothing: -inf - -inf
+    return mass, shares[0] * some[1] + shares[1] * others[1]
 
 
 def from_the_end_in_logs(values: Tensor) -> Tensor:
@@ -172,9 +166,7 @@ class Sweep:
         for word, back, going, found in self.steps(first, last):
             for held, of_text, of_rows in zip((scores, kept), whole, found, strict=True):
                 held[word, :back], held[word, back:going] = of_text[word], of_rows
-        place = torch.arange(words, device=self.lengths.device)
-        scores.masked_fill_((place[:, None] >= self.lengths - 1)[:, None], -torch.inf)  # end and padding
-        return scores, kept
+        return scores.masked_fill_(self.outside(0, words)[:, None], -torch.inf), kept
 
     def summed(self) -> Attended:
         """All that softmax needs of the tokens after each deletion, in the order of this direction, (word, batch, ...).
@@ -185,13 +177,19 @@ class Sweep:
         mass = self.inputs.new_full((words, texts, 1), -torch.inf, dtype=torch.float64)
         sums = mass, mass.new_zeros(words, texts, features)
         rest, done, steps = self.rest_of_text(), 0, []
+
+        def add(first: int, last: int, others: Sequence[Tensor]) -> None:
+            grown = merged([part[first:last] for part in sums], others)
+            for part, value in zip(sums, grown, strict=True):
+                part[first:last] = value
+
         for word, back, going, found in self.steps(0, words):
             if back > done:
-                merge([part[done:back] for part in sums], [part[word] for part in rest])
+                add(done, back, [part[word] for part in rest])
                 done = back
             steps.append((word, going, found))
             if word % EVERY == 0 or word == words - 2:
-                merge([part[done:going] for part in sums], self.attended(steps, done))
+                add(done, going, self.attended(steps, done))
                 steps.clear()
         return sums[0].to(self.inputs.dtype), sums[1].to(self.inputs.dtype)
 
@@ -202,21 +200,22 @@ class Sweep:
         scores, kept = self.inputs.new_full(shape, -torch.inf), self.inputs.new_zeros(*shape, self.reading.features)
         for place, (_, going, found) in enumerate(steps):
             scores[place, : going - first], kept[place, : going - first] = found
-        words = torch.arange(steps[0][0], steps[-1][0] + 1, device=scores.device)
-        scores.masked_fill_((words[:, None] >= self.lengths - 1)[:, None], -torch.inf)  # end and padding
+        scores.masked_fill_(self.outside(steps[0][0], steps[-1][0] + 1)[:, None], -torch.inf)
         mass = scores.logsumexp(dim=0)
         return mass[..., None], ((scores - mass).exp().nan_to_num_()[..., None] * kept).sum(dim=0)
 
     def rest_of_text(self) -> Attended:
         """The sums over a text as it is, from each word on, in doubles."""
         scores, kept = (part.double() for part in self.of_text())
-        place = torch.arange(len(scores), device=scores.device)[:, None]
-        scores = scores.masked_fill(place >= self.lengths - 1, -torch.inf)
-        scores = scores[..., None]
+        scores = scores.masked_fill(self.outside(0, len(scores)), -torch.inf)[..., None]
         mass = from_the_end_in_logs(scores)
         parts = (from_the_end_in_logs(scores + part.clamp_min(0).log()) for part in (kept, -kept))
         above, below = ((part - mass).exp().nan_to_num_() for part in parts)
         return mass, above - below
+
+    def outside(self, first: int, last: int) -> Tensor:
+        """(word, batch) True where a text has its end or padding, of the words first .. last - 1."""
+        return torch.arange(first, last, device=self.lengths.device)[:, None] >= self.lengths - 1
 
     def of_text(self) -> tuple[Tensor, Tensor]:
         """Scores (word, batch) and features (word, batch, feature) of the texts as they are."""

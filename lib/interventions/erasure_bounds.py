@@ -117,16 +117,15 @@ def largest_ratios(weights: Tensor, values: Tensor, sizes: Tensor, mask: Tensor)
     by_weight = weights.masked_fill(~mask, -torch.inf).argsort(dim=1, descending=True).argsort(dim=1)
     sets = by_weight[:, None, None] < sizes[:, :, None, None].expand(-1, -1, values.shape[2], -1)
     shape, sets = sets.shape, sets.flatten(0, 2).to(weights.dtype)
-    row, step, other_class = torch.ones(shape[:3], device=weights.device).nonzero().T
     ratios, moving = weights.new_empty(len(sets)), torch.arange(len(sets), device=weights.device)
     for _ in range(STEPS):
-        of, some = row[moving], sets[moving]
-        a, v = weights[of], values[of, :, other_class[moving]]
+        (row, step, other_class), some = torch.unravel_index(moving, shape[:3]), sets[moving]
+        a, v = weights[row], values[row, :, other_class]
         mass, total = (some * a).sum(dim=1), (some * a * v).sum(dim=1)
         ratios[moving] = torch.where(mass > 0, total / torch.where(mass > 0, mass, 1), -torch.inf)
         gains = a * (v - ratios[moving].nan_to_num(neginf=0)[:, None])
-        order = gains.masked_fill(~mask[of], -torch.inf).argsort(dim=1, descending=True)
-        front = torch.arange(shape[3], device=weights.device) < sizes[of, step[moving]][:, None]
+        order = gains.masked_fill(~mask[row], -torch.inf).argsort(dim=1, descending=True)
+        front = torch.arange(shape[3], device=weights.device) < sizes[row, step][:, None]
         other = torch.zeros_like(gains).scatter_(1, order, front.to(gains.dtype))
         better = (other * gains).sum(dim=1) > ROUNDING * (other * gains.abs()).sum(dim=1)
         better &= mass > 0
