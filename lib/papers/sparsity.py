@@ -1,17 +1,20 @@
 """Meister et al. (2021)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import inf
 
 import pandas as pd
 
+from lib.analysis.measuring import measure_all
 from lib.models.attention import QUERY_INITS
 from lib.papers.paper import Paper
 from lib.papers.regularization import TO_THE_END, imitation
 from lib.papers.settings import Settings, setting
 from lib.papers.sparsity_claims import CLAIMS, CONTROL, KEY, OF_INPUT, PROJECTIONS, SLOPE, evidence
 from lib.projections import Sparsegen, projection, sparsegen_name
+from lib.quantity import Quantity
 from lib.training import Run, Trained
 from lib.training.building import build
 
@@ -135,6 +138,18 @@ def frozen_adversaries(settings: Settings) -> list[Run]:
 def untrained(trained: Trained) -> Trained:
     """A control: the model as it was before training, with the same initial weights."""
     return replace(trained, model=build(trained.run, trained.corpus, trained.vectors).eval(), history=(), chosen=0)
+
+
+def before_training(trained: Sequence[Trained], of_states: Sequence[Quantity]) -> pd.DataFrame:
+    """Rows of `lib.analysis.measure_all` of quantities of the hidden states, of each model `untrained`.
+
+    States do not depend on the projection of the attention: they are measured under one. Predictions, which do, go.
+    """
+    one_of = {(one.run.encoder, one.run.seed): one for one in trained}
+    measured = measure_all([untrained(one) for one in one_of.values()], of_states)
+    measured = measured.drop(columns=["prediction", "probability"])
+    projections = dict.fromkeys(one.run.projection for one in trained)
+    return pd.concat([measured.assign(projection=name) for name in projections], ignore_index=True)
 
 
 def printed_sds(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
