@@ -22,7 +22,7 @@ from lib.training.building import build
 
 ATTENTION = {"bilstm": "additive", "transformer": "dot"}  # of each encoder, in the paper
 # The paper's grid is not printed. Beyond it, softmax, and entmax with a fixed and a learned alpha.
-STRENGTHS = {"quick": (-10.0, 0.0, 0.5, 0.9), "paper": (-100.0, -10.0, -3.0, -1.0, 0.0, 0.25, 0.5, 0.75, 0.9)}
+STRENGTHS = {"quick": (-10.0, 0.0, 0.9), "paper": (-100.0, -10.0, -3.0, -1.0, 0.0, 0.25, 0.5, 0.75, 0.9)}
 SPECTRUM = {"quick": ("softmax",), "paper": ("softmax", "entmax:1.5", "entmax:learned")}
 SWEEP_SEEDS = {"quick": 1, "paper": None}  # of the sweep, the query's other start, the adversaries; None: all
 # Learning rates: Jain & Wallace's, which the recipe has, or those of table 4, which need many epochs.
