@@ -24,7 +24,8 @@ WORDS = {"quick": 100, "paper": 1000}  # whose states are clustered, and into as
 LAYERS = {"quick": (2,), "paper": (2, 3)}
 SIDE_SEEDS = {"quick": 1, "paper": None}  # of deeper models, dot's query start, adversaries, LEARNED; None: all
 LAYERED = {"quick": ("base", "tying"), "paper": ("base", "concat", "tying", "mlm")}
-LEARNED = ("tying", "mlm")  # also trained with embeddings that learn
+LEARNED = {"quick": ("tying",), "paper": ("tying", "mlm")}  # also trained with embeddings that learn
+SHORTENED = {"quick": ("base",), "paper": ("base", "mlm")}  # also trained from shorter word vectors
 FIGURE1 = ("base", "mlm")
 SHORTER = 0.3  # times their length: word vectors of models whose states are clustered too
 # Training ends when dev AUC has not risen for that many epochs, at the latest after so many. The paper does not say;
@@ -104,14 +105,14 @@ def variants(settings: Settings) -> list[Run]:
 def learned(settings: Settings) -> list[Run]:
     """A control: those of LEARNED whose embeddings are fixed, with embeddings that learn."""
     seeds = settings.seeds_or()[: SIDE_SEEDS[settings.profile]]
-    parts = product(settings.attentions, [name for name in LEARNED if name in settings.frozen], seeds)
+    parts = product(settings.attentions, [name for name in LEARNED[settings.profile] if name in settings.frozen], seeds)
     return [variant(replace(settings, frozen=()), name, attention, seed) for attention, name, seed in parts]
 
 
 def shorter(settings: Settings) -> list[Run]:
-    """A control of table 2: the models of FIGURE1, first attention and seed, from shorter word vectors."""
+    """A control of table 2: the models of SHORTENED, first attention and seed, from shorter word vectors."""
     seed = settings.seeds_or()[0]
-    runs = [variant(settings, name, settings.attentions[0], seed) for name in FIGURE1]
+    runs = [variant(settings, name, settings.attentions[0], seed) for name in SHORTENED[settings.profile]]
     return [replace(run, options=(*run.options, ("vector_scale", SHORTER))) for run in runs]
 
 
