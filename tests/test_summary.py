@@ -48,7 +48,7 @@ VALUES = {"supported": RISING, "contradicted": tuple(-value for value in RISING)
 
 
 def claim(short: str, paper: str = "jain2019") -> Claim:
-    stated = ("section 4", "direction", 0.05, "fraction", "BiLSTM", "chance gives 0", "it falls")
+    stated = ("section 4", "direction", 0.05, "of the texts", "BiLSTM", "chance gives 0", "it falls")
     return Claim(paper, short, f"That {short}", *stated)
 
 
@@ -302,13 +302,15 @@ def test_the_readme_answers_from_the_verdicts_and_marks_what_is_weak_stale_or_co
     of_all = "In all (sst; a test is a claim on a dataset, of either side or of none)"
     assert f"{of_all}, 1 of 1 tests supports the papers' claims" in text
     assert "Not settled. Decided so far" in text and "1 older result is to be run again. Of " in text
-    assert "| 1 of 1 tests supports its claims, 0 contradict them. On sst, “a” is supported: +0.20. |" in text
+    assert (
+        "| 1 of 1 tests supports its claims, 0 contradict them. On sst, “a” is supported: +0.20 of the texts. |" in text
+    )
     old = readme(place, Tables.of([study([row()], found[-1:])]))
     assert "Not settled: training has changed" in old and "By the older runs (sst;" in old
-    assert "On sst, “b” is contradicted: -0.20 [-0.22, -0.18] (weak witness, stale)." in old
+    assert "On sst, “b” is contradicted: -0.20 [-0.22, -0.18] of the texts (weak witness, stale)." in old
     close = claim("a").evidence("one", dict(enumerate((0.2, 0.12, 0.28, 0.15, 0.25))), se=0.001, n=400)
     others = [effect("b", "open", f"open {number}") for number in range(40)]
-    assert "“a” is supported: +0.20 [+0.12, +0.28] (could be chance)." in readme(
+    assert "“a” is supported: +0.20 [+0.12, +0.28] of the texts (could be chance)." in readme(
         place, Tables.of([study([], [close, *others])])
     )
     again = claim("a").evidence("one", {}).assign(verdict="supported", evidence="", claim="That a")
@@ -337,11 +339,16 @@ def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypat
             | {"answer": word, "ours": False, "speaks": speaks[short]}
             for short, (word, *marks) in words.items()
         ]
-        return " ".join(sides(pd.DataFrame(rows)))
+        lead, quoted = sides(pd.DataFrame(rows))
+        return " ".join([lead, *quoted])
 
     pro, con = ({short: ["supported"] for short in some} for some in (of_pro, of_con))
     assert answered(**dict(list(pro.items())[:3])).startswith("Not settled. Decided so far")
-    assert answered(**pro, **con).startswith("It depends. ")
+    text = answered(**pro, **con)
+    assert text.startswith("It depends. ")
+    for side in ("For", "Against"):  # one claim of each of three papers
+        quoted = re.findall(rf"\b{side} it: “([^”]+)”", text)
+        assert len({whose[short] for short in quoted}) == len(quoted) == 3
     assert f"{len(of_pro) + len(of_con)} tests for attention as an explanation, 0 against" in answered(
         **pro, **{short: ["contradicted"] for short in of_con}
     )
@@ -464,7 +471,7 @@ def test_hostile_names_are_shown_and_never_run(chromium, tmp_path, nowhere):
         strong, _, weak = sheet.locator(".claims td li").all_inner_texts()
         assert "by their own numbers against it (-0.2)" in strong and "single seeds: 0.2 0.21" in strong
         assert "weak witness; stale" in weak and "stale" not in strong
-        assert "bound: 0.05 fraction" in sheet.locator(".claims tbody th").first.inner_text()
+        assert "bound: 0.05 of the texts" in sheet.locator(".claims tbody th").first.inner_text()
         assert "supported: 2, 1 of them by weak witnesses, 1 of them stale" in sheet.locator(".totals").inner_text()
         assert sheet.locator("details.values tbody tr").count() == 1086
         assert "+0.20" in sheet.locator(".claims .size").first.inner_text()

@@ -328,5 +328,10 @@ def effect_in_brief(row: Mapping, interval: bool) -> str:
     if row["kind"] == "most runs":
         return f" ({row['effect']:.0%} of {counted(row['seeds'], 'run')}{weak})"
     ends = f" [{row['low']:+.2f}, {row['high']:+.2f}]" if interval and not isnan(row["low"]) else ""
-    unit = "tau-b" if row["kind"] == "trend" else row["unit"].partition(" (")[0]
-    return f" ({row['effect']:+.2f}{ends} {unit}{weak})"
+    return f" ({row['effect']:+.2f}{ends} {unit_in_brief(row)}{weak})"
+
+
+def unit_in_brief(row: Mapping) -> str:
+    """The unit of the effect of a verdict: tau-b; of shares of runs "of the runs", of trends "tau-b with the dial"."""
+    of_kind = {"most runs": "of the runs", "trend": "tau-b with the dial"}
+    return of_kind.get(row["kind"], row["unit"].partition(" (")[0])

@@ -80,7 +80,7 @@ CLAIMS = {
             "section 4.2.1",
             "little",
             SMALL_CHANGE,
-            "fraction",
+            "TVD in the median text",
             RECURRENT,
             f"Permuting equal weights changes nothing: texts whose attention has an entropy above {UNIFORM} of that of "
             f"equal weights do not count. {NO_WITNESS}",
@@ -109,7 +109,7 @@ CLAIMS = {
             "introduction, finding 2",
             "direction",
             0.02,
-            "fraction",
+            "TVD",
             CONTRASTED,
             "Two models without skill, or of uniform attention, do not differ.",
             "a BiLSTM that permuting changes as much or more",
@@ -151,7 +151,7 @@ CLAIMS = {
             "ours, after Liu et al. 2022",
             "at least",
             0.1,
-            "fraction",
+            "of the texts",
             RECURRENT,
             "Attention shuffled among the tokens gives 0. Random logits give .08 (BiLSTM), as the most attended token "
             f"has the most say in any prediction: so at least .1 is asked. {NO_WITNESS}",

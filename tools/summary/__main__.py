@@ -13,7 +13,7 @@ from lib.provenance import PROJECT
 from lib.results import FOLDER
 from tools.report.figures import environment
 from tools.report.page import summaries_in
-from tools.summary.answers import Tables, answer, of_papers
+from tools.summary.answers import Answer, Tables, answer, of_papers
 from tools.summary.claims import RATE, in_order, in_words, totals
 from tools.summary.studies import kept
 from tools.summary.values import counts, unexplained
@@ -29,12 +29,18 @@ def readme(text: str, found: Tables) -> str:
     """
     rows = [[*words, f"[{name}](notebooks/{name}.ipynb)"] for *words, name in of_papers(found.cells, found.values)]
     parts = {
-        "answer": answer(found.cells, found.values),
+        "answer": in_markdown(answer(found.cells, found.values)),
         "papers": grid(["paper", "claim", "what we find", "notebook"], rows),
         "rendered": pages_of(RENDERED),
     }
     places = r"<!-- (answer|papers|rendered) -->.*?<!-- end -->"
     return re.sub(places, lambda m: f"<!-- {m[1]} -->\n\n{parts[m[1]]}\n\n<!-- end -->", text, flags=re.DOTALL)
+
+
+def in_markdown(found: Answer) -> str:
+    """An answer as paragraphs, what it quotes as a list between them."""
+    listed = "\n".join(f"- {one}" for one in found.quoted)
+    return "\n\n".join(filter(None, (found.lead, listed, found.rest)))
 
 
 def pages_of(folder: Path) -> str:

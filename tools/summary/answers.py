@@ -1,4 +1,4 @@
-"""What the verdicts come to: one row for each claim and dataset, a sentence for each paper, and one paragraph."""
+"""What the verdicts come to: one row for each claim and dataset, a sentence for each paper, and the answer."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from lib.papers import PAPERS, TITLES
-from lib.papers.claims import CONTRAST, SIDES, counted
+from lib.papers.claims import CONTRAST, SIDES, counted, unit_in_brief
 from lib.papers.ground_truth_claims import KEY as OURS
 from tools.summary.claims import BEFORE, DECIDED, MIXED, first_share, in_order, in_words, kind, verdicts
 from tools.summary.studies import Study
@@ -17,6 +17,14 @@ CELL = ("claim", "answer", "words", "shown", "size", "unit", "n", "seeds", "mark
 QUOTED = 3  # claims that the answer quotes of each side
 ENOUGH = (20, 3)  # tests, and papers, for an answer other than "not settled"
 NOT_YET = "Not settled: training has changed since the kept runs, and every verdict is to be made again."
+
+
+class Answer(NamedTuple):
+    """The answer to the project's question: in a sentence or two, some claims that it rests on, and what was run."""
+
+    lead: str
+    quoted: list[str]
+    rest: str
 
 
 class Tables(NamedTuple):
@@ -58,11 +66,11 @@ def cell(rows: pd.DataFrame) -> dict[str, Any]:
     marks |= {"stale": some["stale"].eq("stale").any()}
     return {
         "claim": rows["claim"].iloc[0], "answer": kind(rows), "words": in_words(rows),
-        "shown": signed(judged["effect"].median(), rows["kind"].iloc[0]), "size": size(judged), "unit": unit(some),
-        "n": int(some["n"].fillna(0).max()), "seeds": int(some["seeds"].fillna(0).max()),
-        "marks": [mark for mark, holds in marks.items() if holds], "again": (rows["reason"] == BEFORE).all(),
-        "ours": rows["source"].iloc[0].startswith("ours"), "speaks": rows["speaks"].iloc[0],
-        "share": first_share(rows),
+        "shown": signed(judged["effect"].median(), rows["kind"].iloc[0]), "size": size(judged),
+        "unit": unit_in_brief(some.iloc[0]), "n": int(some["n"].fillna(0).max()),
+        "seeds": int(some["seeds"].fillna(0).max()), "marks": [mark for mark, holds in marks.items() if holds],
+        "again": (rows["reason"] == BEFORE).all(), "ours": rows["source"].iloc[0].startswith("ours"),
+        "speaks": rows["speaks"].iloc[0], "share": first_share(rows),
     }  # fmt: skip
 
 
@@ -81,14 +89,7 @@ def size(judged: pd.DataFrame) -> str:
     many = " to ".join(dict.fromkeys(ends))
     alone = f"{ends[0]} [{signed(first['low'], of)}, {signed(first['high'], of)}]"
     shown = alone if len(known) == 1 and first["low"] == first["low"] else many
-    return f"{shown} {unit(known)}".removesuffix(" fraction")
-
-
-def unit(rows: pd.DataFrame) -> str:
-    """The unit of the effect on a claim: tau-b; of the runs, where runs are counted."""
-    first = rows.iloc[0]
-    of_kind = {"most runs": "of the runs", "trend": "tau-b with the dial"}
-    return of_kind.get(first["kind"], first["unit"].partition(" (")[0])
+    return f"{shown} {unit_in_brief(first)}"
 
 
 def current(table: pd.DataFrame) -> pd.DataFrame:
@@ -146,18 +147,19 @@ def compared(values: pd.DataFrame) -> str:
     return f"Of {reached}, {one['ours']:,} were measured: {numbers}."
 
 
-def answer(table: pd.DataFrame, values: pd.DataFrame) -> str:
-    """The answer to the project's question by what was run, in one paragraph; what rests on older code is named.
+def answer(table: pd.DataFrame, values: pd.DataFrame) -> Answer:
+    """The answer by what was run; what rests on older code is named.
 
     It is about the papers' datasets and claims: those of `ground_truth`, which are ours, have their row in the table
     alone, and one's own text its rows.
     """
     table = table[(table["paper"] != OURS) & ~table["dataset"].str.startswith(OWN)]
     if table.empty:
-        return f"Nothing has been run yet. {compared(values)}"
+        return Answer(f"Nothing has been run yet. {compared(values)}", [], "")
     found, again = current(table), int(stale(table).sum())
     old = found.empty or stale(found).all()
-    parts = [NOT_YET] if old else [*sides(found)]
+    lead, quoted = (NOT_YET, []) if old else sides(found)
+    parts = []
     if len(found):
         where = f"{', '.join(in_order(found['dataset']))}; a test is a claim on a dataset, of either side or of none"
         tests = tally(found[~found["ours"].astype(bool)]).replace("its claims", "the papers' claims").rstrip(".")
@@ -165,11 +167,15 @@ def answer(table: pd.DataFrame, values: pd.DataFrame) -> str:
     parts += [f"{counted(again, 'older result')} {'is' if again == 1 else 'are'} to be run again."] if again else []
     ours = values.loc[values["ours"].notna(), "stale"]
     of_old = ["These too are of older runs."] if len(ours) and ours.eq("stale").all() else []
-    return " ".join([*parts, compared(values), *of_old])
+    return Answer(lead, quoted, " ".join([*parts, compared(values), *of_old]))
 
 
-def sides(found: pd.DataFrame) -> list[str]:
-    """What speaks for attention as an explanation and what against it, of the cells without any mark, in sentences."""
+def sides(found: pd.DataFrame) -> tuple[str, list[str]]:
+    """What speaks for attention as an explanation and what against it, of the cells without any mark.
+
+    Returns:
+        how many tests speak for either side, in a sentence; claims of each side, in a sentence each.
+    """
     unmarked = found[found["marks"].map(len).eq(0)]
     side = [SIDES.get(one) for one in zip(unmarked["speaks"], unmarked["answer"], strict=True)]
     pro, con = (unmarked[[one == which for one in side]] for which in ("for", "against"))
@@ -177,19 +183,20 @@ def sides(found: pd.DataFrame) -> list[str]:
     lead = "It is" if con.empty else "It is not" if pro.empty else "It depends"
     lead = lead if len(pro) + len(con) >= ENOUGH[0] and papers >= ENOUGH[1] else "Not settled"
     numbers = f"{counted(len(pro), 'test')} for attention as an explanation, {len(con)} against it"
-    parts = [f"{lead}. Decided so far, in models that learned their task and not by chance among so many: {numbers}."]
-    return [*parts, *quoted("For it", pro), *quoted("Against it", con)]
+    lead += f". Decided so far, in models that learned their task and not by chance among so many: {numbers}."
+    return lead, [*quoted("For it", pro), *quoted("Against it", con)]
 
 
 def quoted(side: str, found: pd.DataFrame) -> list[str]:
-    """For it: “...” is supported (Serrano & Smith 2019; on sst +0.22 [+0.18, +0.27])."""
-    rows = [row for _, row in found.drop_duplicates("short")[:QUOTED].iterrows()]
+    """For it: “...” is supported (Serrano & Smith 2019; on sst +0.22 [+0.18, +0.27] F1). One of each paper first."""
+    claims = found.drop_duplicates("short")
+    claims = claims.iloc[claims.groupby("paper").cumcount().argsort(kind="stable")][:QUOTED]
+    rows = [row for _, row in claims.iterrows()]
     whose = [f"ours, for {TITLES[row['paper']]}" if row["ours"] else TITLES[row["paper"]] for row in rows]
-    claims = [
-        f"“{row['claim']}” is {row['answer']} ({of}; on {row['dataset']} {measured(row)})"
+    return [
+        f"{side}: “{row['claim']}” is {row['answer']} ({of}; on {row['dataset']} {measured(row)})."
         for row, of in zip(rows, whose, strict=True)
     ]
-    return [f"{side}: {'; '.join(claims)}."] if claims else []
 
 
 def measured(row: Mapping[str, Any]) -> str:
