@@ -100,14 +100,15 @@ def write_index(folder: Path) -> Path:
     """Write the list of all reports in `folder`, index.html, the newest first."""
     summaries = summaries_in(folder)
     summaries.sort(key=lambda summary: summary["made"], reverse=True)
-    reports = [one | {"link": quote(one["file"]), "drawing": _drawing(one)} for one in summaries]
+    reports = [one | {"link": quote(one["file"])} for one in summaries]
     shown = {"reports": reports, "spoken": spoken, "memory": memory, "style": style(), "policy": policy([])}
     return write_text(folder / "index.html", environment().get_template("index.html.j2").render(shown))
 
 
-def _drawing(summary: dict[str, Any]) -> str:
-    charts = [finding["chart"] for finding in summary["findings"] if finding.get("chart")]
-    identity = "c" + hashlib.sha256(summary["file"].encode()).hexdigest()[:6]
+def first_chart(file: str, findings: list[dict[str, Any]]) -> str:
+    """The first chart of a report's findings as SVG text, small, for the list of reports; "" where there is none."""
+    charts = [finding["chart"] for finding in findings if finding.get("chart")]
+    identity = "c" + hashlib.sha256(file.encode()).hexdigest()[:6]
     return small_drawing(charts[0], identity) if charts else ""
 
 

@@ -19,7 +19,7 @@ from lib.provenance import commit
 from tools.report import parameters
 from tools.report.execute import kernel_environment, run_notebook
 from tools.report.meter import Meter
-from tools.report.page import kept_summary, outputs, page, title, write_index
+from tools.report.page import first_chart, kept_summary, outputs, page, title, write_index
 from tools.report.parameters import PROJECT
 
 TOLD = 3  # findings on the terminal
@@ -73,6 +73,7 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "seconds": round(time.monotonic() - started, 1),
     } | meter.measured()
+    summary["drawing"] = first_chart(target.name, summary["findings"])
     write_text(target, page(ran, summary, known))
     print(f"{target.stem}: made in {spoken(summary['seconds'])}: {target}")
     for finding in summary["findings"][:TOLD]:
