@@ -94,7 +94,7 @@ REFUTING = [  # a claim, what refutes it, the verdict then
     ("the top item matters most", {"top_attention_js": 0.1, "top_attention_others_js": 0.3}, "contradicted"),
     ("the top item matters most", {"top_attention_js": 0.1, "top_attention_others_js": 0.1}, "negligible"),
     (
-        "where another item matters more, the two nearly tie",
+        "where another item matters more, their weights are closer",
         {"top_attention_paper_delta_alpha": lambda frame: 0.4 + frame["top_attention_js"] / 100},
         "negligible",
     ),

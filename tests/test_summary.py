@@ -299,14 +299,13 @@ def test_the_readme_answers_from_the_verdicts_and_marks_what_is_weak_stale_or_co
     found += [effect("b", "contradicted", "one", witness="weak").assign(code="0")]
     text = readme(place, Tables.of([study([row()], found)]))
     assert text.startswith("<!-- answer -->\n\n") and text.endswith("\n\n<!-- end --> more")
-    of_all = "In all (sst; a test is a claim on a dataset, of either side or of none)"
-    assert f"{of_all}, 1 of 1 tests supports the papers' claims" in text
+    assert "In all, 1 test of the papers' claims (sst): 1 supports them, 0 contradict them." in text
     assert "Not settled. Decided so far" in text and "1 older result is to be run again. Of " in text
     assert (
-        "| 1 of 1 tests supports its claims, 0 contradict them. On sst, “a” is supported: +0.20 of the texts. |" in text
+        "| Of 1 test, 1 supports its claims, 0 contradict them. On sst, “a” is supported: +0.20 of the texts. |" in text
     )
     old = readme(place, Tables.of([study([row()], found[-1:])]))
-    assert "Not settled: training has changed" in old and "By the older runs (sst;" in old
+    assert "Not settled: training has changed" in old and "By the older runs, 1 test of the papers' claims (sst)" in old
     assert "On sst, “b” is contradicted: -0.20 [-0.22, -0.18] of the texts (weak witness, stale)." in old
     close = claim("a").evidence("one", dict(enumerate((0.2, 0.12, 0.28, 0.15, 0.25))), se=0.001, n=400)
     others = [effect("b", "open", f"open {number}") for number in range(40)]
@@ -315,7 +314,7 @@ def test_the_readme_answers_from_the_verdicts_and_marks_what_is_weak_stale_or_co
     )
     again = claim("a").evidence("one", {}).assign(verdict="supported", evidence="", claim="That a")
     text = readme(place, Tables.of([study([row()], [again])]))
-    assert "To be run again: single seeds were not kept. Of " in text
+    assert "No verdict yet: older runs kept no single seeds. Of " in text
     assert (
         "published values within reach, 1 were measured: 1 are the same, 0 different, 0 open. | [correlation]" in text
     )
@@ -336,7 +335,7 @@ def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypat
     def answered(**words) -> str:
         rows = [
             {"paper": whose[short], "short": short, "dataset": "sst", "claim": short, "size": "+1", "marks": marks}
-            | {"answer": word, "ours": False, "speaks": speaks[short]}
+            | {"answer": word, "ours": False, "speaks": speaks[short], "levels": ""}
             for short, (word, *marks) in words.items()
         ]
         lead, quoted = sides(pd.DataFrame(rows))
@@ -349,11 +348,36 @@ def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypat
     for side in ("For", "Against"):  # one claim of each of three papers
         quoted = re.findall(rf"\b{side} it: “([^”]+)”", text)
         assert len({whose[short] for short in quoted}) == len(quoted) == 3
-    assert f"{len(of_pro) + len(of_con)} tests for attention as an explanation, 0 against" in answered(
-        **pro, **{short: ["contradicted"] for short in of_con}
-    )
+    number = len(of_pro) + len(of_con)
+    all_for = f"{number} tests for attention as an explanation ({number} on real texts), 0 against"
+    assert all_for in answered(**pro, **{short: ["contradicted"] for short in of_con})
     text = answered(**pro, **{of_con[0]: ["supported", "could be chance"], of_con[1]: ["open"]})
-    assert f"{len(of_pro)} tests for attention as an explanation, 0 against it" in text and "Against it" not in text
+    assert f"{len(of_pro)} tests for attention as an explanation (" in text and "Against it" not in text
+
+
+def test_the_answer_quotes_real_texts_first_and_says_what_others_gave():
+    rows = {"planted": "supported", "sst": "supported", "20news": "open", "imdb": "mixed"}
+    common = {"paper": "jain2019", "short": "a", "claim": "It is so", "marks": [], "ours": False, "speaks": "for"}
+    table = [
+        common | {"dataset": at, "answer": word, "size": f"+1 {at}", "levels": "x 2, y 1"} for at, word in rows.items()
+    ]
+    lead, (quote,) = sides(pd.DataFrame(table))
+    assert "2 tests for attention as an explanation (1 on real texts), 0 against it (0)" in lead
+    place = "Jain & Wallace 2019; on sst x 2, y 1; +1 sst; open on 20news; mixed on imdb"
+    assert quote == f"For it: “It is so” is supported ({place})."
+
+
+def test_the_number_of_a_cell_is_that_of_its_models_without_a_mark():
+    weak = claim("a").evidence("two", dict.fromkeys(range(5), 0.6), se=0.001, n=900, witness="weak")
+    (found,) = Tables.of([study([row()], [effect("a", "supported", "one"), weak])]).cells.to_dict("records")
+    assert found["size"].startswith("+0.20 [") and (found["n"], found["answer"]) == (400, "supported")
+    (found,) = Tables.of([study([row()], [weak])]).cells.to_dict("records")
+    assert found["size"].startswith("+0.60 [") and found["marks"][0] == "weak witness"
+    held = replace(claim("a"), sides=("ours", "theirs"))
+    both = held.evidence("one", dict.fromkeys(range(5), 0.2), 0.5, 0.3, se=0.001, n=400)
+    PAPERS["correlation"].claims["a"] = held
+    (found,) = Tables.of([study([row()], [both])]).cells.to_dict("records")
+    assert found["levels"] == "ours 0.500, theirs 0.300"
 
 
 def test_the_readme_fits_a_screen_and_its_links_lead_somewhere():
@@ -469,10 +493,10 @@ def test_hostile_names_are_shown_and_never_run(chromium, tmp_path, nowhere):
         colours = sheet.eval_on_selector_all(".verdict", "all => all.map(one => getComputedStyle(one).color)")
         assert len(set(colours)) == 4  # mixed, supported, open, a weak witness
         strong, _, weak = sheet.locator(".claims td li").all_inner_texts()
-        assert "by their own numbers against it (-0.2)" in strong and "single seeds: 0.2 0.21" in strong
+        assert "the paper's own numbers: against it (-0.2)" in strong and "single seeds: 0.2 0.21" in strong
         assert "weak witness; stale" in weak and "stale" not in strong
         assert "bound: 0.05 of the texts" in sheet.locator(".claims tbody th").first.inner_text()
-        assert "supported: 2, 1 of them by weak witnesses, 1 of them stale" in sheet.locator(".totals").inner_text()
+        assert "supported: 2, 1 of them by weak witnesses, 1 of them stale" in sheet.locator("ul.totals").inner_text()
         assert sheet.locator("details.values tbody tr").count() == 1086
         assert "+0.20" in sheet.locator(".claims .size").first.inner_text()
         assert "400 texts, 5 seeds, stale" in sheet.locator(".claims td").first.inner_text()

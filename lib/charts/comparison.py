@@ -20,6 +20,8 @@ AGAIN = "run again"
 GREY = ("no verdict", CONTRAST, AGAIN)
 COLOR_OF = dict(zip(ANSWERS, (COLORS[number] for number in (2, 1, 0, 4, 5)), strict=True))
 COLOR_OF |= {"mixed": COLORS[3], CONTRAST: INK, AGAIN: COLORS[5]}
+SIGNS = {"supported": "✓", "contradicted": "✗", "negligible": "≈", "open": "?", "no verdict": "–", CONTRAST: "·"}
+SIGNS |= {"mixed": "±"}
 BANDS = {  # of a kind of claim, from its bound: where the effect would be none, or too little
     "direction": lambda bound: (-bound, bound),
     "little": lambda bound: (-bound, bound),
@@ -197,7 +199,7 @@ def panel(same: pd.DataFrame, words: list[str]) -> alt.LayerChart:
 
 
 def claims(cells: pd.DataFrame, datasets: Sequence[str]) -> alt.TopLevelMixin:
-    """The claims of each paper by datasets: a cell's colour is the verdict, its number the effect.
+    """The claims of each paper by datasets: a cell's colour and sign are the verdict, its number the effect.
 
     Args:
         cells: paper (its title), short, dataset, answer ("mixed" where models differ), shown (the effect in digits),
@@ -224,8 +226,9 @@ def claims(cells: pd.DataFrame, datasets: Sequence[str]) -> alt.TopLevelMixin:
     header = alt.Header(labelOrient="top", labelAnchor="start", labelAlign="left", labelPadding=6)
     row = alt.Row("paper:N", title=None, sort=rows["paper"].drop_duplicates().tolist(), header=header)
     drawn = alt.layer(*layers, data=rows).properties(width=alt.Step(width), height=alt.Step(STEP)).facet(row=row)
-    see = ["Number: the effect, of several models the median, in the unit at the right."]
-    see += ["Outlined: by older code or weak witnesses, or it could be chance. A grey word: no answer."]
+    legend_of = ", ".join(f"{SIGNS[word]} {word}" for word in words if word not in GREY)
+    see = [f"{legend_of}. Number: the effect, of several models the median, in the unit at the right."]
+    see += ["Outlined: by older code or weak witnesses, or it could be chance. A grey word: no answer. Empty: not run."]
     return titled(drawn.resolve_scale(y="independent"), "The claims by datasets", see)
 
 
@@ -234,7 +237,8 @@ def cells_in_words(cells: pd.DataFrame) -> pd.DataFrame:
     rows = cells[["paper", "short", "dataset", "answer", "shown", "size"]].assign(marks=cells["marks"].map(", ".join))
     rows["answer"] = rows["answer"].mask(cells["again"].astype(bool), AGAIN)
     rows["outlined"] = rows["shown"].eq("") | rows["marks"].ne("")
-    rows["shown"] = rows["shown"].mask(rows["answer"].isin(GREY), rows["answer"])
+    signed = rows["answer"].map(SIGNS) + " " + rows["shown"]
+    rows["shown"] = signed.mask(rows["answer"].isin(GREY), rows["answer"])
     units = cells["unit"].str.partition(",")[0]
     units = units.mask(units.eq("")).groupby([cells["paper"], cells["short"]]).transform("first")
     rows["unit"] = units.fillna("").mask(rows.duplicated(["paper", "short"]), "")

@@ -36,12 +36,12 @@ _CLAIMS = [
         sides=("top item", "another item"),
     ),
     _for(
-        "where another item matters more, the two nearly tie",
-        "Where another item changes the output more than the top one, it weighs nearly as much",
+        "where another item matters more, their weights are closer",
+        "Where another item changes the output more, the top one leads by less attention than in other texts",
         *("section 4.1, figure 4", "direction", 0.05, "of the attention", ALL),
         control="not that weights are small everywhere: the gap is compared with that in all other texts",
         refuted="in these texts the top item leads by as much attention as elsewhere",
-        sides=("gap elsewhere", "gap in these texts"),
+        sides=("gap in other texts", "gap in these"),
     ),
     _against(
         "a far larger weight often matters little more",
@@ -323,7 +323,7 @@ def printed_of(short: str, rows: pd.DataFrame) -> float:
 
 def of_ties(judged: pd.DataFrame, about: dict) -> Iterator[pd.DataFrame]:
     """Figure 4: how far the top item leads in the texts where another matters more, and in all others."""
-    claim = CLAIMS["where another item matters more, the two nearly tie"]
+    claim = CLAIMS["where another item matters more, their weights are closer"]
     for encoder, rows in judged.groupby("encoder", sort=False):
         one, other = (mean_effect(rows, f"delta_alpha_{where}") for where in ("elsewhere", "where_negative"))
         values = {seed: value - other["of_seeds"].get(seed, nan) for seed, value in one["of_seeds"].items()}

@@ -100,7 +100,7 @@ def write_index(folder: Path) -> Path:
     """Write the list of all reports in `folder`, index.html, the newest first."""
     summaries = summaries_in(folder)
     summaries.sort(key=lambda summary: summary["made"], reverse=True)
-    reports = [one | {"link": quote(one["file"])} for one in summaries]
+    reports = [{"drawing": ""} | one | {"link": quote(one["file"])} for one in summaries]  # older pages keep none
     shown = {"reports": reports, "spoken": spoken, "memory": memory, "style": style(), "policy": policy([])}
     return write_text(folder / "index.html", environment().get_template("index.html.j2").render(shown))
 

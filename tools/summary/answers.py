@@ -13,9 +13,16 @@ from tools.summary.studies import Study
 from tools.summary.values import counts, values
 
 UNDECIDED, OWN = "no verdict", "own:"
-CELL = ("claim", "answer", "words", "shown", "size", "unit", "n", "seeds", "marks", "again", "ours", "speaks", "share")
+CELL = ("claim", "answer", "words", "shown", "size", "unit", "levels", "n", "seeds")
+CELL += ("marks", "again", "ours", "speaks", "share")
 QUOTED = 3  # claims that the answer quotes of each side
 ENOUGH = (20, 3)  # tests, and papers, for an answer other than "not settled"
+MADE_UP = "planted"  # how the names of made-up texts begin
+DOUBTS = {"weak witness", "could be chance"}  # marks
+COUNTED = (
+    "Counted are models that learned their task, and results that hold when all tests are taken together (a false "
+    "discovery rate of 5%). The tests share models and texts, so they are no votes."
+)
 NOT_YET = "Not settled: training has changed since the kept runs, and every verdict is to be made again."
 
 
@@ -47,10 +54,11 @@ def cells(found: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         paper, short, dataset and CELL: claim; answer, of all models, or "mixed"; words: how many models; shown: the
-        effect, the median over models; size: the effect with its interval, or the range over models; its unit; n
-        (texts), seeds; marks: weak witness, could be chance (where all models are), stale (where one is); again: to be
-        run again; ours: the paper does not claim it; speaks: as of `Claim`; share: of the models, contrasts aside, with
-        the first verdict.
+        effect, the median over models; size: the effect with its interval, or the range over models; its unit; levels:
+        of a difference the two values, where it is of one model; n (texts), seeds; these of the models without a mark,
+        where there are any; marks: weak witness, could be chance (where all models are), stale (where one is); again:
+        to be run again; ours: the paper does not claim it; speaks: as of `Claim`; share: of the models, contrasts
+        aside, with the first verdict.
     """
     keys = ["paper", "short", "dataset"]
     rows = [dict(zip(keys, key, strict=True)) | cell(same) for key, same in found.groupby(keys, sort=False)]
@@ -64,11 +72,14 @@ def cell(rows: pd.DataFrame) -> dict[str, Any]:
     chance = some["verdict"].isin(DECIDED) & ~some["passes"].astype(bool)
     marks = {"weak witness": some["witness"].eq("weak").all(), "could be chance": chance.all()}
     marks |= {"stale": some["stale"].eq("stale").any()}
+    sound = some[some["witness"].ne("weak") & ~chance]
+    shown = judged if sound.empty else sound[sound["verdict"].isin(judged["verdict"])]
     return {
         "claim": rows["claim"].iloc[0], "answer": kind(rows), "words": in_words(rows),
-        "shown": signed(judged["effect"].median(), rows["kind"].iloc[0]), "size": size(judged),
-        "unit": unit_in_brief(some.iloc[0]), "n": int(some["n"].fillna(0).max()),
-        "seeds": int(some["seeds"].fillna(0).max()), "marks": [mark for mark, holds in marks.items() if holds],
+        "shown": signed(shown["effect"].median(), rows["kind"].iloc[0]), "size": size(shown),
+        "unit": unit_in_brief(some.iloc[0]), "levels": levels(shown),
+        "n": int((shown if len(shown) else some)["n"].fillna(0).max()), "seeds": int(some["seeds"].fillna(0).max()),
+        "marks": [mark for mark, holds in marks.items() if holds],
         "again": (rows["reason"] == BEFORE).all(), "ours": rows["source"].iloc[0].startswith("ours"),
         "speaks": rows["speaks"].iloc[0], "share": first_share(rows),
     }  # fmt: skip
@@ -92,6 +103,12 @@ def size(judged: pd.DataFrame) -> str:
     return f"{shown} {unit_in_brief(first)}"
 
 
+def levels(shown: pd.DataFrame) -> str:
+    """What the effect of one model is the difference of: "average 0.360, BiLSTM 0.210"; "" where it is of several."""
+    sides, difference, _ = shown["evidence"].iloc[0].partition("; difference ") if len(shown) == 1 else ("", "", "")
+    return sides if difference else ""
+
+
 def current(table: pd.DataFrame) -> pd.DataFrame:
     """The cells with a verdict: those of the present training code, or where there is none the stale ones."""
     table = table[~table["answer"].isin([CONTRAST, UNDECIDED])]
@@ -102,6 +119,16 @@ def current(table: pd.DataFrame) -> pd.DataFrame:
 def stale(table: pd.DataFrame) -> pd.Series:
     """Which cells are of other training code than the present."""
     return table["marks"].map(lambda marks: "stale" in marks).astype(bool)
+
+
+def doubted(table: pd.DataFrame) -> pd.Series:
+    """Which cells are of weak witnesses alone, or could be chance."""
+    return table["marks"].map(lambda marks: bool(DOUBTS & set(marks))).astype(bool)
+
+
+def made_up(table: pd.DataFrame) -> pd.Series:
+    """Which cells are of made-up texts."""
+    return table["dataset"].str.startswith(MADE_UP)
 
 
 def sentence(table: pd.DataFrame, values: pd.DataFrame, paper: str) -> str:
@@ -116,7 +143,8 @@ def sentence(table: pd.DataFrame, values: pd.DataFrame, paper: str) -> str:
         return "Not run yet."
     found = current(own)
     if found.empty:
-        return f"To be run again: single seeds were not kept. {compared(values[values['paper'] == paper])}"
+        return f"No verdict yet: older runs kept no single seeds. {compared(values[values['paper'] == paper])}"
+    found = found.iloc[made_up(found).argsort(kind="stable")]  # real texts first
     decided, mixed = found[found["answer"].isin(DECIDED)], found[found["answer"].eq(MIXED)]
     decided = decided.iloc[decided["marks"].map(len).argsort(kind="stable")]  # those without a mark first
     mixed = mixed.sort_values("share", ascending=False, kind="stable")
@@ -125,14 +153,31 @@ def sentence(table: pd.DataFrame, values: pd.DataFrame, paper: str) -> str:
     if first["answer"] == MIXED:
         words = first["words"].partition(";")[0]
         return f"On {first['dataset']}, “{first['short']}”: {words}; {first['size']}{marks}."
-    return f"{tally(found)} On {first['dataset']}, “{first['short']}” is {first['answer']}: {measured(first)}{marks}."
+    pro, con = supporting(found)
+    tests = f"Of {counted(len(found), 'test')}, {pro} support{'s' if pro == 1 else ''} its claims, {con} contradict"
+    return (
+        f"{tests}{'s' if con == 1 else ''} them. On {first['dataset']}, “{first['short']}” is {first['answer']}: "
+        f"{measured(first)}{marks}."
+    )
+
+
+def supporting(found: pd.DataFrame) -> tuple[int, int]:
+    """How many tests support what is claimed, and how many contradict it, beyond doubt."""
+    clear = found.loc[~doubted(found), "answer"]
+    return int(clear.eq("supported").sum()), int(clear.eq("contradicted").sum())
 
 
 def tally(found: pd.DataFrame) -> str:
-    """3 of 8 tests support its claims, 4 contradict them."""
-    supported, contradicted = (int(found["answer"].eq(word).sum()) for word in ("supported", "contradicted"))
-    ends = ["s" if number == 1 else "" for number in (supported, contradicted)]
-    return f"{supported} of {len(found)} tests support{ends[0]} its claims, {contradicted} contradict{ends[1]} them."
+    """What the tests of the papers' claims come to, in a sentence."""
+    pro, con = supporting(found)
+    decided = int(found["answer"].isin(["supported", "contradicted"]).sum())
+    parts = [f"{pro} support{'s' if pro == 1 else ''} them", f"{con} contradict{'s' if con == 1 else ''} them"]
+    parts += [f"{doubt} would, but by weak witnesses or perhaps by chance"] if (doubt := decided - pro - con) else []
+    parts += [
+        f"{number} {word}" for word in ("mixed", "negligible", "open") if (number := found["answer"].eq(word).sum())
+    ]
+    where = ", ".join(in_order(found["dataset"]))
+    return f"{counted(len(found), 'test')} of the papers' claims ({where}): {', '.join(parts)}."
 
 
 def compared(values: pd.DataFrame) -> str:
@@ -160,10 +205,8 @@ def answer(table: pd.DataFrame, values: pd.DataFrame) -> Answer:
     old = found.empty or stale(found).all()
     lead, quoted = (NOT_YET, []) if old else sides(found)
     parts = []
-    if len(found):
-        where = f"{', '.join(in_order(found['dataset']))}; a test is a claim on a dataset, of either side or of none"
-        tests = tally(found[~found["ours"].astype(bool)]).replace("its claims", "the papers' claims").rstrip(".")
-        parts.append(f"{'By the older runs' if old else 'In all'} ({where}), {tests}; the rest decide nothing.")
+    theirs = found[~found["ours"].astype(bool)]
+    parts += [f"{'By the older runs' if old else 'In all'}, {tally(theirs)}"] if len(theirs) else []
     parts += [f"{counted(again, 'older result')} {'is' if again == 1 else 'are'} to be run again."] if again else []
     ours = values.loc[values["ours"].notna(), "stale"]
     of_old = ["These too are of older runs."] if len(ours) and ours.eq("stale").all() else []
@@ -182,21 +225,28 @@ def sides(found: pd.DataFrame) -> tuple[str, list[str]]:
     papers = pd.concat([pro, con])["paper"].nunique()
     lead = "It is" if con.empty else "It is not" if pro.empty else "It depends"
     lead = lead if len(pro) + len(con) >= ENOUGH[0] and papers >= ENOUGH[1] else "Not settled"
-    numbers = f"{counted(len(pro), 'test')} for attention as an explanation, {len(con)} against it"
-    lead += f". Decided so far, in models that learned their task and not by chance among so many: {numbers}."
-    return lead, [*quoted("For it", pro), *quoted("Against it", con)]
+    real = [int((~made_up(one)).sum()) for one in (pro, con)]
+    numbers = f"{counted(len(pro), 'test')} for attention as an explanation ({real[0]} on real texts)"
+    lead += f". Decided so far: {numbers}, {len(con)} against it ({real[1]}). {COUNTED}"
+    return lead, [*quoted("For it", pro, found), *quoted("Against it", con, found)]
 
 
-def quoted(side: str, found: pd.DataFrame) -> list[str]:
-    """For it: “...” is supported (Serrano & Smith 2019; on sst +0.22 [+0.18, +0.27] F1). One of each paper first."""
-    claims = found.drop_duplicates("short")
+def quoted(side: str, some: pd.DataFrame, found: pd.DataFrame) -> list[str]:
+    """For it: “...” is supported (Serrano & Smith 2019; on sst +0.22 [+0.18, +0.27] F1; open on planted).
+
+    One of each paper first, and those on real texts. Args: some: the cells to quote; found: all of them.
+    """
+    claims = some.iloc[made_up(some).argsort(kind="stable")].drop_duplicates("short")
     claims = claims.iloc[claims.groupby("paper").cumcount().argsort(kind="stable")][:QUOTED]
-    rows = [row for _, row in claims.iterrows()]
-    whose = [f"ours, for {TITLES[row['paper']]}" if row["ours"] else TITLES[row["paper"]] for row in rows]
-    return [
-        f"{side}: “{row['claim']}” is {row['answer']} ({of}; on {row['dataset']} {measured(row)})."
-        for row, of in zip(rows, whose, strict=True)
-    ]
+    said = []
+    for _, row in claims.iterrows():
+        whose = f"ours, for {TITLES[row['paper']]}" if row["ours"] else TITLES[row["paper"]]
+        others = found[found["short"].eq(row["short"]) & found["answer"].ne(row["answer"])]
+        elsewhere = [f"{word} on {', '.join(same['dataset'])}" for word, same in others.groupby("answer", sort=False)]
+        sides = f"{row['levels']}; " if row["levels"] else ""
+        where = "; ".join([f"{whose}; on {row['dataset']} {sides}{measured(row)}", *elsewhere])
+        said.append(f"{side}: “{row['claim']}” is {row['answer']} ({where}).")
+    return said
 
 
 def measured(row: Mapping[str, Any]) -> str:

@@ -156,7 +156,7 @@ def notes(row: Mapping[str, Any]) -> str:
     parts += [f"half the bound: {row['halved']}, twice the bound: {row['doubled']}"] if row["halved"] else []
     parts += [p_in_words(row["p"])] if row["p"] == row["p"] else []
     own = by_their_numbers(row["kind"], row["bound"], float(row["printed"]))
-    return "; ".join([*parts, *([f"by their own numbers {own}"] if own else [])])
+    return "; ".join([*parts, *([f"the paper's own numbers: {own}"] if own else [])])
 
 
 def marks(row: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from lib.atomic_write import write_text
+from lib.charts.comparison import SIGNS
 from lib.papers import PAPERS, TITLES
 from lib.papers.claims import anchor
 from lib.quantity import title_of
@@ -11,13 +12,10 @@ from tools.report.page import kept, policy, style
 from tools.summary import claims as judged
 from tools.summary import studies as summary
 from tools.summary.answers import Tables, answer
-from tools.summary.claims import MIXED
 from tools.summary.studies import Study
 from tools.summary.values import counts, groups, model, number, unexplained
 
 FILES = ("summary-claims.csv", "summary-values.csv", "summary-matrix.csv")  # the last: a row for each cell of claims
-SIGNS = {"supported": "✓", "contradicted": "✗", "negligible": "≈", "open": "?", "no verdict": "–", "contrast": "·"}
-SIGNS |= {MIXED: "±"}
 
 
 def write_summary(folder: Path, results: Path | None = None) -> Path:
