@@ -101,7 +101,7 @@ def test_wrong_bytes_are_trained_again_alone_and_clocks_may_jump(trained, undist
     before = traces(trained / "cache")
     sweep = grid(trained, before=jumping_clock(trained))
     assert sweep.ended() == 0, sweep.output
-    assert "to do: 0 reports, and 1 trainings in 1 jobs" in sweep.output
+    assert "to do: 0 reports, and 1 training in 1 job" in sweep.output
     assert weights(trained / "cache") == expected
     assert {name: traces(trained / "cache")[name] for name in before} == before, "only the wrong one was trained"
     assert wrong not in before
@@ -180,6 +180,8 @@ def test_of_two_masters_the_second_ends_with_a_sentence_and_a_dead_ones_lock_is_
     assert main([*GRID, "--output", str(trained / "reports")]) == 1
     out, error = capsys.readouterr()
     assert error.startswith("another sweep is at work in ") and len(error.splitlines()) == 1 and out == ""
+    assert main([*GRID, "--plan", "--output", str(trained / "reports")]) == 0  # it does nothing, and need not wait
+    assert capsys.readouterr().out.startswith("to do: 0 reports, and 0 trainings in 0 jobs")
     first.kill()
     first.join()
     assert main([*GRID, "--output", str(trained / "reports")]) == 0
@@ -199,8 +201,8 @@ def test_a_file_that_changes_makes_its_runs_stale(place, capsys):
         assert main(arguments) == 0
         lines += [line for line in capsys.readouterr().out.splitlines() if line.startswith("to do")]
     assert [line.split(";")[0] for line in lines] == [
-        *["to do: 1 reports, and 0 trainings in 0 jobs"] * 2,
-        "to do: 1 reports, and 2 trainings in 1 jobs",
+        *["to do: 1 report, and 0 trainings in 0 jobs"] * 2,
+        "to do: 1 report, and 2 trainings in 1 job",
     ]
 
 

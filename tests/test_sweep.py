@@ -164,7 +164,7 @@ def test_a_report_that_cannot_be_does_not_keep_others_from_the_plan(store, capsy
     monkeypatch.delenv("DATA_HOME", raising=False)
     code = main(["correlation", "--datasets", "planted", "sst", "--plan", "--output", str(store)])
     out, error = capsys.readouterr()
-    assert code == 1 and "to do: 1 reports, and 13 trainings" in out
+    assert code == 1 and "to do: 1 report, and 13 trainings" in out
     assert "correlation-sst: " in error and "set DATA_HOME" in error
 
 

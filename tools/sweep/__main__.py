@@ -3,8 +3,10 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
+from lib.papers.claims import counted
 from lib.processes import cores
 from lib.progress import spoken
 from tools.report import parameters
@@ -48,7 +50,7 @@ def main(given: Sequence[str] | None = None) -> int:
     folder = options.output / "work" / "sweep"
     try:
         reports = reports_of(options)
-        with master.only_master(folder):
+        with nullcontext() if options.plan else master.only_master(folder):
             return sweep(options, reports, folder)
     except Refused as error:
         print(error, file=sys.stderr)
@@ -120,8 +122,9 @@ def in_words(plan: dict, workers: int) -> str:
     later = sum(one["later"] for one in plan["reports"].values())
     seconds = sum(one["seconds"] for one in (*plan["jobs"].values(), *reports.values())) + later
     more = " and those that wait for a choice on dev" if later else ""
-    jobs = f"to do: {len(reports)} reports, and {runs} trainings{more} in {len(plan['jobs'])} jobs"
-    return f"{jobs}; about {spoken(seconds * plan['pace'] / workers)} with {workers} at a time"
+    jobs = f"{counted(runs, 'training')}{more} in {counted(len(plan['jobs']), 'job')}"
+    about = f"about {spoken(seconds * plan['pace'] / workers)} with {workers} at a time"
+    return f"to do: {counted(len(reports), 'report')}, and {jobs}; {about}"
 
 
 if __name__ == "__main__":
