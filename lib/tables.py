@@ -231,7 +231,7 @@ def verdict_row(row: pd.Series) -> dict[str, str]:
         "single seeds": row["of_seeds"] if row["kind"] != "most runs" else "",
         "p": "" if pd.isna(row["p"]) else p_in_words(row["p"]).removeprefix("p "),
         "with another bound": ", ".join(moved) if row["verdict"] != CONTRAST else "",
-        "by their own numbers": by_their_numbers(row["kind"], row["bound"], row["printed"]),
+        "the paper's own numbers": by_their_numbers(row["kind"], row["bound"], row["printed"]),
     }
 
 

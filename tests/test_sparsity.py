@@ -14,6 +14,7 @@ from lib.analysis import (
     attention_weights,
     left_out,
     measure,
+    measure_all,
     support_on_rationale,
     trend,
     with_entropies,
@@ -24,7 +25,7 @@ from lib.analysis.correlation import kendall
 from lib.analysis.verdicts import judge_trend
 from lib.metrics import normalized_entropy
 from lib.projections import sparsegen_name, sparsegen_strength
-from lib.quantity import RUN_COLUMNS, declare, unit_of
+from lib.quantity import RUN_COLUMNS, Quantity, declare, unit_of
 from lib.training import Run, fitting, train
 from lib.training.tasks import Classification
 
@@ -251,6 +252,15 @@ def test_training_a_sparse_model_and_its_adversaries(monkeypatch, tmp_path, enco
     imitated = train(adversary, say=lambda message: None)
     own, other = trained.model(first), imitated.model(first)
     assert torch.equal(own.hidden, other.hidden) and not torch.equal(own.attention, other.attention)
+    soft = replace(trained, run=replace(base, projection="softmax"))
+    states = Quantity("size_of_states", lambda tested, texts, output: output.hidden.norm(dim=(1, 2)), "1")
+    before = papers.sparsity.before_training([soft, trained], [states])
+    for one, (_, rows) in zip([soft, trained], before.groupby("projection", sort=False), strict=True):
+        alone = measure_all([papers.sparsity.untrained(one)], [states])
+        assert (
+            rows["projection"].iloc[0] == one.run.projection
+            and rows["size_of_states"].tolist() == alone["size_of_states"].tolist()
+        )
 
 
 ENTROPIES = [declare(f"entropy_of_{name}_of_input", "fraction") for name in ("gradient", "leave_one_out")]

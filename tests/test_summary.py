@@ -27,7 +27,7 @@ from tools.report.execute import Failed
 from tools.report.page import kept, page
 from tools.summary import studies as summary
 from tools.summary.__main__ import RENDERED, markdown, readme
-from tools.summary.answers import Tables, cells, sides
+from tools.summary.answers import Tables, answer, cells, sides
 from tools.summary.claims import controlled, counted, in_words, totals, verdicts
 from tools.summary.page import FILES, studies_of, write_summary
 from tools.summary.values import counts, partners, unexplained, values
@@ -299,13 +299,17 @@ def test_the_readme_answers_from_the_verdicts_and_marks_what_is_weak_stale_or_co
     found += [effect("b", "contradicted", "one", witness="weak").assign(code="0")]
     text = readme(place, Tables.of([study([row()], found)]))
     assert text.startswith("<!-- answer -->\n\n") and text.endswith("\n\n<!-- end --> more")
-    assert "In all, 1 test of the papers' claims (sst): 1 supports them, 0 contradict them." in text
+    assert "So far, 1 test of the papers' own claims (sst): 1 supported, 0 contradicted." in text
     assert "Not settled. Decided so far" in text and "1 older result is to be run again. Of " in text
     assert (
-        "| Of 1 test, 1 supports its claims, 0 contradict them. On sst, “a” is supported: +0.20 of the texts. |" in text
+        "| Of 1 test, 1 clearly supports its claims, 0 contradict them. On sst, “a” is supported: +0.20 of the texts. |"
+        in text
     )
     old = readme(place, Tables.of([study([row()], found[-1:])]))
-    assert "Not settled: training has changed" in old and "By the older runs, 1 test of the papers' claims (sst)" in old
+    assert (
+        "Not settled: training has changed" in old
+        and "By the older runs, 1 test of the papers' own claims (sst)" in old
+    )
     assert "On sst, “b” is contradicted: -0.20 [-0.22, -0.18] of the texts (weak witness, stale)." in old
     close = claim("a").evidence("one", dict(enumerate((0.2, 0.12, 0.28, 0.15, 0.25))), se=0.001, n=400)
     others = [effect("b", "open", f"open {number}") for number in range(40)]
@@ -367,12 +371,21 @@ def test_the_answer_quotes_real_texts_first_and_says_what_others_gave():
     assert quote == f"For it: “It is so” is supported ({place})."
 
 
+def test_an_answer_without_any_test_that_counts_is_not_settled():
+    table = Tables.of([study([row()], [effect("a", "supported", witness="weak")])])
+    lead, quoted, rest = answer(table.cells, table.values)
+    assert lead.startswith("Not settled. Decided so far: 0 tests") and quoted == []
+    assert "0 supported, 0 contradicted, 1 of either by weak witnesses or perhaps by chance." in rest
+
+
 def test_the_number_of_a_cell_is_that_of_its_models_without_a_mark():
     weak = claim("a").evidence("two", dict.fromkeys(range(5), 0.6), se=0.001, n=900, witness="weak")
     (found,) = Tables.of([study([row()], [effect("a", "supported", "one"), weak])]).cells.to_dict("records")
     assert found["size"].startswith("+0.20 [") and (found["n"], found["answer"]) == (400, "supported")
     (found,) = Tables.of([study([row()], [weak])]).cells.to_dict("records")
     assert found["size"].startswith("+0.60 [") and found["marks"][0] == "weak witness"
+    (found,) = Tables.of([study([row()], [effect("a", "open", "one"), weak])]).cells.to_dict("records")
+    assert (found["answer"], found["marks"]) == ("mixed", []) and " to +0.60 " in found["size"], "of all that differ"
     held = replace(claim("a"), sides=("ours", "theirs"))
     both = held.evidence("one", dict.fromkeys(range(5), 0.2), 0.5, 0.3, se=0.001, n=400)
     PAPERS["correlation"].claims["a"] = held

@@ -226,8 +226,8 @@ def claims(cells: pd.DataFrame, datasets: Sequence[str]) -> alt.TopLevelMixin:
     header = alt.Header(labelOrient="top", labelAnchor="start", labelAlign="left", labelPadding=6)
     row = alt.Row("paper:N", title=None, sort=rows["paper"].drop_duplicates().tolist(), header=header)
     drawn = alt.layer(*layers, data=rows).properties(width=alt.Step(width), height=alt.Step(STEP)).facet(row=row)
-    legend_of = ", ".join(f"{SIGNS[word]} {word}" for word in words if word not in GREY)
-    see = [f"{legend_of}. Number: the effect, the median of sound models, in the unit at the right."]
+    signs = ", ".join(f"{SIGNS[word]} {word}" for word in words if word not in GREY)
+    see = [f"Number: the effect, of several models the median, in the unit at the right. {signs}".strip()]
     see += ["Outlined: by older code or weak witnesses, or it could be chance. A grey word: no answer. Empty: not run."]
     return titled(drawn.resolve_scale(y="independent"), "The claims by datasets", see)
 

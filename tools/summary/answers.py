@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from lib.papers import PAPERS, TITLES
@@ -17,11 +18,11 @@ CELL = ("claim", "answer", "words", "shown", "size", "unit", "levels", "n", "see
 CELL += ("marks", "again", "ours", "speaks", "share")
 QUOTED = 3  # claims that the answer quotes of each side
 ENOUGH = (20, 3)  # tests, and papers, for an answer other than "not settled"
-MADE_UP = "planted"  # how the names of made-up texts begin
+MADE_UP = ("planted", "babi")  # how the names of made-up texts begin
 DOUBTS = {"weak witness", "could be chance"}  # marks
 COUNTED = (
-    "Counted are models that learned their task, and results that hold when all tests are taken together (a false "
-    "discovery rate of 5%). The tests share models and texts, so they are no votes."
+    "Counted are tests with a model that is no weak witness, and results that hold when all verdicts are taken "
+    "together (a false discovery rate of 5%). The tests share models and texts, so they are no votes."
 )
 NOT_YET = "Not settled: training has changed since the kept runs, and every verdict is to be made again."
 
@@ -55,10 +56,10 @@ def cells(found: pd.DataFrame) -> pd.DataFrame:
     Returns:
         paper, short, dataset and CELL: claim; answer, of all models, or "mixed"; words: how many models; shown: the
         effect, the median over models; size: the effect with its interval, or the range over models; its unit; levels:
-        of a difference the two values, where it is of one model; n (texts), seeds; these of the models without a mark,
-        where there are any; marks: weak witness, could be chance (where all models are), stale (where one is); again:
-        to be run again; ours: the paper does not claim it; speaks: as of `Claim`; share: of the models, contrasts
-        aside, with the first verdict.
+        of a difference the two values, where it is of one model; n (texts), seeds; these, unless models differ, of
+        those without a mark, where there are any; marks: weak witness (where all models are), could be chance (where
+        all others could), stale (where one is); again: to be run again; ours: the paper does not claim it; speaks: as
+        of `Claim`; share: of the models, contrasts aside, with the first verdict.
     """
     keys = ["paper", "short", "dataset"]
     rows = [dict(zip(keys, key, strict=True)) | cell(same) for key, same in found.groupby(keys, sort=False)]
@@ -69,16 +70,17 @@ def cell(rows: pd.DataFrame) -> dict[str, Any]:
     """What the verdicts for the models of one claim and dataset have in common; see `cells`."""
     judged = rows[~rows["verdict"].isin([CONTRAST, UNDECIDED])]
     some = judged if len(judged) else rows
-    chance = some["verdict"].isin(DECIDED) & ~some["passes"].astype(bool)
-    marks = {"weak witness": some["witness"].eq("weak").all(), "could be chance": chance.all()}
+    weak, chance = some["witness"].eq("weak"), some["verdict"].isin(DECIDED) & ~some["passes"].astype(bool)
+    marks = {"weak witness": weak.all(), "could be chance": chance.any() and (weak | chance).all()}
     marks |= {"stale": some["stale"].eq("stale").any()}
-    sound = some[some["witness"].ne("weak") & ~chance]
-    shown = judged if sound.empty else sound[sound["verdict"].isin(judged["verdict"])]
+    answer, sound = kind(rows), judged[~(weak | chance)[judged.index]]
+    shown = judged if sound.empty or answer == MIXED else sound
+    of_shown = shown if len(shown) else some
     return {
-        "claim": rows["claim"].iloc[0], "answer": kind(rows), "words": in_words(rows),
+        "claim": rows["claim"].iloc[0], "answer": answer, "words": in_words(rows),
         "shown": signed(shown["effect"].median(), rows["kind"].iloc[0]), "size": size(shown),
         "unit": unit_in_brief(some.iloc[0]), "levels": levels(shown),
-        "n": int((shown if len(shown) else some)["n"].fillna(0).max()), "seeds": int(some["seeds"].fillna(0).max()),
+        "n": int(of_shown["n"].fillna(0).max()), "seeds": int(of_shown["seeds"].fillna(0).max()),
         "marks": [mark for mark, holds in marks.items() if holds],
         "again": (rows["reason"] == BEFORE).all(), "ours": rows["source"].iloc[0].startswith("ours"),
         "speaks": rows["speaks"].iloc[0], "share": first_share(rows),
@@ -143,7 +145,8 @@ def sentence(table: pd.DataFrame, values: pd.DataFrame, paper: str) -> str:
         return "Not run yet."
     found = current(own)
     if found.empty:
-        return f"No verdict yet: older runs kept no single seeds. {compared(values[values['paper'] == paper])}"
+        why = ": older runs kept no single seeds" if own["again"].all() else ""
+        return f"No verdict yet{why}. {compared(values[values['paper'] == paper])}"
     found = found.iloc[made_up(found).argsort(kind="stable")]  # real texts first
     decided, mixed = found[found["answer"].isin(DECIDED)], found[found["answer"].eq(MIXED)]
     decided = decided.iloc[decided["marks"].map(len).argsort(kind="stable")]  # those without a mark first
@@ -154,11 +157,9 @@ def sentence(table: pd.DataFrame, values: pd.DataFrame, paper: str) -> str:
         words = first["words"].partition(";")[0]
         return f"On {first['dataset']}, “{first['short']}”: {words}; {first['size']}{marks}."
     pro, con = supporting(found)
-    tests = f"Of {counted(len(found), 'test')}, {pro} support{'s' if pro == 1 else ''} its claims, {con} contradict"
-    return (
-        f"{tests}{'s' if con == 1 else ''} them. On {first['dataset']}, “{first['short']}” is {first['answer']}: "
-        f"{measured(first)}{marks}."
-    )
+    verbs = [f"{verb}{'s' if number == 1 else ''}" for verb, number in (("support", pro), ("contradict", con))]
+    tests = f"Of {counted(len(found), 'test')}, {pro} clearly {verbs[0]} its claims, {con} {verbs[1]} them."
+    return f"{tests} On {first['dataset']}, “{first['short']}” is {first['answer']}: {measured(first)}{marks}."
 
 
 def supporting(found: pd.DataFrame) -> tuple[int, int]:
@@ -168,16 +169,15 @@ def supporting(found: pd.DataFrame) -> tuple[int, int]:
 
 
 def tally(found: pd.DataFrame) -> str:
-    """What the tests of the papers' claims come to, in a sentence."""
+    """What the tests of the papers' own claims come to, in a sentence."""
     pro, con = supporting(found)
     decided = int(found["answer"].isin(["supported", "contradicted"]).sum())
-    parts = [f"{pro} support{'s' if pro == 1 else ''} them", f"{con} contradict{'s' if con == 1 else ''} them"]
-    parts += [f"{doubt} would, but by weak witnesses or perhaps by chance"] if (doubt := decided - pro - con) else []
-    parts += [
-        f"{number} {word}" for word in ("mixed", "negligible", "open") if (number := found["answer"].eq(word).sum())
-    ]
+    parts = [f"{pro} supported", f"{con} contradicted"]
+    parts += [f"{doubt} of either by weak witnesses or perhaps by chance"] if (doubt := decided - pro - con) else []
+    numbers = {word: int(found["answer"].eq(word).sum()) for word in (MIXED, "negligible", "open")}
+    parts += [f"{number} {word}" for word, number in numbers.items() if number]
     where = ", ".join(in_order(found["dataset"]))
-    return f"{counted(len(found), 'test')} of the papers' claims ({where}): {', '.join(parts)}."
+    return f"{counted(len(found), 'test')} of the papers' own claims ({where}): {', '.join(parts)}."
 
 
 def compared(values: pd.DataFrame) -> str:
@@ -202,11 +202,11 @@ def answer(table: pd.DataFrame, values: pd.DataFrame) -> Answer:
     if table.empty:
         return Answer(f"Nothing has been run yet. {compared(values)}", [], "")
     found, again = current(table), int(stale(table).sum())
-    old = found.empty or stale(found).all()
+    old = stale(found).all() if len(found) else table["again"].all()
     lead, quoted = (NOT_YET, []) if old else sides(found)
     parts = []
     theirs = found[~found["ours"].astype(bool)]
-    parts += [f"{'By the older runs' if old else 'In all'}, {tally(theirs)}"] if len(theirs) else []
+    parts += [f"{'By the older runs' if old else 'So far'}, {tally(theirs)}"] if len(theirs) else []
     parts += [f"{counted(again, 'older result')} {'is' if again == 1 else 'are'} to be run again."] if again else []
     ours = values.loc[values["ours"].notna(), "stale"]
     of_old = ["These too are of older runs."] if len(ours) and ours.eq("stale").all() else []
@@ -220,8 +220,8 @@ def sides(found: pd.DataFrame) -> tuple[str, list[str]]:
         how many tests speak for either side, in a sentence; claims of each side, in a sentence each.
     """
     unmarked = found[found["marks"].map(len).eq(0)]
-    side = [SIDES.get(one) for one in zip(unmarked["speaks"], unmarked["answer"], strict=True)]
-    pro, con = (unmarked[[one == which for one in side]] for which in ("for", "against"))
+    side = [SIDES.get(one, "") for one in zip(unmarked["speaks"], unmarked["answer"], strict=True)]
+    pro, con = (unmarked[np.array(side, dtype=object) == which] for which in ("for", "against"))
     papers = pd.concat([pro, con])["paper"].nunique()
     lead = "It is" if con.empty else "It is not" if pro.empty else "It depends"
     lead = lead if len(pro) + len(con) >= ENOUGH[0] and papers >= ENOUGH[1] else "Not settled"
@@ -234,8 +234,12 @@ def sides(found: pd.DataFrame) -> tuple[str, list[str]]:
 def quoted(side: str, some: pd.DataFrame, found: pd.DataFrame) -> list[str]:
     """For it: “...” is supported (Serrano & Smith 2019; on sst +0.22 [+0.18, +0.27] F1; open on planted).
 
-    One of each paper first, and those on real texts. Args: some: the cells to quote; found: all of them.
+    One of each paper first, and those on real texts.
+
+    Args:
+        some: the cells to quote. found: all; what those of weak witnesses, or that could be chance, gave is not said.
     """
+    found = found[~doubted(found)]
     claims = some.iloc[made_up(some).argsort(kind="stable")].drop_duplicates("short")
     claims = claims.iloc[claims.groupby("paper").cumcount().argsort(kind="stable")][:QUOTED]
     said = []
@@ -243,8 +247,8 @@ def quoted(side: str, some: pd.DataFrame, found: pd.DataFrame) -> list[str]:
         whose = f"ours, for {TITLES[row['paper']]}" if row["ours"] else TITLES[row["paper"]]
         others = found[found["short"].eq(row["short"]) & found["answer"].ne(row["answer"])]
         elsewhere = [f"{word} on {', '.join(same['dataset'])}" for word, same in others.groupby("answer", sort=False)]
-        sides = f"{row['levels']}; " if row["levels"] else ""
-        where = "; ".join([f"{whose}; on {row['dataset']} {sides}{measured(row)}", *elsewhere])
+        levels = f"{row['levels']}; " if row["levels"] else ""
+        where = "; ".join([f"{whose}; on {row['dataset']} {levels}{measured(row)}", *elsewhere])
         said.append(f"{side}: “{row['claim']}” is {row['answer']} ({where}).")
     return said
 
