@@ -302,7 +302,7 @@ def test_the_readme_answers_from_the_verdicts_and_marks_what_is_weak_stale_or_co
     assert "So far, 1 test of the papers' own claims (sst): 1 supported, 0 contradicted." in text
     assert "Not settled. Decided so far" in text and "1 older result is to be run again. Of " in text
     assert (
-        "| Of 1 test, 1 clearly supports its claims, 0 contradict them. On sst, “a” is supported: +0.20 of the texts. |"
+        "| Of 1 test, 1 clearly supports its claims, 0 contradict. On sst, “a” is supported: +0.20 of the texts. |"
         in text
     )
     old = readme(place, Tables.of([study([row()], found[-1:])]))

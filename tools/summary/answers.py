@@ -158,7 +158,7 @@ def sentence(table: pd.DataFrame, values: pd.DataFrame, paper: str) -> str:
         return f"On {first['dataset']}, “{first['short']}”: {words}; {first['size']}{marks}."
     pro, con = supporting(found)
     verbs = [f"{verb}{'s' if number == 1 else ''}" for verb, number in (("support", pro), ("contradict", con))]
-    tests = f"Of {counted(len(found), 'test')}, {pro} clearly {verbs[0]} its claims, {con} {verbs[1]} them."
+    tests = f"Of {counted(len(found), 'test')}, {pro} clearly {verbs[0]} its claims, {con} {verbs[1]}."
     return f"{tests} On {first['dataset']}, “{first['short']}” is {first['answer']}: {measured(first)}{marks}."
 
 
