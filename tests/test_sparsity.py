@@ -255,12 +255,10 @@ def test_training_a_sparse_model_and_its_adversaries(monkeypatch, tmp_path, enco
     soft = replace(trained, run=replace(base, projection="softmax"))
     states = Quantity("size_of_states", lambda tested, texts, output: output.hidden.norm(dim=(1, 2)), "1")
     before = papers.sparsity.before_training([soft, trained], [states])
-    for one, (_, rows) in zip([soft, trained], before.groupby("projection", sort=False), strict=True):
+    for one, (name, rows) in zip([soft, trained], before.groupby("projection", sort=False), strict=True):
         alone = measure_all([papers.sparsity.untrained(one)], [states])
-        assert (
-            rows["projection"].iloc[0] == one.run.projection
-            and rows["size_of_states"].tolist() == alone["size_of_states"].tolist()
-        )
+        assert name == one.run.projection
+        assert rows["size_of_states"].tolist() == alone["size_of_states"].tolist()
 
 
 ENTROPIES = [declare(f"entropy_of_{name}_of_input", "fraction") for name in ("gradient", "leave_one_out")]

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from lib.papers import PAPERS, TITLES
@@ -220,8 +219,9 @@ def sides(found: pd.DataFrame) -> tuple[str, list[str]]:
         how many tests speak for either side, in a sentence; claims of each side, in a sentence each.
     """
     unmarked = found[found["marks"].map(len).eq(0)]
-    side = [SIDES.get(one, "") for one in zip(unmarked["speaks"], unmarked["answer"], strict=True)]
-    pro, con = (unmarked[np.array(side, dtype=object) == which] for which in ("for", "against"))
+    pairs = zip(unmarked["speaks"], unmarked["answer"], strict=True)
+    side = pd.Series([SIDES.get(one) for one in pairs], unmarked.index, dtype=object)
+    pro, con = (unmarked[side.eq(which)] for which in ("for", "against"))
     papers = pd.concat([pro, con])["paper"].nunique()
     lead = "It is" if con.empty else "It is not" if pro.empty else "It depends"
     lead = lead if len(pro) + len(con) >= ENOUGH[0] and papers >= ENOUGH[1] else "Not settled"
