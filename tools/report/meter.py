@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 
 EVERY = 0.1  # seconds between two readings of the memory
-SPARED = 10  # but at most 1/SPARED of the time is spent on reading: a busy machine has many processes
+SPARED = 4  # but a reading is followed by SPARED times as long without: a busy machine has many processes
 MIB = 1024**2
 
 
@@ -53,6 +53,7 @@ class Meter:
         """The last section ends, and the next begins."""
         self._end_section()
         self.sections.append(Section(anchor, name))
+        self._read()  # the last section ends with the kernel, when nothing is left to read
 
     def measured(self) -> dict[str, Any]:
         """parts: anchor, name, seconds and peak (MiB or None) of each; peak: the highest; None where none is known."""
