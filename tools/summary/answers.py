@@ -78,7 +78,7 @@ def cell(rows: pd.DataFrame) -> dict[str, Any]:
     return {
         "claim": rows["claim"].iloc[0], "answer": answer, "words": in_words(rows),
         "shown": signed(shown["effect"].median(), rows["kind"].iloc[0]), "size": size(shown),
-        "unit": unit_in_brief(some.iloc[0]), "levels": levels(shown),
+        "unit": unit_in_brief(some.iloc[0]), "levels": shown["sides"].iloc[0] if len(shown) == 1 else "",
         "n": int(of_shown["n"].fillna(0).max()), "seeds": int(of_shown["seeds"].fillna(0).max()),
         "marks": [mark for mark, holds in marks.items() if holds],
         "again": (rows["reason"] == BEFORE).all(), "ours": rows["source"].iloc[0].startswith("ours"),
@@ -102,12 +102,6 @@ def size(judged: pd.DataFrame) -> str:
     alone = f"{ends[0]} [{signed(first['low'], of)}, {signed(first['high'], of)}]"
     shown = alone if len(known) == 1 and first["low"] == first["low"] else many
     return f"{shown} {unit_in_brief(first)}"
-
-
-def levels(shown: pd.DataFrame) -> str:
-    """What the effect of one model is the difference of: "average 0.360, BiLSTM 0.210"; "" where it is of several."""
-    sides, difference, _ = shown["evidence"].iloc[0].partition("; difference ") if len(shown) == 1 else ("", "", "")
-    return sides if difference else ""
 
 
 def current(table: pd.DataFrame) -> pd.DataFrame:
