@@ -13,7 +13,7 @@ from lib.provenance import PROJECT
 from lib.results import FOLDER
 from tools.report.figures import environment
 from tools.report.page import summaries_in
-from tools.summary.answers import Answer, Tables, answer, of_papers
+from tools.summary.answers import TERMS, Answer, Tables, answer, of_papers
 from tools.summary.claims import RATE, in_order, in_words, totals
 from tools.summary.studies import kept
 from tools.summary.values import counts, unexplained
@@ -28,8 +28,9 @@ def readme(text: str, found: Tables) -> str:
     `<!-- rendered -->` and `<!-- end -->`.
     """
     rows = [[*words, f"[{name}](notebooks/{name}.ipynb)"] for *words, name in of_papers(found.cells, found.values)]
+    terms = "; ".join(f"*{term}*: {meaning}" for term, meaning in TERMS.items())
     parts = {
-        "answer": in_markdown(answer(found.cells, found.values)),
+        "answer": f"{in_markdown(answer(found.cells, found.values))}\n\n{terms}.",
         "papers": grid(["paper", "claim", "what we find", "notebook"], rows),
         "rendered": pages_of(RENDERED),
     }

@@ -23,6 +23,18 @@ COUNTED = (
     "Counted are tests with a model that is no weak witness, and results that hold when all verdicts are taken "
     "together (a false discovery rate of 5%). The tests share models and texts, so they are no votes."
 )
+TERMS = {  # what an answer's sentences take as known
+    "tau-b": "how far two rankings agree, from -1 to 1",
+    "TVD": "how far two predictions are apart, from 0 to 1",
+    "JSD": "how far two attention distributions are apart, from 0 to .69 nats",
+    "leave-one-out": "how much a prediction changes without a word",
+    "top item": "the word or sentence with the most attention",
+    "base": "the model that others imitate",
+    "sst": "sentences on films",
+    "20news": "posts on two sports",
+    "agnews, agnews4": "news",
+    "planted, planted-documents": "made-up reviews whose right explanation is known",
+}
 NOT_YET = "Not settled: training has changed since the kept runs, and every verdict is to be made again."
 
 
