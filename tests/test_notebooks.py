@@ -226,7 +226,7 @@ def test_sparsity_on_hostile_words_with_reasons(monkeypatch, tmp_path, chromium)
     page = report(monkeypatch, tmp_path, "sparsity", "dataset eraser_movies", *SPARSE)
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["images"] == 0
-    assert shown["charts"] == charts_made(page) == 10
+    assert shown["charts"] == charts_made(page) == 7
     assert "More of the support are words that decide the label" in shown["text"]
     assert "Learning rates of this report: BiLSTM 0.001, Transformer 0.001 (fast), 4 epochs" in shown["text"]
     assert EMOJI in Path(page).read_text()
