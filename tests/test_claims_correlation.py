@@ -199,6 +199,8 @@ def test_the_length_explains_a_value_where_shorter_vectors_bring_ours_to_it():
     assert explained["ours at 0.1"].tolist() == [0.9, 0.7, 0.1]
     part = papers.correlation.explained_by_length(pd.DataFrame(rows), theirs.assign(value=[0.3, 0.8, 0.1]))
     assert part["length"].tolist() == ["the same", "explains a part", "the same"]
+    between = papers.correlation.explained_by_length(pd.DataFrame(rows), theirs.assign(value=[0.6, 0.4, 0.0]))
+    assert between["length"].tolist() == ["explains it", "does not explain it", "does not explain it"]
     assert papers.correlation.explained_by_length(pd.DataFrame(rows), theirs.iloc[:0]).empty
 
 

@@ -124,7 +124,8 @@ def taus_by_option(
     pairs: Sequence[tuple[str, str]],
     usual: pd.DataFrame,
 ) -> pd.DataFrame:
-    """The taus of runs that differ from others in an option of training: the columns of `summarise`, and the option's.
+    """The taus of runs that differ from others in an option of training, and the shares of texts where one is
+    significant: the columns of `summarise`, and the option's.
 
     No row where nothing was trained, such as for your own model.
 
@@ -132,6 +133,7 @@ def taus_by_option(
         usual: correlated rows of others, whose option is the usual one; those of the same models and seeds count.
     """
     names = [tau_name(pair) for pair in pairs]
+    names += [f"{name}_significant" for name in names]
     if not trained:
         return pd.DataFrame(columns=[*SUMMARY, option])
     measured = correlate(measure_all(trained, quantities), pairs)

@@ -127,23 +127,24 @@ DEPARTURES = (
 
 
 def explained_by_length(scales: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
-    """Each published tau with ours at every length of the word vectors: does the length explain what ours miss?
+    """Each published tau or share with ours at every length of the word vectors: does it explain what ours miss?
 
     Args:
         scales: of `lib.analysis.taus_by_option` with vector_scale.
     Returns:
         encoder, attention, quantity, theirs, "ours at NUMBER" of each length, and `length`: "the same" where ours agree
-        with the vectors as they are, "explains it" where they agree with shorter ones, "explains a part" where these
-        are nearer by half or more, else "does not explain it".
+        with the vectors as they are, "explains it" where they agree with shorter ones or theirs lie between ours at two
+        lengths, "explains a part" where shorter ones are nearer by half or more, else "does not explain it".
     """
     keys = ["encoder", "attention", "quantity"]
     wide = scales.pivot(index=keys, columns="vector_scale", values="value").sort_index(axis=1, ascending=False)
     both = theirs[[*keys, "unit", "value"]].merge(wide.reset_index(), on=keys)
     allowed = np.array([published.tolerance(*row) for row in both[["quantity", "unit", "value"]].to_numpy()])
-    off = both[list(wide)].sub(both["value"], axis=0).abs()
-    usual, least = off[1.0], off.min(axis=1)
+    apart = both[list(wide)].sub(both["value"], axis=0)
+    usual, least = apart[1.0].abs(), apart.abs().min(axis=1)
+    between = apart.min(axis=1) * apart.max(axis=1) < 0
     words = np.select(
-        [usual <= allowed, least <= allowed, least <= usual / 2],
+        [usual <= allowed, between | (least <= allowed), least <= usual / 2],
         ["the same", "explains it", "explains a part"],
         "does not explain it",
     )
