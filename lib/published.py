@@ -14,6 +14,7 @@ KEYS = [*RUN_COLUMNS, "quantity"]
 PLACE = ["paper", "table", *KEYS]
 INTERVALS = ("low", "high", "low_texts", "high_texts", "sd_seeds", "seeds", "n")
 SAME, DIFFERENT, OPEN = ANSWERS = ("same", "different", "open")
+NOT_EXPLAINED = "Not explained"  # how a cause begins where what was tried does not explain a difference
 SCORES = ("accuracy", "f1", "auc", "f1_uniform", "f1_permuted")
 EFFECTS = ("f1_drop_uniform", "f1_drop_permuted", "tvd")  # of any size, .01 as well as .8
 RUNS = {"tutek2020": 5}  # runs that a printed value is the mean of (section 4.1); the other papers speak of no mean
@@ -183,7 +184,7 @@ def out_of_reach(values: pd.DataFrame) -> pd.Series:
 def differences() -> pd.DataFrame:
     """Why published values and ours differ, as far as an experiment says: data/differences.csv, a row for each value.
 
-    Columns: PLACE, cause ("not explained" where what was tried does not explain it), experiment, gave; `cause` ends
+    Columns: PLACE, cause (NOT_EXPLAINED where what was tried does not explain it), experiment, gave; `cause` ends
     with the experiment and what it gave.
     """
     frame = pd.read_csv(SOURCE.with_name("differences.csv"), keep_default_na=False, dtype=str)

@@ -227,6 +227,10 @@ def test_what_is_different_is_counted_and_named_until_a_cause_is_on_record(monke
     monkeypatch.setattr(published, "differences", lambda: known)
     found = values([far])
     assert counts(found, "paper")["explained"].sum() == 1 and unexplained(found) == {}
+    tried = known.assign(cause="Not explained. Tried: other words; it gave the same")
+    monkeypatch.setattr(published, "differences", lambda: tried)
+    found = values([far])
+    assert counts(found, "paper")["explained"].sum() == 0 and unexplained(found) == named
 
 
 def test_every_published_value_is_counted_whether_there_is_one_of_ours_or_not():
