@@ -7,7 +7,7 @@ import pandas as pd
 
 from lib import published
 from lib.papers import PAPERS, TITLES, Paper
-from lib.published import ANSWERS, DIFFERENT, INTERVALS, NOT_EXPLAINED, KEYS, PLACE, once, out_of_reach
+from lib.published import ANSWERS, DIFFERENT, INTERVALS, KEYS, NOT_EXPLAINED, PLACE, once, out_of_reach
 from lib.quantity import title_of
 from lib.tables import text
 from tools.summary.studies import ABOUT, Study, preferred
@@ -72,13 +72,13 @@ def counts(values: pd.DataFrame, *by: str) -> pd.DataFrame:
     ours = values["ours"].notna()
     flags = {"published": values["theirs"].notna(), "out_of_reach": out_of_reach(values), "ours": ours}
     flags |= {answer: values["answer"].eq(answer) for answer in ANSWERS}
-    flags |= {"explained": values["answer"].eq(DIFFERENT) & explained(values), "quick": ours & values["profile"].ne("paper")}
+    flags |= {"explained": explained(values), "quick": ours & values["profile"].ne("paper")}
     numbers = pd.DataFrame(flags).astype(int)
     return numbers.groupby([values[name] for name in by], sort=False).sum().reset_index()
 
 
 def explained(values: pd.DataFrame) -> pd.Series:
-    """Which values have a cause on record; what was tried and does not explain a value is none."""
+    """Which of the different values have a cause on record; what was tried and does not explain a value is none."""
     return values["cause"].ne("") & ~values["cause"].str.startswith(NOT_EXPLAINED)
 
 
