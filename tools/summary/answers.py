@@ -185,15 +185,20 @@ def tally(found: pd.DataFrame) -> str:
     return f"{counted(len(found), 'test')} of the papers' own claims ({where}): {', '.join(parts)}."
 
 
-def compared(values: pd.DataFrame) -> str:
-    """Of 80 published values within reach, 48 were measured: 11 are the same, 22 different, 15 open."""
+def compared(values: pd.DataFrame, causes: bool = False) -> str:
+    """Of 80 published values within reach, 48 were measured: 11 are the same, 22 different, 15 open.
+
+    Args:
+        causes: with how many of the different have a cause on record.
+    """
     if values.empty:
         return "It has no published values."
     one = counts(values.assign(all=""), "all").iloc[0]
     reached = f"{one['published'] - one['out_of_reach']:,} published values within reach"
     if not one["ours"]:
         return f"None of {reached} has one of ours yet."
-    numbers = f"{one['same']} are the same, {one['different']} different, {one['open']} open"
+    known = f" ({one['explained']} of them for a known cause)" if causes else ""
+    numbers = f"{one['same']} are the same, {one['different']} different{known}, {one['open']} open"
     return f"Of {reached}, {one['ours']:,} were measured: {numbers}."
 
 
@@ -215,7 +220,7 @@ def answer(table: pd.DataFrame, values: pd.DataFrame) -> Answer:
     parts += [f"{counted(again, 'older result')} {'is' if again == 1 else 'are'} to be run again."] if again else []
     ours = values.loc[values["ours"].notna(), "stale"]
     of_old = ["These too are of older runs."] if len(ours) and ours.eq("stale").all() else []
-    return Answer(lead, quoted, " ".join([*parts, compared(values), *of_old]))
+    return Answer(lead, quoted, " ".join([*parts, compared(values, causes=True), *of_old]))
 
 
 def sides(found: pd.DataFrame) -> tuple[str, list[str]]:
