@@ -19,9 +19,11 @@ from lib.analysis import (
     curvatures,
     measure,
     measure_versus_base,
+    of_runs,
     per_group,
     points,
     score_difference,
+    single_runs,
     summarise,
 )
 from lib.analysis.contrast import swapped_p
@@ -229,6 +231,17 @@ def models(better: float, texts: int = 300, seeds: int = 3) -> pd.DataFrame:
         return quantities
 
     return pd.concat([rows("base", seeds, texts, right(0.7 + better)), rows("uniform", seeds, texts, right(0.7))])
+
+
+def test_the_texts_of_a_run_are_found_by_the_run_whatever_else_a_table_says_of_it():
+    one = {"trains": "all", "label": [0, 1], "prediction": [0, 1], "tvd": [0.1, 0.3], "jsd": [0.2, 0.6]}
+    runs = [(0.1, 0), (0.1, 1), (0.2, 0)]
+    rows = pd.concat([pd.DataFrame(one).assign(**{"lambda": strength, "seed": seed}) for strength, seed in runs])
+    singles = single_runs(rows, rows)
+    assert singles["jsd"].tolist() == pytest.approx([0.4] * 3)  # a column of both tables, with other values
+    found = of_runs(rows, singles[singles["lambda"].eq(0.1) & singles["seed"].eq(1)])
+    assert found[["lambda", "seed"]].drop_duplicates().to_numpy().tolist() == [[0.1, 1]]
+    assert found["jsd"].tolist() == one["jsd"] and list(found) == list(rows)
 
 
 def test_scores_are_compared_as_scikit_learn_computes_them():

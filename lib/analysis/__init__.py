@@ -54,6 +54,7 @@ from lib.analysis.tradeoff import (
     as_adversaries,
     changes_of_score,
     measure_versus_base,
+    of_runs,
     single_runs,
 )
 from lib.analysis.verdicts import trend

@@ -155,6 +155,12 @@ def single_runs(bases: pd.DataFrame, adversaries: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def of_runs(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Those of `rows`, a text each, that are of one of `runs`: the same trains, lambda and seed."""
+    keys = ["trains", "lambda", "seed"]
+    return rows.merge(runs[keys].drop_duplicates(), on=keys)
+
+
 def f1_of(rows: pd.DataFrame) -> float:
     """The F1 of one run: of the positive class, of several classes their mean."""
     label, prediction = (rows[name].to_numpy(int) for name in ("label", "prediction"))
