@@ -112,8 +112,8 @@ def without_context(settings: Settings) -> list[Run]:
 def starts(settings: Settings) -> list[Run]:
     """The softmax models with dot attention, of the FIRST seeds, whose query starts in the other way."""
     other = next(start for start in QUERY_INITS if start != settings.query_init)
-    changed, seeds = replace(settings, rates="fast", query_init=other), settings.seeds_or()[: FIRST[settings.profile]]
-    made = [model(changed, encoder, PROJECTIONS[0], seed) for encoder in encoders_of(settings) for seed in seeds]
+    alone = [replace(settings, query_init=other, encoders=(encoder,)) for encoder in encoders_of(settings)]
+    made = [run for one in alone for run in of_each(one, PROJECTIONS[:1])]
     return [run for run in made if run.attention == "dot"]
 
 
