@@ -319,8 +319,11 @@ def test_the_picture_of_the_claims_says_units_once_and_in_words_where_there_is_n
     cells = pd.DataFrame([found, weak, none, again], columns=names)
     drawn = charts.claims(cells, ["sst", "20news"])
     (rows,) = drawn.to_dict()["datasets"].values()
-    assert [row["shown"] for row in rows] == ["✓ +0.20", "? +0.01", "no verdict", "run again"]
+    shown = [row["shown"].replace("\N{THIN SPACE}", " ") for row in rows]
+    assert shown == ["✓ +0.20", "? +0.01 w", "no verdict", "run again"]
     assert [row["unit"] for row in rows] == ["tau-b", "", "of the items", ""]
     assert [row["outlined"] for row in rows] == [False, True, True, True]
     words = re.findall(r"<text[^>]*>([^<]+)</text>", vl_convert.vegalite_to_svg(drawn.to_json()))
+    subtitle = " ".join(drawn.to_dict()["title"]["subtitle"])
+    assert "Outlined: w weak witness. A grey word" in subtitle, "only what occurs is explained"
     assert words.index("sst") < words.index("20news") and words.count("no verdict") == 1, "not in the legend too"

@@ -22,6 +22,8 @@ COLOR_OF = dict(zip(ANSWERS, (COLORS[number] for number in (2, 1, 0, 4, 5)), str
 COLOR_OF |= {"mixed": COLORS[3], CONTRAST: INK, AGAIN: COLORS[5]}
 SIGNS = {"supported": "✓", "contradicted": "✗", "negligible": "≈", "open": "?", "no verdict": "–", CONTRAST: "·"}
 SIGNS |= {"mixed": "±"}
+THIN = "\N{THIN SPACE}"
+DOUBTS = {"weak witness": "w", "could be chance": "c", "stale": "s"}  # marks of an outlined cell, by a letter
 BANDS = {  # of a kind of claim, from its bound: where the effect would be none, or too little
     "direction": lambda bound: (-bound, bound),
     "little": lambda bound: (-bound, bound),
@@ -228,16 +230,19 @@ def claims(cells: pd.DataFrame, datasets: Sequence[str]) -> alt.TopLevelMixin:
     drawn = alt.layer(*layers, data=rows).properties(width=alt.Step(width), height=alt.Step(STEP)).facet(row=row)
     signs = ", ".join(f"{SIGNS[word]} {word}" for word in words if word not in GREY)
     see = [f"Number: the effect, of several models the median, in the unit at the right. {signs}".strip()]
-    see += ["Outlined: by older code or weak witnesses, or it could be chance. A grey word: no answer. Empty: not run."]
+    found = set(cells.loc[~cells["again"].astype(bool), "marks"].explode())
+    doubts = ", ".join(f"{letter} {mark}" for mark, letter in DOUBTS.items() if mark in found)
+    see += [f"{f'Outlined: {doubts}. ' if doubts else ''}A grey word: no answer. Empty: not run."]
     return titled(drawn.resolve_scale(y="independent"), "The claims by datasets", see)
 
 
 def cells_in_words(cells: pd.DataFrame) -> pd.DataFrame:
-    """With what a cell of `claims` shows: its number or why there is none, its outline, and once a claim its unit."""
+    """With what a cell of `claims` shows: number and doubts, or why it has none; outline; once a claim its unit."""
     rows = cells[["paper", "short", "dataset", "answer", "shown", "size"]].assign(marks=cells["marks"].map(", ".join))
     rows["answer"] = rows["answer"].mask(cells["again"].astype(bool), AGAIN)
     rows["outlined"] = rows["shown"].eq("") | rows["marks"].ne("")
-    signed = rows["answer"].map(SIGNS) + " " + rows["shown"]
+    letters = cells["marks"].map(lambda marks: THIN + "".join(map(DOUBTS.get, marks)) if marks else "")
+    signed = rows["answer"].map(SIGNS) + THIN + rows["shown"] + letters
     rows["shown"] = signed.mask(rows["answer"].isin(GREY), rows["answer"])
     units = cells["unit"].str.partition(",")[0]
     units = units.mask(units.eq("")).groupby([cells["paper"], cells["short"]]).transform("first")
