@@ -9,10 +9,11 @@ import torch
 
 from lib.papers import runs
 from lib.training import Run, train_all, with_bases
+from lib.training.trained import Corpora, entry_name
 from tools.report import parameters
 from tools.sweep import jobs, master, plan
 from tools.sweep.__main__ import arguments, main, reports_of
-from tools.sweep.plan import Report, Training, Work, bundles, needed
+from tools.sweep.plan import Report, Request, Training, Work, bundles, needed
 
 SMALL = (("encoders", "average"), ("attentions", "additive"), ("seeds", "0,1"))
 
@@ -200,3 +201,20 @@ def test_runs_for_a_gpu_are_planned_where_there_is_none_and_trained_nowhere_else
     with pytest.raises(ValueError, match="torch finds no GPU here; use 'cpu' or 'auto'"):
         train_all(list(planned.missing))
     assert {run.device_kind for run in report("correlation", *SMALL).work({}).missing} == {"cpu"}
+
+
+def test_a_job_trains_what_dev_has_chosen_also_where_the_choice_was_made_before_the_plan(store, monkeypatch):
+    one, data = report("regularization", ("seeds", "0")), Corpora(None)
+    after = Request(one.request.notebook, one.request.settings | {"delta": [0.5], "eta": [0.5]})
+    trained, choices = [], []
+    monkeypatch.setattr(jobs, "train", lambda run, *others: trained.append(run))
+    monkeypatch.setattr(jobs.plans, "chosen_on_dev", lambda *given: choices.append(given) or after)
+    planned = {"reports": {"one": {"notebook": "regularization.ipynb", "settings": one.request.settings}}}
+    (swept, _), (whole, _) = needed(one.request), needed(after)
+    for some, chosen in ((swept[:1], 0), ([run for run in whole if run not in swept][:2], 1)):
+        names = [entry_name(run, data.of(run), None) for run in some]
+        jobs.train_planned(planned, {"report": "one", "runs": names})
+        assert trained == some and len(choices) == chosen, "nothing is chosen for what dev chooses from"
+        trained.clear()
+    with pytest.raises(RuntimeError, match="other is not needed any more"):
+        jobs.train_planned(planned, {"report": "one", "runs": ["other"]})

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lib.atomic_write import write_json
-from lib.training import train
+from lib.training import Run, train
 from lib.training.trained import Corpora, entry_name
 from tools.sweep import plan as plans
 
@@ -22,9 +22,13 @@ def train_planned(plan: dict[str, Any], job: dict[str, Any]) -> None:
     """
     request = request_of(plan, job["report"])
     corpora, failed = Corpora(request.data_home), []
-    if job.get("chosen"):
-        request = plans.chosen_on_dev(request, corpora)
-    by_name = {entry_name(run, corpora.of(run), corpora.home): run for run in plans.needed(request)[0]}
+
+    def named(request: plans.Request) -> dict[str, Run]:
+        return {entry_name(run, corpora.of(run), corpora.home): run for run in plans.needed(request)[0]}
+
+    by_name = named(request)
+    if request.swept and not by_name.keys() >= set(job["runs"]):  # they wait for a choice on dev, which is made by now
+        by_name = named(plans.chosen_on_dev(request, corpora))
     if gone := [name for name in job["runs"] if name not in by_name]:
         raise RuntimeError(f"{gone[0]} is not needed any more: data or code changed; start again")
     for run in (by_name[name] for name in job["runs"]):
@@ -44,8 +48,6 @@ def add_chosen(plan: dict[str, Any], report: str, folder: Path) -> None:
     work = plans.work_of(plans.chosen_on_dev(request, corpora), corpora)
     taken = {name: identity for identity, job in plan["jobs"].items() for name in job["runs"]}
     jobs = plans.jobs_of(report, work, taken, plan["least"])
-    for job in jobs.values():
-        job["chosen"] = True
     needs = sorted({taken[one.name] for one in work.missing.values()})
     plans.rank(jobs, {report: plan["reports"][report] | {"needs": needs, "later": 0.0}})
     write_json(folder / "chosen" / f"{report}.json", {"jobs": jobs, "needs": needs})

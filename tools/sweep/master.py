@@ -89,7 +89,7 @@ class Progress:
 
     def news(self) -> list[str]:
         """A line for each job that ended since the last call."""
-        found = (mark for kind in ("trained", "made") for mark in (self.folder / kind).iterdir())
+        found = (mark for kind in ("trained", "made") for mark in (self.folder / kind).glob("*"))
         marks = {f"{mark.parent.name}/{mark.name}" for mark in found}
         if marks <= self.took.keys():
             return []  # without reading the plan, which may be long
