@@ -311,17 +311,18 @@ def test_effects_have_their_interval_seeds_and_bound():
 
 
 def test_the_picture_of_the_claims_says_units_once_and_in_words_where_there_is_no_answer():
-    names = ["paper", "short", "dataset", "answer", "shown", "size", "unit", "marks", "again"]
-    found = ["P", "a", "sst", "supported", "+0.20", "+0.20 tau-b", "tau-b", [], False]
-    weak = ["P", "a", "20news", "open", "+0.01", "+0.01 tau-b", "tau-b", ["weak witness"], False]
-    none = ["P", "b", "sst", "no verdict", "", "", "of the items, along it", [], False]
-    again = ["P", "b", "20news", "no verdict", "", "", "", [], True]
+    names = ["paper", "short", "dataset", "answer", "shown", "size", "unit", "marks", "again", "ours"]
+    found = ["P", "a", "sst", "supported", "+0.20", "+0.20 tau-b", "tau-b", [], False, False]
+    weak = ["P", "a", "20news", "open", "+0.01", "+0.01 tau-b", "tau-b", ["weak witness"], False, False]
+    none = ["P", "b", "sst", "no verdict", "", "", "of the items, along it", [], False, True]
+    again = ["P", "b", "20news", "no verdict", "", "", "", [], True, True]
     cells = pd.DataFrame([found, weak, none, again], columns=names)
     drawn = charts.claims(cells, ["sst", "20news"])
     (rows,) = drawn.to_dict()["datasets"].values()
     shown = [row["shown"].replace("\N{THIN SPACE}", " ") for row in rows]
     assert shown == ["✓ +0.20", "? +0.01 w", "no verdict", "run again"]
     assert [row["unit"] for row in rows] == ["tau-b", "", "of the items", ""]
+    assert [row["short"] for row in rows] == ["a", "a", "ours: b", "ours: b"], "what the paper does not claim"
     assert [row["outlined"] for row in rows] == [False, True, True, True]
     words = re.findall(r"<text[^>]*>([^<]+)</text>", vl_convert.vegalite_to_svg(drawn.to_json()))
     subtitle = " ".join(drawn.to_dict()["title"]["subtitle"])

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 from io import StringIO
+from itertools import chain
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -19,7 +20,7 @@ import notebooks
 from lib import published, results
 from lib.notebook import Kept
 from lib.papers import PAPERS, Claim
-from lib.papers.claims import CONTRAST, EVIDENCE, anchor, by_their_numbers
+from lib.papers.claims import CONTRAST, EVIDENCE, QUESTIONS, anchor, by_their_numbers
 from lib.provenance import PROJECT
 from lib.quantity import RUN_COLUMNS
 from tools.report.__main__ import main
@@ -306,7 +307,7 @@ def test_the_readme_answers_from_the_verdicts_and_marks_what_is_weak_stale_or_co
     assert "So far, 1 test of the papers' own claims (sst): 1 supported, 0 contradicted." in text
     assert "Not settled. Decided so far" in text and "1 older result is to be run again. Of " in text
     assert (
-        "| Of 1 test, 1 clearly supports its claims, 0 contradict. On sst, “a” is supported: +0.20 of the texts. |"
+        "| Of 1 test, 1 clearly supports its claims, 0 contradict. On sst, “a” is supported: +0.20 of the texts in each of 2. |"
         in text
     )
     old = readme(place, Tables.of([study([row()], found[-1:])]))
@@ -322,7 +323,7 @@ def test_the_readme_answers_from_the_verdicts_and_marks_what_is_weak_stale_or_co
     )
     again = claim("a").evidence("one", {}).assign(verdict="supported", evidence="", claim="That a")
     text = readme(place, Tables.of([study([row()], [again])]))
-    assert "No verdict yet: older runs kept no single seeds. Of " in text
+    assert "No verdict yet: older runs stored no results per seed. Of " in text
     assert (
         "published values within reach, 1 were measured: 1 are the same, 0 different, 0 open. | [correlation]" in text
     )
@@ -333,29 +334,43 @@ def test_the_readme_answers_from_the_verdicts_and_marks_what_is_weak_stale_or_co
 def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypatch):
     monkeypatch.undo()
     whose = {short: paper.key for paper in PAPERS.values() for short in paper.claims}
-    speaks = {short: claim.speaks for paper in PAPERS.values() for short, claim in paper.claims.items()}
+    of = {short: claim for paper in PAPERS.values() for short, claim in paper.claims.items()}
     claims = [claim for name, paper in PAPERS.items() if name != "ground_truth" for claim in paper.claims.values()]
     of_pro, of_con = ([claim.short for claim in claims if claim.speaks == side] for side in ("for", "against"))
     assert (len(of_pro), len(of_con)) == (19, 23)
     with pytest.raises(ValueError, match="speaks 'of it'; allowed: for, against"):
         replace(claims[0], speaks="of it")
+    with pytest.raises(ValueError, match="asks ''; allowed: one of matters, needed, ranks, words"):
+        replace(claims[0], asks="")
+    with pytest.raises(ValueError, match="asks 'ranks'; allowed: nothing"):
+        replace(claims[0], speaks="")
 
     def answered(**words) -> str:
         rows = [
             {"paper": whose[short], "short": short, "dataset": "sst", "claim": short, "size": "+1", "marks": marks}
-            | {"answer": word, "ours": False, "speaks": speaks[short], "levels": ""}
+            | {
+                "answer": word,
+                "ours": False,
+                "speaks": of[short].speaks,
+                "asks": of[short].asks,
+                "levels": "",
+                "model": "",
+            }
             for short, (word, *marks) in words.items()
         ]
-        lead, quoted = sides(pd.DataFrame(rows))
-        return " ".join([lead, *quoted])
+        lead, by_question = sides(pd.DataFrame(rows))
+        return " ".join([lead, *chain(*by_question)])
 
     pro, con = ({short: ["supported"] for short in some} for some in (of_pro, of_con))
     assert answered(**dict(list(pro.items())[:3])).startswith("Not settled. Decided so far")
     text = answered(**pro, **con)
-    assert text.startswith("It depends. ")
-    for side in ("For", "Against"):  # one claim of each of three papers
-        quoted = re.findall(rf"\b{side} it: “([^”]+)”", text)
-        assert len({whose[short] for short in quoted}) == len(quoted) == 3
+    assert text.startswith("It depends on what is asked. ")
+    for side, number in (("For", 3), ("Against", 4)):  # a claim on each question; none speaks for words
+        quoted = re.findall(rf"\b{side}: “([^”]+)”", text)
+        assert len({of[short].asks for short in quoted}) == len(quoted) == number
+        assert {of[short].speaks for short in quoted} == {side.lower()}
+    order = [text.index(question) for question in QUESTIONS.values()]
+    assert order == sorted(order) and "6 tests for it (6 on real texts), 2 against it (2)." in text
     number = len(of_pro) + len(of_con)
     all_for = f"{number} tests for attention as an explanation ({number} on real texts), 0 against"
     assert all_for in answered(**pro, **{short: ["contradicted"] for short in of_con})
@@ -366,20 +381,29 @@ def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypat
 def test_the_answer_quotes_real_texts_first_and_says_what_others_gave():
     rows = {"planted": "supported", "sst": "supported", "20news": "open", "imdb": "mixed"}
     common = {"paper": "jain2019", "short": "a", "claim": "It is so", "marks": [], "ours": False, "speaks": "for"}
+    common |= {"asks": "ranks", "model": "BiLSTM"}
     table = [
         common | {"dataset": at, "answer": word, "size": f"+1 {at}", "levels": "x 2, y 1"} for at, word in rows.items()
     ]
-    lead, (quote,) = sides(pd.DataFrame(table))
+    lead, ((question, text),) = sides(pd.DataFrame(table))
     assert "2 tests for attention as an explanation (1 on real texts), 0 against it (0)" in lead
-    place = "Jain & Wallace 2019; on sst x 2, y 1; +1 sst; open on 20news; mixed on imdb"
-    assert quote == f"For it: “It is so” is supported ({place})."
+    assert question == QUESTIONS["ranks"]
+    place = "Jain & Wallace 2019; BiLSTM, sst: x 2, y 1; +1 sst; open on 20news; mixed on imdb"
+    quote = f"For: “It is so” is supported ({place})."
+    assert text == f"2 tests for it (1 on real texts), 0 against it (0). {quote}"
+    _, ((_, text),) = sides(pd.DataFrame([one | {"ours": one["dataset"] == "sst"} for one in table[:2]]))
+    assert "ours, for" in text, "real texts go before the papers' own claims"
+    _, ((_, text),) = sides(
+        pd.DataFrame([one | {"dataset": f"sst{number}", "ours": number == 0} for number, one in enumerate(table[:2])])
+    )
+    assert "ours, for" not in text
 
 
 def test_an_answer_without_any_test_that_counts_is_not_settled():
     table = Tables.of([study([row()], [effect("a", "supported", witness="weak")])])
-    lead, quoted, rest = answer(table.cells, table.values)
-    assert lead.startswith("Not settled. Decided so far: 0 tests") and quoted == []
-    assert "0 supported, 0 contradicted, 1 of either by weak witnesses or perhaps by chance." in rest
+    lead, by_question, rest = answer(table.cells, table.values)
+    assert lead.startswith("Not settled. Decided so far: 0 tests") and by_question == []
+    assert "0 contradicted, 1 either of these, but by weak witnesses alone or perhaps by chance." in rest
 
 
 def test_the_number_of_a_cell_is_that_of_its_models_without_a_mark():

@@ -205,7 +205,8 @@ def claims(cells: pd.DataFrame, datasets: Sequence[str]) -> alt.TopLevelMixin:
 
     Args:
         cells: paper (its title), short, dataset, answer ("mixed" where models differ), shown (the effect in digits),
-            size (with interval and unit), unit, marks (what speaks against it), again (whether it is to be run again).
+            size (with interval and unit), unit, marks (what speaks against it), again (whether it is to be run again),
+            ours (whether the paper does not claim it).
         datasets: in the order of their columns.
     """
     rows = cells_in_words(cells)
@@ -239,6 +240,8 @@ def claims(cells: pd.DataFrame, datasets: Sequence[str]) -> alt.TopLevelMixin:
 def cells_in_words(cells: pd.DataFrame) -> pd.DataFrame:
     """With what a cell of `claims` shows: number and doubts, or why it has none; outline; once a claim its unit."""
     rows = cells[["paper", "short", "dataset", "answer", "shown", "size"]].assign(marks=cells["marks"].map(", ".join))
+    beside_theirs = cells["ours"].astype(bool) & ~cells["paper"].str.startswith("Ours")
+    rows["short"] = rows["short"].mask(beside_theirs, "ours: " + rows["short"])
     rows["answer"] = rows["answer"].mask(cells["again"].astype(bool), AGAIN)
     rows["outlined"] = rows["shown"].eq("") | rows["marks"].ne("")
     letters = cells["marks"].map(lambda marks: THIN + "".join(map(DOUBTS.get, marks)) if marks else "")

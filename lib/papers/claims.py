@@ -20,7 +20,7 @@ NUMBERS = ("at", "value", "first", "second", "se", "printed")
 VERDICT = [
     *("paper", "short", "claim", "model", "verdict", "evidence", "effect", "low", "high", "unit", "bound", "kind"),
     *("seeds", "n", "of_seeds", "p", "needed", "reason", "halved", "doubled", "witness", "printed", "source", "scope"),
-    *("control", "refuted", "speaks", "sides"),
+    *("control", "refuted", "speaks", "asks", "sides"),
 ]
 GOOD, WEAK = "good", "weak"
 UNIFORM = 0.97  # of the entropy of equal weights: attention beyond counts as uniform
@@ -32,6 +32,15 @@ SIDES = {  # for attention as an explanation, or against it, by what the claim s
     ("against", "contradicted"): "for",
     ("for", "contradicted"): "against",
     ("against", "supported"): "against",
+}
+
+
+# What is asked of attention as an explanation, by a word: a claim that speaks for or against it is about one of these.
+QUESTIONS = {
+    "matters": "Does the word with the most attention matter to the prediction?",
+    "needed": "Does the prediction need this attention, where another could take its place?",
+    "ranks": "Does attention rank words as gradients and leave-one-out do?",
+    "words": "Is attention to a hidden state attention to its word?",
 }
 
 
@@ -48,6 +57,7 @@ class Claim:
     refuted           what would refute it
     sides             what the effect compares, in a word each; none for an effect that is one number
     speaks            "for" or "against" attention as an explanation, where it is supported; contradicted, the other way
+    asks              which of QUESTIONS it then helps to answer
     """
 
     paper: str
@@ -62,12 +72,16 @@ class Claim:
     refuted: str
     sides: tuple[str, str] = ("", "")
     speaks: str = ""
+    asks: str = ""
 
     def __post_init__(self):
         if self.kind not in KINDS:
             raise ValueError(f"unknown kind {self.kind!r} of the claim {self.short!r}; known: {', '.join(KINDS)}")
         if self.speaks not in ("", "for", "against"):
             raise ValueError(f"the claim {self.short!r} speaks {self.speaks!r}; allowed: for, against, or nothing")
+        if self.asks not in (QUESTIONS if self.speaks else ("",)):
+            allowed = f"one of {', '.join(QUESTIONS)}, as it speaks" if self.speaks else "nothing, as it does not speak"
+            raise ValueError(f"the claim {self.short!r} asks {self.asks!r}; allowed: {allowed}")
 
     @property
     def is_difference(self) -> bool:
@@ -143,7 +157,7 @@ def row_of(claim: Claim, model: str, some: pd.DataFrame, like: list, these_model
     if word == CONTRAST:  # the number alone: no answer, with any bound
         found = replace(found, p=nan, needed=0, reason=first["excluded"], halved="", doubled="")
     of_found = ("effect", "low", "high", "n", "p", "needed", "reason", "halved", "doubled")
-    of_claim = ("paper", "short", "unit", "bound", "kind", "source", "scope", "control", "refuted", "speaks")
+    of_claim = ("paper", "short", "unit", "bound", "kind", "source", "scope", "control", "refuted", "speaks", "asks")
     row = {name: getattr(found, name) for name in of_found} | {name: getattr(claim, name) for name in of_claim}
     row |= {"claim": claim.sentence, "model": model, "verdict": word, "seeds": len(found.of_seeds)}
     row |= {"of_seeds": " ".join(f"{value:.4g}" for value in found.of_seeds), "witness": first["witness"]}
@@ -332,8 +346,19 @@ def effect_in_brief(row: Mapping, interval: bool) -> str:
     weak = "; weak witness" if row["witness"] == WEAK else ""
     if row["kind"] == "most runs":
         return f" ({row['effect']:.0%} of {counted(row['seeds'], 'run')}{weak})"
-    ends = f" [{row['low']:+.2f}, {row['high']:+.2f}]" if interval and not isnan(row["low"]) else ""
-    return f" ({row['effect']:+.2f}{ends} {unit_in_brief(row)}{weak})"
+    effect, low, high = (in_digits(row[name], row) for name in ("effect", "low", "high"))
+    ends = f" [{low}, {high}]" if interval and low else ""
+    return f" ({effect}{ends} {unit_in_brief(row)}{weak})"
+
+
+def in_digits(number: float, row: Mapping) -> str:
+    """The effect of a verdict, or an end of its interval: +0.22; of "most runs" the share, 67%; "" for none.
+
+    A level, an effect that is no difference and that a claim holds to be little or to reach a bound, has no plus.
+    """
+    level = row["kind"] in ("little", "at least") and not row["sides"]
+    form = ".0%" if row["kind"] == "most runs" else ".2f" if level else "+.2f"
+    return "" if isnan(number) else format(number, form)
 
 
 def unit_in_brief(row: Mapping) -> str:

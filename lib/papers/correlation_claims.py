@@ -45,6 +45,7 @@ CLAIMS = {
             "attention that agrees with the gradient as well as leave-one-out does",
             ("gradient / leave-one-out", "attention / gradient"),
             speaks="against",
+            asks="ranks",
         ),
         Claim(
             KEY,
@@ -59,6 +60,7 @@ CLAIMS = {
             "attention that agrees with leave-one-out as well as the norm of the gradient does",
             ("norm of the gradient / leave-one-out", "attention / leave-one-out"),
             speaks="against",
+            asks="ranks",
         ),
         Claim(
             KEY,
@@ -86,6 +88,7 @@ CLAIMS = {
             f"equal weights do not count. {NO_WITNESS}",
             "a change beyond the bound in most texts: the effect is the median over the texts",
             speaks="against",
+            asks="needed",
         ),
         Claim(
             KEY,
@@ -101,6 +104,7 @@ CLAIMS = {
             "share is .16 (entropy .9 of equal weights) to .4 (entropy .3).",
             "a share beyond the bound in most texts: the effect is the median over the texts",
             speaks="against",
+            asks="needed",
         ),
         Claim(
             KEY,
@@ -118,7 +122,7 @@ CLAIMS = {
         Claim(
             KEY,
             "an adversary exists beyond chance",
-            "The attention that gives the same prediction gets farther from the model's own than it would by chance",
+            "Other attention with the same prediction gets farther from the model's own than it would by chance",
             "section 4.2.2",
             "direction",
             0.05,
@@ -130,6 +134,7 @@ CLAIMS = {
             "an adversary that stays nearer than the one by chance: attention is where the prediction depends on it",
             ("the model's", "by chance"),
             speaks="against",
+            asks="needed",
         ),
         Claim(
             KEY,
@@ -158,6 +163,7 @@ CLAIMS = {
             "a most attended token whose removal raises the predicted class nearly as often as a random one's",
             ("a random token", "the most attended"),
             speaks="for",
+            asks="matters",
         ),
     )
 }

@@ -62,6 +62,7 @@ def by_measure(name: str, words: str, figure: str) -> Iterator[Claim]:
         refuted="a gap no larger than where states and inputs are interchangeable",
         sides=("gap of the two tau-b", "average encoder's"),
         speaks="against",
+        asks="words",
     )
     yield Claim(
         KEY,
@@ -77,6 +78,7 @@ def by_measure(name: str, words: str, figure: str) -> Iterator[Claim]:
         refuted=f"an entropy that is lower by more than {SPARSER:g}",
         sides=("sparsemax", "softmax"),
         speaks="against",
+        asks="words",
     )
     yield Claim(
         KEY,
@@ -91,13 +93,14 @@ def by_measure(name: str, words: str, figure: str) -> Iterator[Claim]:
         "share of the largest that these ties allow",
         refuted="among the tokens that attention tells apart no trend, or a rising one",
         speaks="against",
+        asks="ranks",
     )
 
 
-def along(short: str, sentence: str, source: str, control: str = SHUFFLED, speaks: str = "") -> Claim:
+def along(short: str, sentence: str, source: str, control: str = SHUFFLED, **more) -> Claim:
     """A claim on what rises along sparsegen's lambda; `sentence` may say that its opposite falls."""
     refuted = "no trend, or the opposite one"
-    return Claim(KEY, short, sentence, source, "trend", 0, "tau-b", SCOPE, control, refuted, speaks=speaks)
+    return Claim(KEY, short, sentence, source, "trend", 0, "tau-b", SCOPE, control, refuted, **more)
 
 
 OTHERS = (
@@ -114,6 +117,7 @@ OTHERS = (
         refuted="importance that is less spread than before training; as spread is negligible",
         sides=("trained", "untrained"),
         speaks="against",
+        asks="words",
     ),
     Claim(
         KEY,
@@ -143,6 +147,7 @@ OTHERS = (
         refuted=f"a loss of less than {LOSS:g}",
         sides=("imitation", "adversary"),
         speaks="for",
+        asks="needed",
     ),
     Claim(
         KEY,
@@ -157,6 +162,7 @@ OTHERS = (
         refuted=f"a loss of more than {LOSS:g}",
         sides=("adversary", "imitation"),
         speaks="against",
+        asks="needed",
     ),
     along(
         REASON,
@@ -164,6 +170,7 @@ OTHERS = (
         "ours",
         f"{SHUFFLED}; a support drawn at random has the same precision at every lambda",
         speaks="for",
+        asks="matters",
     ),
 )
 FIGURES = {"gradient": "figure 1", "leave_one_out": "figure 4"}

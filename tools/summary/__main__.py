@@ -39,8 +39,8 @@ def readme(text: str, found: Tables) -> str:
 
 
 def in_markdown(found: Answer) -> str:
-    """An answer as paragraphs, what it quotes as a list between them."""
-    listed = "\n".join(f"- {one}" for one in found.quoted)
+    """An answer as paragraphs, its questions as a list between them."""
+    listed = "\n".join(f"- **{question}** {text}" for question, text in found.by_question)
     return "\n\n".join(filter(None, (found.lead, listed, found.rest)))
 
 
@@ -48,7 +48,7 @@ def pages_of(folder: Path) -> str:
     """A link to each report in `folder`, and to their summary."""
     words = [(f"{one['notebook']} on {one['dataset']}", quote(one["file"])) for one in summaries_in(folder)]
     links = [f"[{text}]({folder.relative_to(PROJECT)}/{file})" for text, file in [*words, ("summary", "summary.html")]]
-    return f"Made in profile paper and kept, to be opened in a browser: {', '.join(links)}."
+    return f"Reports at the papers' full size, to be opened in a browser: {', '.join(links)}."
 
 
 def picture(found: Tables, folder: Path = FOLDER) -> Path:

@@ -6,43 +6,44 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from lib.papers import PAPERS, TITLES
-from lib.papers.claims import CONTRAST, SIDES, counted, unit_in_brief
+from lib.papers.claims import CONTRAST, QUESTIONS, SIDES, counted, in_digits, unit_in_brief
 from lib.papers.ground_truth_claims import KEY as OURS
 from tools.summary.claims import BEFORE, DECIDED, MIXED, first_share, in_order, in_words, kind, verdicts
 from tools.summary.studies import Study
 from tools.summary.values import counts, values
 
 UNDECIDED, OWN = "no verdict", "own:"
-CELL = ("claim", "answer", "words", "shown", "size", "unit", "levels", "n", "seeds")
-CELL += ("marks", "again", "ours", "speaks", "share")
-QUOTED = 3  # claims that the answer quotes of each side
+CELL = ("claim", "answer", "words", "model", "shown", "size", "unit", "levels", "n", "seeds")
+CELL += ("marks", "again", "ours", "speaks", "asks", "share")
 ENOUGH = (20, 3)  # tests, and papers, for an answer other than "not settled"
 MADE_UP = ("planted", "babi")  # how the names of made-up texts begin
 DOUBTS = {"weak witness", "could be chance"}  # marks
 COUNTED = (
-    "Counted are tests with a model that is no weak witness, and results that hold when all verdicts are taken "
-    "together (a false discovery rate of 5%). The tests share models and texts, so they are no votes."
+    "A test counts if one of its models is accurate enough and its result survives the correction for multiple testing "
+    "(false discovery rate 5%). Tests share models and texts, so do not read the totals as votes."
 )
 TERMS = {  # what an answer's sentences take as known
     "tau-b": "how far two rankings agree, from -1 to 1",
     "TVD": "how far two predictions are apart, from 0 to 1",
     "JSD": "how far two attention distributions are apart, from 0 to .69 nats",
+    "adversary": "other attention, or another model, with the same predictions",
     "leave-one-out": "how much a prediction changes without a word",
     "top item": "the word or sentence with the most attention",
     "base": "the model that others imitate",
     "sst": "sentences on films",
     "20news": "posts on two sports",
     "agnews, agnews4": "news",
+    "imdb-ratings, eraser_movies-sentences": "film reviews",
     "planted, planted-documents": "made-up reviews whose right explanation is known",
 }
 NOT_YET = "Not settled: training has changed since the kept runs, and every verdict is to be made again."
 
 
 class Answer(NamedTuple):
-    """The answer to the project's question: in a sentence or two, some claims that it rests on, and what was run."""
+    """The answer to the project's question: in a sentence or two, by each of QUESTIONS, and what was run."""
 
     lead: str
-    quoted: list[str]
+    by_question: list[tuple[str, str]]
     rest: str
 
 
@@ -65,12 +66,13 @@ def cells(found: pd.DataFrame) -> pd.DataFrame:
     """One row for each claim and dataset, in the order of `found`, rows of `tools.summary.claims.verdicts`.
 
     Returns:
-        paper, short, dataset and CELL: claim; answer, of all models, or "mixed"; words: how many models; shown: the
-        effect, the median over models; size: the effect with its interval, or the range over models; its unit; levels:
-        of a difference the two values, where it is of one model; n (texts), seeds; these, unless models differ, of
-        those without a mark, where there are any; marks: weak witness (where all models are), could be chance (where
-        all others could), stale (where one is); again: to be run again; ours: the paper does not claim it; speaks: as
-        of `Claim`; share: of the models, contrasts aside, with the first verdict.
+        paper, short, dataset and CELL: claim; answer, of all models, or "mixed"; words: how many models; model: its
+        name, where one alone is shown; shown: the effect, the median over models; size: the effect with its interval,
+        or the range over models; its unit; levels: of a difference the two values, where it is of one model; n (texts),
+        seeds; these, unless models differ, of those without a mark, where there are any; marks: weak witness (where
+        all models are), could be chance (where all others could), stale (where one is); again: to be run again; ours:
+        the paper does not claim it; speaks, asks: as of `Claim`; share: of the models, contrasts aside, with the first
+        verdict.
     """
     keys = ["paper", "short", "dataset"]
     rows = [dict(zip(keys, key, strict=True)) | cell(same) for key, same in found.groupby(keys, sort=False)]
@@ -89,31 +91,29 @@ def cell(rows: pd.DataFrame) -> dict[str, Any]:
     of_shown = shown if len(shown) else some
     return {
         "claim": rows["claim"].iloc[0], "answer": answer, "words": in_words(rows),
-        "shown": signed(shown["effect"].median(), rows["kind"].iloc[0]), "size": size(shown),
+        "model": shown["model"].iloc[0] if len(shown) == 1 else "",
+        "shown": in_digits(shown["effect"].median(), some.iloc[0]), "size": size(shown),
         "unit": unit_in_brief(some.iloc[0]), "levels": shown["sides"].iloc[0] if len(shown) == 1 else "",
         "n": int(of_shown["n"].fillna(0).max()), "seeds": int(of_shown["seeds"].fillna(0).max()),
         "marks": [mark for mark, holds in marks.items() if holds],
         "again": (rows["reason"] == BEFORE).all(), "ours": rows["source"].iloc[0].startswith("ours"),
-        "speaks": rows["speaks"].iloc[0], "share": first_share(rows),
+        "speaks": rows["speaks"].iloc[0], "asks": rows["asks"].iloc[0], "share": first_share(rows),
     }  # fmt: skip
 
 
-def signed(effect: float, kind: str) -> str:
-    """An effect in the least digits that show it: +0.22, or of "most runs" the share, 67%; "" for none."""
-    return "" if effect != effect else f"{effect:.0%}" if kind == "most runs" else f"{effect:+.2f}"
-
-
 def size(judged: pd.DataFrame) -> str:
-    """+0.22 [+0.14, +0.30] tau-b; of several models +0.10 to +0.22 tau-b."""
+    """+0.22 [+0.14, +0.30] tau-b; of several models +0.10 to +0.22 tau-b, or +0.22 tau-b in each of 2."""
     known = judged[judged["effect"].notna()]
     if known.empty:
         return ""
-    first, of = known.iloc[0], known["kind"].iloc[0]
-    ends = [signed(known["effect"].min(), of), signed(known["effect"].max(), of)]
-    many = " to ".join(dict.fromkeys(ends))
-    alone = f"{ends[0]} [{signed(first['low'], of)}, {signed(first['high'], of)}]"
-    shown = alone if len(known) == 1 and first["low"] == first["low"] else many
-    return f"{shown} {unit_in_brief(first)}"
+    first = known.iloc[0]
+    least, most, low, high = (
+        in_digits(number, first)
+        for number in (known["effect"].min(), known["effect"].max(), first["low"], first["high"])
+    )
+    shown = f"{least} [{low}, {high}]" if len(known) == 1 and low else least if least == most else f"{least} to {most}"
+    each = f" in each of {len(known)}" if len(known) > 1 and least == most else ""
+    return f"{shown} {unit_in_brief(first)}{each}"
 
 
 def current(table: pd.DataFrame) -> pd.DataFrame:
@@ -150,7 +150,7 @@ def sentence(table: pd.DataFrame, values: pd.DataFrame, paper: str) -> str:
         return "Not run yet."
     found = current(own)
     if found.empty:
-        why = ": older runs kept no single seeds" if own["again"].all() else ""
+        why = ": older runs stored no results per seed" if own["again"].all() else ""
         return f"No verdict yet{why}. {compared(values[values['paper'] == paper])}"
     found = found.iloc[made_up(found).argsort(kind="stable")]  # real texts first
     decided, mixed = found[found["answer"].isin(DECIDED)], found[found["answer"].eq(MIXED)]
@@ -174,13 +174,19 @@ def supporting(found: pd.DataFrame) -> tuple[int, int]:
 
 
 def tally(found: pd.DataFrame) -> str:
-    """What the tests of the papers' own claims come to, in a sentence."""
+    """What the tests of the papers' own claims come to."""
     pro, con = supporting(found)
     decided = int(found["answer"].isin(["supported", "contradicted"]).sum())
     parts = [f"{pro} supported", f"{con} contradicted"]
-    parts += [f"{doubt} of either by weak witnesses or perhaps by chance"] if (doubt := decided - pro - con) else []
+    parts += (
+        [f"{doubt} either of these, but by weak witnesses alone or perhaps by chance"]
+        if (doubt := decided - pro - con)
+        else []
+    )
     numbers = {word: int(found["answer"].eq(word).sum()) for word in (MIXED, "negligible", "open")}
+    once = int((found["answer"].eq("open") & found["seeds"].le(1)).sum())
     parts += [f"{number} {word}" for word, number in numbers.items() if number]
+    parts[-1] += f" ({once} with one seed, which decides nothing)" if once else ""
     where = ", ".join(in_order(found["dataset"]))
     return f"{counted(len(found), 'test')} of the papers' own claims ({where}): {', '.join(parts)}."
 
@@ -213,55 +219,62 @@ def answer(table: pd.DataFrame, values: pd.DataFrame) -> Answer:
         return Answer(f"Nothing has been run yet. {compared(values)}", [], "")
     found, again = current(table), int(stale(table).sum())
     old = stale(found).all() if len(found) else table["again"].all()
-    lead, quoted = (NOT_YET, []) if old else sides(found)
+    lead, by_question = (NOT_YET, []) if old else sides(found)
     parts = []
     theirs = found[~found["ours"].astype(bool)]
     parts += [f"{'By the older runs' if old else 'So far'}, {tally(theirs)}"] if len(theirs) else []
     parts += [f"{counted(again, 'older result')} {'is' if again == 1 else 'are'} to be run again."] if again else []
     ours = values.loc[values["ours"].notna(), "stale"]
     of_old = ["These too are of older runs."] if len(ours) and ours.eq("stale").all() else []
-    return Answer(lead, quoted, " ".join([*parts, compared(values, causes=True), *of_old]))
+    return Answer(lead, by_question, " ".join([*parts, compared(values, causes=True), *of_old]))
 
 
-def sides(found: pd.DataFrame) -> tuple[str, list[str]]:
+def sides(found: pd.DataFrame) -> tuple[str, list[tuple[str, str]]]:
     """What speaks for attention as an explanation and what against it, of the cells without any mark.
 
     Returns:
-        how many tests speak for either side, in a sentence; claims of each side, in a sentence each.
+        how many tests speak for either side; and for each of QUESTIONS with such a test the question, how many on
+        either side, and a claim of each.
     """
     unmarked = found[found["marks"].map(len).eq(0)]
     pairs = zip(unmarked["speaks"], unmarked["answer"], strict=True)
-    side = pd.Series([SIDES.get(one) for one in pairs], unmarked.index, dtype=object)
-    pro, con = (unmarked[side.eq(which)] for which in ("for", "against"))
-    papers = pd.concat([pro, con])["paper"].nunique()
-    lead = "It is" if con.empty else "It is not" if pro.empty else "It depends"
-    lead = lead if len(pro) + len(con) >= ENOUGH[0] and papers >= ENOUGH[1] else "Not settled"
-    real = [int((~made_up(one)).sum()) for one in (pro, con)]
-    numbers = f"{counted(len(pro), 'test')} for attention as an explanation ({real[0]} on real texts)"
-    lead += f". Decided so far: {numbers}, {len(con)} against it ({real[1]}). {COUNTED}"
-    return lead, [*quoted("For it", pro, found), *quoted("Against it", con, found)]
+    told = unmarked.assign(side=pd.Series([SIDES.get(one) for one in pairs], unmarked.index, dtype=object))
+    told = told[told["side"].notna()]
+    told = told.iloc[(2 * made_up(told) + told["ours"].astype(bool)).argsort(kind="stable")]  # first real texts, theirs
+    pro, con = (told[told["side"].eq(side)] for side in ("for", "against"))
+    lead = "It is" if con.empty else "It is not" if pro.empty else "It depends on what is asked"
+    lead = lead if len(told) >= ENOUGH[0] and told["paper"].nunique() >= ENOUGH[1] else "Not settled"
+    lead += f". Decided so far: {on_either_side(pro, con, 'attention as an explanation')}. "
+    ours = int(told["ours"].sum())
+    lead += f"{ours} of these tests {'is' if ours == 1 else 'are'} of claims that we added. " if ours else ""
+    by_question = []
+    for asks in told["asks"].drop_duplicates().sort_values(key=lambda some: some.map(list(QUESTIONS).index)):
+        yes, no = (some[some["asks"].eq(asks)] for some in (pro, con))
+        quotes = [quoted(side, some.iloc[0], found) for side, some in (("For", yes), ("Against", no)) if len(some)]
+        by_question.append((QUESTIONS[asks], " ".join([f"{on_either_side(yes, no)}.", *quotes])))
+    return f"{lead}{COUNTED}", by_question
 
 
-def quoted(side: str, some: pd.DataFrame, found: pd.DataFrame) -> list[str]:
-    """For it: “...” is supported (Serrano & Smith 2019; on sst +0.22 [+0.18, +0.27] F1; open on planted).
+def on_either_side(pro: pd.DataFrame, con: pd.DataFrame, what: str = "it") -> str:
+    """2 tests for it (1 on real texts), 0 against it (0): cells on either side."""
+    real = [int((~made_up(some)).sum()) for some in (pro, con)]
+    return f"{counted(len(pro), 'test')} for {what} ({real[0]} on real texts), {len(con)} against it ({real[1]})"
 
-    One of each paper first, and those on real texts.
+
+def quoted(side: str, row: Mapping[str, Any], found: pd.DataFrame) -> str:
+    """For: “...” is supported (Serrano & Smith 2019; FLAN-rnn, sst: +0.22 [+0.18, +0.27] F1; open on planted).
 
     Args:
-        some: the cells to quote. found: all; what those of weak witnesses, or that could be chance, gave is not said.
+        row: the cell that is quoted. found: all; what those of weak witnesses, or that could be chance, gave is not
+            said.
     """
-    found = found[~doubted(found)]
-    claims = some.iloc[made_up(some).argsort(kind="stable")].drop_duplicates("short")
-    claims = claims.iloc[claims.groupby("paper").cumcount().argsort(kind="stable")][:QUOTED]
-    said = []
-    for _, row in claims.iterrows():
-        whose = f"ours, for {TITLES[row['paper']]}" if row["ours"] else TITLES[row["paper"]]
-        others = found[found["short"].eq(row["short"]) & found["answer"].ne(row["answer"])]
-        elsewhere = [f"{word} on {', '.join(same['dataset'])}" for word, same in others.groupby("answer", sort=False)]
-        levels = f"{row['levels']}; " if row["levels"] else ""
-        where = "; ".join([f"{whose}; on {row['dataset']} {levels}{measured(row)}", *elsewhere])
-        said.append(f"{side}: “{row['claim']}” is {row['answer']} ({where}).")
-    return said
+    whose = f"ours, for {TITLES[row['paper']]}" if row["ours"] else TITLES[row["paper"]]
+    others = found[found["short"].eq(row["short"]) & found["answer"].ne(row["answer"]) & ~doubted(found)]
+    elsewhere = [f"{word} on {', '.join(same['dataset'])}" for word, same in others.groupby("answer", sort=False)]
+    place = ", ".join(filter(None, (row["model"], row["dataset"])))
+    numbers = "; ".join(filter(None, (row["levels"], measured(row))))
+    where = "; ".join([whose, f"{place}: {numbers}", *elsewhere])
+    return f"{side}: “{row['claim']}” is {row['answer']} ({where})."
 
 
 def measured(row: Mapping[str, Any]) -> str:

@@ -69,6 +69,7 @@ def verdicts_of(study: Study) -> pd.DataFrame:
     given = given[is_claim]
     if "verdict" in given:
         texts = dict.fromkeys(set(VERDICT) - set(given) - set(NUMBERS), "")
+        texts |= {"claim": given["short"].map(lambda short: claims[short].sentence)}  # as it is now
         found = given.assign(**texts).assign(verdict="no verdict", reason=BEFORE, of_seeds="").reindex(columns=VERDICT)
         return found.assign(dataset=study.dataset, **study.about())
     found = judged(given, claims, these_models=study.profile != "paper").assign(dataset=study.dataset, **study.about())
@@ -117,7 +118,8 @@ def in_words(rows: pd.DataFrame) -> str:
     words = f"{word} for all {count}" if count > 1 else word
     if others:
         words = ", ".join([f"{count} of {len(rows)} {word}", *(f"{number} {other}" for other, number in others)])
-    return "; ".join(filter(None, (words + by_weak(rows["witness"].eq("weak").sum()), beside)))
+    weak = rows["witness"].eq("weak") & rows["verdict"].ne("no verdict")
+    return "; ".join(filter(None, (words + by_weak(weak.sum()), beside)))
 
 
 def totals(found: pd.DataFrame) -> list[dict[str, Any]]:
