@@ -1,4 +1,7 @@
-"""python -m tools.summary: what the repository shows of the kept tables: README's answer, claims.svg, summary.md."""
+"""python -m tools.summary: what the repository shows of the kept tables.
+
+README's answer and table, claims.svg and summary.md beside them, and the summary's page among the rendered reports.
+"""
 
 import re
 from html import escape
@@ -15,6 +18,7 @@ from tools.report.figures import environment
 from tools.report.page import summaries_in
 from tools.summary.answers import TERMS, Answer, Tables, answer, of_papers
 from tools.summary.claims import RATE, in_order, in_words, totals
+from tools.summary.page import write_summary
 from tools.summary.studies import kept
 from tools.summary.values import counts, unexplained
 
@@ -108,11 +112,11 @@ def grid(head: list[str], rows: list[list[str]]) -> str:
 
 
 def main() -> None:
-    """Writes README's answer and table, the picture and summary.md from the kept results."""
+    """Writes README's answer and table, the picture, summary.md and the rendered summary from the kept results."""
     found, page = Tables.of(kept(FOLDER)), PROJECT / "README.md"
     page.write_text(readme(page.read_text(encoding="utf-8"), found), encoding="utf-8")
     (FOLDER / "summary.md").write_text(markdown(found), encoding="utf-8")
-    print(page, FOLDER / "summary.md", picture(found), sep="\n")
+    print(page, FOLDER / "summary.md", picture(found), write_summary(RENDERED), sep="\n")
 
 
 if __name__ == "__main__":
