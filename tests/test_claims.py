@@ -13,9 +13,7 @@ from lib.papers.correlation_claims import EACH_OTHER, GRADIENT
 from lib.papers.settings import types
 from lib.quantity import tau_name
 from tools.report.parameters import find_notebook, known_parameters
-from tools.summary.__main__ import picture, readme
-from tools.summary.answers import Tables
-from tools.summary.studies import kept
+from tools.summary.__main__ import in_repository, picture, readme
 
 TAUS = [tau_name(pair) for pair in (GRADIENT, EACH_OTHER)]
 
@@ -91,7 +89,7 @@ def test_the_readme_and_its_picture_say_what_the_kept_results_say(tmp_path):
     page = (results.PROJECT / "README.md").read_text(encoding="utf-8")
     for place in ("<!-- answer -->", "<!-- papers -->", "(reports/results/claims.svg)"):
         assert place in page
-    found = Tables.of(kept())
+    found = in_repository()
     assert readme(page, found) == page, "run python -m tools.summary"
     words = re.compile(r"<text[^>]*>([^<]*)</text>|(?:fill|stroke)=.(#\w{6})")  # places depend on a machine's fonts
     drawn, made = results.FOLDER / "claims.svg", picture(found, tmp_path)
