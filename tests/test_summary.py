@@ -456,6 +456,7 @@ def test_the_summary_in_the_repository_gives_the_answer_of_the_readme(monkeypatc
     text = unescape((RENDERED / "summary.html").read_text(encoding="utf-8"))
     found = in_repository()
     lead, by_question, rest = answer(found.cells, found.values)
+    said = lead, *chain(*by_question), rest
     for shown in (text, unescape((PROJECT / "README.md").read_text(encoding="utf-8"))):
         assert not [one for one in (lead, *chain(*by_question), rest) if one not in shown], (
             "run python -m tools.summary"

@@ -38,7 +38,7 @@ SIDES = {  # for attention as an explanation, or against it, by what the claim s
 # What is asked of attention as an explanation, by a word: a claim that speaks for or against it is about one of these.
 QUESTIONS = {
     "matters": "Does the word with the most attention matter to the prediction?",
-    "needed": "Does the prediction need this attention, where another could take its place?",
+    "needed": "Does the prediction need just this attention?",
     "ranks": "Does attention rank words as gradients and leave-one-out do?",
     "words": "Is attention to a hidden state attention to its word?",
 }
