@@ -458,9 +458,7 @@ def test_the_summary_in_the_repository_gives_the_answer_of_the_readme(monkeypatc
     lead, by_question, rest = answer(found.cells, found.values)
     said = lead, *chain(*by_question), rest
     for shown in (text, unescape((PROJECT / "README.md").read_text(encoding="utf-8"))):
-        assert not [one for one in (lead, *chain(*by_question), rest) if one not in shown], (
-            "run python -m tools.summary"
-        )
+        assert not [one for one in said if one not in shown], "run python -m tools.summary"
 
 
 def test_no_text_ends_a_cell_of_the_markdown_table():
