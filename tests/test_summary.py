@@ -27,6 +27,7 @@ from lib.quantity import RUN_COLUMNS
 from tools.report.__main__ import main
 from tools.report.execute import Failed
 from tools.report.page import kept, page
+from tools.summary import answers
 from tools.summary import studies as summary
 from tools.summary.__main__ import RENDERED, in_repository, markdown, readme
 from tools.summary.answers import Tables, answer, cells, sides
@@ -118,6 +119,8 @@ def nowhere(tmp_path) -> Path:
 def test_a_cell_counts_the_models_with_each_verdict():
     rows = pd.DataFrame({"verdict": ["open", "supported", "open", "contradicted"], "witness": "good", "reason": ""})
     assert in_words(rows.assign(witness=["weak", "good", "good", "good"])).endswith("2 open (1 by a weak witness)")
+    none = rows.assign(witness=["good", "weak", "good", "good"], verdict=["open", "no verdict", "open", "open"])
+    assert in_words(none) == "3 of 4 open, 1 no verdict", "a weak witness without a verdict is not told apart"
     assert in_words(rows) == "1 of 4 supported, 1 contradicted, 2 open"
     assert in_words(rows[rows["verdict"] == "open"]) == "open for all 2"
     assert in_words(rows.iloc[1:2]) == "supported"
@@ -307,10 +310,8 @@ def test_the_readme_answers_from_the_verdicts_and_marks_what_is_weak_stale_or_co
     assert text.startswith("<!-- answer -->\n\n") and text.endswith("\n\n<!-- end --> more")
     assert "So far, 1 test of the papers' own claims (sst): 1 supported, 0 contradicted." in text
     assert "Not settled. Decided so far" in text and "1 older result is to be run again. Of " in text
-    whole = (
-        "Of 1 test, 1 clearly supports its claims, 0 contradict. On sst, “a” is supported: +0.20 of the texts in each"
-    )
-    assert f"| {whole} of 2. |" in text
+    tests = "Of 1 test, 1 clearly supports its claims, 0 contradict."
+    assert f"| {tests} On sst, “a” is supported: +0.20 of the texts in each of 2 models. |" in text
     old = readme(place, Tables.of([study([row()], found[-1:])]))
     assert (
         "Not settled: training has changed" in old
@@ -338,12 +339,12 @@ def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypat
     of = {short: claim for paper in PAPERS.values() for short, claim in paper.claims.items()}
     claims = [claim for name, paper in PAPERS.items() if name != "ground_truth" for claim in paper.claims.values()]
     of_pro, of_con = ([claim.short for claim in claims if claim.speaks == side] for side in ("for", "against"))
-    assert (len(of_pro), len(of_con)) == (19, 23)
+    assert (len(of_pro), len(of_con)) == (18, 21)
     with pytest.raises(ValueError, match="speaks 'of it'; allowed: for, against"):
         replace(claims[0], speaks="of it")
-    with pytest.raises(ValueError, match="asks ''; allowed: one of matters, needed, ranks, words"):
-        replace(claims[0], asks="")
-    with pytest.raises(ValueError, match="asks 'ranks'; allowed: nothing"):
+    with pytest.raises(ValueError, match="the question ''; allowed: one of matters, needed, ranks, words"):
+        replace(claims[0], question="")
+    with pytest.raises(ValueError, match="the question 'ranks'; allowed: none"):
         replace(claims[0], speaks="")
 
     def answered(**words) -> str:
@@ -353,7 +354,7 @@ def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypat
                 "answer": word,
                 "ours": False,
                 "speaks": of[short].speaks,
-                "asks": of[short].asks,
+                "question": of[short].question,
                 "levels": "",
                 "model": "",
             }
@@ -366,23 +367,27 @@ def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypat
     assert answered(**dict(list(pro.items())[:3])).startswith("Not settled. Decided so far")
     text = answered(**pro, **con)
     assert text.startswith("It depends on what is asked. ")
-    for side, number in (("For", 3), ("Against", 4)):  # a claim on each question; none speaks for words
-        quoted = re.findall(rf"\b{side}: “([^”]+)”", text)
-        assert len({of[short].asks for short in quoted}) == len(quoted) == number
-        assert {of[short].speaks for short in quoted} == {side.lower()}
+    for word, side, number in (("Yes", "for", 3), ("No", "against", 4)):  # a claim on each question; none is for words
+        quoted = re.findall(rf"\b{word}: “([^”]+)”", text)
+        assert len({of[short].question for short in quoted}) == len(quoted) == number
+        assert {of[short].speaks for short in quoted} == {side}
     order = [text.index(question) for question in QUESTIONS.values()]
-    assert order == sorted(order) and "6 tests for it (6 on real texts), 2 against it (2)." in text
+    assert order == sorted(order) and "5 tests say yes (5 on real texts), 2 say no (2)." in text
     number = len(of_pro) + len(of_con)
     all_for = f"{number} tests for attention as an explanation ({number} on real texts), 0 against"
     assert all_for in answered(**pro, **{short: ["contradicted"] for short in of_con})
     text = answered(**pro, **{of_con[0]: ["supported", "could be chance"], of_con[1]: ["open"]})
-    assert f"{len(of_pro)} tests for attention as an explanation (" in text and "Against it" not in text
+    assert f"{len(of_pro)} tests for attention as an explanation (" in text and "No: “" not in text
+    one = {short: ["supported"] for short in of_pro + of_con if of[short].question == "needed"}
+    assert answered(**one).startswith("Not settled. "), "of one paper"
+    monkeypatch.setattr(answers, "ENOUGH", (10, 1))
+    assert answered(**one).startswith("It depends. "), "not on what is asked"
 
 
 def test_the_answer_quotes_real_texts_first_and_says_what_others_gave():
     rows = {"planted": "supported", "sst": "supported", "20news": "open", "imdb": "mixed"}
     common = {"paper": "jain2019", "short": "a", "claim": "It is so", "marks": [], "ours": False, "speaks": "for"}
-    common |= {"asks": "ranks", "model": "BiLSTM"}
+    common |= {"question": "ranks", "model": "BiLSTM"}
     table = [
         common | {"dataset": at, "answer": word, "size": f"+1 {at}", "levels": "x 2, y 1"} for at, word in rows.items()
     ]
@@ -390,8 +395,7 @@ def test_the_answer_quotes_real_texts_first_and_says_what_others_gave():
     assert "2 tests for attention as an explanation (1 on real texts), 0 against it (0)" in lead
     assert question == QUESTIONS["ranks"]
     place = "Jain & Wallace 2019; BiLSTM, sst: x 2, y 1; +1 sst; open on 20news; mixed on imdb"
-    quote = f"For: “It is so” is supported ({place})."
-    assert text == f"2 tests for it (1 on real texts), 0 against it (0). {quote}"
+    assert text == f"2 tests say yes (1 on real texts), 0 say no (0). Yes: “It is so” is supported ({place})."
     _, ((_, text),) = sides(pd.DataFrame([one | {"ours": one["dataset"] == "sst"} for one in table[:2]]))
     assert "ours, for" in text, "real texts go before the papers' own claims"
     _, ((_, text),) = sides(
@@ -404,7 +408,7 @@ def test_an_answer_without_any_test_that_counts_is_not_settled():
     table = Tables.of([study([row()], [effect("a", "supported", witness="weak")])])
     lead, by_question, rest = answer(table.cells, table.values)
     assert lead.startswith("Not settled. Decided so far: 0 tests") and by_question == []
-    assert "0 contradicted, 1 either of these, but by weak witnesses alone or perhaps by chance." in rest
+    assert "0 contradicted, 1 more of either, but only by weak witnesses or perhaps by chance." in rest
 
 
 def test_the_number_of_a_cell_is_that_of_its_models_without_a_mark():

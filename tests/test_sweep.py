@@ -209,6 +209,7 @@ def test_a_job_trains_what_dev_has_chosen_also_where_the_choice_was_made_before_
     trained, choices = [], []
     monkeypatch.setattr(jobs, "train", lambda run, *others: trained.append(run))
     monkeypatch.setattr(jobs.plans, "chosen_on_dev", lambda *given: choices.append(given) or after)
+    monkeypatch.setattr(jobs.cache, "finished", lambda name: True)
     planned = {"reports": {"one": {"notebook": "regularization.ipynb", "settings": one.request.settings}}}
     (swept, _), (whole, _) = needed(one.request), needed(after)
     for some, chosen in ((swept[:1], 0), ([run for run in whole if run not in swept][:2], 1)):
@@ -216,5 +217,8 @@ def test_a_job_trains_what_dev_has_chosen_also_where_the_choice_was_made_before_
         jobs.train_planned(planned, {"report": "one", "runs": names})
         assert trained == some and len(choices) == chosen, "nothing is chosen for what dev chooses from"
         trained.clear()
-    with pytest.raises(RuntimeError, match="other is not needed any more"):
-        jobs.train_planned(planned, {"report": "one", "runs": ["other"]})
+    for finished, chosen in ((True, 2), (False, 2)):
+        monkeypatch.setattr(jobs.cache, "finished", lambda name: finished)  # noqa: B023
+        with pytest.raises(RuntimeError, match="other is not needed any more"):
+            jobs.train_planned(planned, {"report": "one", "runs": ["other"]})
+        assert len(choices) == chosen, "dev cannot choose before what it chooses from is trained"

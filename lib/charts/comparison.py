@@ -238,7 +238,10 @@ def claims(cells: pd.DataFrame, datasets: Sequence[str]) -> alt.TopLevelMixin:
 
 
 def cells_in_words(cells: pd.DataFrame) -> pd.DataFrame:
-    """With what a cell of `claims` shows: number and doubts, or why it has none; outline; once a claim its unit."""
+    """With what a cell of `claims` shows: number and doubts, or why it has none; outline; once a claim its unit.
+
+    A claim among a paper's that it does not make itself is marked as ours.
+    """
     rows = cells[["paper", "short", "dataset", "answer", "shown", "size"]].assign(marks=cells["marks"].map(", ".join))
     beside_theirs = cells["ours"].astype(bool) & ~cells["paper"].str.startswith("Ours")
     rows["short"] = rows["short"].mask(beside_theirs, "ours: " + rows["short"])

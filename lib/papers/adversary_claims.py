@@ -31,7 +31,7 @@ CLAIMS = {
             refuted="equal weights are as good, or better: attention is no explanation where it is not needed",
             sides=("learned", "uniform"),
             speaks="for",
-            asks="needed",
+            question="needed",
         ),
         claim(
             "seeds move attention less",
@@ -44,7 +44,7 @@ CLAIMS = {
             refuted="other seeds move it as far, so that the adversary's distance is nothing unusual",
             sides=("search per instance", "other seeds"),
             speaks="for",
-            asks="needed",
+            question="needed",
         ),
         claim(
             "attention is robust to the seed",
@@ -58,7 +58,7 @@ CLAIMS = {
             refuted="other seeds attend no more alike than to any word",
             sides=("equal weights", "other seeds"),
             speaks="for",
-            asks="needed",
+            question="needed",
         ),
         claim(
             "robustness differs by class",
@@ -83,7 +83,7 @@ CLAIMS = {
             refuted="the MLP does as well, or better, with equal weights",
             sides=("base's", "equal"),
             speaks="for",
-            asks="needed",
+            question="needed",
         ),
         claim(
             "better than learned",
@@ -96,7 +96,7 @@ CLAIMS = {
             refuted="the MLP does as well, or better, with its own",
             sides=("base's", "its own"),
             speaks="for",
-            asks="needed",
+            question="needed",
         ),
         claim(
             "learned beats equal weights",
@@ -109,7 +109,7 @@ CLAIMS = {
             refuted="the MLP does as well, or better, with equal weights",
             sides=("its own", "equal"),
             speaks="for",
-            asks="needed",
+            question="needed",
         ),
         claim(
             "attention matters more than the encoder",
@@ -122,7 +122,7 @@ CLAIMS = {
             refuted="context without attention is worth as much, or more",
             sides=("guided MLP", "uniform BiLSTM"),
             speaks="for",
-            asks="needed",
+            question="needed",
         ),
         claim(
             "adversaries misguide",
@@ -135,7 +135,7 @@ CLAIMS = {
             refuted="an adversary's attention guides as well, or better",
             sides=("base's", "adversary's"),
             speaks="for",
-            asks="needed",
+            question="needed",
         ),
         claim(
             "adversaries per instance misguide",
@@ -148,7 +148,7 @@ CLAIMS = {
             refuted="the per-instance adversary's guides as well, or better",
             sides=("base's", "per-instance adversary's"),
             speaks="for",
-            asks="needed",
+            question="needed",
         ),
         claim(
             "a trained adversary is on par",
@@ -161,7 +161,7 @@ CLAIMS = {
             control="imitation alone (lambda 0) reaches the base's F1 and is nearer; each run is judged by itself",
             refuted="most runs stay nearer, or lose more",
             speaks="against",
-            asks="needed",
+            question="needed",
         ),
         claim(
             "per instance exaggerates",
@@ -174,7 +174,7 @@ CLAIMS = {
             refuted="one model for all texts goes as far at that TVD",
             sides=("search per instance", "trained"),
             speaks="for",
-            asks="needed",
+            question="needed",
         ),
         claim(
             "attention is easily moved",
@@ -186,7 +186,7 @@ CLAIMS = {
             control=f"a straight line, each step at the same price; curves start at lambda 0 and end beyond {FAR} nats",
             refuted="the curve is concave: the first steps away cost most",
             speaks="against",
-            asks="needed",
+            question="needed",
         ),
         claim(
             "uniform lies under the curve",
@@ -200,7 +200,7 @@ CLAIMS = {
             refuted="a trained adversary as far away changes predictions no more",
             sides=("trained", "uniform"),
             speaks="against",
-            asks="needed",
+            question="needed",
         ),
         claim(
             "an adversary leaves the reason",

@@ -20,7 +20,7 @@ NUMBERS = ("at", "value", "first", "second", "se", "printed")
 VERDICT = [
     *("paper", "short", "claim", "model", "verdict", "evidence", "effect", "low", "high", "unit", "bound", "kind"),
     *("seeds", "n", "of_seeds", "p", "needed", "reason", "halved", "doubled", "witness", "printed", "source", "scope"),
-    *("control", "refuted", "speaks", "asks", "sides"),
+    *("control", "refuted", "speaks", "question", "signed", "sides"),
 ]
 GOOD, WEAK = "good", "weak"
 UNIFORM = 0.97  # of the entropy of equal weights: attention beyond counts as uniform
@@ -35,11 +35,11 @@ SIDES = {  # for attention as an explanation, or against it, by what the claim s
 }
 
 
-# What is asked of attention as an explanation, by a word: a claim that speaks for or against it is about one of these.
+# What is asked of attention as an explanation; a claim that speaks for it says yes to one of these, one against it no.
 QUESTIONS = {
-    "matters": "Does the word with the most attention matter to the prediction?",
-    "needed": "Does the prediction need just this attention?",
-    "ranks": "Does attention rank words as gradients and leave-one-out do?",
+    "matters": "Do the words or sentences with the most attention matter to the prediction?",
+    "needed": "Does it have to be this attention?",
+    "ranks": "Does attention rank words as well as gradients and leave-one-out do?",
     "words": "Is attention to a hidden state attention to its word?",
 }
 
@@ -57,7 +57,7 @@ class Claim:
     refuted           what would refute it
     sides             what the effect compares, in a word each; none for an effect that is one number
     speaks            "for" or "against" attention as an explanation, where it is supported; contradicted, the other way
-    asks              which of QUESTIONS it then helps to answer
+    question          which of QUESTIONS it then helps to answer
     """
 
     paper: str
@@ -72,21 +72,26 @@ class Claim:
     refuted: str
     sides: tuple[str, str] = ("", "")
     speaks: str = ""
-    asks: str = ""
+    question: str = ""
 
     def __post_init__(self):
         if self.kind not in KINDS:
             raise ValueError(f"unknown kind {self.kind!r} of the claim {self.short!r}; known: {', '.join(KINDS)}")
         if self.speaks not in ("", "for", "against"):
             raise ValueError(f"the claim {self.short!r} speaks {self.speaks!r}; allowed: for, against, or nothing")
-        if self.asks not in (QUESTIONS if self.speaks else ("",)):
-            allowed = f"one of {', '.join(QUESTIONS)}, as it speaks" if self.speaks else "nothing, as it does not speak"
-            raise ValueError(f"the claim {self.short!r} asks {self.asks!r}; allowed: {allowed}")
+        if self.question not in (QUESTIONS if self.speaks else ("",)):
+            allowed = f"one of {', '.join(QUESTIONS)}, as it speaks" if self.speaks else "none, as it does not speak"
+            raise ValueError(f"the claim {self.short!r} has the question {self.question!r}; allowed: {allowed}")
 
     @property
     def is_difference(self) -> bool:
         """Whether its effect is the difference of two sides; of shares of runs and of trends it is not."""
         return all(self.sides) and self.kind not in ("most runs", "trend")
+
+    @property
+    def signed(self) -> bool:
+        """Whether its effect has a sign; a level, which is to be little or to reach a bound, has none."""
+        return self.kind not in ("little", "at least") or self.is_difference or self.unit.startswith("log")
 
     def evidence(
         self,
@@ -157,7 +162,8 @@ def row_of(claim: Claim, model: str, some: pd.DataFrame, like: list, these_model
     if word == CONTRAST:  # the number alone: no answer, with any bound
         found = replace(found, p=nan, needed=0, reason=first["excluded"], halved="", doubled="")
     of_found = ("effect", "low", "high", "n", "p", "needed", "reason", "halved", "doubled")
-    of_claim = ("paper", "short", "unit", "bound", "kind", "source", "scope", "control", "refuted", "speaks", "asks")
+    of_claim = ("paper", "short", "unit", "bound", "kind", "source", "scope", "control", "refuted", "speaks")
+    of_claim += ("question", "signed")
     row = {name: getattr(found, name) for name in of_found} | {name: getattr(claim, name) for name in of_claim}
     row |= {"claim": claim.sentence, "model": model, "verdict": word, "seeds": len(found.of_seeds)}
     row |= {"of_seeds": " ".join(f"{value:.4g}" for value in found.of_seeds), "witness": first["witness"]}
@@ -204,7 +210,9 @@ def sides_in_words(claim: Claim, some: pd.DataFrame) -> str:
 
 def effect_in_words(claim: Claim, found: Verdict) -> str:
     """The effect of a verdict with its interval and unit."""
-    interval = "" if isnan(found.low) else f" [{found.low:+.3f}, {found.high:+.3f}]"
+    form = "+.3f" if claim.signed else ".3f"
+    effect, low, high = (format(number, form) for number in (found.effect, found.low, found.high))
+    interval = "" if isnan(found.low) else f" [{low}, {high}]"
     if claim.kind == "most runs":
         runs = len(found.of_seeds)
         return (
@@ -212,9 +220,9 @@ def effect_in_words(claim: Claim, found: Verdict) -> str:
         )
     if claim.kind == "trend":
         chance = "" if isnan(found.p) else f", {p_in_words(found.p)}"
-        return f"tau-b with the dial, in the claim's direction, {found.effect:+.3f}{interval}{chance}"
+        return f"tau-b with the dial, in the claim's direction, {effect}{interval}{chance}"
     name = "difference " if claim.is_difference else ""
-    return f"{name}{found.effect:+.3f}{interval} {claim.unit}"
+    return f"{name}{effect}{interval} {claim.unit}"
 
 
 def by_their_numbers(kind: str, bound: float, printed: float) -> str:
@@ -352,12 +360,8 @@ def effect_in_brief(row: Mapping, interval: bool) -> str:
 
 
 def in_digits(number: float, row: Mapping) -> str:
-    """The effect of a verdict, or an end of its interval: +0.22; of "most runs" the share, 67%; "" for none.
-
-    A level, an effect that is no difference and that a claim holds to be little or to reach a bound, has no plus.
-    """
-    level = row["kind"] in ("little", "at least") and not row["sides"]
-    form = ".0%" if row["kind"] == "most runs" else ".2f" if level else "+.2f"
+    """The effect of a verdict, or an end of its interval: +0.22, a level .22; of "most runs" 67%; "" for none."""
+    form = ".0%" if row["kind"] == "most runs" else "+.2f" if row["signed"] else ".2f"
     return "" if isnan(number) else format(number, form)
 
 

@@ -45,7 +45,7 @@ CLAIMS = {
             "attention that agrees with the gradient as well as leave-one-out does",
             ("gradient / leave-one-out", "attention / gradient"),
             speaks="against",
-            asks="ranks",
+            question="ranks",
         ),
         Claim(
             KEY,
@@ -60,7 +60,7 @@ CLAIMS = {
             "attention that agrees with leave-one-out as well as the norm of the gradient does",
             ("norm of the gradient / leave-one-out", "attention / leave-one-out"),
             speaks="against",
-            asks="ranks",
+            question="ranks",
         ),
         Claim(
             KEY,
@@ -88,7 +88,7 @@ CLAIMS = {
             f"equal weights do not count. {NO_WITNESS}",
             "a change beyond the bound in most texts: the effect is the median over the texts",
             speaks="against",
-            asks="needed",
+            question="needed",
         ),
         Claim(
             KEY,
@@ -104,7 +104,7 @@ CLAIMS = {
             "share is .16 (entropy .9 of equal weights) to .4 (entropy .3).",
             "a share beyond the bound in most texts: the effect is the median over the texts",
             speaks="against",
-            asks="needed",
+            question="needed",
         ),
         Claim(
             KEY,
@@ -134,7 +134,7 @@ CLAIMS = {
             "an adversary that stays nearer than the one by chance: attention is where the prediction depends on it",
             ("the model's", "by chance"),
             speaks="against",
-            asks="needed",
+            question="needed",
         ),
         Claim(
             KEY,
@@ -163,7 +163,7 @@ CLAIMS = {
             "a most attended token whose removal raises the predicted class nearly as often as a random one's",
             ("a random token", "the most attended"),
             speaks="for",
-            asks="matters",
+            question="matters",
         ),
     )
 }

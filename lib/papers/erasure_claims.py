@@ -34,16 +34,7 @@ _CLAIMS = [
         control="an item drawn at random in place of the top one gives 0; part of the effect is the weight that goes",
         refuted="the mean JSD of all other items is the larger one",
         sides=("top item", "another item"),
-        asks="matters",
-    ),
-    _for(
-        "where another item matters more, their weights are closer",
-        "Where attention's top item is not the one that matters most, it leads by less attention than in other texts",
-        *("section 4.1, figure 4", "direction", 0.05, "of the attention", ALL),
-        control="not that weights are small everywhere: the gap is compared with that in all other texts",
-        refuted="in these texts the top item leads by as much attention as elsewhere",
-        sides=("gap in other texts", "gap in these"),
-        asks="matters",
+        question="matters",
     ),
     _against(
         "a far larger weight often matters little more",
@@ -51,7 +42,7 @@ _CLAIMS = [
         *("section 4.1, figure 3", "at least", 0.25, "of these texts below .05 nats", ALL),
         control="no verdict where in most of these texts no ranking's top item changes the output by .05 nats",
         refuted="where attention differs that much, nearly every difference of JSD is .05 nats or more",
-        asks="matters",
+        question="matters",
     ),
     _for(
         "the top item decides more often",
@@ -60,7 +51,16 @@ _CLAIMS = [
         control="an item drawn at random in place of the top one gives 0",
         refuted="another item flips more decisions",
         sides=("top item", "another item"),
-        asks="matters",
+        question="matters",
+    ),
+    _for(
+        "where another item matters more, their weights are closer",
+        "Where attention's top item is not the one that matters most, it leads by less attention than in other texts",
+        *("section 4.1, figure 4", "direction", 0.05, "of the attention", ALL),
+        control="not that weights are small everywhere: the gap is compared with that in all other texts",
+        refuted="in these texts the top item leads by as much attention as elsewhere",
+        sides=("gap in other texts", "gap in these"),
+        question="matters",
     ),
     _against(
         "erasing it flips few decisions",
@@ -69,7 +69,7 @@ _CLAIMS = [
         control="no verdict where no single item flips more than a quarter: then it is true of any item",
         refuted="the top item flips more than a quarter of the decisions",
         sides=("", "best single item"),
-        asks="matters",
+        question="matters",
     ),
     _for(
         "attention flips sooner than a random order",
@@ -77,7 +77,7 @@ _CLAIMS = [
         *("section 5.4", "direction", 0.05, "of the texts (sooner less later)", ALL),
         control=TIE,
         refuted="a random order is sooner more often than attention",
-        asks="matters",
+        question="matters",
     ),
     _against(
         "gradients flip sooner",
@@ -86,7 +86,7 @@ _CLAIMS = [
         control=TIE,
         refuted="attention is sooner more often than the gradient",
         sides=("gradient sooner", "attention sooner"),
-        asks="ranks",
+        question="ranks",
     ),
     _against(
         "gradients flip sooner 1.6 times as often",
@@ -94,7 +94,7 @@ _CLAIMS = [
         *("section 5.4", "at least", OFTEN, "log of the ratio (0.47: 1.6 times)", ENCODED),
         control="two orders without skill are sooner equally often: ratio 1, log 0",
         refuted="the ratio is below 1.6",
-        asks="ranks",
+        question="ranks",
     ),
     _against(
         "gradients flip most texts sooner",
@@ -102,7 +102,7 @@ _CLAIMS = [
         *("section 5.4", "most runs", 0.5, "of the models", ENCODED),
         control="ties count for neither, so that an order without skill stays below half of the texts",
         refuted="in most models it is half of the texts or fewer (the paper: more in 10 of 16)",
-        asks="ranks",
+        question="ranks",
     ),
     _claim(
         "products flip sooner",
@@ -119,7 +119,7 @@ _CLAIMS = [
         control="a miss counts where the gradient or gradient × attention finds such a set: neither ties nor texts "
         "that are too hard for every order",
         refuted="attention misses fewer than a quarter",
-        asks="ranks",
+        question="ranks",
     ),
     _claim(
         "decisions flip late",
@@ -147,7 +147,7 @@ _CLAIMS = [
         control="an order drawn at random is later than the gradient more often than sooner, well below 0",
         refuted="the gradient is sooner in over 5% more of the texts than attention",
         sides=("attention sooner", "gradient sooner"),
-        asks="ranks",
+        question="ranks",
     ),
     _claim(
         "the product's top item decides more often",
@@ -164,7 +164,7 @@ _CLAIMS = [
         *("appendix A.3, figure 12", "most runs", 0.5, "of the models", ALL),
         control="two rankings without skill: half of the models",
         refuted="in most models it flips as many or more (the paper: fewer in 14 of 24)",
-        asks="ranks",
+        question="ranks",
     ),
     _against(
         "other orders erase a quarter less attention",
@@ -172,7 +172,7 @@ _CLAIMS = [
         *("appendix A.3, figure 11", "most runs", 0.5, "of the models", ALL),
         control="the first items along attention hold the most by definition, so less is not enough: it is less by .25",
         refuted="in most models it is less than .25",
-        asks="ranks",
+        question="ranks",
     ),
 ]
 CLAIMS = {one.short: one for one in _CLAIMS}

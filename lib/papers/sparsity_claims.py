@@ -62,7 +62,7 @@ def by_measure(name: str, words: str, figure: str) -> Iterator[Claim]:
         refuted="a gap no larger than where states and inputs are interchangeable",
         sides=("gap of the two tau-b", "average encoder's"),
         speaks="against",
-        asks="words",
+        question="words",
     )
     yield Claim(
         KEY,
@@ -78,7 +78,7 @@ def by_measure(name: str, words: str, figure: str) -> Iterator[Claim]:
         refuted=f"an entropy that is lower by more than {SPARSER:g}",
         sides=("sparsemax", "softmax"),
         speaks="against",
-        asks="words",
+        question="words",
     )
     yield Claim(
         KEY,
@@ -92,8 +92,6 @@ def by_measure(name: str, words: str, figure: str) -> Iterator[Claim]:
         control=f"{SHUFFLED}; ties: tokens without weight are tied, which alone lowers tau-b. Judged is tau-b as a "
         "share of the largest that these ties allow",
         refuted="among the tokens that attention tells apart no trend, or a rising one",
-        speaks="against",
-        asks="ranks",
     )
 
 
@@ -117,7 +115,7 @@ OTHERS = (
         refuted="importance that is less spread than before training; as spread is negligible",
         sides=("trained", "untrained"),
         speaks="against",
-        asks="words",
+        question="words",
     ),
     Claim(
         KEY,
@@ -147,7 +145,7 @@ OTHERS = (
         refuted=f"a loss of less than {LOSS:g}",
         sides=("imitation", "adversary"),
         speaks="for",
-        asks="needed",
+        question="needed",
     ),
     Claim(
         KEY,
@@ -162,15 +160,13 @@ OTHERS = (
         refuted=f"a loss of more than {LOSS:g}",
         sides=("adversary", "imitation"),
         speaks="against",
-        asks="needed",
+        question="needed",
     ),
     along(
         REASON,
         "More of the support are words that decide the label as sparsegen's lambda rises",
         "ours",
         f"{SHUFFLED}; a support drawn at random has the same precision at every lambda",
-        speaks="for",
-        asks="matters",
     ),
 )
 FIGURES = {"gradient": "figure 1", "leave_one_out": "figure 4"}

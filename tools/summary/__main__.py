@@ -1,4 +1,4 @@
-"""python -m tools.summary: what the repository shows of the kept tables.
+"""python -m tools.summary: what the repository shows of the kept tables and the rendered reports.
 
 README's answer and table, claims.svg and summary.md beside them, and the summary's page among the rendered reports.
 """
@@ -121,7 +121,7 @@ def main() -> None:
     found, page = in_repository(), PROJECT / "README.md"
     page.write_text(readme(page.read_text(encoding="utf-8"), found), encoding="utf-8")
     (FOLDER / "summary.md").write_text(markdown(found), encoding="utf-8")
-    print(page, FOLDER / "summary.md", picture(found), write_summary(RENDERED), sep="\n")
+    print(page, FOLDER / "summary.md", picture(found), write_summary(RENDERED, FOLDER), sep="\n")
 
 
 if __name__ == "__main__":

@@ -14,13 +14,14 @@ from tools.summary.values import counts, values
 
 UNDECIDED, OWN = "no verdict", "own:"
 CELL = ("claim", "answer", "words", "model", "shown", "size", "unit", "levels", "n", "seeds")
-CELL += ("marks", "again", "ours", "speaks", "asks", "share")
+CELL += ("marks", "again", "ours", "speaks", "question", "share")
 ENOUGH = (20, 3)  # tests, and papers, for an answer other than "not settled"
 MADE_UP = ("planted", "babi")  # how the names of made-up texts begin
 DOUBTS = {"weak witness", "could be chance"}  # marks
 COUNTED = (
-    "A test counts if one of its models is accurate enough and its result survives the correction for multiple testing "
-    "(false discovery rate 5%). Tests share models and texts, so do not read the totals as votes."
+    "A test is a claim on a dataset. It counts if its models agree, one of them is accurate enough, and the result "
+    "survives the correction for multiple testing (false discovery rate 5%). Tests share models and texts, so do not "
+    "read the totals as votes."
 )
 TERMS = {  # what an answer's sentences take as known
     "tau-b": "how far two rankings agree, from -1 to 1",
@@ -71,8 +72,8 @@ def cells(found: pd.DataFrame) -> pd.DataFrame:
         or the range over models; its unit; levels: of a difference the two values, where it is of one model; n (texts),
         seeds; these, unless models differ, of those without a mark, where there are any; marks: weak witness (where
         all models are), could be chance (where all others could), stale (where one is); again: to be run again; ours:
-        the paper does not claim it; speaks, asks: as of `Claim`; share: of the models, contrasts aside, with the first
-        verdict.
+        the paper does not claim it; speaks, question: as of `Claim`; share: of the models, contrasts aside, with the
+        first verdict.
     """
     keys = ["paper", "short", "dataset"]
     rows = [dict(zip(keys, key, strict=True)) | cell(same) for key, same in found.groupby(keys, sort=False)]
@@ -97,7 +98,7 @@ def cell(rows: pd.DataFrame) -> dict[str, Any]:
         "n": int(of_shown["n"].fillna(0).max()), "seeds": int(of_shown["seeds"].fillna(0).max()),
         "marks": [mark for mark, holds in marks.items() if holds],
         "again": (rows["reason"] == BEFORE).all(), "ours": rows["source"].iloc[0].startswith("ours"),
-        "speaks": rows["speaks"].iloc[0], "asks": rows["asks"].iloc[0], "share": first_share(rows),
+        "speaks": rows["speaks"].iloc[0], "question": rows["question"].iloc[0], "share": first_share(rows),
     }  # fmt: skip
 
 
@@ -112,7 +113,7 @@ def size(judged: pd.DataFrame) -> str:
         for number in (known["effect"].min(), known["effect"].max(), first["low"], first["high"])
     )
     shown = f"{least} [{low}, {high}]" if len(known) == 1 and low else least if least == most else f"{least} to {most}"
-    each = f" in each of {len(known)}" if len(known) > 1 and least == most else ""
+    each = f" in each of {len(known)} models" if len(known) > 1 and least == most else ""
     return f"{shown} {unit_in_brief(first)}{each}"
 
 
@@ -179,7 +180,7 @@ def tally(found: pd.DataFrame) -> str:
     decided = int(found["answer"].isin(["supported", "contradicted"]).sum())
     parts = [f"{pro} supported", f"{con} contradicted"]
     parts += (
-        [f"{doubt} either of these, but by weak witnesses alone or perhaps by chance"]
+        [f"{doubt} more of either, but only by weak witnesses or perhaps by chance"]
         if (doubt := decided - pro - con)
         else []
     )
@@ -233,48 +234,61 @@ def sides(found: pd.DataFrame) -> tuple[str, list[tuple[str, str]]]:
     """What speaks for attention as an explanation and what against it, of the cells without any mark.
 
     Returns:
-        how many tests speak for either side; and for each of QUESTIONS with such a test the question, how many on
-        either side, and a claim of each.
+        how many tests speak for either side; and for each of QUESTIONS with such a test the question, how many say yes
+        and no, and a claim of each.
     """
-    unmarked = found[found["marks"].map(len).eq(0)]
-    pairs = zip(unmarked["speaks"], unmarked["answer"], strict=True)
-    told = unmarked.assign(side=pd.Series([SIDES.get(one) for one in pairs], unmarked.index, dtype=object))
-    told = told[told["side"].notna()]
-    told = told.iloc[(2 * made_up(told) + told["ours"].astype(bool)).argsort(kind="stable")]  # first real texts, theirs
-    pro, con = (told[told["side"].eq(side)] for side in ("for", "against"))
-    lead = "It is" if con.empty else "It is not" if pro.empty else "It depends on what is asked"
-    lead = lead if len(told) >= ENOUGH[0] and told["paper"].nunique() >= ENOUGH[1] else "Not settled"
-    lead += f". Decided so far: {on_either_side(pro, con, 'attention as an explanation')}. "
-    ours = int(told["ours"].sum())
+    found = found[~doubted(found)]
+    pairs = zip(found["speaks"], found["answer"], strict=True)
+    decided = found.assign(side=pd.Series([SIDES.get(one) for one in pairs], found.index, dtype=object))
+    decided = decided[decided["side"].notna() & ~stale(decided)]
+    order = [short for paper in PAPERS.values() for short in paper.claims]
+    decided = decided.assign(made_up=made_up(decided), place=decided["short"].map(order.index))
+    decided = decided.sort_values(["made_up", "ours", "place"], kind="stable")  # what is quoted is the first
+    pro, con = (decided[decided["side"].eq(side)] for side in ("for", "against"))
+    real, ours = [int((~made_up(some)).sum()) for some in (pro, con)], int(decided["ours"].sum())
+    numbers = f"{counted(len(pro), 'test')} for attention as an explanation ({real[0]} on real texts)"
+    lead = f"{short_answer(decided)}. Decided so far: {numbers}, {len(con)} against it ({real[1]}). "
     lead += f"{ours} of these tests {'is' if ours == 1 else 'are'} of claims that we added. " if ours else ""
-    by_question = []
-    for asks in told["asks"].drop_duplicates().sort_values(key=lambda some: some.map(list(QUESTIONS).index)):
-        yes, no = (some[some["asks"].eq(asks)] for some in (pro, con))
-        quotes = [quoted(side, some.iloc[0], found) for side, some in (("For", yes), ("Against", no)) if len(some)]
-        by_question.append((QUESTIONS[asks], " ".join([f"{on_either_side(yes, no)}.", *quotes])))
-    return f"{lead}{COUNTED}", by_question
+    asked = [(words, decided[decided["question"].eq(name)]) for name, words in QUESTIONS.items()]
+    return f"{lead}{COUNTED}", [(words, yes_and_no(some, found)) for words, some in asked if len(some)]
 
 
-def on_either_side(pro: pd.DataFrame, con: pd.DataFrame, what: str = "it") -> str:
-    """2 tests for it (1 on real texts), 0 against it (0): cells on either side."""
-    real = [int((~made_up(some)).sum()) for some in (pro, con)]
-    return f"{counted(len(pro), 'test')} for {what} ({real[0]} on real texts), {len(con)} against it ({real[1]})"
+def short_answer(decided: pd.DataFrame) -> str:
+    """The answer in few words, by the cells that are decided, with their `side`."""
+    if len(decided) < ENOUGH[0] or decided["paper"].nunique() < ENOUGH[1]:
+        return "Not settled"
+    if decided["side"].nunique() == 1:
+        return "It is" if decided["side"].iloc[0] == "for" else "It is not"
+    shares = decided["side"].eq("for").groupby(decided["question"]).mean()
+    return "It depends on what is asked" if shares.min() < 0.5 < shares.max() else "It depends"
 
 
-def quoted(side: str, row: Mapping[str, Any], found: pd.DataFrame) -> str:
-    """For: “...” is supported (Serrano & Smith 2019; FLAN-rnn, sst: +0.22 [+0.18, +0.27] F1; open on planted).
+def yes_and_no(decided: pd.DataFrame, found: pd.DataFrame) -> str:
+    """9 tests say yes (5 on real texts), 2 say no (0). Yes: “...” is supported (...). No: ..., of one question's cells.
 
     Args:
-        row: the cell that is quoted. found: all; what those of weak witnesses, or that could be chance, gave is not
-            said.
+        found: all cells without a doubt; what they gave elsewhere is said of a claim that is quoted.
     """
+    yes, no = (decided[decided["side"].eq(side)] for side in ("for", "against"))
+    real = [int((~made_up(some)).sum()) for some in (yes, no)]
+    verbs = ["says" if len(some) == 1 else "say" for some in (yes, no)]
+    words = [
+        f"{counted(len(yes), 'test')} {verbs[0]} yes ({real[0]} on real texts), {len(no)} {verbs[1]} no ({real[1]})."
+    ]
+    words += [f"Yes: {quoted(yes.iloc[0], found)}"] if len(yes) else []
+    words += [f"No: {quoted(no.iloc[0], found)}"] if len(no) else []
+    return " ".join(words)
+
+
+def quoted(row: Mapping[str, Any], found: pd.DataFrame) -> str:
+    """“...” is supported (Serrano & Smith 2019; FLAN-rnn, sst: +0.22 [+0.18, +0.27] F1; open on planted)."""
     whose = f"ours, for {TITLES[row['paper']]}" if row["ours"] else TITLES[row["paper"]]
-    others = found[found["short"].eq(row["short"]) & found["answer"].ne(row["answer"]) & ~doubted(found)]
+    others = found[found["short"].eq(row["short"]) & found["answer"].ne(row["answer"])]
     elsewhere = [f"{word} on {', '.join(same['dataset'])}" for word, same in others.groupby("answer", sort=False)]
     place = ", ".join(filter(None, (row["model"], row["dataset"])))
     numbers = "; ".join(filter(None, (row["levels"], measured(row))))
     where = "; ".join([whose, f"{place}: {numbers}", *elsewhere])
-    return f"{side}: “{row['claim']}” is {row['answer']} ({where})."
+    return f"“{row['claim']}” is {row['answer']} ({where})."
 
 
 def measured(row: Mapping[str, Any]) -> str:

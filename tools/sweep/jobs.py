@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lib.atomic_write import write_json
-from lib.training import Run, train
+from lib.training import Run, cache, train
 from lib.training.trained import Corpora, entry_name
 from tools.sweep import plan as plans
 
@@ -27,7 +27,7 @@ def train_planned(plan: dict[str, Any], job: dict[str, Any]) -> None:
         return {entry_name(run, corpora.of(run), corpora.home): run for run in plans.needed(request)[0]}
 
     by_name = named(request)
-    if request.swept and not by_name.keys() >= set(job["runs"]):  # they wait for a choice on dev, which is made by now
+    if request.swept and not by_name.keys() >= set(job["runs"]) and all(map(cache.finished, by_name)):  # dev can choose
         by_name = named(plans.chosen_on_dev(request, corpora))
     if gone := [name for name in job["runs"] if name not in by_name]:
         raise RuntimeError(f"{gone[0]} is not needed any more: data or code changed; start again")
