@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from nbformat.v4 import new_code_cell, new_notebook
 from safetensors.torch import save_file
 from small import Foreign, NotAffine, batch, model, shortened_by_hand
 from torch import nn
@@ -36,9 +37,11 @@ from lib.projections import softmax
 from lib.training import Run
 from lib.training.own_model import ModelError, own_model
 from lib.training.trained import load_corpus
-from tools.report import parameters
+from tools.report import parameters, run
+from tools.report.page import page
 from tools.report.parameters import Refused
 from tools.report.run import fingerprint
+from tools.sweep.plan import Report
 
 PROJECT = Path(__file__).resolve().parents[1]
 LENGTHS = (5, 1, 2, 7, 4)
@@ -406,6 +409,25 @@ def test_a_report_of_ones_own_model_is_never_up_to_date_since_its_weights_may_ha
     notebook = parameters.find_notebook("correlation")
     values = parameters.given_parameters(notebook, [("model", "mine.py")])
     assert fingerprint(notebook, values) != fingerprint(notebook, values)
+
+
+@pytest.mark.parametrize(("pairs", "times"), [([("model", "mine.py")], 2), ([], 1)])
+def test_a_report_of_ones_own_model_is_made_as_often_as_it_is_asked_for(mine, monkeypatch, capsys, pairs, times):
+    made, notebook = [], parameters.find_notebook("correlation")
+    values = parameters.given_parameters(notebook, pairs)
+    monkeypatch.setattr(run, "_make", lambda notebook, values, target, work, mark: made.append(written(target, mark)))
+    for _ in range(2):
+        run.make_report(notebook, values, mine / "reports")
+        assert Report(notebook, values).is_up_to_date(mine / "reports") == (not pairs), "for a sweep too"
+    assert len(made) == times and ("up to date" in capsys.readouterr().out) == (times == 1)
+
+
+def written(target: Path, mark: str) -> Path:
+    """A finished page with a fingerprint."""
+    about = {"file": target.name, "notebook": "correlation", "title": "a", "fingerprint": mark, "dataset": "planted"}
+    about |= {"parameters": {}, "changed": [], "findings": [], "commit": "", "versions": "", "made": "", "seconds": 1.0}
+    target.write_text(page(new_notebook(cells=[new_code_cell("1")]), about, []), encoding="utf-8")
+    return target
 
 
 def of_docs(number: int) -> str:
