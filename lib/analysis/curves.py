@@ -230,7 +230,8 @@ def prices(imitated: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for variant, some in imitated[imitated["variant"] != "base"].groupby("variant", sort=False):
         of_base = imitated[(imitated["variant"] == "base") & imitated["seed"].isin(some["seed"])]
-        raw = price_difference(*(of[of["lambda"] > 0] for of in (some, of_base)))
+        apart = [of[of["lambda"] > 0] for of in (some, of_base)]
+        raw = price_difference(*apart) if all(map(len, apart)) else dict.fromkeys(OF_PRICE, np.nan)
         failed = dict.fromkeys(why for why in (failed_imitation(of) for of in (some, of_base)) if why)
         row = {f"raw{end}": raw[name] for end, name in (("", "difference"), ("_low", "low"), ("_high", "high"))}
         rows.append(
