@@ -18,7 +18,7 @@ CLAIMS = {
             Claim(
                 KEY,
                 short,
-                f"With {weights} it loses more F1 than the base",
+                f"With {weights} a regularized model loses more F1 than the base",
                 "section 4.1, table 1",
                 "direction",
                 ON_PAR,
@@ -36,7 +36,7 @@ CLAIMS = {
         Claim(
             KEY,
             "without a loss",
-            "It classifies about as well as the base",
+            "A regularized model classifies about as well as the base",
             "section 4.1, table 1",
             "at least",
             -ON_PAR,
@@ -50,7 +50,7 @@ CLAIMS = {
         Claim(
             KEY,
             "words are kept",
-            "Its hidden states share more information with their words than freezing alone gives",
+            "A regularized model's hidden states share more information with their words than freezing alone gives",
             "section 4.2, table 2",
             "direction",
             0.1,
@@ -77,7 +77,7 @@ CLAIMS = {
         Claim(
             KEY,
             "neutral words stay neutral",
-            "Its tokens, each read alone, are less sure of the prediction than the base's",
+            "A regularized model's tokens, each read alone, are less sure of the prediction than the base's",
             "section 5, table 3",
             "direction",
             0.02,
@@ -157,7 +157,7 @@ CLAIMS = {
         Claim(
             KEY,
             "attention comes onto the reason",
-            "Its attention ranks the words that decide the label higher than the base's does",
+            "A regularized model's attention ranks the words that decide the label higher than the base's does",
             "ours; section 6 leaves it open",
             "direction",
             0.02,
