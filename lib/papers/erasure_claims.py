@@ -25,84 +25,78 @@ ALL, ENCODED, MANY_CLASSES = "all models", "models with an encoder", "all models
 TIE = "two orders without skill are sooner equally often: 0"
 
 _claim = partial(Claim, KEY)
-_for, _against = (partial(_claim, speaks=side) for side in ("for", "against"))
+_for, _against = (
+    {question: partial(_claim, speaks=side, question=question) for question in ("matters", "ranks")}
+    for side in ("for", "against")
+)
 _CLAIMS = [
-    _for(
+    _for["matters"](
         "the top item matters most",
         "Erasing the item with the largest attention changes the output more than erasing another",
         *("section 4.1", "direction", 0.01, "nats", ALL),
         control="an item drawn at random in place of the top one gives 0; part of the effect is the weight that goes",
         refuted="the mean JSD of all other items is the larger one",
         sides=("top item", "another item"),
-        question="matters",
     ),
-    _against(
+    _against["matters"](
         "a far larger weight often matters little more",
         "Even where the top item leads by .3 to .5 of the attention, many positive differences of JSD are near 0",
         *("section 4.1, figure 3", "at least", 0.25, "of these texts below .05 nats", ALL),
         control="no verdict where in most of these texts no ranking's top item changes the output by .05 nats",
         refuted="where attention differs that much, nearly every difference of JSD is .05 nats or more",
-        question="matters",
     ),
-    _for(
+    _for["matters"](
         "the top item decides more often",
         "Erasing the item with the largest attention flips the decision more often than erasing another",
         *("section 4.2, table 2", "direction", 0.02, "of the decisions", ALL),
         control="an item drawn at random in place of the top one gives 0",
         refuted="another item flips more decisions",
         sides=("top item", "another item"),
-        question="matters",
     ),
-    _for(
+    _for["matters"](
         "where another item matters more, their weights are closer",
         "Where attention's top item is not the one that matters most, it leads by less attention than in other texts",
         *("section 4.1, figure 4", "direction", 0.05, "of the attention", ALL),
         control="not that weights are small everywhere: the gap is compared with that in all other texts",
         refuted="in these texts the top item leads by as much attention as elsewhere",
         sides=("gap in other texts", "gap in these"),
-        question="matters",
     ),
-    _against(
+    _against["matters"](
         "erasing it flips few decisions",
         "Erasing the item with the largest attention leaves the vast majority of decisions as they were",
         *("section 4.2, table 2", "little", FEW, "of the decisions flip", "models over sentences"),
         control="no verdict where no single item flips more than a quarter: then it is true of any item",
         refuted="the top item flips more than a quarter of the decisions",
         sides=("", "best single item"),
-        question="matters",
     ),
-    _for(
+    _for["matters"](
         "attention flips sooner than a random order",
         "Fewer items flip the decision along attention than along a random order",
         *("section 5.4", "direction", 0.05, "of the texts (sooner less later)", ALL),
         control=TIE,
         refuted="a random order is sooner more often than attention",
-        question="matters",
     ),
-    _against(
+    _against["ranks"](
         "gradients flip sooner",
         "With an encoder, fewer items flip the decision along the gradient than along attention",
         *("section 5.4", "direction", 0.05, "of the texts", ENCODED),
         control=TIE,
         refuted="attention is sooner more often than the gradient",
         sides=("gradient sooner", "attention sooner"),
-        question="ranks",
     ),
-    _against(
+    _against["ranks"](
         "gradients flip sooner 1.6 times as often",
         "With an encoder, the gradient flips the decision sooner than attention at least 1.6 times as often as later",
         *("section 5.4", "at least", OFTEN, "log of the ratio (0.47: 1.6 times)", ENCODED),
         control="two orders without skill are sooner equally often: ratio 1, log 0",
         refuted="the ratio is below 1.6",
-        question="ranks",
     ),
-    _against(
+    _against["ranks"](
         "gradients flip most texts sooner",
         "In most models with an encoder, the gradient flips over half of the texts with fewer items than attention",
         *("section 5.4", "most runs", 0.5, "of the models", ENCODED),
         control="ties count for neither, so that an order without skill stays below half of the texts",
         refuted="in most models it is half of the texts or fewer (the paper: more in 10 of 16)",
-        question="ranks",
     ),
     _claim(
         "products flip sooner",
@@ -112,14 +106,13 @@ _CLAIMS = [
         refuted="attention is sooner more often than gradient × attention",
         sides=("product sooner", "attention sooner"),
     ),
-    _against(
+    _against["ranks"](
         "attention does not find the fewest",
         "Much of the time attention does not find a smallest set of items that flips the decision",
         *("section 5.4", "at least", 0.25, "of the texts missed", ALL),
         control="a miss counts where the gradient or gradient × attention finds such a set: neither ties nor texts "
         "that are too hard for every order",
         refuted="attention misses fewer than a quarter",
-        question="ranks",
     ),
     _claim(
         "decisions flip late",
@@ -140,14 +133,13 @@ _CLAIMS = [
         )
         for along in ("along attention", "with the fewest items possible")
     ),
-    _for(
+    _for["ranks"](
         "without an encoder attention is on par",
         "Without an encoder attention flips decisions as soon as the gradient, or sooner",
         *("section 5.6", "at least", -0.05, "of the texts", "models without an encoder"),
         control="an order drawn at random is later than the gradient more often than sooner, well below 0",
         refuted="the gradient is sooner in over 5% more of the texts than attention",
         sides=("attention sooner", "gradient sooner"),
-        question="ranks",
     ),
     _claim(
         "the product's top item decides more often",
@@ -158,21 +150,19 @@ _CLAIMS = [
         refuted="attention's top item flips more decisions",
         sides=("gradient × attention", "attention"),
     ),
-    _for(
+    _for["ranks"](
         "the gradient's top item decides less often",
         "In most models the gradient's top item flips fewer decisions than attention's",
         *("appendix A.3, figure 12", "most runs", 0.5, "of the models", ALL),
         control="two rankings without skill: half of the models",
         refuted="in most models it flips as many or more (the paper: fewer in 14 of 24)",
-        question="ranks",
     ),
-    _against(
+    _against["ranks"](
         "other orders erase a quarter less attention",
         "In most models what must go along gradients, or gradient × attention, had less attention by .25 or more",
         *("appendix A.3, figure 11", "most runs", 0.5, "of the models", ALL),
         control="the first items along attention hold the most by definition, so less is not enough: it is less by .25",
         refuted="in most models it is less than .25",
-        question="ranks",
     ),
 ]
 CLAIMS = {one.short: one for one in _CLAIMS}
