@@ -119,7 +119,7 @@ def soundly_read(path: Path) -> Iterator[None]:
     except pd.errors.EmptyDataError:
         raise DataError(f"{path} is empty; copy or download it again") from None
     except pd.errors.ParserError as error:
-        advice = "a delimiter in a field needs quotation marks"
+        advice = "a delimiter in a field needs quotation marks, and each quotation mark its second"
         raise DataError(f"{path} is no CSV ({str(error).strip()}); {advice}") from None
 
 

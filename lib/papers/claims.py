@@ -33,6 +33,7 @@ SIDES = {  # for attention as an explanation, or against it, by what the claim s
     ("for", "contradicted"): "against",
     ("against", "supported"): "against",
 }
+SAYS = {"for": "yes", "against": "no"}
 
 
 # What is asked of attention as an explanation; a claim that speaks for it says yes to one of these, one against it no.
@@ -306,7 +307,7 @@ def sentences(found: pd.DataFrame) -> dict[str, str]:
 
     With the id of its place in the report, where the numbers of each model are. Before them stands `on_balance`. Claims
     that are decided for a model come first, then those that are open. The effect has its 95% interval where a claim is
-    about one or two models.
+    about one or two models. An answer that counts in `on_balance` says yes or no to attention as an explanation.
     """
     found = found[found["verdict"] != CONTRAST]
     result = dict.fromkeys(on_balance(found), "")
@@ -317,7 +318,12 @@ def sentences(found: pd.DataFrame) -> dict[str, str]:
         models = {
             word: [name for name, own in zip(named, same["verdict"], strict=True) if own == word] for word in ANSWERS
         }
-        parts = [f"{word} for {', '.join(names)}" for word, names in models.items() if names and word != "no verdict"]
+        says = {word: SAYS[side] for word, side in zip(same["verdict"], sides_of(same), strict=True) if side}
+        parts = [
+            f"{word} for {', '.join(names)}{f', which says {says[word]}' if word in says else ''}"
+            for word, names in models.items()
+            if names and word != "no verdict"
+        ]
         parts += unjudged(same[same["verdict"] == "no verdict"])
         result[f"{claim}: {'; '.join(parts)}."] = anchor(short)
     return result
@@ -331,13 +337,21 @@ def on_balance(found: pd.DataFrame) -> list[str]:
     rows = found[found["speaks"].ne("")]
     if rows.empty:
         return []
-    sides = [SIDES.get(one) for one in zip(rows["speaks"], rows["verdict"].mask(rows["witness"] == WEAK), strict=True)]
-    told = f"Does attention explain these models? Of {counted(len(rows), 'verdict')} that could tell"
+    sides = sides_of(rows)
+    asked = f"Does attention explain these models? Of {counted(len(rows), 'answer')}"
     if not any(sides):
         most = rows["reason"].mode()[0]
-        return [f"{told}, none decides{most and f' (of most: {most})'}."]
+        return [f"{asked}, none decides{most and f' (of most: {most})'}."]
     pro, con = sides.count("for"), sides.count("against")
-    return [f"{told}, {pro} {'speaks' if pro == 1 else 'speak'} for it, {con} against it; the others decide nothing."]
+    rest = len(rows) - pro - con
+    others = f"; {rest} {'decides' if rest == 1 else 'decide'} nothing" if rest else ""
+    return [f"{asked}, {pro} {'says' if pro == 1 else 'say'} yes, {con} {'says' if con == 1 else 'say'} no{others}."]
+
+
+def sides_of(rows: pd.DataFrame) -> list[str | None]:
+    """For each verdict "for" or "against" attention as an explanation; None for neither, and for a weak witness."""
+    pairs = zip(rows["speaks"], rows["verdict"].mask(rows["witness"] == WEAK), strict=True)
+    return [SIDES.get(pair) for pair in pairs]
 
 
 def unjudged(rows: pd.DataFrame) -> list[str]:
