@@ -412,7 +412,8 @@ def test_an_answer_without_any_test_that_counts_is_not_settled():
     table = Tables.of([study([row()], [effect("a", "supported", witness="weak")])])
     lead, by_question, rest = answer(table.cells, table.values)
     assert lead.startswith("Not settled. Decided so far: 0 tests") and by_question == []
-    assert "0 contradicted, 1 more of either, but only by weak witnesses or perhaps by chance." in rest
+    doubted = "1 more of either, but only by weak witnesses or perhaps by chance."
+    assert f"0 supported, 0 contradicted, {doubted}" in rest
 
 
 def test_the_number_of_a_cell_is_that_of_its_models_without_a_mark():

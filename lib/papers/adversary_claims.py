@@ -13,8 +13,9 @@ MOVED = f"only adversaries count that have converged, are {FAR} nats away on dev
 
 
 def claim(short: str, sentence: str, source: str, kind: str, bound: float, unit: str, **more) -> Claim:
-    """A claim of this paper, or ours; its scope by default all that the paper tests."""
-    return Claim(KEY, short, sentence, source, kind, bound, unit, **{"scope": CLASSIFIERS, **more})
+    """A claim of this paper, or ours; its scope by default all that the paper tests, its question the paper's own."""
+    usual = {"scope": CLASSIFIERS, "question": "needed" if "speaks" in more else ""}
+    return Claim(KEY, short, sentence, source, kind, bound, unit, **usual | more)
 
 
 CLAIMS = {
@@ -31,7 +32,6 @@ CLAIMS = {
             refuted="equal weights are as good, or better: attention is no explanation where it is not needed",
             sides=("learned", "uniform"),
             speaks="for",
-            question="needed",
         ),
         claim(
             "seeds move attention less",
@@ -44,7 +44,6 @@ CLAIMS = {
             refuted="other seeds move it as far, so that the adversary's distance is nothing unusual",
             sides=("search per instance", "other seeds"),
             speaks="for",
-            question="needed",
         ),
         claim(
             "attention is robust to the seed",
@@ -58,7 +57,6 @@ CLAIMS = {
             refuted="other seeds attend no more alike than to any word",
             sides=("equal weights", "other seeds"),
             speaks="for",
-            question="needed",
         ),
         claim(
             "robustness differs by class",
@@ -83,7 +81,6 @@ CLAIMS = {
             refuted="the MLP does as well, or better, with equal weights",
             sides=("base's", "equal"),
             speaks="for",
-            question="needed",
         ),
         claim(
             "better than learned",
@@ -96,7 +93,6 @@ CLAIMS = {
             refuted="the MLP does as well, or better, with its own",
             sides=("base's", "its own"),
             speaks="for",
-            question="needed",
         ),
         claim(
             "learned beats equal weights",
@@ -109,7 +105,6 @@ CLAIMS = {
             refuted="the MLP does as well, or better, with equal weights",
             sides=("its own", "equal"),
             speaks="for",
-            question="needed",
         ),
         claim(
             "attention matters more than the encoder",
@@ -122,7 +117,6 @@ CLAIMS = {
             refuted="context without attention is worth as much, or more",
             sides=("guided MLP", "uniform BiLSTM"),
             speaks="for",
-            question="needed",
         ),
         claim(
             "adversaries misguide",
@@ -135,7 +129,6 @@ CLAIMS = {
             refuted="an adversary's attention guides as well, or better",
             sides=("base's", "adversary's"),
             speaks="for",
-            question="needed",
         ),
         claim(
             "adversaries per instance misguide",
@@ -148,7 +141,6 @@ CLAIMS = {
             refuted="the per-instance adversary's guides as well, or better",
             sides=("base's", "per-instance adversary's"),
             speaks="for",
-            question="needed",
         ),
         claim(
             "a trained adversary is on par",
@@ -161,7 +153,6 @@ CLAIMS = {
             control="imitation alone (lambda 0) reaches the base's F1 and is nearer; each run is judged by itself",
             refuted="most runs stay nearer, or lose more",
             speaks="against",
-            question="needed",
         ),
         claim(
             "per instance exaggerates",
@@ -174,7 +165,6 @@ CLAIMS = {
             refuted="one model for all texts goes as far at that TVD",
             sides=("search per instance", "trained"),
             speaks="for",
-            question="needed",
         ),
         claim(
             "attention is easily moved",
@@ -186,7 +176,6 @@ CLAIMS = {
             control=f"a straight line, each step at the same price; curves start at lambda 0 and end beyond {FAR} nats",
             refuted="the curve is concave: the first steps away cost most",
             speaks="against",
-            question="needed",
         ),
         claim(
             "uniform lies under the curve",
@@ -200,7 +189,6 @@ CLAIMS = {
             refuted="a trained adversary as far away changes predictions no more",
             sides=("trained", "uniform"),
             speaks="against",
-            question="needed",
         ),
         claim(
             "an adversary leaves the reason",

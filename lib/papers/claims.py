@@ -34,8 +34,6 @@ SIDES = {  # for attention as an explanation, or against it, by what the claim s
     ("against", "supported"): "against",
 }
 SAYS = {"for": "yes", "against": "no"}
-
-
 # What is asked of attention as an explanation; a claim that speaks for it says yes to one of these, one against it no.
 QUESTIONS = {
     "matters": "Do the words or sentences with the most attention matter to the prediction?",
@@ -163,8 +161,8 @@ def row_of(claim: Claim, model: str, some: pd.DataFrame, like: list, these_model
     if word == CONTRAST:  # the number alone: no answer, with any bound
         found = replace(found, p=nan, needed=0, reason=first["excluded"], halved="", doubled="")
     of_found = ("effect", "low", "high", "n", "p", "needed", "reason", "halved", "doubled")
-    of_claim = ("paper", "short", "unit", "bound", "kind", "source", "scope", "control", "refuted", "speaks")
-    of_claim += ("question", "signed")
+    of_claim = ("paper", "short", "unit", "bound", "kind", "source", "scope", "control", "refuted")
+    of_claim += ("speaks", "question", "signed")
     row = {name: getattr(found, name) for name in of_found} | {name: getattr(claim, name) for name in of_claim}
     row |= {"claim": claim.sentence, "model": model, "verdict": word, "seeds": len(found.of_seeds)}
     row |= {"of_seeds": " ".join(f"{value:.4g}" for value in found.of_seeds), "witness": first["witness"]}

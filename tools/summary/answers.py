@@ -103,7 +103,7 @@ def cell(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def size(judged: pd.DataFrame) -> str:
-    """+0.22 [+0.14, +0.30] tau-b; of several models +0.10 to +0.22 tau-b, or +0.22 tau-b in each of 2."""
+    """+0.22 [+0.14, +0.30] tau-b; of several models +0.10 to +0.22 tau-b, or +0.22 tau-b in each of 2 models."""
     known = judged[judged["effect"].notna()]
     if known.empty:
         return ""
