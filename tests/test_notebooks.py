@@ -298,6 +298,9 @@ def test_correlation_of_ones_own_model_whose_read_out_is_not_affine(monkeypatch,
     assert "Measured: 1 of mine, not trained here." in shown["text"] and "gradient search" in shown["text"]
     assert "This is not measured for your own model" in shown["text"]
     assert "mine + attention" in shown["text"], "claims are about it too"
+    assert kept_summary(Path(page))["title"] == "The tests of “Attention is not Explanation” on mine.py"
+    assert "The tests of “Attention is not Explanation” on mine.py" in shown["text"]
+    assert "leave-one-out: how much a prediction changes" in shown["text"] and "AUROC: how" not in shown["text"]
 
 
 @pytest.mark.parametrize(("notebook", "dataset"), [("correlation", "agnews"), ("erasure", "agnews4")])

@@ -30,7 +30,7 @@ from tools.report.page import kept, page
 from tools.summary import answers
 from tools.summary import studies as summary
 from tools.summary.__main__ import RENDERED, in_repository, markdown, readme
-from tools.summary.answers import Tables, answer, cells, sides
+from tools.summary.answers import CELL, Tables, answer, cells, sentence, sides
 from tools.summary.claims import controlled, counted, in_words, totals, verdicts
 from tools.summary.page import FILES, studies_of, write_summary
 from tools.summary.values import counts, partners, unexplained, values
@@ -314,27 +314,46 @@ def test_the_readme_answers_from_the_verdicts_and_marks_what_is_weak_stale_or_co
     assert text.startswith("<!-- answer -->\n\n") and text.endswith("\n\n<!-- end --> more")
     assert "So far, 1 test of the papers' own claims (sst): 1 supported, 0 contradicted." in text
     assert "Not settled. Decided so far" in text and "1 older result is to be run again. Of " in text
-    tests = "Of 1 test, 1 clearly supports its claims, 0 contradict."
-    assert f"| {tests} On sst, “a” is supported: +0.20 of the texts in each of 2 models. |" in text
+    tests = "1 of 1 supports its claims, 0 contradict them"
+    assert f"| “That a” is supported on sst: +0.20 of the texts in each of 2 models. | {tests} |" in text
     old = readme(place, Tables.of([study([row()], found[-1:])]))
     assert (
         "Not settled: training has changed" in old
         and "By the older runs, 1 test of the papers' own claims (sst)" in old
     )
-    assert "On sst, “b” is contradicted: -0.20 [-0.22, -0.18] of the texts (weak witness, stale)." in old
+    assert "“That b” is contradicted on sst (weak witness, stale): -0.20 [-0.22, -0.18] of the texts." in old
     close = claim("a").evidence("one", dict(enumerate((0.2, 0.12, 0.28, 0.15, 0.25))), se=0.001, n=400)
     others = [effect("b", "open", f"open {number}") for number in range(40)]
-    assert "“a” is supported: +0.20 [+0.12, +0.28] of the texts (could be chance)." in readme(
+    assert "“That a” is supported on sst (could be chance): +0.20 [+0.12, +0.28] of the texts." in readme(
         place, Tables.of([study([], [close, *others])])
     )
     again = claim("a").evidence("one", {}).assign(verdict="supported", evidence="", claim="That a")
     text = readme(place, Tables.of([study([row()], [again])]))
     assert "No verdict yet: older runs stored no results per seed. Of " in text
-    assert (
-        "published values within reach, 1 were measured: 1 are the same, 0 different, 0 open. | [correlation]" in text
-    )
+    assert "within reach, 1 were measured: 1 are the same, 0 different, 0 open. | – | [correlation]" in text
     own = readme(place, Tables.of([study([row(dataset="own:mine")], [effect("a", "supported")], dataset="own:mine")]))
     assert "Nothing has been run yet." in own and "On own:mine" not in own
+
+
+def test_a_paper_is_told_by_its_first_claim_on_real_texts_with_both_sides_where_there_is_room(monkeypatch):
+    monkeypatch.undo()
+    one = {name: "" for name in CELL} | {"paper": "jain2019", "marks": [], "ours": False, "size": "+1", "share": 1.0}
+    rows = [
+        one | {"short": "permuting it changes little", "claim": "It is", "answer": "supported", "dataset": "sst"},
+        one | {"short": "attention correlates weakly", "claim": "It is so", "answer": "mixed", "dataset": "sst"},
+        one | {"short": "attention correlates weakly", "claim": "It is so", "answer": "open", "dataset": "20news"},
+    ]
+    rows[1] |= {"words": "1 of 2 supported, 1 open; 2 as contrast"}
+    said = [sentence(pd.DataFrame(rows[start:]), pd.DataFrame(), "jain2019") for start in range(3)]
+    assert said[0] == "“It is” is supported on sst: +1."
+    assert said[1] == "On sst, “It is so”: 1 of 2 supported, 1 open; +1."
+    assert said[2] == "“It is so” is open on 20news: +1."
+    main = rows[2] | {"answer": "contradicted", "levels": "x 2, y 1"}
+    planted = rows[0] | {"dataset": "planted"}
+    assert sentence(pd.DataFrame([planted, rows[0], main]), pd.DataFrame(), "jain2019").startswith("“It is so”")
+    assert sentence(pd.DataFrame([planted, main]), pd.DataFrame(), "jain2019").endswith("20news: x 2, y 1; +1.")
+    long = main | {"claim": " ".join(["so"] * 22)}
+    assert sentence(pd.DataFrame([long]), pd.DataFrame(), "jain2019").endswith("on 20news: +1.")
 
 
 def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypatch):

@@ -169,6 +169,18 @@ def test_a_report_that_cannot_be_does_not_keep_others_from_the_plan(store, capsy
     assert "correlation-sst: " in error and "set DATA_HOME" in error
 
 
+def test_the_plan_of_ones_own_text_says_how_it_was_read(store, tmp_path, capsys):
+    rows = [f"{word} film number {number},{word}" for number in range(30) for word in ("good", "bad")]
+    (tmp_path / "my.csv").write_text("\n".join(["review,stars", *rows]))
+    columns = ["-p", "text_column", "review", "-p", "label_column", "stars"]
+    given = ["correlation", "erasure", "-p", "data", str(tmp_path / "my.csv"), *columns, "--output", str(store)]
+    assert main([*given, "--plan"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == "In my.csv 'review' is the text, 'stars' is the label." and out.count(out[0]) == 1
+    assert out[-2] == "train 42 texts, dev 10 texts, test 8 texts; classes: bad (30), good (30)"
+    assert out[-1].startswith("to do: 2 reports")
+
+
 def test_a_job_whose_plan_fits_no_more_says_so(store, capsys):
     folder = store / "sweep"
     made = made_up_plan(store, 0, "erasure")

@@ -35,7 +35,7 @@ CLAIMS = {
         ),
         claim(
             "seeds move attention less",
-            "Training with another seed changes the attention less than a search for each text's adversary does",
+            "Training with another seed changes attention less than a search for each text's adversary does",
             "section 3.3, figure 3",
             "direction",
             NATS,

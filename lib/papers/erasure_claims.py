@@ -32,7 +32,7 @@ _for, _against = (
 _CLAIMS = [
     _for["matters"](
         "the top item matters most",
-        "Erasing the item with the largest attention changes the output more than erasing another",
+        "Erasing the most attended item changes the output more than erasing another",
         *("section 4.1", "direction", 0.01, "nats", ALL),
         control="an item drawn at random in place of the top one gives 0; part of the effect is the weight that goes",
         refuted="the mean JSD of all other items is the larger one",
@@ -47,7 +47,7 @@ _CLAIMS = [
     ),
     _for["matters"](
         "the top item decides more often",
-        "Erasing the item with the largest attention flips the decision more often than erasing another",
+        "Erasing the most attended item flips the decision more often than erasing another",
         *("section 4.2, table 2", "direction", 0.02, "of the decisions", ALL),
         control="an item drawn at random in place of the top one gives 0",
         refuted="another item flips more decisions",
@@ -63,7 +63,7 @@ _CLAIMS = [
     ),
     _against["matters"](
         "erasing it flips few decisions",
-        "Erasing the item with the largest attention leaves the vast majority of decisions as they were",
+        "Erasing the most attended item leaves the vast majority of decisions as they were",
         *("section 4.2, table 2", "little", FEW, "of the decisions flip", "models over sentences"),
         control="no verdict where no single item flips more than a quarter: then it is true of any item",
         refuted="the top item flips more than a quarter of the decisions",

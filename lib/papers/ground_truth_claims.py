@@ -76,7 +76,7 @@ CLAIMS = {
         ),
         claim(
             "the test finds liars",
-            "The test finds liars more suspicious than honest models",
+            "A paper's test finds models that hide their reasons more suspicious than honest ones",
             "ours, for the five papers",
             "at least",
             0.8,

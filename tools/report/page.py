@@ -4,7 +4,9 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from functools import cache
+from html import escape
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from pygments.formatters import HtmlFormatter
 from lib.atomic_write import write_text
 from lib.datasets.assembly import READ
 from lib.notebook import LEFT
+from lib.papers.claims import TERMS
 from lib.progress import spoken
 from lib.training.cache import home
 from tools.report.cells import Cells
@@ -35,15 +38,23 @@ def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]
     parts = cells.parts([cell for cell in notebook.cells if not elsewhere & set(cell.metadata.get("tags", []))])
     opening = parts.pop(0) if parts and notebook.cells[0].cell_type == "markdown" else ""
     heading, end, introduction = opening.rpartition("</h1>")  # what is found stands between them
+    heading = heading.replace(escape(title(notebook), quote=False), escape(summary["title"], quote=False))
     scripts = [vega(), (TEMPLATES / "page.js").read_text(encoding="utf-8")] if cells.charts else []
     contents = [entry for entry in cells.contents if entry[0] in (2, 3)]
     return environment().get_template("report.html.j2").render(
         summary=summary, kept=json_for_html(summary), left=json_for_html(next(iter(outputs(notebook, LEFT)), {})),
         time=spoken(summary["seconds"]), memory=memory, every=EVERY, quick=quick(summary["parameters"], notebook),
         parameters=parameters, heading=heading + end, introduction=introduction, parts=parts, contents=contents,
+        terms=terms(summary["findings"]),
         claims=next((anchor for _, anchor, _ in contents if anchor.endswith("what-we-find")), ""),
         style=style(), scripts=scripts, policy=policy(scripts),
     )  # fmt: skip
+
+
+def terms(findings: Iterable[dict[str, Any]]) -> dict[str, str]:
+    """Those of TERMS that stand in a report's findings."""
+    said = " ".join(finding["sentence"] for finding in findings)
+    return {term: meaning for term, meaning in TERMS.items() if re.search(rf"\b{term}\b", said, re.IGNORECASE)}
 
 
 def memory(peak: float | None) -> str:

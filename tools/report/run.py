@@ -58,10 +58,11 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
         for name, parameter in parameters.known_parameters(notebook).items()
     ]
     settings = {entry["name"]: entry["value"] for entry in known}
+    own = [Path(settings[name]).name.partition(":")[0] for name in ("model", "data") if settings.get(name)]
     summary = {
         "file": target.name,
         "notebook": notebook.stem,
-        "title": title(ran),
+        "title": f"The tests of “{title(ran)}” on {' and '.join(own)}" if own else title(ran),
         "paper": PAPERS[notebook.stem].title if notebook.stem in PAPERS else "",
         "fingerprint": mark,
         "dataset": Path(settings["data"]).name if settings.get("data") else str(settings.get("dataset", "")),
@@ -78,6 +79,8 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
     print(f"{target.stem}: made in {spoken(summary['seconds'])}: {target}")
     for finding in summary["findings"][:TOLD]:
         print(f"    {finding['sentence']}")
+    if (more := len(summary["findings"]) - TOLD) > 0:
+        print(f"    {more} more on the page")
 
 
 def is_made_from(page: Path, mark: str) -> bool:

@@ -12,11 +12,12 @@ import pandas as pd
 
 from lib import charts
 from lib.papers import TITLES
+from lib.papers.claims import TERMS
 from lib.provenance import PROJECT
 from lib.results import FOLDER
 from tools.report.figures import environment
 from tools.report.page import summaries_in
-from tools.summary.answers import TERMS, Answer, Tables, answer, of_papers
+from tools.summary.answers import DATASETS, Answer, Tables, answer, of_papers
 from tools.summary.claims import RATE, in_order, in_words, totals
 from tools.summary.page import studies_of, write_summary
 from tools.summary.studies import kept
@@ -32,10 +33,10 @@ def readme(text: str, found: Tables) -> str:
     `<!-- rendered -->` and `<!-- end -->`.
     """
     rows = [[*words, f"[{name}](notebooks/{name}.ipynb)"] for *words, name in of_papers(found.cells, found.values)]
-    terms = "; ".join(f"*{term}*: {meaning}" for term, meaning in TERMS.items())
+    terms = "; ".join(f"*{term}*: {meaning}" for term, meaning in (TERMS | DATASETS).items())
     parts = {
         "answer": f"{in_markdown(answer(found.cells, found.values))}\n\n{terms}.",
-        "papers": grid(["paper", "claim", "what we find", "notebook"], rows),
+        "papers": grid(["paper", "claim", "what we find", "tests that count", "notebook"], rows),
         "rendered": pages_of(RENDERED),
     }
     places = r"<!-- (answer|papers|rendered) -->.*?<!-- end -->"

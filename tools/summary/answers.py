@@ -16,6 +16,7 @@ UNDECIDED, OWN = "no verdict", "own:"
 CELL = ("claim", "answer", "words", "model", "shown", "size", "unit", "levels", "n", "seeds")
 CELL += ("marks", "again", "ours", "speaks", "question", "share")
 ENOUGH = (20, 3)  # tests, and papers, for an answer other than "not settled"
+LONGEST = 30  # words of a paper's sentence
 MADE_UP = ("planted", "babi")  # how the names of made-up texts begin
 DOUBTS = {"weak witness", "could be chance"}  # marks
 COUNTED = (
@@ -23,14 +24,7 @@ COUNTED = (
     "survives the correction for multiple testing (false discovery rate 5%). Tests share models and texts, so do not "
     "read the totals as votes."
 )
-TERMS = {  # what an answer's sentences take as known
-    "tau-b": "how far two rankings agree, from -1 to 1",
-    "TVD": "how far two predictions are apart, from 0 to 1",
-    "JSD": "how far two attention distributions are apart, from 0 to .69 nats",
-    "adversary": "other attention, or another model, with the same predictions",
-    "leave-one-out": "how much a prediction changes without a word",
-    "top item": "the word or sentence with the most attention",
-    "base": "the model that others imitate",
+DATASETS = {  # the datasets in an answer's sentences
     "sst": "sentences on films",
     "20news": "posts on two sports",
     "agnews, agnews4": "news",
@@ -140,32 +134,50 @@ def made_up(table: pd.DataFrame) -> pd.Series:
 
 
 def sentence(table: pd.DataFrame, values: pd.DataFrame, paper: str) -> str:
-    """What we find of a paper, with its number, in at most 30 words.
+    """What we find of a paper: a claim with its verdict and number, in at most LONGEST words.
 
     Args:
         table: `cells`. values: `tools.summary.values.values`. paper: its key.
     """
-    own = table[table["paper"].eq(paper) & ~table["dataset"].str.startswith(OWN)]
-    own = own if paper == OURS else own[~own["ours"].astype(bool)]
+    own = claimed(table, paper)
     if own.empty:
         return "Not run yet."
     found = current(own)
     if found.empty:
         why = ": older runs stored no results per seed" if own["again"].all() else ""
         return f"No verdict yet{why}. {compared(values[values['paper'] == paper])}"
-    found = found.iloc[made_up(found).argsort(kind="stable")]  # real texts first
-    decided, mixed = found[found["answer"].isin(DECIDED)], found[found["answer"].eq(MIXED)]
-    decided = decided.iloc[decided["marks"].map(len).argsort(kind="stable")]  # those without a mark first
-    mixed = mixed.sort_values("share", ascending=False, kind="stable")
-    first = pd.concat([decided, mixed, found]).iloc[0]
+    by_doubt = to_quote(found).assign(doubts=found["marks"].map(len)).sort_values("doubts", kind="stable")
+    mixed = by_doubt[by_doubt["answer"].eq(MIXED)].sort_values("share", ascending=False, kind="stable")
+    first = pd.concat([by_doubt[by_doubt["answer"].isin(DECIDED)], mixed, by_doubt]).iloc[0]
     marks = f" ({', '.join(first['marks'])})" if first["marks"] else ""
+    said = f"“{first['claim']}” is {first['answer']} on {first['dataset']}{marks}"
     if first["answer"] == MIXED:
-        words = first["words"].partition(";")[0]
-        return f"On {first['dataset']}, “{first['short']}”: {words}; {first['size']}{marks}."
+        return f"On {first['dataset']}, “{first['claim']}”: {first['words'].partition(';')[0]}; {first['size']}{marks}."
+    full = f"{said}: {'; '.join(filter(None, (first['levels'], first['size'])))}."
+    return full if len(full.split()) <= LONGEST else f"{said}: {first['size']}."
+
+
+def tests(table: pd.DataFrame, paper: str) -> str:
+    """How many tests of a paper's claims there are, and what those that are beyond doubt say."""
+    found = current(claimed(table, paper))
+    if found.empty:
+        return "–"
     pro, con = supporting(found)
     verbs = [f"{verb}{'s' if number == 1 else ''}" for verb, number in (("support", pro), ("contradict", con))]
-    tests = f"Of {counted(len(found), 'test')}, {pro} clearly {verbs[0]} its claims, {con} {verbs[1]}."
-    return f"{tests} On {first['dataset']}, “{first['short']}” is {first['answer']}: {measured(first)}{marks}."
+    return f"{pro} of {len(found)} {verbs[0]} its claims, {con} {verbs[1]} them"
+
+
+def claimed(table: pd.DataFrame, paper: str) -> pd.DataFrame:
+    """The cells of a paper's own claims, on its datasets; of `ground_truth`, whose claims are all ours, all."""
+    own = table[table["paper"].eq(paper) & ~table["dataset"].str.startswith(OWN)]
+    return own if paper == OURS else own[~own["ours"].astype(bool)]
+
+
+def to_quote(found: pd.DataFrame) -> pd.DataFrame:
+    """The cells in the order in which one is quoted: real texts, the paper's own claims, and its main ones first."""
+    order = [short for paper in PAPERS.values() for short in paper.claims]
+    found = found.assign(made_up=made_up(found), place=found["short"].map(order.index))
+    return found.sort_values(["made_up", "ours", "place"], kind="stable").drop(columns=["made_up", "place"])
 
 
 def supporting(found: pd.DataFrame) -> tuple[int, int]:
@@ -241,9 +253,7 @@ def sides(found: pd.DataFrame) -> tuple[str, list[tuple[str, str]]]:
     pairs = zip(found["speaks"], found["answer"], strict=True)
     decided = found.assign(side=pd.Series([SIDES.get(one) for one in pairs], found.index, dtype=object))
     decided = decided[decided["side"].notna() & ~stale(decided)]
-    order = [short for paper in PAPERS.values() for short in paper.claims]
-    decided = decided.assign(made_up=made_up(decided), place=decided["short"].map(order.index))
-    decided = decided.sort_values(["made_up", "ours", "place"], kind="stable")  # what is quoted is the first
+    decided = to_quote(decided)
     pro, con = (decided[decided["side"].eq(side)] for side in ("for", "against"))
     real, ours = [int((~made_up(some)).sum()) for some in (pro, con)], int(decided["ours"].sum())
     numbers = f"{counted(len(pro), 'test')} for attention as an explanation ({real[0]} on real texts)"
@@ -298,7 +308,8 @@ def measured(row: Mapping[str, Any]) -> str:
 
 
 def of_papers(table: pd.DataFrame, values: pd.DataFrame) -> list[list[str]]:
-    """Of each paper its title, what it claims, what we find, and its notebook."""
+    """Of each paper its title, what it claims, what we find, how many tests say so, and its notebook."""
     return [
-        [paper.title, f"{paper.claim}.", sentence(table, values, paper.key), name] for name, paper in PAPERS.items()
+        [paper.title, f"{paper.claim}.", sentence(table, values, paper.key), tests(table, paper.key), name]
+        for name, paper in PAPERS.items()
     ]

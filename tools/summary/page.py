@@ -5,13 +5,13 @@ from pathlib import Path
 from lib.atomic_write import write_text
 from lib.charts.comparison import SIGNS
 from lib.papers import PAPERS, TITLES
-from lib.papers.claims import anchor
+from lib.papers.claims import TERMS, anchor
 from lib.quantity import title_of
 from tools.report.figures import environment
 from tools.report.page import kept, policy, style
 from tools.summary import claims as judged
 from tools.summary import studies as summary
-from tools.summary.answers import TERMS, Tables, answer
+from tools.summary.answers import DATASETS, Tables, answer
 from tools.summary.studies import Study
 from tools.summary.values import counts, groups, model, number, unexplained
 
@@ -36,7 +36,7 @@ def write_summary(folder: Path, results: Path | None = None) -> Path:
         groups=groups(values), total=counts(values.assign(all="all"), "all").to_dict("records")[0],
         verdicts=judged.totals(claims), rate=f"{judged.RATE:.0%}", unexplained=unexplained(values),
         of=judged, model=model, number=number, title_of=title_of, source=summary.source,
-        signs=SIGNS, terms=TERMS, style=style(), policy=policy([]),
+        signs=SIGNS, terms=TERMS | DATASETS, style=style(), policy=policy([]),
     )  # fmt: skip
     return write_text(folder / "summary.html", shown)
 

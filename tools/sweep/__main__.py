@@ -2,10 +2,13 @@
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
+from lib.datasets.corpus import Corpus
+from lib.datasets.own import Own
 from lib.papers.claims import counted
 from lib.processes import cores
 from lib.progress import spoken
@@ -112,7 +115,18 @@ def lacking(options: argparse.Namespace, reports: list[Report]) -> tuple[list[tu
             works[report.name] = report, report.work(corpora)
         except Refused as error:
             problems.append(f"{report.name}: {error}")
+    if options.plan:
+        read = [corpus for one in corpora.values() for corpus in one.loaded.values()]
+        print(*dict.fromkeys(as_read(corpus) for corpus in read if isinstance(corpus.name, Own)), sep="", end="")
     return list(works.values()), problems
+
+
+def as_read(corpus: Corpus) -> str:
+    """How one's own text was read: its columns, splits and classes, a line each."""
+    splits = ", ".join(f"{split.name} {len(split.instances):,} texts" for split in corpus.splits)
+    labels = Counter(one.label for split in corpus.splits for one in split.instances)
+    classes = ", ".join(f"{name} ({labels[number]:,})" for number, name in enumerate(corpus.classes))
+    return "".join(f"{line}\n" for line in (*corpus.notes, f"{splits}; classes: {classes}"))
 
 
 def in_words(plan: dict, workers: int) -> str:
