@@ -440,6 +440,10 @@ BAD = {
         "text\n" + "a fine film\n" * 9,
         "which column is the label? no column looks like it; name it by label_column; its columns: 'text'",
     ),
+    "one class in a column of another name": bad(
+        separated([(text, "good") for text, _ in rows()], ("text", "stars")),
+        "no column looks like it ('stars': one value in all rows, and two classes or more are needed); name it by",
+    ),
     "no first row": bad(
         "\n".join(f"{text.replace(',', '')},{label}" for text, label in rows()),
         "the first row must name the columns, but 'bad'",

@@ -30,7 +30,7 @@ from tools.report.page import kept, page
 from tools.summary import answers
 from tools.summary import studies as summary
 from tools.summary.__main__ import RENDERED, in_repository, markdown, readme
-from tools.summary.answers import CELL, Tables, answer, cells, sentence, sides
+from tools.summary.answers import CELL, Tables, answer, cells, sentence, sides, that_count
 from tools.summary.claims import controlled, counted, in_words, totals, verdicts
 from tools.summary.page import FILES, studies_of, write_summary
 from tools.summary.values import counts, partners, unexplained, values
@@ -346,12 +346,16 @@ def test_a_paper_is_told_by_its_first_claim_on_real_texts_with_both_sides_where_
     rows[1] |= {"words": "1 of 2 supported, 1 open; 2 as contrast"}
     said = [sentence(pd.DataFrame(rows[start:]), pd.DataFrame(), "jain2019") for start in range(3)]
     assert said[0] == "“It is” is supported on sst: +1."
-    assert said[1] == "On sst, “It is so”: 1 of 2 supported, 1 open; +1."
+    assert said[1] == "On sst, “It is so” is mixed: 1 of 2 supported, 1 open; +1."
     assert said[2] == "“It is so” is open on 20news: +1."
     main = rows[2] | {"answer": "contradicted", "levels": "x 2, y 1"}
     planted = rows[0] | {"dataset": "planted"}
     assert sentence(pd.DataFrame([planted, rows[0], main]), pd.DataFrame(), "jain2019").startswith("“It is so”")
     assert sentence(pd.DataFrame([planted, main]), pd.DataFrame(), "jain2019").endswith("20news: x 2, y 1; +1.")
+    assert that_count(pd.DataFrame(rows), "jain2019") == "1 of 3 supports its claims, 0 contradict them"
+    against = "1 of 2 supports its claims, 1 contradicts them: attention correlates weakly (20news)"
+    assert that_count(pd.DataFrame([rows[0], main]), "jain2019") == against
+    assert that_count(pd.DataFrame(rows[1:]), "jain2019") == "none of 2 decides: 1 mixed"
     long = main | {"claim": " ".join(["so"] * 22)}
     assert sentence(pd.DataFrame([long]), pd.DataFrame(), "jain2019").endswith("on 20news: +1.")
 
@@ -418,7 +422,10 @@ def test_the_answer_quotes_real_texts_first_and_says_what_others_gave():
     assert "2 tests for attention as an explanation (1 on real texts), 0 against it (0)" in lead
     assert question == QUESTIONS["ranks"]
     place = "Jain & Wallace 2019; BiLSTM, sst: x 2, y 1; +1 sst; open on 20news; mixed on imdb"
-    assert text == f"2 tests say yes (1 on real texts), 0 say no (0). Yes: “It is so” is supported ({place})."
+    assert text == f"2 tests say yes (1 on real texts), 0 say no (0). Yes: “It is so” (supported; {place})."
+    other = [one | {"answer": "contradicted", "speaks": "against"} for one in table[:1]]
+    _, ((_, text),) = sides(pd.DataFrame(other))
+    assert ". Yes, since this is contradicted: “It is so” (Jain" in text
     _, ((_, text),) = sides(pd.DataFrame([one | {"ours": one["dataset"] == "sst"} for one in table[:2]]))
     assert "ours, for" in text, "real texts go before the papers' own claims"
     _, ((_, text),) = sides(
@@ -455,7 +462,8 @@ def test_the_readme_fits_a_screen_and_its_links_lead_somewhere():
     assert len(page.splitlines()) <= 120
     after = page.partition("claims.svg)")[2].split()[:150]
     assert {"reports", "test"} <= {after[place + 1] for place, word in enumerate(after[:-1]) if word == "make"}
-    table = page.partition("<!-- papers -->")[2].partition("<!-- end -->")[0].strip().splitlines()[2:]
+    table = page.partition("<!-- papers -->")[2].partition("<!-- end -->")[0].splitlines()
+    table = [line for line in table if line.startswith("| ")][2:]
     assert [line.split(" | ")[-1] for line in table] == [f"[{name}](notebooks/{name}.ipynb) |" for name in PAPERS]
     assert all(len(line.split(" | ")[2].split()) <= 30 for line in table)
     for path in [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *PROJECT.glob("docs/*.md")]:

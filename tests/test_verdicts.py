@@ -210,12 +210,16 @@ def test_outside_its_scope_a_claim_is_a_contrast_and_a_bad_witness_gives_no_verd
     assert [one.split(":")[0] for one in sentences(open_one)] == ["It rises", "It falls"], "what is decided comes first"
     against = [open_one.assign(speaks="against"), open_one.assign(speaks="for", verdict="contradicted", witness="good")]
     told = [next(iter(sentences(one))) for one in against]
-    assert told[0] == "Does attention explain these models? Of 5 answers, none decides.", "weak ones"
-    assert told[1].endswith("Of 6 answers, 0 say yes, 6 say no.")
+    assert told[0] == "Does attention explain these models? Of 5 answers, one for each claim and model, none decides."
+    assert told[1].endswith("Of 6 answers, one for each claim and model, 0 say yes, 6 say no.")
     some = pd.concat([against[1].iloc[:1], against[1].iloc[:1].assign(model="other", verdict="open")])
     balance, single = sentences(some)
-    assert balance.endswith("Of 2 answers, 0 say yes, 1 says no; 1 decides nothing.")
+    assert "0 say yes, 1 says no; 1 decides nothing" in balance
     assert ", which says no; open" in single
+    again = pd.concat([found.reset_index(), found.reset_index().assign(claim="It falls", short="falls")])
+    assert [one.count("(as above)") for one in sentences(again)] == [0, 1], "a reason is told once"
+    of_sides = found.reset_index().assign(sides="one 0.5, other 0.2")
+    assert "supported for conv (one 0.5, other 0.2; +0.31 [" in next(iter(sentences(of_sides)))
     shown = tables.verdicts(found.reset_index()).data
     assert shown.count("<tbody") == 1 and "Stated beforehand" in shown
     assert "<em>supported 1 (1 by a weak witness), no verdict 1, contrast 1</em></summary>" in shown

@@ -147,6 +147,8 @@ def _only(table: Table, role: str, looks_like: Callable[[Sequence], bool], taken
     found = called or [name for name in free if looks_like(table.frame[name].tolist())]
     if len(found) != 1:
         seen = f"{len(found)} columns look like it" if found else "no column looks like it"
+        same = [repr(name) for name in free if role == "label" and table.frame[name].astype(str).nunique() == 1]
+        seen += f" ({', '.join(same)}: one value in all rows, and two classes or more are needed)" if same else ""
         raise DataError(f"{file}: which column is the {role}? {seen}; name it by {role}_column; {table.listed()}")
     if not called and table.kind == "CSV" and role == "label" and found[0] in set(table.frame[found[0]]):
         raise DataError(

@@ -42,7 +42,7 @@ CLAIMS = {
             "nats",
             control="attention that is uniform in every seed would not move at all: it has no verdict",
             refuted="other seeds move it as far, so that the adversary's distance is nothing unusual",
-            sides=("search per instance", "other seeds"),
+            sides=("search", "other seeds"),
             speaks="for",
         ),
         claim(

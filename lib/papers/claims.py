@@ -318,13 +318,15 @@ def sentences(found: pd.DataFrame) -> dict[str, str]:
 
     With the id of its place in the report, where the numbers of each model are. Before them stands `on_balance`. Claims
     that are decided for a model come first, then those that are open. The effect has its 95% interval where a claim is
-    about one or two models. An answer that counts in `on_balance` says yes or no to attention as an explanation.
+    about one or two models, and its two sides where one model has a verdict. An answer that counts in `on_balance` says
+    yes or no to attention as an explanation.
     """
     found = found[found["verdict"] != CONTRAST]
-    result = dict.fromkeys(on_balance(found), "")
+    result, told = dict.fromkeys(on_balance(found), ""), set()
     groups = found.groupby(["claim", "short"], sort=False)
     for (claim, short), same in sorted(groups, key=lambda group: group[1]["verdict"].map(RANK).min()):
-        numbers = [effect_in_brief(row, interval=len(same) <= 2) for _, row in same.iterrows()]
+        alone = same["verdict"].ne("no verdict").sum() == 1
+        numbers = [effect_in_brief(row, interval=len(same) <= 2, sides=alone) for _, row in same.iterrows()]
         named = [f"{model}{number}" for model, number in zip(same["model"], numbers, strict=True)]
         models = {
             word: [name for name, own in zip(named, same["verdict"], strict=True) if own == word] for word in ANSWERS
@@ -335,7 +337,7 @@ def sentences(found: pd.DataFrame) -> dict[str, str]:
             for word, names in models.items()
             if names and word != "no verdict"
         ]
-        parts += unjudged(same[same["verdict"] == "no verdict"])
+        parts += unjudged(same[same["verdict"] == "no verdict"], told)
         result[f"{claim}: {'; '.join(parts)}."] = anchor(short)
     return result
 
@@ -349,14 +351,17 @@ def on_balance(found: pd.DataFrame) -> list[str]:
     if rows.empty:
         return []
     sides = sides_of(rows)
-    asked = f"Does attention explain these models? Of {counted(len(rows), 'answer')}"
+    asked = f"Does attention explain these models? Of {counted(len(rows), 'answer')}, one for each claim and model"
+    rest = rows[[side is None for side in sides]]
+    most = next(iter(rest["reason"].mode()), "")
+    why = most and f" ({most})" if len(rest) == 1 else most and f" (most of them: {most})"
     if not any(sides):
-        most = rows["reason"].mode()[0]
-        return [f"{asked}, none decides{most and f' (of most: {most})'}."]
+        return [f"{asked}, none decides{why}."]
     pro, con = sides.count("for"), sides.count("against")
-    rest = len(rows) - pro - con
-    others = f"; {rest} {'decides' if rest == 1 else 'decide'} nothing" if rest else ""
-    return [f"{asked}, {pro} {'says' if pro == 1 else 'say'} yes, {con} {'says' if con == 1 else 'say'} no{others}."]
+    others = f"; {len(rest)} {'decides' if len(rest) == 1 else 'decide'} nothing{why}" if len(rest) else ""
+    beside = " Claims that say neither yes nor no compare models." if found["speaks"].eq("").any() else ""
+    says = f"{pro} {'says' if pro == 1 else 'say'} yes, {con} {'says' if con == 1 else 'say'} no"
+    return [f"{asked}, {says}{others}.{beside}"]
 
 
 def sides_of(rows: pd.DataFrame) -> list[str | None]:
@@ -365,15 +370,27 @@ def sides_of(rows: pd.DataFrame) -> list[str | None]:
     return [SIDES.get(pair) for pair in pairs]
 
 
-def unjudged(rows: pd.DataFrame) -> list[str]:
-    """no verdict for average, conv (reason): models whose reasons differ in numbers alone share that of the first."""
+def unjudged(rows: pd.DataFrame, told: set[str]) -> list[str]:
+    """no verdict for average, conv (reason): models whose reasons differ in numbers alone share that of the first.
+
+    Args:
+        told: what was said so far, which gets longer; nothing is said twice.
+    """
     kinds = rows["reason"].str.replace(r"[\d.,]+", "", regex=True)
-    groups = rows.groupby(kinds, sort=False)
-    return [f"no verdict for {', '.join(same['model'])} ({same['reason'].iloc[0]})" for _, same in groups]
+    parts = []
+    for _, same in rows.groupby(kinds, sort=False):
+        part = f"no verdict for {', '.join(same['model'])}"
+        parts.append(f"{part} (as above)" if part in told else f"{part} ({same['reason'].iloc[0]})")
+        told.add(part)
+    return parts
 
 
-def effect_in_brief(row: Mapping, interval: bool) -> str:
-    """ " (+0.21 [+0.14, +0.29] tau-b; weak witness)", of a verdict; "" where there is none, or no effect."""
+def effect_in_brief(row: Mapping, interval: bool, sides: bool = False) -> str:
+    """ " (+0.21 [+0.14, +0.29] tau-b; weak witness)", of a verdict; "" where there is none, or no effect.
+
+    Args:
+        interval: with it. sides: with the two numbers whose difference it is.
+    """
     if row["verdict"] == "no verdict" or isnan(row["effect"]):
         return ""
     weak = "; weak witness" if row["witness"] == WEAK else ""
@@ -381,7 +398,8 @@ def effect_in_brief(row: Mapping, interval: bool) -> str:
         return f" ({row['effect']:.0%} of {counted(row['seeds'], 'run')}{weak})"
     effect, low, high = (in_digits(row[name], row) for name in ("effect", "low", "high"))
     ends = f" [{low}, {high}]" if interval and low else ""
-    return f" ({effect}{ends} {unit_in_brief(row)}{weak})"
+    levels = f"{row['sides']}; " if sides and row["sides"] else ""
+    return f" ({levels}{effect}{ends} {unit_in_brief(row)}{weak})"
 
 
 def in_digits(number: float, row: Mapping) -> str:
@@ -391,6 +409,6 @@ def in_digits(number: float, row: Mapping) -> str:
 
 
 def unit_in_brief(row: Mapping) -> str:
-    """The unit of the effect of a verdict: tau-b; of shares of runs "of the runs", of trends "tau-b with the dial"."""
-    of_kind = {"most runs": "of the runs", "trend": "tau-b with the dial"}
+    """The unit of the effect of a verdict: tau-b; of shares of runs "of the runs", of trends "tau-b of the trend"."""
+    of_kind = {"most runs": "of the runs", "trend": "tau-b of the trend"}
     return of_kind.get(row["kind"], row["unit"].partition(" (")[0])

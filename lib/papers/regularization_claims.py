@@ -26,7 +26,7 @@ CLAIMS = {
                 METHODS,
                 f"{FREEZING}; {GATES}",
                 "losing less F1 than the control does",
-                ("change of the control", "of the variant"),
+                ("base", "regularized"),
             )
             for short, weights in (
                 ("attention matters more", "permuted attention"),
@@ -45,7 +45,7 @@ CLAIMS = {
             "what freezing alone costs is beside it; no verdict where a run kept its last epoch: undertraining refutes "
             "no method",
             "an F1 more than .02 below the base's, fully trained",
-            ("variant", "base"),
+            ("regularized", "base"),
         ),
         Claim(
             KEY,
@@ -58,7 +58,7 @@ CLAIMS = {
             "residual, tying and mlm with additive attention, two classes (table 2)",
             f"{FREEZING}; of each what shuffled labels give is subtracted",
             "no more information than the base with fixed embeddings has",
-            ("variant", "control"),
+            ("regularized", "freezing alone"),
         ),
         Claim(
             KEY,
@@ -72,7 +72,7 @@ CLAIMS = {
             "imitation alone (lambda 0): its TVD, the floor, is subtracted from either curve; no verdict where a floor "
             "exceeds the effect, where imitation fails or does not converge, or with one seed",
             "an adversary that pays less than the base's",
-            ("variant", "base"),
+            ("regularized", "base"),
         ),
         Claim(
             KEY,
@@ -85,7 +85,7 @@ CLAIMS = {
             METHODS,
             f"{FREEZING}; {GATES}, or where whole texts lose as much confidence as their tokens",
             "tokens that are as sure as the control's",
-            ("control", "variant"),
+            ("base", "regularized"),
         ),
         Claim(
             KEY,
@@ -165,7 +165,7 @@ CLAIMS = {
             "residual, tying and mlm, where the words that decide are known",
             f"{FREEZING}; {GATES}",
             "a lower average precision than the control's",
-            ("variant", "control"),
+            ("regularized", "base"),
         ),
     )
 }

@@ -17,7 +17,7 @@ from lib.provenance import PROJECT
 from lib.results import FOLDER
 from tools.report.figures import environment
 from tools.report.page import summaries_in
-from tools.summary.answers import DATASETS, Answer, Tables, answer, of_papers
+from tools.summary.answers import DATASETS, Tables, answer, of_papers
 from tools.summary.claims import RATE, in_order, in_words, totals
 from tools.summary.page import studies_of, write_summary
 from tools.summary.studies import kept
@@ -34,19 +34,16 @@ def readme(text: str, found: Tables) -> str:
     """
     rows = [[*words, f"[{name}](notebooks/{name}.ipynb)"] for *words, name in of_papers(found.cells, found.values)]
     terms = "; ".join(f"*{term}*: {meaning}" for term, meaning in (TERMS | DATASETS).items())
+    lead, by_question, rest = answer(found.cells, found.values)
+    listed = [f"- **{question}** {said}" for question, said in by_question]
+    table = grid(["paper", "claim", "what we find", "tests that count", "notebook"], rows)
     parts = {
-        "answer": f"{in_markdown(answer(found.cells, found.values))}\n\n{terms}.",
-        "papers": grid(["paper", "claim", "what we find", "tests that count", "notebook"], rows),
+        "answer": "\n\n".join(filter(None, (lead, "\n".join(listed), f"{terms}."))),
+        "papers": "\n\n".join(filter(None, (table, rest))),
         "rendered": pages_of(RENDERED),
     }
     places = r"<!-- (answer|papers|rendered) -->.*?<!-- end -->"
     return re.sub(places, lambda m: f"<!-- {m[1]} -->\n\n{parts[m[1]]}\n\n<!-- end -->", text, flags=re.DOTALL)
-
-
-def in_markdown(found: Answer) -> str:
-    """An answer as paragraphs, its questions as a list between them."""
-    listed = "\n".join(f"- **{question}** {text}" for question, text in found.by_question)
-    return "\n\n".join(filter(None, (found.lead, listed, found.rest)))
 
 
 def pages_of(folder: Path) -> str:

@@ -22,7 +22,7 @@ DOUBTS = {"weak witness", "could be chance"}  # marks
 COUNTED = (
     "A test is a claim on a dataset. It counts if its models agree, one of them is accurate enough, and the result "
     "survives the correction for multiple testing (false discovery rate 5%). Tests share models and texts, so do not "
-    "read the totals as votes."
+    "read the totals as votes. A claim that only compares models speaks for neither side."
 )
 DATASETS = {  # the datasets in an answer's sentences
     "sst": "sentences on films",
@@ -152,19 +152,25 @@ def sentence(table: pd.DataFrame, values: pd.DataFrame, paper: str) -> str:
     marks = f" ({', '.join(first['marks'])})" if first["marks"] else ""
     said = f"“{first['claim']}” is {first['answer']} on {first['dataset']}{marks}"
     if first["answer"] == MIXED:
-        return f"On {first['dataset']}, “{first['claim']}”: {first['words'].partition(';')[0]}; {first['size']}{marks}."
+        models = first["words"].partition(";")[0]
+        return f"On {first['dataset']}, “{first['claim']}” is mixed: {models}; {first['size']}{marks}."
     full = f"{said}: {'; '.join(filter(None, (first['levels'], first['size'])))}."
     return full if len(full.split()) <= LONGEST else f"{said}: {first['size']}."
 
 
-def tests(table: pd.DataFrame, paper: str) -> str:
+def that_count(table: pd.DataFrame, paper: str) -> str:
     """How many tests of a paper's claims there are, and what those that are beyond doubt say."""
     found = current(claimed(table, paper))
     if found.empty:
         return "–"
     pro, con = supporting(found)
+    if not pro + con:
+        mixed = int(found["answer"].eq(MIXED).sum())
+        return f"none of {len(found)} decides{f': {mixed} mixed' if mixed else ''}"
     verbs = [f"{verb}{'s' if number == 1 else ''}" for verb, number in (("support", pro), ("contradict", con))]
-    return f"{pro} of {len(found)} {verbs[0]} its claims, {con} {verbs[1]} them"
+    against = found[found["answer"].eq("contradicted") & ~doubted(found)].groupby("short", sort=False)["dataset"]
+    which = "; ".join(f"{short} ({', '.join(where)})" for short, where in against)
+    return f"{pro} of {len(found)} {verbs[0]} its claims, {con} {verbs[1]} them{which and f': {which}'}"
 
 
 def claimed(table: pd.DataFrame, paper: str) -> pd.DataFrame:
@@ -274,7 +280,7 @@ def short_answer(decided: pd.DataFrame) -> str:
 
 
 def yes_and_no(decided: pd.DataFrame, found: pd.DataFrame) -> str:
-    """9 tests say yes (5 on real texts), 2 say no (0). Yes: “...” is supported (...). No: ..., of one question's cells.
+    """9 tests say yes (5 on real texts), 2 say no (0). Yes: “...” (supported; ...). No: ..., of one question's cells.
 
     Args:
         found: all cells without a doubt; what they gave elsewhere is said of a claim that is quoted.
@@ -285,20 +291,21 @@ def yes_and_no(decided: pd.DataFrame, found: pd.DataFrame) -> str:
     words = [
         f"{counted(len(yes), 'test')} {verbs[0]} yes ({real[0]} on real texts), {len(no)} {verbs[1]} no ({real[1]})."
     ]
-    words += [f"Yes: {quoted(yes.iloc[0], found)}"] if len(yes) else []
-    words += [f"No: {quoted(no.iloc[0], found)}"] if len(no) else []
+    words += [f"{said}{quoted(some.iloc[0], found)}" for said, some in (("Yes", yes), ("No", no)) if len(some)]
     return " ".join(words)
 
 
 def quoted(row: Mapping[str, Any], found: pd.DataFrame) -> str:
-    """“...” is supported (Serrano & Smith 2019; FLAN-rnn, sst: +0.22 [+0.18, +0.27] F1; open on planted)."""
+    """: “...” (supported; Serrano & Smith 2019; FLAN-rnn, sst: +0.22 [+0.18, +0.27] F1; open on planted)."""
     whose = f"ours, for {TITLES[row['paper']]}" if row["ours"] else TITLES[row["paper"]]
     others = found[found["short"].eq(row["short"]) & found["answer"].ne(row["answer"])]
     elsewhere = [f"{word} on {', '.join(same['dataset'])}" for word, same in others.groupby("answer", sort=False)]
     place = ", ".join(filter(None, (row["model"], row["dataset"])))
     numbers = "; ".join(filter(None, (row["levels"], measured(row))))
     where = "; ".join([whose, f"{place}: {numbers}", *elsewhere])
-    return f"“{row['claim']}” is {row['answer']} ({where})."
+    if row["answer"] == "contradicted":
+        return f", since this is contradicted: “{row['claim']}” ({where})."
+    return f": “{row['claim']}” ({row['answer']}; {where})."
 
 
 def measured(row: Mapping[str, Any]) -> str:
@@ -310,6 +317,6 @@ def measured(row: Mapping[str, Any]) -> str:
 def of_papers(table: pd.DataFrame, values: pd.DataFrame) -> list[list[str]]:
     """Of each paper its title, what it claims, what we find, how many tests say so, and its notebook."""
     return [
-        [paper.title, f"{paper.claim}.", sentence(table, values, paper.key), tests(table, paper.key), name]
+        [paper.title, f"{paper.claim}.", sentence(table, values, paper.key), that_count(table, paper.key), name]
         for name, paper in PAPERS.items()
     ]
