@@ -218,6 +218,8 @@ def test_outside_its_scope_a_claim_is_a_contrast_and_a_bad_witness_gives_no_verd
     assert ", which says no; open" in single
     again = pd.concat([found.reset_index(), found.reset_index().assign(claim="It falls", short="falls")])
     assert [one.count("(as above)") for one in sentences(again)] == [0, 1], "a reason is told once"
+    again.loc[again["short"] == "falls", "reason"] = "another reason"
+    assert [one.count("(as above)") for one in sentences(again)] == [0, 0], "another one is told too"
     of_sides = found.reset_index().assign(sides="one 0.5, other 0.2")
     assert "supported for conv (one 0.5, other 0.2; +0.31 [" in next(iter(sentences(of_sides)))
     shown = tables.verdicts(found.reset_index()).data

@@ -378,10 +378,10 @@ def unjudged(rows: pd.DataFrame, told: set[str]) -> list[str]:
     """
     kinds = rows["reason"].str.replace(r"[\d.,]+", "", regex=True)
     parts = []
-    for _, same in rows.groupby(kinds, sort=False):
+    for kind, same in rows.groupby(kinds, sort=False):
         part = f"no verdict for {', '.join(same['model'])}"
-        parts.append(f"{part} (as above)" if part in told else f"{part} ({same['reason'].iloc[0]})")
-        told.add(part)
+        parts.append(f"{part} ({'as above' if part + kind in told else same['reason'].iloc[0]})")
+        told.add(part + kind)
     return parts
 
 
