@@ -159,7 +159,7 @@ PAPER = Paper(
     KEY,
     "Serrano & Smith 2019",
     "Sofia Serrano and Noah A. Smith (2019): Is Attention Interpretable? ACL.",
-    "Attention predicts overall importance noisily, and other orders of erasing flip decisions sooner",
+    "The most attended items matter more than others, but not reliably: other orders of erasing flip decisions sooner",
     ErasureSettings,
     (every_model,),
     CLAIMS,

@@ -231,7 +231,7 @@ PAPER = Paper(
     "Meister et al. 2021",
     "Clara Meister, Stefan Lazov, Isabelle Augenstein and Ryan Cotterell (2021): Is Sparse Attention more "
     "Interpretable? ACL.",
-    "Sparse attention weighs hidden states that mix their inputs, and is no clearer explanation by the inputs",
+    "Attention, sparse or not, weighs hidden states that mix their inputs, so it does not tell which inputs matter",
     SparsitySettings,
     (models, sweep, spectrum, without_context, starts, adversaries, frozen_adversaries),
     CLAIMS,
