@@ -354,7 +354,7 @@ def on_balance(found: pd.DataFrame) -> list[str]:
     asked = f"Does attention explain these models? Of {counted(len(rows), 'answer')}, one for each claim and model"
     rest = rows[[side is None for side in sides]]
     most = next(iter(rest["reason"].mode()), "")
-    why = most and f" ({most})" if len(rest) == 1 else most and f" (most of them: {most})"
+    why = most and f" ({most})" if len(rest) == 1 else most and f" (most often: {most})"
     if not any(sides):
         return [f"{asked}, none decides{why}."]
     pro, con = sides.count("for"), sides.count("against")
