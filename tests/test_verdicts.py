@@ -211,10 +211,10 @@ def test_outside_its_scope_a_claim_is_a_contrast_and_a_bad_witness_gives_no_verd
     against = [open_one.assign(speaks="against"), open_one.assign(speaks="for", verdict="contradicted", witness="good")]
     told = [next(iter(sentences(one))) for one in against]
     assert told[0] == "Does attention explain these models? Of 5 answers, one for each claim and model, none decides."
-    assert told[1].endswith("Of 6 answers, one for each claim and model, 0 say yes, 6 say no.")
+    assert told[1].endswith("Of 6 answers, one for each claim and model: 0 yes, 6 no.")
     some = pd.concat([against[1].iloc[:1], against[1].iloc[:1].assign(model="other", verdict="open")])
     balance, single = sentences(some)
-    assert "0 say yes, 1 says no; 1 decides nothing" in balance
+    assert "0 yes, 1 no, 1 undecided" in balance
     assert ", which says no; open" in single
     again = pd.concat([found.reset_index(), found.reset_index().assign(claim="It falls", short="falls")])
     assert [one.count("(as above)") for one in sentences(again)] == [0, 1], "a reason is told once"

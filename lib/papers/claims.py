@@ -41,19 +41,6 @@ QUESTIONS = {
     "ranks": "Does attention rank words as well as gradients and leave-one-out do?",
     "words": "Is attention to a hidden state attention to its word?",
 }
-TERMS = {  # what findings take as known
-    "tau-b": "how far two rankings agree, from -1 to 1",
-    "TVD": "how far two predictions are apart, from 0 to 1",
-    "JSD": "how far two attention distributions are apart, from 0 to .69 nats",
-    "AUROC": "how often a test ranks a pair rightly; by chance .5",
-    "additive": "attention by a small network (Bahdanau et al.)",
-    "dot": "attention by a scaled inner product",
-    "adversary": "other attention, or another model, with the same predictions",
-    "leave-one-out": "how much a prediction changes without a word",
-    "top item": "the word or sentence with the most attention",
-    "base": "the model that others imitate",
-    "weak witness": "a model that is clearly less accurate than counts of words or an average encoder",
-}
 
 
 @dataclass(frozen=True)
@@ -358,10 +345,9 @@ def on_balance(found: pd.DataFrame) -> list[str]:
     if not any(sides):
         return [f"{asked}, none decides{why}."]
     pro, con = sides.count("for"), sides.count("against")
-    others = f"; {len(rest)} {'decides' if len(rest) == 1 else 'decide'} nothing{why}" if len(rest) else ""
+    others = f", {len(rest)} undecided{why}" if len(rest) else ""
     beside = " Claims that say neither yes nor no compare models." if found["speaks"].eq("").any() else ""
-    says = f"{pro} {'says' if pro == 1 else 'say'} yes, {con} {'says' if con == 1 else 'say'} no"
-    return [f"{asked}, {says}{others}.{beside}"]
+    return [f"{asked}: {pro} yes, {con} no{others}.{beside}"]
 
 
 def sides_of(rows: pd.DataFrame) -> list[str | None]:

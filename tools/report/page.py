@@ -17,12 +17,25 @@ from pygments.formatters import HtmlFormatter
 from lib.atomic_write import write_text
 from lib.datasets.assembly import READ
 from lib.notebook import LEFT
-from lib.papers.claims import TERMS
 from lib.progress import spoken
 from lib.training.cache import home
 from tools.report.cells import Cells
 from tools.report.figures import TEMPLATES, environment, json_for_html, small_drawing
 from tools.report.meter import EVERY
+
+TERMS = {  # what findings take as known
+    "tau-b": "how far two rankings agree, from -1 to 1",
+    "TVD": "how far two predictions are apart, from 0 to 1",
+    "JSD": "how far two attention distributions are apart, from 0 to .69 nats",
+    "AUROC": "how often a test ranks a pair rightly; by chance .5",
+    "additive": "attention by a small network (Bahdanau et al.)",
+    "dot": "attention by a scaled inner product",
+    "adversary": "other attention, or another model, with the same predictions",
+    "leave-one-out": "how much a prediction changes without a word",
+    "top item": "the word or sentence with the most attention",
+    "base": "the model that others imitate",
+    "weak witness": "a model that is clearly less accurate than counts of words or an average encoder",
+}
 
 
 def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]]) -> str:

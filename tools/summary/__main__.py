@@ -12,11 +12,10 @@ import pandas as pd
 
 from lib import charts
 from lib.papers import TITLES
-from lib.papers.claims import TERMS
 from lib.provenance import PROJECT
 from lib.results import FOLDER
 from tools.report.figures import environment
-from tools.report.page import summaries_in
+from tools.report.page import TERMS, summaries_in
 from tools.summary.answers import DATASETS, Tables, answer, of_papers
 from tools.summary.claims import RATE, in_order, in_words, totals
 from tools.summary.page import studies_of, write_summary

@@ -5,10 +5,10 @@ from pathlib import Path
 from lib.atomic_write import write_text
 from lib.charts.comparison import SIGNS
 from lib.papers import PAPERS, TITLES
-from lib.papers.claims import TERMS, anchor
+from lib.papers.claims import anchor
 from lib.quantity import title_of
 from tools.report.figures import environment
-from tools.report.page import kept, policy, style
+from tools.report.page import TERMS, kept, policy, style
 from tools.summary import claims as judged
 from tools.summary import studies as summary
 from tools.summary.answers import DATASETS, Tables, answer
