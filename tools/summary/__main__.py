@@ -35,7 +35,7 @@ def readme(text: str, found: Tables) -> str:
     terms = "; ".join(f"*{term}*: {meaning}" for term, meaning in (TERMS | DATASETS).items())
     lead, by_question, rest = answer(found.cells, found.values)
     listed = [f"- **{question}** {said}" for question, said in by_question]
-    table = grid(["paper", "claim", "what we find", "tests that count", "notebook"], rows)
+    table = grid(["paper", "claim", "what we find", "its tests", "notebook"], rows)
     parts = {
         "answer": "\n\n".join(filter(None, (lead, "\n".join(listed), f"{terms}."))),
         "papers": "\n\n".join(filter(None, (table, rest))),

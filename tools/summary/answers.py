@@ -164,13 +164,12 @@ def that_count(table: pd.DataFrame, paper: str) -> str:
     if found.empty:
         return "–"
     pro, con = supporting(found)
-    if not pro + con:
-        mixed = int(found["answer"].eq(MIXED).sum())
-        return f"none of {len(found)} decides{f': {mixed} mixed' if mixed else ''}"
     verbs = [f"{verb}{'s' if number == 1 else ''}" for verb, number in (("support", pro), ("contradict", con))]
     against = found[found["answer"].eq("contradicted") & ~doubted(found)].groupby("short", sort=False)["dataset"]
     which = "; ".join(f"{short} ({', '.join(where)})" for short, where in against)
-    return f"{pro} of {len(found)} {verbs[0]} its claims, {con} {verbs[1]} them{which and f': {which}'}"
+    rest = len(found) - pro - con
+    said = f"{pro} {verbs[0]} its claims, {con} {verbs[1]} them{which and f': {which}'}"
+    return f"{said}; {rest} {'does' if rest == 1 else 'do'} not decide" if rest else said
 
 
 def claimed(table: pd.DataFrame, paper: str) -> pd.DataFrame:
