@@ -58,14 +58,15 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
         for name, parameter in parameters.known_parameters(notebook).items()
     ]
     settings = {entry["name"]: entry["value"] for entry in known}
-    own = [Path(settings[name]).name.partition(":")[0] for name in ("model", "data") if settings.get(name)]
+    model, data = (Path(settings.get(name) or "").name for name in ("model", "data"))
+    own = " and ".join(filter(None, (model.partition(":")[0], data)))
     summary = {
         "file": target.name,
         "notebook": notebook.stem,
-        "title": f"The tests of “{title(ran)}” on {' and '.join(own)}" if own else title(ran),
+        "title": f"The tests of “{title(ran)}” on {own}" if own else title(ran),
         "paper": PAPERS[notebook.stem].title if notebook.stem in PAPERS else "",
         "fingerprint": mark,
-        "dataset": Path(settings["data"]).name if settings.get("data") else str(settings.get("dataset", "")),
+        "dataset": data or str(settings.get("dataset", "")),
         "parameters": settings,
         "changed": [entry["name"] for entry in known if entry["value"] != entry["default"]],
         "findings": outputs(ran, HEADLINE),

@@ -150,16 +150,16 @@ def sentence(table: pd.DataFrame, values: pd.DataFrame, paper: str) -> str:
     mixed = by_doubt[by_doubt["answer"].eq(MIXED)].sort_values("share", ascending=False, kind="stable")
     first = pd.concat([by_doubt[by_doubt["answer"].isin(DECIDED)], mixed, by_doubt]).iloc[0]
     marks = f" ({', '.join(first['marks'])})" if first["marks"] else ""
-    said = f"“{first['claim']}” is {first['answer']} on {first['dataset']}{marks}"
     if first["answer"] == MIXED:
         models = first["words"].partition(";")[0]
         return f"On {first['dataset']}, “{first['claim']}” is mixed: {models}; {first['size']}{marks}."
+    said = f"“{first['claim']}” is {first['answer']} on {first['dataset']}{marks}"
     full = f"{said}: {'; '.join(filter(None, (first['levels'], first['size'])))}."
     return full if len(full.split()) <= LONGEST else f"{said}: {first['size']}."
 
 
 def that_count(table: pd.DataFrame, paper: str) -> str:
-    """How many tests of a paper's claims there are, and what those that are beyond doubt say."""
+    """How many tests of a paper's claims support them beyond doubt, contradict them (which, where), or do neither."""
     found = current(claimed(table, paper))
     if found.empty:
         return "–"

@@ -123,7 +123,7 @@ def lacking(options: argparse.Namespace, reports: list[Report]) -> tuple[list[tu
 
 def as_read(corpus: Corpus) -> str:
     """How one's own text was read: its columns, splits and classes, a line each."""
-    splits = ", ".join(f"{split.name} {len(split.instances):,} texts" for split in corpus.splits)
+    splits = ", ".join(f"{split.name} {len(split):,} texts" for split in corpus.splits)
     labels = Counter(one.label for split in corpus.splits for one in split.instances)
     classes = ", ".join(f"{name} ({labels[number]:,})" for number, name in enumerate(corpus.classes))
     return "".join(f"{line}\n" for line in (*corpus.notes, f"{splits}; classes: {classes}"))
