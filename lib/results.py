@@ -7,8 +7,10 @@ model and seed. Several runs, of more seeds or of another part of a notebook, me
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import fields
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -17,7 +19,7 @@ from lib.analysis.seeds import by_seed_rows
 from lib.atomic_write import write_text
 from lib.datasets import Own
 from lib.notebook import Kept
-from lib.papers import PAPERS, Settings, runs
+from lib.papers import Settings
 from lib.provenance import PROJECT
 from lib.quantity import RUN_COLUMNS
 from lib.training import Run, Trained, cache
@@ -31,17 +33,19 @@ ABOUT += ("train_texts", "dev_texts", "test_texts")
 OPTIONS = ("trains", "lambda", "rate", "ranking", "way", "series", "at", "against", "start", "vector_scale")
 KEYS = {"values": (*RUN_COLUMNS, "quantity", "seed", *OPTIONS), "evidence": ("short", "model", "seed", "at")}
 ENDINGS = {"values": "", "evidence": "-evidence"}
+# Settings that "chosen" does not name: they are in other columns, are folders, or choose which of the models are run.
+ELSEWHERE = {"dataset", "profile", "seeds", "device", "vectors", "data_home", "show_text", "encoders", "attentions"}
 NO_SEED = "-1"  # of evidence without a value
 
 
 def keep(
     notebook: str,
+    settings: Settings,
     trained: Sequence[Trained],
     values: pd.DataFrame,
     evidence: pd.DataFrame,
     folder: Path | None = None,
     commit: str = "",
-    **chosen,
 ) -> Kept | str:
     """Leaves both tables to the report; of a run in profile `paper`, or a part of one, it puts them into files too.
 
@@ -49,28 +53,27 @@ def keep(
     Each row carries where it comes from: the columns ABOUT.
 
     Args:
+        settings: of the notebook; nothing is kept where they make another experiment than the paper's.
         trained: the runs that were measured, all of one dataset; nothing is kept of those of your own model.
         values: of `summarise` and the like; those with `of_seeds` become a row for each seed.
         evidence: rows of `lib.papers.claims.EVIDENCE`, from which the summary judges anew.
         folder: by default $RESULTS_HOME, else reports/results of the project.
         commit: of the code that ran; by default of the code as it is now.
-        chosen: parameters that are not their defaults after a sweep, such as delta.
     """
     first = trained[0].run
     if not isinstance(first, Run):
         return "not kept: the model is your own; only results of models that are trained here are kept"
-    made = {"commit": commit or provenance.commit()} | provenance_of(trained, PAPERS[notebook].settings(), chosen)
+    made = {"commit": commit or provenance.commit()} | provenance_of(settings, trained)
     tables = zip(KEYS, (by_seed_rows(values), evidence), strict=True)
     texts = {name: table.assign(**made).to_csv(index=False, float_format="%.6g") for name, table in tables}
     left = {"dataset": str(first.dataset), **texts}
-    if refused := not_kept(notebook, trained, evidence, chosen):
+    if refused := not_kept(settings):
         return Kept(f"not kept: {refused}", left)
     folder = Path(folder or os.environ.get("RESULTS_HOME") or FOLDER)
     folder.mkdir(parents=True, exist_ok=True)
     paths = {name: folder / f"{notebook}-{first.dataset}{ending}.csv" for name, ending in ENDINGS.items()}
     for name, path in paths.items():
         write_text(path, merged(path.read_text(encoding="utf-8") if path.exists() else "", texts[name], KEYS[name]))
-    (folder / f"{notebook}-{first.dataset}-claims.csv").unlink(missing_ok=True)  # as verdicts were kept before
     names = " and ".join(path.name for path in paths.values())
     return Kept(f"kept in {names}; python -m tools.summary shows them in the README", left)
 
@@ -98,35 +101,36 @@ def merged(old: str, new: str, keys: Sequence[str]) -> str:
     return both.to_csv(index=False)
 
 
-def not_kept(notebook: str, trained: Sequence[Trained], evidence: pd.DataFrame, chosen: dict) -> str:
-    """Why a run's tables are not written down; "" where they are."""
-    first = trained[0].run
-    if first.profile != "paper":
-        return f"the profile is {first.profile!r}; only results of 'paper' are"
-    if isinstance(first.dataset, Own):
+def not_kept(settings: Settings) -> str:
+    """Why the tables of a run with these settings are not written down; "" where they are."""
+    if settings.profile != "paper":
+        return f"the profile is {settings.profile!r}; only results of 'paper' are"
+    if isinstance(settings.dataset, Own):
         return "the text is your own; only results on public datasets are"
-    if "verdict" in evidence:
-        return "the table has verdicts, not the evidence from which they can be judged anew"
-    whole = {kind_of(run) for run in runs(notebook, first.dataset, "paper", device="cpu", **chosen)}
-    if any(kind_of(one.run) not in whole for one in trained):
-        return "a parameter makes it another experiment than the paper's, such as the projection"
-    return ""
+    altered = [name for name in changed(settings) if name in settings.altering()]
+    return f"{' and '.join(altered)} made it another experiment than the paper's" if altered else ""
 
 
-def kind_of(run: Run) -> tuple:
-    """What a setting that makes another experiment of a run would change: its projection, and options in words."""
-    words = tuple(option for option in run.options if isinstance(option[1], str))
-    return run.projection, words, kind_of(run.base) if run.base else None
+def changed(settings: Settings) -> dict[str, Any]:
+    """The settings that are not their defaults, by name."""
+    defaults = {one.name: one.default for one in fields(settings)}
+    return {name: getattr(settings, name) for name, usual in defaults.items() if getattr(settings, name) != usual}
 
 
-def provenance_of(trained: Sequence[Trained], usual: Settings, chosen: dict) -> dict[str, str | int]:
+def in_words(chosen: dict[str, Any]) -> list[str]:
+    """layers 2 3, papers_epochs True: each setting with its value, but those of ELSEWHERE."""
+    texts = {name: " ".join(map(str, value)) if isinstance(value, tuple) else value for name, value in chosen.items()}
+    return [f"{name} {text}" for name, text in texts.items() if name not in ELSEWHERE]
+
+
+def provenance_of(settings: Settings, trained: Sequence[Trained]) -> dict[str, str | int]:
     """The columns ABOUT but the commit."""
     first, corpus = trained[0].run, trained[0].corpus
     adversaries = [one.run for one in trained if one.run.variant == "adversary" and one.run.option("trains") == "all"]
     made = {
         "code": training_code(next((CODE_OF[one.run.variant] for one in trained if one.run.variant in CODE_OF), CODE)),
         "profile": first.profile,
-        "chosen": ", ".join(unusual(usual, chosen)),
+        "chosen": ", ".join(in_words(changed(settings))),
         "device": first.device_kind,
         "vectors": re.sub(r"\S*/|(, seed \d+)? \(.*|, seed \d+$", "", trained[0].vectors.source),  # a file by its name
         "corpus": corpus.checksum[:12],
@@ -145,12 +149,3 @@ def is_stale(rows: pd.DataFrame) -> pd.Series:
     """Whether other training code than the present made each row; so do rows that do not say what made them."""
     present = [training_code(modules) for modules in (CODE, *CODE_OF.values())]
     return ~rows.get("code", pd.Series("", index=rows.index)).isin(present)
-
-
-def unusual(usual: Settings, chosen: dict) -> list[str]:
-    """What was chosen and is not what it is by itself: "train_texts 12000"; the seeds are in a column of their own."""
-    return [
-        f"{name} {value}"
-        for name, value in chosen.items()
-        if (value or value is False) and value != getattr(usual, name) and name != "seeds"
-    ]

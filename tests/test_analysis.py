@@ -199,7 +199,7 @@ def test_taus_are_scipys_and_undefined_ones_are_counted():
         [name, 1, "longer than 2 tokens"],
         [name, 2, "undefined"],
     ]
-    shares = significance(frame, pair).iloc[0]
+    shares = significance(done, pair).iloc[0]
     assert (shares["n"], shares["undefined"], shares["left_out"], shares["seeds"]) == (4, 2, 1, 1)
     assert shares["significant"] == pytest.approx(done[f"{name}_significant"].mean())
 
@@ -222,7 +222,7 @@ def test_the_permutation_null_is_seeded_and_has_the_level_of_the_test():
     assert share == pytest.approx(0.05, abs=0.02) and abs(taus.mean()) < 0.02
     np.testing.assert_array_equal(taus, permutation_null(frame, ("a", "b"), seed=5)[0])
     assert (taus != permutation_null(frame, ("a", "b"), seed=6)[0]).any()
-    shares = significance(frame, ("a", "b")).iloc[0]
+    shares = significance(correlate(frame, [("a", "b")]), ("a", "b")).iloc[0]
     p = correlate(frame, [("a", "b")])["kendall_tau_a_vs_b_p"]
     kept = np.arange(1, 2001)[np.sort(p) <= 0.05 * np.arange(1, 2001) / 2000].max() / 2000  # Benjamini & Hochberg 1995
     assert shares["significant_controlled"] == pytest.approx(kept)

@@ -158,14 +158,14 @@ def test_a_parameter_that_a_notebook_does_not_have_is_refused_by_its_first_cells
         settings.of({"In": ["", own, "# Parameters\nmine = 4\nsedes = [1]\n"]})
 
 
-def test_a_sweep_draws_ours_and_theirs():
+def test_a_sweep_draws_a_line_and_an_interval_for_each_quantity():
     rows = [
         {"setting": setting, "quantity": name, "value": 0.5, "low": 0.4, "high": 0.6}
         for setting in (0.1, 1)
         for name in TAUS
     ]
-    theirs = pd.DataFrame({"quantity": TAUS[:1], "value": [0.35], "paper": "jain2019"})
-    chart = sweep(pd.DataFrame(rows), "setting", "Title", "See.", theirs, scale="log").to_dict()
-    assert "published" in chart["description"] and len(chart["layer"]) == 4
+    chart = sweep(pd.DataFrame(rows), "setting", "Title", "See.", scale="log").to_dict()
+    drawn = [row for rows in chart["datasets"].values() for row in rows if "series" in row]
+    assert len(chart["layer"]) == 3 and {row["setting"] for row in drawn} == {0.1, 1}
     with pytest.raises(ValueError, match="nothing to draw"):
         sweep(pd.DataFrame(columns=["setting", "quantity"]), "setting", "Title", "See.")

@@ -139,7 +139,7 @@ def test_uniform_attention_is_no_witness_that_permuting_changes_little():
     harmless = {"permutation": 0.001}
     found = judged(study(harmless | {"entropy_of_attention": 0.99}))
     assert found.loc[found.index.get_level_values("model").str.contains("BiLSTM"), "verdict"].eq("no verdict").all()
-    assert "the attention of BiLSTM is nearly uniform" in of_bilstm(found, PERMUTED)["reason"]
+    assert "the BiLSTM's attention is nearly uniform" in of_bilstm(found, PERMUTED)["reason"]
     some = study({"permutation": 0.2})
     even = (some["encoder"] == "bilstm") & (some["instance"] % 3 > 0)  # two thirds of the texts
     some.loc[even, ["permutation", "entropy_of_attention"]] = 0.001, 0.98
@@ -210,6 +210,9 @@ def test_every_model_is_trained_with_shorter_vectors_and_in_quick_one():
     assert {(run.attention, run.seed) for run in scales} == {("additive", 4), ("additive", 5), ("dot", 4), ("dot", 5)}
     (one,) = papers.runs("correlation/vector_scales", "planted", "quick")
     assert (one.encoder, one.attention, one.seed, one.option("vector_scale")) == ("bilstm", "additive", 0, 0.1)
+    (one,) = papers.runs("correlation/vector_scales", "planted", "quick", vector_scales=[1, 0.5])
+    assert one.option("vector_scale") == 0.5
+    assert not papers.runs("correlation/vector_scales", "planted", "paper", vector_scales=[1])
 
 
 # --- what stands beside the verdicts

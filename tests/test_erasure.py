@@ -16,6 +16,7 @@ from lib.interventions.erasure import random_rankings, until_flip
 from lib.interventions.erasure_bounds import least_and_largest, normalised_scores
 from lib.interventions.single_erasure import Effects, logits_without_each_item_definition, single_erasure
 from lib.metrics import jensen_shannon, probabilities
+from lib.models.readout import class_terms
 
 LENGTHS = (5, 1, 2, 7, 9, 4, 3)
 CASES = pytest.mark.parametrize(
@@ -349,7 +350,7 @@ def test_no_choice_of_items_moves_the_probability_beyond_the_bounds(outputs, pro
     """Against the decoder's pass for every set of every size: with two classes exact, with more a bracket."""
     tested, given, output = some(outputs, projection, seed)
     sizes = torch.arange(8).expand(len(given), -1)
-    least, largest = least_and_largest(tested, output, sizes)
+    least, largest = least_and_largest(*class_terms(tested, output), output.mask, sizes)
     exact = 0
     for row in range(len(given)):
         items, own = items_of(given, row), decided(tested, output, row, set())[0]

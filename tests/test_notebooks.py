@@ -296,7 +296,7 @@ def test_correlation_of_ones_own_model_whose_read_out_is_not_affine(monkeypatch,
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) >= 9
     assert "Measured: 1 of mine, not trained here." in shown["text"] and "gradient search" in shown["text"]
-    assert "This is not measured for your own model" in shown["text"]
+    assert "No model was trained from shorter word vectors here" in shown["text"]
     assert "mine + attention" in shown["text"], "claims are about it too"
     assert kept_summary(Path(page))["title"] == "The tests of “Attention is not Explanation” on mine.py"
     assert "The tests of “Attention is not Explanation” on mine.py" in shown["text"]

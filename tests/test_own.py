@@ -23,7 +23,7 @@ import notebooks
 from lib import datasets
 from lib.datasets import DataError, own, own_text
 from lib.datasets.own import looks_like_labels, looks_like_texts
-from lib.papers import runs
+from lib.papers import PAPERS, runs
 from lib.results import keep
 from lib.training import Run, cache, train, train_all
 from tools.report.__main__ import main
@@ -346,7 +346,10 @@ def test_a_model_is_trained_in_a_process_of_its_own_and_kept_under_the_files_nam
     kept = [path for path in cache.home().iterdir() if not path.name.startswith(".")]
     assert len(kept) == 1 and all(path.name.startswith("own_secret_plans_") for path in kept)
     assert not [path for folder in kept for path in folder.glob("*.json") if str(tmp_path) in path.read_text()]
-    assert "the text is your own" in keep("correlation", [_of_paper(trained)], TABLE, TABLE, tmp_path / "results")
+    settings = PAPERS["correlation"].settings(dataset=name, profile="paper")
+    assert "the text is your own" in keep(
+        "correlation", settings, [_of_paper(trained)], TABLE, TABLE, tmp_path / "results"
+    )
     assert not (tmp_path / "results").exists()
 
 

@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from small import Foreign, NotAffine, batch, model, shortened_by_hand
 from torch import nn
 
-from lib import importance, interventions, results
+from lib import importance, interventions, papers, results
 from lib.analysis import (
     adversary_method,
     attention_weights,
@@ -366,7 +366,8 @@ def test_a_file_with_a_model_is_measured_from_end_to_end(mine, corpus, monkeypat
     assert summary.loc["kendall_tau_attention_vs_loo", ["n", "seeds"]].tolist() == [40, 2]
     assert measured["flips_attention"].notna().any() and measured["flips_fewest"].isna().all()
     assert information(own[:1], words=20, clusters=5)["plug_in"].notna().all()
-    assert "the model is your own" in results.keep("correlation", own, summary, summary)
+    settings = papers.PAPERS["correlation"].settings(model="mine.py:several")
+    assert "the model is your own" in results.keep("correlation", settings, own, summary, summary)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def trained(notebook="correlation", profile="paper", corpus="0123456789abcdef", 
     """What a notebook trained, without models."""
     texts = SimpleNamespace(train=range(9), dev=range(2), test=range(60), checksum=corpus)
     vectors = SimpleNamespace(source="/home/me/v.npz")
-    runs = papers.runs(notebook, "planted", profile, device="cpu", **chosen)
+    runs = papers.runs(notebook, "planted", profile, **{"device": "cpu"} | chosen)
     return [SimpleNamespace(run=run, vectors=vectors, corpus=texts) for run in runs]
 
 
@@ -36,8 +36,10 @@ def keep(folder: Path, seeds: dict[int, float], encoder="bilstm", commit="first"
     frame[TAU] = frame["seed"].map(seeds) + frame.groupby("seed")[TAU].transform(lambda some: some - some.mean())
     summary = summarise(frame, [TAU], draws=50)
     evidence = CLAIM.evidence(encoder, seeds, se=0.01, n=60)
-    runs = trained(encoders=[encoder], seeds=list(seeds), **changed)
-    return results.keep("correlation", runs, summary, evidence, folder, commit)
+    corpus = {name: changed.pop(name) for name in ("corpus",) if name in changed}
+    given = {"profile": "paper", "device": "cpu", "encoders": [encoder], "seeds": list(seeds)} | changed
+    settings = papers.PAPERS["correlation"].settings(**given)
+    return results.keep("correlation", settings, trained(**given, **corpus), summary, evidence, folder, commit)
 
 
 def kept(folder: Path, ending="") -> pd.DataFrame:
@@ -90,11 +92,9 @@ def test_kept_again_a_run_changes_nothing(tmp_path):
     assert before == {path.name: path.read_text() for path in tmp_path.iterdir()}
 
 
-def test_other_texts_and_verdicts_kept_before_are_replaced_whole(tmp_path):
-    (tmp_path / "correlation-planted-claims.csv").write_text("paper,short,verdict\n")
+def test_tables_of_other_texts_are_replaced_whole(tmp_path):
     (tmp_path / "correlation-planted.csv").write_text("quantity,value\nf1,0.5\n")
     keep(tmp_path, {0: 0.1, 1: 0.2})
-    assert {path.name for path in tmp_path.iterdir()} == {"correlation-planted.csv", "correlation-planted-evidence.csv"}
     assert kept(tmp_path)["quantity"].eq(TAU).all()
     keep(tmp_path, {2: 0.3}, "average", corpus="other")
     assert kept(tmp_path)["encoder"].tolist() == kept(tmp_path, "-evidence")["model"].tolist() == ["average"]
@@ -111,9 +111,10 @@ def test_evidence_without_a_value_goes_where_there_is_some():
 
 
 def test_each_row_says_where_it_comes_from(tmp_path):
-    runs = trained("adversary", seeds=[0, 4], adversary_epochs=80)
-    results.keep("adversary", runs, pd.DataFrame({"quantity": ["f1"], "value": [1 / 3]}), CLAIM.evidence("a", {0: 0.1}),
-                 tmp_path, "abc", adversary_epochs=80, seeds=[0, 4])  # fmt: skip
+    given = {"seeds": [0, 4], "adversary_epochs": 80}
+    settings = papers.PAPERS["adversary"].settings(profile="paper", device="cpu", **given)
+    values, evidence = pd.DataFrame({"quantity": ["f1"], "value": [1 / 3]}), CLAIM.evidence("a", {0: 0.1})
+    results.keep("adversary", settings, trained("adversary", **given), values, evidence, tmp_path, "abc")
     for ending in ("", "-evidence"):
         row = pd.read_csv(tmp_path / f"adversary-planted{ending}.csv", dtype=str, keep_default_na=False).iloc[0]
         assert row[list(results.ABOUT)].to_dict() == {
@@ -138,7 +139,7 @@ def test_each_row_says_where_it_comes_from(tmp_path):
 def test_vectors_are_named_without_a_folder_or_a_seed(source, words):
     runs = trained(encoders=["average"], seeds=[0])
     runs[0].vectors = SimpleNamespace(source=source)
-    assert results.provenance_of(runs, papers.PAPERS["correlation"].settings(), {})["vectors"] == words
+    assert results.provenance_of(papers.PAPERS["correlation"].settings(), runs)["vectors"] == words
 
 
 def test_what_other_training_code_made_is_stale(tmp_path, monkeypatch):
@@ -154,7 +155,7 @@ def test_what_other_training_code_made_is_stale(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("why", "changed"),
-    [("the profile is 'quick'", {"profile": "quick"}), ("another experiment", {"projection": "sparsemax"})],
+    [("the profile is 'quick'", {"profile": "quick"}), ("projection made it another", {"projection": "sparsemax"})],
 )
 def test_what_is_not_kept_is_left_to_the_report_alone(tmp_path, why, changed):
     answer = keep(tmp_path, {0: 0.1, 1: 0.2}, **changed)
@@ -162,10 +163,19 @@ def test_what_is_not_kept_is_left_to_the_report_alone(tmp_path, why, changed):
     assert answer.left["dataset"] == "planted" and len(read_evidence(answer.left["evidence"])) == 2
 
 
-def test_a_table_of_verdicts_is_not_kept(tmp_path):
-    table = pd.DataFrame({"verdict": ["supported"]})
-    assert "has verdicts" in results.keep("correlation", trained(), table.assign(value=1), table, tmp_path)
-    assert not list(tmp_path.iterdir())
+@pytest.mark.parametrize(
+    ("notebook", "altered"),
+    [
+        ("adversary", {"over_seeds": "max"}),
+        ("erasure", {"common_support": True}),
+        ("regularization", {"frozen": ["mlm"]}),
+        ("ground_truth", {"strength": 0.5}),
+    ],
+)
+def test_another_experiment_than_the_papers_is_not_kept(notebook, altered):
+    of = papers.PAPERS[notebook].settings
+    assert not results.not_kept(of(profile="paper", seeds=[0, 3]))
+    assert results.not_kept(of(profile="paper", **altered)).startswith(next(iter(altered)))
 
 
 def test_the_page_of_the_kept_tables_is_up_to_date():

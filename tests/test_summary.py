@@ -33,7 +33,7 @@ from tools.summary.__main__ import RENDERED, in_repository, markdown, readme
 from tools.summary.answers import CELL, Tables, answer, cells, sentence, sides, that_count
 from tools.summary.claims import controlled, counted, in_words, totals, verdicts
 from tools.summary.page import FILES, studies_of, write_summary
-from tools.summary.values import counts, partners, unexplained, values
+from tools.summary.values import counts, unexplained, values
 
 KEY = ("bilstm", "additive", "softmax", "base", 1)
 NAN = float("nan")
@@ -158,15 +158,6 @@ def test_each_model_of_a_claim_is_decided_by_the_best_study_that_has_it():
     assert verdicts([]).empty
 
 
-def test_what_was_kept_as_verdicts_is_shown_and_not_judged():
-    old = {"paper": "jain2019", "short": "a", "claim": "That a", "model": "one", "verdict": "supported",
-           "evidence": "0.3 [0.2, 0.4]"}  # fmt: skip
-    text = csv_text(pd.DataFrame([old]), "0 1 2")
-    found = verdicts([summary.study("correlation", "sst", csv_text(pd.DataFrame([row()]), "0"), text, "paper")]).iloc[0]
-    assert found["verdict"] == "no verdict" and "single seeds" in found["reason"]
-    assert found["evidence"] == "0.3 [0.2, 0.4]" and found["p"] != found["p"]
-
-
 def test_false_discoveries_are_controlled_over_all_verdicts_open_ones_too():
     """Benjamini & Yekutieli (2001) by hand: p(i) m (1 + 1/2 + ... + 1/m) / i, and no more than that of a larger p."""
     words = ["supported", "contradicted", "open", "negligible", "open", CONTRAST, "no verdict"]
@@ -270,16 +261,14 @@ def test_a_papers_values_come_from_its_own_notebook_and_its_best_study():
 
 def test_what_the_papers_name_otherwise_finds_its_partner():
     """Each rule of the papers' partners against the cells of the notebooks that say the same."""
-    adversary = {"trains": "all", "key": (*KEY[:3], "adversary", 1)}
-    rows = [row("tvd_half", 0.01 * number, "fraction", **adversary, **{"lambda": number}) for number in (1, 2, 3)]
-    rows += [row("tvd", 0.9, "fraction", **adversary, **{"lambda": 2})]
-    rows += [row("dev", NAN, "", **{"lambda": number, "chosen": number == 2}) for number in (1, 2, 3)]
+    key, of_lambda = (*KEY[:3], "adversary", 1), {"trains": "all", "lambda": 1}
+    rows = [row("tvd_half", 0.01, "fraction", key=key, **of_lambda)]
+    rows += [
+        row(name, value, "fraction", key=key, trains="chosen") for name, value in (("tvd_half", 0.02), ("tvd", 0.9))
+    ]
     rows += [row("f1", 0.6, "fraction", key=("average", "additive", "softmax", "guide_uniform", 1))]
     found = values([study(rows, notebook="adversary")]).dropna(subset="ours")
     assert found.set_index(["table", "quantity"])["ours"].to_dict() == {("table4", "tvd"): 0.02, ("table3", "f1"): 0.6}
-    unchosen = [one | {"chosen": False} if one["quantity"] == "dev" else one for one in rows]
-    largest = partners(study(unchosen, notebook="adversary")).set_index("quantity")["value"]
-    assert largest["tvd"] == 0.03
     frozen = {"trains": "attention", "key": (*KEY[:3], "adversary_frozen", 1)}
     rows = [row("jsd", number, "nats", **frozen, **{"lambda": number}) for number in (0.2, 0.6)]
     slope = row("entropy_of_gradient_of_input", NAN, "fraction", key=("bilstm", "additive", "sparsegen", "base", 1))
@@ -313,24 +302,23 @@ def test_the_readme_answers_from_the_verdicts_and_marks_what_is_weak_stale_or_co
     text = readme(place, Tables.of([study([row()], found)]))
     assert text.startswith("<!-- answer -->\n\n") and text.endswith("\n\n<!-- end --> more")
     assert "So far, 1 test of the papers' own claims (sst): 1 supported, 0 contradicted." in text
-    assert "Not settled. Decided so far" in text and "1 older result is to be run again. Of " in text
-    tests = "1 supports its claims, 0 contradict them"
+    assert "Not settled. So far" in text and "1 older result needs rerunning. Of " in text
+    tests = "1 supported, 0 undecided, 0 contradicted"
     assert f"| “That a” is supported on sst: +0.20 of the texts in each of 2 models. | {tests} |" in text
     old = readme(place, Tables.of([study([row()], found[-1:])]))
     assert (
         "Not settled: training has changed" in old
         and "By the older runs, 1 test of the papers' own claims (sst)" in old
     )
-    assert "“That b” is contradicted on sst (weak witness, stale): -0.20 [-0.22, -0.18] of the texts." in old
+    assert "“That b” is contradicted on sst for one (weak witness, stale): -0.20 [-0.22, -0.18] of the texts." in old
     close = claim("a").evidence("one", dict(enumerate((0.2, 0.12, 0.28, 0.15, 0.25))), se=0.001, n=400)
     others = [effect("b", "open", f"open {number}") for number in range(40)]
-    assert "“That a” is supported on sst (could be chance): +0.20 [+0.12, +0.28] of the texts." in readme(
+    assert "“That a” is supported on sst for one (could be chance): +0.20 [+0.12, +0.28] of the texts." in readme(
         place, Tables.of([study([], [close, *others])])
     )
-    again = claim("a").evidence("one", {}).assign(verdict="supported", evidence="", claim="That a")
-    text = readme(place, Tables.of([study([row()], [again])]))
-    assert "No verdict yet: older runs stored no results per seed. Of " in text
-    assert "within reach, 1 were measured: 1 are the same, 0 different, 0 open. | – | [correlation]" in text
+    text = readme(place, Tables.of([study([row()], [effect("a", "supported", excluded="uniform")])]))
+    assert "No verdict yet. Of " in text
+    assert "within reach, we measured 1: 1 are the same, 0 different, 0 open. | – | [correlation]" in text
     own = readme(place, Tables.of([study([row(dataset="own:mine")], [effect("a", "supported")], dataset="own:mine")]))
     assert "Nothing has been run yet." in own and "On own:mine" not in own
 
@@ -352,10 +340,10 @@ def test_a_paper_is_told_by_its_first_claim_on_real_texts_with_both_sides_where_
     planted = rows[0] | {"dataset": "planted"}
     assert sentence(pd.DataFrame([planted, rows[0], main]), pd.DataFrame(), "jain2019").startswith("“It is so”")
     assert sentence(pd.DataFrame([planted, main]), pd.DataFrame(), "jain2019").endswith("20news: x 2, y 1; +1.")
-    assert that_count(pd.DataFrame(rows), "jain2019") == "1 supports its claims, 0 contradict them; 2 do not decide"
-    against = "1 supports its claims, 1 contradicts them: attention correlates weakly (20news)"
+    assert that_count(pd.DataFrame(rows), "jain2019") == "1 supported, 2 undecided, 0 contradicted"
+    against = "1 supported, 0 undecided, 1 contradicted: attention correlates weakly (20news)"
     assert that_count(pd.DataFrame([rows[0], main]), "jain2019") == against
-    assert that_count(pd.DataFrame(rows[1:]), "jain2019") == "0 support its claims, 0 contradict them; 2 do not decide"
+    assert that_count(pd.DataFrame(rows[1:]), "jain2019") == "0 supported, 2 undecided, 0 contradicted"
     long = main | {"claim": " ".join(["so"] * 22)}
     assert sentence(pd.DataFrame([long]), pd.DataFrame(), "jain2019").endswith("on 20news: +1.")
 
@@ -391,7 +379,7 @@ def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypat
         return " ".join([lead, *chain(*by_question)])
 
     pro, con = ({short: ["supported"] for short in some} for some in (of_pro, of_con))
-    assert answered(**dict(list(pro.items())[:3])).startswith("Not settled. Decided so far")
+    assert answered(**dict(list(pro.items())[:3])).startswith("Not settled. So far")
     text = answered(**pro, **con)
     assert text.startswith("It depends on what is asked. ")
     for word, side, number in (("Yes", "for", 3), ("No", "against", 4)):  # a claim on each question; none is for words
@@ -401,10 +389,10 @@ def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypat
     order = [text.index(question) for question in QUESTIONS.values()]
     assert order == sorted(order) and "5 tests say yes (5 on real texts), 2 say no (2)." in text
     number = len(of_pro) + len(of_con)
-    all_for = f"{number} tests for attention as an explanation ({number} on real texts), 0 against"
+    all_for = f"{number} tests speak for attention as an explanation ({number} on real texts), 0 against"
     assert all_for in answered(**pro, **{short: ["contradicted"] for short in of_con})
     text = answered(**pro, **{of_con[0]: ["supported", "could be chance"], of_con[1]: ["open"]})
-    assert f"{len(of_pro)} tests for attention as an explanation (" in text and "No: “" not in text
+    assert f"{len(of_pro)} tests speak for attention as an explanation (" in text and "No: “" not in text
     one = {short: ["supported"] for short in of_pro + of_con if of[short].question == "needed"}
     assert answered(**one).startswith("Not settled. "), "of one paper"
     monkeypatch.setattr(answers, "ENOUGH", (10, 1))
@@ -419,13 +407,13 @@ def test_the_answer_quotes_real_texts_first_and_says_what_others_gave():
         common | {"dataset": at, "answer": word, "size": f"+1 {at}", "levels": "x 2, y 1"} for at, word in rows.items()
     ]
     lead, ((question, text),) = sides(pd.DataFrame(table))
-    assert "2 tests for attention as an explanation (1 on real texts), 0 against it (0)" in lead
+    assert "2 tests speak for attention as an explanation (1 on real texts), 0 against it (0)" in lead
     assert question == QUESTIONS["ranks"]
     place = "Jain & Wallace 2019; BiLSTM, sst: x 2, y 1; +1 sst; open on 20news; mixed on imdb"
     assert text == f"2 tests say yes (1 on real texts), 0 say no (0). Yes: “It is so” (supported; {place})."
     other = [one | {"answer": "contradicted", "speaks": "against"} for one in table[:1]]
     _, ((_, text),) = sides(pd.DataFrame(other))
-    assert ". Yes, since this is contradicted: “It is so” (Jain" in text
+    assert ". Yes, because we contradict: “It is so” (Jain" in text
     _, ((_, text),) = sides(pd.DataFrame([one | {"ours": one["dataset"] == "sst"} for one in table[:2]]))
     assert "ours, for" in text, "real texts go before the papers' own claims"
     _, ((_, text),) = sides(
@@ -437,8 +425,8 @@ def test_the_answer_quotes_real_texts_first_and_says_what_others_gave():
 def test_an_answer_without_any_test_that_counts_is_not_settled():
     table = Tables.of([study([row()], [effect("a", "supported", witness="weak")])])
     lead, by_question, rest = answer(table.cells, table.values)
-    assert lead.startswith("Not settled. Decided so far: 0 tests") and by_question == []
-    doubted = "1 more of either, but only by weak witnesses or perhaps by chance."
+    assert lead.startswith("Not settled. So far 0 tests speak") and by_question == []
+    doubted = "1 decided only by weak witnesses or possibly by chance."
     assert f"0 supported, 0 contradicted, {doubted}" in rest
 
 

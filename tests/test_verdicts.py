@@ -215,7 +215,7 @@ def test_outside_its_scope_a_claim_is_a_contrast_and_a_bad_witness_gives_no_verd
     some = pd.concat([against[1].iloc[:1], against[1].iloc[:1].assign(model="other", verdict="open")])
     balance, single = sentences(some)
     assert "0 yes, 1 no, 1 undecided" in balance
-    assert ", which says no; open" in single
+    assert ", counting as no; open" in single
     again = pd.concat([found.reset_index(), found.reset_index().assign(claim="It falls", short="falls")])
     assert [one.count("(as above)") for one in sentences(again)] == [0, 1], "a reason is told once"
     again.loc[again["short"] == "falls", "reason"] = "another reason"

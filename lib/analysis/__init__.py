@@ -25,7 +25,6 @@ from lib.analysis.erasure import (
     with_effects,
     with_flips,
     with_random,
-    with_sooner,
 )
 from lib.analysis.histories import (
     adversaries_by_dev,

@@ -95,12 +95,12 @@ def significance(instances: pd.DataFrame, pair: tuple[str, str], seed: int = 0) 
 
     Columns: significant (share of texts with p <= .05), significant_null (the same after `permutation_null`),
     significant_controlled (the share that Benjamini and Hochberg's procedure keeps at a false-discovery rate of 5%),
-    n (texts with a defined tau, over all seeds), undefined, left_out, seeds. `instances` may have passed `correlate`
-    already; the pair is computed where it has not.
+    n (texts with a defined tau, over all seeds), undefined, left_out, seeds.
+
+    Args:
+        instances: rows of `correlate`, with this pair.
     """
     name, run_columns = tau_name(pair), [*RUN_COLUMNS, "seed"]
-    if name not in instances:
-        instances = correlate(instances, [pair])
     rows = []
     for key, run in instances.groupby(run_columns, sort=False, dropna=False):
         p = run[f"{name}_p"].dropna().to_numpy()

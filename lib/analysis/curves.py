@@ -49,7 +49,7 @@ def by_class(instances: pd.DataFrame, classes: Sequence[str]) -> Iterator[tuple[
             yield name, of_class
 
 
-def curvatures(kinds: Mapping[str, pd.DataFrame], classes: Sequence[str] = (), by: str = "lambda") -> pd.DataFrame:
+def curvatures(kinds: Mapping[str, pd.DataFrame], classes: Sequence[str] = ()) -> pd.DataFrame:
     """`curvature` of each kind of adversary, of all texts and of each class that the base predicts: a row for a seed.
 
     Returns:
@@ -59,15 +59,15 @@ def curvatures(kinds: Mapping[str, pd.DataFrame], classes: Sequence[str] = (), b
     for kind, instances in kinds.items():
         for texts, rows in by_class(instances, classes):
             for seed, some in rows.groupby("seed"):
-                row = curvature(some, by, draws=0)
+                row = curvature(some, draws=0)
                 found.append((kind, texts, seed, row["difference"], row["n"]))
     return pd.DataFrame(found, columns=["adversary", "texts", "seed", "below_chord", "n"])
 
 
-def curvature(instances: pd.DataFrame, by: str = "lambda", draws: int = 1000, seed: int = 0) -> pd.Series:
+def curvature(instances: pd.DataFrame, draws: int = 1000, seed: int = 0) -> pd.Series:
     """Is the curve of mean TVD over mean JSD convex (attention is easily moved) or concave (it has its price)?
 
-    Wiegreffe & Pinter (2019), section 4 and figure 5. A seed's curve goes from its smallest `by` to its largest, the
+    Wiegreffe & Pinter (2019), section 4 and figure 5. A seed's curve goes from its smallest lambda to its largest, the
     chord joins its ends. The effect is the mean TVD by which the curve runs below the chord: the area between them over
     the chord's JSD. Each seed has its own: where runs of one lambda either moved or stayed, their means lie on a chord.
 
@@ -77,7 +77,7 @@ def curvature(instances: pd.DataFrame, by: str = "lambda", draws: int = 1000, se
         a row of `mean_effect`, a fraction of probability. A seed has none whose curve has fewer than three points, or
         does not end farther away than it starts.
     """
-    seeds, tables = tables_of_seeds(instances, by)
+    seeds, tables = tables_of_seeds(instances)
 
     def each(weights: np.ndarray) -> np.ndarray:
         return np.stack([below_chord(weighted_mean(weights, table)) for table in tables], axis=1)
@@ -93,9 +93,7 @@ def below_chord(corners: np.ndarray) -> np.ndarray:
     return np.where(curve, area(corners) / np.where(curve, width, 1), np.nan)
 
 
-def advantage(
-    single: pd.DataFrame, curve: pd.DataFrame, at: str, by: str = "lambda", draws: int = 1000, seed: int = 0
-) -> pd.Series:
+def advantage(single: pd.DataFrame, curve: pd.DataFrame, at: str, draws: int = 1000, seed: int = 0) -> pd.Series:
     """How much better a point lies than the curve of trained adversaries of the same seed.
 
     At the same TVD its JSD less the curve's: how much farther it goes for the same change of predictions (nats). At
@@ -109,8 +107,8 @@ def advantage(
         a row of `mean_effect`; first and second are the point's and the curve's value in each seed.
     """
     texts = np.intersect1d(by_seed(single, "jsd").dropna().index, curve["instance"])
-    pair = [rows[rows["instance"].isin(texts)] for rows in (single.assign(one=0.0), curve)]
-    (ours, points), (theirs, curves) = tables_of_seeds(pair[0], "one"), tables_of_seeds(pair[1], by)
+    pair = [rows[rows["instance"].isin(texts)] for rows in (single.assign(**{"lambda": 0.0}), curve)]
+    (ours, points), (theirs, curves) = map(tables_of_seeds, pair)
     seeds = [one for one in ours if one in theirs]
     tables = [(points[ours.index(one)], curves[theirs.index(one)]) for one in seeds]
     x = AXES.index(at)
@@ -143,37 +141,20 @@ def interpolated(x: np.ndarray, curves: np.ndarray, axis: int) -> np.ndarray:
     return np.array(found)
 
 
-def tables_of_seeds(instances: pd.DataFrame, by: str) -> tuple[list[int], list[np.ndarray]]:
-    """The seeds, and the table (instance, point by growing `by`, axis) of each; all of the same texts."""
-    seeds = {int(seed): rows.sort_values([by, "instance"]) for seed, rows in instances.groupby("seed")}
-    shapes = [(rows[by].nunique(), rows["instance"].nunique(), len(AXES)) for rows in seeds.values()]
+def tables_of_seeds(instances: pd.DataFrame) -> tuple[list[int], list[np.ndarray]]:
+    """The seeds, and the table (instance, point by growing lambda, axis) of each; all of the same texts."""
+    seeds = {int(seed): rows.sort_values(["lambda", "instance"]) for seed, rows in instances.groupby("seed")}
+    shapes = [(rows["lambda"].nunique(), rows["instance"].nunique(), len(AXES)) for rows in seeds.values()]
     values = [rows[list(AXES)].to_numpy(float) for rows in seeds.values()]
     return list(seeds), [one.reshape(shape).swapaxes(0, 1) for one, shape in zip(values, shapes, strict=True)]
 
 
-def tabulated(instances: pd.DataFrame, by: str) -> np.ndarray:
-    """(instance, point by growing `by`, axis, seed) of rows of `measure_versus_base`.
-
-    Raises:
-        ValueError: the seeds have not all the same values of `by`.
-    """
-    tables = [[by_seed(group, axis) for axis in AXES] for _, group in instances.groupby(by)]
-    seeds = {tuple(table.columns) for pair in tables for table in pair}
-    if len(seeds) != 1:
-        raise ValueError(f"not every seed has every {by}: {sorted(seeds)}; train the whole sweep")
-    texts = tables[0][0].index
-    values = np.stack([[table.reindex(texts).to_numpy() for table in pair] for pair in tables], axis=2)
-    return values.transpose(1, 2, 0, 3)
-
-
-def price_difference(
-    instances: pd.DataFrame, base: pd.DataFrame, by: str = "lambda", draws: int = 1000, seed: int = 0
-) -> pd.Series:
+def price_difference(instances: pd.DataFrame, base: pd.DataFrame, draws: int = 1000, seed: int = 0) -> pd.Series:
     """How much more TVD the adversaries of one model pay than those of the base, at the same JSD.
 
     The curves of both, straight between their points, are compared where their ranges of mean JSD overlap (Tutek &
-    Snajder 2020, figure 1, judges by eye). Where there are adversaries with `by` 0, which only imitate, what these pay
-    is subtracted from their curve first: the price of imitation itself, not of attention. The bootstrap draws
+    Snajder 2020, figure 1, judges by eye). Where there are adversaries with lambda 0, which only imitate, what these
+    pay is subtracted from their curve first: the price of imitation itself, not of attention. The bootstrap draws
     texts, the same for both.
 
     Args:
@@ -184,8 +165,8 @@ def price_difference(
         floor, base_floor (TVD of either model's adversary that only imitates; NaN without one), points (of either
         curve, the fewer), n, seeds.
     """
-    pair = [tabulated(rows, by) for rows in (instances, base)]
-    floors = [bool((rows[by] == 0).any()) for rows in (instances, base)]
+    pair = [np.stack(tables_of_seeds(rows)[1], axis=-1) for rows in (instances, base)]  # (text, point, axis, seed)
+    floors = [bool((rows["lambda"] == 0).any()) for rows in (instances, base)]
     ones, averaged = np.ones((1, len(pair[0]))), [mean_over(3, values) for values in pair]
 
     def curve(weights: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -16,10 +16,9 @@ OURS = "ours, with 95% interval"
 LABELS = 230  # pixels for the names of models
 STEP = 20  # from one model to the next
 NAMES = 420  # and for those of claims
-AGAIN = "run again"
-GREY = ("no verdict", CONTRAST, AGAIN)
+GREY = ("no verdict", CONTRAST)
 COLOR_OF = dict(zip(ANSWERS, (COLORS[number] for number in (2, 1, 0, 4, 5)), strict=True))
-COLOR_OF |= {"mixed": COLORS[3], CONTRAST: INK, AGAIN: COLORS[5]}
+COLOR_OF |= {"mixed": COLORS[3], CONTRAST: INK}
 SIGNS = {"supported": "✓", "contradicted": "✗", "negligible": "≈", "open": "?", "no verdict": "–", CONTRAST: "·"}
 SIGNS |= {"mixed": "±"}
 THIN = "\N{THIN SPACE}"
@@ -205,8 +204,8 @@ def claims(cells: pd.DataFrame, datasets: Sequence[str]) -> alt.TopLevelMixin:
 
     Args:
         cells: paper (its title), short, dataset, answer ("mixed" where models differ), shown (the effect in digits),
-            size (with interval and unit), unit, marks (what speaks against it), again (whether it is to be run again),
-            ours (whether the paper does not claim it).
+            size (with interval and unit), unit, marks (what speaks against it), ours (whether the paper does not claim
+            it).
         datasets: in the order of their columns.
     """
     rows = cells_in_words(cells)
@@ -230,8 +229,8 @@ def claims(cells: pd.DataFrame, datasets: Sequence[str]) -> alt.TopLevelMixin:
     row = alt.Row("paper:N", title=None, sort=rows["paper"].drop_duplicates().tolist(), header=header)
     drawn = alt.layer(*layers, data=rows).properties(width=alt.Step(width), height=alt.Step(STEP)).facet(row=row)
     signs = ", ".join(f"{SIGNS[word]} {word}" for word in words if word not in GREY)
-    see = [f"Number: the effect, of several models the median, in the unit at the right. {signs}".strip()]
-    found = set(cells.loc[~cells["again"].astype(bool), "marks"].explode())
+    see = [f"Number: the effect (median over models), in the unit at the right. {signs}".strip()]
+    found = set(cells["marks"].explode())
     doubts = ", ".join(f"{letter} {mark}" for mark, letter in DOUBTS.items() if mark in found)
     see += [f"{f'Outlined: {doubts}. ' if doubts else ''}A grey word: no answer. Empty: not run."]
     return titled(drawn.resolve_scale(y="independent"), "The claims by datasets", see)
@@ -245,7 +244,6 @@ def cells_in_words(cells: pd.DataFrame) -> pd.DataFrame:
     rows = cells[["paper", "short", "dataset", "answer", "shown", "size"]].assign(marks=cells["marks"].map(", ".join))
     beside_theirs = cells["ours"].astype(bool) & ~cells["paper"].str.startswith("Ours")
     rows["short"] = rows["short"].mask(beside_theirs, "ours: " + rows["short"])
-    rows["answer"] = rows["answer"].mask(cells["again"].astype(bool), AGAIN)
     rows["outlined"] = rows["shown"].eq("") | rows["marks"].ne("")
     letters = cells["marks"].map(lambda marks: THIN + "".join(map(DOUBTS.get, marks)) if marks else "")
     signed = rows["answer"].map(SIGNS) + THIN + rows["shown"] + letters

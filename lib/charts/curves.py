@@ -81,15 +81,13 @@ def sweep(
     setting: str,
     title: str,
     see: str,
-    theirs: pd.DataFrame | None = None,
     setting_title: str | None = None,
     scale: str = "linear",
 ) -> alt.TopLevelMixin:
-    """One line per quantity over the values of a hyperparameter, with its interval; published values are dashed.
+    """One line per quantity over the values of a hyperparameter, with its interval.
 
     Args:
         summary: rows of lib.analysis.summarise of one configuration, with the hyperparameter in the column `setting`.
-        theirs: rows of lib.published.table of the same configuration; only the quantities of the summary are drawn.
         scale: of the x axis: linear, log, or symlog, which is linear near 0 and logarithmic on both sides.
     """
     columns = [setting, "quantity", "value", "low", "high"]
@@ -104,12 +102,6 @@ def sweep(
     )
     zero = alt.Chart(pd.DataFrame({"value": [0.0]})).mark_rule(color=INK).encode(y="value:Q")
     layers = [zero, *lines_over(alt.Chart(frame), summary, setting, x, color)]
-    if theirs is not None and len(theirs):
-        known = theirs[theirs["quantity"].isin(summary["quantity"])]
-        rules = known.assign(series=known["quantity"].map(title_of))[["series", "value", "paper"]]
-        tips = ["series:N", "paper:N", "value:Q"]
-        layers.append(alt.Chart(rules).mark_rule(**DASHED).encode(y="value:Q", color=color, tooltip=tips))
-        see += SEE_DASHED
     return titled(alt.layer(*layers).properties(width=WIDTH - 200, height=240), title, [see])
 
 

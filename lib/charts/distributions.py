@@ -21,6 +21,7 @@ from lib.charts.theme import (
     titled,
     with_classes,
 )
+from lib.datasets import Corpus
 from lib.datasets.card import lengths
 from lib.quantity import JSD_BOUNDS, tau_name, title_of, unit_of
 
@@ -53,17 +54,12 @@ def bin_tips(first: str, digits: str) -> list:
 # --- lengths of texts
 
 
-def length_histogram(corpus_or_lengths) -> alt.TopLevelMixin:
-    """How long the texts of each split are: a Corpus, or a mapping from a split's name to its lengths in tokens.
-
-    Of a corpus that is cut into sentences, below it, the lengths in sentences too.
-    """
-    title, by_unit = "Lengths of the texts", {"tokens": corpus_or_lengths}
-    if not isinstance(corpus_or_lengths, Mapping):
-        title = f"Lengths of the texts of {corpus_or_lengths.title}"
-        of_splits = {split.name: lengths(split) for split in corpus_or_lengths.splits}
-        units = next(iter(of_splits.values()))
-        by_unit = {unit: {name: of[unit] for name, of in of_splits.items()} for unit in units}
+def length_histogram(corpus: Corpus) -> alt.TopLevelMixin:
+    """How long the texts of each split are, in tokens, and where they are cut into sentences in these too."""
+    title = f"Lengths of the texts of {corpus.title}"
+    of_splits = {split.name: lengths(split) for split in corpus.splits}
+    units = next(iter(of_splits.values()))
+    by_unit = {unit: {name: of[unit] for name, of in of_splits.items()} for unit in units}
     drawn, notes = zip(*(lengths_in(unit, of_unit) for unit, of_unit in by_unit.items()), strict=True)
     chart = alt.vconcat(*drawn) if len(drawn) > 1 else drawn[0]
     return titled(chart, title, ["The dashed line is the median. Train and test should look alike.", " ".join(notes)])

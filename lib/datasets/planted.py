@@ -77,28 +77,6 @@ TYPES = 400
 
 
 @dataclass(frozen=True)
-class Record:
-    """One text. `rationale` holds spans [start, end) of `tokens`; `mislabelled` is True where noise flipped the label.
-
-    Of a document `sentences` holds the number of tokens of each sentence, and `deciding` the position of the one that
-    decides the label, from 0.
-    """
-
-    id: str
-    tokens: tuple[str, ...]
-    label: int
-    rationale: tuple[tuple[int, int], ...]
-    mislabelled: bool = False
-    sentences: tuple[int, ...] | None = None
-    deciding: int | None = None
-
-    @property
-    def text(self) -> str:
-        """The tokens, joined by spaces."""
-        return " ".join(self.tokens)
-
-
-@dataclass(frozen=True)
 class Options:
     """How hard the texts are: see the module's docstring. ValueError where an option is out of its range."""
 
@@ -122,7 +100,7 @@ class Options:
 DEFAULTS = {option.name: option.default for option in fields(Options)}
 
 
-def records(split: str, **options) -> list[Record]:
+def records(split: str, **options) -> list[Instance]:
     """The reviews of train, dev or test, the same ones for the same options. No text occurs twice, in any split.
 
     Raises:
@@ -131,21 +109,17 @@ def records(split: str, **options) -> list[Record]:
     return _split("planted", _review, split, options)
 
 
-def documents(split: str, **options) -> list[Record]:
+def documents(split: str, **options) -> list[Instance]:
     """The documents of train, dev or test; as `records`. `cues` and `distractors` count in the whole text."""
     return _split("planted documents", _document, split, options)
 
 
-def read(records: Callable[..., list[Record]], title: str, spec: Spec, folder: None, options: dict) -> Draft:
+def read(records: Callable[..., list[Instance]], title: str, spec: Spec, folder: None, options: dict) -> Draft:
     """The draft of made-up texts: `records` makes those of a split."""
     try:
         made = {split: records(split, **options) for split in SIZES}
     except ValueError as error:
         raise DataError(f"dataset {spec.name!r}: {error}") from None
-    splits = {
-        split: [Instance(one.id, one.text, one.tokens, one.label, one.rationale, one.sentences) for one in of]
-        for split, of in made.items()
-    }
     chosen = Options(**options)
     note = (
         f"The order of the words decides: whoever reads it can be right in {1 - chosen.noise:.0%} of the texts, a vote "
@@ -153,7 +127,7 @@ def read(records: Callable[..., list[Record]], title: str, spec: Spec, folder: N
         "without an encoder, TF-IDF) cannot do much better, and a Transformer learns little of it from so few texts; "
         "beside them the others show what the order adds."
     )
-    return Draft(title, CLASSES, splits, (note,), f"made by {MADE_BY}", "MIT, as the project", MADE_BY)
+    return Draft(title, CLASSES, made, (note,), f"made by {MADE_BY}", "MIT, as the project", MADE_BY)
 
 
 def right_by_vote(options: Options) -> float:
@@ -167,19 +141,19 @@ def right_by_vote(options: Options) -> float:
     return votes + options.noise * (1 - 2 * votes)
 
 
-def _split(name: str, make: Callable, split: str, options: dict) -> list[Record]:
+def _split(name: str, make: Callable, split: str, options: dict) -> list[Instance]:
     if split not in SIZES:
         raise KeyError(f"unknown split {split!r}; known: {', '.join(SIZES)}")
     return list(_all_splits(name, make, Options(**options))[split])
 
 
 @cache
-def _all_splits(name: str, make: Callable, options: Options) -> dict[str, tuple[Record, ...]]:
+def _all_splits(name: str, make: Callable, options: Options) -> dict[str, tuple[Instance, ...]]:
     """The texts of all splits: made together, since none may occur twice.
 
     Args:
         name: seeds the random numbers, together with the option `seed`.
-        make: (rng, options, label) -> tokens, rationale; of a document also sentences and deciding.
+        make: (rng, options, label) -> tokens, rationale; of a document also sentences.
     """
     rng, seen, splits = random.Random(f"{name} {options.seed}"), set(), {}
     for split, size in SIZES.items():
@@ -192,7 +166,9 @@ def _all_splits(name: str, make: Callable, options: Options) -> dict[str, tuple[
                 tokens, rationale, *others = make(rng, options, label)
             seen.add(tokens)
             wrong = rng.random() < options.noise
-            of_split.append(Record(f"{split}-{index + 1}", tokens, label ^ wrong, rationale, wrong, *others))
+            of_split.append(
+                Instance(f"{split}-{index + 1}", " ".join(tokens), tokens, label ^ wrong, rationale, *others)
+            )
         splits[split] = tuple(of_split)
     return splits
 
@@ -203,7 +179,7 @@ def _review(rng: random.Random, options: Options, label: int) -> tuple[tuple[str
 
 
 def _document(rng: random.Random, options: Options, label: int) -> tuple:
-    """Tokens, rationale, sentences and the deciding sentence of one text."""
+    """Tokens, rationale and sentences of one text, of which one sentence decides."""
     count = rng.randint(FEWEST_SENTENCES, MOST_SENTENCES)
     deciding, aside = rng.randrange(count), rng.randrange(count)
     tokens, rationale, sentences = [], [], []
@@ -214,7 +190,7 @@ def _document(rng: random.Random, options: Options, label: int) -> tuple:
         rationale += [(start + len(tokens), end + len(tokens)) for start, end in spans]
         tokens += [*words, "."]
         sentences.append(len(words) + 1)
-    return tuple(tokens), tuple(rationale), tuple(sentences), deciding
+    return tuple(tokens), tuple(rationale), tuple(sentences)
 
 
 def _passage(

@@ -60,17 +60,19 @@ def score_bounds(model: AttentionModel, output: ModelOutput) -> tuple[Tensor, Te
         of `lib.interventions.erasure.SHARES`. Some choice of items has the one; none is beyond the other.
     """
     items, steps = erased_steps(output)
-    weights, terms, bias = class_terms(model, output)
+    weights, terms, bias = parts = class_terms(model, output)
     decided = (weights[:, None] @ terms + bias).softmax(dim=-1).amax(dim=-1)
     found = []
     for remaining in (items - steps, steps):
-        least, largest = least_and_largest(model, output, remaining)
+        least, largest = least_and_largest(*parts, output.mask, remaining)
         found.append(torch.stack([decided - least, decided - largest], dim=1).mean(dim=-1))
     reached, proved = torch.stack(found, dim=2)
     return reached, proved
 
 
-def least_and_largest(model: AttentionModel, output: ModelOutput, remaining: Tensor) -> tuple[Tensor, Tensor]:
+def least_and_largest(
+    weights: Tensor, terms: Tensor, bias: Tensor, mask: Tensor, remaining: Tensor
+) -> tuple[Tensor, Tensor]:
     """The least and the largest probability of the decision, when so many items remain.
 
     Another class wins over the decision k by sum_S a_j (L_jc - L_jk) / sum_S a_j + b_c - b_k where the set S remains.
@@ -78,21 +80,20 @@ def least_and_largest(model: AttentionModel, output: ModelOutput, remaining: Ten
     a bound; the sets that reach one of them give another, which is reached.
 
     Args:
-        remaining: (batch, step) sizes of S.
+        weights, terms, bias: of `class_terms`. mask: (batch, item). remaining: (batch, step) sizes of S.
     Returns:
         two of (2: reached, proved; batch, step).
     """
-    weights, terms, bias = class_terms(model, output)
     own = (weights[:, None] @ terms + bias).argmax(dim=-1)  # (batch, 1)
     lead = terms - terms.gather(2, own[:, :, None].expand(-1, terms.shape[1], 1))
     ahead = (bias - bias[own])[:, None]  # (batch, 1, class)
     found = []
     for sign in (1, -1):
-        ratios, sets = largest_ratios(weights, sign * lead, remaining, output.mask)
+        ratios, sets = largest_ratios(weights, sign * lead, remaining, mask)
         masses = sets @ weights[:, None, :, None]  # (batch, step, class, 1)
         leads = (sets * weights[:, None, None]) @ lead[:, None] / masses.clamp_min(torch.finfo(masses.dtype).tiny)
         chances = [chance(leads + ahead[:, :, None]), chance(sign * ratios + ahead)[:, :, None]]
-        nothing = (output.mask & (weights == 0)).sum(dim=1, keepdim=True) >= remaining  # what remains may weigh nothing
+        nothing = (mask & (weights == 0)).sum(dim=1, keepdim=True) >= remaining  # what remains may weigh nothing
         of_bias = chance(ahead).expand_as(remaining)
         worst = torch.stack([(sign * one).amin(dim=-1) for one in chances])
         found.append(sign * worst.minimum((sign * of_bias).where(nothing, torch.inf)))

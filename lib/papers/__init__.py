@@ -5,7 +5,7 @@ from pkgutil import iter_modules
 
 from lib.papers.claims import Claim, counted, sentences, verdicts, what_varies
 from lib.papers.paper import Paper
-from lib.papers.settings import Settings, device_kind
+from lib.papers.settings import Settings
 from lib.training import Run
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "Paper",
     "Settings",
     "counted",
-    "device_kind",
     "runs",
     "sentences",
     "verdicts",

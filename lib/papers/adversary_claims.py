@@ -47,7 +47,7 @@ CLAIMS = {
         ),
         claim(
             "attention is robust to the seed",
-            "Other seeds come closer to the attention than equal weights are",
+            "The attention of other seeds is closer to the base's than equal weights are",
             "section 3.3, figure 3 c",
             "direction",
             NATS,
@@ -84,7 +84,7 @@ CLAIMS = {
         ),
         claim(
             "better than learned",
-            "The base's attention guides an MLP better than what that learns",
+            "An MLP does better with the base's attention than with its own",
             "section 3.4, table 3",
             "direction",
             MATTERS,

@@ -6,7 +6,16 @@ from math import nan
 import numpy as np
 import pandas as pd
 
-from lib.analysis import advantage, difference, effect_of, mean_effect, score_difference, single_runs, witness_of
+from lib.analysis import (
+    advantage,
+    difference,
+    effect_of,
+    mean_effect,
+    of_runs,
+    score_difference,
+    single_runs,
+    witness_of,
+)
 from lib.analysis.curves import curvature
 from lib.analysis.histories import ON_PAR
 from lib.analysis.statistics import weighted_mean
@@ -14,7 +23,7 @@ from lib.analysis.summarising import by_seed
 from lib.analysis.token_values import entropies_of
 from lib.analysis.verdicts import FAR
 from lib.papers.adversary_claims import CLAIMS, KEY
-from lib.papers.claims import UNIFORM, counted, excluded_by, printed_effect
+from lib.papers.claims import counted, excluded_by, printed_effect, uniform_attention
 from lib.published import table
 from lib.quantity import JSD_BOUNDS, declare
 
@@ -85,9 +94,8 @@ def of_distances(
     models: pd.DataFrame, of_seeds: pd.DataFrame, per_instance: pd.DataFrame, about: dict, dataset: str
 ) -> Iterator[pd.DataFrame]:
     """Section 3.3: how far other seeds move the attention, beside a search, equal weights, and by class."""
-    even = float(np.nanmean(entropies_of(list(of_seeds["attention_weights"]))))
-    why = f"attention is nearly uniform: its entropy is {even:.0%} of that of equal weights" if even > UNIFORM else ""
-    about = with_reasons(about, {"excluded": why})
+    entropies = of_seeds.assign(entropy_of_attention=entropies_of(list(of_seeds["attention_weights"])))
+    about = with_reasons(about, {"excluded": uniform_attention(entropies)})
     seeds = of_seeds[["seed", "instance", "jsd_of_seeds"]]
     searched = per_instance[per_instance["epsilon"] == per_instance["epsilon"].min()]
     uniform = models[(models["variant"] == "uniform") & (models["encoder"] == "bilstm")]
@@ -145,11 +153,6 @@ def judged(runs: pd.DataFrame, moved: bool = False) -> tuple[pd.DataFrame, dict[
 def with_reasons(about: dict, more: dict[str, str]) -> dict:
     """What is known of the base, and of the runs: reasons and notes of both."""
     return about | more | {"excluded": excluded_by(about.get("excluded", ""), more.get("excluded", ""))}
-
-
-def of_runs(adversaries: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """The measured rows of some runs of a sweep."""
-    return adversaries.merge(runs[["trains", "lambda", "seed"]], on=["trains", "lambda", "seed"])
 
 
 def misguided(

@@ -37,7 +37,7 @@ SAYS = {"for": "yes", "against": "no"}
 # What is asked of attention as an explanation; a claim that speaks for it says yes to one of these, one against it no.
 QUESTIONS = {
     "matters": "Do the words or sentences with the most attention matter to the prediction?",
-    "needed": "Does it have to be this attention?",
+    "needed": "Is this attention needed?",
     "ranks": "Does attention rank words as well as gradients and leave-one-out do?",
     "words": "Is attention to a hidden state attention to its word?",
 }
@@ -265,10 +265,10 @@ def excluded_by(*reasons: str) -> str:
     return "; ".join(dict.fromkeys(filter(None, reasons)))
 
 
-def uniform_attention(rows: pd.DataFrame) -> str:
+def uniform_attention(rows: pd.DataFrame, whose: str = "its") -> str:
     """Why attention allows no verdict: nearly uniform, by the mean of entropy_of_attention; "" where it is not."""
-    entropy = rows["entropy_of_attention"].mean()
-    return f"its attention is nearly uniform: entropy {entropy:.3f} of the largest" if entropy > UNIFORM else ""
+    mean = rows["entropy_of_attention"].mean()
+    return f"{whose} attention is nearly uniform: {mean:.1%} of the largest entropy" if mean > UNIFORM else ""
 
 
 def by_model(frame: pd.DataFrame, *by: str) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -320,7 +320,7 @@ def sentences(found: pd.DataFrame) -> dict[str, str]:
         }
         says = {word: SAYS[side] for word, side in zip(same["verdict"], sides_of(same), strict=True) if side}
         parts = [
-            f"{word} for {', '.join(names)}{f', which says {says[word]}' if word in says else ''}"
+            f"{word} for {', '.join(names)}{f', counting as {says[word]}' if word in says else ''}"
             for word, names in models.items()
             if names and word != "no verdict"
         ]
@@ -346,7 +346,7 @@ def on_balance(found: pd.DataFrame) -> list[str]:
         return [f"{asked}, none decides{why}."]
     pro, con = sides.count("for"), sides.count("against")
     others = f", {len(rest)} undecided{why}" if len(rest) else ""
-    beside = " Claims that say neither yes nor no compare models." if found["speaks"].eq("").any() else ""
+    beside = " The other claims answer neither yes nor no." if found["speaks"].eq("").any() else ""
     return [f"{asked}: {pro} yes, {con} no{others}.{beside}"]
 
 

@@ -11,7 +11,7 @@ from lib import published
 from lib.datasets import spec
 from lib.papers.correlation_claims import CLAIMS, KEY, evidence, with_gaps, with_shares, with_violations
 from lib.papers.paper import Paper
-from lib.papers.settings import Settings
+from lib.papers.settings import Settings, setting
 from lib.training import Run
 
 __all__ = ["PAPER", "explained_by_length", "with_gaps", "with_shares", "with_violations"]  # what the notebook calls
@@ -31,9 +31,14 @@ SMALL_VECTORS = 50
 
 @dataclass(frozen=True)
 class CorrelationSettings(Settings):
-    """The parameters of `correlation`, the notebook that also reads texts with a question."""
+    """The parameters of `correlation`, the notebook that also reads texts with a question.
+
+    vector_scales  what the word vectors are multiplied by in section 7, beside 1; none: the profile's
+    """
 
     answers_questions: ClassVar[bool] = True
+
+    vector_scales: tuple[float, ...] = setting()
 
 
 def every_model(settings: Settings) -> list[Run]:
@@ -57,12 +62,16 @@ def answering(settings: Settings, encoder: str, attention: str, seed: int) -> Ru
 
 
 def vector_scales(settings: Settings) -> list[Run]:
-    """Every run again with shorter word vectors; in `quick` the first alone: do they explain other taus?"""
+    """Every run again with shorter word vectors; in `quick` the first alone: do they explain other taus?
+
+    None where `vector_scales` is 1: the vectors as they are, which the runs of every model have.
+    """
     if settings.profile == "quick":
         first = {"encoders": (settings.encoders or ENCODERS)[:1], "attentions": settings.attentions[:1]}
         settings = replace(settings, **first, seeds=tuple(settings.seeds_or()[:1]))
-    chosen, scales = every_model(settings), VECTOR_SCALES[settings.profile]
-    return [replace(run, options=(*run.options, ("vector_scale", scale))) for scale in scales for run in chosen]
+    scales = settings.vector_scales or VECTOR_SCALES[settings.profile]
+    chosen = product([scale for scale in scales if scale != 1], every_model(settings))
+    return [replace(run, options=(*run.options, ("vector_scale", scale))) for scale, run in chosen]
 
 
 # Settings

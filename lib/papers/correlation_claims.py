@@ -9,7 +9,7 @@ from lib import analysis, models
 from lib.analysis import difference, mean_effect, witness_of
 from lib.analysis.statistics import weighted_mean, weighted_median
 from lib.analysis.summarising import configurations
-from lib.papers.claims import UNIFORM, Claim, adversary_of, excluded_by, printed_effect
+from lib.papers.claims import UNIFORM, Claim, adversary_of, excluded_by, printed_effect, uniform_attention
 from lib.quantity import CHANGE_BOUNDS, declare, tau_name, title_of
 
 KEY = "jain2019"
@@ -43,7 +43,7 @@ CLAIMS = {
             "A part of the gap is built in, as gradient × input is the first-order guess of leave-one-out: the next "
             f"claim takes a gradient that is none. {NO_WITNESS}",
             "attention that agrees with the gradient as well as leave-one-out does",
-            ("gradient / leave-one-out", "attention / gradient"),
+            ("gradient with leave-one-out", "attention with gradient"),
             speaks="against",
             question="ranks",
         ),
@@ -58,7 +58,7 @@ CLAIMS = {
             RECURRENT,
             f"The norm of the gradient is no guess of leave-one-out, so no gap is built in. {NO_WITNESS}",
             "attention that agrees with leave-one-out as well as the norm of the gradient does",
-            ("norm of the gradient / leave-one-out", "attention / leave-one-out"),
+            ("norm of the gradient with leave-one-out", "attention with leave-one-out"),
             speaks="against",
             question="ranks",
         ),
@@ -319,11 +319,7 @@ def means_by_seed(group: pd.DataFrame, column: str, sides: tuple[str, ...]) -> l
 def known_of(witnesses: pd.DataFrame, *groups: pd.DataFrame) -> dict[str, str]:
     """`witness` of models, and `excluded`: why they allow no verdict, by what they learned or by uniform attention."""
     found = witness_of(witnesses, *groups)
-    even = [
-        f"the attention of {title_of(group['encoder'].iloc[0])} is nearly uniform: entropy {entropy:.3f} of the largest"
-        for group in groups
-        if (entropy := group["entropy_of_attention"].mean()) > UNIFORM
-    ]
+    even = [uniform_attention(group, f"the {title_of(group['encoder'].iloc[0])}'s") for group in groups]
     return found | {"excluded": excluded_by(found.get("excluded", ""), *even)}
 
 

@@ -124,7 +124,7 @@ DEPARTURES = (
     (
         "learning rate, dropout, epochs",
         "appendix A.1",
-        "theirs; 3e-3, no dropout and at most 12 epochs (quick: 8) for synthetic texts and in profile quick",
+        "theirs; 1e-3, no dropout and at most 12 epochs (quick: 8) for synthetic texts and in profile quick",
         "fewer steps on few texts; not measured",
     ),
     ("word vectors", "word2vec, trained on the texts", "the same; random in profile quick and for synthetic texts", ""),

@@ -11,7 +11,7 @@ from lib import published
 from lib.analysis import flips_sooner, mean_effect, with_effects, with_entropies, witness_of
 from lib.analysis.erasure import NEAR_ZERO
 from lib.models import HIERARCHICAL
-from lib.papers.claims import UNIFORM, Claim, excluded_by, printed_effect
+from lib.papers.claims import Claim, excluded_by, printed_effect, uniform_attention
 from lib.quantity import CHANGE_BOUNDS, declare, title_of
 
 KEY = "serrano2019"
@@ -116,7 +116,7 @@ _CLAIMS = [
     ),
     _claim(
         "decisions flip late",
-        "Of the words of a text a large share must go before the decision flips, along every order",
+        "Along every order, a large share of a text's words must go before the decision flips",
         *("section 5.5", "at least", 0.25, "of the items, along gradient × attention", "FLAN with an encoder"),
         control="a model without skill flips at once; how few words would be enough stands beside it",
         refuted="less than a quarter of the words must go along the soonest of the paper's orders",
@@ -256,8 +256,7 @@ def standing(rows: pd.DataFrame, known: pd.DataFrame) -> dict[str, str]:
     texts, over = rows.loc[rows["removed_items"] > 1, "instance"].nunique(), rows["encoder"].iloc[0] in HIERARCHICAL
     least = f"{FEWEST_SENTENCES} sentences" if over else "2 items"
     few = f"{texts} texts of at least {least}; {FEWEST_TEXTS} are needed" if texts < FEWEST_TEXTS else ""
-    entropy = with_entropies(rows, ["attention"])["entropy_of_attention"].mean()
-    equal = f"attention is nearly uniform: {entropy:.0%} of the largest entropy" if entropy > UNIFORM else ""
+    equal = uniform_attention(with_entropies(rows, ["attention"]))
     return of | {"excluded": excluded_by(of.get("excluded", ""), few, equal)}
 
 

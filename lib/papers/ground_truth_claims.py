@@ -76,7 +76,7 @@ CLAIMS = {
         ),
         claim(
             "the test finds liars",
-            "A paper's test finds models that hide their reasons more suspicious than honest ones",
+            "A paper's test suspects models that hide their reasons more than honest ones",
             "ours, for the five papers",
             "at least",
             0.8,

@@ -133,7 +133,7 @@ def eta_sweep(settings: Settings) -> list[Run]:
 
 
 def layers(settings: Settings) -> list[Run]:
-    """Table 6: more than one layer, with the first attention; none where 1 is the only settings."""
+    """Table 6: more than one layer, with the first attention; none where 1 is the only setting."""
     seeds = settings.seeds_or()[: SIDE_SEEDS[settings.profile]]
     return [
         variant(settings, name, settings.attentions[0], seed, count)
@@ -215,7 +215,7 @@ PAPER = Paper(
     KEY,
     "Tutek & Šnajder 2020",
     "Martin Tutek and Jan Šnajder (2020): Staying True to Your Word: (How) Can Attention Become Explanation? RepL4NLP.",
-    "Where hidden states are held to their words, attention matters more to the prediction and is harder to replace",
+    "If hidden states stay close to their words, attention matters more to the prediction and is harder to replace",
     RegularizationSettings,
     (delta_sweep, eta_sweep, variants, learned, shorter, layers, adversaries, dot_initialisation),
     CLAIMS,

@@ -63,7 +63,7 @@ CLAIMS = {
         Claim(
             KEY,
             "adversaries are harder to find",
-            "An adversary pays more TVD for the same JSD than with the base",
+            "An adversary pays more TVD for the same JSD than the base's does",
             "section 4.3, figure 1, from which the paper does not attempt to draw many conclusions: section 3.3",
             "direction",
             0.02,

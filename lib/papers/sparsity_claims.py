@@ -213,7 +213,10 @@ def evidence(
 def about(known: pd.DataFrame, *groups: pd.DataFrame, attention: bool = True) -> dict[str, object]:
     """`within`, `witness` and `excluded` of a model; of claims about attention this must not be uniform."""
     found = witness_of(known, *groups)
-    reasons = [found.get("excluded", ""), *(map(uniform_attention, groups) if attention else ())]
+    reasons = [
+        found.get("excluded", ""),
+        *(map(uniform_attention, groups) if attention else ()),
+    ]
     within = bool(groups[0]["encoder"].isin(ENCODERS).all())
     return {"within": within, "witness": found.get("witness", ""), "excluded": excluded_by(*reasons)}
 

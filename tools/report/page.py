@@ -27,14 +27,15 @@ TERMS = {  # what findings take as known
     "tau-b": "how far two rankings agree, from -1 to 1",
     "TVD": "how far two predictions are apart, from 0 to 1",
     "JSD": "how far two attention distributions are apart, from 0 to .69 nats",
-    "AUROC": "how often a test ranks a pair rightly; by chance .5",
+    "AUROC": "how often a test ranks a pair correctly; chance .5",
     "additive": "attention by a small network (Bahdanau et al.)",
     "dot": "attention by a scaled inner product",
     "adversary": "other attention, or another model, with the same predictions",
     "leave-one-out": "how much a prediction changes without a word",
     "top item": "the word or sentence with the most attention",
     "base": "the model that others imitate",
-    "weak witness": "a model that is clearly less accurate than counts of words or an average encoder",
+    "FLAN-rnn": "a recurrent network with attention over words",
+    "weak witness": "a model clearly less accurate than TF-IDF with logistic regression or an average encoder",
 }
 
 

@@ -17,7 +17,7 @@ from lib.results import FOLDER
 from tools.report.figures import environment
 from tools.report.page import TERMS, summaries_in
 from tools.summary.answers import DATASETS, Tables, answer, of_papers
-from tools.summary.claims import RATE, in_order, in_words, totals
+from tools.summary.claims import RATE, in_order, totals
 from tools.summary.page import studies_of, write_summary
 from tools.summary.studies import kept
 from tools.summary.values import counts, unexplained
@@ -35,7 +35,7 @@ def readme(text: str, found: Tables) -> str:
     terms = "; ".join(f"*{term}*: {meaning}" for term, meaning in (TERMS | DATASETS).items())
     lead, by_question, rest = answer(found.cells, found.values)
     listed = [f"- **{question}** {said}" for question, said in by_question]
-    table = grid(["paper", "claim", "what we find", "its tests", "notebook"], rows)
+    table = grid(["paper", "claim", "what we find", "tests", "notebook"], rows)
     parts = {
         "answer": "\n\n".join(filter(None, (lead, "\n".join(listed), f"{terms}."))),
         "papers": "\n\n".join(filter(None, (table, rest))),
@@ -49,7 +49,7 @@ def pages_of(folder: Path) -> str:
     """A link to each report in `folder`, and to their summary."""
     words = [(f"{one['notebook']} on {one['dataset']}", quote(one["file"])) for one in summaries_in(folder)]
     links = [f"[{text}]({folder.relative_to(PROJECT)}/{file})" for text, file in [*words, ("summary", "summary.html")]]
-    return f"Reports at the papers' full size, to be opened in a browser: {', '.join(links)}."
+    return f"Full-size reports, to download and open in a browser: {', '.join(links)}."
 
 
 def picture(found: Tables, folder: Path = FOLDER) -> Path:
@@ -68,7 +68,7 @@ def markdown(found: Tables) -> str:
     return page.render(
         rate=f"{RATE:.0%}",
         verdicts=grid(list(heads.values()), [[str(one[name]) for name in heads] for one in totals(found.claims)]),
-        papers={title: claims_of(found.claims[found.claims["paper"] == paper]) for paper, title in TITLES.items()},
+        papers={title: claims_of(found.cells[found.cells["paper"] == paper]) for paper, title in TITLES.items()},
         counts=counts_of(found.values),
         unexplained={
             where: escape("; ".join(names), quote=False) for where, names in unexplained(found.values).items()
@@ -77,14 +77,14 @@ def markdown(found: Tables) -> str:
 
 
 def claims_of(rows: pd.DataFrame) -> str:
-    """A paper's claims as rows and datasets as columns; of a claim in several sentences the first is shown."""
+    """A paper's claims as rows and datasets as columns, of rows of `cells`."""
     if rows.empty:
         return "Not run yet."
     datasets = in_order(rows["dataset"])
-    groups = rows.groupby(["short", "dataset"], sort=False)[["verdict", "witness", "reason"]]
-    cells = groups.apply(in_words).unstack(fill_value="–")
+    chance = rows["marks"].map(lambda marks: "; could be chance" if "could be chance" in marks else "")
+    table = rows.assign(said=rows["words"] + chance).pivot(index="short", columns="dataset", values="said").fillna("–")
     claims = rows.drop_duplicates("short")[["short", "claim"]].itertuples(index=False)
-    lines = [[f"*{short}*: {claim}", *cells.loc[short, datasets]] for short, claim in claims]
+    lines = [[f"*{short}*: {claim}", *table.loc[short, datasets]] for short, claim in claims]
     return grid(["claim", *datasets], lines)
 
 

@@ -8,27 +8,29 @@ import pandas as pd
 from lib.papers import PAPERS, TITLES
 from lib.papers.claims import CONTRAST, QUESTIONS, SIDES, counted, in_digits, unit_in_brief
 from lib.papers.ground_truth_claims import KEY as OURS
-from tools.summary.claims import BEFORE, DECIDED, MIXED, first_share, in_order, in_words, kind, verdicts
+from lib.published import once
+from tools.summary.claims import DECIDED, MIXED, first_share, in_order, in_words, kind, verdicts
 from tools.summary.studies import Study
 from tools.summary.values import counts, values
 
 UNDECIDED, OWN = "no verdict", "own:"
 CELL = ("claim", "answer", "words", "model", "shown", "size", "unit", "levels", "n", "seeds")
-CELL += ("marks", "again", "ours", "speaks", "question", "share")
+CELL += ("marks", "ours", "speaks", "question", "share")
 ENOUGH = (20, 3)  # tests, and papers, for an answer other than "not settled"
 LONGEST = 30  # words of a paper's sentence
 MADE_UP = ("planted", "babi")  # how the names of made-up texts begin
 DOUBTS = {"weak witness", "could be chance"}  # marks
 COUNTED = (
-    "A test is a claim on a dataset. It counts if its models agree, one of them is accurate enough, and the result "
-    "survives the correction for multiple testing (false discovery rate 5%). Tests share models and texts, so do not "
-    "read the totals as votes. A claim that only compares models speaks for neither side."
+    "A test is a claim on a dataset. It counts if its models agree and one of them is accurate enough and survives the "
+    "correction for multiple testing (false discovery rate 5%). Tests share models and texts, so do not read the "
+    "totals as votes. Some claims speak for neither side."
 )
 DATASETS = {  # the datasets in an answer's sentences
     "sst": "sentences on films",
     "20news": "posts on two sports",
     "agnews, agnews4": "news",
     "imdb-ratings, eraser_movies-sentences": "film reviews",
+    "babi1": "made-up stories with a question",
     "planted, planted-documents": "made-up reviews whose right explanation is known",
 }
 NOT_YET = "Not settled: training has changed since the kept runs, and every verdict is to be made again."
@@ -65,7 +67,7 @@ def cells(found: pd.DataFrame) -> pd.DataFrame:
         name, where one alone is shown; shown: the effect, the median over models; size: the effect with its interval,
         or the range over models; its unit; levels: of a difference the two values, where it is of one model; n (texts),
         seeds; these, unless models differ, of those without a mark, where there are any; marks: weak witness (where
-        all models are), could be chance (where all others could), stale (where one is); again: to be run again; ours:
+        all models are), could be chance (where all others could), stale (where one is); ours:
         the paper does not claim it; speaks, question: as of `Claim`; share: of the models, contrasts aside, with the
         first verdict.
     """
@@ -91,7 +93,7 @@ def cell(rows: pd.DataFrame) -> dict[str, Any]:
         "unit": unit_in_brief(some.iloc[0]), "levels": shown["sides"].iloc[0] if len(shown) == 1 else "",
         "n": int(of_shown["n"].fillna(0).max()), "seeds": int(of_shown["seeds"].fillna(0).max()),
         "marks": [mark for mark, holds in marks.items() if holds],
-        "again": (rows["reason"] == BEFORE).all(), "ours": rows["source"].iloc[0].startswith("ours"),
+        "ours": rows["source"].iloc[0].startswith("ours"),
         "speaks": rows["speaks"].iloc[0], "question": rows["question"].iloc[0], "share": first_share(rows),
     }  # fmt: skip
 
@@ -144,8 +146,7 @@ def sentence(table: pd.DataFrame, values: pd.DataFrame, paper: str) -> str:
         return "Not run yet."
     found = current(own)
     if found.empty:
-        why = ": older runs stored no results per seed" if own["again"].all() else ""
-        return f"No verdict yet{why}. {compared(values[values['paper'] == paper])}"
+        return f"No verdict yet. {compared(values[values['paper'] == paper])}"
     by_doubt = to_quote(found).assign(doubts=found["marks"].map(len)).sort_values("doubts", kind="stable")
     mixed = by_doubt[by_doubt["answer"].eq(MIXED)].sort_values("share", ascending=False, kind="stable")
     first = pd.concat([by_doubt[by_doubt["answer"].isin(DECIDED)], mixed, by_doubt]).iloc[0]
@@ -153,7 +154,8 @@ def sentence(table: pd.DataFrame, values: pd.DataFrame, paper: str) -> str:
     if first["answer"] == MIXED:
         models = first["words"].partition(";")[0]
         return f"On {first['dataset']}, “{first['claim']}” is mixed: {models}; {first['size']}{marks}."
-    said = f"“{first['claim']}” is {first['answer']} on {first['dataset']}{marks}"
+    model = first["model"] and f" for {first['model']}"
+    said = f"“{first['claim']}” is {first['answer']} on {first['dataset']}{model}{marks}"
     full = f"{said}: {'; '.join(filter(None, (first['levels'], first['size'])))}."
     return full if len(full.split()) <= LONGEST else f"{said}: {first['size']}."
 
@@ -164,12 +166,9 @@ def that_count(table: pd.DataFrame, paper: str) -> str:
     if found.empty:
         return "–"
     pro, con = supporting(found)
-    verbs = [f"{verb}{'s' if number == 1 else ''}" for verb, number in (("support", pro), ("contradict", con))]
     against = found[found["answer"].eq("contradicted") & ~doubted(found)].groupby("short", sort=False)["dataset"]
     which = "; ".join(f"{short} ({', '.join(where)})" for short, where in against)
-    rest = len(found) - pro - con
-    said = f"{pro} {verbs[0]} its claims, {con} {verbs[1]} them{which and f': {which}'}"
-    return f"{said}; {rest} {'does' if rest == 1 else 'do'} not decide" if rest else said
+    return f"{pro} supported, {len(found) - pro - con} undecided, {con} contradicted{which and f': {which}'}"
 
 
 def claimed(table: pd.DataFrame, paper: str) -> pd.DataFrame:
@@ -178,11 +177,15 @@ def claimed(table: pd.DataFrame, paper: str) -> pd.DataFrame:
     return own if paper == OURS else own[~own["ours"].astype(bool)]
 
 
-def to_quote(found: pd.DataFrame) -> pd.DataFrame:
-    """The cells in the order in which one is quoted: real texts, the paper's own claims, and its main ones first."""
+def to_quote(found: pd.DataFrame, *first: str) -> pd.DataFrame:
+    """The cells in the order in which one is quoted: real texts, the paper's own claims, and its main ones first.
+
+    Args:
+        first: columns that come before the last of these.
+    """
     order = [short for paper in PAPERS.values() for short in paper.claims]
     found = found.assign(made_up=made_up(found), place=found["short"].map(order.index))
-    return found.sort_values(["made_up", "ours", "place"], kind="stable").drop(columns=["made_up", "place"])
+    return found.sort_values(["made_up", "ours", *first, "place"], kind="stable").drop(columns=["made_up", "place"])
 
 
 def supporting(found: pd.DataFrame) -> tuple[int, int]:
@@ -196,11 +199,7 @@ def tally(found: pd.DataFrame) -> str:
     pro, con = supporting(found)
     decided = int(found["answer"].isin(["supported", "contradicted"]).sum())
     parts = [f"{pro} supported", f"{con} contradicted"]
-    parts += (
-        [f"{doubt} more of either, but only by weak witnesses or perhaps by chance"]
-        if (doubt := decided - pro - con)
-        else []
-    )
+    parts += [f"{doubt} decided only by weak witnesses or possibly by chance"] if (doubt := decided - pro - con) else []
     numbers = {word: int(found["answer"].eq(word).sum()) for word in (MIXED, "negligible", "open")}
     once = int((found["answer"].eq("open") & found["seeds"].le(1)).sum())
     parts += [f"{number} {word}" for word, number in numbers.items() if number]
@@ -210,7 +209,7 @@ def tally(found: pd.DataFrame) -> str:
 
 
 def compared(values: pd.DataFrame, causes: bool = False) -> str:
-    """Of 80 published values within reach, 48 were measured: 11 are the same, 22 different, 15 open.
+    """Of 80 published values within reach, we measured 48: 11 are the same, 22 different, 15 open.
 
     Args:
         causes: with how many of the different have a cause on record.
@@ -221,9 +220,9 @@ def compared(values: pd.DataFrame, causes: bool = False) -> str:
     reached = f"{one['published'] - one['out_of_reach']:,} published values within reach"
     if not one["ours"]:
         return f"None of {reached} has one of ours yet."
-    known = f" ({one['explained']} of them for a known cause)" if causes else ""
+    known = f" ({one['explained']} with a cause on record)" if causes else ""
     numbers = f"{one['same']} are the same, {one['different']} different{known}, {one['open']} open"
-    return f"Of {reached}, {one['ours']:,} were measured: {numbers}."
+    return f"Of {reached}, we measured {one['ours']:,}: {numbers}."
 
 
 def answer(table: pd.DataFrame, values: pd.DataFrame) -> Answer:
@@ -236,14 +235,14 @@ def answer(table: pd.DataFrame, values: pd.DataFrame) -> Answer:
     if table.empty:
         return Answer(f"Nothing has been run yet. {compared(values)}", [], "")
     found, again = current(table), int(stale(table).sum())
-    old = stale(found).all() if len(found) else table["again"].all()
+    old = len(found) > 0 and stale(found).all()
     lead, by_question = (NOT_YET, []) if old else sides(found)
     parts = []
     theirs = found[~found["ours"].astype(bool)]
     parts += [f"{'By the older runs' if old else 'So far'}, {tally(theirs)}"] if len(theirs) else []
-    parts += [f"{counted(again, 'older result')} {'is' if again == 1 else 'are'} to be run again."] if again else []
-    ours = values.loc[values["ours"].notna(), "stale"]
-    of_old = ["These too are of older runs."] if len(ours) and ours.eq("stale").all() else []
+    parts += [f"{counted(again, 'older result')} {'needs' if again == 1 else 'need'} rerunning."] if again else []
+    stale_ones = int(once(values)[["ours", "stale"]].dropna(subset="ours")["stale"].eq("stale").sum())
+    of_old = [f"Of ours, {stale_ones} are of older runs."] if stale_ones else []
     return Answer(lead, by_question, " ".join([*parts, compared(values, causes=True), *of_old]))
 
 
@@ -258,12 +257,13 @@ def sides(found: pd.DataFrame) -> tuple[str, list[tuple[str, str]]]:
     pairs = zip(found["speaks"], found["answer"], strict=True)
     decided = found.assign(side=pd.Series([SIDES.get(one) for one in pairs], found.index, dtype=object))
     decided = decided[decided["side"].notna() & ~stale(decided)]
-    decided = to_quote(decided)
+    decided = to_quote(decided.assign(turned=decided["answer"].eq("contradicted")), "turned")  # supported reads easier
     pro, con = (decided[decided["side"].eq(side)] for side in ("for", "against"))
     real, ours = [int((~made_up(some)).sum()) for some in (pro, con)], int(decided["ours"].sum())
-    numbers = f"{counted(len(pro), 'test')} for attention as an explanation ({real[0]} on real texts)"
-    lead = f"{short_answer(decided)}. Decided so far: {numbers}, {len(con)} against it ({real[1]}). "
-    lead += f"{ours} of these tests {'is' if ours == 1 else 'are'} of claims that we added. " if ours else ""
+    speak = "speaks" if len(pro) == 1 else "speak"
+    numbers = f"{counted(len(pro), 'test')} {speak} for attention as an explanation ({real[0]} on real texts)"
+    lead = f"{short_answer(decided)}. So far {numbers}, {len(con)} against it ({real[1]}). "
+    lead += f"{ours} of these test{'s' if ours == 1 else ''} claims that we added. " if ours else ""
     asked = [(words, decided[decided["question"].eq(name)]) for name, words in QUESTIONS.items()]
     return f"{lead}{COUNTED}", [(words, yes_and_no(some, found)) for words, some in asked if len(some)]
 
@@ -303,7 +303,7 @@ def quoted(row: Mapping[str, Any], found: pd.DataFrame) -> str:
     numbers = "; ".join(filter(None, (row["levels"], measured(row))))
     where = "; ".join([whose, f"{place}: {numbers}", *elsewhere])
     if row["answer"] == "contradicted":
-        return f", since this is contradicted: “{row['claim']}” ({where})."
+        return f", because we contradict: “{row['claim']}” ({where})."
     return f": “{row['claim']}” ({row['answer']}; {where})."
 
 

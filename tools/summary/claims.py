@@ -22,7 +22,6 @@ DECIDED = ("supported", "contradicted", "negligible")
 MIXED = "mixed"  # where the verdicts for models differ
 BY_ONE_STUDY = ["paper", "short", "dataset", "model"]
 NUMBERS = ("effect", "low", "high", "bound", "seeds", "n", "p", "needed", "printed")  # columns of VERDICT
-BEFORE = "kept without the values of single seeds; to be run again"  # why an old table is not judged
 RATE = 0.05  # of false discoveries among all verdicts of the summary
 FOUND = [*VERDICT, "dataset", "adjusted", "passes", *ABOUT]
 
@@ -40,16 +39,12 @@ def verdicts(studies: Iterable[Study]) -> pd.DataFrame:
         the columns VERDICT, dataset, adjusted and passes (`controlled`), and ABOUT. Papers in the order of lib.papers,
         claims and models in that of their studies, datasets by name.
     """
-    studies = sorted(preferred(studies), key=lambda one: "verdict" in one.evidence)
-    parts = [verdicts_of(one).assign(study=number) for number, one in enumerate(studies)]
+    parts = [verdicts_of(one).assign(study=number) for number, one in enumerate(preferred(studies))]
     parts = [part for part in parts if len(part)]
     if not parts:
         return pd.DataFrame(columns=FOUND)
     found = pd.concat(parts, ignore_index=True)
-    found = found[found["study"] == found.groupby(BY_ONE_STUDY)["study"].transform("min")]
-    again = found["reason"] == BEFORE  # models had other names before
-    newer = found.assign(newer=~again).groupby(["paper", "short", "dataset"])["newer"].transform("any")
-    found = found[~again | ~newer].copy()
+    found = found[found["study"] == found.groupby(BY_ONE_STUDY)["study"].transform("min")].copy()
     found["place"] = found["paper"].map(list(TITLES).index)
     found["order"] = found.groupby(["paper", "short"], sort=False).ngroup()
     found = found.sort_values(["place", "order", "dataset", "study"], kind="stable", ignore_index=True)
@@ -59,19 +54,13 @@ def verdicts(studies: Iterable[Study]) -> pd.DataFrame:
 def verdicts_of(study: Study) -> pd.DataFrame:
     """A study's verdicts: the columns VERDICT, dataset and ABOUT.
 
-    A table of verdicts, as they were kept before, has no values of single seeds and is not judged. What is no claim any
-    more is left out.
+    What is no claim any more is left out.
     """
     claims = PAPERS[study.notebook].claims
     given = study.evidence
     if given.empty or not (is_claim := given["short"].isin(list(claims))).any():
         return pd.DataFrame()
     given = given[is_claim]
-    if "verdict" in given:
-        texts = dict.fromkeys(set(VERDICT) - set(given) - set(NUMBERS), "")
-        texts |= {"claim": given["short"].map(lambda short: claims[short].sentence)}  # as it is now
-        found = given.assign(**texts).assign(verdict="no verdict", reason=BEFORE, of_seeds="").reindex(columns=VERDICT)
-        return found.assign(dataset=study.dataset, **study.about())
     found = judged(given, claims, these_models=study.profile != "paper").assign(dataset=study.dataset, **study.about())
     made = given.assign(stale=is_stale(given).map({True: "stale", False: ""})).groupby(["short", "model"], sort=False)
     of = {"stale": made["stale"].max(), "commit": made["commit"].agg(lambda some: ", ".join(some.unique()))}
@@ -108,8 +97,6 @@ def in_words(rows: pd.DataFrame) -> str:
 
     Models outside the claim's scope are counted apart: "open; 2 as contrast".
     """
-    if (rows["reason"] == BEFORE).all():
-        return "to be run again"
     contrast, rows = rows["verdict"].eq(CONTRAST), rows[rows["verdict"] != CONTRAST]
     beside = f"{contrast.sum()} as contrast" if contrast.any() else ""
     if rows.empty:

@@ -46,11 +46,11 @@ def studies_of(folder: Path) -> list[Study]:
     studies = []
     for path in sorted(folder.glob("*.html")):
         about, left = kept(path, "summary", "tables")
-        if about and left and about["notebook"] in PAPERS:
+        if about and left and about["notebook"] in PAPERS and "evidence" in left:
             profile = str(about["parameters"].get("profile", ""))
             altering = PAPERS[about["notebook"]].settings.altering()
             altered = tuple(name for name in about.get("changed", ()) if name in altering)
-            tables = left["dataset"], left["values"], left.get("evidence") or left["claims"]
+            tables = left["dataset"], left["values"], left["evidence"]
             source = {"page": path.name, "made": about["made"], "altered": altered}
             studies.append(summary.study(about["notebook"], *tables, profile, **source))
     return studies

@@ -52,14 +52,13 @@ class Study:
 
 def study(notebook: str, dataset: str, values: str, evidence: str, profile: str, **about) -> Study:
     """A study from its two tables as CSV text, that of the values with a row for each seed."""
-    values = pd.read_csv(StringIO(values), dtype=dict.fromkeys((*MADE, "of_seeds"), str), low_memory=False)
-    values = values if "run_seeds" in values else values.rename(columns={"of_seeds": "run_seeds"})  # kept before
-    table = pd.read_csv(StringIO(evidence), dtype=str, keep_default_na=False)
-    table = read_evidence(evidence) if len(table) and "verdict" not in table else table
+    values = pd.read_csv(StringIO(values), dtype=dict.fromkeys(MADE, str), low_memory=False)
     seeds = sorted(set(" ".join(values["run_seeds"].dropna().unique()).split()), key=int)
     commits = ", ".join(values["commit"].dropna().unique())
     about |= {"stale": bool(is_stale(values).any()), "settings": settings_of(values)}
-    return Study(notebook, dataset, over_seeds(values, MADE), table, profile, tuple(seeds), commits, **about)
+    return Study(
+        notebook, dataset, over_seeds(values, MADE), read_evidence(evidence), profile, tuple(seeds), commits, **about
+    )
 
 
 def settings_of(values: pd.DataFrame) -> str:
@@ -74,7 +73,7 @@ def kept(folder: Path | None = None) -> list[Study]:
     """The studies in profile `paper` whose tables lie in `folder`, by default $RESULTS_HOME, else reports/results."""
     folder = Path(folder or os.environ.get("RESULTS_HOME") or FOLDER)
     studies = []
-    for evidence in sorted([*folder.glob("*-claims.csv"), *folder.glob("*-evidence.csv")]):
+    for evidence in sorted(folder.glob("*-evidence.csv")):
         values = evidence.with_name(f"{evidence.stem.rpartition('-')[0]}.csv")
         notebook, _, dataset = values.stem.partition("-")
         if values.exists() and notebook in PAPERS:

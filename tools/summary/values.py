@@ -16,7 +16,6 @@ OURS = [*KEYS, "value", "unit", *INTERVALS]
 # A row with one of these is one of several, and none of them is the value of the model alone.
 SERIES = ("trains", "lambda", "rate", "ranking", "way", "series", "at", "first", "against", "start", "epoch")
 SERIES += ("vector_scale",)
-COUNTS = ("published", "out_of_reach", "ours", *ANSWERS, "explained", "quick")
 
 
 def partners(study: Study) -> pd.DataFrame:
@@ -65,7 +64,7 @@ def counts(values: pd.DataFrame, *by: str) -> pd.DataFrame:
     """How many published values there are, each once, and what ours say, for each value of the columns `by`.
 
     Returns:
-        the columns `by` and COUNTS: published, out of reach (`lib.published.out_of_reach`), those with one of ours,
+        the columns `by`, published, out of reach (`lib.published.out_of_reach`), those with one of ours,
         same, different and open, explained (of the different), quick (ours are of a profile other than `paper`).
     """
     values = once(values)

@@ -236,8 +236,8 @@ def rank(jobs: dict[str, dict[str, Any]], reports: dict[str, dict[str, Any]]) ->
 
 
 def write(folder: Path, plan: dict[str, Any]) -> None:
-    """Writes a plan into its folder, plan.json, and removes the marks that jobs of earlier plans left there."""
-    for name in ("trained", "made", "chosen"):
+    """Writes a plan into its folder, plan.json, and removes what jobs of earlier plans left there: marks and logs."""
+    for name in ("trained", "made", "chosen", "logs"):
         (folder / name).mkdir(parents=True, exist_ok=True)
         for mark in (folder / name).iterdir():
             mark.unlink()
