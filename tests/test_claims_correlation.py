@@ -20,7 +20,7 @@ from lib.importance import (
     leave_one_out_with_sign,
     quantity,
 )
-from lib.papers.claims import CONTRAST
+from lib.papers.claims import CONTRAST, UNIFORM
 from lib.papers.correlation_claims import (
     BY_NORM,
     CLAIMS,
@@ -174,7 +174,8 @@ def without_skill(seeds=4, texts=40, length=14) -> pd.DataFrame:
 def test_random_logits_support_no_adversary_and_no_small_share_of_the_largest_change():
     untrained = without_skill()
     assert set(judged(untrained)["verdict"]) == {"no verdict", CONTRAST}, "it has learned nothing"
-    found = judged(untrained.assign(prediction=untrained["label"]))
+    uneven = untrained["entropy_of_attention"].where(lambda entropy: entropy > UNIFORM, 0.5)  # enough to be judged
+    found = judged(untrained.assign(prediction=untrained["label"], entropy_of_attention=uneven))
     assert of_bilstm(found, ADVERSARY)["verdict"] in ("negligible", "open")
     assert abs(of_bilstm(found, ADVERSARY)["effect"]) < 0.03 < 0.5 < with_shares(untrained)["adversary_share"].mean()
     assert of_bilstm(found, LESS_ROOM)["verdict"] in ("negligible", "open")

@@ -59,10 +59,10 @@ def measured(**changed: dict) -> pd.DataFrame:
     return pd.concat([model(name, **changed.get(name, {})) for name in NAMES], ignore_index=True)
 
 
-def deeper(base=(0.06, 0.03), tying=(0.2, 0.05)) -> pd.DataFrame:
-    """The base and tying with 2 and 3 layers; of each how often it is wrong under other attention."""
-    wrong = {"base": base, "tying": tying}
-    return pd.concat([model(name, layers, of[layers - 2]) for name, of in wrong.items() for layers in (2, 3)])
+def deeper(base=(0.06, 0.03), tying=(0.2, 0.05), right: float = 0.95) -> pd.DataFrame:
+    """The base, with fixed embeddings too, and tying with 2 and 3 layers: how often wrong under other attention."""
+    wrong = {"base": base, "frozen": base, "tying": tying}
+    return pd.concat([model(name, layers, of[layers - 2], right) for name, of in wrong.items() for layers in (2, 3)])
 
 
 def epochs(kept: int = 6, entropy: float = 0.5) -> pd.DataFrame:
@@ -107,6 +107,12 @@ def starts(default: float = 0.99, normal: float = 0.5) -> pd.DataFrame:
     return evenness({(k, s): ({"dev_attention_entropy": v},) for k, v in of.items() for s in range(SEEDS)})
 
 
+def of_starts(right: float = 0.95) -> pd.DataFrame:
+    """What the models of `starts` learned."""
+    frame = pd.concat([model("base", right=right).assign(variant=name) for name in ("default", "normal")])
+    return witnesses(frame, model("base")[lambda rows: rows["seed"] == 0])
+
+
 def models(frame: pd.DataFrame | None = None, kept: pd.DataFrame | None = None, frozen: tuple = FROZEN) -> Models:
     frame = measured() if frame is None else frame
     good = frame[[*RUN_COLUMNS]].drop_duplicates().assign(witness="good", excluded="")
@@ -122,7 +128,7 @@ def judged(rows: Iterable[pd.DataFrame]) -> pd.DataFrame:
 def truth() -> pd.DataFrame:
     """The verdicts on all claims, by claim and model."""
     tables = [getattr(models(), name) for name in ("epochs", "witnesses")]
-    tables += [information(), prices(imitated()), starts(), FROZEN]
+    tables += [information(), prices(imitated()), starts(), of_starts(), FROZEN]
     rows = PAPERS["regularization"].evidence(measured(), deeper(), *tables)
     return papers.verdicts(rows, PAPERS["regularization"].claims).set_index(["short", "model"])
 
@@ -185,9 +191,22 @@ def test_models_at_chance_allow_no_verdict():
     known = witnesses(frame, model("base")[lambda rows: rows["seed"] == 0])
     of = Models(frame, epochs(), known, FROZEN)
     rows = [*on_par(of), *fragile(of), *informed(of, information()), *costly(of, prices(imitated())), *grounded(of)]
-    found = judged([*rows, *alike(of), *by_length(of), *on_the_rationale(of)]).query("verdict != 'contrast'")
-    assert found["short"].nunique() == 9 and set(found["verdict"]) == {"no verdict"}
+    rows += [*alike(of), *by_length(of), *on_the_rationale(of), *collapses(of, starts(), of_starts(0.5))]
+    deep = pd.concat([frame, deeper(right=0.5)])
+    deep = Models(deep, epochs(), witnesses(deep, model("base")[lambda rows: rows["seed"] == 0]), FROZEN)
+    found = judged([*rows, *robust_by_depth(deep), *diminishing(deep)]).query("verdict != 'contrast'")
+    assert set(found["short"]) == set(CLAIMS) and set(found["verdict"]) == {"no verdict"}
     assert found["reason"].str.contains("is not above the largest class").all()
+
+
+def test_no_verdict_rests_on_uniform_attention():
+    even = models(pd.concat([measured(), deeper()]), epochs().assign(entropy=0.99))
+    rows = [*on_par(even), *fragile(even), *grounded(even), *alike(even), *by_length(even), *on_the_rationale(even)]
+    rows += [*costly(even, prices(imitated())), *robust_by_depth(even), *diminishing(even)]
+    found = judged(rows).query("verdict != 'contrast'")
+    about_words = {"words are kept", "initialisation decides"}  # the one is about states, the other about uniformity
+    assert set(found["short"]) == set(CLAIMS) - about_words and set(found["verdict"]) == {"no verdict"}
+    assert found["reason"].str.contains("attends uniformly").all()
 
 
 def test_models_that_are_all_alike_support_no_direction():
@@ -229,6 +248,12 @@ def test_imitation_that_fails_says_how():
     frame.loc[wrong & (frame["instance"] < 10), "prediction"] = 0
     failed = prices(frame).set_index("variant").loc["mlm", "failed"]
     assert failed.startswith("imitation of MLM alone is 0.100 below it in accuracy, is farther from its predictions")
+    row = judged(costly(models(), prices(frame))).loc["MLM + additive"]
+    assert row["verdict"] == "no verdict" and row["reason"].startswith(failed)
+    away = imitated()
+    away.loc[(away["variant"] == "mlm") & (away["lambda"] == 0.2), "converged"] = False
+    row = judged(costly(models(), prices(away))).loc["MLM + additive"]
+    assert row["verdict"] == "no verdict" and row["reason"] == "an adversary of MLM did not converge"
 
 
 def test_a_loss_of_confidence_is_not_grounding():
@@ -251,6 +276,8 @@ def test_depth_is_a_trend_of_three_and_a_worse_deep_model_says_nothing(truth):
     lost = pd.concat([measured(), model("base", 3, 0.05, right=0.7)])
     lost = judged(robust_by_depth(models(lost))).loc["base + additive, 3 layers"]
     assert lost["verdict"] == "no verdict" and "not on par" in lost["reason"]
+    collapsed = trend(deeper(base=(0.0, 0.0), tying=(0.0, 0.0), right=0.7))
+    assert collapsed["verdict"] == "no verdict" and "frozen + additive, 2 layers is" in collapsed["reason"]
     assert not [*diminishing(models()), *robust_by_depth(models())], "one depth"
 
 
@@ -277,11 +304,12 @@ def test_longer_texts_are_more_fragile_where_they_are():
 def test_a_start_decides_run_by_run():
     mixed = starts()
     mixed.loc[mixed["seed"] < 2, "entropy"] = 0.5  # of five runs three collapse
-    row = judged(collapses(mixed)).loc["base + dot"]
+    row = judged(collapses(models(), mixed, of_starts())).loc["base + dot"]
     assert row["verdict"] == "open" and row["effect"] == pytest.approx(0.6)
-    assert judged(collapses(starts())).loc["base + dot", "verdict"] == "supported"
+    assert judged(collapses(models(), starts(), of_starts())).loc["base + dot", "verdict"] == "supported"
     for neither in (starts(0.5, 0.5), starts(normal=0.96)):  # both attend; one between uniform and not
-        assert judged(collapses(neither)).loc["base + dot", "verdict"] == "contradicted"
+        found = judged(collapses(models(), neither, of_starts()))
+        assert found.loc["base + dot", "verdict"] == "contradicted"
 
 
 def test_more_than_two_classes_are_outside_the_papers_scope():

@@ -8,7 +8,7 @@ from scipy.stats import kendalltau
 from lib import papers, published
 from lib.analysis import with_ceiling, witnesses
 from lib.analysis.correlation import share_of_ceiling
-from lib.papers.claims import EVIDENCE
+from lib.papers.claims import EVIDENCE, uniform_attention
 from lib.papers.sparsity_claims import (
     AGREES,
     ANEW,
@@ -84,12 +84,13 @@ def adversaries(imitates=3, frozen=20, anew=3, jsd=0.6, seeds=3, entropy=0.7, wr
 
 
 def study(soft=SOFT, sparse=SPARSE, controls=(SOFT_CONTROL, SPARSE_CONTROL), before=0.6, spread=-0.05, agrees=-0.1,
-          seeds=3, wrong=3, lambdas=LAMBDAS, imitations=None, apart=0.01, uneven=0.3) -> pd.DataFrame:  # fmt: skip
+          seeds=3, wrong=3, lambdas=LAMBDAS, imitations=None, apart=0.01, uneven=0.3,
+          plain_wrong=20) -> pd.DataFrame:  # fmt: skip
     """The evidence of a study whose truth is what the arguments say."""
     pair = tuple(zip(("softmax", "sparsemax"), (soft, sparse), strict=True))
     measured = pd.concat([rows(means, projection=name, seeds=seeds, wrong=wrong) for name, means in pair])
     without = dict(zip(("softmax", "sparsemax"), controls, strict=True))
-    plain = pd.concat([rows(means, "average", name, seeds, 20) for name, means in without.items()])
+    plain = pd.concat([rows(means, "average", name, seeds, plain_wrong) for name, means in without.items()])
     untrained = pd.concat([rows({TO_HIDDEN: before, OWN: 0.3}, projection=name, seeds=seeds) for name, _ in pair])
     sweep = along(spread, agrees, seeds, wrong, lambdas)
     answers = rows({}, seeds=1, wrong=15)
@@ -144,6 +145,20 @@ def test_a_gap_that_states_of_one_word_have_too_does_not_count():
     assert answers[APART["gradient"]] == answers[APART["leave_one_out"]] == {"negligible", "supported"}
 
 
+def test_an_encoder_without_context_that_learned_nothing_is_no_control():
+    at_chance = words(plain_wrong=TEXTS // 2)
+    for short in (*APART.values(), *SPREAD.values()):
+        assert at_chance[short] == {"no verdict"}
+    assert at_chance[MIXED] == {"supported"}
+
+
+def test_one_uniform_run_of_three_is_enough():
+    even = rows(SOFT)
+    assert not uniform_attention(even)
+    even.loc[even["seed"] == 1, "entropy_of_attention"] = 0.99
+    assert uniform_attention(even) == "its attention is nearly uniform: 99.0% of the largest entropy"
+
+
 def test_no_verdict_from_uniform_attention_but_on_states():
     uniform = {"soft": SOFT | {"entropy_of_attention": 0.99}, "sparse": SPARSE | {"entropy_of_attention": 0.98}}
     answers = found(**uniform)
@@ -177,8 +192,10 @@ def test_one_lambda_or_one_seed_makes_no_trend():
 
 def of_adversaries(**imitations) -> pd.DataFrame:
     """The verdicts on adversaries alone."""
-    measured = adversaries(**{name: value for name, value in imitations.items() if name != "stayed"})
-    measured.loc[measured["seed"].isin(imitations.get("stayed", ())) & (measured["lambda"] > 0), "jsd"] = 0.1
+    stayed, unfinished = imitations.pop("stayed", ()), imitations.pop("unfinished", None)
+    measured = adversaries(**imitations)
+    measured["converged"] &= measured["lambda"].ne(unfinished)
+    measured.loc[measured["seed"].isin(stayed) & (measured["lambda"] > 0), "jsd"] = 0.1
     known = witnesses(measured[measured["variant"] == "base"], rows({}, seeds=1, wrong=15))
     made = pd.concat(misled(measured, known, published.table("meister2021", "sst")))
     return papers.verdicts(made, CLAIMS).set_index("short")
@@ -191,6 +208,7 @@ def of_adversaries(**imitations) -> pd.DataFrame:
         ({"imitates": 10}, FROZEN, "imitation alone reaches"),
         ({"converged": False}, ANEW, "its loss did not converge"),
         ({"converged": False}, FROZEN, "its loss did not converge"),
+        ({"unfinished": 0.0}, ANEW, "the imitation's loss did not converge"),
         ({"jsd": 0.3}, ANEW, "does not attend elsewhere"),
         ({"jsd": 0.3}, FROZEN, "does not attend elsewhere"),
         ({"anew": TEXTS // 2}, ANEW, "is not above the largest class"),

@@ -71,7 +71,7 @@ def planned(page: Path) -> set[str]:
     request = Request(page.stem.split("-")[0], kept_summary(page)["parameters"])
     runs, chooses = needed(request)
     corpora = Corpora(request.data_home)
-    runs, _ = needed(chosen_on_dev(request, corpora)) if chooses else (runs, [])
+    runs += needed(chosen_on_dev(request, corpora))[0] if chooses else []
     return {entry_name(run, corpora.of(run)) for run in runs}
 
 
@@ -237,9 +237,11 @@ def test_sparsity_with_one_encoder_and_a_long_text(monkeypatch, tmp_path, chromi
     monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 2_100)))
     monkeypatch.setenv("KERNEL_CORE", str(random.choice([*os.sched_getaffinity(0)])))
     choices = "dataset agnews", "encoders bilstm", "profile paper"  # with all its parts, on few texts
-    page = report(monkeypatch, tmp_path, "sparsity", *choices, *SPARSE)
+    imitations = "lambdas 0", "frozen_lambdas 0"  # in table 5 nothing is compared, and no adversary judged
+    page = report(monkeypatch, tmp_path, "sparsity", *choices, *SPARSE, *imitations)
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 6
+    assert "An adversary whose attention alone learns" not in shown["text"]
     assert "α was learned to be 1." in shown["text"] and "at most 1000 epochs, until dev AUC has not" in shown["text"]
     assert "agnews does not say which words decide" in shown["text"]
     assert "There is no Transformer among the encoders" in shown["text"]

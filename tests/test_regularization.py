@@ -25,6 +25,7 @@ from torch.nn import functional
 
 from lib import papers, processes
 from lib.analysis import (
+    at_an_end,
     dev_scores,
     difference,
     fragility,
@@ -573,6 +574,8 @@ def test_a_grid_grows_for_each_attention_until_devs_best_lies_inside():
     best["dot"] = 1e9
     endless = tried(grid, "delta", made)
     assert max(one.run.option("delta") for one in endless) == 9, "four values beyond, and no more"
+    assert at_an_end(endless, "delta") == ["delta of dot attention: 9 is the largest tried."]
+    assert at_an_end(trained, "delta") == [] and at_an_end(trained[:1], "delta") == []
     assert len(tried(grid, "delta", made, beyond=False)) == len(grid)
     chosen = PAPERS["regularization"].settings(profile="paper", delta=(0.003, 0.9))
     of = {run.attention: run.option("delta") for run in variants(chosen) if run.variant == "tying"}

@@ -28,6 +28,7 @@ from lib.analysis.erasure import (
 )
 from lib.analysis.histories import (
     adversaries_by_dev,
+    at_an_end,
     best_epochs,
     by_recipe,
     dev_scores,

@@ -206,14 +206,14 @@ def prices(imitated: pd.DataFrame) -> pd.DataFrame:
             adversary's loss did.
     Returns:
         variant, the columns of `price_difference`, raw, raw_low, raw_high (the same with nothing subtracted), failed
-        (why the imitations by themselves allow no answer, else "").
+        (why the adversaries by themselves allow no answer, else "").
     """
     rows = []
     for variant, some in imitated[imitated["variant"] != "base"].groupby("variant", sort=False):
         of_base = imitated[(imitated["variant"] == "base") & imitated["seed"].isin(some["seed"])]
         apart = [of[of["lambda"] > 0] for of in (some, of_base)]
         raw = price_difference(*apart) if all(map(len, apart)) else dict.fromkeys(OF_PRICE, np.nan)
-        failed = dict.fromkeys(why for why in (failed_imitation(of) for of in (some, of_base)) if why)
+        failed = dict.fromkeys(why for of in (some, of_base) for why in (failed_imitation(of), unfinished(of)) if why)
         row = {f"raw{end}": raw[name] for end, name in (("", "difference"), ("_low", "low"), ("_high", "high"))}
         rows.append(
             {"variant": variant} | price_difference(some, of_base).to_dict() | row | {"failed": "; ".join(failed)}
@@ -235,6 +235,12 @@ def failed_imitation(some: pd.DataFrame) -> str:
     )
     why = ", ".join(words for holds, words in reasons if holds)
     return f"imitation of {name} alone {why}" if why else ""
+
+
+def unfinished(some: pd.DataFrame) -> str:
+    """That an adversary of one model beyond imitation did not converge; else ""."""
+    away = some[some["lambda"] > 0]
+    return "" if away["converged"].all() else f"an adversary of {title_of(some['variant'].iloc[0])} did not converge"
 
 
 def height(curves: np.ndarray, grid: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from lib.analysis.statistics import t_interval
 from lib.analysis.verdicts import FAR
+from lib.quantity import title_of
 from lib.training import Run, Trained
 from lib.training.runs import JAIN, OF_VARIANTS
 from lib.training.tasks import LEAST, PATIENCE, kept_epoch, stands_still
@@ -74,6 +75,17 @@ def on_dev(trained: Sequence[Trained], option: str) -> list[float]:
     return [float(table[attention]) for attention in dict.fromkeys(one.run.attention for one in trained)]
 
 
+def at_an_end(trained: Sequence[Trained], option: str) -> list[str]:
+    """A sentence for each attention whose best value of an option is the smallest or the largest that was tried."""
+    words = []
+    for attention, some in dev_scores(trained, option).groupby("attention", sort=False):
+        best, ends = float(some.loc[some["chosen"], option].iloc[0]), (some[option].min(), some[option].max())
+        if len(some) > 1 and best in ends:
+            end = "smallest" if best == ends[0] else "largest"
+            words.append(f"{option} of {title_of(attention)} attention: {best:g} is the {end} tried.")
+    return words
+
+
 def kept_epochs(trained: Sequence[Trained]) -> pd.DataFrame:
     """Which epoch each run keeps, of at most how many, and the entropy of its attention on dev there, of the largest.
 
@@ -90,7 +102,7 @@ def kept_epochs(trained: Sequence[Trained]) -> pd.DataFrame:
 
 def best_epochs(trained: Sequence[Trained]) -> pd.DataFrame:
     """`kept_epochs`, a row a model, seeds side by side."""
-    groups = kept_epochs(trained).groupby(["attention", "variant", "of"], sort=False)
+    groups = kept_epochs(trained).groupby(["attention", "variant", "layers", "of"], sort=False)
     return groups.agg(
         epochs_kept=("epoch", lambda kept: " ".join(map(str, kept))),
         attention_entropy=("entropy", lambda values: " ".join(f"{value:.2f}" for value in values)),

@@ -21,7 +21,7 @@ class Paper:
     claim         what it claims, in one sentence
     settings      the parameters of its notebook
     parts         the runs of its notebook, by the functions that list them; `beside`: those that it trains beside them
-    swept         parameters that dev chooses where they are 0, each with the part that has a run for each value
+    swept         parameters that dev chooses where none is given, each with the part that has a run for each value
     claims        by their short names
     evidence      from the notebook's tables: what each claim is judged by (lib.papers.claims.EVIDENCE)
     partners      (kept rows, those of models by themselves) -> more rows, under the names that published.csv has

@@ -70,7 +70,8 @@ CLAIMS = {
             "of TVD",
             "mlm, the model of the figure",
             "imitation alone (lambda 0): its TVD, the floor, is subtracted from either curve; no verdict where a floor "
-            "exceeds the effect, where imitation fails or does not converge, or with one seed",
+            "exceeds the effect, where imitation fails, a run does not converge, or with one seed; mlm's embeddings "
+            "are fixed and the base's learn, so freezing alone may be a part of it",
             "an adversary that pays less than the base's",
             ("regularized", "base"),
         ),
@@ -103,13 +104,14 @@ CLAIMS = {
         Claim(
             KEY,
             "regularization does less in depth",
-            "What a variant loses beyond the base with permuted attention shrinks with the number of layers",
+            "What a variant loses beyond its control with permuted attention shrinks with the number of layers",
             "appendix B (2), table 6: inconsistently, and some of 3 layers do not follow",
             "trend",
             0.0,
             "tau-b",
             METHODS,
-            f"the base of the same depth and seed; the layers' order is shuffled within seeds; {GATES}",
+            f"the base of the same depth and seed, with fixed embeddings where the variant's are; the layers' order is "
+            f"shuffled within seeds; {GATES} (of one layer)",
             "a loss that grows with depth in every seed",
         ),
         Claim(

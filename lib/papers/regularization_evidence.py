@@ -148,6 +148,7 @@ def evidence(
     information: pd.DataFrame,
     prices: pd.DataFrame,
     starts: pd.DataFrame,
+    of_starts: pd.DataFrame,
     frozen: Iterable[str] = (),
 ) -> pd.DataFrame:
     """Rows of lib.papers.claims.EVIDENCE on each of CLAIMS.
@@ -155,12 +156,13 @@ def evidence(
     Args:
         measured, deeper: models of one layer and of more, epochs, witnesses, frozen: as `Models` has them.
         information: rows of lib.analysis.information. prices: rows of lib.analysis.prices. starts: of `evenness`.
+        of_starts: rows of lib.analysis.witnesses of the models of `starts`.
     """
     both = pd.concat([measured, deeper]) if len(deeper) else measured
     models = Models(both, epochs, witnesses, tuple(frozen))
     rows = [*on_par(models), *fragile(models), *informed(models, information), *costly(models, prices)]
     rows += [*grounded(models), *robust_by_depth(models), *diminishing(models), *alike(models), *by_length(models)]
-    rows += [*collapses(starts), *on_the_rationale(models)]
+    rows += [*collapses(models, starts, of_starts), *on_the_rationale(models)]
     return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=EVIDENCE)
 
 
@@ -171,7 +173,8 @@ def on_par(models: Models) -> Iterator[pd.DataFrame]:
         row, note = score_difference(models.measured, "f1", (its, base), test=False), ""
         if (attention, "frozen") in models.each(["frozen"]):
             note = f"freezing alone {signed(score_difference(models.measured, 'f1', (frozen, base), test=False))}"
-        how = models.judged(its, base, reasons=models.unfinished(its, base), within=variant in RECOMMENDED)
+        reasons = models.unfinished(its, base) + models.even(its, base)
+        how = models.judged(its, base, reasons=reasons, within=variant in RECOMMENDED)
         how |= {"printed": models.printed("table1", "f1", its, base), "note": note}
         yield CLAIMS["without a loss"].compared(named(its), row, **how)
 
@@ -259,20 +262,24 @@ def robust_by_depth(models: Models) -> Iterator[pd.DataFrame]:
 
 
 def diminishing(models: Models) -> Iterator[pd.DataFrame]:
-    """Appendix B: the more layers, the less a variant loses beyond the base."""
-    bases = models.depths("base")
+    """Appendix B: the more layers, the less a variant loses beyond its control."""
+    shallow = at(models.attention, "base")
     for variant in SHOWN:
-        pairs = [(its, base) for its in models.depths(variant) for base in bases if base["layers"] == its["layers"]]
+        fixed = variant in models.frozen and len(models.depths("frozen")) > 1
+        controls = {one["layers"]: one for one in models.depths("frozen" if fixed else "base")}
+        pairs = [(its, controls[its["layers"]]) for its in models.depths(variant) if its["layers"] in controls]
         if len(pairs) < 2:
             continue
-        extra = {its["layers"]: models.compare((its, base), [PERMUTED], 0).iloc[0]["of_seeds"] for its, base in pairs}
+        extra = {its["layers"]: models.compare((its, one), [PERMUTED], 0).iloc[0]["of_seeds"] for its, one in pairs}
         of_seeds = {(seed, layers): value for layers, values in extra.items() for seed, value in values.items()}
-        reasons = [why for its, base in pairs for why in models.off_par(its, base) + models.even(its, base)]
-        how = models.judged(*(one for pair in pairs for one in pair), reasons=reasons, within=variant in RECOMMENDED)
-        printed = np.array([models.printed("table6", PERMUTED, *pair) for pair in pairs])
+        every = [one for pair in pairs for one in pair]
+        reasons = [why for one in every for why in models.off_par(one, shallow)] + models.even(*every)
+        how = models.judged(*every, reasons=reasons, within=variant in RECOMMENDED)
+        printed = [models.printed("table6", PERMUTED, its, its | {"variant": "base"}) for its, _ in pairs]
+        printed = np.array(printed)
         how["printed"] = float(kendall(np.array([*extra]), printed)) if not np.isnan(printed).any() else np.nan
         means = ", ".join(f"{layers}: {np.mean([*values.values()]):+.3f}" for layers, values in extra.items())
-        note = f"its change of F1 less the base's, by layers: {means}"
+        note = f"its change of F1 less its control's, by layers: {means}"
         yield CLAIMS["regularization does less in depth"].evidence(named(pairs[0][0]), of_seeds, note=note, **how)
 
 
@@ -298,7 +305,7 @@ def by_length(models: Models) -> Iterator[pd.DataFrame]:
     for attention, variant in models.each(("base", *RECOMMENDED)):
         its = at(attention, variant)
         row = fragility_by_length(models.measured, its)
-        how = models.judged(its, reasons=models.even(its))
+        how = models.judged(its, reasons=models.off_par(its, at(attention, "base")) + models.even(its))
         yield CLAIMS["longer texts are more fragile"].compared(named(its), row, **how)
 
 
@@ -311,12 +318,13 @@ def evenness(histories: dict[tuple[str, int], tuple[dict, ...]]) -> pd.DataFrame
     return pd.DataFrame(rows)
 
 
-def collapses(starts: pd.DataFrame) -> Iterator[pd.DataFrame]:
+def collapses(models: Models, starts: pd.DataFrame, known: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """Appendix C: dot attention stays uniform under the framework's default initialisation, not under N(0, 1)."""
     pairs = starts.pivot(index="seed", columns="start", values="entropy")
     holds = (pairs["default"] >= UNIFORM) & (pairs["normal"] <= ATTENDS)
     first, second = dict(pairs["default"]), dict(pairs["normal"])
-    yield CLAIMS["initialisation decides"].evidence("base + dot", holds.astype(float), first, second)
+    how = witness_of(known, known) | {"within": models.two_classes}
+    yield CLAIMS["initialisation decides"].evidence("base + dot", holds.astype(float), first, second, **how)
 
 
 def on_the_rationale(models: Models) -> Iterator[pd.DataFrame]:

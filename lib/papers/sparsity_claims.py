@@ -31,7 +31,7 @@ SPARSER = 0.05  # of the entropy of equal importance: our choice of a difference
 AWAY = 0.4  # nats of JSD: an adversary that stays nearer does not attend elsewhere
 LOSS = 0.02  # of accuracy: the largest that the paper prints for adversaries that were trained anew
 SCOPE = "BiLSTM with additive and Transformer with dot attention"
-FAR = f"{SCOPE}: adversaries at a JSD of {AWAY:g} nats or more"
+FAR = f"{SCOPE}, softmax: adversaries at a JSD of {AWAY:g} nats or more"
 FROZEN, ANEW = "frozen adversaries lose accuracy", "adversaries trained anew do not"
 FALLS, RISES = (
     "importance gets sparser with attention (their table 2)",
@@ -213,12 +213,15 @@ def evidence(
 def about(known: pd.DataFrame, *groups: pd.DataFrame, attention: bool = True) -> dict[str, object]:
     """`within`, `witness` and `excluded` of a model; of claims about attention this must not be uniform."""
     found = witness_of(known, *groups)
-    reasons = [
-        found.get("excluded", ""),
-        *(map(uniform_attention, groups) if attention else ()),
-    ]
+    reasons = [found.get("excluded", ""), *(map(uniform_attention, groups) if attention else ())]
     within = bool(groups[0]["encoder"].isin(ENCODERS).all())
     return {"within": within, "witness": found.get("witness", ""), "excluded": excluded_by(*reasons)}
+
+
+def of_control(known: pd.DataFrame, everyone: pd.DataFrame) -> str:
+    """Why the encoder without context is no control; "" where it is one."""
+    why = witness_of(known, everyone[everyone["encoder"] == CONTROL]).get("excluded", "")
+    return f"the encoder without context is no control: {why}" if why else ""
 
 
 def of_models(measured: pd.DataFrame) -> Iterator[tuple[str, dict[str, str], pd.DataFrame]]:
@@ -239,7 +242,9 @@ def not_interchangeable(
             row = difference(gaps, gap, (where, where | {"encoder": CONTROL}), paired=True)
             note = f"tau-b {rows[hidden].mean():.3f} with hidden states, {rows[inputs].mean():.3f} with inputs"
             printed = printed_effect(theirs, hidden, where) - printed_effect(theirs, inputs, where)
-            yield CLAIMS[short].compared(model, row, printed=printed, note=note, **about(known, rows))
+            found = about(known, rows)
+            found["excluded"] = excluded_by(found["excluded"], of_control(known, everyone))
+            yield CLAIMS[short].compared(model, row, printed=printed, note=note, **found)
 
 
 def contextual(measured: pd.DataFrame, before: pd.DataFrame, known: pd.DataFrame) -> Iterator[pd.DataFrame]:
@@ -280,7 +285,7 @@ def no_sparser(measured: pd.DataFrame, everyone: pd.DataFrame, known: pd.DataFra
             row = difference(rows, f"entropy_of_{name}_of_input", sides, paired=True)
             found = about(known, *(rows[rows["projection"] == projection] for projection in PROJECTIONS))
             unseen = [f"{what} is no sparser under sparsemax" for what, fall in falls.items() if fall > -SPARSER]
-            found["excluded"] = excluded_by(found["excluded"], *unseen)
+            found["excluded"] = excluded_by(found["excluded"], of_control(known, everyone), *unseen)
             note = ", ".join(f"{what} {fall:+.3f}" for what, fall in falls.items())
             yield CLAIMS[short].compared(model, row, note=f"entropy of {note}", **found)
 
@@ -348,8 +353,9 @@ def failures(some: pd.DataFrame, imitation: pd.DataFrame, base: pd.DataFrame, fr
     """Why an adversary is no witness."""
     if accuracy(imitation) < accuracy(base) - LOSS:
         yield f"imitation alone reaches {accuracy(imitation):.3f}, the model {accuracy(base):.3f}"
-    if not some["converged"].all():
-        yield "its loss did not converge"
+    for whose, rows in (("its", some), ("the imitation's", imitation)):
+        if not rows["converged"].all():
+            yield f"{whose} loss did not converge"
     if some["jsd"].mean() < AWAY:
         yield f"it does not attend elsewhere: mean JSD {some['jsd'].mean():.2g} nats"
     largest = some["label"].value_counts(normalize=True).max()
