@@ -1,6 +1,6 @@
 """What training reported on dev: the epochs that runs keep, and the hyperparameter that is chosen."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -52,12 +52,10 @@ def tried(
     """
     trained = train(runs)
     for _ in range(BEYOND[runs[0].profile] * beyond):
-        table, more = dev_scores(trained, option), []
-        for attention, some in table.groupby("attention"):
-            best, ends = float(some.loc[some["chosen"], option].iloc[0]), (some[option].min(), some[option].max())
-            if best in ends and len(some) > 1:
-                further = float(f"{best / 3 if best == ends[0] else best * 3:.1g}")
-                more += [moved(one.run, option, further) for one in trained if one.run.attention == attention]
+        more = []
+        for attention, best, end in at_ends(trained, option):
+            further = float(f"{best / 3 if end == 'smallest' else best * 3:.1g}")
+            more += [moved(one.run, option, further) for one in trained if one.run.attention == attention]
         if not more:
             break
         trained = [*trained, *train(list(dict.fromkeys(more)))]
@@ -75,15 +73,20 @@ def on_dev(trained: Sequence[Trained], option: str) -> list[float]:
     return [float(table[attention]) for attention in dict.fromkeys(one.run.attention for one in trained)]
 
 
-def at_an_end(trained: Sequence[Trained], option: str) -> list[str]:
-    """A sentence for each attention whose best value of an option is the smallest or the largest that was tried."""
-    words = []
-    for attention, some in dev_scores(trained, option).groupby("attention", sort=False):
+def at_ends(trained: Sequence[Trained], option: str) -> Iterator[tuple[str, float, str]]:
+    """(attention, its best value of an option, smallest or largest) where dev's best is an end of what was tried."""
+    for attention, some in dev_scores(trained, option).groupby("attention"):
         best, ends = float(some.loc[some["chosen"], option].iloc[0]), (some[option].min(), some[option].max())
         if len(some) > 1 and best in ends:
-            end = "smallest" if best == ends[0] else "largest"
-            words.append(f"{option} of {title_of(attention)} attention: {best:g} is the {end} tried.")
-    return words
+            yield attention, best, "smallest" if best == ends[0] else "largest"
+
+
+def at_an_end(trained: Sequence[Trained], option: str) -> list[str]:
+    """A sentence for each of `at_ends`."""
+    return [
+        f"{option} of {title_of(name)} attention: {best:g} is the {end} tried."
+        for name, best, end in at_ends(trained, option)
+    ]
 
 
 def kept_epochs(trained: Sequence[Trained]) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from lib import published
 from lib.datasets import spec
 from lib.papers.correlation_claims import CLAIMS, KEY, evidence, with_gaps, with_shares, with_violations
 from lib.papers.paper import Paper
-from lib.papers.settings import Settings, setting
+from lib.papers.settings import Settings
 from lib.training import Run
 
 __all__ = ["PAPER", "explained_by_length", "with_gaps", "with_shares", "with_violations"]  # what the notebook calls
@@ -38,7 +38,7 @@ class CorrelationSettings(Settings):
 
     answers_questions: ClassVar[bool] = True
 
-    vector_scales: tuple[float, ...] = setting()
+    vector_scales: tuple[float, ...] = ()
 
 
 def every_model(settings: Settings) -> list[Run]:
