@@ -189,7 +189,7 @@ def test_adversary_on_hostile_words_with_reasons(monkeypatch, tmp_path, chromium
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 9
     assert "takes attention off the words that decide the label" in shown["text"]
-    assert "1 of 1 adversaries reached the maximum of" in shown["text"]
+    assert "1 of 1 adversaries reached the maximum number of epochs" in shown["text"]
     assert "No text was left out, and every value is defined" in shown["text"]
 
 
