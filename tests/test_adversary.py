@@ -158,6 +158,13 @@ def test_what_makes_an_adversarys_distance_is_read_off_its_training():
     assert (low, high) == (pytest.approx(0.78 - half), pytest.approx(0.78 + half))
 
 
+def test_adversaries_whose_loss_still_fell_at_their_last_epoch_are_counted(base):
+    trained = train_all([adversary(**{"lambda": strength}) for strength in (1e-3, 1e-2)])
+    assert analysis.not_converged(trained) == "2 of 2 adversaries reached the maximum number of epochs (3)"
+    flat = replace(trained[0], history=tuple(history([1.0] * 100)))
+    assert analysis.not_converged([flat, trained[1]]) == "1 of 2 adversaries reached the maximum number of epochs (3)"
+
+
 def test_a_loss_that_is_summed_twice_is_larger_by_the_number_of_texts(base):
     """And so its gradient; with Adam, which divides by the gradient's size, weight decay then counts for less."""
     task, batch = Classification(torch.from_numpy(base.corpus.train.labels), 1), next(base.batches("train", 32))

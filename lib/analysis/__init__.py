@@ -33,6 +33,7 @@ from lib.analysis.histories import (
     by_recipe,
     dev_scores,
     kept_epochs,
+    not_converged,
     on_dev,
     recipe_effects,
     tried,

@@ -89,6 +89,13 @@ def at_an_end(trained: Sequence[Trained], option: str) -> list[str]:
     ]
 
 
+def not_converged(adversaries: Sequence[Trained]) -> str:
+    """How many adversaries used up their epochs before their loss converged, as the start of a sentence."""
+    capped = sum(not one.converged for one in adversaries)
+    most = adversaries[0].run.epochs
+    return f"{capped} of {len(adversaries)} adversaries reached the maximum number of epochs ({most})"
+
+
 def kept_epochs(trained: Sequence[Trained]) -> pd.DataFrame:
     """Which epoch each run keeps, of at most how many, and the entropy of its attention on dev there, of the largest.
 
