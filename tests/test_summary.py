@@ -33,7 +33,7 @@ from tools.summary.__main__ import RENDERED, in_repository, markdown, readme
 from tools.summary.answers import CELL, Tables, answer, cells, sentence, sides, that_count
 from tools.summary.claims import controlled, counted, in_words, totals, verdicts
 from tools.summary.page import FILES, studies_of, write_summary
-from tools.summary.values import counts, unexplained, values
+from tools.summary.values import INCOMPLETE, counts, unexplained, values
 
 KEY = ("bilstm", "additive", "softmax", "base", 1)
 NAN = float("nan")
@@ -302,7 +302,7 @@ def test_the_readme_answers_from_the_verdicts_and_marks_what_is_weak_stale_or_co
     text = readme(place, Tables.of([study([row()], found)]))
     assert text.startswith("<!-- answer -->\n\n") and text.endswith("\n\n<!-- end --> more")
     assert "So far, 1 test of the papers' own claims (sst): 1 supported, 0 contradicted." in text
-    assert "Not settled. So far" in text and "1 older result needs rerunning. Of " in text
+    assert "Not settled.\n\nSo far" in text and "1 older result needs rerunning. Of " in text
     tests = "1 supported, 0 undecided, 0 contradicted"
     assert f"| “That a” is supported on sst: +0.20 of the texts in each of 2 models. | {tests} |" in text
     old = readme(place, Tables.of([study([row()], found[-1:])]))
@@ -354,10 +354,10 @@ def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypat
     of = {short: claim for paper in PAPERS.values() for short, claim in paper.claims.items()}
     claims = [claim for name, paper in PAPERS.items() if name != "ground_truth" for claim in paper.claims.values()]
     of_pro, of_con = ([claim.short for claim in claims if claim.speaks == side] for side in ("for", "against"))
-    assert (len(of_pro), len(of_con)) == (18, 21)
+    assert (len(of_pro), len(of_con)) == (18, 20)
     with pytest.raises(ValueError, match="speaks 'of it'; allowed: for, against"):
         replace(claims[0], speaks="of it")
-    with pytest.raises(ValueError, match="the question ''; allowed: one of matters, needed, ranks, words"):
+    with pytest.raises(ValueError, match="the question ''; allowed: one of matters, needed, alone, ranks, words"):
         replace(claims[0], question="")
     with pytest.raises(ValueError, match="the question 'ranks'; allowed: none"):
         replace(claims[0], speaks="")
@@ -375,19 +375,19 @@ def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypat
             }
             for short, (word, *marks) in words.items()
         ]
-        lead, by_question = sides(pd.DataFrame(rows))
-        return " ".join([lead, *chain(*by_question)])
+        lead, by_question, counting = sides(pd.DataFrame(rows))
+        return " ".join([lead, *chain(*by_question), counting])
 
     pro, con = ({short: ["supported"] for short in some} for some in (of_pro, of_con))
-    assert answered(**dict(list(pro.items())[:3])).startswith("Not settled. So far")
+    assert answered(**dict(list(pro.items())[:3])).startswith("Not settled. ")
     text = answered(**pro, **con)
     assert text.startswith("It depends on what is asked. ")
-    for word, side, number in (("Yes", "for", 3), ("No", "against", 4)):  # a claim on each question; none is for words
-        quoted = re.findall(rf"\b{word}: “([^”]+)”", text)
+    for word, side, number in (("Yes", "for", 4), ("No", "against", 5)):  # a claim on each question; none is for words
+        quoted = re.findall(rf" {word}: “([^”]+)”", text)
         assert len({of[short].question for short in quoted}) == len(quoted) == number
         assert {of[short].speaks for short in quoted} == {side}
     order = [text.index(question) for question in QUESTIONS.values()]
-    assert order == sorted(order) and "5 tests say yes (5 on real texts), 2 say no (2)." in text
+    assert order == sorted(order) and "Mostly yes. 5 tests say yes (5 on real texts), 2 say no (2)." in text
     number = len(of_pro) + len(of_con)
     all_for = f"{number} tests speak for attention as an explanation ({number} on real texts), 0 against"
     assert all_for in answered(**pro, **{short: ["contradicted"] for short in of_con})
@@ -395,7 +395,7 @@ def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypat
     assert f"{len(of_pro)} tests speak for attention as an explanation (" in text and "No: “" not in text
     one = {short: ["supported"] for short in of_pro + of_con if of[short].question == "needed"}
     assert answered(**one).startswith("Not settled. "), "of one paper"
-    monkeypatch.setattr(answers, "ENOUGH", (10, 1))
+    monkeypatch.setattr(answers, "ENOUGH", (9, 1))
     assert answered(**one).startswith("It depends. "), "not on what is asked"
 
 
@@ -406,26 +406,45 @@ def test_the_answer_quotes_real_texts_first_and_says_what_others_gave():
     table = [
         common | {"dataset": at, "answer": word, "size": f"+1 {at}", "levels": "x 2, y 1"} for at, word in rows.items()
     ]
-    lead, ((question, text),) = sides(pd.DataFrame(table))
-    assert "2 tests speak for attention as an explanation (1 on real texts), 0 against it (0)" in lead
+    lead, ((question, text),), counting = sides(pd.DataFrame(table))
+    assert "2 tests speak for attention as an explanation (1 on real texts), 0 against it (0)" in counting
+    assert lead == "Not settled." and "2 of these tests rest on one model." in counting.replace(";", ".")
     assert question == QUESTIONS["ranks"]
     place = "Jain & Wallace 2019; BiLSTM, sst: x 2, y 1; +1 sst; open on 20news; mixed on imdb"
-    assert text == f"2 tests say yes (1 on real texts), 0 say no (0). Yes: “It is so” (supported; {place})."
+    few = "On made-up texts yes; on real texts too few tests decide."
+    assert text == f"{few} 2 tests say yes (1 on real texts), 0 say no (0). Yes: “It is so” (supported; {place})."
+    many = [one | {"dataset": f"sst{number}", "answer": "supported"} for number, one in enumerate(table)]
+    no = [one | {"speaks": "against", "dataset": f"{one['dataset']}b"} for one in many]
+    for number, word in ((0, "Yes. 4"), (1, "Mostly yes. 4"), (3, "Yes and no. 4")):
+        assert sides(pd.DataFrame(many + no[:number]))[1][0][1].startswith(word)
+    assert sides(pd.DataFrame(many[:1] + no[:3]))[1][0][1].startswith("Mostly no. 1")
+    undecided = common | {"dataset": "20news", "answer": "open", "size": "+0", "levels": "", "short": "b"}
+    assert "Not decided: “It is so” (open; Jain" in sides(pd.DataFrame([*table[:2], undecided]))[1][0][1]
+    assert "Not decided" not in sides(pd.DataFrame([*many, undecided]))[1][0][1]
     other = [one | {"answer": "contradicted", "speaks": "against"} for one in table[:1]]
-    _, ((_, text),) = sides(pd.DataFrame(other))
-    assert ". Yes, because we contradict: “It is so” (Jain" in text
-    _, ((_, text),) = sides(pd.DataFrame([one | {"ours": one["dataset"] == "sst"} for one in table[:2]]))
+    _, ((_, text),), _ = sides(pd.DataFrame(other))
+    assert ". Yes, as we find the contrary of: “It is so” (Jain" in text
+    _, ((_, text),), _ = sides(pd.DataFrame([one | {"ours": one["dataset"] == "sst"} for one in table[:2]]))
     assert "ours, for" in text, "real texts go before the papers' own claims"
-    _, ((_, text),) = sides(
+    _, ((_, text),), _ = sides(
         pd.DataFrame([one | {"dataset": f"sst{number}", "ours": number == 0} for number, one in enumerate(table[:2])])
     )
     assert "ours, for" not in text
 
 
+def test_the_shares_of_incomplete_datasets_are_those_that_the_kept_runs_read():
+    of_agnews = published.counts("agnews").query("quantity.str.startswith('train')")["value"].sum()
+    whole = {"agnews": of_agnews, "snli": 549_367, "babi3": 10_000}  # the last two by the datasets' own pages
+    for name, share in INCOMPLETE.items():
+        row = pd.read_csv(results.FOLDER / f"correlation-{name}.csv").iloc[0]
+        read = row["train_texts"] + (0 if name == "snli" else row["dev_texts"])  # SNLI has a dev split of its own
+        assert round(read / whole[name], 2) == share
+
+
 def test_an_answer_without_any_test_that_counts_is_not_settled():
     table = Tables.of([study([row()], [effect("a", "supported", witness="weak")])])
-    lead, by_question, rest = answer(table.cells, table.values)
-    assert lead.startswith("Not settled. So far 0 tests speak") and by_question == []
+    lead, by_question, counting, rest = answer(table.cells, table.values)
+    assert lead == "Not settled." and counting.startswith("So far 0 tests speak") and by_question == []
     doubted = "1 decided only by weak witnesses or possibly by chance."
     assert f"0 supported, 0 contradicted, {doubted}" in rest
 
@@ -479,8 +498,8 @@ def test_the_summary_in_the_repository_gives_the_answer_of_the_readme(monkeypatc
     monkeypatch.undo()
     text = unescape((RENDERED / "summary.html").read_text(encoding="utf-8"))
     found = in_repository()
-    lead, by_question, rest = answer(found.cells, found.values)
-    said = lead, *chain(*by_question), rest
+    lead, by_question, counting, rest = answer(found.cells, found.values)
+    said = lead, *chain(*by_question), counting, rest
     for shown in (text, unescape((PROJECT / "README.md").read_text(encoding="utf-8"))):
         assert not [one for one in said if one not in shown], "run python -m tools.summary"
 

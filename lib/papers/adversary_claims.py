@@ -44,6 +44,7 @@ CLAIMS = {
             refuted="other seeds move it as far, so that the adversary's distance is nothing unusual",
             sides=("search", "other seeds"),
             speaks="for",
+            question="alone",
         ),
         claim(
             "attention is robust to the seed",
@@ -57,6 +58,7 @@ CLAIMS = {
             refuted="other seeds attend no more alike than to any word",
             sides=("equal weights", "other seeds"),
             speaks="for",
+            question="alone",
         ),
         claim(
             "robustness differs by class",
@@ -153,6 +155,7 @@ CLAIMS = {
             control="imitation alone (lambda 0) reaches the base's F1 and is nearer; each run is judged by itself",
             refuted="most runs stay nearer, or lose more",
             speaks="against",
+            question="alone",
         ),
         claim(
             "per instance exaggerates",
@@ -165,6 +168,7 @@ CLAIMS = {
             refuted="one model for all texts goes as far at that TVD",
             sides=("search per instance", "trained"),
             speaks="for",
+            question="alone",
         ),
         claim(
             "attention is easily moved",
@@ -176,6 +180,7 @@ CLAIMS = {
             control=f"a straight line, each step at the same price; curves start at lambda 0 and end beyond {FAR} nats",
             refuted="the curve is concave: the first steps away cost most",
             speaks="against",
+            question="alone",
         ),
         claim(
             "uniform lies under the curve",
@@ -189,6 +194,7 @@ CLAIMS = {
             refuted="a trained adversary as far away changes predictions no more",
             sides=("trained", "uniform"),
             speaks="against",
+            question="alone",
         ),
         claim(
             "an adversary leaves the reason",

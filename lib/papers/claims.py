@@ -36,8 +36,9 @@ SIDES = {  # for attention as an explanation, or against it, by what the claim s
 SAYS = {"for": "yes", "against": "no"}
 # What is asked of attention as an explanation; a claim that speaks for it says yes to one of these, one against it no.
 QUESTIONS = {
-    "matters": "Do the words or sentences with the most attention matter to the prediction?",
-    "needed": "Is this attention needed?",
+    "matters": "Do the words or sentences with the most attention matter more than others?",
+    "needed": "Is attention needed for the prediction?",
+    "alone": "Is this attention hard to replace by another?",
     "ranks": "Does attention rank words as well as gradients and leave-one-out do?",
     "words": "Is attention to a hidden state attention to its word?",
 }
@@ -45,7 +46,7 @@ QUESTIONS = {
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper claims, and how it is judged: fixed before anything is measured.
+    """What a paper claims, and how it is judged.
 
     short, sentence   a name, and what is claimed
     source            section, table or figure of the paper; "ours" where the paper does not claim it

@@ -123,7 +123,7 @@ CLAIMS = {
             KEY,
             "an adversary exists beyond chance",
             "Other attention with the same prediction gets farther from the model's own than it would by chance",
-            "section 4.2.2",
+            "ours, for section 4.2.2",
             "direction",
             0.05,
             "of the largest JSD",
@@ -133,8 +133,6 @@ CLAIMS = {
             "difference of 0.",
             "an adversary that stays nearer than the one by chance: attention is where the prediction depends on it",
             ("the model's", "by chance"),
-            speaks="against",
-            question="needed",
         ),
         Claim(
             KEY,

@@ -1,4 +1,4 @@
-"""What is claimed where the reason is known, fixed before it was measured, and the evidence on it."""
+"""What is claimed where the reason is known, and the evidence on it."""
 
 from collections.abc import Iterator
 

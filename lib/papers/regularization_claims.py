@@ -1,4 +1,4 @@
-"""What Tutek & Snajder (2020) claim, and how each claim is judged: fixed before anything is measured."""
+"""What Tutek & Snajder (2020) claim, and how each claim is judged."""
 
 from lib.papers.claims import Claim
 

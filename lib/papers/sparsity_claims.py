@@ -145,7 +145,7 @@ OTHERS = (
         refuted=f"a loss of less than {LOSS:g}",
         sides=("imitation", "adversary"),
         speaks="for",
-        question="needed",
+        question="alone",
     ),
     Claim(
         KEY,
@@ -160,7 +160,7 @@ OTHERS = (
         refuted=f"a loss of more than {LOSS:g}",
         sides=("adversary", "imitation"),
         speaks="against",
-        question="needed",
+        question="alone",
     ),
     along(
         REASON,

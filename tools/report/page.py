@@ -34,6 +34,7 @@ TERMS = {  # what findings take as known
     "leave-one-out": "how much a prediction changes without a word",
     "top item": "the word or sentence with the most attention",
     "base": "the model that others imitate",
+    "BiLSTM": "a recurrent network that reads in both directions",
     "FLAN-rnn": "a recurrent network with attention over words",
     "weak witness": "a model clearly less accurate than TF-IDF with logistic regression or an average encoder",
 }

@@ -23,8 +23,9 @@ from tools.summary.studies import kept
 from tools.summary.values import counts, unexplained
 
 RENDERED = PROJECT / "reports" / "rendered"
-HEADS = {name: name for name in ("published", "out_of_reach", "ours", "same", "different", "explained", "open")}
-HEADS |= {"out_of_reach": "out of reach", "explained": "of these with a cause"}
+HEADS = {"published": "published", "out_of_reach": "out of reach", "ours": "ours", "same": "same"}
+HEADS |= {"different": "different", "explained": "of these with a cause"}
+HEADS |= {"partly": "with a part of it or a probable one", "open": "open"}
 
 
 def readme(text: str, found: Tables) -> str:
@@ -33,11 +34,11 @@ def readme(text: str, found: Tables) -> str:
     """
     rows = [[*words, f"[{name}](notebooks/{name}.ipynb)"] for *words, name in of_papers(found.cells, found.values)]
     terms = "; ".join(f"*{term}*: {meaning}" for term, meaning in (TERMS | DATASETS).items())
-    lead, by_question, rest = answer(found.cells, found.values)
+    lead, by_question, counting, rest = answer(found.cells, found.values)
     listed = [f"- **{question}** {said}" for question, said in by_question]
     table = grid(["paper", "claim", "what we find", "tests", "notebook"], rows)
     parts = {
-        "answer": "\n\n".join(filter(None, (lead, "\n".join(listed), f"{terms}."))),
+        "answer": "\n\n".join(filter(None, (lead, "\n".join(listed), counting, f"{terms}."))),
         "papers": "\n\n".join(filter(None, (table, rest))),
         "rendered": pages_of(RENDERED),
     }

@@ -11,36 +11,40 @@ from lib.papers.ground_truth_claims import KEY as OURS
 from lib.published import once
 from tools.summary.claims import DECIDED, MIXED, first_share, in_order, in_words, kind, verdicts
 from tools.summary.studies import Study
-from tools.summary.values import counts, values
+from tools.summary.values import INCOMPLETE, counts, values
 
 UNDECIDED, OWN = "no verdict", "own:"
 CELL = ("claim", "answer", "words", "model", "shown", "size", "unit", "levels", "n", "seeds")
 CELL += ("marks", "ours", "speaks", "question", "share")
 ENOUGH = (20, 3)  # tests, and papers, for an answer other than "not settled"
+FEW = 3  # tests on real texts: with fewer, a question is answered for made-up texts alone
 LONGEST = 30  # words of a paper's sentence
 MADE_UP = ("planted", "babi")  # how the names of made-up texts begin
 DOUBTS = {"weak witness", "could be chance"}  # marks
 COUNTED = (
-    "A test is a claim on a dataset. It counts if its models agree and one of them is accurate enough and survives the "
-    "correction for multiple testing (false discovery rate 5%). Tests share models and texts, so do not read the "
-    "totals as votes. Some claims speak for neither side."
+    "A test is a claim on a dataset. It counts if all its models with a verdict have the same one, and at least one of "
+    "them is accurate enough and its verdict survives the correction for multiple testing (false discovery rate 5%); "
+    "{alone} of these tests rest on one model. Tests share models and texts, so do not read the totals as votes. Some "
+    "claims speak for neither side."
 )
 DATASETS = {  # the datasets in an answer's sentences
     "sst": "sentences on films",
     "20news": "posts on two sports",
     "agnews, agnews4": "news",
     "imdb-ratings, eraser_movies-sentences": "film reviews",
-    "babi1": "made-up stories with a question",
+    "snli": "pairs of sentences: does one follow from the other?",
+    "babi1, babi2": "made-up stories with a question",
     "planted, planted-documents": "made-up reviews whose right explanation is known",
 }
 NOT_YET = "Not settled: training has changed since the kept runs, and every verdict is to be made again."
 
 
 class Answer(NamedTuple):
-    """The answer to the project's question: in a sentence or two, by each of QUESTIONS, and what was run."""
+    """The answer: in a word or two, by each of QUESTIONS, how it was counted, and what was run."""
 
     lead: str
     by_question: list[tuple[str, str]]
+    counting: str
     rest: str
 
 
@@ -161,14 +165,20 @@ def sentence(table: pd.DataFrame, values: pd.DataFrame, paper: str) -> str:
 
 
 def that_count(table: pd.DataFrame, paper: str) -> str:
-    """How many tests of a paper's claims support them beyond doubt, contradict them (which, where), or do neither."""
+    """How many tests of a paper's claims support them beyond doubt, contradict them (which, where), or do neither.
+
+    Negligible effects are counted apart: they are decided, and neither.
+    """
     found = current(claimed(table, paper))
     if found.empty:
         return "–"
     pro, con = supporting(found)
+    small = int((found["answer"].eq("negligible") & ~doubted(found)).sum())
+    negligible = f"{small} negligible, " if small else ""
     against = found[found["answer"].eq("contradicted") & ~doubted(found)].groupby("short", sort=False)["dataset"]
     which = "; ".join(f"{short} ({', '.join(where)})" for short, where in against)
-    return f"{pro} supported, {len(found) - pro - con} undecided, {con} contradicted{which and f': {which}'}"
+    undecided = len(found) - pro - con - small
+    return f"{pro} supported, {negligible}{undecided} undecided, {con} contradicted{which and f': {which}'}"
 
 
 def claimed(table: pd.DataFrame, paper: str) -> pd.DataFrame:
@@ -220,9 +230,12 @@ def compared(values: pd.DataFrame, causes: bool = False) -> str:
     reached = f"{one['published'] - one['out_of_reach']:,} published values within reach"
     if not one["ours"]:
         return f"None of {reached} has one of ours yet."
-    known = f" ({one['explained']} with a cause on record)" if causes else ""
-    numbers = f"{one['same']} are the same, {one['different']} different{known}, {one['open']} open"
-    return f"Of {reached}, we measured {one['ours']:,}: {numbers}."
+    known = f" (for {one['explained']} an experiment found the cause, for {one['partly']} a part or a probable one)"
+    numbers = f"{one['same']} are the same, {one['different']} different{known if causes else ''}, {one['open']} open"
+    part = int(once(values).query("ours.notna()")["dataset"].isin(INCOMPLETE).sum()) if causes else 0
+    shares = ", ".join(f"{name} {share:.0%}" for name, share in INCOMPLETE.items())
+    beside = f" {part} of ours are of datasets with a part of their training texts ({shares})." if part else ""
+    return f"Of {reached}, we measured {one['ours']:,}: {numbers}.{beside}"
 
 
 def answer(table: pd.DataFrame, values: pd.DataFrame) -> Answer:
@@ -233,25 +246,25 @@ def answer(table: pd.DataFrame, values: pd.DataFrame) -> Answer:
     """
     table = table[(table["paper"] != OURS) & ~table["dataset"].str.startswith(OWN)]
     if table.empty:
-        return Answer(f"Nothing has been run yet. {compared(values)}", [], "")
+        return Answer(f"Nothing has been run yet. {compared(values)}", [], "", "")
     found, again = current(table), int(stale(table).sum())
     old = len(found) > 0 and stale(found).all()
-    lead, by_question = (NOT_YET, []) if old else sides(found)
+    lead, by_question, counting = (NOT_YET, [], "") if old else sides(found)
     parts = []
     theirs = found[~found["ours"].astype(bool)]
     parts += [f"{'By the older runs' if old else 'So far'}, {tally(theirs)}"] if len(theirs) else []
     parts += [f"{counted(again, 'older result')} {'needs' if again == 1 else 'need'} rerunning."] if again else []
     stale_ones = int(once(values)[["ours", "stale"]].dropna(subset="ours")["stale"].eq("stale").sum())
     of_old = [f"Of ours, {stale_ones} are of older runs."] if stale_ones else []
-    return Answer(lead, by_question, " ".join([*parts, compared(values, causes=True), *of_old]))
+    return Answer(lead, by_question, counting, " ".join([*parts, compared(values, causes=True), *of_old]))
 
 
-def sides(found: pd.DataFrame) -> tuple[str, list[tuple[str, str]]]:
+def sides(found: pd.DataFrame) -> tuple[str, list[tuple[str, str]], str]:
     """What speaks for attention as an explanation and what against it, of the cells without any mark.
 
     Returns:
-        how many tests speak for either side; and for each of QUESTIONS with such a test the question, how many say yes
-        and no, and a claim of each.
+        the answer in few words; for each of QUESTIONS with a test that counts the question, the answer to it, how many
+        say yes and no, and a claim of each; and how many tests speak for either side.
     """
     found = found[~doubted(found)]
     pairs = zip(found["speaks"], found["answer"], strict=True)
@@ -262,10 +275,12 @@ def sides(found: pd.DataFrame) -> tuple[str, list[tuple[str, str]]]:
     real, ours = [int((~made_up(some)).sum()) for some in (pro, con)], int(decided["ours"].sum())
     speak = "speaks" if len(pro) == 1 else "speak"
     numbers = f"{counted(len(pro), 'test')} {speak} for attention as an explanation ({real[0]} on real texts)"
-    lead = f"{short_answer(decided)}. So far {numbers}, {len(con)} against it ({real[1]}). "
-    lead += f"{ours} of these test{'s' if ours == 1 else ''} claims that we added. " if ours else ""
-    asked = [(words, decided[decided["question"].eq(name)]) for name, words in QUESTIONS.items()]
-    return f"{lead}{COUNTED}", [(words, yes_and_no(some, found)) for words, some in asked if len(some)]
+    counting = f"So far {numbers}, {len(con)} against it ({real[1]}). "
+    counting += f"{ours} of these test{'s' if ours == 1 else ''} claims that we added. " if ours else ""
+    counting += COUNTED.format(alone=int(decided["model"].ne("").sum()))
+    asked = [(name, words, decided[decided["question"].eq(name)]) for name, words in QUESTIONS.items()]
+    listed = [(words, yes_and_no(some, found[found["question"].eq(name)])) for name, words, some in asked if len(some)]
+    return f"{short_answer(decided)}.", listed, counting
 
 
 def short_answer(decided: pd.DataFrame) -> str:
@@ -279,19 +294,34 @@ def short_answer(decided: pd.DataFrame) -> str:
 
 
 def yes_and_no(decided: pd.DataFrame, found: pd.DataFrame) -> str:
-    """9 tests say yes (5 on real texts), 2 say no (0). Yes: “...” (supported; ...). No: ..., of one question's cells.
+    """Yes. 9 tests say yes (5 on real texts), 2 say no (0). Yes: “...” (supported; ...). No: ..., of one question.
 
     Args:
-        found: all cells without a doubt; what they gave elsewhere is said of a claim that is quoted.
+        found: the question's cells without a doubt; what they gave elsewhere is said of a claim that is quoted, and
+            where none decides on real texts, one is that could have.
     """
     yes, no = (decided[decided["side"].eq(side)] for side in ("for", "against"))
     real = [int((~made_up(some)).sum()) for some in (yes, no)]
     verbs = ["says" if len(some) == 1 else "say" for some in (yes, no)]
     words = [
-        f"{counted(len(yes), 'test')} {verbs[0]} yes ({real[0]} on real texts), {len(no)} {verbs[1]} no ({real[1]})."
+        f"{in_a_word(yes, no)}.",
+        f"{counted(len(yes), 'test')} {verbs[0]} yes ({real[0]} on real texts), {len(no)} {verbs[1]} no ({real[1]}).",
     ]
     words += [f"{said}{quoted(some.iloc[0], found)}" for said, some in (("Yes", yes), ("No", no)) if len(some)]
+    others = found[~made_up(found) & found["answer"].isin(["open", "negligible"])]
+    others = to_quote(others[~others["short"].isin([some.iloc[0]["short"] for some in (yes, no) if len(some)])])
+    words += [f"Not decided{quoted(others.iloc[0], found.iloc[:0])}"] if sum(real) < FEW and len(others) else []
     return " ".join(words)
+
+
+def in_a_word(yes: pd.DataFrame, no: pd.DataFrame) -> str:
+    """The answer to a question by the tests on real texts; where there are FEW, by those on made-up ones."""
+    sides = {place: [int((made_up(some) == place).sum()) for some in (yes, no)] for place in (False, True)}
+    few = sum(sides[False]) < FEW
+    pro, con = sides[few]
+    word = "yes" if not con else "no" if not pro else "yes and no"
+    word = f"mostly {'yes' if pro > con else 'no'}" if pro and con and not 0.5 <= pro / con <= 2 else word
+    return f"On made-up texts {word}; on real texts too few tests decide" if few else word.capitalize()
 
 
 def quoted(row: Mapping[str, Any], found: pd.DataFrame) -> str:
@@ -303,7 +333,7 @@ def quoted(row: Mapping[str, Any], found: pd.DataFrame) -> str:
     numbers = "; ".join(filter(None, (row["levels"], measured(row))))
     where = "; ".join([whose, f"{place}: {numbers}", *elsewhere])
     if row["answer"] == "contradicted":
-        return f", because we contradict: “{row['claim']}” ({where})."
+        return f", as we find the contrary of: “{row['claim']}” ({where})."
     return f": “{row['claim']}” ({row['answer']}; {where})."
 
 

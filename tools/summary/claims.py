@@ -124,7 +124,7 @@ def totals(found: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def stated(row: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What a claim stated before anything was measured, as (what, words)."""
+    """What a claim states, as (what, words)."""
     pairs = {"of": row["scope"], "supported if": KINDS.get(row["kind"], ""), "control": row["control"]}
     pairs |= {"refuted by": row["refuted"], "stated in": row["source"]}
     if row["kind"] in ("direction", "little", "at least"):
