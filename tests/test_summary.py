@@ -7,7 +7,6 @@ from collections import Counter
 from dataclasses import replace
 from html import unescape
 from io import StringIO
-from itertools import chain
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -63,6 +62,11 @@ def claims_of_the_tests(monkeypatch):
     for name, paper in (("correlation", "jain2019"), ("regularization", "tutek2020")):
         claims = {short: claim(short, paper) for short in CLAIMS}
         monkeypatch.setitem(PAPERS, name, replace(PAPERS[name], claims=claims))
+
+
+def flat(by_question) -> list[str]:
+    """The texts of the rows of `Asked`; each test on a line of its own."""
+    return [text for one in by_question for text in (one.question, one.short, *(f"\n{test}" for test in one.tests))]
 
 
 def effect(short: str, word: str, model: str = "BiLSTM", paper: str = "jain2019", **more) -> pd.DataFrame:
@@ -302,7 +306,7 @@ def test_the_readme_answers_from_the_verdicts_and_marks_what_is_weak_stale_or_co
     text = readme(place, Tables.of([study([row()], found)]))
     assert text.startswith("<!-- answer -->\n\n") and text.endswith("\n\n<!-- end --> more")
     assert "So far, 1 test of the papers' own claims (sst): 1 supported, 0 contradicted." in text
-    assert "Not settled.\n\nSo far" in text and "1 older result needs rerunning. Of " in text
+    assert "Not settled.\n\n<details>" in text and "So far 0 tests" in text and "1 older result needs rerunning. Of " in text
     tests = "1 supported, 0 undecided, 0 contradicted"
     assert f"| “That a” is supported on sst: +0.20 of the texts in each of 2 models. | {tests} |" in text
     old = readme(place, Tables.of([study([row()], found[-1:])]))
@@ -376,23 +380,23 @@ def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypat
             for short, (word, *marks) in words.items()
         ]
         lead, by_question, counting = sides(pd.DataFrame(rows))
-        return " ".join([lead, *chain(*by_question), counting])
+        return " ".join([lead, *flat(by_question), counting])
 
     pro, con = ({short: ["supported"] for short in some} for some in (of_pro, of_con))
     assert answered(**dict(list(pro.items())[:3])).startswith("Not settled. ")
     text = answered(**pro, **con)
     assert text.startswith("It depends on what is asked. ")
     for word, side, number in (("Yes", "for", 4), ("No", "against", 5)):  # a claim on each question; none is for words
-        quoted = re.findall(rf" {word}: “([^”]+)”", text)
+        quoted = re.findall(rf"\n{word}: “([^”]+)”", text)
         assert len({of[short].question for short in quoted}) == len(quoted) == number
         assert {of[short].speaks for short in quoted} == {side}
     order = [text.index(question) for question in QUESTIONS.values()]
-    assert order == sorted(order) and "Mostly yes. 5 tests say yes (5 on real texts), 2 say no (2)." in text
+    assert order == sorted(order) and "Mostly yes: 5 tests say yes (5 on real texts), 2 no (2)." in text
     number = len(of_pro) + len(of_con)
     all_for = f"{number} tests speak for attention as an explanation ({number} on real texts), 0 against"
     assert all_for in answered(**pro, **{short: ["contradicted"] for short in of_con})
     text = answered(**pro, **{of_con[0]: ["supported", "could be chance"], of_con[1]: ["open"]})
-    assert f"{len(of_pro)} tests speak for attention as an explanation (" in text and "No: “" not in text
+    assert f"{len(of_pro)} tests speak for attention as an explanation (" in text and "\nNo: “" not in text
     one = {short: ["supported"] for short in of_pro + of_con if of[short].question == "needed"}
     assert answered(**one).startswith("Not settled. "), "of one paper"
     monkeypatch.setattr(answers, "ENOUGH", (9, 1))
@@ -406,27 +410,28 @@ def test_the_answer_quotes_real_texts_first_and_says_what_others_gave():
     table = [
         common | {"dataset": at, "answer": word, "size": f"+1 {at}", "levels": "x 2, y 1"} for at, word in rows.items()
     ]
-    lead, ((question, text),), counting = sides(pd.DataFrame(table))
+    lead, ((question, short, tests),), counting = sides(pd.DataFrame(table))
     assert "2 tests speak for attention as an explanation (1 on real texts), 0 against it (0)" in counting
     assert lead == "Not settled." and "2 of these tests rest on one model." in counting.replace(";", ".")
     assert question == QUESTIONS["ranks"]
     place = "Jain & Wallace 2019; BiLSTM, sst: x 2, y 1; +1 sst; open on 20news; mixed on imdb"
-    few = "On made-up texts yes; on real texts too few tests decide."
-    assert text == f"{few} 2 tests say yes (1 on real texts), 0 say no (0). Yes: “It is so” (supported; {place})."
+    few = "On made-up texts yes, on real ones too few tests decide"
+    assert short == f"{few}: 2 tests say yes (1 on real texts), 0 no (0)."
+    assert tests == [f"Yes: “It is so” (supported; {place})."]
     many = [one | {"dataset": f"sst{number}", "answer": "supported"} for number, one in enumerate(table)]
     no = [one | {"speaks": "against", "dataset": f"{one['dataset']}b"} for one in many]
-    for number, word in ((0, "Yes. 4"), (1, "Mostly yes. 4"), (3, "Yes and no. 4")):
+    for number, word in ((0, "Yes: 4"), (1, "Mostly yes: 4"), (3, "Yes and no: 4")):
         assert sides(pd.DataFrame(many + no[:number]))[1][0][1].startswith(word)
-    assert sides(pd.DataFrame(many[:1] + no[:3]))[1][0][1].startswith("Mostly no. 1")
+    assert sides(pd.DataFrame(many[:1] + no[:3]))[1][0][1].startswith("Mostly no: 1")
     undecided = common | {"dataset": "20news", "answer": "open", "size": "+0", "levels": "", "short": "b"}
-    assert "Not decided: “It is so” (open; Jain" in sides(pd.DataFrame([*table[:2], undecided]))[1][0][1]
-    assert "Not decided" not in sides(pd.DataFrame([*many, undecided]))[1][0][1]
+    assert "Not decided: “It is so” (open; Jain" in flat(sides(pd.DataFrame([*table[:2], undecided]))[1])[-1]
+    assert "Not decided" not in flat(sides(pd.DataFrame([*many, undecided]))[1])[-1]
     other = [one | {"answer": "contradicted", "speaks": "against"} for one in table[:1]]
-    _, ((_, text),), _ = sides(pd.DataFrame(other))
-    assert ". Yes, as we find the contrary of: “It is so” (Jain" in text
-    _, ((_, text),), _ = sides(pd.DataFrame([one | {"ours": one["dataset"] == "sst"} for one in table[:2]]))
+    _, ((_, _, (text,)),), _ = sides(pd.DataFrame(other))
+    assert "Yes, as we find the contrary of: “It is so” (Jain" in text
+    _, ((_, _, (text,)),), _ = sides(pd.DataFrame([one | {"ours": one["dataset"] == "sst"} for one in table[:2]]))
     assert "ours, for" in text, "real texts go before the papers' own claims"
-    _, ((_, text),), _ = sides(
+    _, ((_, _, (text,)),), _ = sides(
         pd.DataFrame([one | {"dataset": f"sst{number}", "ours": number == 0} for number, one in enumerate(table[:2])])
     )
     assert "ours, for" not in text
@@ -499,7 +504,7 @@ def test_the_summary_in_the_repository_gives_the_answer_of_the_readme(monkeypatc
     text = unescape((RENDERED / "summary.html").read_text(encoding="utf-8"))
     found = in_repository()
     lead, by_question, counting, rest = answer(found.cells, found.values)
-    said = lead, *chain(*by_question), counting, rest
+    said = lead, *(part.strip() for part in flat(by_question)), counting, rest
     for shown in (text, unescape((PROJECT / "README.md").read_text(encoding="utf-8"))):
         assert not [one for one in said if one not in shown], "run python -m tools.summary"
 

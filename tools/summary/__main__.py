@@ -35,15 +35,23 @@ def readme(text: str, found: Tables) -> str:
     rows = [[*words, f"[{name}](notebooks/{name}.ipynb)"] for *words, name in of_papers(found.cells, found.values)]
     terms = "; ".join(f"*{term}*: {meaning}" for term, meaning in (TERMS | DATASETS).items())
     lead, by_question, counting, rest = answer(found.cells, found.values)
-    listed = [f"- **{question}** {said}" for question, said in by_question]
+    listed = [f"- **{one.question}** {one.short}" for one in by_question]
+    tests = [f"- **{one.question}**\n" + "\n".join(f"  - {test}" for test in one.tests) for one in by_question]
+    details = [folded("A test for each answer", "\n".join(tests))] if tests else []
+    details += [folded("How it was counted, and the words", "\n\n".join(filter(None, (counting, f"{terms}."))))]
     table = grid(["paper", "claim", "what we find", "tests", "notebook"], rows)
     parts = {
-        "answer": "\n\n".join(filter(None, (lead, "\n".join(listed), counting, f"{terms}."))),
+        "answer": "\n\n".join(filter(None, (lead, "\n".join(listed), *details))),
         "papers": "\n\n".join(filter(None, (table, rest))),
         "rendered": pages_of(RENDERED),
     }
     places = r"<!-- (answer|papers|rendered) -->.*?<!-- end -->"
     return re.sub(places, lambda m: f"<!-- {m[1]} -->\n\n{parts[m[1]]}\n\n<!-- end -->", text, flags=re.DOTALL)
+
+
+def folded(title: str, text: str) -> str:
+    """Text under a title that opens it."""
+    return f"<details><summary>{title}</summary>\n\n{text}\n\n</details>"
 
 
 def pages_of(folder: Path) -> str:

@@ -39,11 +39,19 @@ DATASETS = {  # the datasets in an answer's sentences
 NOT_YET = "Not settled: training has changed since the kept runs, and every verdict is to be made again."
 
 
+class Asked(NamedTuple):
+    """One of QUESTIONS: its answer with the number of tests on either side, and a test of each, quoted."""
+
+    question: str
+    short: str
+    tests: list[str]
+
+
 class Answer(NamedTuple):
     """The answer: in a word or two, by each of QUESTIONS, how it was counted, and what was run."""
 
     lead: str
-    by_question: list[tuple[str, str]]
+    by_question: list[Asked]
     counting: str
     rest: str
 
@@ -259,12 +267,11 @@ def answer(table: pd.DataFrame, values: pd.DataFrame) -> Answer:
     return Answer(lead, by_question, counting, " ".join([*parts, compared(values, causes=True), *of_old]))
 
 
-def sides(found: pd.DataFrame) -> tuple[str, list[tuple[str, str]], str]:
+def sides(found: pd.DataFrame) -> tuple[str, list[Asked], str]:
     """What speaks for attention as an explanation and what against it, of the cells without any mark.
 
     Returns:
-        the answer in few words; for each of QUESTIONS with a test that counts the question, the answer to it, how many
-        say yes and no, and a claim of each; and how many tests speak for either side.
+        the answer in few words; each of QUESTIONS with a test that counts; and how many tests speak for either side.
     """
     found = found[~doubted(found)]
     pairs = zip(found["speaks"], found["answer"], strict=True)
@@ -279,7 +286,9 @@ def sides(found: pd.DataFrame) -> tuple[str, list[tuple[str, str]], str]:
     counting += f"{ours} of these test{'s' if ours == 1 else ''} claims that we added. " if ours else ""
     counting += COUNTED.format(alone=int(decided["model"].ne("").sum()))
     asked = [(name, words, decided[decided["question"].eq(name)]) for name, words in QUESTIONS.items()]
-    listed = [(words, yes_and_no(some, found[found["question"].eq(name)])) for name, words, some in asked if len(some)]
+    listed = [
+        Asked(words, *of_question(some, found[found["question"].eq(name)])) for name, words, some in asked if len(some)
+    ]
     return f"{short_answer(decided)}.", listed, counting
 
 
@@ -293,25 +302,25 @@ def short_answer(decided: pd.DataFrame) -> str:
     return "It depends on what is asked" if shares.min() < 0.5 < shares.max() else "It depends"
 
 
-def yes_and_no(decided: pd.DataFrame, found: pd.DataFrame) -> str:
-    """Yes. 9 tests say yes (5 on real texts), 2 say no (0). Yes: “...” (supported; ...). No: ..., of one question.
+def of_question(decided: pd.DataFrame, found: pd.DataFrame) -> tuple[str, list[str]]:
+    """The answer and the quoted tests of `Asked`.
+
+    Yes: 9 tests say yes (5 on real texts), 2 no (0). And Yes: “...” (supported; ...).
 
     Args:
         found: the question's cells without a doubt; what they gave elsewhere is said of a claim that is quoted, and
-            where none decides on real texts, one is that could have.
+            where too few decide on real texts, one is that could have.
     """
     yes, no = (decided[decided["side"].eq(side)] for side in ("for", "against"))
     real = [int((~made_up(some)).sum()) for some in (yes, no)]
-    verbs = ["says" if len(some) == 1 else "say" for some in (yes, no)]
-    words = [
-        f"{in_a_word(yes, no)}.",
-        f"{counted(len(yes), 'test')} {verbs[0]} yes ({real[0]} on real texts), {len(no)} {verbs[1]} no ({real[1]}).",
-    ]
-    words += [f"{said}{quoted(some.iloc[0], found)}" for said, some in (("Yes", yes), ("No", no)) if len(some)]
+    says = "says" if len(yes) == 1 else "say"
+    numbers = f"{counted(len(yes), 'test')} {says} yes ({real[0]} on real texts), {len(no)} no ({real[1]})"
+    short = f"{in_a_word(yes, no)}: {numbers}."
+    tests = [f"{said}{quoted(some.iloc[0], found)}" for said, some in (("Yes", yes), ("No", no)) if len(some)]
     others = found[~made_up(found) & found["answer"].isin(["open", "negligible"])]
     others = to_quote(others[~others["short"].isin([some.iloc[0]["short"] for some in (yes, no) if len(some)])])
-    words += [f"Not decided{quoted(others.iloc[0], found.iloc[:0])}"] if sum(real) < FEW and len(others) else []
-    return " ".join(words)
+    tests += [f"Not decided{quoted(others.iloc[0], found.iloc[:0])}"] if sum(real) < FEW and len(others) else []
+    return short, tests
 
 
 def in_a_word(yes: pd.DataFrame, no: pd.DataFrame) -> str:
@@ -321,7 +330,7 @@ def in_a_word(yes: pd.DataFrame, no: pd.DataFrame) -> str:
     pro, con = sides[few]
     word = "yes" if not con else "no" if not pro else "yes and no"
     word = f"mostly {'yes' if pro > con else 'no'}" if pro and con and not 0.5 <= pro / con <= 2 else word
-    return f"On made-up texts {word}; on real texts too few tests decide" if few else word.capitalize()
+    return f"On made-up texts {word}, on real ones too few tests decide" if few else word.capitalize()
 
 
 def quoted(row: Mapping[str, Any], found: pd.DataFrame) -> str:
