@@ -214,10 +214,8 @@ def effect_in_words(claim: Claim, found: Verdict) -> str:
     effect, low, high = (format(number, form) for number in (found.effect, found.low, found.high))
     interval = "" if isnan(found.low) else f" [{low}, {high}]"
     if claim.kind == "most runs":
-        runs = len(found.of_seeds)
-        return (
-            f"in {round(found.effect * runs)} of {counted(runs, 'run')} (limits {found.low:.0%} and {found.high:.0%})"
-        )
+        runs, limits = len(found.of_seeds), f"limits {found.low:.0%} and {found.high:.0%}"
+        return f"in {round(found.effect * runs)} of {counted(runs, 'run')} ({limits})"
     if claim.kind == "trend":
         chance = "" if isnan(found.p) else f", {p_in_words(found.p)}"
         return f"tau-b with the dial, in the claim's direction, {effect}{interval}{chance}"
