@@ -132,7 +132,8 @@ def test_the_trend_along_a_hyperparameter():
     assert (row["points"], row["seeds"], row["n"]) == (5, 3, 60)
     assert row["tau"] == row["tau_high"] == pytest.approx(-1) and row["p"] < 0.01
     assert row["first"] == pytest.approx(1.5, abs=0.01) and row["last"] == pytest.approx(0.41, abs=0.01)
-    assert row["tau"] == judge_trend(LAMBDAS, means_of(along_lambda(-0.1, 0.01))).effect
+    judged = judge_trend(LAMBDAS, means_of(along_lambda(-0.1, 0.01)))
+    assert row["tau"] == judged.effect and row["sd_seeds"] == pytest.approx(np.std(judged.of_seeds, ddof=1))
     row = trend(along_lambda(0, 1.0), "lambda", "entropy")
     assert row["tau_low"] < 0 < row["tau_high"] and row["p"] > 0.05
     one = trend(along_lambda(-0.1, 0.01, seeds=1), "lambda", "entropy")

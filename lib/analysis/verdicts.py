@@ -215,13 +215,15 @@ def trend(instances: pd.DataFrame, by: str, quantity: str) -> pd.Series:
     """Kendall's tau-b between a dial and a quantity's mean over the texts (Meister et al. 2021, table 2).
 
     Returns:
-        quantity, tau (the mean over seeds of tau within each), tau_low, tau_high (Student's 95% interval over seeds), p
-        (`judge_trend`), first, last (the quantity's mean at the least and the largest value), points, seeds, n (texts).
+        quantity, tau (the mean over seeds of tau within each), tau_low, tau_high (Student's 95% interval over seeds),
+        sd_seeds (of tau), p (`judge_trend`), first, last (the quantity's mean at the least and the largest value),
+        points, seeds, n (texts).
     """
     means = instances.groupby(["seed", by])[quantity].mean().unstack()
     found = judge_trend(means.columns, means.to_numpy())
     parts = {"quantity": quantity, "tau": found.effect, "tau_low": found.low, "tau_high": found.high, "p": found.p}
-    ends = {"first": means.iloc[:, 0].mean(), "last": means.iloc[:, -1].mean()}
+    ends = {"sd_seeds": pd.Series(found.of_seeds, dtype=float).std()}
+    ends |= {"first": means.iloc[:, 0].mean(), "last": means.iloc[:, -1].mean()}
     counts = {"points": means.shape[1], "seeds": len(means), "n": instances["instance"].nunique()}
     return pd.Series(parts | ends | counts)
 
