@@ -175,7 +175,7 @@ def test_a_trend_over_many_values_is_rarely_found_where_there_is_none():
 
 
 def test_one_run_or_two_decide_nothing_about_training():
-    for values, reason in (([0.3], "one run"), ([0.3, 0.31], "2 runs")):
+    for values, reason in (([0.3], "one run"), ([0.3, 0.31], "fewer than 3 seeds")):
         found = judge("direction", BOUND, values, 0.001, TEXTS, like=[[0.1, 0.11, 0.12]])
         assert (found.word, found.reason) == ("open", reason) and found.needed >= 3
 

@@ -107,7 +107,7 @@ def judge(
         enough = needed(kind, bound, found.effect, len(values), spread, se_texts, texts, level)
         about = replace(about, needed=enough)
     if few:
-        return replace(about, reason="one run" if len(values) == 1 else f"{len(values)} runs")
+        return replace(about, reason="one run" if len(values) == 1 else f"fewer than {FEW} seeds")
     about = replace(about, word=word, p=p_of(found, kind, bound, word))
     about = replace(about, halved=answer(kind, low, high, bound / 2), doubled=answer(kind, low, high, bound * 2))
     if word == "open":
