@@ -419,6 +419,7 @@ def test_the_answer_quotes_real_texts_first_and_says_what_others_gave():
     few = "On made-up texts yes, on real ones too few tests decide"
     assert short == f"{few}: 2 tests say yes (1 on real texts), 0 no (0)."
     assert tests == [f"Yes: “It is so” (supported; {place})."]
+    assert sides(pd.DataFrame(table[1:]))[1][0].short.startswith("Too few tests decide: 1 test says yes (1 on")
     many = [one | {"dataset": f"sst{number}", "answer": "supported"} for number, one in enumerate(table)]
     no = [one | {"speaks": "against", "dataset": f"{one['dataset']}b"} for one in many]
     for number, word in ((0, "Yes: 4"), (1, "Mostly yes: 4"), (3, "Yes and no: 4")):

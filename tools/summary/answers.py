@@ -315,7 +315,7 @@ def of_question(decided: pd.DataFrame, found: pd.DataFrame) -> tuple[str, list[s
     real = [int((~made_up(some)).sum()) for some in (yes, no)]
     says = "says" if len(yes) == 1 else "say"
     numbers = f"{counted(len(yes), 'test')} {says} yes ({real[0]} on real texts), {len(no)} no ({real[1]})"
-    short = f"{in_a_word(yes, no)}: {numbers}."
+    short = f"{in_a_word(real, [len(yes) - real[0], len(no) - real[1]])}: {numbers}."
     tests = [f"{said}{quoted(some.iloc[0], found)}" for said, some in (("Yes", yes), ("No", no)) if len(some)]
     others = found[~made_up(found) & found["answer"].isin(["open", "negligible"])]
     others = to_quote(others[~others["short"].isin([some.iloc[0]["short"] for some in (yes, no) if len(some)])])
@@ -323,11 +323,16 @@ def of_question(decided: pd.DataFrame, found: pd.DataFrame) -> tuple[str, list[s
     return short, tests
 
 
-def in_a_word(yes: pd.DataFrame, no: pd.DataFrame) -> str:
-    """The answer to a question by the tests on real texts; where there are FEW, by those on made-up ones."""
-    sides = {place: [int((made_up(some) == place).sum()) for some in (yes, no)] for place in (False, True)}
-    few = sum(sides[False]) < FEW
-    pro, con = sides[few]
+def in_a_word(real: list[int], invented: list[int]) -> str:
+    """The answer to a question by its tests on real texts; by those on made-up ones where fewer than FEW are on real.
+
+    Args:
+        real, invented: how many tests on real and on made-up texts say yes, and how many no.
+    """
+    few = sum(real) < FEW
+    pro, con = invented if few else real
+    if not pro + con:
+        return "Too few tests decide"
     word = "yes" if not con else "no" if not pro else "yes and no"
     word = f"mostly {'yes' if pro > con else 'no'}" if pro and con and not 0.5 <= pro / con <= 2 else word
     return f"On made-up texts {word}, on real ones too few tests decide" if few else word.capitalize()
