@@ -82,7 +82,8 @@ def merged(old: str, new: str, keys: Sequence[str]) -> str:
     """The rows of two kept tables, as CSV text: the new ones, then those of the old whose keys no new one has.
 
     Tables of other texts are replaced whole, and those from before rows had the digest of their texts. Evidence without
-    a value, of no seed, goes where the same claim and model have some.
+    a value, of no seed, goes where the same claim and model have some. A row of several seeds together, such as a
+    trend, stays where a new one by the same code is of fewer.
     """
     tables = [pd.read_csv(StringIO(text), dtype=str, keep_default_na=False) for text in (old or new, new)]
     if tables[1].empty:
@@ -93,6 +94,12 @@ def merged(old: str, new: str, keys: Sequence[str]) -> str:
         table.reindex(columns=list(keys), fill_value="").replace(r"\.0$", "", regex=True).apply(tuple, axis=1)
         for table in tables  # a whole number: 2.0 in a table with empty cells is 2 in another
     )
+    if all({"per", "run_seeds", "code"} <= set(table) for table in tables):
+        sizes = [table["run_seeds"].str.split().str.len() for table in tables]
+        before = dict(zip(zip(of_old, tables[0]["code"], strict=True), sizes[0], strict=True))
+        known = [before.get(one, 0) for one in zip(of_new, tables[1]["code"], strict=True)]
+        stays = tables[1]["per"].ne("seed") & (known > sizes[1])
+        tables[1], of_new = tables[1][~stays], of_new[~stays]
     both = pd.concat([tables[1], tables[0][~of_old.isin(set(of_new))]], ignore_index=True).fillna("")
     if "short" in both:
         measured = set(both.loc[both["seed"] != NO_SEED, ["short", "model"]].itertuples(index=False, name=None))

@@ -1,6 +1,7 @@
 """Kept results: a row for each run and quantity, several runs in one file, and which of them are stale."""
 
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -192,3 +193,19 @@ def test_the_partners_of_published_values_are_of_a_studys_models_alone():
     shorter = one.values[one.values["quantity"].str.startswith("kendall_tau")].assign(vector_scale=0.1)
     both = replace(one, values=pd.concat([shorter, one.values]))
     pd.testing.assert_frame_equal(partners(both), partners(one))
+
+
+def test_a_trend_of_several_seeds_is_not_replaced_by_one_of_fewer():
+    def table(seeds: str, tau: float, code: str = "a") -> str:
+        row = {"quantity": "entropy", "seed": "", "per": "", "tau": tau, "run_seeds": seeds, "code": code}
+        alone = row | {"seed": "0", "per": "seed", "tau": ""}
+        return pd.DataFrame([row, alone]).assign(corpus="c").to_csv(index=False)
+
+    def kept(old: str, new: str) -> list[float]:
+        rows = pd.read_csv(StringIO(results.merged(old, new, results.KEYS["values"])))
+        assert len(rows) == 2
+        return rows["tau"].dropna().tolist()
+
+    assert kept(table("0 1 2", 0.3), table("0", 0.1)) == [0.3]
+    assert kept(table("0", 0.1), table("0 1 2", 0.3)) == [0.3] == kept(table("0 1", 0.1), table("1 2", 0.3))
+    assert kept(table("0 1 2", 0.3, code="old"), table("0", 0.1)) == [0.1], "of other code"
