@@ -200,7 +200,7 @@ def verdicts(found: pd.DataFrame) -> HTML:
 
 
 def claim(same: pd.DataFrame) -> str:
-    """One claim and how many models have which verdict; folded, what it stated beforehand and each model's numbers."""
+    """One claim and how many models have which verdict; folded, what it states and each model's numbers."""
     first, weak, counted = same.iloc[0], same["witness"].eq(WEAK), []
     for word in (*ANSWERS, CONTRAST):
         of_word = same["verdict"].eq(word)
@@ -214,7 +214,7 @@ def claim(same: pd.DataFrame) -> str:
     table = pd.DataFrame([verdict_row(row) for _, row in same.iterrows()])
     table = table.drop(columns=[name for name in table if table[name].eq("").all()])
     shown = html(table, numbers=["p"], grey=list(np.flatnonzero(weak)))
-    inside = f'<p id="{anchor(first["short"])}"><small>Stated beforehand.<br>{parts}</small></p>{shown}'
+    inside = f'<p id="{anchor(first["short"])}"><small>{parts}</small></p>{shown}'
     return f'<details class="claim"><summary>{sentence} <em>{", ".join(counted)}</em></summary>{inside}</details>'
 
 

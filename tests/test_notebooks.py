@@ -201,7 +201,7 @@ def test_regularization_on_hostile_words_with_reasons(monkeypatch, tmp_path, chr
     page = report(monkeypatch, tmp_path, "regularization", "dataset eraser_movies", *SHORT)
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["images"] == 0
-    assert shown["charts"] == charts_made(page) == 14
+    assert shown["charts"] == charts_made(page) == 15
     assert "A regularized model's attention ranks the words that decide the label higher" in shown["text"]
     assert "so splits are compared each with its own" in shown["text"]
     assert "probability of a token alone</th>" in Path(page).read_text()  # of shorter word vectors, in a fold

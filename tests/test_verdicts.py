@@ -223,7 +223,7 @@ def test_outside_its_scope_a_claim_is_a_contrast_and_a_bad_witness_gives_no_verd
     of_sides = found.reset_index().assign(sides="one 0.5, other 0.2")
     assert "supported for conv (one 0.5, other 0.2; +0.31 [" in next(iter(sentences(of_sides)))
     shown = tables.verdicts(found.reset_index()).data
-    assert shown.count("<tbody") == 1 and "Stated beforehand" in shown
+    assert shown.count("<tbody") == 1 and "Supported if" in shown
     assert "<em>supported 1 (1 by a weak witness), no verdict 1, contrast 1</em></summary>" in shown
 
 

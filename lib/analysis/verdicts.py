@@ -86,7 +86,7 @@ def judge(
     """Judges an effect of kind direction, little or at least.
 
     Args:
-        bound: delta, or the least effect; stated beforehand.
+        bound: delta, or the least effect.
         values: the effect in each seed (seed,). se_texts: the standard error over texts of their mean; texts: how many.
         like: the values of like models, over which the spread of fewer than ENOUGH seeds is pooled.
         these_models: the answer is about these models alone, so that only texts vary (profile quick).

@@ -10,7 +10,7 @@ from lib.analysis.verdicts import ANSWERS
 from lib.charts.theme import COLORS, INK, SHAPES, WIDTH, Empty, dashed_line, facets, number_tips, series_color, titled
 from lib.papers import TITLES
 from lib.papers.claims import CONTRAST, WEAK
-from lib.quantity import columns_of_encoders, describe_encoders, title_of
+from lib.quantity import columns_of_encoders, describe_encoders, part_title, title_of
 
 OURS = "ours, with 95% interval"
 LABELS = 230  # pixels for the names of models
@@ -101,7 +101,7 @@ def one_row_per_value(beside: pd.DataFrame) -> pd.DataFrame:
     others = [name for name in ("dataset", "projection", "variant", "layers") if beside[name].nunique() > 1]
     always = [name for name in ("encoder", "attention") if "variant" not in others or beside[name].nunique() > 1]
     names = [name for name in (*always, *others) if name not in columns_of_encoders(beside)]  # that tell rows apart
-    models = [" · ".join(title_of(str(row[name])) for name in names) or "all" for _, row in beside.iterrows()]
+    models = [" · ".join(part_title(name, row[name]) for name in names) or "all" for _, row in beside.iterrows()]
     common = pd.DataFrame({"quantity": beside["quantity"].map(title_of), "model": models})
     ours = common.assign(series=OURS, value=beside["ours"], low=beside["low"], high=beside["high"], table="")
     papers = beside["paper"].map(lambda paper: TITLES.get(paper, paper))
@@ -167,7 +167,7 @@ def effects(found: pd.DataFrame) -> alt.TopLevelMixin:
         raise Empty("nothing to draw: no verdict has an effect")
     words = [word for word in COLOR_OF if word in set(known["verdict"])]
     drawn = [panel(same, words) for _, same in known.groupby("short", sort=False)]
-    see = "Large: the effect, its 95% interval and its verdict; small: single seeds; band: the bound stated beforehand."
+    see = "Large: the effect, its 95% interval and its verdict; small: single seeds; band: the bound of the claim."
     weak = "Pale: models that are weak witnesses." if known["witness"].eq(WEAK).any() else ""
     return titled(alt.vconcat(*drawn, spacing=14), "What each verdict rests on", [see, weak])
 
