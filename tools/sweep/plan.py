@@ -261,7 +261,8 @@ def training_seconds(run: Run, corpus: Corpus) -> float:
     millions = float(corpus.train.lengths.sum()) * min(run.epochs, usual) / 1e6
     frozen = run.variant == "adversary" and run.option("trains") == "attention"
     times = VARIANTS.get(run.variant, 1.0) / (6 if frozen else 1)
-    return millions * TRAINING.get(run.encoder, 60.0) * times * run.layers + 0.5
+    width = run.option("embedding_size") / 300  # 300: of the models that TRAINING is about
+    return millions * TRAINING.get(run.encoder, 60.0) * times * run.layers * width + 0.5
 
 
 def report_seconds(notebook: str, corpus: Corpus | None) -> float:
