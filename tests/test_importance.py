@@ -144,14 +144,16 @@ def test_the_sign_of_leave_one_out_is_that_of_the_shortened_text_by_one_pass(out
 
 
 @pytest.mark.parametrize("bias", [0.0, 30.0])
-def test_a_token_that_changes_nothing_has_no_sign_in_single_precision_and_of_a_sure_model_the_others_have(bias):
+def test_a_token_that_changes_nothing_is_0_in_single_precision_and_of_a_sure_model_the_others_are_not(bias):
     tested, given = model("average", projection_name="sparsemax"), batch((30,) * 9)
     with torch.no_grad():
         tested.decoder.bias.fill_(bias)
     quantity, none = importance.leave_one_out_with_sign, tested(given).attention[given.mask] == 0
-    exact, rounded = (quantity(one, given, one(given))["signed"][given.mask] for one in (tested, tested.float()))
-    assert none.any() and (rounded[none] == 0).all() and torch.equal(rounded.sign(), exact.sign().float())
-    assert (exact < 0).any() and (exact > 0).any()
+    exact, rounded = (quantity(one, given, one(given)) for one in (tested, tested.float()))
+    for part in ("of_input", "signed"):
+        of_exact, of_rounded = exact[part][given.mask], rounded[part][given.mask]
+        assert none.any() and (of_rounded[none] == 0).all() and torch.equal(of_rounded.sign(), of_exact.sign().float())
+    assert (exact["signed"] < 0).any() and (exact["signed"] > 0).any()
 
 
 @torch.no_grad()

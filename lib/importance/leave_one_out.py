@@ -18,7 +18,7 @@ from lib.projections import project_the_rest
 from lib.quantity import CHANGE_BOUNDS, Quantity, declare
 
 MAX_TOKENS = 2000  # of the longest text that it is computed for
-ROUNDING = 100  # units in the last place: a smaller change has no sign
+ROUNDING = 100  # units in the last place: a smaller change of the logits is none
 WORDS = 2**11  # of shortened texts in one forward pass
 APART = 1e-4  # how far an attention may lie from the projection of its own scores
 
@@ -171,13 +171,20 @@ def fall_of_the_predicted(logits: Tensor, without: Tensor) -> Tensor:
     before, after = probabilities(logits.double())[:, None], probabilities(without.double())
     others = torch.ones_like(before).scatter(2, before.argmax(dim=-1, keepdim=True), 0)
     gain = ((after - before) * others).sum(dim=-1)
-    least = ROUNDING * torch.finfo(logits.dtype).eps * (before * others).sum(dim=-1)
-    return gain.masked_fill(gain.abs() < least, 0)
+    return gain.masked_fill(gain.abs() < by_rounding(logits), 0)
 
 
 def change_of_prediction(logits: Tensor, without: Tensor) -> Tensor:
     """The total variation between the predictions of logits (batch, class) and (batch, token, class): (batch, token).
 
-    In doubles: where the model is sure, single precision would round small changes to ties.
+    In doubles: where the model is sure, single precision would round small changes to ties. What rounding alone might
+    give is 0: a word without any effect is tied with the others like it.
     """
-    return total_variation(probabilities(without.double()), probabilities(logits.double())[:, None])
+    change = total_variation(probabilities(without.double()), probabilities(logits.double())[:, None])
+    return change.masked_fill(change < by_rounding(logits), 0)
+
+
+def by_rounding(logits: Tensor) -> Tensor:
+    """How much probability rounding of logits (batch, class) can move: (batch, 1), by what other classes have."""
+    others = probabilities(logits.double()).sort(dim=-1).values[:, :-1].sum(dim=-1, keepdim=True)
+    return ROUNDING * torch.finfo(logits.dtype).eps * others
