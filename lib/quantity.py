@@ -198,17 +198,13 @@ def columns_of_encoders(frame: pd.DataFrame) -> list[str]:
     return [name for name in named if frame.groupby("encoder")[name].nunique().max() == 1]
 
 
-def part_title(name: str, value: str | int) -> str:
-    """A value of a column of RUN_COLUMNS for a reader: "additive", "2 layers"; "" stays, as your own model has none."""
-    plural = "" if str(value) == "1" else "s"
-    return f"{value} layer{plural}" if name == "layers" and value else title_of(str(value))
-
-
 def describe_encoders(frame: pd.DataFrame) -> str:
     """The values of `columns_of_encoders` in one line: "BiLSTM: additive, 1 layer; Transformer: dot, 2 layers"."""
     names = columns_of_encoders(frame)
     described = {}
     for encoder, rows in frame.groupby("encoder", sort=False) if names else ():
-        parts = [part_title(name, rows[name].iloc[0]) for name in names]
-        described[title_of(str(encoder))] = ", ".join(filter(None, parts))
+        parts = {name: str(rows[name].iloc[0]) for name in names}
+        if parts.get("layers"):  # none for your own model
+            parts["layers"] += " layer" if parts["layers"] == "1" else " layers"
+        described[title_of(str(encoder))] = ", ".join(map(title_of, filter(None, parts.values())))
     return "; ".join(f"{encoder}: {parts}" for encoder, parts in described.items() if parts)

@@ -10,7 +10,7 @@ from lib.analysis.verdicts import ANSWERS
 from lib.charts.theme import COLORS, INK, SHAPES, WIDTH, Empty, dashed_line, facets, number_tips, series_color, titled
 from lib.papers import TITLES
 from lib.papers.claims import CONTRAST, WEAK
-from lib.quantity import columns_of_encoders, describe_encoders, part_title, title_of
+from lib.quantity import columns_of_encoders, describe_encoders, title_of
 
 OURS = "ours, with 95% interval"
 LABELS = 230  # pixels for the names of models
@@ -101,13 +101,19 @@ def one_row_per_value(beside: pd.DataFrame) -> pd.DataFrame:
     others = [name for name in ("dataset", "projection", "variant", "layers") if beside[name].nunique() > 1]
     always = [name for name in ("encoder", "attention") if "variant" not in others or beside[name].nunique() > 1]
     names = [name for name in (*always, *others) if name not in columns_of_encoders(beside)]  # that tell rows apart
-    models = [" · ".join(part_title(name, row[name]) for name in names) or "all" for _, row in beside.iterrows()]
+    models = [" · ".join(part_of_name(name, str(row[name])) for name in names) or "all" for _, row in beside.iterrows()]
     common = pd.DataFrame({"quantity": beside["quantity"].map(title_of), "model": models})
     ours = common.assign(series=OURS, value=beside["ours"], low=beside["low"], high=beside["high"], table="")
     papers = beside["paper"].map(lambda paper: TITLES.get(paper, paper))
     theirs = common.assign(series=papers, value=beside["theirs"], low=None, high=None, table=beside["table"])
     both = [part.dropna(subset="value").astype({"low": float, "high": float}) for part in (ours, theirs)]
     return pd.concat(both, ignore_index=True).drop_duplicates()
+
+
+def part_of_name(name: str, value: str) -> str:
+    """A value of a column of RUN_COLUMNS as a part of a model's name: "additive", "2 layers"."""
+    layers = "1 layer" if value == "1" else f"{value} layers"
+    return layers if name == "layers" and value else title_of(value)
 
 
 def caption(beside: pd.DataFrame) -> str:
