@@ -119,19 +119,21 @@ def tolerance(quantity: str, unit: str, value: float) -> float:
 def answered(row: pd.Series) -> tuple[str, str]:
     """Whether a published value and ours are the same, different or open, and of an open one why.
 
-    *same*: they differ by at most the tolerance, and the half-width of our 95% interval is at most that too.
+    *same*: they differ by at most the tolerance, and the half-width of our 95% interval is at most that too. With fewer
+    than FEW seeds, whose spread that interval leaves out, each seed must be within the tolerance; the reason says so.
     *different*: they differ by more than the tolerance, and by more than seeds (and texts) would make it (`chance`).
-    *open*: the rest. Fewer than FEW seeds say nothing about others: they are never different.
+    *open*: the rest. Fewer than FEW seeds are never different.
     """
     if pd.isna(row["difference"]):
         return "", ""
     size, seeds = abs(row["difference"]), pd.to_numeric(row["seeds"], errors="coerce")
     allowed = row["tolerance"] + ROUNDING
-    one = "one run" if seeds == 1 else ""
-    if size <= allowed and (row["high"] - row["low"]) / 2 <= allowed:
-        return SAME, one
+    few = {1: "one run", 2: "two runs"}.get(seeds, "")
+    apart = row["sd_seeds"] / sqrt(2) if seeds == 2 else 0  # of each seed from their mean
+    if size + apart <= allowed and (row["high"] - row["low"]) / 2 <= allowed:
+        return SAME, few
     if not seeds >= FEW or pd.isna(row["sd_seeds"]):
-        return OPEN, one or (f"fewer than {FEW} seeds" if seeds < FEW else "its spread over seeds is not known")
+        return OPEN, few or "its spread over seeds is not known"
     if size <= allowed:
         return OPEN, "ours too imprecise"
     return (DIFFERENT, "") if size > chance(row) else (OPEN, "seeds could make the difference")

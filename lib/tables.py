@@ -8,6 +8,7 @@ import pandas as pd
 from IPython.display import HTML
 from pandas.io.formats.style import Styler
 
+from lib.analysis.statistics import FEW
 from lib.analysis.verdicts import ANSWERS, KINDS
 from lib.papers import TITLES
 from lib.papers.claims import CONTRAST, WEAK, anchor, by_their_numbers, by_weak, p_in_words
@@ -142,9 +143,9 @@ def sentences(*lines: str) -> HTML:
 
 def summary(frame: pd.DataFrame) -> HTML:
     """Rows of lib.analysis.summarise to read: value, 95% intervals, sds, counts."""
-    columns = {
-        "95% over texts and seeds": intervals(frame["low"], frame["high"]),
-        "over texts": intervals(frame["low_texts"], frame["high_texts"]),
+    over = {over_what(frame["seeds"]): intervals(frame["low"], frame["high"])}
+    columns = over | {
+        "95% over texts": intervals(frame["low_texts"], frame["high_texts"]),
         "sd of texts": frame["sd_instances"],
         "sd of seeds": frame["sd_seeds"],
     }
@@ -179,13 +180,22 @@ def scores(frame: pd.DataFrame) -> HTML:
     return show(frame[["quantity", "value"]].assign(**interval))
 
 
-def difference(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of lib.analysis.difference as columns to read: the two values, their difference and its interval."""
+def difference(rows: pd.DataFrame, over: str = "") -> pd.DataFrame:
+    """Rows of lib.analysis.difference as columns to read: the two values, their difference and its interval.
+
+    Args:
+        over: the title of the interval; by default what `over_what` says.
+    """
     parts = ("encoder", "attention", "projection", "variant", "against", "layers", "quantity")
     named = [name for name in parts if name in rows]
     values = {"value": rows["first"], "compared with": rows["second"], "difference": rows["difference"]}
-    interval = {"95% interval": intervals(rows["low"], rows["high"]), "it is": rows["word"]}
+    interval = {over or over_what(rows["seeds"].map(max)): intervals(rows["low"], rows["high"]), "it is": rows["word"]}
     return rows[named].assign(**values, **interval)
+
+
+def over_what(seeds: pd.Series) -> str:
+    """The title of a column of intervals: with fewer than FEW seeds they are over texts alone."""
+    return "95% over texts and seeds" if seeds.max() >= FEW else "95% over texts"
 
 
 def departures(rows: Iterable[tuple[str, str, str, str]]) -> HTML:

@@ -326,6 +326,11 @@ def test_a_difference_is_paired_and_has_a_word():
     assert difference(both, "tau", groups[::-1])["word"] == "lower"
     same = pd.concat([table(), table(encoder="average", seed=1)])
     assert difference(same, "tau", groups)["word"] == "open"
+    for of_second, word in ((0.04, "higher"), (-0.02, "open")):  # of two seeds one is .08 higher, the other not
+        two = both[both["seed"] < 2].copy()
+        two["tau"] += np.where(two["encoder"].eq("average"), two["seed"].map({0: 0.06, 1: of_second - 0.02}), 0)
+        found = difference(two, "tau", groups, paired=True)
+        assert found["low"] > 0 and found["word"] == word
 
 
 def test_a_difference_knows_that_seeds_differ():

@@ -100,9 +100,11 @@ def test_same_different_and_open(value, half, sd, answer, reason):
 
 
 def test_fewer_than_three_seeds_are_never_different():
-    for seeds, sd, reason in ((1, float("nan"), "one run"), (2, 0.0001, "fewer than 3 seeds")):
+    for seeds, sd, reason in ((1, float("nan"), "one run"), (2, 0.0001, "two runs")):
         assert of_three(0.99, 0.001, sd, 0.5, seeds=seeds)[["answer", "reason"]].tolist() == ["open", reason]
     assert of_three(0.81, 0.001, float("nan"), 0.8, seeds=1)[["answer", "reason"]].tolist() == ["same", "one run"]
+    for sd, answer in ((0.0141, "same"), (0.0143, "open")):  # .80 and .82, .7999 and .8201
+        assert of_three(0.81, 0.001, sd, 0.8, seeds=2)[["answer", "reason"]].tolist() == [answer, "two runs"]
     unknown = of_three(0.99, 0.001, float("nan"), 0.5)
     assert unknown["answer"] == "open" and unknown["reason"] == "its spread over seeds is not known"
 

@@ -558,6 +558,13 @@ def test_weights_are_chosen_by_dev_alone():
     assert table["chosen"].tolist() == [False, True], "of equals the one that regularizes more"
 
 
+def test_a_weight_below_all_of_the_papers_is_named():
+    paper = papers.PAPERS["regularization"]
+    settings = paper.settings(dataset="planted", attentions=("additive", "dot"), delta=(0.01, 1.0), eta=(0.1,))
+    found = papers.regularization.below_the_papers(settings)
+    assert len(found) == 1 and found[0].startswith("delta 0.01 for additive attention is 100 times below")
+
+
 def test_a_grid_grows_for_each_attention_until_devs_best_lies_inside():
     best = {"additive": 0.002, "dot": 1.0}  # of delta: the smaller end for one attention, the larger for the other
 

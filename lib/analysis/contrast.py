@@ -7,6 +7,7 @@ import pandas as pd
 
 from lib.analysis.statistics import (
     CELLS,
+    FEW,
     Statistic,
     bootstrap,
     interval_over_texts_and_seeds,
@@ -49,8 +50,9 @@ def contrast(
         seeds: of the pairs; by default their numbers.
     Returns:
         quantity, first, second (values), difference, low, high (95%), word: "higher" where the interval lies above 0,
-        "lower" below 0, else "open"; unit, n (texts), seeds (of the two groups); p; se, the standard error over
-        texts, and of_seeds, the difference in each seed where they are paired ({} else).
+        "lower" below 0, "open" else, or where fewer than FEW paired seeds differ in sign; unit, n (texts), seeds (of
+        the two groups); p; se, the standard error over texts, and of_seeds, the difference in each seed where they are
+        paired ({} else).
     """
     pooled = pooled or (lambda weights, table: mean_over(-1, statistic(weights, table)))
     first, second = groups
@@ -62,10 +64,12 @@ def contrast(
         samples = bootstrap(lambda some: pooled(some, first) - pooled(some, second), len(first), draws, seed)
     rows = []
     for name, one, other, drawn, *each in zip(quantities, *values, samples.T, *of_seeds, strict=True):
-        low, high = interval_over_texts_and_seeds(one - other, drawn, *([each[0] - each[1]] if paired else each))
+        apart = [each[0] - each[1]] if paired else each
+        low, high = interval_over_texts_and_seeds(one - other, drawn, *apart)
+        differ = paired and len(apart[0]) < FEW and len(np.unique(np.sign(apart[0]))) > 1
         rows.append(
             {"quantity": name, "first": float(one), "second": float(other), "difference": float(one - other)}
-            | {"low": low, "high": high, "word": direction(low, high), "unit": unit_of(name)}
+            | {"low": low, "high": high, "word": "open" if differ else direction(low, high), "unit": unit_of(name)}
             | {"n": len(first), "seeds": tuple(map(len, each)), "se": standard_error(drawn)}
             | {"of_seeds": paired_values(each, seeds) if paired else {}}
         )

@@ -14,11 +14,11 @@ from lib.analysis.statistics import FEW, LEVEL, Estimate, Spread
 
 ANSWERS = ("supported", "contradicted", "negligible", "open", "no verdict")
 KINDS = {
-    "direction": "the effect is above 0; it is negligible within the bound of 0",
+    "direction": "the effect is above 0; within the bound of 0 it is negligible",
     "little": "the effect is within the bound of 0",
     "at least": "the effect is above the bound",
     "most runs": "it holds for more than half of the runs, each judged by itself",
-    "trend": "the effect rises along a dial, in every seed",
+    "trend": "the effect rises with what is varied, in every seed",
 }
 ENOUGH = 5  # seeds: with fewer their spread is pooled over like models
 MOST = 20  # seeds that are worth asking for

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import pandas as pd
 
+from lib.analysis.statistics import FEW
 from lib.analysis.verdicts import ANSWERS
 from lib.charts.theme import COLORS, INK, SHAPES, WIDTH, Empty, dashed_line, facets, number_tips, series_color, titled
 from lib.papers import TITLES
@@ -121,8 +122,8 @@ def caption(beside: pd.DataFrame) -> str:
     parts = [", ".join(title_of(str(name)) for name in beside["dataset"].unique()), describe_encoders(beside)]
     if beside["seeds"].notna().any():
         most = int(beside["seeds"].max())
-        mean = f"mean over {most} seeds, interval over texts and seeds" if most > 1 else "1 seed, interval over texts"
-        parts.append(f"ours: {mean}")
+        over = "texts and seeds" if most >= FEW else "texts"
+        parts.append(f"ours: {f'mean over {most} seeds' if most > 1 else '1 seed'}, interval over {over}")
     alone = int((beside["theirs"].isna() & beside["ours"].notna()).sum())
     parts.append(f"{alone} of ours without a published value" if alone else "")
     return " · ".join(filter(None, parts)) + "."

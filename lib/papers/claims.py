@@ -218,7 +218,7 @@ def effect_in_words(claim: Claim, found: Verdict) -> str:
         return f"in {round(found.effect * runs)} of {counted(runs, 'run')} ({limits})"
     if claim.kind == "trend":
         chance = "" if isnan(found.p) else f", {p_in_words(found.p)}"
-        return f"tau-b with the dial, in the claim's direction, {effect}{interval}{chance}"
+        return f"tau-b with what is varied, in the claim's direction, {effect}{interval}{chance}"
     name = "difference " if claim.is_difference else ""
     return f"{name}{effect}{interval} {claim.unit}"
 
@@ -228,7 +228,7 @@ def by_their_numbers(kind: str, bound: float, printed: float) -> str:
     if isnan(printed):
         return ""
     of_kind = {"little": bound - abs(printed), "at least": printed - bound, "most runs": printed - 0.5}
-    beyond = of_kind.get(kind, printed)
+    beyond = round(of_kind.get(kind, printed), 9)  # .911 - .891 is a little more than .02 in floating point
     return f"{'for it' if beyond > 0 else 'against it' if beyond < 0 else 'neither'} ({printed:+.3g})"
 
 

@@ -9,7 +9,9 @@ ATTENDS = 0.95  # of the entropy of equal weights: not uniform up to here
 
 METHODS = "BiLSTMs with tying or mlm on two classes: what it proposes and recommends (section 6)"
 FREEZING = "freezing alone: the base with fixed embeddings stands in for the base where the variant's are fixed"
-GATES = "no verdict where F1 is more than .02 below the base's, or where attention is nearly uniform"
+GATES = (
+    "no verdict where its F1, or its control's, is more than .02 below the base's, or where attention is nearly uniform"
+)
 
 CLAIMS = {
     claim.short: claim

@@ -83,7 +83,8 @@ def by_measure(name: str, words: str, figure: str) -> Iterator[Claim]:
     yield Claim(
         KEY,
         AGREES[name],
-        f"Attention agrees less with {words} of the inputs as sparsegen's lambda rises",
+        f"Among the tokens that it tells apart, attention agrees less with {words} of the inputs as sparsegen's lambda "
+        "rises",
         source="figure 3, of IMDb",
         kind="trend",
         bound=0,
@@ -91,7 +92,7 @@ def by_measure(name: str, words: str, figure: str) -> Iterator[Claim]:
         scope=SCOPE,
         control=f"{SHUFFLED}; ties: tokens without weight are tied, which alone lowers tau-b. Judged is tau-b as a "
         "share of the largest that these ties allow",
-        refuted="among the tokens that attention tells apart no trend, or a rising one",
+        refuted="no trend, or a rising one",
     )
 
 
@@ -292,14 +293,18 @@ def no_sparser(measured: pd.DataFrame, everyone: pd.DataFrame, known: pd.DataFra
 
 def along_lambda(sweep: pd.DataFrame, known: pd.DataFrame, theirs: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """Table 2, figure 3 and the open question: what rises or falls along sparsegen's lambda."""
-    directions = [(FALLS, OF_INPUT, -1), (RISES, OF_INPUT, 1)]
-    directions += [(short, share_of_ceiling(f"{name}_of_input"), -1) for name, short in AGREES.items()]
-    directions += [(REASON, PRECISION, 1)] if PRECISION in sweep and sweep[PRECISION].notna().any() else []
-    for short, column, sign in directions:
+    directions = [(FALLS, OF_INPUT, -1, ""), (RISES, OF_INPUT, 1, "")]
+    for of, short in ((f"{name}_of_input", short) for name, short in AGREES.items()):
+        directions.append((short, share_of_ceiling(of), -1, tau_name(("attention", of))))
+    directions += [(REASON, PRECISION, 1, "")] if PRECISION in sweep and sweep[PRECISION].notna().any() else []
+    for short, column, sign, whole in directions:
         for model, rows in by_model(sweep, "encoder"):
             means, ends = rows.groupby(["seed", "lambda"])[column].mean(), rows.groupby("lambda")[column].mean()
             (first, last), (start, end) = ends.index[[0, -1]], ends.iloc[[0, -1]]
             note = f"{title_of(column)} {start:.3f} at lambda {first:g}, {end:.3f} at {last:g}"
+            if whole:
+                both = rows.groupby("lambda")[whole].mean().iloc[[0, -1]]
+                note += f"; tau-b itself, ties included, {both.iloc[0]:.3f} and {both.iloc[1]:.3f}"
             printed = nan
             if column == OF_INPUT:
                 printed = sign * printed_effect(theirs, SLOPE, {"encoder": rows["encoder"].iloc[0]})

@@ -239,7 +239,8 @@ def compared(values: pd.DataFrame, causes: bool = False) -> str:
     if not one["ours"]:
         return f"None of {reached} has one of ours yet."
     known = f" (for {one['explained']} an experiment found the cause, for {one['partly']} a part or a probable one)"
-    numbers = f"{one['same']} are the same, {one['different']} different{known if causes else ''}, {one['open']} open"
+    same = f"{one['same']} are the same" + (f" ({one['few']} in one run or two)" if one["few"] else "")
+    numbers = f"{same}, {one['different']} different{known if causes else ''}, {one['open']} open"
     part = int(once(values).query("ours.notna()")["dataset"].isin(INCOMPLETE).sum()) if causes else 0
     shares = ", ".join(f"{name} {share:.0%}" for name, share in INCOMPLETE.items())
     beside = f" {part} of ours are of datasets with a part of their training texts ({shares})." if part else ""

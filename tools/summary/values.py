@@ -6,8 +6,9 @@ from typing import Any
 import pandas as pd
 
 from lib import published
+from lib.analysis.statistics import FEW
 from lib.papers import PAPERS, TITLES, Paper
-from lib.published import ANSWERS, DIFFERENT, INTERVALS, KEYS, NOT_EXPLAINED, PLACE, once, out_of_reach
+from lib.published import ANSWERS, DIFFERENT, INTERVALS, KEYS, NOT_EXPLAINED, PLACE, SAME, once, out_of_reach
 from lib.quantity import title_of
 from lib.tables import text
 from tools.summary.studies import ABOUT, Study, preferred
@@ -68,13 +69,14 @@ def counts(values: pd.DataFrame, *by: str) -> pd.DataFrame:
 
     Returns:
         the columns `by`, published, out of reach (`lib.published.out_of_reach`), those with one of ours,
-        same, different and open, explained and partly (of the different), quick (ours are of a profile other than
-        `paper`).
+        same, different and open, few (of the same: in one run or two), explained and partly (of the different), quick
+        (ours are of a profile other than `paper`).
     """
     values = once(values)
     ours = values["ours"].notna()
     flags = {"published": values["theirs"].notna(), "out_of_reach": out_of_reach(values), "ours": ours}
     flags |= {answer: values["answer"].eq(answer) for answer in ANSWERS}
+    flags["few"] = values["answer"].eq(SAME) & values["seeds"].lt(FEW)
     known, partly = explained(values), values["cause"].str.startswith(DOUBTFUL)
     flags |= {"explained": known & ~partly, "partly": known & partly, "quick": ours & values["profile"].ne("paper")}
     numbers = pd.DataFrame(flags).astype(int)
