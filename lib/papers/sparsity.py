@@ -176,7 +176,7 @@ DEPARTURES = (
         "On SST (softmax, one run, tau-b of attention): with the inputs' gradient, BiLSTM, .466 fast, .100 published, "
         "paper .25; with leave-one-out of the states, Transformer with the default start, .341, .110, .16. BiLSTM, "
         "softmax, published, the attention's ten times as large: inputs' gradient .314, leave-one-out .229, states' "
-        ".940 and .934 (paper .80, .49; the same rate .80, .61); 20news .180, .141, .956 and .765 (paper .24, .17, .78, "
+        ".940 and .934 (paper .80, .49; the same rate .80, .61); 20news .180, .141, .956, .765 (paper .24, .17, .78, "
         ".70; the same rate .16, .13, .76, .64)",
     ),
     (
