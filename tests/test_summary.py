@@ -287,16 +287,12 @@ def test_what_the_papers_name_otherwise_finds_its_partner():
 
 
 def test_the_kept_tables_have_the_partners_that_their_notebooks_found():
-    """All that SST's reports put beside a published value, and no more: 48 released, tables 2 to 4, 24, 32.
-
-    Of Meister et al. the Transformer's adversaries are missing: 28 of 32.
-    """
+    """All that is published of SST and within reach has ours beside it, and no more than that."""
     kept = counts(values(summary.kept(summary.FOLDER)), "paper", "dataset")
     assert kept.set_index(["paper", "dataset"]).loc[("jain2019", "sst"), "ours"] == 48
     ours, sizes = (kept[kept["dataset"] == "sst"].set_index("paper")[name] for name in ("ours", "out_of_reach"))
     published_of = kept[kept["dataset"] == "sst"].set_index("paper")["published"]
-    parts = {"meister2021": 28}
-    assert (ours == pd.Series(parts).reindex(ours.index).fillna(published_of - sizes)).all()
+    assert (ours == published_of - sizes).all()
 
 
 def test_the_readme_answers_from_the_verdicts_and_marks_what_is_weak_stale_or_could_be_chance():
