@@ -8,7 +8,7 @@ import pandas as pd
 from IPython.display import HTML
 from pandas.io.formats.style import Styler
 
-from lib.analysis.statistics import FEW
+from lib.analysis.statistics import over_what
 from lib.analysis.verdicts import ANSWERS, KINDS
 from lib.papers import TITLES
 from lib.papers.claims import CONTRAST, WEAK, anchor, by_their_numbers, by_weak, p_in_words
@@ -143,9 +143,9 @@ def sentences(*lines: str) -> HTML:
 
 def summary(frame: pd.DataFrame) -> HTML:
     """Rows of lib.analysis.summarise to read: value, 95% intervals, sds, counts."""
-    over = {over_what(frame["seeds"]): intervals(frame["low"], frame["high"])}
-    columns = over | {
-        "95% over texts": intervals(frame["low_texts"], frame["high_texts"]),
+    columns = {
+        f"95% over {over_what(frame['seeds'].max())}": intervals(frame["low"], frame["high"]),
+        "95% over texts": intervals(frame["low_texts"], frame["high_texts"]),  # of few seeds the same
         "sd of texts": frame["sd_instances"],
         "sd of seeds": frame["sd_seeds"],
     }
@@ -184,18 +184,14 @@ def difference(rows: pd.DataFrame, over: str = "") -> pd.DataFrame:
     """Rows of lib.analysis.difference as columns to read: the two values, their difference and its interval.
 
     Args:
-        over: the title of the interval; by default what `over_what` says.
+        over: what the interval is over; by default as `over_what` says.
     """
     parts = ("encoder", "attention", "projection", "variant", "against", "layers", "quantity")
     named = [name for name in parts if name in rows]
     values = {"value": rows["first"], "compared with": rows["second"], "difference": rows["difference"]}
-    interval = {over or over_what(rows["seeds"].map(max)): intervals(rows["low"], rows["high"]), "it is": rows["word"]}
+    over = over or over_what(rows["seeds"].map(max).max())
+    interval = {f"95% over {over}": intervals(rows["low"], rows["high"]), "it is": rows["word"]}
     return rows[named].assign(**values, **interval)
-
-
-def over_what(seeds: pd.Series) -> str:
-    """The title of a column of intervals: with fewer than FEW seeds they are over texts alone."""
-    return "95% over texts and seeds" if seeds.max() >= FEW else "95% over texts"
 
 
 def departures(rows: Iterable[tuple[str, str, str, str]]) -> HTML:

@@ -64,22 +64,21 @@ def contrast(
         samples = bootstrap(lambda some: pooled(some, first) - pooled(some, second), len(first), draws, seed)
     rows = []
     for name, one, other, drawn, *each in zip(quantities, *values, samples.T, *of_seeds, strict=True):
-        apart = [each[0] - each[1]] if paired else each
+        apart = [each[0] - each[1]] if paired else each  # what varies over seeds
         low, high = interval_over_texts_and_seeds(one - other, drawn, *apart)
         differ = paired and len(apart[0]) < FEW and len(np.unique(np.sign(apart[0]))) > 1
         rows.append(
             {"quantity": name, "first": float(one), "second": float(other), "difference": float(one - other)}
             | {"low": low, "high": high, "word": "open" if differ else direction(low, high), "unit": unit_of(name)}
             | {"n": len(first), "seeds": tuple(map(len, each)), "se": standard_error(drawn)}
-            | {"of_seeds": paired_values(each, seeds) if paired else {}}
+            | {"of_seeds": paired_values(apart[0], seeds) if paired else {}}
         )
     found = pd.DataFrame(rows)
     return found.assign(p=swapped_p(pooled, groups, draws, seed)) if test else found
 
 
-def paired_values(each: Sequence[np.ndarray], seeds: Sequence[int] | None) -> dict[int, float]:
+def paired_values(differences: np.ndarray, seeds: Sequence[int] | None) -> dict[int, float]:
     """The first group's value less the second's in each seed, or in each less the only one."""
-    differences = each[0] - each[1]
     return dict(
         zip(range(len(differences)) if seeds is None else map(int, seeds), map(float, differences), strict=True)
     )

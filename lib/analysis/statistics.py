@@ -16,6 +16,11 @@ CELLS = 2_000_000  # most weights held at once: 16 MB
 Statistic = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
+def over_what(seeds: float) -> str:
+    """What an interval of so many seeds is over."""
+    return "texts and seeds" if seeds >= FEW else "texts"
+
+
 def resampled(count: int, draws: int, seed: int) -> Iterator[np.ndarray]:
     """Bootstrap samples of `count` instances as weights: how often each was drawn.
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import pandas as pd
 
-from lib.analysis.statistics import FEW
+from lib.analysis.statistics import over_what
 from lib.analysis.verdicts import ANSWERS
 from lib.charts.theme import COLORS, INK, SHAPES, WIDTH, Empty, dashed_line, facets, number_tips, series_color, titled
 from lib.papers import TITLES
-from lib.papers.claims import CONTRAST, WEAK
+from lib.papers.claims import CONTRAST, WEAK, counted
 from lib.quantity import columns_of_encoders, describe_encoders, title_of
 
 OURS = "ours, with 95% interval"
@@ -113,8 +113,7 @@ def one_row_per_value(beside: pd.DataFrame) -> pd.DataFrame:
 
 def part_of_name(name: str, value: str) -> str:
     """A value of a column of RUN_COLUMNS as a part of a model's name: "additive", "2 layers"."""
-    layers = "1 layer" if value == "1" else f"{value} layers"
-    return layers if name == "layers" and value else title_of(value)
+    return counted(int(value), "layer") if name == "layers" and value else title_of(value)
 
 
 def caption(beside: pd.DataFrame) -> str:
@@ -122,8 +121,8 @@ def caption(beside: pd.DataFrame) -> str:
     parts = [", ".join(title_of(str(name)) for name in beside["dataset"].unique()), describe_encoders(beside)]
     if beside["seeds"].notna().any():
         most = int(beside["seeds"].max())
-        over = "texts and seeds" if most >= FEW else "texts"
-        parts.append(f"ours: {f'mean over {most} seeds' if most > 1 else '1 seed'}, interval over {over}")
+        mean = "mean over " if most > 1 else ""
+        parts.append(f"ours: {mean}{counted(most, 'seed')}, interval over {over_what(most)}")
     alone = int((beside["theirs"].isna() & beside["ours"].notna()).sum())
     parts.append(f"{alone} of ours without a published value" if alone else "")
     return " · ".join(filter(None, parts)) + "."
