@@ -16,7 +16,7 @@ from scipy import stats
 from scipy.special import rel_entr
 from scipy.stats import entropy
 
-from lib import analysis, processes
+from lib import analysis, papers, processes, results
 from lib.datasets import DATASETS
 from lib.datasets.batches import batches, collate
 from lib.metrics import kullback_leibler, probabilities, total_variation
@@ -181,6 +181,15 @@ def test_a_frozen_adversary_changes_no_weight_but_the_attentions(base):
     for name, weight in before.items():
         assert torch.equal(weight, after[name]) == (not name.startswith("attention.")), name
     assert frozen.history[-1]["dev_jsd"] > 0
+
+
+def test_a_frozen_adversary_from_another_seed_stands_beside_its_own_base(base):
+    run = replace(adversary(**{"lambda": 1e-2, "trains": "attention"}), seed=base.run.seed + 100)
+    other = train(run, say=silent)
+    assert torch.equal(other.model.decoder.weight, base.model.decoder.weight)
+    found = analysis.measure_versus_base([base, other], [base, base], split="dev")
+    assert set(found["seed"]) == {base.run.seed}, "pairs are of one seed"
+    assert results.provenance_of(papers.PAPERS["adversary"].settings(), [other])["run_seeds"] == str(base.run.seed)
 
 
 def test_a_frozen_adversary_minimises_what_the_whole_model_would(base, monkeypatch):

@@ -174,6 +174,8 @@ def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():
     assert {run.epochs for run in eight if run.variant == "base"} == {8}
     starts = {(run.option("trains"), run.option("starts")) for run in parts["frozen_adversaries"]}
     assert starts == {("attention", "random"), ("attention", "base")}
+    at = {run.option("starts"): run.seed - run.base.seed for run in parts["frozen_adversaries"]}
+    assert at["random"] and not at["base"], "attention that never left its start must not begin beside its model's"
     with pytest.raises(ValueError, match="lambda is 2.0; allowed: below 1"):
         papers.runs("sparsity", strengths=[2])
     few = papers.runs("sparsity", profile="paper", projections=["softmax"], strengths=[0])

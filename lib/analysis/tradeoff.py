@@ -33,7 +33,7 @@ def measure_versus_base(
     Besides the quantities: attention_weights, max_attention; tvd, between the predictions, a fraction of probability
     (of both classes: |change of p|), and tvd_half, half of it, as Wiegreffe & Pinter (2019) count it; jsd, between the
     attentions, in nats; base_prediction, base_max_attention; by what adversaries differ, lambda and `trains`
-    (`kind_trained`); and whether their loss converged.
+    (`kind_trained`); and whether their loss converged. seed is the base's of an adversary, whatever its own.
 
     Raises:
         ValueError: not as many bases as runs, or a run and its base read other data.
@@ -52,6 +52,7 @@ def measure_versus_base(
             strength = one.run.option("lambda") if one.run.variant == "adversary" else np.nan
             settings = {"lambda": strength, "trains": kind_trained(one.run)}
             settings["converged"] = one.run.variant != "adversary" or one.converged
+            settings["seed"] = (one.run.base or one.run).seed
             frames.append(frame.assign(**settings, tvd_half=frame["tvd"] / 2))
     return pd.concat(frames, ignore_index=True)
 
