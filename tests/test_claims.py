@@ -1,6 +1,7 @@
 """Claims, examples, tables, kept results and the list of runs."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -169,3 +170,10 @@ def test_a_sweep_draws_a_line_and_an_interval_for_each_quantity():
     assert len(chart["layer"]) == 3 and {row["setting"] for row in drawn} == {0.1, 1}
     with pytest.raises(ValueError, match="nothing to draw"):
         sweep(pd.DataFrame(columns=["setting", "quantity"]), "setting", "Title", "See.")
+
+
+def test_what_the_intervals_of_a_report_are_over():
+    models = [SimpleNamespace(run=SimpleNamespace(seed=seed)) for seed in (0, 1, 2, 2)]
+    assert papers.what_varies(models[:2], "paper") == "The intervals are over texts.", "two seeds do not say how far"
+    assert papers.what_varies(models, "paper") == "The intervals are over texts and seeds."
+    assert "the verdicts are of 4 models alone, and the intervals over texts" in papers.what_varies(models, "quick")

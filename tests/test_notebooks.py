@@ -217,6 +217,7 @@ def test_regularization_where_no_reason_is_known(monkeypatch, tmp_path, chromium
     assert "agnews does not say which words decide" in shown["text"]
     assert "delta for dot attention: 1. eta for dot attention: 0.1." in " ".join(shown["text"].split())
     assert "No model has more than one layer" in shown["text"]
+    assert "models alone, and the intervals over texts." in shown["text"]
 
 
 SPARSE = ("seeds 0", "strengths [-1,0,0.5]", "lambdas 0.1", "frozen_lambdas 1", "adversary_epochs 1", "vectors random")

@@ -237,13 +237,6 @@ def p_in_words(p: float) -> str:
     return f"p {p:.2g}" if p >= TINY else f"p < {TINY:g}"
 
 
-def what_varies(models: int, profile: str) -> str:
-    """What the intervals of a report are over, in a sentence."""
-    if profile != "quick":
-        return "The intervals are over texts and seeds."
-    return f"Profile quick: the verdicts are of {counted(models, 'model')} alone, and the intervals over texts."
-
-
 def by_weak(number: int) -> str:
     """ " (1 by a weak witness)", " (2 by weak witnesses)"; "" for none."""
     return f" ({number} by weak witnesses)" if number > 1 else " (1 by a weak witness)" if number else ""

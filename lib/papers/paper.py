@@ -1,14 +1,15 @@
 """A paper: its runs, its claims, its published values, and the settings of its notebook."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
 
 from lib import published
-from lib.papers.claims import Claim
+from lib.analysis.statistics import over_what
+from lib.papers.claims import Claim, counted
 from lib.papers.settings import Settings
-from lib.training import Run
+from lib.training import Run, Trained
 
 Part = Callable[[Settings], list[Run]]
 
@@ -56,3 +57,10 @@ class Paper:
         """Its published values, of one dataset where given: rows of data/published.csv (`lib.published.table`)."""
         rows = published.table(dataset=dataset)
         return rows[rows["paper"] == self.key].reset_index(drop=True)
+
+
+def what_varies(trained: Sequence[Trained], profile: str) -> str:
+    """What the intervals of a report on these models are over, in a sentence."""
+    if profile != "quick":
+        return f"The intervals are over {over_what(len({one.run.seed for one in trained}))}."
+    return f"Profile quick: the verdicts are of {counted(len(trained), 'model')} alone, and the intervals over texts."
