@@ -1,7 +1,6 @@
 """The plan of a sweep: which reports are to be made, which trainings are missing, and which jobs do them."""
 
 import json
-import statistics
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -273,8 +272,11 @@ def report_seconds(notebook: str, corpus: Corpus | None) -> float:
 
 
 def pace(finished: Mapping[str, float]) -> float:
-    """How many times as long as expected runs took on this machine; of entries of the cache the expected seconds."""
+    """How many times as long as expected runs took on this machine; of entries of the cache the expected seconds.
+
+    Of all of them together: many short runs say little of how long a few long ones take.
+    """
     histories = {name: cache.home() / name / "history.json" for name in finished}
     took = {name: json.loads(path.read_text()) for name, path in histories.items() if path.exists()}
-    ratios = [sum(one["seconds"] for one in history) / finished[name] for name, history in took.items()]
-    return statistics.median(ratios) if ratios else 1.0
+    expected = sum(finished[name] for name in took)
+    return sum(epoch["seconds"] for history in took.values() for epoch in history) / expected if expected else 1.0
