@@ -17,6 +17,7 @@ OURS = "ours, with 95% interval"
 LABELS = 230  # pixels for the names of models
 STEP = 20  # from one model to the next
 NAMES = 420  # and for those of claims
+CELL = 66  # at least, from one dataset to the next: a number with its sign and two marks
 GREY = ("no verdict", CONTRAST)
 COLOR_OF = dict(zip(ANSWERS, (COLORS[number] for number in (2, 1, 0, 4, 5)), strict=True))
 COLOR_OF |= {"mixed": COLORS[3], CONTRAST: INK}
@@ -219,16 +220,16 @@ def claims(cells: pd.DataFrame, datasets: Sequence[str]) -> alt.TopLevelMixin:
     scale = alt.Scale(domain=words, range=[COLOR_OF[word] for word in words])
     legend = alt.Legend(values=[word for word in words if word not in GREY])
     color = alt.Color("answer:N", title=None, scale=scale, legend=legend)
-    width, quiet = min(82, WIDTH / max(1, len(datasets))), {"domain": False, "ticks": False}
-    top = alt.Axis(orient="top", labelAngle=0, labelExpr="split(datum.label, '-')", offset=14, **quiet)
-    apart = alt.Scale(paddingInner=0.15, paddingOuter=0)
+    width, quiet = min(82, max(CELL, WIDTH / max(1, len(datasets)))), {"domain": False, "ticks": False}
+    top = alt.Axis(orient="top", labelAngle=0, labelExpr="split(datum.label, /[-_]/)", offset=24, **quiet)
+    apart = alt.Scale(paddingInner=0.1, paddingOuter=0)
     x = alt.X("dataset:N", title=None, sort=list(datasets), axis=top, scale=apart)
     y = alt.Y("short:N", title=None, sort=None, axis=alt.Axis(labelLimit=NAMES, labelPadding=8, **quiet), scale=apart)
     numbers = alt.condition("datum.outlined", color, alt.value("white"))
     layers = [
         alt.Chart().mark_rect(filled=False, strokeWidth=1.5).encode(x, y, color),
         alt.Chart().transform_filter("!datum.outlined").mark_rect().encode(x, y, color, tooltip=list(rows)),
-        alt.Chart().mark_text(fontSize=11, fontWeight=600).encode(x, y, alt.Text("shown:N"), color=numbers),
+        alt.Chart().mark_text(fontSize=10, fontWeight=600).encode(x, y, alt.Text("shown:N"), color=numbers),
         alt.Chart().mark_text(align="left", dx=6, color=INK).encode(y, alt.Text("unit:N"), x=alt.value("width")),
     ]
     header = alt.Header(labelOrient="top", labelAnchor="start", labelAlign="left", labelPadding=6)
