@@ -55,7 +55,7 @@ def story(encoder: str, seed: int) -> pd.DataFrame:
     return whole.assign(attention_weights=[np.array([0.5, *[0.5 / 9] * 9])] * TEXTS, left_out=[()] * TEXTS)
 
 
-def measured(*encoders: str, seeds: int = 3, **changed) -> pd.DataFrame:
+def measured(*encoders: str, seeds: int = 5, **changed) -> pd.DataFrame:
     """Several models by their stories, with some columns set to other values."""
     rows = [story(encoder, seed) for encoder in encoders or REACH for seed in range(seeds)]
     whole = pd.concat(rows, ignore_index=True)
@@ -175,8 +175,8 @@ def test_rankings_without_skill_support_nothing_about_their_order():
     found = judged(measured(**drawn))
     about_order = [short for short in CLAIMS if "sooner" in short or "decides" in short]
     assert len(about_order) == 8
-    for short in about_order:
-        assert "supported" not in words(found, short), short
+    said = found[found["short"].isin(about_order) & ~found["verdict"].isin(["contrast", "no verdict"])]
+    assert len(said) > 25 and said["verdict"].eq("supported").sum() <= 0.05 * len(said), "as often as chance has it"
 
 
 def test_models_that_learned_nothing_give_no_verdict():

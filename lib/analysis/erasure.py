@@ -97,13 +97,15 @@ def with_flips(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame
 def over_half(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
     """The rows with removed_over_half_<ranking>: whether more than half of the items go before the decision flips.
 
-    0 or 1, NaN where it never flips; of random orders the share of those that flip.
+    And removed_all_<ranking>: whether it flips only when nothing is left. 0 or 1, NaN where it never flips; of random
+    orders the share of those that flip.
     """
     found = {}
     for name in rankings:
         fractions = orders(instances, name, "fraction")
-        over = (fractions > 0.5).where(fractions.notna()).astype(np.float64)
-        found[declare(f"removed_over_half_{name}", "fraction")] = over.mean(axis=1)
+        for part, is_so in (("over_half", fractions > 0.5), ("all", fractions == 1)):
+            share = is_so.where(fractions.notna()).astype(np.float64).mean(axis=1)
+            found[declare(f"removed_{part}_{name}", "fraction")] = share
     return instances.assign(**found)
 
 

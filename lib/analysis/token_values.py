@@ -163,10 +163,11 @@ def on_rationale(instances: pd.DataFrame, measures: Mapping[str, str], rationale
 
 
 def average_precision(relevant: Sequence[np.ndarray], values: Sequence[np.ndarray]) -> np.ndarray:
-    """The area under precision and recall of many rankings at once, as scikit-learn has it of one: (ranking,) float64.
+    """The average precision of many rankings at once, in expectation over the orders of equal values: (ranking,).
 
-    The mean, over the relevant tokens, of the precision among all tokens that rank as high or higher; equal values have
-    one rank.
+    Without equal values it is scikit-learn's, which gives equal ones the precision of the last of them; a constant is
+    then below a random order. Here a constant has exactly `chance`. A relevant token that is the j-th of m equal ones,
+    r of them relevant, has j - 1 before it of which (j - 1)(r - 1)/(m - 1) are relevant on average.
 
     Args:
         relevant, values: of each ranking (token,); at least one token is relevant.
@@ -181,14 +182,18 @@ def average_precision(relevant: Sequence[np.ndarray], values: Sequence[np.ndarra
     if np.isnan(value).any():
         raise ValueError("a value that is NaN has no rank")
     order = np.lexsort((-value, ranking))
-    value, hit = value[order], np.concatenate(relevant)[order]
-    starts = np.cumsum(lengths) - lengths
-    differs = (value[1:] != value[:-1]) | (ranking[1:] != ranking[:-1])
-    ends = np.flatnonzero(np.append(differs, True))  # the last of each rank
-    until = ends[np.searchsorted(ends, np.arange(len(value)))]
-    hits = np.cumsum(hit)
-    above = (hits[until] - (hits[starts] - hit[starts])[ranking]) / (until - starts[ranking] + 1)
-    return np.add.reduceat(above * hit, starts) / np.add.reduceat(hit.astype(np.float64), starts)
+    value, hit = value[order], np.concatenate(relevant)[order].astype(np.float64)
+    new = np.append(True, (value[1:] != value[:-1]) | (ranking[1:] != ranking[:-1]))
+    first = np.flatnonzero(new)  # of each run of equal values
+    of, equal, hits = ranking[first], np.diff(np.append(first, len(value))), np.add.reduceat(hit, first)
+    begins, before = np.cumsum(lengths) - lengths, np.cumsum(hit) - hit
+    above, hits_above = first - begins[of], before[first] - before[begins[of]]
+    harmonic = np.append(0.0, np.cumsum(1 / np.arange(1, lengths.max() + 1)))
+    reciprocal = harmonic[above + equal] - harmonic[above]  # the sum of 1 / rank
+    slope = (hits - 1) / np.maximum(equal - 1, 1)
+    tied = (hits_above + 1 - slope) * reciprocal + slope * (equal - above * reciprocal)  # times `equal`, the mean
+    precision = np.where(equal == 1, (hits_above + 1) / (above + 1), tied / equal)
+    return np.bincount(of, hits * precision) / np.bincount(of, hits)
 
 
 def support_on_rationale(instances: pd.DataFrame, rationales: Rationales) -> pd.DataFrame:

@@ -339,7 +339,8 @@ def on_balance(found: pd.DataFrame) -> list[str]:
     pro, con = sides.count("for"), sides.count("against")
     others = f", {len(rest)} undecided{why}" if len(rest) else ""
     beside = " The other claims answer neither yes nor no." if found["speaks"].eq("").any() else ""
-    return [f"{asked}: {pro} yes, {con} no{others}.{beside}"]
+    each = " Each holds at 95% by itself; of twenty, one may be chance."
+    return [f"{asked}: {pro} yes, {con} no{others}.{each}{beside}"]
 
 
 def sides_of(rows: pd.DataFrame) -> list[str | None]:

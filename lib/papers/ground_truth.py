@@ -11,6 +11,7 @@ from lib.analysis import attention_on_rationale, attention_weights, correlate, m
 from lib.analysis.ground_truth import CHANGES, LITTLE_MASS, SAME_ACCURACY, explanation_matrix, with_test_values
 from lib.datasets import Own, spec, with_dials
 from lib.models import ATTENTIONS
+from lib.papers.claims import counted
 from lib.papers.ground_truth_claims import CLAIMS, KEY, TRIVIAL, evidence
 from lib.papers.paper import Paper
 from lib.papers.settings import Settings, setting
@@ -272,15 +273,15 @@ def counts(one: Trained, follows: pd.DataFrame) -> bool:
 def matrix(reasons, turned, framed, by_hand, copies, human, columns: Sequence[str]) -> pd.DataFrame:
     """`explanation_matrix` of the BiLSTM in each part; redundancy and negation at the largest value of their dial.
 
-    Of the models that are wired by hand all three, where words are deleted.
+    Of the models that are wired by hand all three, where words are deleted. The shortcut is the pair of words.
     """
     parts = {"label's reason": reasons, "redundancy": at(turned, "cues"), "negation": at(turned, "negation")}
     deleted = by_hand[by_hand["dataset"].str.endswith("deleted")]
     deleted = deleted.assign(instance=range(len(deleted)), encoder="bilstm", variant="base")
     parts |= {
         "blinded": framed,
-        "wired": deleted.assign(projection="softmax"),
-        "shortcut": copies[copies["dataset"].str.endswith("pair")],
+        "wired (three models)": deleted.assign(projection="softmax"),
+        "shortcut (pair)": copies[copies["dataset"].str.endswith("pair")],
         "human": human,
     }
     own = {"encoder": "bilstm", "variant": "base", "projection": "softmax"}
@@ -296,17 +297,16 @@ def at(turned: pd.DataFrame, dial: str) -> pd.DataFrame:
     return turned[turned["dataset"].str.endswith(f":{dial}={DIALS[dial][-1]}")]
 
 
-def take_home(matrix: pd.DataFrame, caught: pd.DataFrame) -> str:
-    """The two matrices in one sentence."""
+def take_home(matrix: pd.DataFrame, caught: pd.DataFrame, follow: int) -> str:
+    """The two matrices in one sentence; follow: how many BiLSTMs follow the shortcut of a pair."""
     sentences = []
-    for part in ("label's reason", "shortcut", "human"):
+    for part in ("label's reason", "shortcut (pair)", "human"):
         values = pd.to_numeric(matrix[part].str.partition(" ")[0], errors="coerce")
         if values.notna().any():
             best, attention = matrix.loc[values.idxmax(), "explanation"], values[matrix["explanation"].eq("attention")]
-            words = (
-                f"{part}: {best} finds it best ({values.max():.2f} beyond chance; attention {attention.iloc[0]:.2f})"
-            )
-            sentences.append(words)
+            where = f", in {counted(follow, 'model')} that follows it" if part.startswith("shortcut") else ""
+            numbers = f"{values.max():.2f} beyond chance; attention {attention.iloc[0]:.2f}{where}"
+            sentences.append(f"{part}: {best} finds it best ({numbers})")
     if len(caught):
         areas = caught.set_index("test")
         tests, trivial = areas.drop(index=TRIVIAL).dropna(subset="liar_auroc"), areas.loc[TRIVIAL, "liar_auroc"]

@@ -26,7 +26,7 @@ from tools.report.meter import EVERY
 TERMS = {  # what findings take as known
     "tau-b": "how far two rankings agree, from -1 to 1",
     "TVD": "how far two predictions are apart, from 0 to 1",
-    "JSD": "how far two attention distributions are apart, from 0 to .69 nats",
+    "JSD": "how far two distributions, of attention or of predictions, are apart, from 0 to .69 nats",
     "AUROC": "how often a test ranks a pair correctly; chance .5",
     "additive": "attention by a small network (Bahdanau et al.)",
     "dot": "attention by a scaled inner product",
