@@ -40,7 +40,9 @@ CLAIMS = {
             "direction",
             NATS,
             "nats",
-            control="attention that is uniform in every seed would not move at all: it has no verdict",
+            control="attention that is uniform in every seed would not move at all: it has no verdict. Other seeds' "
+            "weights, shuffled within each text, are .64 nats away on 20news, farther than the search finds, but .30 "
+            "on sst, where texts are short: there seeds that attend at random would pass too",
             refuted="other seeds move it as far, so that the adversary's distance is nothing unusual",
             sides=("search", "other seeds"),
             speaks="for",
