@@ -56,7 +56,7 @@ _CLAIMS = [
     ),
     _for["matters"](
         "where another item matters more, their weights are closer",
-        "Where attention's top item is not the one that matters most, it leads by less attention than in other texts",
+        "Where attention's top item does not matter most, it leads by less attention than elsewhere",
         *("section 4.1, figure 4", "direction", 0.05, "of the attention", ALL),
         control="not that weights are small everywhere: the gap is compared with that in all other texts",
         refuted="in these texts the top item leads by as much attention as elsewhere",
