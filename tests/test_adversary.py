@@ -165,6 +165,23 @@ def test_adversaries_whose_loss_still_fell_at_their_last_epoch_are_counted(base)
     assert analysis.not_converged([flat, trained[1]]) == "1 of 2 adversaries reached the maximum number of epochs (3)"
 
 
+def test_an_adversary_that_still_moves_away_has_not_converged_whatever_its_loss(base):
+    """With a small lambda the loss stands still while the distance on dev grows by a tenth in ten epochs."""
+    run, imitation = (adversary(**{"lambda": strength}) for strength in (1e-4, 0.0))
+    crept, rested = ([0.03 + step * n for n in range(30)] for step in (0.0005, 0.0001))
+    found = {}
+    for name, away in (("crept", crept), ("rested", rested)):
+        records = [{"epoch": n + 1, "train_loss": 0.1, "dev_f1": 0.9, "dev_tvd": 0.1, "dev_jsd": value}
+                   for n, value in enumerate(away)]  # fmt: skip
+        imitated = replace(base, run=imitation, history=tuple(records), chosen=30, base=base)
+        moved = replace(imitated, run=run)
+        assert moved.converged and moved.history[-1]["dev_jsd"] < 0.05
+        found[name] = analysis.adversaries_by_dev([imitated, moved])["why"].iloc[1]
+        rows = analysis.measure_versus_base([imitated, moved], [base, base], split="dev")
+        assert rows.groupby("lambda")["converged"].all().to_dict() == {0.0: True, 1e-4: name == "rested"}
+    assert "still moved away" in found["crept"] and found["rested"] == ""
+
+
 def test_a_loss_that_is_summed_twice_is_larger_by_the_number_of_texts(base):
     """And so its gradient; with Adam, which divides by the gradient's size, weight decay then counts for less."""
     task, batch = Classification(torch.from_numpy(base.corpus.train.labels), 1), next(base.batches("train", 32))

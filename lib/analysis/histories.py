@@ -126,13 +126,13 @@ def adversaries_by_dev(trained: Sequence[Trained]) -> pd.DataFrame:
     paper: each seed chooses among its own runs, as runs of one lambda may move or stay; and on dev, not on test.
 
     Returns:
-        lambda, seed, trains, epochs, last_gain (`last_gain`), furthest (the largest dev_jsd of any epoch), dev_f1,
-        base_f1 (its base's on dev), dev_tvd, dev_jsd, moved (dev_jsd is at least FAR), why (it is no evidence, else
-        ""), chosen (at most one of a seed and `trains`).
+        lambda, seed, trains, epochs, last_gain (`last_gain`), leaving (`still_leaving`), furthest (the largest
+        dev_jsd of any epoch), dev_f1, base_f1 (its base's on dev), dev_tvd, dev_jsd, moved (dev_jsd is at least FAR),
+        why (it is no evidence, else ""), chosen (at most one of a seed and `trains`).
     """
     rows = [
         {"lambda": one.run.option("lambda"), "seed": one.run.seed, "trains": one.run.option("trains")}
-        | {"epochs": len(one.history), "last_gain": last_gain(one.history)}
+        | {"epochs": len(one.history), "last_gain": last_gain(one.history), "leaving": still_leaving(one.history)}
         | {"furthest": max(record["dev_jsd"] for record in one.history)}
         | {name: one.history[one.chosen - 1][name] for name in ("dev_f1", "dev_tvd", "dev_jsd")}
         | {"base_f1": one.base.history[one.base.chosen - 1]["dev_f1"]}
@@ -159,7 +159,11 @@ def why_not(adversary: Mapping, imitates: bool | None) -> str:
         return "imitation alone (lambda 0) does not reach the base's F1 on dev"
     if adversary["lambda"] > 0 and adversary["furthest"] < AT_REST:
         return "it never left its base: its loss has no slope where it starts"
-    if adversary["lambda"] == 0 or adversary["last_gain"] < LEAST:
+    if adversary["lambda"] == 0:
+        return ""
+    if adversary["leaving"]:
+        return f"not converged (it still moved away by a tenth or more in the last {PATIENCE} epochs)"
+    if adversary["last_gain"] < LEAST:
         return ""
     if np.isnan(adversary["last_gain"]):
         return f"not converged (trained for {PATIENCE} epochs or fewer)"
@@ -170,6 +174,15 @@ def last_gain(history: Sequence[dict], epochs: int = PATIENCE) -> float:
     """By how much the training loss fell in the last epochs; NaN for a shorter history."""
     losses = [record["train_loss"] for record in history]
     return min(losses[:-epochs]) - min(losses[-epochs:]) if len(losses) > epochs else np.nan
+
+
+def still_leaving(history: Sequence[dict], epochs: int = PATIENCE) -> bool:
+    """Whether an adversary's distance on dev grew by a tenth or more in the last epochs.
+
+    The distance is weighted by lambda: with a small one the loss hardly falls while attention moves.
+    """
+    away = [record["dev_jsd"] for record in history]
+    return len(away) > epochs and away[-1] >= AT_REST and away[-1] - away[-1 - epochs] >= away[-1] / 10
 
 
 def by_recipe(trained: Sequence[Trained]) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from scipy.special import rel_entr
 from torch import Tensor, nn
 
 from lib.analysis.contrast import score_difference
+from lib.analysis.histories import still_leaving
 from lib.analysis.measuring import BATCH, attention_weights, max_attention, measure
 from lib.analysis.statistics import weighted_f1
 from lib.datasets.batches import Batch
@@ -33,7 +34,8 @@ def measure_versus_base(
     Besides the quantities: attention_weights, max_attention; tvd, between the predictions, a fraction of probability
     (of both classes: |change of p|), and tvd_half, half of it, as Wiegreffe & Pinter (2019) count it; jsd, between the
     attentions, in nats; base_prediction, base_max_attention; by what adversaries differ, lambda and `trains`
-    (`kind_trained`); and whether their loss converged. seed is the base's of an adversary, whatever its own.
+    (`kind_trained`); and whether they converged: their loss, and the distance (`still_leaving`). seed is the base's of
+    an adversary, whatever its own.
 
     Raises:
         ValueError: not as many bases as runs, or a run and its base read other data.
@@ -51,7 +53,8 @@ def measure_versus_base(
             frame = measure(one.model, one.batches(split, BATCH), wanted, one.run, progress)
             strength = one.run.option("lambda") if one.run.variant == "adversary" else np.nan
             settings = {"lambda": strength, "trains": kind_trained(one.run)}
-            settings["converged"] = one.run.variant != "adversary" or one.converged
+            left = strength > 0 and still_leaving(one.history)
+            settings["converged"] = one.run.variant != "adversary" or (one.converged and not left)
             settings["seed"] = (one.run.base or one.run).seed
             frames.append(frame.assign(**settings, tvd_half=frame["tvd"] / 2))
     return pd.concat(frames, ignore_index=True)
