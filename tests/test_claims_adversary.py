@@ -50,8 +50,9 @@ def dev(measured: pd.DataFrame, gain=1e-5, imitation=0.85) -> pd.DataFrame:
     found = []
     for (trains, strength, seed), some in measured.groupby(["trains", "lambda", "seed"]):
         f1 = imitation if strength == 0 else f1_of(some)
-        history = [{"epoch": 1, "train_loss": 1.0, "dev_f1": 0.1, "dev_tvd": 0.1, "dev_jsd": 0.1}] * 11
-        last = history[0] | {"train_loss": 1 - gain, "dev_f1": f1, "dev_jsd": some["jsd"].mean()}
+        away = some["jsd"].mean()
+        history = [{"epoch": 1, "train_loss": 1.0, "dev_f1": 0.1, "dev_tvd": 0.1, "dev_jsd": away}] * 11
+        last = history[0] | {"train_loss": 1 - gain, "dev_f1": f1}
         run = Stub(seed=seed, option={"lambda": strength, "trains": trains}.get)
         found.append(
             Stub(run=run, history=[*history, last], chosen=12, base=Stub(history=[{"dev_f1": 0.85}], chosen=1))
