@@ -65,27 +65,30 @@ def start() -> Start:
     return Start(commit(), time.time(), _children())  # git counts as large as what started it, so it is no child later
 
 
-def provenance(device: str | torch.device, seeds: Sequence[int], started: Start) -> pd.DataFrame:
+def provenance(trained: Sequence, started: Start) -> pd.DataFrame:
     """What made a result, as a table `what | value`.
 
     Args:
-        device: on which the models ran, for example "cpu".
-        seeds: of the runs.
-        started: what `start` returned at the beginning.
+        trained: the models, all on one device. started: what `start` returned at the beginning.
     """
     rows = {
         "commit": started.commit,
         "Python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
         "torch": torch.__version__,
         **{name: version(name) for name in PACKAGES},
-        "device": _device_name(torch.device(device)),
+        "device": _device_name(torch.device(trained[0].run.device_kind)),
         "threads": str(torch.get_num_threads()),
-        "seeds": ", ".join(str(seed) for seed in seeds) or "none",
+        "seeds": ", ".join(map(str, seeds_of(trained))),
         "run time": f"{max(time.time() - started.seconds, 0):.1f} seconds",
         "peak memory": _peak_memory(started),
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }
     return pd.DataFrame({"what": list(rows), "value": list(rows.values())})
+
+
+def seeds_of(trained: Sequence) -> list[int]:
+    """The seeds of models; that of an adversary is its base's, whatever its own."""
+    return sorted({(one.run.base or one.run).seed for one in trained})
 
 
 def _device_name(device: torch.device) -> str:

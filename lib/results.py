@@ -141,7 +141,7 @@ def provenance_of(settings: Settings, trained: Sequence[Trained]) -> dict[str, s
         "device": first.device_kind,
         "vectors": re.sub(r"\S*/|(, seed \d+)? \(.*|, seed \d+$", "", trained[0].vectors.source),  # a file by its name
         "corpus": corpus.checksum[:12],
-        "run_seeds": " ".join(str(seed) for seed in sorted({(one.run.base or one.run).seed for one in trained})),
+        "run_seeds": " ".join(map(str, provenance.seeds_of(trained))),
         "adversary_epochs": " ".join(sorted({str(run.epochs) for run in adversaries})),
     }
     return made | {f"{name}_texts": len(getattr(corpus, name)) for name in ("train", "dev", "test")}

@@ -172,9 +172,12 @@ def test_rankings_without_skill_support_nothing_about_their_order():
     drawn = {name: lambda frame: random.integers(0, 2, len(frame)).astype(float) + 4 for name in names[:4]}
     drawn |= {name: lambda frame: random.integers(0, 2, len(frame)).astype(float) for name in names[4:]}
     drawn["top_attention_others_flip"] = 0.5
-    found = judged(measured(**drawn))
+    found = judged(measured(seeds=3, **drawn))
     about_order = [short for short in CLAIMS if "sooner" in short or "decides" in short]
     assert len(about_order) == 8
+    for short in about_order:
+        assert "supported" not in words(found, short), short
+    found = judged(measured(**drawn))  # five seeds, with which the claims on most runs can be decided
     said = found[found["short"].isin(about_order) & ~found["verdict"].isin(["contrast", "no verdict"])]
     assert len(said) > 25 and said["verdict"].eq("supported").sum() <= 0.05 * len(said), "as often as chance has it"
 

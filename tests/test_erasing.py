@@ -13,8 +13,8 @@ from lib.analysis import (
     erased_on_rationale,
     flip_tables,
     flips_sooner,
+    late_flips,
     on_common_support,
-    over_half,
     top_on_rationale,
     versus_fewest,
     with_flips,
@@ -113,7 +113,7 @@ def test_exclusions_and_common_support():
     assert found["flips_attention"].tolist() == pytest.approx([1, 1, 0, 1, NONE, 0], nan_ok=True)
     assert on_common_support(found, ["attention", "gradient"])["instance"].tolist() == [0, 3]  # with all random orders
     assert with_flips(found, ["random"])["flips_random"].tolist() == pytest.approx([1, 0, 0.5, 1, NONE, 0], nan_ok=True)
-    halves = over_half(found, ["random"])["removed_over_half_random"].tolist()
+    halves = late_flips(found, ["random"])["removed_over_half_random"].tolist()
     assert halves == pytest.approx([0, NONE, 1, 0, NONE, NONE], nan_ok=True)
 
 

@@ -3,6 +3,7 @@
 import subprocess
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -52,7 +53,10 @@ def test_seconds_in_words():
 
 
 def test_provenance_says_what_made_a_result():
-    table = provenance.provenance("cpu", [0, 1], replace(provenance.start(), seconds=time.time() - 5))
+    runs = [SimpleNamespace(seed=seed, device_kind="cpu", base=None) for seed in (1, 0)]
+    runs.append(SimpleNamespace(seed=100, device_kind="cpu", base=runs[0]))
+    models = [SimpleNamespace(run=run) for run in runs]
+    table = provenance.provenance(models, replace(provenance.start(), seconds=time.time() - 5))
     values = dict(zip(table["what"], table["value"], strict=True))
     assert list(table.columns) == ["what", "value"]
     assert {"commit", "Python", "torch", "device", "threads", "peak memory", "date"} <= set(values)

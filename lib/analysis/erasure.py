@@ -94,7 +94,7 @@ def with_flips(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame
     return instances.assign(**found)
 
 
-def over_half(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
+def late_flips(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
     """The rows with removed_over_half_<ranking>: whether more than half of the items go before the decision flips.
 
     And removed_all_<ranking>: whether it flips only when nothing is left. 0 or 1, NaN where it never flips; of random

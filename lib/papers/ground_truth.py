@@ -297,15 +297,17 @@ def at(turned: pd.DataFrame, dial: str) -> pd.DataFrame:
     return turned[turned["dataset"].str.endswith(f":{dial}={DIALS[dial][-1]}")]
 
 
-def take_home(matrix: pd.DataFrame, caught: pd.DataFrame, follow: int) -> str:
-    """The two matrices in one sentence; follow: how many BiLSTMs follow the shortcut of a pair."""
+def take_home(matrix: pd.DataFrame, caught: pd.DataFrame, copies: pd.DataFrame) -> str:
+    """The two matrices in one sentence, with how many BiLSTMs the shortcut's column of the first is of."""
     sentences = []
     for part in ("label's reason", "shortcut (pair)", "human"):
         values = pd.to_numeric(matrix[part].str.partition(" ")[0], errors="coerce")
         if values.notna().any():
             best, attention = matrix.loc[values.idxmax(), "explanation"], values[matrix["explanation"].eq("attention")]
-            where = f", in {counted(follow, 'model')} that follows it" if part.startswith("shortcut") else ""
-            numbers = f"{values.max():.2f} beyond chance; attention {attention.iloc[0]:.2f}{where}"
+            numbers = f"{values.max():.2f} beyond chance; attention {attention.iloc[0]:.2f}"
+            if part.startswith("shortcut"):
+                of_pair = copies[copies["dataset"].str.endswith("pair") & copies["encoder"].eq("bilstm")]
+                numbers += f", in {counted(of_pair['seed'].nunique(), 'model')} that follows it"
             sentences.append(f"{part}: {best} finds it best ({numbers})")
     if len(caught):
         areas = caught.set_index("test")
