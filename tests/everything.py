@@ -18,6 +18,7 @@ from lib.importance import (
     attention_times_norm,
     gradient,
     gradient_times_input,
+    gradient_times_input_definition,
     integrated_gradients,
     leave_one_out,
     leave_one_out_with_sign,
@@ -29,12 +30,14 @@ from lib.importance.state_gradients import of_inputs_to_states
 from lib.interventions import (
     adversary,
     adversary_by_chance,
+    agreement_by_chance,
     eraser_scores,
     frame_effect,
     largest_change,
     largest_jsd,
     normalised_scores,
     permutation_effect,
+    permutation_share_by_chance,
     shapley,
     single_erasure,
     substituted,
@@ -53,6 +56,7 @@ OF_ATTENTION = [
     adversary(0.05, "gradient", with_attention=True, restarts=2, steps=5),
     adversary_by_chance(0.05, "gradient", draws=2, restarts=2, steps=5),
     largest_change(),
+    permutation_share_by_chance(5),
     largest_jsd(),
     attention_times_norm,
     attention_times_contribution,
@@ -72,6 +76,7 @@ OF_INPUT = [
     quantity("gradient_detached", gradient, through_attention=False),
 ]
 OF_WORDS = [
+    agreement_by_chance(gradient_times_input_definition),
     *OF_INPUT,
     leave_one_out_with_sign,
     quantity("gradient_of_hidden", gradient, of="hidden"),

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import torch
 from scipy.optimize import minimize
-from scipy.stats import chisquare
+from scipy.stats import chisquare, kendalltau
 from small import NotAffine, batch, model
 
 from lib import interventions
 from lib.datasets.batches import Batch
 from lib.fast import exact_adversary, search_adversary
 from lib.fast.counter_rng import orders, streams
+from lib.importance import gradient_times_input_definition
 from lib.interventions.adversary import exact_adversary_definition, searched_adversary_definition
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.numerics import rows_of
@@ -320,6 +321,49 @@ def test_the_adversary_by_chance_is_that_of_shuffled_logits():
     searched = interventions.adversary_by_chance(0.05, "gradient", draws=1, steps=20)(tested, given, output)
     most = interventions.largest_jsd()(tested, given, output)
     assert (searched[:2] > 0).all() and (searched <= most).all() and (found <= most + 1e-12).all()
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_permuting_by_chance_is_permuting_attention_that_was_shuffled_before(outputs):
+    tested, given, output = case((5, 1, 7), outputs)
+    found = interventions.permutation_share_by_chance(9, seed=1, placed=2)(tested, given, output)
+    weights = interventions.permuted_attention(output.attention, output.mask, 9, 1)
+    for row in (0, 2):
+        text, shares = given.rows(torch.tensor([row])), []
+        for base in range(2):
+            shuffled = tested(text, attention=weights[row, base, None, : text.tokens.shape[1]])
+            others = [
+                moved(tested, shuffled, weights[row, o, None, : text.tokens.shape[1]]) for o in range(9) if o != base
+            ]
+            most = interventions.largest_change()(tested, text, shuffled)
+            shares.append(np.median([change.item() for change in others]) / most.item())
+        assert found[row].item() == pytest.approx(np.mean(shares), abs=1e-9)
+    assert torch.isnan(found[1]), "one token: nothing changes anything"
+    own = interventions.permutation_effect(9, 1)(tested, given, output) / interventions.largest_change()(
+        tested, given, output
+    )
+    assert (found[[0, 2]] <= 1).all() and not torch.allclose(found[[0, 2]], own[[0, 2]])
+
+
+def test_attention_by_chance_agrees_with_the_gradient_that_has_its_weights_as_a_factor():
+    """In an average encoder |g x| of a token is its weight times what its own state does: SciPy's tau of the two."""
+    tested, given = model("average"), batch(LENGTHS)
+    with torch.no_grad():
+        output = tested(given)
+        weights = interventions.permuted_attention(output.attention, output.mask, 1, 3)[:, 0]
+    found = interventions.agreement_by_chance(gradient_times_input_definition, seed=3)(tested, given, output)
+    assert torch.isnan(found[[1, 6]]).all(), "one token"
+    for row in (0, 2, 3, 4, 5, 7):
+        text, mask = given.rows(torch.tensor([row])), output.mask[row]
+        embedded = tested(text).embeddings.detach().requires_grad_()
+        imposed = weights[row, None, : text.tokens.shape[1]]
+        tested.from_embeddings(embedded, text, attention=imposed).logits.sigmoid().sum().backward()
+        product = (embedded.grad * embedded).sum(-1).abs()[0][text.mask[0]].detach()
+        tau = kendalltau(weights[row, mask].numpy(), product.numpy()).statistic
+        assert found[row].item() == pytest.approx(tau, abs=1e-9)
+    alone = given.rows(torch.tensor([4]))
+    one = interventions.agreement_by_chance(gradient_times_input_definition, seed=3)(tested, alone, tested(alone))
+    assert one.item() == pytest.approx(found[4].item()), "the batch does not count"
 
 
 @pytest.mark.parametrize("outputs", [1, 3])

@@ -170,6 +170,9 @@ def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():
     assert set(fast) < {*parts["sweep"], *parts["spectrum"]}, "the control of the rate"
     ends = {run.option("learning_rate"): (run.epochs, run.option("patience")) for run in whole if not run.base}
     assert ends == {1e-3: (100, 10), 1e-4: (1000, 20), 1e-5: (1000, 20)}
+    patient = papers.runs("sparsity", profile="paper", patience=50)
+    assert {run.option("patience") for run in patient if run.option("learning_rate") < 1e-3} == {50}
+    assert {run for run in patient if run.option("learning_rate") == 1e-3} == {*whole} - {*parts["models"]}
     eight = papers.runs("sparsity", profile="paper", papers_epochs=True)
     assert {run.epochs for run in eight if run.variant == "base"} == {8}
     starts = {(run.option("trains"), run.option("starts")) for run in parts["frozen_adversaries"]}

@@ -62,19 +62,23 @@ def gradient(model: AttentionModel, batch: Batch, through_attention: bool = True
     return in_micro_batches(norm, batch, words_at_once(model, WORDS))
 
 
-def gradient_times_input_definition(model: AttentionModel, batch: Batch, through_attention: bool = False) -> Tensor:
+def gradient_times_input_definition(
+    model: AttentionModel, batch: Batch, through_attention: bool = False, attention: Tensor | None = None
+) -> Tensor:
     """|gradient . embedding| of each token, summed over the outputs (Jain & Wallace 2019, section 3).
 
     Where the text answers a question, of the predicted answer's probability alone, as in their code.
 
     Args:
         through_attention: whether the gradient also flows through the attention weights; theirs does not.
+        attention: (batch, token), imposed in place of the model's own.
     Returns:
         (batch, token), 0 off the mask.
     """
     of = every_output if batch.query is None else predicted
     with gradients_enabled(model):
-        output = forward_pass(model, batch, through_attention)
+        imposed = attention is not None
+        output = model(batch, attention=attention) if imposed else forward_pass(model, batch, through_attention)
         gradients = gradients_for(output.embeddings, of(output.logits))  # (output, batch, word, embedding)
     products = (gradients * output.embeddings.detach()).sum(dim=-1)
     return products.abs().sum(dim=0).masked_fill(~batch.mask, 0)

@@ -5,7 +5,12 @@ shortcut where the model has one (lib.fast.shortcuts).
 """
 
 from lib.interventions.adversary import adversarial_attention, adversary, exact_adversary_definition
-from lib.interventions.chance import adversary_by_chance, largest_jsd
+from lib.interventions.chance import (
+    adversary_by_chance,
+    agreement_by_chance,
+    largest_jsd,
+    permutation_share_by_chance,
+)
 from lib.interventions.deletion import frame_effect, shapley, shortened, without_reason
 from lib.interventions.erasure import (
     ORDERS,

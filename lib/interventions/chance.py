@@ -1,9 +1,11 @@
-"""How far an adversary gets by chance, and how far any attention could: what an adversarial attention is held against.
+"""What the tests of Jain & Wallace (2019) give where chance decides which token has which weight.
 
-With equal weights over many tokens nearly every text has an adversary, whatever its model has learned. Jain & Wallace
-(2019), section 4.2.2, have no such null; it is ours.
+The weights of each text are shuffled among its tokens and imposed, and the same test is made of that attention. Much of
+what a test measures is there by chance too: gradients have the weight as a factor, permuting moves any uneven
+attention, and with many tokens nearly every text has an adversary. The paper has no such nulls; they are ours.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -11,10 +13,66 @@ from torch import Tensor
 
 from lib.datasets.batches import Batch
 from lib.interventions.adversary import MAX_TOKENS, adversarial_attention
-from lib.interventions.permutation import permuted_attention
-from lib.metrics.distances import jensen_shannon
+from lib.interventions.permutation import permuted, permuted_attention
+from lib.interventions.substitution import logits_of_each_token
+from lib.metrics import kendall_tau
+from lib.metrics.distances import jensen_shannon, probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
+from lib.models.evaluation import words_at_once
+from lib.numerics import by_length
 from lib.quantity import JSD_BOUNDS, Quantity
+
+WORDS = 2**15  # of the texts whose gradients are computed at once
+
+
+def agreement_by_chance(measure: Callable[..., Tensor], seed: int = 0) -> Quantity:
+    """A quantity: tau-b of shuffled attention with the importance of tokens under it, (batch,); NaN where undefined.
+
+    Gradient x input has the weight of a token as a factor, in an average encoder of that token alone: it agrees with
+    whatever attention is imposed. One order of each text.
+
+    Args:
+        measure: (model, batch, attention=(batch, token)) -> (batch, token), such as
+            `lib.importance.gradient_times_input_definition`.
+    """
+
+    def tau(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
+        attention = output.attention.detach()
+        shuffled = permuted_attention(attention, output.mask, 1, seed, batch.instance)[:, 0]
+        importance = torch.zeros_like(shuffled)
+        for rows in by_length(batch.lengths, words_at_once(model, WORDS)):
+            part = batch.rows(rows)
+            width = part.mask.shape[1]
+            importance[rows, :width] = measure(model, part, attention=shuffled[rows, :width]).to(importance)
+        return kendall_tau(shuffled, importance, output.mask)[0]
+
+    return Quantity("agreement_by_chance", tau, "tau-b", title="attention / importance, by chance")
+
+
+def permutation_share_by_chance(draws: int = 100, seed: int = 0, placed: int = 5) -> Quantity:
+    """A quantity: how far permuting moves the prediction of shuffled attention, (batch,), as a share of the largest.
+
+    The median over the other orders of |change of p|, with several classes the total variation, from the prediction
+    under one random order, divided by the largest change from there with all attention on one token; the mean over
+    `placed` orders. NaN where no attention changes anything. The same share of the model's own attention is that of
+    `permutation_effect` over `largest_change`.
+    """
+
+    @torch.no_grad()
+    def share(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
+        orders = probabilities(permuted(model, output, draws, seed, batch.instance).double())
+        alone = probabilities(logits_of_each_token(model, output).double())
+        found = []
+        for base in range(placed):
+            moved = total_variation(orders, orders[:, base, None])
+            others = torch.cat([moved[:, :base], moved[:, base + 1 :]], dim=1)
+            most = total_variation(alone, orders[:, base, None]).masked_fill(~output.mask, 0).amax(dim=-1)
+            found.append((others.quantile(0.5, dim=-1) / most).where(most > 0, torch.nan))
+        return torch.stack(found).mean(dim=0)
+
+    return Quantity(
+        "permutation_share_by_chance", share, "fraction", title="permutation by chance, share of the largest"
+    )
 
 
 def adversary_by_chance(

@@ -292,16 +292,20 @@ def adversary_of(instances: pd.DataFrame) -> str:
     return next(name for name in ("adversary_exact_jsd", "adversary_gradient_jsd") if name in instances)
 
 
-def sentences(found: pd.DataFrame) -> dict[str, str]:
+def sentences(found: pd.DataFrame, ours: bool = True) -> dict[str, str]:
     """A sentence for each claim: for which models it has which answer, and by which effect; contrasts are left out.
 
     With the id of its place in the report, where the numbers of each model are. Before them stands `on_balance`. Claims
     that are decided for a model come first, then those that are open. The effect has its 95% interval where a claim is
     about one or two models, and its two sides where one model has a verdict. An answer that counts in `on_balance` says
     yes or no to attention as an explanation.
+
+    Args:
+        ours: whether claims that are ours have a sentence too; `on_balance` counts them in any case.
     """
     found = found[found["verdict"] != CONTRAST]
     result, told = dict.fromkeys(on_balance(found), ""), set()
+    found = found if ours else found[~found["source"].str.startswith("ours")]
     groups = found.groupby(["claim", "short"], sort=False)
     for (claim, short), same in sorted(groups, key=lambda group: group[1]["verdict"].map(RANK).min()):
         alone = same["verdict"].ne("no verdict").sum() == 1
