@@ -120,6 +120,13 @@ def test_an_effect_of_nothing_is_negligible_noise_is_open_and_one_run_decides_no
     }
 
 
+def test_an_interval_ends_where_the_quantity_does():
+    level = of_bilstm(judged(study({"permutation": 0.97}, seeds=3, spread=0.9)), PERMUTED)
+    assert (level["low"] > 0.5) and level["high"] == 1
+    tau = of_bilstm(judged(study({tau_name(EACH_OTHER): 1.3}, seeds=3, spread=0.01)), WEAKLY)
+    assert tau["effect"] == pytest.approx(1, abs=0.02) and tau["high"] > 1, "a difference of two taus is at most 2"
+
+
 def test_the_bound_of_a_small_change_is_shown_halved_and_doubled():
     row = of_bilstm(judged(study({"permutation": 0.04})), PERMUTED)
     assert (row["verdict"], row["halved"], row["doubled"]) == ("supported", "contradicted", "supported")

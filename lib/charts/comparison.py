@@ -188,6 +188,8 @@ def panel(same: pd.DataFrame, words: list[str]) -> alt.LayerChart:
     x = alt.X("effect:Q", title=first["unit"], scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=5))
     scale = alt.Scale(domain=words, range=[COLOR_OF[word] for word in words])
     color = alt.Color("verdict:N", title=None, scale=scale)
+    marks = ["cross" if word == CONTRAST else "circle" for word in words]
+    shape = alt.Shape("verdict:N", title=None, scale=alt.Scale(domain=words, range=marks))
     faint = alt.condition("datum.pale", alt.value(0.35), alt.value(1))
     tips = ["model:N", "verdict:N", *number_tips("+.3f", "effect", "low", "high"), *number_tips(".2g", "p")]
     band, pairs = alt.Chart(pd.DataFrame([ends])), zip(same["model"], same["of_seeds"], strict=True)
@@ -200,7 +202,7 @@ def panel(same: pd.DataFrame, words: list[str]) -> alt.LayerChart:
         # of "most runs" a seed says only whether it holds; and an empty layer has no scale
         *([bars] if rows["low"].notna().any() else []),
         *(points if seeds and first["kind"] != "most runs" else []),
-        alt.Chart(rows).mark_point(filled=True, size=60).encode(x, y, color, opacity=faint, tooltip=tips),
+        alt.Chart(rows).mark_point(filled=True, size=60).encode(x, y, color, shape, opacity=faint, tooltip=tips),
     ]
     drawn = alt.layer(*layers).properties(width=WIDTH - LABELS, height=alt.Step(STEP))
     return drawn.properties(title=alt.TitleParams(first["short"], fontSize=12, offset=4))

@@ -317,7 +317,7 @@ def violin_layers(names: list[str], axis: str, frame: pd.DataFrame, end: float) 
     color = series_color(names, "class", "predicted class")
     stroke = alt.Stroke("class:N", title="predicted class", scale=color["scale"])  # a long thin tail stays a line
     labels = " : ".join(f"datum.value == {index} ? '{label}'" for index, label in enumerate(BINS)) + " : ''"
-    rows = alt.Axis(values=[0, 1, 2, 3], labelExpr=labels, grid=False, ticks=False, domain=False)
+    rows = alt.Axis(values=[0, 1, 2, 3], labelExpr=labels, grid=False, ticks=False, domain=False, minExtent=55)
     y = alt.Y("low:Q", title="largest weight", axis=rows, scale=alt.Scale(domain=[-0.5, 3.5], nice=False))
     x = alt.X("x:Q", title=axis, axis=alt.Axis(tickCount=4), scale=alt.Scale(domain=[0, end]))
     tips = [alt.Tooltip("class:N"), alt.Tooltip("bin:N", title="largest weight")]

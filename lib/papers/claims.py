@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from io import StringIO
-from math import isnan, nan
+from math import inf, isnan, nan
 
 import pandas as pd
 
@@ -92,6 +92,13 @@ class Claim:
     def signed(self) -> bool:
         """Whether its effect has a sign; a level, which is to be little or to reach a bound, has none."""
         return self.kind not in ("little", "at least") or self.is_difference or self.unit.startswith("log")
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Between which its effect lies: a level is a fraction, and so are the two sides of most differences."""
+        if not self.signed:
+            return 0.0, 1.0
+        return (-inf, inf) if self.unit.startswith(("nats", "log", "tau-b")) else (-1.0, 1.0)
 
     def evidence(
         self,
@@ -183,6 +190,8 @@ def verdict_of(claim: Claim, some: pd.DataFrame, like: list, these_models: bool)
         values, like = some["value"].to_numpy(float), [values[~pd.isna(values)] for values in like]
         se = float(some["se"].mean())  # of several kept studies: an upper bound for all of their seeds
         found = judge(claim.kind, claim.bound, values, se, int(some["n"].max()), like, these_models)
+        least, most = claim.limits
+        found = replace(found, low=max(found.low, least), high=min(found.high, most))
     if first["excluded"]:
         parts = {name: getattr(found, name) for name in ("effect", "low", "high", "of_seeds", "n")}
         return Verdict("no verdict", reason=first["excluded"], **parts)
