@@ -268,7 +268,7 @@ def test_the_randomisation_p_is_scipys():
     def mean(weights, table):
         return weights @ table[:, 0] / weights.sum(axis=1)
 
-    ours = swapped_p(mean, [one + 0.4, other], 20_000, 0)
+    ours = swapped_p(mean, [one + 0.4, other], 20_000)
     scipys = permutation_test((one[:, 0] + 0.4, other[:, 0]), lambda a, b: a.mean() - b.mean(),
                               permutation_type="samples", n_resamples=20_000, rng=0)  # fmt: skip
     assert ours == pytest.approx(scipys.pvalue, abs=0.02)

@@ -89,7 +89,7 @@ def share_words(texts: Sequence[Instance]) -> bool:
 
 
 def against_baseline(
-    instances: pd.DataFrame, answers: pd.DataFrame, score: str = "f1", draws: int = 1000, seed: int = 0
+    instances: pd.DataFrame, answers: pd.DataFrame, score: str = "f1", draws: int = 1000
 ) -> pd.DataFrame:
     """Each configuration's score less the baseline's on the same texts: a row of `contrast` each.
 
@@ -110,7 +110,7 @@ def against_baseline(
                 f"{'/'.join(map(str, key.values()))} and the baseline were measured on other texts; the comparison is "
                 "paired by text"
             )
-        row = contrast([score], scores_of([score]), (table, of_words), True, draws, seed).iloc[0]
+        row = contrast([score], scores_of([score]), (table, of_words), True, draws).iloc[0]
         rows.append(key | row.to_dict())
     return pd.DataFrame(rows)
 

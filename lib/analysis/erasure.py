@@ -220,7 +220,7 @@ def with_effects(instances: pd.DataFrame, way: str = "paper") -> pd.DataFrame:
     return frame.assign(**columns)
 
 
-def flips_sooner(instances: pd.DataFrame, first: str, second: str, draws: int = 1000, seed: int = 0) -> pd.DataFrame:
+def flips_sooner(instances: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
     """Along which of two rankings does the decision flip with fewer items (section 5.4)? One row per configuration.
 
     A ranking along which it never flips loses; where it does along neither, the text is left out; ties stay in.
@@ -243,14 +243,14 @@ def flips_sooner(instances: pd.DataFrame, first: str, second: str, draws: int = 
         shares = mean_over(1, ratio(of_seeds, np.broadcast_to((~neither).sum(axis=0), of_seeds.shape).astype(float)))
         row = {"first": first, "second": second, "first_sooner": shares[0], "second_sooner": shares[1]}
         row |= dict(zip(("first_texts", "second_texts"), of_seeds.mean(axis=1), strict=True))
-        row |= ratio_of_counts(wins, draws, seed) | {"p": max(map(sign_test, *of_seeds))}
+        row |= ratio_of_counts(wins) | {"p": max(map(sign_test, *of_seeds))}
         row["of_seeds"] = dict(zip(map(int, tables[0].columns), log_ratio(*of_seeds), strict=True))
         row |= {"n": int((~neither).any(axis=1).sum()), "left_out": int((neither.all(axis=1) & several).sum())}
         rows.append(key | row | {"seeds": neither.shape[1]})
     return pd.DataFrame(rows)
 
 
-def ratio_of_counts(wins: np.ndarray, draws: int, seed: int) -> dict[str, float]:
+def ratio_of_counts(wins: np.ndarray) -> dict[str, float]:
     """The ratio of two counts of texts, wins (which, text, seed): ratio, low, high, and se of its log over texts.
 
     Of fewer than FEW_TEXTS on one side the bootstrap says nothing: se is that of two Poisson counts, and where a side
@@ -258,7 +258,7 @@ def ratio_of_counts(wins: np.ndarray, draws: int, seed: int) -> dict[str, float]
     """
     of_seeds, texts = wins.sum(axis=1), wins.shape[1]
     means = of_seeds.mean(axis=1)
-    samples = bootstrap(lambda weights: np.moveaxis(weights @ wins, 0, 1), texts, draws, seed).mean(axis=2)
+    samples = bootstrap(lambda weights: np.moveaxis(weights @ wins, 0, 1), texts, 1000).mean(axis=2)
     value, logs = log_ratio(*means), log_ratio(*samples.T)
     few = means.min() < FEW_TEXTS
     se = float(np.sqrt((1 / (means + 0.5)).sum())) if few else standard_error(logs)

@@ -12,6 +12,7 @@ LEVEL = 0.95  # of every interval
 LEAST_P = 1e-12  # p-values below are not told apart
 FEW = 3  # seeds: fewer say nothing about others, and the interval is of these very models
 CELLS = 2_000_000  # most weights held at once: 16 MB
+SEED = 0  # of every bootstrap and randomisation test: the same rows have the same interval
 # (weights (draw, row), table (row, ...)) -> (draw, quantity, seed): of rows that count with these weights
 Statistic = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -21,7 +22,7 @@ def over_what(seeds: float) -> str:
     return "texts and seeds" if seeds >= FEW else "texts"
 
 
-def resampled(count: int, draws: int, seed: int) -> Iterator[np.ndarray]:
+def resampled(count: int, draws: int, seed: int = SEED) -> Iterator[np.ndarray]:
     """Bootstrap samples of `count` instances as weights: how often each was drawn.
 
     Yields:
@@ -52,7 +53,7 @@ def chunk(random: np.random.Generator, count: int, draws: int) -> np.ndarray:
     return np.bincount(drawn.ravel(), minlength=draws * count).reshape(draws, count).astype(np.float64)
 
 
-def bootstrap(statistic: Callable[[np.ndarray], np.ndarray], count: int, draws: int, seed: int) -> np.ndarray:
+def bootstrap(statistic: Callable[[np.ndarray], np.ndarray], count: int, draws: int, seed: int = SEED) -> np.ndarray:
     """What `statistic`, weights (draw, instance) -> (draw, ...), is in `draws` bootstrap samples: (draws, ...)."""
     return np.concatenate([statistic(weights) for weights in resampled(count, draws, seed)])
 
