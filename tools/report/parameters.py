@@ -131,10 +131,15 @@ def given_parameters(notebook: Path, given: list[tuple[str, str]]) -> dict[str, 
                 raise Refused(f"unknown parameter {name!r} of {notebook.stem}; known: {', '.join(known) or 'none'}")
             values[name] = known[name].read(text, rules.get(name))
         refuse_contradictions(values)
-        settings = settings_of(notebook).of({name: one.default for name, one in known.items()} | values)
+        settings = settings_of(notebook).of(all_values(notebook, values))
         return values | in_full(values, settings)
     except (KeyError, ValueError) as error:
         raise Refused(error.args[0]) from error
+
+
+def all_values(notebook: Path, values: dict[str, Any]) -> dict[str, Any]:
+    """The value of each parameter: of those that were not given, the default."""
+    return {name: one.default for name, one in known_parameters(notebook).items()} | values
 
 
 def refuse_contradictions(values: dict[str, Any]) -> None:
