@@ -231,7 +231,8 @@ def rows_of(**columns) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-NO_WITNESSES = pd.DataFrame(columns=["dataset", "encoder", "attention", "projection", "variant", "layers", "witness"])
+COLUMNS = ["dataset", "encoder", "attention", "projection", "variant", "layers", "witness", "excluded"]
+NO_WITNESSES = pd.DataFrame(columns=COLUMNS)
 
 
 @pytest.mark.parametrize(("attention", "gradient", "word"), [(0.9, 0.5, "supported"), (0.5, 0.9, "contradicted")])

@@ -1,6 +1,6 @@
 """How far words alone get, without attention: TF-IDF and logistic regression, measured as the models are."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -159,15 +159,13 @@ def same_answers(instances: pd.DataFrame) -> list[str]:
     return found
 
 
-def witness_of(known: pd.DataFrame, *groups: pd.DataFrame) -> dict[str, str]:
-    """`witness` and `excluded` of the rows of models, the worst of them; {} for models that are not known.
+def witness_of(known: pd.DataFrame, *groups: pd.DataFrame, reasons: Iterable[str] = ()) -> dict[str, str]:
+    """`witness` of the rows of models, the worst of them, and `excluded`, why they are none; "" where it is not known.
 
     Args:
-        known: what `witnesses` gives. groups: rows with RUN_COLUMNS.
+        known: what `witnesses` gives. groups: rows with RUN_COLUMNS. reasons: why else they are none, "" for nothing.
     """
     keys = {tuple(key) for group in groups for key in group[list(RUN_COLUMNS)].drop_duplicates().to_numpy()}
-    of = known[[tuple(key) in keys for key in known[list(RUN_COLUMNS)].to_numpy()]]
-    if of.empty:
-        return {}
-    worst = "weak" if of["witness"].eq("weak").any() else "good"
-    return {"witness": worst, "excluded": "; ".join(dict.fromkeys(filter(None, of["excluded"])))}
+    of = known.loc[[tuple(key) in keys for key in known[list(RUN_COLUMNS)].to_numpy()]]
+    worst = "" if of.empty else "weak" if of["witness"].eq("weak").any() else "good"
+    return {"witness": worst, "excluded": "; ".join(dict.fromkeys(filter(None, [*of["excluded"], *reasons])))}

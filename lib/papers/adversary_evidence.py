@@ -152,7 +152,7 @@ def judged(runs: pd.DataFrame, moved: bool = False) -> tuple[pd.DataFrame, dict[
 
 def with_reasons(about: dict, more: dict[str, str]) -> dict:
     """What is known of the base, and of the runs: reasons and notes of both."""
-    return about | more | {"excluded": excluded_by(about.get("excluded", ""), more.get("excluded", ""))}
+    return about | more | {"excluded": excluded_by(about["excluded"], more.get("excluded", ""))}
 
 
 def misguided(

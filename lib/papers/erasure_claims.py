@@ -254,12 +254,11 @@ def of_long_texts(measured: pd.DataFrame) -> pd.DataFrame:
 
 def standing(rows: pd.DataFrame, known: pd.DataFrame) -> dict[str, str]:
     """`witness` and `excluded` of a model: what it learned, its texts, and whether its attention has an order."""
-    of = witness_of(known, rows)
     texts, over = rows.loc[rows["removed_items"] > 1, "instance"].nunique(), rows["encoder"].iloc[0] in HIERARCHICAL
     least = f"{FEWEST_SENTENCES} sentences" if over else "2 items"
     few = f"{texts} texts of at least {least}; {FEWEST_TEXTS} are needed" if texts < FEWEST_TEXTS else ""
     equal = uniform_attention(with_entropies(rows, ["attention"]))
-    return of | {"excluded": excluded_by(of.get("excluded", ""), few, equal)}
+    return witness_of(known, rows, reasons=(few, equal))
 
 
 def of_means(judged: pd.DataFrame, about: dict) -> Iterator[pd.DataFrame]:
@@ -395,6 +394,6 @@ def paired(
     both = pair[pair[name].notna()]
     sides = {"first": float(both[column].mean()), "second": float(both[f"{column}_of_other"].mean())}
     excluded = excluded_by(*(about[encoder]["excluded"] for encoder in models))
-    worst = "weak" if any(about[encoder].get("witness") == "weak" for encoder in models) else "good"
+    worst = "weak" if any(about[encoder]["witness"] == "weak" for encoder in models) else "good"
     more = sides | {"within": within, "witness": worst, "excluded": excluded}
     return claim.compared(" against ".join(map(title_of, models)), mean_effect(pair, name), **more)
