@@ -22,7 +22,7 @@ VERDICT = [
     *("seeds", "n", "of_seeds", "p", "needed", "reason", "halved", "doubled", "witness", "printed", "source", "scope"),
     *("control", "refuted", "speaks", "question", "signed", "sides"),
 ]
-GOOD, WEAK = "good", "weak"
+WEAK = "weak"  # a witness
 UNIFORM = 0.97  # of the entropy of equal weights: attention beyond counts as uniform
 TINY = 1e-6  # a p below is shown as a bound
 CONTRAST = "contrast"  # in place of a verdict, outside a claim's scope
@@ -161,14 +161,11 @@ def row_of(claim: Claim, model: str, some: pd.DataFrame, like: list, these_model
     word = found.word if first["within"] else CONTRAST
     if word == CONTRAST:  # the number alone: no answer, with any bound
         found = replace(found, p=nan, needed=0, reason=first["excluded"], halved="", doubled="")
-    of_found = ("effect", "low", "high", "n", "p", "needed", "reason", "halved", "doubled")
-    of_claim = ("paper", "short", "unit", "bound", "kind", "source", "scope", "control", "refuted")
-    of_claim += ("speaks", "question", "signed")
-    row = {name: getattr(found, name) for name in of_found} | {name: getattr(claim, name) for name in of_claim}
-    row |= {"claim": claim.sentence, "model": model, "verdict": word, "seeds": len(found.of_seeds)}
-    row |= {"of_seeds": " ".join(f"{value:.4g}" for value in found.of_seeds), "witness": first["witness"]}
-    row["sides"] = sides_in_words(claim, some) if claim.is_difference else ""
-    return row | {"printed": first["printed"], "evidence": in_words(claim, some, found)}
+    row = vars(found) | vars(claim) | {"claim": claim.sentence, "model": model, "verdict": word}
+    row |= {"signed": claim.signed, "sides": sides_in_words(claim, some) if claim.is_difference else ""}
+    row |= {"seeds": len(found.of_seeds), "of_seeds": " ".join(f"{value:.4g}" for value in found.of_seeds)}
+    row |= {"witness": first["witness"], "printed": first["printed"], "evidence": in_words(claim, some, found)}
+    return {name: row[name] for name in VERDICT}
 
 
 def verdict_of(claim: Claim, some: pd.DataFrame, like: list, these_models: bool) -> Verdict:
