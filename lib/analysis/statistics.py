@@ -147,11 +147,7 @@ def interval_over_texts_and_seeds(value: float, samples: np.ndarray, *groups: np
     Args:
         value: the estimate. samples: (draw,) of the bootstrap over texts. groups: the values of the seeds (seed,).
     """
-    return interval_of(value, standard_error(samples), *groups)
-
-
-def interval_of(value: float, se: float, *groups: np.ndarray) -> tuple[float, float]:
-    """`interval_over_texts_and_seeds` from the standard error over texts, NaN where there is none."""
+    se = standard_error(samples)  # NaN where there is none
     groups = [values[~np.isnan(values)] for values in groups]
     spreads = [(Spread.of([values]), len(values)) for values in groups if len(values) >= FEW]
     if np.isnan(value) or not (spreads or not np.isnan(se)):
