@@ -12,10 +12,9 @@ from typing import Any, get_args
 from lib.datasets import Own
 from lib.papers import PAPERS, Settings
 from lib.papers.settings import Kind, literal, refuse, seeds_of, types, value_of
-from lib.provenance import committed
+from lib.provenance import PROJECT, committed
 from lib.training.own_model import located
 
-PROJECT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = PROJECT / "notebooks"
 OF_TRAINING = ("encoders", "attentions", "seeds", "projection", "vectors")  # your own model has them already
 SCALARS = {kind.__name__: kind for kind in (str, int, float, bool)}
