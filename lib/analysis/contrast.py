@@ -72,17 +72,16 @@ def contrast(
             {"quantity": name, "first": float(one), "second": float(other), "difference": float(one - other)}
             | {"low": low, "high": high, "word": "open" if differ else direction(low, high), "unit": unit_of(name)}
             | {"n": len(first), "seeds": tuple(map(len, each)), "se": standard_error(drawn)}
-            | {"of_seeds": paired_values(apart[0], seeds) if paired else {}}
+            | {"of_seeds": by_their_seeds(apart[0], seeds) if paired else {}}
         )
     found = pd.DataFrame(rows)
     return found.assign(p=swapped_p(pooled, groups, draws)) if test else found
 
 
-def paired_values(differences: np.ndarray, seeds: Sequence[int] | None) -> dict[int, float]:
-    """The first group's value less the second's in each seed, or in each less the only one."""
-    return dict(
-        zip(range(len(differences)) if seeds is None else map(int, seeds), map(float, differences), strict=True)
-    )
+def by_their_seeds(values: np.ndarray, seeds: Sequence[int] | None) -> dict[int, float]:
+    """The value of each seed; `seeds` by default their numbers."""
+    seeds = range(len(values)) if seeds is None else seeds
+    return {int(seed): float(value) for seed, value in zip(seeds, values, strict=True)}
 
 
 def direction(low: float, high: float) -> str:

@@ -212,9 +212,8 @@ def prices(imitated: pd.DataFrame) -> pd.DataFrame:
         raw = price_difference(*apart) if all(map(len, apart)) else dict.fromkeys(OF_PRICE, np.nan)
         failed = dict.fromkeys(why for of in (some, of_base) for why in (failed_imitation(of), unfinished(of)) if why)
         row = {f"raw{end}": raw[name] for end, name in (("", "difference"), ("_low", "low"), ("_high", "high"))}
-        rows.append(
-            {"variant": variant} | price_difference(some, of_base).to_dict() | row | {"failed": "; ".join(failed)}
-        )
+        row |= {"failed": "; ".join(failed)}
+        rows.append({"variant": variant} | price_difference(some, of_base).to_dict() | row)
     return pd.DataFrame(rows)
 
 

@@ -126,11 +126,10 @@ def across_seeds(bases: pd.DataFrame, reduce: str = "median") -> pd.DataFrame:
         seed: over([text_jsd(own, other, starts) for place, other in of_seeds.items() if place != seed], axis=0)
         for seed, own in of_seeds.items()
     }
-    name = declare("jsd_of_seeds", "nats", bounds=JSD_BOUNDS)
+    declare("jsd_of_seeds", "nats", bounds=JSD_BOUNDS)
     table = pd.DataFrame(found, index=weights.index)
-    return bases.assign(
-        **{name: [table.at[at, seed] for at, seed in zip(bases["instance"], bases["seed"], strict=True)]}
-    )
+    pairs = zip(bases["instance"], bases["seed"], strict=True)
+    return bases.assign(jsd_of_seeds=[table.at[pair] for pair in pairs])
 
 
 def text_jsd(p: np.ndarray, q: np.ndarray, starts: np.ndarray) -> np.ndarray:

@@ -340,10 +340,9 @@ def of_ties(judged: pd.DataFrame, about: dict) -> Iterator[pd.DataFrame]:
         values = {seed: value - other["of_seeds"].get(seed, nan) for seed, value in one["of_seeds"].items()}
         sides = {"first": one["difference"], "second": other["difference"]}
         se = (one["se"] ** 2 + other["se"] ** 2) ** 0.5  # of different texts
-        few = (
-            f"another item matters more in {other['n']} texts; {OF_A_KIND} are needed" if other["n"] < OF_A_KIND else ""
-        )
-        standing = about[encoder] | {"excluded": about[encoder]["excluded"] or few}
+        few = f"another item matters more in {other['n']} texts; {OF_A_KIND} are needed"
+        excluded = about[encoder]["excluded"] or (few if other["n"] < OF_A_KIND else "")
+        standing = about[encoder] | {"excluded": excluded}
         yield claim.evidence(title_of(encoder), values, **sides, se=se, n=int(other["n"]), **standing)
 
 

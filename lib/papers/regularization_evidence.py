@@ -90,11 +90,9 @@ class Models:
         words = []
         for one in models:
             rows = some(self.epochs, one)
-            last = rows["epoch"] == rows["of"]
-            if last.any():
-                words.append(
-                    f"{named(one)} kept its last epoch of {rows['of'].max()} in {last.sum()} of {len(rows)} runs"
-                )
+            last = int((rows["epoch"] == rows["of"]).sum())
+            if last:
+                words.append(f"{named(one)} kept its last epoch of {rows['of'].max()} in {last} of {len(rows)} runs")
         return [f"not trained to the end: {', '.join(words)}"] if words else []
 
     def even(self, *models: dict) -> list[str]:
