@@ -1,6 +1,7 @@
 """What is claimed where the reason is known, and the evidence on it."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -17,11 +18,7 @@ OF_STATES = ("attention_weights", "attention_times_norm", "attention_times_contr
 NAMES = "a model that learned nothing is no witness; random tokens name the reason alike often on both sides"
 
 
-def claim(short: str, sentence: str, source: str, kind: str, bound: float, unit: str, **more) -> Claim:
-    """A claim of ours, on a paper's explanation or test."""
-    return Claim(KEY, short, sentence, source, kind, bound, unit, **more)
-
-
+claim = partial(Claim, KEY)  # ours, on a paper's explanation or test
 CLAIMS = {
     one.short: one
     for one in (
