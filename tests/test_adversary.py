@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import planned
 import pytest
 import small
 import torch
@@ -315,10 +316,9 @@ def test_a_sweep_that_is_killed_goes_on_and_trains_nothing_twice(store, base, tm
 
 
 def test_every_dataset_and_variant_has_its_runs():
-    from lib import papers
 
     for dataset in (name for name, spec in DATASETS.items() if not spec.asks):
-        runs = papers.runs("adversary", dataset, "paper", device="cpu")
+        runs = planned.runs("adversary", dataset, "paper", device="cpu")
         variants = {(run.encoder, run.variant) for run in runs}
         assert variants == {("bilstm", name) for name in ("base", "uniform", "adversary")} | {
             ("average", name)

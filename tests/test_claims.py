@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import planned
 import pytest
 
 from lib import papers, results, tables
@@ -99,9 +100,9 @@ def test_the_readme_and_its_picture_say_what_the_kept_results_say(tmp_path):
 
 
 def test_every_run_is_listed_once():
-    runs = papers.runs("correlation", "planted", "quick", seeds=[3, 5], device="cpu")
+    runs = planned.runs("correlation", "planted", "quick", seeds=[3, 5], device="cpu")
     assert len(runs) == len(set(runs)) == 12 and {run.seed for run in runs} == {3, 5}
-    assert {run.seed for run in papers.runs("correlation", seeds=2, encoders=["average"])} == {0, 1}
+    assert {run.seed for run in planned.runs("correlation", seeds=2, encoders=["average"])} == {0, 1}
 
 
 @pytest.mark.parametrize(
@@ -114,13 +115,12 @@ def test_every_run_is_listed_once():
         ({"device": "tpu"}, "auto, cpu, cuda"),
         ({"seeds": [1, 1]}, "each value once"),
         ({"seeds": [-1]}, "whole numbers from 0 up"),
-        ({"notebook": "erosion"}, "correlation"),
         ({"profile": "huge"}, "quick, paper"),
     ],
 )
 def test_wrong_choices_are_refused_with_what_is_allowed(wrong, said):
     with pytest.raises((KeyError, ValueError), match=said):
-        papers.runs(**{"notebook": "correlation", **wrong})
+        planned.runs(**{"notebook": "correlation", **wrong})
 
 
 def test_the_parameters_of_every_notebook_are_the_settings_of_its_paper():

@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
+import planned
 import pytest
 import torch
 from small import batch, model
@@ -223,14 +224,14 @@ def test_the_length_explains_a_value_where_shorter_vectors_bring_ours_to_it():
 
 
 def test_every_model_is_trained_with_shorter_vectors_and_in_quick_one():
-    scales = papers.runs("correlation/vector_scales", "planted", "paper", encoders=["average"], seeds=[4, 5])
+    scales = planned.runs("correlation/vector_scales", "planted", "paper", encoders=["average"], seeds=[4, 5])
     assert [run.option("vector_scale") for run in scales] == [0.3] * 4 + [0.1] * 4
     assert {(run.attention, run.seed) for run in scales} == {("additive", 4), ("additive", 5), ("dot", 4), ("dot", 5)}
-    (one,) = papers.runs("correlation/vector_scales", "planted", "quick")
+    (one,) = planned.runs("correlation/vector_scales", "planted", "quick")
     assert (one.encoder, one.attention, one.seed, one.option("vector_scale")) == ("bilstm", "additive", 0, 0.1)
-    (one,) = papers.runs("correlation/vector_scales", "planted", "quick", vector_scales=[1, 0.5])
+    (one,) = planned.runs("correlation/vector_scales", "planted", "quick", vector_scales=[1, 0.5])
     assert one.option("vector_scale") == 0.5
-    assert not papers.runs("correlation/vector_scales", "planted", "paper", vector_scales=[1])
+    assert not planned.runs("correlation/vector_scales", "planted", "paper", vector_scales=[1])
 
 
 # --- what stands beside the verdicts

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import planned
 import pytest
 from scipy.stats import binomtest
 
@@ -238,5 +239,5 @@ def test_a_read_out_that_is_not_affine_leaves_the_fewest_unknown():
 
 
 def test_the_notebook_takes_a_projection_for_every_model():
-    runs = papers.runs("erasure", "planted-documents", projection="sparsemax", device="cpu")
+    runs = planned.runs("erasure", "planted-documents", projection="sparsemax", device="cpu")
     assert len({run.encoder for run in runs}) == 6 and {run.projection for run in runs} == {"sparsemax"}

@@ -10,10 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import planned
 import pytest
 import torch
 
-from lib import datasets, papers
+from lib import datasets
 from lib.datasets import documents, planted, text, word_vectors
 from lib.datasets.assembly import counted
 from lib.datasets.corpus import SPECIALS, Vocabulary
@@ -260,16 +261,16 @@ def test_serrano_and_smiths_recipe():
     corpus = datasets.load("planted-documents", "quick")
     model = build(tiny("flan-noenc", hidden_size=12), corpus, word_vectors.load("random", corpus.vocabulary, size=12))
     assert model.attention.affine.out_features == model.attention.affine.in_features == 12
-    first = papers.runs("erasure", "agnews4", "paper")
+    first = planned.runs("erasure", "agnews4", "paper")
     assert len(first) == 18 and {run.vectors for run in first} == {"word2vec"} and first[0].epochs == 15
     options = {run.encoder: dict(run.options) for run in first}
     assert options["han-conv"]["sentence_dropout"] == 0.4445 and options["flan-rnn"]["classifier_dropout"] == 0.4457
     assert (options["flan-noenc"]["epochs"], options["flan-noenc"]["patience"]) == (60, 10)
-    ratings = {run.encoder: dict(run.options) for run in papers.runs("erasure", "imdb-ratings", "paper", seeds=1)}
+    ratings = {run.encoder: dict(run.options) for run in planned.runs("erasure", "imdb-ratings", "paper", seeds=1)}
     assert ratings["han-rnn"]["classifier_dropout"] == 0.2457
-    few = papers.runs("erasure", "agnews4", "paper", seeds=1, train_texts=500)
+    few = planned.runs("erasure", "agnews4", "paper", seeds=1, train_texts=500)
     assert all(dict(run.options)["train_texts"] == 500 for run in few)
-    assert [run.encoder for run in papers.runs("erasure", "sst")] == ["flan-rnn", "flan-conv", "flan-noenc"]
+    assert [run.encoder for run in planned.runs("erasure", "sst")] == ["flan-rnn", "flan-conv", "flan-noenc"]
 
 
 @pytest.mark.parametrize(
@@ -282,7 +283,7 @@ def test_serrano_and_smiths_recipe():
 )
 def test_what_does_not_fit_sentences_is_refused(chosen, said):
     with pytest.raises(ValueError, match=said):
-        papers.runs(**chosen)
+        planned.runs(**chosen)
 
 
 def test_of_sentences_there_is_no_adversary():

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import planned
 import pytest
 import small
 import torch
@@ -230,7 +231,8 @@ def rows_of(**columns) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-NO_WITNESSES = pd.DataFrame(columns=["dataset", "encoder", "attention", "projection", "variant", "layers", "witness"])
+COLUMNS = ["dataset", "encoder", "attention", "projection", "variant", "layers", "witness", "excluded"]
+NO_WITNESSES = pd.DataFrame(columns=COLUMNS)
 
 
 @pytest.mark.parametrize(("attention", "gradient", "word"), [(0.9, 0.5, "supported"), (0.5, 0.9, "contradicted")])
@@ -274,15 +276,15 @@ def test_a_test_finds_liars_or_not(gap, word):
 
 
 def test_the_runs_of_each_dataset():
-    planned = papers.runs("ground_truth", device="cpu")
-    assert sum(run.variant == "liar" for run in planned) == 6 and {run.variant for run in planned} >= {"adversary"}
-    paper = papers.runs("ground_truth", profile="paper", seeds=5, device="cpu")
+    listed = planned.runs("ground_truth", device="cpu")
+    assert sum(run.variant == "liar" for run in listed) == 6 and {run.variant for run in listed} >= {"adversary"}
+    paper = planned.runs("ground_truth", profile="paper", seeds=5, device="cpu")
     assert sum(run.variant == "liar" for run in paper) == 43 and sum(run.variant == "guide_base" for run in paper) == 80
-    honest = {run.seed for run in papers.runs("ground_truth/honest", profile="paper")}
-    assert not honest & {run.seed for run in papers.runs("ground_truth/liars", profile="paper")}
-    of_sst = papers.runs("ground_truth", "sst", device="cpu")
+    honest = {run.seed for run in planned.runs("ground_truth/honest", profile="paper")}
+    assert not honest & {run.seed for run in planned.runs("ground_truth/liars", profile="paper")}
+    of_sst = planned.runs("ground_truth", "sst", device="cpu")
     assert {run.dataset for run in of_sst} == {"sst", "sst:shortcut=pair"}
-    assert {run.dataset for run in papers.runs("ground_truth", "agnews4")} == {"agnews4"}
+    assert {run.dataset for run in planned.runs("ground_truth", "agnews4")} == {"agnews4"}
 
 
 def truth_of(kind: str, words: list[str]) -> float:

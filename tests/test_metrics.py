@@ -144,15 +144,6 @@ def test_discordant_pairs_are_those_of_the_definition(length):
     torch.testing.assert_close(tau, expected, atol=1e-12, rtol=0)
 
 
-def test_several_measures_share_their_work_and_not_their_results():
-    x, y, mask = values("ties")
-    z = values("plain", seed=3)[0]
-    tau, p_value = metrics.kendall_taus([x, y, z], mask)
-    for pair, (one, other) in enumerate([(x, y), (x, z), (y, z)]):
-        for together, alone in zip((tau, p_value), metrics.kendall_tau(one, other, mask), strict=True):
-            assert torch.equal(together[pair].nan_to_num(9), alone.nan_to_num(9))
-
-
 def test_tau_refuses_shapes_that_differ():
     with pytest.raises(ValueError, match=r"\(2, 3\).*\(2, 4\)"):
         metrics.kendall_tau(torch.zeros(2, 3), torch.zeros(2, 3), torch.ones(2, 4).bool())

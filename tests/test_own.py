@@ -18,12 +18,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from planned import runs
 
 import notebooks
 from lib import datasets
 from lib.datasets import DataError, own, own_text
 from lib.datasets.own import looks_like_labels, looks_like_texts
-from lib.papers import PAPERS, runs
+from lib.papers import PAPERS
 from lib.results import keep
 from lib.training import Run, cache, train, train_all
 from tools.report.__main__ import main

@@ -9,6 +9,7 @@ from itertools import chain
 import numpy as np
 import pytest
 import torch
+from planned import runs
 
 from lib import datasets
 from lib.analysis.baseline import regression, words
@@ -18,7 +19,6 @@ from lib.datasets.corpus import Instance, Split
 from lib.fast import leave_one_out_bilstm, lstm
 from lib.importance.leave_one_out import logits_without_each_token
 from lib.importance.state_gradients import state_gradients
-from lib.papers import runs
 from lib.training import Run, Trained, train
 from tools.report.parameters import find_notebook, given_parameters, report_name
 

@@ -6,11 +6,12 @@ from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
+import planned
 import pytest
 import small
 import torch
 
-from lib import datasets, importance, interventions, papers
+from lib import datasets, importance, interventions
 from lib.analysis import attention_weights, baseline, measure
 from lib.analysis.baseline import words
 from lib.datasets import DataError
@@ -277,16 +278,16 @@ def test_what_does_not_answer_questions_is_refused():
     with pytest.raises(ValueError, match="no model of the variant 'tying' answers; allowed: base, uniform"):
         Run("babi1", variant="tying")
     with pytest.raises(ValueError, match="'snli' asks questions, which only the models of 'correlation' answer"):
-        papers.runs("sparsity", "snli")
+        planned.runs("sparsity", "snli")
 
 
 def test_the_runs_of_stories_are_small_and_of_pairs_large():
-    of_stories = papers.runs("correlation", "babi2", "paper", seeds=[0])
+    of_stories = planned.runs("correlation", "babi2", "paper", seeds=[0])
     assert {run.hidden_size for run in of_stories if run.encoder == "bilstm"} == {64}
     assert {(run.epochs, run.option("judge"), run.vectors) for run in of_stories} == {(100, "accuracy", "random")}
-    of_pairs = papers.runs("correlation", "snli", "paper", seeds=[0])
+    of_pairs = planned.runs("correlation", "snli", "paper", seeds=[0])
     assert {(run.epochs, run.option("batch_size"), run.option("reduction")) for run in of_pairs} == {(25, 128, "mean")}
-    scaled = papers.runs("correlation/vector_scales", "babi1", "quick", seeds=[0])
+    scaled = planned.runs("correlation/vector_scales", "babi1", "quick", seeds=[0])
     assert [(run.option("vector_scale"), run.option("batch_size")) for run in scaled] == [(0.1, 50)]
 
 

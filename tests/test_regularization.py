@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import planned
 import pytest
 import small
 import torch
@@ -263,7 +264,7 @@ def test_clipping_bounds_the_step():
 
 def test_every_dataset_has_its_runs_and_a_run_is_named_by_what_sets_it_apart():
     for dataset in (name for name, spec in DATASETS.items() if not spec.asks):
-        runs = papers.runs("regularization", dataset, "paper", device="cpu", delta=20.0, eta=0.3)
+        runs = planned.runs("regularization", dataset, "paper", device="cpu", delta=20.0, eta=0.3)
         names = {run.variant for run in runs}
         assert names == {"base", "frozen", "concat", "residual", "tying", "mlm", "adversary"}
         first = [run for run in runs if run.layers == 1 and run.attention == "additive" and run.variant != "adversary"]
@@ -579,7 +580,7 @@ def test_a_grid_grows_for_each_attention_until_devs_best_lies_inside():
         records = [[{"epoch": 1, "dev_auc": auc, "dev_f1": 0.5, "dev_loss": 0.5}] for auc in aucs]
         return [SimpleNamespace(run=run, history=of, chosen=1) for run, of in zip(runs, records, strict=True)]
 
-    grid = papers.runs("regularization/delta_sweep", profile="paper", device="cpu")
+    grid = planned.runs("regularization/delta_sweep", profile="paper", device="cpu")
     trained = tried(grid, "delta", made)
     of = {name: [one.run.option("delta") for one in trained if one.run.attention == name] for name in best}
     assert of == {"additive": [0.01, 0.03, 0.1, 0.003, 0.001], "dot": [0.01, 0.03, 0.1, 0.3, 0.9, 3]}

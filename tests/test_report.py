@@ -15,13 +15,13 @@ import psutil
 import pytest
 from forked import Forked
 from nbformat.v4 import new_code_cell, new_notebook, new_output
+from planned import runs
 
 import notebooks
 from lib import provenance, tables
 from lib.datasets import about, files, load
 from lib.models import ENCODERS
 from lib.notebook import show_source
-from lib.papers import runs
 from tools.report import meter as meters
 from tools.report import page as pages
 from tools.report import parameters

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import planned
 import pytest
 from test_claims import instances
 
@@ -26,7 +27,7 @@ def trained(notebook="correlation", profile="paper", corpus="0123456789abcdef", 
     """What a notebook trained, without models."""
     texts = SimpleNamespace(train=range(9), dev=range(2), test=range(60), checksum=corpus)
     vectors = SimpleNamespace(source="/home/me/v.npz")
-    runs = papers.runs(notebook, "planted", profile, **{"device": "cpu"} | chosen)
+    runs = planned.runs(notebook, "planted", profile, **{"device": "cpu"} | chosen)
     return [SimpleNamespace(run=run, vectors=vectors, corpus=texts) for run in runs]
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import planned
 import pytest
 import torch
 from scipy import stats
@@ -142,10 +143,10 @@ def test_the_trend_along_a_hyperparameter():
 
 def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():
     parts = {
-        name: papers.runs(f"sparsity/{name}", profile="paper")
+        name: planned.runs(f"sparsity/{name}", profile="paper")
         for name in ("models", "sweep", "spectrum", *CONTROLS, "adversaries", "frozen_adversaries")
     }
-    whole = papers.runs("sparsity", profile="paper")
+    whole = planned.runs("sparsity", profile="paper")
     assert set(whole) == {run for part in parts.values() for run in part} and len(set(whole)) == len(whole)
     assert {(run.encoder, run.attention, run.layers) for run in whole} == {
         ("bilstm", "additive", 1),
@@ -155,7 +156,7 @@ def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():
     assert {run.encoder for run in parts["without_context"]} == {"average"}
     assert {run.option("query_init") for run in whole if run.attention == "dot"} == {"normal", "default"}
     assert [run.option("query_init") for run in parts["starts"]] == ["default"] * 3
-    default = papers.runs("sparsity/models", query_init="default") + papers.runs(
+    default = planned.runs("sparsity/models", query_init="default") + planned.runs(
         "sparsity/starts", query_init="default"
     )
     assert [run.option("query_init") for run in default if run.attention == "dot"] == ["default"] * 4 + ["normal"]
@@ -166,24 +167,24 @@ def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():
     published = {"bilstm": 1e-4, "transformer": 1e-5}
     assert {run.encoder: run.option("learning_rate") for run in parts["models"]} == published
     assert {run.option("learning_rate") for run in whole if run not in parts["models"]} == {1e-3}
-    fast = papers.runs("sparsity/models", profile="paper", rates="fast")
+    fast = planned.runs("sparsity/models", profile="paper", rates="fast")
     assert set(fast) < {*parts["sweep"], *parts["spectrum"]}, "the control of the rate"
     ends = {run.option("learning_rate"): (run.epochs, run.option("patience")) for run in whole if not run.base}
     assert ends == {1e-3: (100, 10), 1e-4: (1000, 20), 1e-5: (1000, 20)}
-    patient = papers.runs("sparsity", profile="paper", patience=50)
+    patient = planned.runs("sparsity", profile="paper", patience=50)
     assert {run.option("patience") for run in patient if run.option("learning_rate") < 1e-3} == {50}
     assert {run for run in patient if run.option("learning_rate") == 1e-3} == {*whole} - {*parts["models"]}
-    eight = papers.runs("sparsity", profile="paper", papers_epochs=True)
+    eight = planned.runs("sparsity", profile="paper", papers_epochs=True)
     assert {run.epochs for run in eight if run.variant == "base"} == {8}
     starts = {(run.option("trains"), run.option("starts")) for run in parts["frozen_adversaries"]}
     assert starts == {("attention", "random"), ("attention", "base")}
     at = {run.option("starts"): run.seed - run.base.seed for run in parts["frozen_adversaries"]}
     assert at["random"] and not at["base"], "attention that never left its start must not begin beside its model's"
     with pytest.raises(ValueError, match="lambda is 2.0; allowed: below 1"):
-        papers.runs("sparsity", strengths=[2])
-    few = papers.runs("sparsity", profile="paper", projections=["softmax"], strengths=[0])
+        planned.runs("sparsity", strengths=[2])
+    few = planned.runs("sparsity", profile="paper", projections=["softmax"], strengths=[0])
     assert {run.projection for run in few} == {"softmax", "sparsemax"}
-    assert {run.option("learning_rate") for run in papers.runs("sparsity/models")} == {1e-3}
+    assert {run.option("learning_rate") for run in planned.runs("sparsity/models")} == {1e-3}
     assert [sparsegen_strength(sparsegen_name(at)) for at in STRENGTHS] == list(STRENGTHS)
     assert np.isnan(sparsegen_strength("softmax")) and np.isnan(sparsegen_strength("entmax:1.5"))
 

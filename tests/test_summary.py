@@ -30,7 +30,7 @@ from tools.summary import answers
 from tools.summary import studies as summary
 from tools.summary.__main__ import RENDERED, in_repository, markdown, readme
 from tools.summary.answers import CELL, Tables, answer, cells, sentence, sides, that_count
-from tools.summary.claims import controlled, counted, in_words, totals, verdicts
+from tools.summary.claims import by_verdict, controlled, in_words, totals, verdicts
 from tools.summary.page import FILES, studies_of, write_summary
 from tools.summary.values import INCOMPLETE, counts, unexplained, values
 
@@ -131,7 +131,7 @@ def test_a_cell_counts_the_models_with_each_verdict():
     beside = rows.assign(verdict=["contrast", "supported", "contrast", "supported"])
     assert in_words(beside) == "supported for all 2; 2 as contrast"
     assert in_words(beside.iloc[::2]) == "2 as contrast"
-    assert counted(rows) == dict(Counter(rows["verdict"]))
+    assert by_verdict(rows) == dict(Counter(rows["verdict"]))
 
 
 def test_paper_goes_before_quick_then_more_seeds_then_the_newest_and_altered_last():

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from planned import runs
 
-from lib.papers import runs
 from lib.training import Run, train_all, with_bases
 from lib.training.trained import Corpora, entry_name
 from tools.report import parameters

@@ -104,7 +104,9 @@ def test_attention_on_the_rationale_by_hand():
     model, split = small.model(), small.split()
     spans = [None, ((0, 1),), (), ((1, 3), (5, 6)), ((0, 12),)]
     weights = small.quantities(a=lambda model, batch, output: output.attention)
-    found = measure(model, batches(split, 3), [attention_on_rationale(spans, "on"), *weights])
+    found = measure(model, batches(split, 3), [attention_on_rationale(spans), *weights]).rename(
+        columns={"attention_on_rationale": "on"}
+    )
     assert np.isnan(found["on"][[0, 2]]).all()
     assert found["on"][1] == pytest.approx(found["a"][1][0])
     assert found["on"][3] == pytest.approx(found["a"][3][[1, 2, 5]].sum()) and found["on"][4] == pytest.approx(1)
@@ -268,7 +270,7 @@ def test_the_randomisation_p_is_scipys():
     def mean(weights, table):
         return weights @ table[:, 0] / weights.sum(axis=1)
 
-    ours = swapped_p(mean, [one + 0.4, other], 20_000, 0)
+    ours = swapped_p(mean, [one + 0.4, other], 20_000)
     scipys = permutation_test((one[:, 0] + 0.4, other[:, 0]), lambda a, b: a.mean() - b.mean(),
                               permutation_type="samples", n_resamples=20_000, rng=0)  # fmt: skip
     assert ours == pytest.approx(scipys.pvalue, abs=0.02)

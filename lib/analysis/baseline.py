@@ -1,6 +1,6 @@
 """How far words alone get, without attention: TF-IDF and logistic regression, measured as the models are."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -89,7 +89,7 @@ def share_words(texts: Sequence[Instance]) -> bool:
 
 
 def against_baseline(
-    instances: pd.DataFrame, answers: pd.DataFrame, score: str = "f1", draws: int = 1000, seed: int = 0
+    instances: pd.DataFrame, answers: pd.DataFrame, score: str = "f1", draws: int = 1000
 ) -> pd.DataFrame:
     """Each configuration's score less the baseline's on the same texts: a row of `contrast` each.
 
@@ -110,7 +110,7 @@ def against_baseline(
                 f"{'/'.join(map(str, key.values()))} and the baseline were measured on other texts; the comparison is "
                 "paired by text"
             )
-        row = contrast([score], scores_of([score]), (table, of_words), True, draws, seed).iloc[0]
+        row = contrast([score], scores_of([score]), (table, of_words), True, draws).iloc[0]
         rows.append(key | row.to_dict())
     return pd.DataFrame(rows)
 
@@ -159,15 +159,13 @@ def same_answers(instances: pd.DataFrame) -> list[str]:
     return found
 
 
-def witness_of(known: pd.DataFrame, *groups: pd.DataFrame) -> dict[str, str]:
-    """`witness` and `excluded` of the rows of models, the worst of them; {} for models that are not known.
+def witness_of(known: pd.DataFrame, *groups: pd.DataFrame, reasons: Iterable[str] = ()) -> dict[str, str]:
+    """`witness` of the rows of models, the worst of them, and `excluded`, why they are none; "" where it is not known.
 
     Args:
-        known: what `witnesses` gives. groups: rows with RUN_COLUMNS.
+        known: what `witnesses` gives. groups: rows with RUN_COLUMNS. reasons: why else they are none, "" for nothing.
     """
     keys = {tuple(key) for group in groups for key in group[list(RUN_COLUMNS)].drop_duplicates().to_numpy()}
-    of = known[[tuple(key) in keys for key in known[list(RUN_COLUMNS)].to_numpy()]]
-    if of.empty:
-        return {}
-    worst = "weak" if of["witness"].eq("weak").any() else "good"
-    return {"witness": worst, "excluded": "; ".join(dict.fromkeys(filter(None, of["excluded"])))}
+    of = known.loc[[tuple(key) in keys for key in known[list(RUN_COLUMNS)].to_numpy()]]
+    worst = "" if of.empty else "weak" if of["witness"].eq("weak").any() else "good"
+    return {"witness": worst, "excluded": "; ".join(dict.fromkeys(filter(None, [*of["excluded"], *reasons])))}

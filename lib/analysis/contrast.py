@@ -8,6 +8,7 @@ import pandas as pd
 from lib.analysis.statistics import (
     CELLS,
     FEW,
+    SEED,
     Statistic,
     bootstrap,
     interval_over_texts_and_seeds,
@@ -18,6 +19,7 @@ from lib.analysis.statistics import (
 from lib.analysis.summarising import CLASSIFICATION, DROPS, answers, by_seed, fragility_of, known_names, scores_of
 from lib.quantity import RUN_COLUMNS, unit_of
 
+BY_LENGTH = "balanced_accuracy_drop_permuted"  # which does not follow the share of a class in either half, as F1 does
 Between = tuple[dict, dict]  # the run columns that select each of two groups
 Pooled = Callable[[np.ndarray, np.ndarray], np.ndarray]
 OfSeeds = Callable[[np.ndarray], np.ndarray]  # weights (draw, text) -> (draw, seed)
@@ -29,7 +31,6 @@ def contrast(
     groups: Sequence[np.ndarray],
     paired: bool,
     draws: int = 2000,
-    seed: int = 0,
     pooled: Pooled | None = None,
     test: bool = False,
     seeds: Sequence[int] | None = None,
@@ -61,7 +62,7 @@ def contrast(
     values = [pooled(ones, table)[0] for table in groups]
     samples = np.empty((0, len(quantities)))
     if draws:
-        samples = bootstrap(lambda some: pooled(some, first) - pooled(some, second), len(first), draws, seed)
+        samples = bootstrap(lambda some: pooled(some, first) - pooled(some, second), len(first), draws)
     rows = []
     for name, one, other, drawn, *each in zip(quantities, *values, samples.T, *of_seeds, strict=True):
         apart = [each[0] - each[1]] if paired else each  # what varies over seeds
@@ -71,17 +72,16 @@ def contrast(
             {"quantity": name, "first": float(one), "second": float(other), "difference": float(one - other)}
             | {"low": low, "high": high, "word": "open" if differ else direction(low, high), "unit": unit_of(name)}
             | {"n": len(first), "seeds": tuple(map(len, each)), "se": standard_error(drawn)}
-            | {"of_seeds": paired_values(apart[0], seeds) if paired else {}}
+            | {"of_seeds": by_their_seeds(apart[0], seeds) if paired else {}}
         )
     found = pd.DataFrame(rows)
-    return found.assign(p=swapped_p(pooled, groups, draws, seed)) if test else found
+    return found.assign(p=swapped_p(pooled, groups, draws)) if test else found
 
 
-def paired_values(differences: np.ndarray, seeds: Sequence[int] | None) -> dict[int, float]:
-    """The first group's value less the second's in each seed, or in each less the only one."""
-    return dict(
-        zip(range(len(differences)) if seeds is None else map(int, seeds), map(float, differences), strict=True)
-    )
+def by_their_seeds(values: np.ndarray, seeds: Sequence[int] | None) -> dict[int, float]:
+    """The value of each seed; `seeds` by default their numbers."""
+    seeds = range(len(values)) if seeds is None else seeds
+    return {int(seed): float(value) for seed, value in zip(seeds, values, strict=True)}
 
 
 def direction(low: float, high: float) -> str:
@@ -89,7 +89,7 @@ def direction(low: float, high: float) -> str:
     return "higher" if low > 0 else "lower" if high < 0 else "open"
 
 
-def swapped_p(pooled: Pooled, groups: Sequence[np.ndarray], draws: int, seed: int) -> np.ndarray:
+def swapped_p(pooled: Pooled, groups: Sequence[np.ndarray], draws: int) -> np.ndarray:
     """The two-sided p of a paired randomisation test, whose rows (text, ...) chance swaps: (...) as `pooled` has it.
 
     Swapping a pair is swapping its weights: the tables are concatenated, and each draw assigns one row of each pair to
@@ -98,7 +98,7 @@ def swapped_p(pooled: Pooled, groups: Sequence[np.ndarray], draws: int, seed: in
     Args:
         pooled: (weights (draw, row), table (row, ...)) -> (draw, ...).
     """
-    random, both, texts = np.random.default_rng(seed), np.concatenate(groups), len(groups[0])
+    random, both, texts = np.random.default_rng(SEED), np.concatenate(groups), len(groups[0])
 
     def distance(swap: np.ndarray) -> np.ndarray:
         weights = np.concatenate([~swap, swap], axis=1).astype(np.float64)
@@ -117,7 +117,7 @@ def mean_of(weights: np.ndarray, table: np.ndarray) -> np.ndarray:
 
 
 def difference(
-    instances: pd.DataFrame, quantity: str, between: Between, draws: int = 2000, seed: int = 0, paired: bool = False
+    instances: pd.DataFrame, quantity: str, between: Between, draws: int = 2000, paired: bool = False
 ) -> pd.Series:
     """The mean of a quantity in the first group less that in the second, over the texts that both have.
 
@@ -143,12 +143,10 @@ def difference(
         where = " in one seed" if paired else ""
         raise ValueError(f"no text has a value of {quantity!r} in both {between[0]} and {between[1]}{where}")
     groups = [table.loc[shared].to_numpy() for table in tables]
-    return contrast([quantity], mean_of, groups, paired, draws, seed, seeds=seeds).iloc[0]
+    return contrast([quantity], mean_of, groups, paired, draws, seeds=seeds).iloc[0]
 
 
-def mean_effect(
-    instances: pd.DataFrame, quantity: str, draws: int = 2000, seed: int = 0, middle: Pooled = weighted_mean
-) -> pd.Series:
+def mean_effect(instances: pd.DataFrame, quantity: str, middle: Pooled = weighted_mean) -> pd.Series:
     """The mean of a quantity of one configuration, as a row of `contrast` with nothing to compare.
 
     Args:
@@ -159,12 +157,10 @@ def mean_effect(
     """
     table = by_seed(instances, quantity).dropna(how="all")
     values = table.to_numpy()
-    return effect_of(quantity, table.columns, lambda some: middle(some, values), len(table), draws, seed)
+    return effect_of(quantity, table.columns, lambda some: middle(some, values), len(table))
 
 
-def effect_of(
-    quantity: str, seeds: Sequence[int], each: OfSeeds, texts: int, draws: int = 2000, seed: int = 0
-) -> pd.Series:
+def effect_of(quantity: str, seeds: Sequence[int], each: OfSeeds, texts: int, draws: int = 2000) -> pd.Series:
     """An effect that each seed has by itself, as a row of `mean_effect`.
 
     Args:
@@ -174,14 +170,14 @@ def effect_of(
     if texts and len(seeds):
         of_seeds = each(np.ones((1, texts)))[0]
     if texts and len(seeds) and draws:
-        drawn = bootstrap(lambda some: mean_over(-1, each(some)), texts, draws, seed)
+        drawn = bootstrap(lambda some: mean_over(-1, each(some)), texts, draws)
     row = {"quantity": quantity, "difference": float(mean_over(0, of_seeds)), "first": np.nan, "second": np.nan}
     of_seeds = dict(zip(map(int, seeds), map(float, of_seeds), strict=True))
     return pd.Series(row | {"unit": unit_of(quantity), "of_seeds": of_seeds, "se": standard_error(drawn), "n": texts})
 
 
 def score_difference(
-    instances: pd.DataFrame, score: str, between: Between, draws: int = 2000, seed: int = 0, test: bool = True
+    instances: pd.DataFrame, score: str, between: Between, draws: int = 2000, test: bool = True
 ) -> pd.Series:
     """Accuracy, F1 or AUC of the first group less that of the second, on the same texts and seeds, in pairs.
 
@@ -196,7 +192,7 @@ def score_difference(
     columns = ("label", "prediction", "probability")
     groups = [np.stack([by_seed(group, name).to_numpy() for name in columns], axis=2) for group in pair]
     seeds = by_seed(pair[0], "label").columns
-    return contrast([score], scores_of([score]), groups, True, draws, seed, test=test, seeds=seeds).iloc[0]
+    return contrast([score], scores_of([score]), groups, True, draws, test=test, seeds=seeds).iloc[0]
 
 
 def fragility_difference(
@@ -204,7 +200,6 @@ def fragility_difference(
     between: Between,
     quantities: Sequence[str] = ("f1", *DROPS),
     draws: int = 1000,
-    seed: int = 0,
 ) -> pd.DataFrame:
     """Some of FRAGILITY of the first group less those of the second, on the same texts and seeds, in pairs.
 
@@ -215,25 +210,23 @@ def fragility_difference(
     """
     pair = same_texts(instances, between)
     groups, seeds = [answers(group) for group in pair], by_seed(pair[0], "label").columns
-    return contrast(quantities, fragility_of(quantities), groups, True, draws, seed, seeds=seeds)
+    return contrast(quantities, fragility_of(quantities), groups, True, draws, seeds=seeds)
 
 
-def fragility_by_length(
-    instances: pd.DataFrame, where: dict, quantity: str = "balanced_accuracy_drop_permuted", draws: int = 1000, seed=0
-) -> pd.Series:
-    """One of FRAGILITY of the shorter half of a configuration's texts less that of the longer: a row of `contrast`.
+def fragility_by_length(instances: pd.DataFrame, where: dict) -> pd.Series:
+    """BY_LENGTH of the shorter half of a configuration's texts less that of the longer: a row of `contrast`.
 
     Texts longer than the median are the longer half.
     """
     group = group_of(instances, where)
-    lengths, statistic = by_seed(group, "length"), fragility_of([quantity])
+    lengths, statistic = by_seed(group, "length"), fragility_of([BY_LENGTH])
     longer = (lengths > np.median(lengths.iloc[:, 0])).to_numpy(dtype=np.float64)[..., None]
     halves = [np.concatenate([half, answers(group)], axis=2) for half in (1 - longer, longer)]
 
     def of_half(weights: np.ndarray, table: np.ndarray) -> np.ndarray:
         return statistic(weights * table[:, 0, 0], table[..., 1:])
 
-    return contrast([quantity], of_half, halves, True, draws, seed, seeds=lengths.columns).iloc[0]
+    return contrast([BY_LENGTH], of_half, halves, True, 1000, seeds=lengths.columns).iloc[0]
 
 
 def same_texts(instances: pd.DataFrame, between: Between) -> list[pd.DataFrame]:

@@ -16,9 +16,7 @@ OF_PRICE = ("first", "second", "difference", "low", "high", "se")
 REACHES = 0.02  # of accuracy: an imitation that is farther below what it imitates has failed
 
 
-def points(
-    instances: pd.DataFrame, series: str, by: str | None = None, classes: Sequence[str] = (), draws: int = 1000
-) -> pd.DataFrame:
+def points(instances: pd.DataFrame, series: str, by: str | None = None, classes: Sequence[str] = ()) -> pd.DataFrame:
     """The points of a series on the plane of mean JSD (nats) and mean TVD (fraction), one for each run.
 
     Args:
@@ -31,7 +29,7 @@ def points(
     rows = []
     for texts, some in by_class(instances.assign(at=np.nan if by is None else instances[by]), classes):
         for (at, seed), group in some.groupby(["at", "seed"], dropna=False):
-            summary = summarise(group, AXES, draws).set_index("quantity")
+            summary = summarise(group, AXES).set_index("quantity")
             row = {"series": series, "texts": texts, "at": at, "seed": seed}
             for axis in AXES:
                 value, low, high = summary.loc[axis, ["value", "low", "high"]]
@@ -64,7 +62,7 @@ def curvatures(kinds: Mapping[str, pd.DataFrame], classes: Sequence[str] = ()) -
     return pd.DataFrame(found, columns=["adversary", "texts", "seed", "below_chord", "n"])
 
 
-def curvature(instances: pd.DataFrame, draws: int = 1000, seed: int = 0) -> pd.Series:
+def curvature(instances: pd.DataFrame, draws: int = 1000) -> pd.Series:
     """Is the curve of mean TVD over mean JSD convex (attention is easily moved) or concave (it has its price)?
 
     Wiegreffe & Pinter (2019), section 4 and figure 5. A seed's curve goes from its smallest lambda to its largest, the
@@ -83,7 +81,7 @@ def curvature(instances: pd.DataFrame, draws: int = 1000, seed: int = 0) -> pd.S
         return np.stack([below_chord(weighted_mean(weights, table)) for table in tables], axis=1)
 
     name = declare("below_chord", "fraction", bounds=CHANGE_BOUNDS)
-    return effect_of(name, seeds, each, len(tables[0]) if seeds else 0, draws, seed)
+    return effect_of(name, seeds, each, len(tables[0]) if seeds else 0, draws)
 
 
 def below_chord(corners: np.ndarray) -> np.ndarray:
@@ -93,7 +91,7 @@ def below_chord(corners: np.ndarray) -> np.ndarray:
     return np.where(curve, area(corners) / np.where(curve, width, 1), np.nan)
 
 
-def advantage(single: pd.DataFrame, curve: pd.DataFrame, at: str, draws: int = 1000, seed: int = 0) -> pd.Series:
+def advantage(single: pd.DataFrame, curve: pd.DataFrame, at: str) -> pd.Series:
     """How much better a point lies than the curve of trained adversaries of the same seed.
 
     At the same TVD its JSD less the curve's: how much farther it goes for the same change of predictions (nats). At
@@ -125,7 +123,7 @@ def advantage(single: pd.DataFrame, curve: pd.DataFrame, at: str, draws: int = 1
         return point - line if at == "tvd" else line - point
 
     name = declare(f"advantage_at_equal_{at}", "nats" if at == "tvd" else "fraction", bounds=(-1.0, 1.0))
-    row = effect_of(name, seeds, each, len(texts) if seeds else 0, draws, seed)
+    row = effect_of(name, seeds, each, len(texts) if seeds else 0, 1000)
     if seeds and len(texts):
         values = sides(np.ones((1, len(texts))))[:, 0]
         row["first"], row["second"] = (dict(zip(seeds, map(float, side), strict=True)) for side in values)
@@ -149,7 +147,7 @@ def tables_of_seeds(instances: pd.DataFrame) -> tuple[list[int], list[np.ndarray
     return list(seeds), [one.reshape(shape).swapaxes(0, 1) for one, shape in zip(values, shapes, strict=True)]
 
 
-def price_difference(instances: pd.DataFrame, base: pd.DataFrame, draws: int = 1000, seed: int = 0) -> pd.Series:
+def price_difference(instances: pd.DataFrame, base: pd.DataFrame) -> pd.Series:
     """How much more TVD the adversaries of one model pay than those of the base, at the same JSD.
 
     The curves of both, straight between their points, are compared where their ranges of mean JSD overlap (Tutek &
@@ -187,8 +185,7 @@ def price_difference(instances: pd.DataFrame, base: pd.DataFrame, draws: int = 1
             ),
             pair,
             paired=True,
-            draws=draws,
-            seed=seed,
+            draws=1000,
             pooled=lambda weights, values: height(curve(weights, mean_over(3, values)), grid),
             seeds=seeds,
         ).iloc[0]
@@ -215,9 +212,8 @@ def prices(imitated: pd.DataFrame) -> pd.DataFrame:
         raw = price_difference(*apart) if all(map(len, apart)) else dict.fromkeys(OF_PRICE, np.nan)
         failed = dict.fromkeys(why for of in (some, of_base) for why in (failed_imitation(of), unfinished(of)) if why)
         row = {f"raw{end}": raw[name] for end, name in (("", "difference"), ("_low", "low"), ("_high", "high"))}
-        rows.append(
-            {"variant": variant} | price_difference(some, of_base).to_dict() | row | {"failed": "; ".join(failed)}
-        )
+        row |= {"failed": "; ".join(failed)}
+        rows.append({"variant": variant} | price_difference(some, of_base).to_dict() | row)
     return pd.DataFrame(rows)
 
 

@@ -292,15 +292,12 @@ def counted_liars(instances: pd.DataFrame) -> pd.DataFrame:
     that little mass; an honest model always.
     """
     right = (instances["label"] == instances["prediction"]).astype(float)
-    means = instances.assign(accuracy=right).groupby(["variant", "seed"], sort=False)[
-        ["accuracy", "attention_on_rationale", "without_reason", "entropy_of_attention"]
-    ]
-    table = means.mean()
+    columns = ["accuracy", "attention_on_rationale", "without_reason", "entropy_of_attention"]
+    table = instances.assign(accuracy=right).groupby(["variant", "seed"], sort=False)[columns].mean()
     honest, kind = table.loc["base"].mean(), table.index.get_level_values("variant")
     little = table["attention_on_rationale"] < LITTLE_MASS
-    alike = (table["accuracy"] >= honest["accuracy"] - SAME_ACCURACY) & (
-        table["without_reason"] >= SAME_EFFECT * honest["without_reason"]
-    )
+    as_accurate = table["accuracy"] >= honest["accuracy"] - SAME_ACCURACY
+    alike = as_accurate & (table["without_reason"] >= SAME_EFFECT * honest["without_reason"])
     return table.assign(counts=(kind == "base") | (little & (alike | (kind == "adversary"))))
 
 
@@ -337,17 +334,11 @@ def detection(table: pd.DataFrame, counts: pd.Series) -> pd.DataFrame:
         for kind, values in (groups | {"base": others}).items():
             found = int((values > threshold).sum())
             limits = share_limits(found, len(values)) if len(values) else (np.nan, np.nan)
-            share = found / len(values) if len(values) else np.nan
-            row |= dict(
-                zip(
-                    (f"{kind}_{part}" for part in ("found", "low", "high", "n")),
-                    (share, *limits, len(values)),
-                    strict=True,
-                )
-            )
+            row[f"{kind}_found"] = found / len(values) if len(values) else np.nan
+            row |= {f"{kind}_low": limits[0], f"{kind}_high": limits[1], f"{kind}_n": len(values)}
             if kind != "base":
-                area = auroc(values, groups["base"])
-                row |= dict(zip((f"{kind}_auroc{end}" for end in ("", "_low", "_high")), area, strict=True))
+                area, low, high = auroc(values, groups["base"])
+                row |= {f"{kind}_auroc": area, f"{kind}_auroc_low": low, f"{kind}_auroc_high": high}
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -383,9 +374,8 @@ def per_text(instances: pd.DataFrame, counts: pd.Series) -> pd.DataFrame:
             areas.append(weighted_auc(np.ones((1, len(label))), label, np.concatenate(values))[0])
         areas = np.array(areas)
         low, high = t_interval(areas)
-        rows.append(
-            {"test": test, "AUROC over texts": areas.mean() if len(areas) else np.nan, "low": low, "high": high}
-        )
+        mean = areas.mean() if len(areas) else np.nan
+        rows.append({"test": test, "AUROC over texts": mean, "low": low, "high": high})
     return pd.DataFrame(rows)
 
 

@@ -170,19 +170,19 @@ def why_not(adversary: Mapping, imitates: bool | None) -> str:
     return f"not converged (the loss still fell by {LEAST:g} or more in the last {PATIENCE} epochs)"
 
 
-def last_gain(history: Sequence[dict], epochs: int = PATIENCE) -> float:
-    """By how much the training loss fell in the last epochs; NaN for a shorter history."""
+def last_gain(history: Sequence[dict]) -> float:
+    """By how much the training loss fell in the last PATIENCE epochs; NaN for a shorter history."""
     losses = [record["train_loss"] for record in history]
-    return min(losses[:-epochs]) - min(losses[-epochs:]) if len(losses) > epochs else np.nan
+    return min(losses[:-PATIENCE]) - min(losses[-PATIENCE:]) if len(losses) > PATIENCE else np.nan
 
 
-def still_leaving(history: Sequence[dict], epochs: int = PATIENCE) -> bool:
-    """Whether an adversary's distance on dev grew by a tenth or more in the last epochs.
+def still_leaving(history: Sequence[dict]) -> bool:
+    """Whether an adversary's distance on dev grew by a tenth or more in the last PATIENCE epochs.
 
     The distance is weighted by lambda: with a small one the loss hardly falls while attention moves.
     """
     away = [record["dev_jsd"] for record in history]
-    return len(away) > epochs and away[-1] >= AT_REST and away[-1] - away[-1 - epochs] >= away[-1] / 10
+    return len(away) > PATIENCE and away[-1] >= AT_REST and away[-1] - away[-1 - PATIENCE] >= away[-1] / 10
 
 
 def by_recipe(trained: Sequence[Trained]) -> pd.DataFrame:

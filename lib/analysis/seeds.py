@@ -60,7 +60,7 @@ def over_seeds(rows: pd.DataFrame, about: Iterable[str] = ()) -> pd.DataFrame:
 
 
 def with_intervals(found: pd.DataFrame) -> pd.DataFrame:
-    """With the intervals that `summarise` gives: over texts and seeds (`lib.analysis.statistics.interval_of`), over
+    """With the intervals that `summarise` gives: over texts and seeds (`interval_over_texts_and_seeds`), over
     texts alone, over seeds alone; they end where the quantity's values do, if that is known here.
     """
     seeds = found["seeds"].to_numpy()

@@ -12,6 +12,7 @@ LEVEL = 0.95  # of every interval
 LEAST_P = 1e-12  # p-values below are not told apart
 FEW = 3  # seeds: fewer say nothing about others, and the interval is of these very models
 CELLS = 2_000_000  # most weights held at once: 16 MB
+SEED = 0  # of every bootstrap and randomisation test: the same rows have the same interval
 # (weights (draw, row), table (row, ...)) -> (draw, quantity, seed): of rows that count with these weights
 Statistic = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -21,7 +22,7 @@ def over_what(seeds: float) -> str:
     return "texts and seeds" if seeds >= FEW else "texts"
 
 
-def resampled(count: int, draws: int, seed: int) -> Iterator[np.ndarray]:
+def resampled(count: int, draws: int, seed: int = SEED) -> Iterator[np.ndarray]:
     """Bootstrap samples of `count` instances as weights: how often each was drawn.
 
     Yields:
@@ -52,7 +53,7 @@ def chunk(random: np.random.Generator, count: int, draws: int) -> np.ndarray:
     return np.bincount(drawn.ravel(), minlength=draws * count).reshape(draws, count).astype(np.float64)
 
 
-def bootstrap(statistic: Callable[[np.ndarray], np.ndarray], count: int, draws: int, seed: int) -> np.ndarray:
+def bootstrap(statistic: Callable[[np.ndarray], np.ndarray], count: int, draws: int, seed: int = SEED) -> np.ndarray:
     """What `statistic`, weights (draw, instance) -> (draw, ...), is in `draws` bootstrap samples: (draws, ...)."""
     return np.concatenate([statistic(weights) for weights in resampled(count, draws, seed)])
 
@@ -146,11 +147,7 @@ def interval_over_texts_and_seeds(value: float, samples: np.ndarray, *groups: np
     Args:
         value: the estimate. samples: (draw,) of the bootstrap over texts. groups: the values of the seeds (seed,).
     """
-    return interval_of(value, standard_error(samples), *groups)
-
-
-def interval_of(value: float, se: float, *groups: np.ndarray) -> tuple[float, float]:
-    """`interval_over_texts_and_seeds` from the standard error over texts, NaN where there is none."""
+    se = standard_error(samples)  # NaN where there is none
     groups = [values[~np.isnan(values)] for values in groups]
     spreads = [(Spread.of([values]), len(values)) for values in groups if len(values) >= FEW]
     if np.isnan(value) or not (spreads or not np.isnan(se)):

@@ -44,9 +44,7 @@ SUMMARY = [
 ]
 
 
-def summarise(
-    instances: pd.DataFrame, quantities: Iterable[str] | None = None, draws: int = 1000, seed: int = 0
-) -> pd.DataFrame:
+def summarise(instances: pd.DataFrame, quantities: Iterable[str] | None = None, draws: int = 1000) -> pd.DataFrame:
     """One row per configuration and quantity: its mean over the instances, with intervals.
 
     value is the mean over seeds of each run's mean over its instances; [low, high] is its 95% interval over
@@ -70,7 +68,7 @@ def summarise(
     rows = []
     for key, group in configurations(instances) if names else ():
         table = np.stack([by_seed(group, name).to_numpy() for name in names], axis=1)  # (instance, quantity, seed)
-        found = estimates(names, weighted_mean, table, draws, seed, seeds_of(group))
+        found = estimates(names, weighted_mean, table, draws, seeds_of(group))
         for name, row, values in zip(names, found, table.swapaxes(0, 1), strict=True):
             missing = int(undefined(group, name).sum())
             row |= {"sd_instances": pooled_sd(values), "n": int((~np.isnan(values)).any(axis=1).sum())}
@@ -79,7 +77,7 @@ def summarise(
 
 
 def classification(
-    instances: pd.DataFrame, quantities: Iterable[str] = CLASSIFICATION, draws: int = 1000, seed: int = 0
+    instances: pd.DataFrame, quantities: Iterable[str] = CLASSIFICATION, draws: int = 1000
 ) -> pd.DataFrame:
     """Accuracy, F1 and AUC of each configuration, in the columns of `summarise`.
 
@@ -96,7 +94,7 @@ def classification(
         table = np.stack([by_seed(group, name).to_numpy() for name in columns], axis=2)  # (instance, seed, column)
         if np.isnan(table[..., 0]).any():
             raise ValueError(f"the seeds of {'/'.join(map(str, key.values()))} were measured on different instances")
-        found = estimates(names, scores_of(names), table, draws, seed, seeds_of(group))
+        found = estimates(names, scores_of(names), table, draws, seeds_of(group))
         for name, row in zip(names, found, strict=True):
             if name == "accuracy":
                 row["sd_instances"] = pooled_sd((table[..., 0] == table[..., 1]).astype(np.float64))
@@ -104,9 +102,7 @@ def classification(
     return pd.DataFrame(rows, columns=SUMMARY)
 
 
-def fragility(
-    instances: pd.DataFrame, quantities: Sequence[str] = ("f1", *DROPS), draws: int = 1000, seed: int = 0
-) -> pd.DataFrame:
+def fragility(instances: pd.DataFrame, quantities: Sequence[str] = ("f1", *DROPS), draws: int = 1000) -> pd.DataFrame:
     """F1 with the trained attention, and with other attention (Tutek & Snajder 2020, section 4.1).
 
     In the columns of `summarise`. f1_uniform and f1_permuted are F1 under equal weights and under random orders, the
@@ -122,13 +118,13 @@ def fragility(
     rows = [
         key | row
         for key, group in configurations(instances)
-        for row in estimates(quantities, statistic, answers(group), draws, seed, seeds_of(group))
+        for row in estimates(quantities, statistic, answers(group), draws, seeds_of(group))
     ]
     return pd.DataFrame(rows, columns=SUMMARY)
 
 
 def estimates(
-    names: Sequence[str], statistic: Statistic, table: np.ndarray, draws: int, seed: int, seeds: Sequence[int]
+    names: Sequence[str], statistic: Statistic, table: np.ndarray, draws: int, seeds: Sequence[int]
 ) -> list[dict[str, object]]:
     """Of each quantity of a statistic what SUMMARY has: its value over the seeds, unit, intervals, sds and counts.
 
@@ -138,7 +134,7 @@ def estimates(
         seeds: of the table's runs, in its order.
     """
     of_seeds = statistic(np.ones((1, len(table))), table)[0]  # (quantity, seed)
-    samples = mean_over(2, bootstrap(lambda weights: statistic(weights, table), len(table), draws, seed))
+    samples = mean_over(2, bootstrap(lambda weights: statistic(weights, table), len(table), draws))
     rows = []
     for name, values, drawn in zip(names, of_seeds, samples.T, strict=True):
         value = float(mean_over(0, values))

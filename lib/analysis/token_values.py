@@ -110,7 +110,7 @@ def against(values: np.ndarray | None, effect: np.ndarray | None) -> float:
     return float((effect[values == values.max()] < 0).mean())
 
 
-def attention_on_rationale(rationales: Rationales, name: str = "attention_on_rationale") -> Quantity:
+def attention_on_rationale(rationales: Rationales) -> Quantity:
     """A quantity: how much of the attention lies on the tokens that decide the label, (batch,) fraction.
 
     Args:
@@ -126,7 +126,7 @@ def attention_on_rationale(rationales: Rationales, name: str = "attention_on_rat
                 masses[row] = weights[torch.from_numpy(marked)].sum()
         return masses
 
-    return Quantity(name, mass, "fraction")
+    return Quantity("attention_on_rationale", mass, "fraction")
 
 
 def inside(spans: Spans, length: int) -> np.ndarray:

@@ -67,8 +67,8 @@ def kind_trained(run: Run) -> str:
     return run.option("trains") + (" from the base" if run.option("starts") == "base" else "")
 
 
-def changes_of_score(measured: pd.DataFrame, score: str = "accuracy") -> pd.DataFrame:
-    """What adversaries lose against their bases: a row for each encoder, projection, `trains` and lambda.
+def changes_of_score(measured: pd.DataFrame) -> pd.DataFrame:
+    """What adversaries lose of accuracy against their bases: a row for each encoder, projection, `trains` and lambda.
 
     Args:
         measured: rows of `measure_versus_base`, of adversaries and of the bases themselves.
@@ -81,7 +81,7 @@ def changes_of_score(measured: pd.DataFrame, score: str = "accuracy") -> pd.Data
     names = ["encoder", "projection", "trains", "lambda"]
     for key, some in adversaries.groupby(names, sort=False):
         base = bases[(bases["encoder"] == key[0]) & (bases["projection"] == key[1])]
-        found = score_difference(pd.concat([some, base]), score, ({"variant": "adversary"}, {"variant": "base"}))
+        found = score_difference(pd.concat([some, base]), "accuracy", ({"variant": "adversary"}, {"variant": "base"}))
         rows.append(dict(zip(names, key, strict=True)) | found.to_dict() | {"jsd": some["jsd"].mean()})
     return pd.DataFrame(rows)
 
@@ -126,11 +126,10 @@ def across_seeds(bases: pd.DataFrame, reduce: str = "median") -> pd.DataFrame:
         seed: over([text_jsd(own, other, starts) for place, other in of_seeds.items() if place != seed], axis=0)
         for seed, own in of_seeds.items()
     }
-    name = declare("jsd_of_seeds", "nats", bounds=JSD_BOUNDS)
+    declare("jsd_of_seeds", "nats", bounds=JSD_BOUNDS)
     table = pd.DataFrame(found, index=weights.index)
-    return bases.assign(
-        **{name: [table.at[at, seed] for at, seed in zip(bases["instance"], bases["seed"], strict=True)]}
-    )
+    pairs = zip(bases["instance"], bases["seed"], strict=True)
+    return bases.assign(jsd_of_seeds=[table.at[pair] for pair in pairs])
 
 
 def text_jsd(p: np.ndarray, q: np.ndarray, starts: np.ndarray) -> np.ndarray:

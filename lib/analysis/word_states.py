@@ -25,22 +25,21 @@ EMBEDDING_LABELS = ("clusters", "words")
 NAME = "mutual_information_"
 KINDS = ("plug_in", "miller_madow", "null")
 PARTS = 50  # of the texts, each left out once
+SEED = 0  # of the random sample of words, of occurrences beyond MOST, and of the clusters
 
 
 def information(
     trained: Sequence[Trained],
     words: int = 1000,
     clusters: int = 1000,
-    most: int = MOST,
-    split: str = "train",
-    seed: int = 0,
     embedding_labels: str = "clusters",
 ) -> pd.DataFrame:
     """Mutual information of input and hidden state of each run, in nats: a row for each run and sample of words.
 
-    Embeddings and hidden states of every occurrence of the words (Tutek & Snajder 2020, section 3.4), at most `most`,
-    are clustered, each separately, and the labels counted. Runs on the same data see the same occurrences, so their
-    n is equal. The samples of words are those of lib.metrics.mutual_information: the most frequent, and a random one.
+    Embeddings and hidden states of every occurrence of the words in train (Tutek & Snajder 2020, section 3.4), at most
+    MOST, are clustered, each separately, and the labels counted. Runs on the same data see the same occurrences, so
+    their n is equal. The samples of words are those of lib.metrics.mutual_information: the most frequent, and a random
+    one.
 
     Args:
         embedding_labels: "clusters", as the paper has it; "words" takes the words themselves, which is what clustering
@@ -54,15 +53,14 @@ def information(
     rows, known = [], {}
     with Progress("mutual information", total=len(trained)) as progress:
         for one in trained:
-            of_split = getattr(one.corpus, split)
-            counts = np.bincount(of_split.encoded[0], minlength=len(one.corpus.vocabulary))
+            counts = np.bincount(one.corpus.train.encoded[0], minlength=len(one.corpus.vocabulary))
             counts[: len(SPECIALS)] = 0
-            chosen = measures.frequent_words(counts, words), measures.random_words(counts, words, seed)
+            chosen = measures.frequent_words(counts, words), measures.random_words(counts, words, SEED)
             for sample, of_sample in zip(SAMPLES, chosen, strict=True):
-                embedded, hidden, ids, texts = word_states(one, of_split, of_sample, most, seed)
-                first = ids if embedding_labels == "words" else clusters_once(embedded, clusters, seed, known)
-                second = clusters_once(hidden, clusters, seed, known)
-                found = measures.mutual_information(first, second, seed)
+                embedded, hidden, ids, texts = word_states(one, one.corpus.train, of_sample)
+                first = ids if embedding_labels == "words" else clusters_once(embedded, clusters, SEED, known)
+                second = clusters_once(hidden, clusters, SEED, known)
+                found = measures.mutual_information(first, second, SEED)
                 row = {name: getattr(one.run, name) for name in RUN} | {"quantity": NAME + sample}
                 row |= {kind: getattr(found, kind) for kind in KINDS}
                 rows.append(row | {"above_null": found.plug_in - found.null, "n": found.n, "words": len(of_sample)})
@@ -72,7 +70,7 @@ def information(
 
 
 def word_states(
-    trained: Trained, split: Split, words: np.ndarray, most: int = MOST, seed: int = 0
+    trained: Trained, split: Split, words: np.ndarray, most: int = MOST
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Embeddings (row, embedding), hidden states (row, hidden), ids and texts (row,) of the words' occurrences.
 
@@ -81,7 +79,7 @@ def word_states(
     ids, offsets = split.encoded
     where = np.flatnonzero(np.isin(ids, words))
     if len(where) > most:
-        where = np.sort(np.random.default_rng(seed).choice(where, most, replace=False))
+        where = np.sort(np.random.default_rng(SEED).choice(where, most, replace=False))
     place = np.full(len(ids), -1, dtype=np.int64)
     place[where] = np.arange(len(where))
     place, starts = torch.from_numpy(place), torch.from_numpy(offsets)
@@ -121,34 +119,28 @@ def jackknife_error(without: np.ndarray) -> float:
     return float(np.sqrt((len(without) - 1) * without.var()))
 
 
-def summary(found: pd.DataFrame, of: str = "plug_in") -> pd.DataFrame:
-    """Means over the seeds with Student's 95% interval, in columns that lib.published.beside takes.
+def summary(found: pd.DataFrame) -> pd.DataFrame:
+    """Means of plug_in over the seeds with Student's 95% interval, in columns that lib.published.beside takes.
 
     Args:
-        found: rows of `information`. of: plug_in, miller_madow, null or above_null.
+        found: rows of `information`.
     """
-    keys = [*RUN_COLUMNS, "quantity"]
-    rows = [
-        dict(zip(keys, key, strict=True))
-        | dict(zip(("low", "high"), t_interval(group[of].to_numpy()), strict=True))
-        | {"value": group[of].mean(), "unit": "nats", "sd_seeds": group[of].std()}
-        | {
-            "n": int(group["n"].iloc[0]),
-            "seeds": len(group),
-            "of_seeds": dict(zip(group["seed"], group[of], strict=True)),
-        }
-        for key, group in found.groupby(keys, sort=False)
-    ]
+    keys, rows = [*RUN_COLUMNS, "quantity"], []
+    for key, group in found.groupby(keys, sort=False):
+        values = group["plug_in"]
+        low, high = t_interval(values.to_numpy())
+        row = {"low": low, "high": high, "value": values.mean(), "unit": "nats", "sd_seeds": values.std()}
+        row |= {"n": int(group["n"].iloc[0]), "seeds": len(group)}
+        row |= {"of_seeds": dict(zip(group["seed"], values, strict=True))}
+        rows.append(dict(zip(keys, key, strict=True)) | row)
     return pd.DataFrame(rows)
 
 
-def information_difference(
-    found: pd.DataFrame, quantity: str, between: tuple[str, str], of: str = "above_null"
-) -> pd.Series:
+def information_difference(found: pd.DataFrame, quantity: str, between: tuple[str, str]) -> pd.Series:
     """The first variant's mutual information less the second's, in pairs of one seed: a row of `contrast`.
 
-    Args:
-        of: above_null, which does not grow with the number of occupied clusters as the others do, or one of KINDS.
+    Of above_null, which does not grow with the number of occupied clusters as the KINDS do.
+
     Returns:
         the interval is Student's over seeds; se is over texts, by the jackknife, the clusters as they are; n the texts.
     """
@@ -156,7 +148,7 @@ def information_difference(
     pair = [rows[rows["variant"] == name].set_index("seed") for name in between]
     shared = pair[0].index.intersection(pair[1].index)
     pair = [side.loc[shared] for side in pair]
-    groups = [side[of].to_numpy()[None] for side in pair]  # (one row for all texts, seed)
+    groups = [side["above_null"].to_numpy()[None] for side in pair]  # (one row for all texts, seed)
     row = contrast([quantity], mean_of, groups, paired=True, draws=0, seeds=shared).iloc[0]
     without = [np.stack(side["without"].to_list()).mean(axis=0) for side in pair]
     row["se"], row["n"] = jackknife_error(without[0] - without[1]), int(pair[0]["texts"].iloc[0])

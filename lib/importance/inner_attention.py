@@ -15,8 +15,10 @@ from lib.quantity import Quantity
 __all__ = ["inner_attention", "rollout"]
 
 
-def inner_attention(aggregation: Aggregation, name: str | None = None) -> Quantity:
+def inner_attention(aggregation: Aggregation) -> Quantity:
     """A quantity: the inner attention to each token, (batch, token), rows sum to 1 over the mask.
+
+    It is called inner_averaged, inner_rollout, or inner_layer_1_head_1 and so on, counted from 1.
 
     What goes to start and end is not counted; a row that gives all of its weight to them is NaN. The model needs
     `inner_attention(batch)`; an attribute `reads_first`, if True, means that the first word's state is read out.
@@ -24,7 +26,6 @@ def inner_attention(aggregation: Aggregation, name: str | None = None) -> Quanti
     Args:
         aggregation: (layer, head), one head; "averaged" over all heads and layers; or "rollout", the product over
             layers of (mean over heads + identity) / 2 (Abnar & Zuidema 2020).
-        name: by default inner_averaged, inner_rollout, or inner_layer_1_head_1 and so on, counted from 1.
     Raises:
         ValueError: an unknown aggregation, or the model has no inner attention.
     """
@@ -42,8 +43,8 @@ def inner_attention(aggregation: Aggregation, name: str | None = None) -> Quanti
         reached = reached.masked_fill(~batch.mask, 0)
         return reached / reached.sum(dim=1, keepdim=True)
 
-    if name is None:
-        one_head = not isinstance(aggregation, str)
-        name = "inner_layer_{}_head_{}".format(*(k + 1 for k in aggregation)) if one_head else f"inner_{aggregation}"
-    title = f"inner attention, {aggregation}" if isinstance(aggregation, str) else None
+    if isinstance(aggregation, str):
+        name, title = f"inner_{aggregation}", f"inner attention, {aggregation}"
+    else:
+        name, title = "inner_layer_{}_head_{}".format(*(k + 1 for k in aggregation)), None
     return Quantity(name, inner, "fraction", title=title, max_tokens=MAX_TOKENS)

@@ -90,7 +90,7 @@ def uniform(model: AttentionModel, output: ModelOutput) -> Tensor:
     return model.read_out(output, projections.uniform(output.scores, output.mask))
 
 
-def permutation_effect(draws: int = 100, seed: int = 0, name: str = "permutation") -> Quantity:
+def permutation_effect(draws: int = 100, seed: int = 0) -> Quantity:
     """A quantity: the median over draws of how far the prediction moves under permuted attention.
 
     |change of p|, with several classes the total variation (Jain & Wallace 2019, section 4.2.1): (batch,), a fraction
@@ -104,4 +104,4 @@ def permutation_effect(draws: int = 100, seed: int = 0, name: str = "permutation
         middle = np.median(change.cpu().numpy(), axis=-1)
         return torch.from_numpy(middle).to(change)
 
-    return Quantity(name, moved, "fraction")
+    return Quantity("permutation", moved, "fraction")

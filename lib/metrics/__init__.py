@@ -9,4 +9,4 @@ from lib.metrics.distances import (
     probabilities,
     total_variation,
 )
-from lib.metrics.kendall import kendall_tau, kendall_taus
+from lib.metrics.kendall import kendall_tau

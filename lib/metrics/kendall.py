@@ -1,9 +1,7 @@
 """Kendall's tau-b with p-values, many rows at once."""
 
 import math
-from collections.abc import Sequence
 from functools import lru_cache
-from itertools import combinations
 
 import numpy as np
 import torch
@@ -12,7 +10,7 @@ from torch import Tensor
 from lib.numerics import by_length
 
 LONGEST_EXACT = 33  # tokens up to which SciPy uses the exact distribution, where there are no ties
-CELLS = 2**15  # tokens of all measures at once: about what stays in the processor's cache
+CELLS = 2**14  # tokens compared at once: about what stays in the processor's cache
 COMPARED = 16  # tokens next to each other that are compared in pairs: fewer than 2^7 pairs, counted in bytes
 
 
@@ -20,7 +18,8 @@ def kendall_tau(x: Tensor, y: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """Rank correlation with ties (Kendall's tau-b) of each row, and its two-sided p-value.
 
     The same as scipy.stats.kendalltau: the exact distribution where no values tie and n <= 33 or at most one pair
-    disagrees (or agrees), else the normal approximation with ties.
+    disagrees (or agrees), else the normal approximation with ties. O(n log n) as in Knight (1966): with the tokens in
+    the order of x, and by y where they tie, the discordant pairs are those that y has out of order.
 
     Args:
         x, y, mask: (batch, token); only tokens where the mask is True count.
@@ -28,78 +27,55 @@ def kendall_tau(x: Tensor, y: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         (tau, p-value), each (batch,) float64 in tau-b and fraction; NaN where undefined: fewer than two tokens, all
         values of x or of y equal, or a NaN among them.
     """
-    tau, p_value = kendall_taus([x, y], mask)
-    return tau[0], p_value[0]
-
-
-def kendall_taus(measures: Sequence[Tensor], mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Tau-b and p-value of each row for every pair of measures; each measure is sorted once.
-
-    O(n log n) as in Knight (1966): with the tokens in the order of one measure, and by the other where they tie, the
-    discordant pairs are those that the other measure has out of order.
-
-    Args:
-        measures: several (batch, token). mask: (batch, token).
-    Returns:
-        (tau, p-value), each (pair, batch) float64; pairs in the order of itertools.combinations:
-        for three measures (0, 1), (0, 2), (1, 2).
-    """
-    shapes = [tuple(m.shape) for m in measures]
-    if len(measures) < 2 or any(shape != tuple(mask.shape) for shape in shapes):
-        raise ValueError(f"shapes {shapes} with a mask {tuple(mask.shape)}; two or more measures of the mask's shape")
-    pairs = list(combinations(range(len(measures)), 2))
-    columns, real = [m.detach().double().cpu().numpy() for m in measures], mask.cpu().numpy()
+    if not x.shape == y.shape == mask.shape:
+        shapes = [tuple(one.shape) for one in (x, y)]
+        raise ValueError(f"shapes {shapes} with a mask {tuple(mask.shape)}; both measures need the mask's shape")
+    columns, real = [one.detach().double().cpu().numpy() for one in (x, y)], mask.cpu().numpy()
     n = real.sum(axis=1)
-    missing, ties = np.zeros((len(measures), len(n)), bool), np.zeros((3, len(measures), len(n)))
-    unlike = np.zeros((len(pairs), len(n)))
-    for rows in by_length(torch.from_numpy(n), CELLS // len(measures)):
+    missing, ties, unlike = np.zeros(len(n), bool), np.zeros((2, 3, len(n))), np.zeros(len(n))
+    for rows in by_length(torch.from_numpy(n), CELLS):
         some = rows.numpy()
         kept = np.flatnonzero(real[some].any(axis=0))
         cells = some, slice(kept[0], kept[-1] + 1)
         values = np.stack([column[cells] for column in columns])
-        missing[:, some] = (np.isnan(values) & real[cells]).any(axis=-1)
+        missing[some] = (np.isnan(values) & real[cells]).any(axis=(0, 2))
         values = np.where(real[cells], values, np.inf)  # padding: behind all others
-        ties[:, :, some], unlike[:, some] = _compare(values, n[some], pairs)
-    first, second = (list(side) for side in zip(*pairs, strict=True))
+        ties[:, :, some], unlike[some] = _compare(values, n[some])
     counts = (torch.from_numpy(part) for part in (unlike, ties, n.astype(float), missing))
-    tau, p_value = _tau_and_p_value(*counts, first, second).to(mask.device)
+    tau, p_value = _tau_and_p_value(*counts).to(mask.device)
     return tau, p_value
 
 
-def _compare(values: np.ndarray, n: np.ndarray, pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
+def _compare(values: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Of values (measure, row, token) with infinity as padding, n (row,) of which are real, each counted per row.
 
     Returns:
-        (3, measure, row): over groups of t tied values the sums of t(t-1)/2, t(t-1)(t-2) and t(t-1)(2t+5).
-        (pair, row): twice the pairs of tokens in opposite orders, less those that tie in both measures.
+        (measure, 3, row): over groups of t tied values the sums of t(t-1)/2, t(t-1)(t-2) and t(t-1)(2t+5).
+        (row,): twice the pairs of tokens in opposite orders, less those that tie in both measures.
     """
     order = values.argsort(axis=-1)
     order += np.arange(0, values.size, values.shape[-1]).reshape(-1, len(n), 1)  # into the rows laid end to end
     placed = values.take(order)
     steps = placed[..., 1:] != placed[..., :-1]
-    ties = _ties(steps, n)
+    ties = np.stack([_ties(of_measure, n) for of_measure in steps])
     ranked = np.zeros(values.shape, np.int32)
     steps.cumsum(axis=-1, dtype=np.int32, out=ranked[..., 1:])
     ranks = np.empty_like(ranked)
     ranks.reshape(-1)[order.reshape(-1)] = ranked.reshape(-1)
-    unlike = np.empty((len(pairs), len(n)))
-    for pair, (i, j) in enumerate(pairs):
-        there = ranks[j].take(order[i] - i * ranks[i].size)
-        unlike[pair] = 0
-        if ties[0, i].any():
-            both = (ranked[i].astype(np.int64) << 32) | there
-            both.sort(axis=-1)
-            there = both.astype(np.int32)  # the lower half
-            unlike[pair] = -_ties(both[:, 1:] != both[:, :-1], n)[0]
-        unlike[pair] += 2 * _inversions(there)
-    return ties, unlike
+    there, of_both = ranks[1].take(order[0]), 0  # the second's ranks in the order of the first
+    if ties[0, 0].any():
+        both = (ranked[0].astype(np.int64) << 32) | there
+        both.sort(axis=-1)
+        there = both.astype(np.int32)  # the lower half
+        of_both = _ties(both[:, 1:] != both[:, :-1], n)[0]
+    return ties, 2 * _inversions(there) - of_both
 
 
 def _ties(steps: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """(3, ..., row), as `_compare` returns; steps (..., row, token - 1): whether sorted values differ from the last."""
+    """(3, row), as `_compare` returns; steps (row, token - 1): whether sorted values differ from the last."""
     place = np.arange(1, steps.shape[-1] + 1)
     if not (~steps & (place < n[:, None])).any():
-        return np.zeros((3, *steps.shape[:-1]))
+        return np.zeros((3, len(n)))
     before = place - np.maximum.accumulate(np.where(steps, place, 0), axis=-1)  # those of its group before each
     before = np.where(place < n[:, None], before, 0).astype(float)
     two, three = before.sum(axis=-1), (before * (before - 1)).sum(axis=-1)
@@ -130,25 +106,25 @@ def _inversions(ranks: np.ndarray) -> np.ndarray:
     return found
 
 
-def _tau_and_p_value(unlike: Tensor, ties: Tensor, n: Tensor, missing: Tensor, first: list, second: list) -> Tensor:
-    """(2, pair, row): tau-b and p-value; `missing` (measure, row) is True where a NaN is among the values."""
+def _tau_and_p_value(unlike: Tensor, ties: Tensor, n: Tensor, missing: Tensor) -> Tensor:
+    """(2, row): tau-b and p-value; `missing` (row,) is True where a NaN is among the values."""
     total = n * (n - 1) / 2
-    a, b = total - ties[0, first], total - ties[0, second]
+    a, b = total - ties[:, 0]
     surplus = a + b - total - unlike  # pairs of tokens in one order minus pairs in opposite orders
     tau = (surplus / a.sqrt() / b.sqrt()).clamp(-1, 1)
     few = (total - surplus.abs()) / 2 <= 1  # at most one pair out of order (or in order)
     exact = (a == total) & (b == total) & ((n <= LONGEST_EXACT) | few)
-    p_value = torch.where(exact, _exact_p_value(surplus, n), _normal_p_value(surplus, n, ties, first, second))
-    undefined = (n < 2) | (a == 0) | (b == 0) | missing[first] | missing[second]
+    p_value = torch.where(exact, _exact_p_value(surplus, n), _normal_p_value(surplus, n, ties))
+    undefined = (n < 2) | (a == 0) | (b == 0) | missing
     return torch.stack([tau, p_value]).masked_fill(undefined, math.nan)
 
 
 def _exact_p_value(surplus: Tensor, n: Tensor) -> Tensor:
-    """Two-sided p-value over all n! orders, no ties: (pair, row). Right for n <= 33 or at most one inversion."""
+    """Two-sided p-value over all n! orders, no ties: (row,). Right for n <= 33 or at most one inversion."""
     total = n * (n - 1) / 2
     inversions = (total - surplus.abs()) / 2
     table = _inversion_table()
-    row = n.clamp(max=LONGEST_EXACT).long().expand_as(surplus)
+    row = n.clamp(max=LONGEST_EXACT).long()
     short = table[row, inversions.clamp(0, table.shape[1] - 1).long()]
     long = (math.log(2) - torch.lgamma(n + 1 - (inversions >= 1).double())).exp()  # 2 / n! or 2 / (n - 1)!
     return torch.where(n <= LONGEST_EXACT, short, long)
@@ -167,9 +143,9 @@ def _inversion_table() -> Tensor:
     return torch.from_numpy(table)
 
 
-def _normal_p_value(surplus: Tensor, n: Tensor, ties: Tensor, first: list, second: list) -> Tensor:
+def _normal_p_value(surplus: Tensor, n: Tensor, ties: Tensor) -> Tensor:
     """Two-sided p-value by the normal approximation with ties (Kendall, Rank Correlation Methods, chapter 4)."""
-    (ties_x, x0, x1), (ties_y, y0, y1) = ties[:, first], ties[:, second]
+    (ties_x, x0, x1), (ties_y, y0, y1) = ties
     m = n * (n - 1)
     variance = (m * (2 * n + 5) - x1 - y1) / 18 + 2 * ties_x * ties_y / m
     variance = variance + x0 * y0 / (9 * m * (n - 2).clamp(min=1))  # with n = 2 the numerator is 0

@@ -6,7 +6,6 @@ from pkgutil import iter_modules
 from lib.papers.claims import Claim, counted, sentences, verdicts
 from lib.papers.paper import Paper, what_varies
 from lib.papers.settings import Settings
-from lib.training import Run
 
 __all__ = [
     "PAPERS",
@@ -15,7 +14,6 @@ __all__ = [
     "Paper",
     "Settings",
     "counted",
-    "runs",
     "sentences",
     "verdicts",
     "what_varies",
@@ -25,17 +23,3 @@ _modules = [import_module(f"{__name__}.{module.name}") for module in iter_module
 _papers = [module.PAPER for module in _modules if hasattr(module, "PAPER")]
 PAPERS: dict[str, Paper] = {paper.name: paper for paper in sorted(_papers, key=lambda one: (one.key[-4:], one.key))}
 TITLES = {paper.key: paper.title for paper in PAPERS.values()}
-
-
-def runs(notebook: str, dataset: str = "planted", profile: str = "quick", **others) -> list[Run]:
-    """All runs of a notebook, "adversary", or of a part of it, "adversary/sweep".
-
-    Args:
-        others: its other parameters (`PAPERS[notebook].settings`).
-    Raises:
-        KeyError, ValueError: an unknown notebook or part, or a parameter that is not allowed, with what is.
-    """
-    name, _, part = notebook.partition("/")
-    if name not in PAPERS:
-        raise KeyError(f"unknown notebook {name!r}; known: {', '.join(PAPERS)}")
-    return PAPERS[name].runs(PAPERS[name].settings(dataset=dataset, profile=profile, **others), part or None)

@@ -138,11 +138,9 @@ def judged(runs: pd.DataFrame, moved: bool = False) -> tuple[pd.DataFrame, dict[
     Args:
         runs: rows of `adversaries_by_dev`. moved: those that stayed near the base are none.
     """
-    why = (
-        runs["why"].mask(runs["why"].eq("") & ~runs["moved"], f"attention stays within {FAR} nats of the base's")
-        if moved
-        else runs["why"]
-    )
+    why = runs["why"]
+    if moved:
+        why = why.mask(why.eq("") & ~runs["moved"], f"attention stays within {FAR} nats of the base's")
     counts = why[why != ""].value_counts()
     reasons = "; ".join(f"{count} of {counted(len(runs), 'run')}: {reason}" for reason, count in counts.items())
     if (why != "").all():
@@ -152,7 +150,7 @@ def judged(runs: pd.DataFrame, moved: bool = False) -> tuple[pd.DataFrame, dict[
 
 def with_reasons(about: dict, more: dict[str, str]) -> dict:
     """What is known of the base, and of the runs: reasons and notes of both."""
-    return about | more | {"excluded": excluded_by(about.get("excluded", ""), more.get("excluded", ""))}
+    return about | more | {"excluded": excluded_by(about["excluded"], more.get("excluded", ""))}
 
 
 def misguided(
@@ -180,18 +178,13 @@ def on_par(
     """Table 4: how many runs get FAR away and classify as well as their base, by lambda and as dev chooses."""
     one, runs = CLAIMS["a trained adversary is on par"], dev[(dev["trains"] == "all") & (dev["lambda"] > 0)]
     found = runs.merge(runs_on_test(of_base, adversaries)[["lambda", "seed", "holds", "words"]], on=["lambda", "seed"])
-    parts = []
-    for model, some, within in (
-        ("BiLSTM (lambda chosen on dev)", best_of_seeds(found), True),
-        *(
-            (f"BiLSTM (lambda {strength:g})", some, strength == printed_effect(printed, "lambda", {}))
-            for strength, some in found.groupby("lambda")
-        ),
-    ):
+    models, parts = [("BiLSTM (lambda chosen on dev)", best_of_seeds(found), True)], []
+    for strength, some in found.groupby("lambda"):
+        models.append((f"BiLSTM (lambda {strength:g})", some, strength == printed_effect(printed, "lambda", {})))
+    for model, some, within in models:
         some, why = judged(some)
-        parts.append(
-            one.evidence(model, some.set_index("seed")["holds"].astype(float), n=len(some), **with_reasons(about, why))
-        )
+        holds = some.set_index("seed")["holds"].astype(float)
+        parts.append(one.evidence(model, holds, n=len(some), **with_reasons(about, why)))
         parts[-1]["within"] &= within
         parts[-1]["note"] = "; ".join([*some["words"], *filter(None, [why.get("note", "")])])
     return pd.concat(parts)

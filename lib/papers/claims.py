@@ -22,7 +22,7 @@ VERDICT = [
     *("seeds", "n", "of_seeds", "p", "needed", "reason", "halved", "doubled", "witness", "printed", "source", "scope"),
     *("control", "refuted", "speaks", "question", "signed", "sides"),
 ]
-GOOD, WEAK = "good", "weak"
+WEAK = "weak"  # a witness
 UNIFORM = 0.97  # of the entropy of equal weights: attention beyond counts as uniform
 TINY = 1e-6  # a p below is shown as a bound
 CONTRAST = "contrast"  # in place of a verdict, outside a claim's scope
@@ -96,9 +96,8 @@ class Claim:
     @property
     def limits(self) -> tuple[float, float]:
         """Between which its effect lies: a level is a fraction, and so are the two sides of most differences."""
-        if not self.signed:
-            return 0.0, 1.0
-        return (-inf, inf) if self.unit.startswith(("nats", "log", "tau-b")) else (-1.0, 1.0)
+        beyond = self.unit.startswith(("nats", "log", "tau-b"))
+        return (-inf, inf) if beyond else (-1.0 if self.signed else 0.0, 1.0)
 
     def evidence(
         self,
@@ -168,14 +167,11 @@ def row_of(claim: Claim, model: str, some: pd.DataFrame, like: list, these_model
     word = found.word if first["within"] else CONTRAST
     if word == CONTRAST:  # the number alone: no answer, with any bound
         found = replace(found, p=nan, needed=0, reason=first["excluded"], halved="", doubled="")
-    of_found = ("effect", "low", "high", "n", "p", "needed", "reason", "halved", "doubled")
-    of_claim = ("paper", "short", "unit", "bound", "kind", "source", "scope", "control", "refuted")
-    of_claim += ("speaks", "question", "signed")
-    row = {name: getattr(found, name) for name in of_found} | {name: getattr(claim, name) for name in of_claim}
-    row |= {"claim": claim.sentence, "model": model, "verdict": word, "seeds": len(found.of_seeds)}
-    row |= {"of_seeds": " ".join(f"{value:.4g}" for value in found.of_seeds), "witness": first["witness"]}
-    row["sides"] = sides_in_words(claim, some) if claim.is_difference else ""
-    return row | {"printed": first["printed"], "evidence": in_words(claim, some, found)}
+    row = vars(found) | vars(claim) | {"claim": claim.sentence, "model": model, "verdict": word}
+    row |= {"signed": claim.signed, "sides": sides_in_words(claim, some) if claim.is_difference else ""}
+    row |= {"seeds": len(found.of_seeds), "of_seeds": " ".join(f"{value:.4g}" for value in found.of_seeds)}
+    row |= {"witness": first["witness"], "printed": first["printed"], "evidence": in_words(claim, some, found)}
+    return {name: row[name] for name in VERDICT}
 
 
 def verdict_of(claim: Claim, some: pd.DataFrame, like: list, these_models: bool) -> Verdict:
@@ -307,10 +303,7 @@ def sentences(found: pd.DataFrame, ours: bool = True) -> dict[str, str]:
     With the id of its place in the report, where the numbers of each model are. Before them stands `on_balance`. Claims
     that are decided for a model come first, then those that are open. The effect has its 95% interval where a claim is
     about one or two models, and its two sides where one model has a verdict. An answer that counts in `on_balance` says
-    yes or no to attention as an explanation.
-
-    Args:
-        ours: whether claims that are ours have a sentence too; `on_balance` counts them in any case.
+    yes or no to attention as an explanation. Claims that are ours have a sentence if `ours`, and count in any case.
     """
     found = found[found["verdict"] != CONTRAST]
     result, told = dict.fromkeys(on_balance(found), ""), set()

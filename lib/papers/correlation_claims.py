@@ -9,7 +9,7 @@ from lib import analysis, models
 from lib.analysis import difference, mean_effect, witness_of
 from lib.analysis.statistics import weighted_mean, weighted_median
 from lib.analysis.summarising import configurations
-from lib.papers.claims import UNIFORM, Claim, adversary_of, excluded_by, printed_effect, uniform_attention
+from lib.papers.claims import UNIFORM, Claim, adversary_of, printed_effect, uniform_attention
 from lib.quantity import CHANGE_BOUNDS, declare, tau_name, title_of
 
 KEY = "jain2019"
@@ -342,9 +342,8 @@ def means_by_seed(group: pd.DataFrame, column: str, sides: tuple[str, ...]) -> l
 
 def known_of(witnesses: pd.DataFrame, *groups: pd.DataFrame) -> dict[str, str]:
     """`witness` of models, and `excluded`: why they allow no verdict, by what they learned or by uniform attention."""
-    found = witness_of(witnesses, *groups)
     even = [uniform_attention(group, f"the {title_of(group['encoder'].iloc[0])}'s") for group in groups]
-    return found | {"excluded": excluded_by(found.get("excluded", ""), *even)}
+    return witness_of(witnesses, *groups, reasons=even)
 
 
 def printed_gap(theirs: pd.DataFrame, of_model: Mapping[str, str]) -> float:

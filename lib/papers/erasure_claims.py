@@ -254,12 +254,11 @@ def of_long_texts(measured: pd.DataFrame) -> pd.DataFrame:
 
 def standing(rows: pd.DataFrame, known: pd.DataFrame) -> dict[str, str]:
     """`witness` and `excluded` of a model: what it learned, its texts, and whether its attention has an order."""
-    of = witness_of(known, rows)
     texts, over = rows.loc[rows["removed_items"] > 1, "instance"].nunique(), rows["encoder"].iloc[0] in HIERARCHICAL
     least = f"{FEWEST_SENTENCES} sentences" if over else "2 items"
     few = f"{texts} texts of at least {least}; {FEWEST_TEXTS} are needed" if texts < FEWEST_TEXTS else ""
     equal = uniform_attention(with_entropies(rows, ["attention"]))
-    return of | {"excluded": excluded_by(of.get("excluded", ""), few, equal)}
+    return witness_of(known, rows, reasons=(few, equal))
 
 
 def of_means(judged: pd.DataFrame, about: dict) -> Iterator[pd.DataFrame]:
@@ -341,10 +340,9 @@ def of_ties(judged: pd.DataFrame, about: dict) -> Iterator[pd.DataFrame]:
         values = {seed: value - other["of_seeds"].get(seed, nan) for seed, value in one["of_seeds"].items()}
         sides = {"first": one["difference"], "second": other["difference"]}
         se = (one["se"] ** 2 + other["se"] ** 2) ** 0.5  # of different texts
-        few = (
-            f"another item matters more in {other['n']} texts; {OF_A_KIND} are needed" if other["n"] < OF_A_KIND else ""
-        )
-        standing = about[encoder] | {"excluded": about[encoder]["excluded"] or few}
+        few = f"another item matters more in {other['n']} texts; {OF_A_KIND} are needed"
+        excluded = about[encoder]["excluded"] or (few if other["n"] < OF_A_KIND else "")
+        standing = about[encoder] | {"excluded": excluded}
         yield claim.evidence(title_of(encoder), values, **sides, se=se, n=int(other["n"]), **standing)
 
 
@@ -395,6 +393,6 @@ def paired(
     both = pair[pair[name].notna()]
     sides = {"first": float(both[column].mean()), "second": float(both[f"{column}_of_other"].mean())}
     excluded = excluded_by(*(about[encoder]["excluded"] for encoder in models))
-    worst = "weak" if any(about[encoder].get("witness") == "weak" for encoder in models) else "good"
+    worst = "weak" if any(about[encoder]["witness"] == "weak" for encoder in models) else "good"
     more = sides | {"within": within, "witness": worst, "excluded": excluded}
     return claim.compared(" against ".join(map(title_of, models)), mean_effect(pair, name), **more)

@@ -15,7 +15,7 @@ from lib.papers.claims import counted
 from lib.papers.ground_truth_claims import CLAIMS, KEY, TRIVIAL, evidence
 from lib.papers.paper import Paper
 from lib.papers.settings import Settings, setting
-from lib.quantity import Quantity
+from lib.quantity import Quantity, declare
 from lib.training import Run, Trained
 from lib.training.fitting import evaluate
 
@@ -39,6 +39,8 @@ ACCURACIES = ("on copies", "on clean texts", "without the shortcut")
 FOLLOWS = 0.95  # accuracy on copies of a model that follows a shortcut
 ENOUGH = CLAIMS["the test finds liars"].bound
 SHORTCUTS = {"single": ("bilstm", "average", "conv"), "pair": ("bilstm", "conv")}  # average encoders know no order
+ATTACHED = declare("gradient_times_input_attached", "1", "gradient × input, through attention")
+FROM_UNKNOWN = declare("integrated_gradients_unknown", "fraction", "integrated gradients, from unknown")
 
 
 @dataclass(frozen=True)
@@ -180,16 +182,10 @@ def explanations(steps: int = 50) -> list[Quantity]:
         importance.attention_times_norm,
         importance.attention_times_contribution,
         make("gradient_times_input", importance.gradient_times_input),
-        replace(
-            make("gradient_times_input_attached", importance.gradient_times_input, through_attention=True),
-            title="gradient × input, through attention",
-        ),
+        make(ATTACHED, importance.gradient_times_input, through_attention=True),
         make("gradient_of_input", importance.gradient),
         make("integrated_gradients", importance.integrated_gradients, steps=steps),
-        replace(
-            make("integrated_gradients_unknown", importance.integrated_gradients, steps=steps, baseline="unknown"),
-            title="integrated gradients, from unknown",
-        ),
+        make(FROM_UNKNOWN, importance.integrated_gradients, steps=steps, baseline="unknown"),
         importance.leave_one_out_with_sign,
         make("leave_one_out_of_hidden", importance.leave_one_out, of="hidden"),
     ]

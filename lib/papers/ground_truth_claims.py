@@ -1,6 +1,7 @@
 """What is claimed where the reason is known, and the evidence on it."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -17,11 +18,7 @@ OF_STATES = ("attention_weights", "attention_times_norm", "attention_times_contr
 NAMES = "a model that learned nothing is no witness; random tokens name the reason alike often on both sides"
 
 
-def claim(short: str, sentence: str, source: str, kind: str, bound: float, unit: str, **more) -> Claim:
-    """A claim of ours, on a paper's explanation or test."""
-    return Claim(KEY, short, sentence, source, kind, bound, unit, **more)
-
-
+claim = partial(Claim, KEY)  # ours, on a paper's explanation or test
 CLAIMS = {
     one.short: one
     for one in (
@@ -128,22 +125,15 @@ def evidence(
 
 def naming(short: str, instances: pd.DataFrame, known: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """How much more often attention names the reason than the gradient does, of each model."""
+    if instances.empty:
+        return
     sides = [f"reason_top_{name}" for name in ("attention_weights", "gradient_times_input")]
     name = declare("reason_top_gap", "fraction", "attention names it more often than the gradient", (-1, 1))
-    for key, group in (
-        configurations(instances.assign(**{name: instances[sides[0]] - instances[sides[1]]})) if len(instances) else ()
-    ):
-        row = mean_effect(group, name).to_dict()
-        row |= dict(
-            zip(("first", "second"), (group.groupby("seed")[side].mean().to_dict() for side in sides), strict=True)
-        )
-        parts = [
-            key["encoder"],
-            key["attention"],
-            key["projection"],
-            key["variant"],
-            key["dataset"].partition("shortcut=")[2],
-        ]
+    for key, group in configurations(instances.assign(**{name: instances[sides[0]] - instances[sides[1]]})):
+        first, second = (group.groupby("seed")[side].mean().to_dict() for side in sides)
+        row = mean_effect(group, name).to_dict() | {"first": first, "second": second}
+        parts = [key[part] for part in ("encoder", "attention", "projection", "variant")]
+        parts.append(key["dataset"].partition("shortcut=")[2])
         model = " + ".join(title_of(part) for part in parts if part not in ("", "softmax", "base"))
         yield CLAIMS[short].compared(model, row, **witness_of(known, group))
 

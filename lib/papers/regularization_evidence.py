@@ -12,7 +12,7 @@ from lib import published
 from lib.analysis import difference, fragility_by_length, fragility_difference, score_difference, witness_of
 from lib.analysis.correlation import kendall
 from lib.analysis.word_states import NAME, SAMPLES, information_difference
-from lib.papers.claims import EVIDENCE, UNIFORM, excluded_by, printed_effect
+from lib.papers.claims import EVIDENCE, UNIFORM, printed_effect
 from lib.papers.regularization_claims import ATTENDS, CLAIMS, KEY, ON_PAR, RECOMMENDED
 from lib.quantity import declare, title_of
 
@@ -75,10 +75,9 @@ class Models:
 
         Contrast answers nothing, so that it needs no reasons.
         """
-        found = witness_of(self.witnesses, *(some(self.measured, one) for one in models))
-        if not (within and self.two_classes):
-            return found | {"within": False, "excluded": ""}
-        return found | {"within": True, "excluded": excluded_by(found.get("excluded", ""), *reasons)}
+        found = witness_of(self.witnesses, *(some(self.measured, one) for one in models), reasons=reasons)
+        within = within and self.two_classes
+        return found | {"within": within} | ({} if within else {"excluded": ""})
 
     def gates(self, its: dict, control: dict) -> list[str]:
         """Why what it loses with other attention, beyond its control, says nothing about attention."""
@@ -91,11 +90,9 @@ class Models:
         words = []
         for one in models:
             rows = some(self.epochs, one)
-            last = rows["epoch"] == rows["of"]
-            if last.any():
-                words.append(
-                    f"{named(one)} kept its last epoch of {rows['of'].max()} in {last.sum()} of {len(rows)} runs"
-                )
+            last = int((rows["epoch"] == rows["of"]).sum())
+            if last:
+                words.append(f"{named(one)} kept its last epoch of {rows['of'].max()} in {last} of {len(rows)} runs")
         return [f"not trained to the end: {', '.join(words)}"] if words else []
 
     def even(self, *models: dict) -> list[str]:

@@ -1,6 +1,6 @@
 """What Meister et al. (2021) claim, and the evidence on it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import nan
 
 import numpy as np
@@ -211,17 +211,18 @@ def evidence(
     return pd.concat(parts, ignore_index=True)
 
 
-def about(known: pd.DataFrame, *groups: pd.DataFrame, attention: bool = True) -> dict[str, object]:
+def about(
+    known: pd.DataFrame, *groups: pd.DataFrame, attention: bool = True, reasons: Iterable[str] = ()
+) -> dict[str, object]:
     """`within`, `witness` and `excluded` of a model; of claims about attention this must not be uniform."""
-    found = witness_of(known, *groups)
-    reasons = [found.get("excluded", ""), *(map(uniform_attention, groups) if attention else ())]
-    within = bool(groups[0]["encoder"].isin(ENCODERS).all())
-    return {"within": within, "witness": found.get("witness", ""), "excluded": excluded_by(*reasons)}
+    uniform = map(uniform_attention, groups) if attention else ()
+    found = witness_of(known, *groups, reasons=[*uniform, *reasons])
+    return found | {"within": bool(groups[0]["encoder"].isin(ENCODERS).all())}
 
 
 def of_control(known: pd.DataFrame, everyone: pd.DataFrame) -> str:
     """Why the encoder without context is no control; "" where it is one."""
-    why = witness_of(known, everyone[everyone["encoder"] == CONTROL]).get("excluded", "")
+    why = witness_of(known, everyone[everyone["encoder"] == CONTROL])["excluded"]
     return f"the encoder without context is no control: {why}" if why else ""
 
 
@@ -243,8 +244,7 @@ def not_interchangeable(
             row = difference(gaps, gap, (where, where | {"encoder": CONTROL}), paired=True)
             note = f"tau-b {rows[hidden].mean():.3f} with hidden states, {rows[inputs].mean():.3f} with inputs"
             printed = printed_effect(theirs, hidden, where) - printed_effect(theirs, inputs, where)
-            found = about(known, rows)
-            found["excluded"] = excluded_by(found["excluded"], of_control(known, everyone))
+            found = about(known, rows, reasons=[of_control(known, everyone)])
             yield CLAIMS[short].compared(model, row, printed=printed, note=note, **found)
 
 
@@ -262,10 +262,9 @@ def contextual(measured: pd.DataFrame, before: pd.DataFrame, known: pd.DataFrame
 def by_facet(facets: pd.DataFrame, known: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """Appendix A: whether the norm of a state stands for all of its facets."""
     for model, _, rows in of_models(facets):
-        found, uneven = about(known, rows, attention=False), rows["facets_uneven"].mean()
+        uneven = rows["facets_uneven"].mean()
         even = "" if uneven > SPARSER else f"the shares by the norm are within {uneven:.3f} of equal ones"
-        found["excluded"] = excluded_by(found["excluded"], even)
-        note = f"from equal shares {uneven:.3f}"
+        found, note = about(known, rows, attention=False, reasons=[even]), f"from equal shares {uneven:.3f}"
         yield CLAIMS[FACETS].compared(model, mean_effect(rows, "facets_apart"), note=note, **found)
 
 
@@ -284,9 +283,9 @@ def no_sparser(measured: pd.DataFrame, everyone: pd.DataFrame, known: pd.DataFra
                 for what, (who, entropy) in falls.items()
             }
             row = difference(rows, f"entropy_of_{name}_of_input", sides, paired=True)
-            found = about(known, *(rows[rows["projection"] == projection] for projection in PROJECTIONS))
             unseen = [f"{what} is no sparser under sparsemax" for what, fall in falls.items() if fall > -SPARSER]
-            found["excluded"] = excluded_by(found["excluded"], of_control(known, everyone), *unseen)
+            under = (rows[rows["projection"] == projection] for projection in PROJECTIONS)
+            found = about(known, *under, reasons=[of_control(known, everyone), *unseen])
             note = ", ".join(f"{what} {fall:+.3f}" for what, fall in falls.items())
             yield CLAIMS[short].compared(model, row, note=f"entropy of {note}", **found)
 
@@ -314,9 +313,10 @@ def along_lambda(sweep: pd.DataFrame, known: pd.DataFrame, theirs: pd.DataFrame)
 
 def about_sweep(known: pd.DataFrame, rows: pd.DataFrame) -> dict[str, object]:
     """`about` of the models of a sweep: attention must not be uniform at every lambda."""
-    learned = about(known, rows.assign(projection=rows["lambda"].map(sparsegen_name)), attention=False)
     least = rows.groupby("lambda")["entropy_of_attention"].mean().idxmin()
-    return learned | {"excluded": excluded_by(learned["excluded"], uniform_attention(rows[rows["lambda"] == least]))}
+    uniform = uniform_attention(rows[rows["lambda"] == least])
+    named = rows.assign(projection=rows["lambda"].map(sparsegen_name))
+    return about(known, named, attention=False, reasons=[uniform])
 
 
 def misled(adversaries: pd.DataFrame, known: pd.DataFrame, theirs: pd.DataFrame) -> Iterator[pd.DataFrame]:

@@ -6,6 +6,7 @@ the folder, two files of one name), or too much, refuses the whole archive.
 """
 
 import errno
+import hashlib
 import lzma
 import shutil
 import stat
@@ -17,8 +18,6 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
-
-import pooch
 
 from lib.datasets.files import DataError
 
@@ -34,7 +33,8 @@ DAMAGED = (
 
 def digest_of(path: Path, algorithm: str = "sha256") -> str:
     """ "sha256:..." of a file."""
-    return f"{algorithm}:{pooch.file_hash(path, algorithm)}"
+    with path.open("rb") as file:
+        return f"{algorithm}:{hashlib.file_digest(file, algorithm).hexdigest()}"
 
 
 def has_digest(path: Path, digest: str | None) -> bool:

@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,9 +30,7 @@ def data_folder(into: str | Path | None = None) -> Path:
     return homes[0] if homes[0].is_dir() and os.access(homes[0], os.W_OK | os.X_OK) else homes[-1]
 
 
-def fetch(
-    source: Source, home: Path, again: bool = False, patience: Patience | None = None, report: Callable = print
-) -> bool:
+def fetch(source: Source, home: Path, again: bool = False, patience: Patience | None = None) -> bool:
     """Downloads and prepares a source in the data folder `home`; whether anything had to be done.
 
     Args:
@@ -44,7 +41,7 @@ def fetch(
     downloads = home / DOWNLOADS
     with disk_errors(downloads):
         downloads.mkdir(parents=True, exist_ok=True)
-    with alone(downloads / f"{source.name}.lock", lambda: report(f"{source.name}: waiting for another process")):
+    with alone(downloads / f"{source.name}.lock", lambda: print(f"{source.name}: waiting for another process")):
         work = downloads / f"{source.name}.making"
         shutil.rmtree(work, ignore_errors=True)  # of a process that was killed
         if not _wanted(source, home, again):

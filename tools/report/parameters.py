@@ -12,10 +12,9 @@ from typing import Any, get_args
 from lib.datasets import Own
 from lib.papers import PAPERS, Settings
 from lib.papers.settings import Kind, literal, refuse, seeds_of, types, value_of
-from lib.provenance import committed
+from lib.provenance import PROJECT, committed
 from lib.training.own_model import located
 
-PROJECT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = PROJECT / "notebooks"
 OF_TRAINING = ("encoders", "attentions", "seeds", "projection", "vectors")  # your own model has them already
 SCALARS = {kind.__name__: kind for kind in (str, int, float, bool)}
@@ -131,10 +130,15 @@ def given_parameters(notebook: Path, given: list[tuple[str, str]]) -> dict[str, 
                 raise Refused(f"unknown parameter {name!r} of {notebook.stem}; known: {', '.join(known) or 'none'}")
             values[name] = known[name].read(text, rules.get(name))
         refuse_contradictions(values)
-        settings = settings_of(notebook).of({name: one.default for name, one in known.items()} | values)
+        settings = settings_of(notebook).of(all_values(notebook, values))
         return values | in_full(values, settings)
     except (KeyError, ValueError) as error:
         raise Refused(error.args[0]) from error
+
+
+def all_values(notebook: Path, values: dict[str, Any]) -> dict[str, Any]:
+    """The value of each parameter: of those that were not given, the default."""
+    return {name: one.default for name, one in known_parameters(notebook).items()} | values
 
 
 def refuse_contradictions(values: dict[str, Any]) -> None:

@@ -112,8 +112,7 @@ def _data_files(notebook: Path, values: dict[str, Any]) -> list[Path]:
     """The files of the report's dataset, and its word vectors, found as its kernel will find them."""
     from lib.datasets import DataError, files, own, spec, word_vectors
 
-    known = parameters.known_parameters(notebook)
-    settings = {name: parameter.default for name, parameter in known.items()} | values
+    settings = parameters.all_values(notebook, values)
     home, found = settings.get("data_home") or None, []
     with kernel_environment(), chdir(PROJECT):
         try:

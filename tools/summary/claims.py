@@ -11,8 +11,7 @@ from scipy import stats
 from lib.analysis.verdicts import ANSWERS, KINDS
 from lib.datasets import DATASETS
 from lib.papers import PAPERS, TITLES
-from lib.papers.claims import CONTRAST, VERDICT, by_their_numbers, by_weak, p_in_words
-from lib.papers.claims import counted as counted_of
+from lib.papers.claims import CONTRAST, VERDICT, by_their_numbers, by_weak, counted, p_in_words
 from lib.papers.claims import verdicts as judged
 from lib.results import is_stale
 from tools.summary.studies import ABOUT, Study, preferred
@@ -80,7 +79,7 @@ def controlled(found: pd.DataFrame) -> pd.DataFrame:
     return found.assign(adjusted=adjusted, passes=adjusted.reindex(found.index).le(RATE))
 
 
-def counted(rows: pd.DataFrame) -> dict[str, int]:
+def by_verdict(rows: pd.DataFrame) -> dict[str, int]:
     """How many models there are with each verdict, those that occur."""
     found = Counter(rows["verdict"])
     return {word: found[word] for word in WORDS if found[word]}
@@ -89,7 +88,7 @@ def counted(rows: pd.DataFrame) -> dict[str, int]:
 def first_share(rows: pd.DataFrame) -> float:
     """The share of the models, contrasts aside, with the verdict that `in_words` names first; NaN without any."""
     judged = rows[rows["verdict"] != CONTRAST]
-    return next(iter(counted(judged).values())) / len(judged) if len(judged) else nan
+    return next(iter(by_verdict(judged).values())) / len(judged) if len(judged) else nan
 
 
 def in_words(rows: pd.DataFrame) -> str:
@@ -101,7 +100,7 @@ def in_words(rows: pd.DataFrame) -> str:
     beside = f"{contrast.sum()} as contrast" if contrast.any() else ""
     if rows.empty:
         return beside
-    (word, count), *others = counted(rows).items()
+    (word, count), *others = by_verdict(rows).items()
     words = f"{word} for all {count}" if count > 1 else word
     if others:
         words = ", ".join([f"{count} of {len(rows)} {word}", *(f"{number} {other}" for other, number in others)])
@@ -112,7 +111,7 @@ def in_words(rows: pd.DataFrame) -> str:
 def totals(found: pd.DataFrame) -> list[dict[str, Any]]:
     """Of each answer: how many verdicts, how many of them from weak witnesses, and how many do not pass."""
     rows = []
-    for word, count in counted(found).items():
+    for word, count in by_verdict(found).items():
         same = found[found["verdict"] == word]
         fails = int((~same["passes"].astype(bool)).sum()) if word in DECIDED else 0
         weak, stale = (int(same[name].eq(value).sum()) for name, value in (("witness", "weak"), ("stale", "stale")))
@@ -134,7 +133,7 @@ def stated(row: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def kind(rows: pd.DataFrame) -> str:
     """The one answer for all models of a claim and a dataset, contrasts aside, or "mixed"."""
-    words = list(counted(rows))
+    words = list(by_verdict(rows))
     answers = [word for word in words if word not in (CONTRAST, "no verdict")] or words[:1]
     return answers[0] if len(answers) == 1 else MIXED
 
@@ -150,7 +149,7 @@ def notes(row: Mapping[str, Any]) -> str:
 
 def marks(row: Mapping[str, Any]) -> str:
     """What speaks against taking a verdict for one model at its word."""
-    found = [row["reason"], f"{counted_of(int(row['needed']), 'seed')} would decide" if row["needed"] > 0 else ""]
+    found = [row["reason"], f"{counted(int(row['needed']), 'seed')} would decide" if row["needed"] > 0 else ""]
     found += ["weak witness" if row["witness"] == "weak" else "", row["stale"]]
     found += ["fails the false discovery rate"] if row["verdict"] in DECIDED and not row["passes"] else []
     return "; ".join(dict.fromkeys(filter(None, found)))

@@ -11,7 +11,7 @@ import pandas as pd
 
 from lib.analysis.seeds import over_seeds
 from lib.papers import PAPERS
-from lib.papers.claims import read_evidence
+from lib.papers.claims import counted, read_evidence
 from lib.results import ABOUT as MADE
 from lib.results import FOLDER, is_stale
 
@@ -96,12 +96,7 @@ def preferred(studies: Iterable[Study]) -> list[Study]:
 
 def source(row: Mapping[str, str]) -> dict[str, str]:
     """Where a row comes from: the report's link, or "" for kept tables, and its profile, seeds and commit in words."""
-    seeds = len(row["run_seeds"].split())
     altered = f"other {row['altered']}" if row["altered"] else ""
-    parts = (row["profile"], f"{seeds} seed{'' if seeds == 1 else 's'}", altered, row["stale"])
-    return {
-        "link": quote(row["report"]),
-        "words": ", ".join(filter(None, parts)),
-        "commit": row["commit"],
-        "settings": row["settings"],
-    }
+    parts = (row["profile"], counted(len(row["run_seeds"].split()), "seed"), altered, row["stale"])
+    words = ", ".join(filter(None, parts))
+    return {"link": quote(row["report"]), "words": words, "commit": row["commit"], "settings": row["settings"]}

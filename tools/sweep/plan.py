@@ -108,8 +108,7 @@ class Report:
     @cached_property
     def request(self) -> Request:
         """The notebook with all its parameters."""
-        known = parameters.known_parameters(self.notebook)
-        return Request(self.notebook.stem, {name: one.default for name, one in known.items()} | self.values)
+        return Request(self.notebook.stem, parameters.all_values(self.notebook, self.values))
 
     def is_up_to_date(self, folder: Path) -> bool:
         """Whether `folder` has its page, made from what is here now."""
