@@ -316,7 +316,6 @@ def test_a_sweep_that_is_killed_goes_on_and_trains_nothing_twice(store, base, tm
 
 
 def test_every_dataset_and_variant_has_its_runs():
-
     for dataset in (name for name, spec in DATASETS.items() if not spec.asks):
         runs = planned.runs("adversary", dataset, "paper", device="cpu")
         variants = {(run.encoder, run.variant) for run in runs}
