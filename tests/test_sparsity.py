@@ -170,7 +170,7 @@ def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():
     fast = planned.runs("sparsity/models", profile="paper", rates="fast")
     assert set(fast) < {*parts["sweep"], *parts["spectrum"]}, "the control of the rate"
     ends = {run.option("learning_rate"): (run.epochs, run.option("patience")) for run in whole if not run.base}
-    assert ends == {1e-3: (100, 10), 1e-4: (1000, 20), 1e-5: (1000, 20)}
+    assert ends == {1e-3: (100, 10), 1e-4: (300, 20), 1e-5: (300, 20)}
     patient = planned.runs("sparsity", profile="paper", patience=50)
     assert {run.option("patience") for run in patient if run.option("learning_rate") < 1e-3} == {50}
     assert {run for run in patient if run.option("learning_rate") == 1e-3} == {*whole} - {*parts["models"]}

@@ -29,7 +29,7 @@ FIRST = {"quick": 1, "paper": None}  # that many seeds, and encoders of the swee
 RATES = {"fast": {}, "published": {"bilstm": {"learning_rate": 1e-4}, "transformer": {"learning_rate": 1e-5}}}
 USUAL_RATES = {"quick": "fast", "paper": "published"}
 # At those, until dev AUC has not risen for that many epochs.
-SLOWLY = {"quick": {"epochs": 40, "patience": 5}, "paper": {"epochs": 1000, "patience": 20}}  # or settings.patience
+SLOWLY = {"quick": {"epochs": 40, "patience": 5}, "paper": {"epochs": 300, "patience": 20}}  # or settings.patience
 # The paper does not print its lambdas. The divergence is the bounded one.
 # Beside them 0, with which an adversary only imitates. Nor does it say which projection their models have: softmax.
 ADVERSARY_LAMBDAS = {"quick": (0.1,), "paper": (0.05, 0.2)}
