@@ -347,11 +347,11 @@ def test_the_readmes_model_is_measured_from_end_to_end(transformers, tokenizer, 
     assert isinstance(own.model, OneOutput) and own.model.model.order == [1, 0]
     assert len(own.corpus.test) == 6 and own.corpus.notes[-1].endswith("without a subword were left out.")
     left_out = importance.quantity("loo", importance.leave_one_out)
-    quantities = [attention_weights, inner_attention("rollout", "rollout"), left_out]
+    quantities = [attention_weights, inner_attention("rollout"), left_out]
     quantities += [interventions.permutation_effect(10), interventions.substituted(10)]
-    measured = correlate(measure_all([own], quantities), [("attention", "loo"), ("rollout", "loo")])
+    measured = correlate(measure_all([own], quantities), [("attention", "loo"), ("inner_rollout", "loo")])
     summary = summarise(measured).set_index("quantity")
-    assert summary.loc["kendall_tau_rollout_vs_loo", "n"] == 5 and summary.loc["permutation", "n"] == 6
+    assert summary.loc["kendall_tau_inner_rollout_vs_loo", "n"] == 5 and summary.loc["permutation", "n"] == 6
 
 
 def test_without_transformers_one_sentence_names_what_is_missing(monkeypatch):

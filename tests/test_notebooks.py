@@ -243,7 +243,7 @@ def test_sparsity_with_one_encoder_and_a_long_text(monkeypatch, tmp_path, chromi
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 6
     assert "An adversary whose attention alone learns" not in shown["text"]
-    assert "α was learned to be 1." in shown["text"] and "at most 1000 epochs, until dev AUC has not" in shown["text"]
+    assert "α was learned to be 1." in shown["text"] and "at most 300 epochs, until dev AUC has not" in shown["text"]
     assert "agnews does not say which words decide" in shown["text"]
     assert "There is no Transformer among the encoders" in shown["text"]
     assert "longer than 500 tokens" in shown["text"] and "longer than 2,000 tokens" in shown["text"]
