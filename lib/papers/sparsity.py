@@ -187,7 +187,7 @@ DEPARTURES = (
         "paper .25; with leave-one-out of the states, Transformer with the default start, .341, .110, .16. BiLSTM, "
         "softmax, published, the attention's ten times as large: inputs' gradient .314, leave-one-out .229, states' "
         ".940 and .934 (paper .80, .49; the same rate .80, .61); 20news .180, .141, .956, .765 (paper .24, .17, .78, "
-        ".70; the same rate .16, .13, .76, .64). 20news has 36 steps an epoch: the Transformer under sparsemax, one run, "
+        ".70; the same rate .16, .13, .76, .64). 20news has 36 steps an epoch: the Transformer under sparsemax "
         "ends after 48 epochs with an AUC of .62 on dev where 20 without a rise end it, and has .94 after 300",
     ),
     (
