@@ -184,7 +184,7 @@ SINGLE = {
     "permuting it changes little": ("permutation_of_uneven", (), weighted_median),
     "permuting it changes more than by chance": (
         "permutation_beyond_chance",
-        ("permutation_share", "permutation_share_of_chance"),
+        ("permutation_share", "permutation_share_by_chance"),
         weighted_mean,
     ),
     "an adversary gets as far as by chance": (
@@ -234,7 +234,7 @@ def with_shares(instances: pd.DataFrame) -> pd.DataFrame:
 
     permutation_of_uneven    `permutation`, of texts whose attention is not uniform
     permutation_share        of the largest change, of these texts
-    permutation_share_of_chance, permutation_beyond_chance    the same by chance, and the one less the other
+    permutation_beyond_chance        it less permutation_share_by_chance
     adversary_share, chance_share    JSD of the adversary, and of the one by chance, of the largest that there is
     search_share             the same of the gradient search, where the adversary is the exact optimum
     adversary_beyond_chance          the one less the other
@@ -246,12 +246,10 @@ def with_shares(instances: pd.DataFrame) -> pd.DataFrame:
     uneven, change = instances["entropy_of_attention"] <= UNIFORM, instances["largest_change"]
     own, chance = (instances[name] / most for name in (jsd, by_chance_of(jsd)))
     share = (instances["permutation"] / change).where(uneven & (change > 0))
-    of_chance = instances["permutation_share_by_chance"].where(share.notna())
     columns = {
         "permutation_of_uneven": instances["permutation"].where(uneven),
         "permutation_share": share,
-        "permutation_share_of_chance": of_chance,
-        "permutation_beyond_chance": share - of_chance,
+        "permutation_beyond_chance": share - instances["permutation_share_by_chance"],
         "adversary_share": own,
         "chance_share": chance,
         "adversary_beyond_chance": own - chance,
@@ -263,7 +261,6 @@ def with_shares(instances: pd.DataFrame) -> pd.DataFrame:
 TITLES = {  # and bounds, where a difference has others
     "permutation_of_uneven": ("permutation, where attention is not uniform",),
     "permutation_share": ("permutation, share of the largest change",),
-    "permutation_share_of_chance": ("the same by chance",),
     "permutation_beyond_chance": ("permutation less that by chance", (-1, 1)),
     "adversary_share": ("adversary, share of the largest JSD",),
     "search_share": ("gradient search, share of the largest JSD",),
@@ -359,8 +356,8 @@ def note_of(short: str, group: pd.DataFrame, shares: pd.DataFrame, of_model: Map
         row = rows[(rows[list(of_model)] == pd.Series(of_model)).all(axis=1)].iloc[0]
         found, chance = (f"{row[name]:.0%}" for name in ("significant", "significant_null"))
         shown = f"{title_of(tau_name(pair))} has p ≤ .05 in {found} of the texts, {chance} by chance"
-        own = f"; of shuffled attention that is imposed it is {group['agreement_by_chance'].mean():.3f}"
-        return shown + (own if pair == GRADIENT else "")
+        by_chance = f"; the tau of shuffled attention is {group['agreement_by_chance'].mean():.3f}"
+        return shown + (by_chance if pair == GRADIENT else "")
     if short == VIOLATION:
         names = {title_of(name): f"violation_{name}" for name in MEASURES}
         means = [f"{name} {group[column].mean():.3f}" for name, column in names.items() if column in group]
