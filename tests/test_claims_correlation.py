@@ -202,25 +202,25 @@ def test_random_logits_support_neither_side_but_that_an_adversary_gets_as_far_as
     assert simple["agreement_by_chance"].mean() > 0.3, "and yet it agrees with the gradient"
 
 
-# --- the length of the word vectors
+# --- the norm of the word vectors
 
 
-def test_the_length_explains_a_value_where_shorter_vectors_bring_ours_to_it():
+def test_the_norm_explains_a_value_where_shorter_vectors_bring_ours_to_it():
     names, ours = [tau_name(pair) for pair in PAIRS[:3]], {1.0: (0.3, 0.5, 0.1), 0.1: (0.9, 0.7, 0.1)}
     rows = [
-        {"encoder": "conv", "attention": "dot", "quantity": name, "value": value, "vector_scale": length}
-        for length, values in ours.items()
+        {"encoder": "conv", "attention": "dot", "quantity": name, "value": value, "vector_scale": norm}
+        for norm, values in ours.items()
         for name, value in zip(names, values, strict=True)
     ]
     theirs = pd.DataFrame(rows[:3]).assign(value=[0.35, 0.73, 0.6], unit="tau-b")
-    explained = papers.correlation.explained_by_length(pd.DataFrame(rows), theirs)
-    assert explained["length"].tolist() == ["the same", "explains it", "does not explain it"]
+    explained = papers.correlation.explained_by_norm(pd.DataFrame(rows), theirs)
+    assert explained["norm"].tolist() == ["the same", "explains it", "does not explain it"]
     assert explained["ours at 0.1"].tolist() == [0.9, 0.7, 0.1]
-    part = papers.correlation.explained_by_length(pd.DataFrame(rows), theirs.assign(value=[0.3, 0.8, 0.1]))
-    assert part["length"].tolist() == ["the same", "explains a part", "the same"]
-    between = papers.correlation.explained_by_length(pd.DataFrame(rows), theirs.assign(value=[0.6, 0.4, 0.0]))
-    assert between["length"].tolist() == ["explains it", "does not explain it", "does not explain it"]
-    assert papers.correlation.explained_by_length(pd.DataFrame(rows), theirs.iloc[:0]).empty
+    part = papers.correlation.explained_by_norm(pd.DataFrame(rows), theirs.assign(value=[0.3, 0.8, 0.1]))
+    assert part["norm"].tolist() == ["the same", "explains a part", "the same"]
+    between = papers.correlation.explained_by_norm(pd.DataFrame(rows), theirs.assign(value=[0.6, 0.4, 0.0]))
+    assert between["norm"].tolist() == ["explains it", "does not explain it", "does not explain it"]
+    assert papers.correlation.explained_by_norm(pd.DataFrame(rows), theirs.iloc[:0]).empty
 
 
 def test_every_model_is_trained_with_shorter_vectors_and_in_quick_one():

@@ -110,14 +110,14 @@ def about(corpus: Corpus, vectors: Vectors | None = None, spec: Spec | None = No
     return sentences
 
 
-def about_lengths(vectors: Vectors, split: Split) -> str:
-    """How long the vectors of a split's tokens are, and how much of them an LSTM's state cannot reach."""
+def about_norms(vectors: Vectors, split: Split) -> str:
+    """The squared norm of a split's word vectors, and how much of them an LSTM's state cannot reach."""
     counts = np.bincount(split.encoded[0], minlength=len(vectors.table))
     share, table = counts / counts.sum(), vectors.table.double().numpy()
-    length = float(np.square(table).sum(axis=1) @ share)
+    norm = float(np.square(table).sum(axis=1) @ share)
     beyond = float((np.abs(table) > 1).mean(axis=1) @ share)
     return (
-        f"The mean squared length of the word vectors per token is {length:.1f}; {beyond:.0%} of their "
-        "components lie outside (-1, 1), where an LSTM's states cannot go: with vectors of another length a delta "
+        f"The mean squared norm of the word vectors per token is {norm:.1f}; {beyond:.0%} of their "
+        "components lie outside (-1, 1), where an LSTM's states cannot go: with vectors of another norm a delta "
         "means something else."
     )

@@ -14,7 +14,7 @@ from lib.papers.paper import Paper
 from lib.papers.settings import Settings
 from lib.training import Run
 
-__all__ = ["PAPER", "explained_by_length", "with_gaps", "with_shares", "with_violations"]  # what the notebook calls
+__all__ = ["PAPER", "explained_by_norm", "with_gaps", "with_shares", "with_violations"]  # what the notebook calls
 
 # Runs
 
@@ -82,7 +82,7 @@ DEPARTURES = (
         "word vectors",
         "300-d fastText of simple English; zeros for words without one",
         "a file where there is one, else learned from the texts; section 1 names them",
-        "taus differ with the vectors' length: section 7",
+        "taus differ with the vectors' norm: section 7",
     ),
     ("average encoder", "ReLU in the text, tanh in their code", "tanh", "unknown"),
     (
@@ -141,15 +141,15 @@ DEPARTURES = (
 # Published values that ours miss
 
 
-def explained_by_length(scales: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
-    """Each published tau or share with ours at every length of the word vectors: does it explain what ours miss?
+def explained_by_norm(scales: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+    """Each published tau or share with ours at every norm of the word vectors: does it explain what ours miss?
 
     Args:
         scales: of `lib.analysis.taus_by_option` with vector_scale.
     Returns:
-        encoder, attention, quantity, theirs, "ours at NUMBER" of each length, and `length`: "the same" where ours agree
+        encoder, attention, quantity, theirs, "ours at NUMBER" of each norm, and `norm`: "the same" where ours agree
         with the vectors as they are, "explains it" where they agree with shorter ones or theirs lie between ours at two
-        lengths, "explains a part" where shorter ones are nearer by half or more, else "does not explain it".
+        norms, "explains a part" where shorter ones are nearer by half or more, else "does not explain it".
     """
     keys = ["encoder", "attention", "quantity"]
     wide = scales.pivot(index=keys, columns="vector_scale", values="value").sort_index(axis=1, ascending=False)
@@ -163,9 +163,9 @@ def explained_by_length(scales: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFr
         ["the same", "explains it", "explains a part"],
         "does not explain it",
     )
-    named = {length: f"ours at {length:g}" for length in wide}
+    named = {norm: f"ours at {norm:g}" for norm in wide}
     both = both.drop(columns="unit")
-    return both.rename(columns={"value": "theirs", **named}).assign(length=words)
+    return both.rename(columns={"value": "theirs", **named}).assign(norm=words)
 
 
 PAPER = Paper(

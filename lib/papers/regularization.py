@@ -27,7 +27,7 @@ LAYERED = {"quick": ("base", "frozen", "tying"), "paper": ("base", "frozen", "co
 LEARNED = ("tying",)  # also trained with embeddings that learn; those of mlm are fixed in the paper
 SHORTENED = {"quick": ("base",), "paper": ("base", "mlm")}  # also trained from shorter word vectors
 FIGURE1 = ("base", "mlm")
-SHORTER = 0.3  # times their length: word vectors of models whose states are clustered too
+SHORTER = 0.3  # times their norm: word vectors of models whose states are clustered too
 # Training ends when dev AUC has not risen for that many epochs, at the latest after so many. The paper does not say;
 # the code that it builds on takes 8 epochs, the profile's number.
 TO_THE_END = {"quick": {}, "paper": {"epochs": 100, "patience": 10}}
@@ -182,16 +182,16 @@ DEPARTURES = (
     (
         "word vectors",
         "not in its text",
-        "the dataset's own, at their own length",
+        "the dataset's own, at their own norm",
         "20news, mutual information of the base, one seed: 4.01 nats; with vectors x .3 2.94; the paper 1.57. Another "
-        "k-means gives the same. Section 5 has both lengths",
+        "k-means gives the same. Section 5 has both norms",
     ),
     (
         "delta and eta",
         "delta 1 to 30, eta .1 to 5; not said which goes with which dataset",
         "chosen on dev for each attention, with one seed; in profile paper from .01 to .1 and to 1, farther where the "
         "best is the first or the last",
-        "20news: a token's vector has a squared length of 145 on average, and no state in (-1, 1) comes nearer than "
+        "20news: a token's vector has a squared norm of 145 on average, and no state in (-1, 1) comes nearer than "
         "11.9. So even delta 1 outweighs the labels' loss of at most .7, and dev prefers less: profile quick, "
         "seed 0, F1 on dev, additive: base .889; tying .800 with delta .1, .821 with .01, .867 with .01 and embeddings "
         "that learn, mlm .868 with eta .01 and the same; dot: base .914, tying .938 with .01 and the same",
