@@ -1,7 +1,8 @@
 """The papers' printed and released values, beside ours."""
 
+from collections.abc import Mapping
 from functools import cache
-from math import hypot, sqrt
+from math import hypot, nan, sqrt
 from pathlib import Path
 
 import pandas as pd
@@ -49,6 +50,24 @@ def table(paper: str | None = None, dataset: str | None = None) -> pd.DataFrame:
     for column, wanted in (("paper", paper), ("dataset", dataset)):
         frame = frame if wanted is None else frame[frame[column] == wanted]
     return frame.reset_index(drop=True)
+
+
+def printed_effect(
+    theirs: pd.DataFrame, quantity: str, first: Mapping[str, str], second: Mapping[str, str] | None = None
+) -> float:
+    """The paper's own printed effect: a value, or the difference of two; NaN where it prints none.
+
+    Args:
+        theirs: rows of `table` of one paper and dataset. first, second: columns that select the row.
+    """
+
+    def value(where: Mapping[str, str]) -> float:
+        rows = theirs[theirs["quantity"] == quantity]
+        for column, wanted in where.items():
+            rows = rows[rows[column] == str(wanted)]
+        return float(rows["value"].mean()) if len(rows) else nan
+
+    return value(first) - (value(second) if second else 0.0)
 
 
 def counts(dataset: str) -> pd.DataFrame:

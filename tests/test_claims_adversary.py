@@ -34,12 +34,14 @@ def rows(variant: str, right: float, jsd=0.1, tvd=0.05, noise=0.01, **more) -> p
     return pd.concat(frames, ignore_index=True)
 
 
-def adversaries(far=0.5, farthest=0.68, f1=0.85, tvds=(0.02, 0.03, 0.2), mass=0.2) -> pd.DataFrame:
-    """Both sweeps: lambda 0, .001 and .002."""
+def adversaries(
+    far=0.5, farthest=0.68, f1=0.85, tvds=(0.02, 0.03, 0.2), mass=0.2, lambdas=(0.0, 1e-3, 2e-3)
+) -> pd.DataFrame:
+    """Both sweeps, with the first of lambda 0, .001 and .002."""
     found, places = [], (0.05, far, farthest)
     on_reason = np.repeat(mass, TEXTS) if isinstance(mass, list) else mass
     for trains in ("all", "attention"):
-        for strength, jsd, tvd, right in zip((0.0, 1e-3, 2e-3), places, tvds, (0.85, f1, f1), strict=True):
+        for strength, jsd, tvd, right in zip(lambdas, places, tvds, (0.85, f1, f1), strict=False):
             part = rows("adversary", right, jsd, tvd, trains=trains, **{"lambda": strength})
             found.append(part.assign(attention_on_rationale=0.6 if strength == 0 else on_reason))
     return pd.concat(found, ignore_index=True)
@@ -209,9 +211,10 @@ def test_models_of_shuffled_labels_support_nothing():
 
 
 def test_at_equal_price_an_adversary_per_instance_that_goes_as_far_exaggerates_nothing():
-    same = found(at_equal=0.275)  # the trained curve's JSD at a TVD of .025
+    same = found(at_equal=0.516)  # the trained curve's JSD at a TVD of .045, .025 beyond what imitation costs
     assert same.at[("per instance exaggerates", "BiLSTM (epsilon 0.1)"), "verdict"] == "negligible"
-    beyond = same.loc[("per instance exaggerates", "BiLSTM (epsilon 0.01)")]  # TVD .005: the curve starts at .02
+    cheap = found(tvds=(0.02, 0.021, 0.022))  # the curve ends .002 beyond imitation
+    beyond = cheap.loc[("per instance exaggerates", "BiLSTM (epsilon 0.01)")]  # at a TVD of .005
     assert beyond["verdict"] == "no verdict" and "does not reach its TVD" in beyond["reason"]
 
 
@@ -227,6 +230,18 @@ def test_uniform_attention_says_nothing_about_seeds():
     for short in ("seeds move attention less", "attention is robust to the seed"):
         assert even.at[(short, "BiLSTM"), "verdict"] == "no verdict"
         assert "attention is nearly uniform" in even.at[(short, "BiLSTM"), "reason"]
+
+
+def test_of_news_the_paper_claims_only_that_attention_is_not_needed():
+    verdicts = found(dataset="20news")["verdict"].groupby(level="short").agg(set)
+    assert verdicts.pop("attention is needed") == {"supported"}
+    assert all(words == {"contrast"} for words in verdicts)
+
+
+def test_without_an_adversary_none_is_judged():
+    verdicts = found(**{"far": 0.05, "farthest": 0.05, "lambdas": (0.0,)})
+    for key in [(short, model) for short, model in verdicts.index if short in dict(ADVERSARIAL)]:
+        assert verdicts.at[key, "verdict"] != "supported" and "no adversary was trained" in verdicts.at[key, "reason"]
 
 
 def test_what_the_paper_claims_of_one_dataset_is_contrast_elsewhere():

@@ -10,7 +10,8 @@ from lib import papers
 from lib.analysis import flips_sooner, witnesses
 from lib.importance.rankings import RANKINGS
 from lib.interventions import single_erasure, until_flip
-from lib.papers.erasure_claims import CLAIMS, FEWEST_TEXTS
+from lib.papers.erasure_claims import CLAIMS
+from lib.papers.erasure_evidence import BEYOND, FEWEST_TEXTS
 
 MEASURED = single_erasure(RANKINGS), until_flip(RANKINGS)  # whose columns the tables here have
 PAPER = papers.PAPERS["erasure"]
@@ -63,11 +64,24 @@ def measured(*encoders: str, seeds: int = 5, **changed) -> pd.DataFrame:
     return whole.assign(**{name: value(whole) if callable(value) else value for name, value in changed.items()})
 
 
-def judged(frame: pd.DataFrame, these_models: bool = False, short: str = "") -> pd.DataFrame:
-    """The verdicts, on all claims or on one; the baseline answers 60% of the texts."""
+def without_skill(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same models, whose top item is one like another, and along whose attention items go as at random."""
+    tops = {f"top_attention_{part}": frame[f"top_attention_others_{part}"] for part in ("js", "flip")}
+    return frame.assign(**tops, removed_attention_count=frame["removed_random_1_count"])
+
+
+def judged(
+    frame: pd.DataFrame, these_models: bool = False, short: str = "", shuffled: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """The verdicts, on all claims or on one; the baseline answers 60% of the texts.
+
+    Args:
+        shuffled: what is measured under shuffled weights; None: `without_skill`.
+    """
+    shuffled = without_skill(frame) if shuffled is None else shuffled
     answers = frame[(frame["encoder"] == frame["encoder"].iloc[0]) & (frame["seed"] == 0)][["instance", "label"]]
     answers = answers.assign(prediction=np.where(answers["instance"] % 10 < 6, answers["label"], 9))
-    evidence = PAPER.evidence(frame, witnesses(frame, answers, these_models))
+    evidence = PAPER.evidence(frame, shuffled, witnesses(frame, answers, these_models))
     return papers.verdicts(evidence[evidence["short"].eq(short) | (not short)], PAPER.claims, these_models)
 
 
@@ -99,6 +113,7 @@ REFUTING = [  # a claim, what refutes it, the verdict then
         {"top_attention_paper_delta_alpha": lambda frame: 0.4 + frame["top_attention_js"] / 100},
         "negligible",
     ),
+    *((short, {}, "negligible") for short in BEYOND),  # with what shuffled weights give as well
     ("a far larger weight often matters little more", {"top_attention_paper_delta_js": 0.2}, "contradicted"),
     (
         "a far larger weight often matters little more",  # as little as any item does
@@ -163,7 +178,9 @@ def test_every_claim_can_fail():
 
 @pytest.mark.parametrize(("short", "changed", "word"), REFUTING, ids=[f"{one[0]}: {one[2]}" for one in REFUTING])
 def test_what_refutes_a_claim(short, changed, word):
-    assert words(judged(measured("flan-rnn", "flan-noenc", "han-rnn", **changed), short=short), short) == {word}
+    frame = measured("flan-rnn", "flan-noenc", "han-rnn", **changed)
+    shuffled = frame if short in BEYOND else None
+    assert words(judged(frame, short=short, shuffled=shuffled), short) == {word}
 
 
 def test_rankings_without_skill_support_nothing_about_their_order():
@@ -173,12 +190,14 @@ def test_rankings_without_skill_support_nothing_about_their_order():
     drawn = {name: lambda frame: random.integers(0, 2, len(frame)).astype(float) + 4 for name in names[:4]}
     drawn |= {name: lambda frame: random.integers(0, 2, len(frame)).astype(float) for name in names[4:]}
     drawn["top_attention_others_flip"] = 0.5
-    found = judged(measured(seeds=3, **drawn))
+    found = judged(frame := measured(seeds=3, **drawn), shuffled=frame)
     about_order = [short for short in CLAIMS if "sooner" in short or "decides" in short]
-    assert len(about_order) == 8
+    assert len(about_order) == 10
     for short in about_order:
         assert "supported" not in words(found, short), short
-    found = judged(measured(**drawn))  # five seeds, with which the claims on most runs can be decided
+    found = judged(
+        frame := measured(**drawn), shuffled=frame
+    )  # five seeds, with which the claims on most runs can be decided
     said = found[found["short"].isin(about_order) & ~found["verdict"].isin(["contrast", "no verdict"])]
     assert len(said) > 25 and said["verdict"].eq("supported").sum() <= 0.05 * len(said), "as often as chance has it"
 

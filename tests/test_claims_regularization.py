@@ -162,7 +162,8 @@ def test_freezing_that_does_all_leaves_nothing_to_the_method():
 
 def test_labels_at_random_support_no_words_kept():
     none = information(**dict.fromkeys(("base", "frozen", "residual", "tying", "mlm"), 0.0))
-    assert set(judged(informed(models(), none))["verdict"]) == {"negligible"}
+    found = judged(informed(models(), none))["verdict"]
+    assert set(found) == {"negligible", "contrast"} and found.filter(like="residual").eq("contrast").all()
 
 
 def test_a_run_that_kept_its_last_epoch_refutes_no_method():

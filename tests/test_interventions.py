@@ -13,7 +13,7 @@ from lib import interventions
 from lib.datasets.batches import Batch
 from lib.fast import exact_adversary, search_adversary
 from lib.fast.counter_rng import orders, streams
-from lib.importance import gradient_times_input_definition
+from lib.importance import RANKINGS, gradient_times_input_definition
 from lib.interventions.adversary import exact_adversary_definition, searched_adversary_definition
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.numerics import rows_of
@@ -321,6 +321,17 @@ def test_the_adversary_by_chance_is_that_of_shuffled_logits():
     searched = interventions.adversary_by_chance(0.05, "gradient", draws=1, steps=20)(tested, given, output)
     most = interventions.largest_jsd()(tested, given, output)
     assert (searched[:2] > 0).all() and (searched <= most).all() and (found <= most + 1e-12).all()
+
+
+def test_placed_by_chance_a_measure_is_that_of_the_shuffled_weights_imposed():
+    tested, given, output = case((5, 1, 7), 3)
+    weights = interventions.permuted_attention(output.attention, output.mask, 1, 1)[:, 0]
+    for of in (interventions.single_erasure(RANKINGS), interventions.until_flip(RANKINGS)):
+        found = interventions.placed_by_chance(of)(tested, given, output)
+        imposed = of(tested, given, tested(given, attention=weights))
+        assert set(found) == set(imposed)
+        for name, values in imposed.items():
+            torch.testing.assert_close(found[name], values, equal_nan=True, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("outputs", [1, 3])

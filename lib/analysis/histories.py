@@ -216,8 +216,8 @@ def recipe_effects(rows: pd.DataFrame) -> pd.DataFrame:
     """What each recipe and ending of `by_recipe` changes against ours as trained, in pairs of one seed.
 
     Returns:
-        recipe, ending, epochs (of each seed), jsd, tvd_half, f1 (means over seeds), less_ours (nats of JSD), low, high
-        (Student's 95% interval over seeds).
+        recipe, ending, epochs, jsd_of_seeds (of each seed), jsd, tvd_half, f1 (means over seeds), less_ours (nats of
+        JSD), low, high (Student's 95% interval over seeds).
     """
     ours, found = rows.query("recipe == 'ours' and ending == 'as trained'").set_index("seed")["jsd"], []
     for (recipe, ending), some in rows.groupby(["recipe", "ending"], sort=False):
@@ -225,6 +225,7 @@ def recipe_effects(rows: pd.DataFrame) -> pd.DataFrame:
         low, high = t_interval(gap.to_numpy(float)) if gap.any() else (np.nan, np.nan)
         epochs = " ".join(map(str, some["epoch"]))
         means = some[["jsd", "tvd_half", "f1"]].mean().to_dict()
-        found.append({"recipe": recipe, "ending": ending, "epochs": epochs} | means)
+        each = " ".join(f"{value:.2f}" for value in some["jsd"])
+        found.append({"recipe": recipe, "ending": ending, "epochs": epochs, "jsd_of_seeds": each} | means)
         found[-1] |= {"less_ours": gap.mean(), "low": low, "high": high}
     return pd.DataFrame(found)

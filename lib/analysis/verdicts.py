@@ -180,12 +180,14 @@ def judge_trend(at: Sequence[float], values: np.ndarray, seed: int = 0) -> Verdi
 
     The effect is the mean over seeds of Kendall's tau-b within each seed. Its p is two-sided, against the dial's
     values shuffled within each seed: all orders, or SHUFFLES of them. Decided with the same sign in each of at least
-    FEWEST_OF_A_TREND seeds.
+    FEWEST_OF_A_TREND seeds. Where seeds have different points, those count that all have, if they are three or more.
 
     Args:
         at: the dial's values (point,). values: (seed, point).
     """
     at, values = np.array(at, dtype=float), np.array(values, dtype=float)  # copies: torch wants to write
+    if (whole := ~np.isnan(values).any(axis=0)).sum() >= 3:
+        at, values = at[whole], values[:, whole]
     if len(at) < 3:
         return Verdict(
             "no verdict", reason=f"{len(at)} values make no trend" if len(at) > 1 else "one value makes no trend"

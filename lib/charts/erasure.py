@@ -70,12 +70,21 @@ def differences(instances: pd.DataFrame, ranking: str, way: str, title: str, see
 
 
 def in_bins(rows: pd.DataFrame, encoder: str) -> pd.DataFrame:
-    """Counts of (alpha, js) in BINS x BINS cells of what occurs; empty cells are left out."""
-    edges = [np.linspace(min(0.0, rows[name].min()), max(rows[name].max(), 1e-9), BINS + 1) for name in ("alpha", "js")]
+    """Counts of (alpha, js) in BINS x BINS cells of what occurs, an edge at 0; empty cells are left out."""
+    edges = [around_zero(rows[name]) for name in ("alpha", "js")]
     counts, *_ = np.histogram2d(rows["alpha"], rows["js"], edges)
     i, j = counts.nonzero()
     bounds = {"alpha": edges[0][i], "alpha_end": edges[0][i + 1], "js": edges[1][j], "js_end": edges[1][j + 1]}
     return pd.DataFrame(bounds | {"texts": counts[i, j].astype(int), "encoder": title_of(encoder)})
+
+
+def around_zero(values: pd.Series) -> np.ndarray:
+    """The edges of BINS cells, or one more, over what occurs, one of them at 0."""
+    least, most = min(0.0, values.min()), max(values.max(), 1e-9)
+    width = (most - least) / BINS
+    edges = width * np.arange(np.floor(least / width), np.ceil(most / width) + 1)
+    edges[[0, -1]] = min(edges[0], least), max(edges[-1], most)  # whatever the rounding
+    return edges
 
 
 def negatives(instances: pd.DataFrame, ranking: str, way: str, title: str, see: str) -> alt.TopLevelMixin:

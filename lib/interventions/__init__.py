@@ -10,6 +10,7 @@ from lib.interventions.chance import (
     agreement_by_chance,
     largest_jsd,
     permutation_share_by_chance,
+    placed_by_chance,
 )
 from lib.interventions.deletion import frame_effect, shapley, shortened, without_reason
 from lib.interventions.erasure import (

@@ -8,10 +8,9 @@ from lib.analysis.histories import USUAL
 from lib.models import ATTENTIONS
 from lib.papers.adversary_claims import CLAIMS, KEY
 from lib.papers.adversary_evidence import evidence, guiding
-from lib.papers.claims import printed_effect
 from lib.papers.paper import Paper
 from lib.papers.settings import Settings, setting
-from lib.published import table
+from lib.published import printed_effect, table
 from lib.training import Run
 from lib.training.losses import DIVERGENCES, ENDS, REDUCTIONS, TVDS
 

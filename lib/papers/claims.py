@@ -147,8 +147,11 @@ def verdicts(evidence: pd.DataFrame, claims: Mapping[str, Claim], these_models: 
     rows = []
     for short, same in evidence.groupby("short", sort=False):
         models = dict(list(same.groupby("model", sort=False)))
+        judged = [model for model, some in models.items() if some["excluded"].eq("").any()]
+        scope = {model: some["within"].iloc[0] for model, some in models.items()}
         for model, some in models.items():
-            like = [other["value"].to_numpy(float) for name, other in models.items() if name != model]
+            others = [name for name in judged if name != model and scope[name] == scope[model]]
+            like = [models[name]["value"].to_numpy(float) for name in others]
             rows.append(row_of(claims[short], model, some, like, these_models))
     return pd.DataFrame(rows, columns=VERDICT)
 
@@ -162,21 +165,28 @@ def read_evidence(text: str) -> pd.DataFrame:
 
 
 def row_of(claim: Claim, model: str, some: pd.DataFrame, like: list, these_models: bool) -> dict[str, object]:
-    """The verdict on a claim for one model, with all that a reader needs to see beside it."""
+    """The verdict on a claim for one model, with all that a reader needs to see beside it.
+
+    Of several kept studies those that allow no verdict are left out; the model is as good a witness as in the worst.
+    """
+    some = kept if len(kept := some[some["excluded"] == ""]) else some
     found, first = verdict_of(claim, some, like, these_models), some.iloc[0]
     word = found.word if first["within"] else CONTRAST
     if word == CONTRAST:  # the number alone: no answer, with any bound
-        found = replace(found, p=nan, needed=0, reason=first["excluded"], halved="", doubled="")
+        found = replace(found, p=nan, needed=0, reason=excluded_by(*some["excluded"]), halved="", doubled="")
     row = vars(found) | vars(claim) | {"claim": claim.sentence, "model": model, "verdict": word}
     row |= {"signed": claim.signed, "sides": sides_in_words(claim, some) if claim.is_difference else ""}
     row |= {"seeds": len(found.of_seeds), "of_seeds": " ".join(f"{value:.4g}" for value in found.of_seeds)}
-    row |= {"witness": first["witness"], "printed": first["printed"], "evidence": in_words(claim, some, found)}
+    row |= {
+        "witness": WEAK if some["witness"].eq(WEAK).any() else first["witness"],
+        "printed": first["printed"],
+        "evidence": in_words(claim, some, found),
+    }
     return {name: row[name] for name in VERDICT}
 
 
 def verdict_of(claim: Claim, some: pd.DataFrame, like: list, these_models: bool) -> Verdict:
     """The verdict on a claim from the evidence rows of one model."""
-    first = some.iloc[0]
     if claim.kind == "trend":
         table = some.pivot(index="seed", columns="at", values="value")
         found = judge_trend(table.columns, table.to_numpy())
@@ -188,9 +198,9 @@ def verdict_of(claim: Claim, some: pd.DataFrame, like: list, these_models: bool)
         found = judge(claim.kind, claim.bound, values, se, int(some["n"].max()), like, these_models)
         least, most = claim.limits
         found = replace(found, low=max(found.low, least), high=min(found.high, most))
-    if first["excluded"]:
+    if some["excluded"].ne("").all():
         parts = {name: getattr(found, name) for name in ("effect", "low", "high", "of_seeds", "n")}
-        return Verdict("no verdict", reason=first["excluded"], **parts)
+        return Verdict("no verdict", reason=excluded_by(*some["excluded"]), **parts)
     return found
 
 
@@ -202,7 +212,15 @@ def in_words(claim: Claim, some: pd.DataFrame, found: Verdict) -> str:
     if claim.kind != "most runs" and found.of_seeds:
         texts = f", {found.n:,} {'pairs of models' if claim.unit == 'AUROC' else 'texts'}" if found.n else ""
         parts.append(f"{counted(len(found.of_seeds), 'seed')}{texts}")
-    return "; ".join(filter(None, [*parts, *dict.fromkeys(some["note"])])) or found.reason
+    return "; ".join(filter(None, [*parts, *notes(some)])) or found.reason
+
+
+def notes(some: pd.DataFrame) -> list[str]:
+    """What is noted; of several studies, with the seeds of each: ["seeds 0, 1: of whole texts +0.022"]."""
+    studies = {note: [str(seed) for seed in same["seed"].unique()] for note, same in some.groupby("note", sort=False)}
+    if len(studies) < 2:
+        return list(studies)
+    return [f"seed{'s'[: len(seeds) > 1]} {', '.join(seeds)}: {note}" for note, seeds in studies.items() if note]
 
 
 def sides_in_words(claim: Claim, some: pd.DataFrame) -> str:
@@ -274,24 +292,6 @@ def by_model(frame: pd.DataFrame, *by: str) -> Iterator[tuple[str, pd.DataFrame]
         yield " + ".join(title_of(part) for part in key), rows
 
 
-def printed_effect(
-    published: pd.DataFrame, quantity: str, first: Mapping[str, str], second: Mapping[str, str] | None = None
-) -> float:
-    """The paper's own printed effect: a value, or the difference of two; NaN where it prints none.
-
-    Args:
-        published: rows of `lib.published.table` of one paper and dataset. first, second: columns that select the row.
-    """
-
-    def value(where: Mapping[str, str]) -> float:
-        rows = published[published["quantity"] == quantity]
-        for column, wanted in where.items():
-            rows = rows[rows[column] == str(wanted)]
-        return float(rows["value"].mean()) if len(rows) else nan
-
-    return value(first) - (value(second) if second else 0.0)
-
-
 def adversary_of(instances: pd.DataFrame) -> str:
     """The column of the per-instance adversary's JSD: the exact optimum, or with several outputs the search's."""
     return next(name for name in ("adversary_exact_jsd", "adversary_gradient_jsd") if name in instances)
@@ -356,7 +356,7 @@ def sides_of(rows: pd.DataFrame) -> list[str | None]:
 
 
 def unjudged(rows: pd.DataFrame, told: set[str]) -> list[str]:
-    """no verdict for average, conv (reason): models whose reasons differ in numbers alone share that of the first.
+    """no verdict for average, conv (reason): of models whose reasons differ in numbers alone that of the first.
 
     Args:
         told: what was said so far, which gets longer; nothing is said twice.
@@ -364,8 +364,9 @@ def unjudged(rows: pd.DataFrame, told: set[str]) -> list[str]:
     kinds = rows["reason"].str.replace(r"[\d.,]+", "", regex=True)
     parts = []
     for kind, same in rows.groupby(kinds, sort=False):
-        part = f"no verdict for {', '.join(same['model'])}"
-        parts.append(f"{part} ({'as above' if part + kind in told else same['reason'].iloc[0]})")
+        part, of_first = f"no verdict for {', '.join(same['model'])}", same["reason"].iloc[0]
+        of_first = of_first if same["reason"].nunique() == 1 else f"{same['model'].iloc[0]}: {of_first}"
+        parts.append(f"{part} ({'as above' if part + kind in told else of_first})")
         told.add(part + kind)
     return parts
 

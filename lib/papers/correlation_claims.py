@@ -9,7 +9,8 @@ from lib import analysis, models
 from lib.analysis import difference, mean_effect, witness_of
 from lib.analysis.statistics import weighted_mean, weighted_median
 from lib.analysis.summarising import configurations
-from lib.papers.claims import UNIFORM, Claim, adversary_of, printed_effect, uniform_attention
+from lib.papers.claims import UNIFORM, Claim, adversary_of, uniform_attention
+from lib.published import printed_effect
 from lib.quantity import CHANGE_BOUNDS, declare, tau_name, title_of
 
 KEY = "jain2019"

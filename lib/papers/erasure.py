@@ -10,7 +10,8 @@ from lib.datasets import spec
 from lib.datasets.corpus import Corpus
 from lib.models import ENCODERS, HIERARCHICAL
 from lib.models.encoders import FLAN as OF_WORDS
-from lib.papers.erasure_claims import CLAIMS, KEY, evidence
+from lib.papers.erasure_claims import CLAIMS, KEY
+from lib.papers.erasure_evidence import evidence
 from lib.papers.paper import Paper
 from lib.papers.settings import Settings, setting
 from lib.training import Run

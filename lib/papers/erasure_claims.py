@@ -1,28 +1,20 @@
-"""Serrano & Smith (2019): what they claim, and what each claim is judged by."""
+"""What Serrano & Smith (2019) claim, and what would refute it."""
 
-from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import pairwise
-from math import nan
 
-import pandas as pd
-
-from lib import published
-from lib.analysis import flips_sooner, mean_effect, with_effects, with_entropies, witness_of
-from lib.analysis.erasure import NEAR_ZERO
-from lib.models import HIERARCHICAL
-from lib.papers.claims import Claim, excluded_by, printed_effect, uniform_attention
-from lib.quantity import CHANGE_BOUNDS, declare, title_of
+from lib.papers.claims import Claim
 
 KEY = "serrano2019"
-FEWEST_SENTENCES = 4  # of a text that counts for a model over sentences: of fewer any order is nearly the best
-FEWEST_TEXTS = 50  # that a model is judged by
-OF_A_KIND = 20  # texts such as those in which another item matters more
 OFTEN = 0.47  # log of 1.6, the least ratio that the paper reports for a model with an encoder
 FEW = 0.25  # of the decisions
 SHIFT = 0.25  # of the attention
 ALL, ENCODED, MANY_CLASSES = "all models", "models with an encoder", "all models, with more than two classes"
-TIE = "two orders without skill are sooner equally often: 0"
+TIE = "two orders that know nothing of the model are sooner equally often: 0"
+HEAVIEST = (
+    "erasing a heavy weight changes more than erasing a light one wherever chance has placed it, so that this claim "
+    "speaks for neither side; what exceeds chance is judged by itself"
+)
+SHUFFLED = "the same model and text with the weights in a random order, as the second side: 0"
 
 _claim = partial(Claim, KEY)
 _for, _against = (
@@ -30,12 +22,12 @@ _for, _against = (
     for side in ("for", "against")
 )
 _CLAIMS = [
-    _for["matters"](
+    _claim(
         "the top item matters most",
         "Erasing the most attended item changes the output more than erasing another",
         *("section 4.1", "direction", 0.01, "nats", ALL),
-        control="an item drawn at random in place of the top one gives 0; part of the effect is the weight that "
-        "goes. No verdict where no ranking's top item changes the output by the bound",
+        control=f"an item drawn at random in place of the top one gives 0; but {HEAVIEST}. No verdict where no "
+        "ranking's top item changes the output by the bound on average",
         refuted="the mean JSD of all other items is the larger one",
         sides=("top item", "another item"),
     ),
@@ -47,18 +39,35 @@ _CLAIMS = [
         refuted="where attention differs that much, nearly every difference of JSD is .05 nats or more",
     ),
     _for["matters"](
+        "the top item matters most, beyond chance",
+        "Erasing the most attended item, not another, changes the output more than if chance had placed the weights",
+        *("ours, of section 4.1", "direction", 0.01, "nats", ALL),
+        control=SHUFFLED,
+        refuted="the top of shuffled weights changes the output as much, or more",
+        sides=("own weights", "shuffled"),
+    ),
+    _claim(
         "the top item decides more often",
         "Erasing the most attended item flips the decision more often than erasing another",
         *("section 4.2, table 2", "direction", 0.02, "of the decisions", ALL),
-        control="an item drawn at random in place of the top one gives 0",
+        control=f"an item drawn at random in place of the top one gives 0; but {HEAVIEST}",
         refuted="another item flips more decisions",
         sides=("top item", "another item"),
     ),
     _for["matters"](
+        "the top item decides more often, beyond chance",
+        "Erasing the most attended item, not another, flips the decision more often than if chance had placed the "
+        "weights",
+        *("ours, of section 4.2", "direction", 0.02, "of the decisions", ALL),
+        control=SHUFFLED,
+        refuted="the top of shuffled weights flips as many decisions, or more",
+        sides=("own weights", "shuffled"),
+    ),
+    _claim(
         "where another item matters more, their weights are closer",
         "Where attention's top item does not matter most, it leads by less attention than elsewhere",
         *("section 4.1, figure 4", "direction", 0.05, "of the attention", ALL),
-        control="not that weights are small everywhere: the gap is compared with that in all other texts",
+        control=f"not that weights are small everywhere: all other texts stand beside these; but {HEAVIEST}",
         refuted="in these texts the top item leads by as much attention as elsewhere",
         sides=("gap in other texts", "gap in these"),
     ),
@@ -70,12 +79,20 @@ _CLAIMS = [
         refuted="the top item flips more than a quarter of the decisions",
         sides=("", "best single item"),
     ),
-    _for["matters"](
+    _claim(
         "attention flips sooner than a random order",
         "Fewer items flip the decision along attention than along a random order",
         *("section 5.4", "direction", 0.05, "of the texts (sooner less later)", ALL),
-        control=TIE,
+        control=f"{TIE}; but {HEAVIEST}",
         refuted="a random order is sooner more often than attention",
+    ),
+    _for["matters"](
+        "attention flips sooner than a random order, beyond chance",
+        "Along attention decisions flip sooner than along a random order by more than if chance had placed the weights",
+        *("ours, of section 5.4", "direction", 0.05, "of the texts (sooner less later)", ALL),
+        control=SHUFFLED,
+        refuted="along shuffled weights they flip as soon, or sooner",
+        sides=("own weights", "shuffled"),
     ),
     _against["ranks"](
         "gradients flip sooner",
@@ -89,7 +106,7 @@ _CLAIMS = [
         "gradients flip sooner 1.6 times as often",
         "With an encoder, the gradient flips the decision sooner than attention at least 1.6 times as often as later",
         *("section 5.4", "at least", OFTEN, "log of the ratio (0.47: 1.6 times)", ENCODED),
-        control="two orders without skill are sooner equally often: ratio 1, log 0",
+        control="two orders that know nothing of the model are sooner equally often: ratio 1, log 0",
         refuted="the ratio is below 1.6",
     ),
     _claim(
@@ -108,19 +125,27 @@ _CLAIMS = [
         refuted="attention is sooner more often than gradient × attention",
         sides=("product sooner", "attention sooner"),
     ),
-    _against["ranks"](
+    _claim(
         "attention does not find the fewest",
         "Much of the time attention does not find a smallest set of items that flips the decision",
         *("section 5.4", "at least", 0.25, "of the texts missed", ALL),
         control="a miss counts where the gradient or gradient × attention finds such a set: neither ties nor texts "
-        "that are too hard for every order",
+        "that are too hard for every order. It speaks for neither side: with two classes gradient × attention is the "
+        "best order by definition, and the gradient may miss more than attention",
         refuted="attention misses fewer than a quarter",
     ),
     _claim(
         "decisions flip late",
         "Along every order, a large share of a text's words must go before the decision flips",
-        *("section 5.5", "at least", 0.25, "of the items, along gradient × attention", "FLAN with an encoder"),
-        control="a model without skill flips at once; how few words would be enough stands beside it",
+        *(
+            "section 5.5",
+            "at least",
+            0.25,
+            "of the items, along gradient × attention",
+            "FLAN with an encoder, on real texts",
+        ),
+        control="how few words would be enough stands beside it. A model that is not sure flips soon, and a decision "
+        "that is the bias's own flips never",
         refuted="less than a quarter of the words must go along the soonest of the paper's orders",
         sides=("", "fewest possible"),
     ),
@@ -135,11 +160,12 @@ _CLAIMS = [
         )
         for along in ("along attention", "with the fewest items possible")
     ),
-    _for["ranks"](
+    _claim(
         "without an encoder attention is on par",
         "Without an encoder attention flips decisions as soon as the gradient, or sooner",
         *("section 5.6", "at least", -0.05, "of the texts", "models without an encoder"),
-        control="an order drawn at random is later than the gradient more often than sooner, well below 0",
+        control="an order drawn at random is later than the gradient more often than sooner, well below 0; but weights "
+        "that chance has placed may be sooner, since the heaviest go first, so that this claim speaks for neither side",
         refuted="the gradient is sooner in over 5% more of the texts than attention",
         sides=("attention sooner", "gradient sooner"),
     ),
@@ -152,247 +178,21 @@ _CLAIMS = [
         refuted="attention's top item flips more decisions",
         sides=("gradient × attention", "attention"),
     ),
-    _for["ranks"](
+    _claim(
         "the gradient's top item decides less often",
         "The gradient's top item flips fewer decisions than attention's",
         *("appendix A.3, figure 12", "most runs", 0.5, "of the runs", ALL),
-        control="two rankings without skill: half of the runs",
+        control="two rankings that know nothing of the model: half of the runs; but the heaviest weight decides more "
+        "often than others wherever chance has placed it, so that this claim speaks for neither side",
         refuted="in most runs it flips as many or more (the paper: fewer in 14 of 24 models)",
     ),
-    _against["ranks"](
+    _claim(
         "other orders erase a quarter less attention",
         "What must go along gradients, or gradient × attention, had less attention by .25 or more",
         *("appendix A.3, figure 11", "most runs", 0.5, "of the runs", ALL),
-        control="the first items along attention hold the most by definition, so less is not enough: it is less by .25",
+        control="the first items along attention hold the most by definition, so less is not enough. "
+        "That is not far from what weights have that chance has placed: this claim speaks for neither side",
         refuted="in most runs it is less than .25",
     ),
 ]
 CLAIMS = {one.short: one for one in _CLAIMS}
-
-Scope = Callable[[str], bool]
-
-
-def any_model(encoder: str) -> bool:
-    """A claim about all models."""
-    return True
-
-
-def encoded(encoder: str) -> bool:
-    """Whether states know of other words; the encoder of one's own model does."""
-    return not encoder.endswith("noenc")
-
-
-def over_words(encoder: str) -> bool:
-    """Whether it is a FLAN with an encoder."""
-    return encoder.startswith("flan") and encoded(encoder)
-
-
-def over_sentences(encoder: str) -> bool:
-    """Whether it is a HAN."""
-    return encoder in HIERARCHICAL
-
-
-# Claims about the mean of a column over a model's texts: (column, those of its two sides, scope).
-MEANS: dict[str, tuple[str, str, str, Scope]] = {
-    "the top item matters most": ("top_gap_js", "top_attention_js", "top_attention_others_js", any_model),
-    "a far larger weight often matters little more": ("near_zero_at_large", "", "", any_model),
-    "the top item decides more often": ("top_gap_flip", "top_attention_flip", "top_attention_others_flip", any_model),
-    "erasing it flips few decisions": ("top_attention_flip", "", "some_item_flips", over_sentences),
-    "attention flips sooner than a random order": ("sooner_attention_than_random", "", "", any_model),
-    "gradients flip sooner": ("sooner_gradient_than_attention", "gradient_first", "attention_first", encoded),
-    "products flip sooner": ("sooner_product_than_attention", "product_first", "after_product", any_model),
-    "attention does not find the fewest": ("missed_by_attention", "", "", any_model),
-    "decisions flip late": ("removed_product_fraction", "", "removed_fewest_fraction", over_words),
-    "the product's top item decides more often": (
-        *("top_product_gain", "top_product_flip", "top_attention_flip"),
-        any_model,
-    ),
-}
-# Claims about most runs of a model: (claim, column, above which its mean counts, scope, in which way, by the paper's
-# own count of models).
-MOST = [
-    ("gradients flip most texts sooner", "gradient_first", 0.5, encoded, "", 10 / 16),
-    ("the gradient's top item decides less often", "top_gradient_loss", 0.0, any_model, "", 14 / 24),
-    ("other orders erase a quarter less attention", "mass_less_gradient", SHIFT, any_model, ", gradient", nan),
-    (
-        "other orders erase a quarter less attention",
-        "mass_less_product",
-        SHIFT,
-        any_model,
-        ", gradient × attention",
-        nan,
-    ),
-]
-
-
-def evidence(measured: pd.DataFrame, known: pd.DataFrame, way: str = "paper") -> pd.DataFrame:
-    """What each claim is judged by: rows of lib.papers.claims.EVIDENCE.
-
-    Models over sentences are judged by texts of FEWEST_SENTENCES or more.
-
-    Args:
-        measured: every model with the columns of lib.interventions.single_erasure as "top", of until_flip as "removed",
-            and attention_weights.
-        known: what lib.analysis.witnesses gives. way: how the other item of figures 3 and 4 was drawn.
-    """
-    judged = with_effects(of_long_texts(measured), way)
-    about = {encoder: standing(rows, known) for encoder, rows in judged.groupby("encoder", sort=False)}
-    parts = [*of_means(judged, about), *of_ties(judged, about), *of_ratios(judged, about), *of_most(judged, about)]
-    parts = [*parts, *of_context(judged, about)]
-    place = {short: number for number, short in enumerate(CLAIMS)}
-    return pd.concat(parts, ignore_index=True).sort_values("short", key=lambda of: of.map(place), kind="stable")
-
-
-def of_long_texts(measured: pd.DataFrame) -> pd.DataFrame:
-    """The rows without what was measured of texts of fewer than FEWEST_SENTENCES where sentences are erased."""
-    short = measured["encoder"].isin(list(HIERARCHICAL)) & (measured["removed_items"] < FEWEST_SENTENCES)
-    columns = [name for name in measured if name.startswith(("top_", "removed_"))]
-    judged = measured.copy()
-    judged.loc[short, columns] = nan
-    return judged
-
-
-def standing(rows: pd.DataFrame, known: pd.DataFrame) -> dict[str, str]:
-    """`witness` and `excluded` of a model: what it learned, its texts, and whether its attention has an order."""
-    texts, over = rows.loc[rows["removed_items"] > 1, "instance"].nunique(), rows["encoder"].iloc[0] in HIERARCHICAL
-    least = f"{FEWEST_SENTENCES} sentences" if over else "2 items"
-    few = f"{texts} texts of at least {least}; {FEWEST_TEXTS} are needed" if texts < FEWEST_TEXTS else ""
-    equal = uniform_attention(with_entropies(rows, ["attention"]))
-    return witness_of(known, rows, reasons=(few, equal))
-
-
-def of_means(judged: pd.DataFrame, about: dict) -> Iterator[pd.DataFrame]:
-    """Of each model the claims MEANS, and the one about models without an encoder."""
-    several = judged[["label", "prediction"]].max().max() > 1  # more than two classes
-    for encoder, rows in judged.groupby("encoder", sort=False):
-        for short, (column, first, second, scope) in MEANS.items():
-            within = scope(encoder) and (several or CLAIMS[short].scope != MANY_CLASSES)
-            yield of_column(short, encoder, rows, (column, first, second), within, about[encoder])
-        if not encoded(encoder):
-            columns = ("sooner_attention_than_gradient", "attention_first", "gradient_first")
-            yield of_column("without an encoder attention is on par", encoder, rows, columns, True, about[encoder])
-
-
-def of_column(
-    short: str, encoder: str, rows: pd.DataFrame, columns: tuple[str, str, str], within: bool, standing: dict
-) -> pd.DataFrame:
-    """The evidence for a claim about the mean of a column, those of its two sides beside it."""
-    column, *sides = columns
-    there = rows[rows[column].notna()]
-    first, second = (float(there[side].mean()) if side else nan for side in sides)
-    excluded = standing["excluded"] or (unfit(short, there) if within else "")
-    more = {"within": within, "printed": printed_of(short, rows), "note": note_of(short, there)}
-    more |= standing | {"excluded": excluded, "first": first, "second": second}
-    return CLAIMS[short].compared(title_of(encoder), mean_effect(rows, column), **more)
-
-
-def unfit(short: str, there: pd.DataFrame) -> str:
-    """Why the texts of a model say nothing about a claim; "" where they do."""
-    texts = there["instance"].nunique()
-    if short == "a far larger weight often matters little more" and texts < OF_A_KIND:
-        return f"{texts} texts in which the top item leads by so much attention; {OF_A_KIND} are needed"
-    if short == "the top item matters most":
-        tops = [name for name in there if name.startswith("top_") and name.endswith("_js") and "others" not in name]
-        if (most := there[tops].mean().max()) < (least := CLAIMS[short].bound):
-            largest = f"no ranking's top item changes the output by more than {most:.4f} nats"
-            return f"{largest}: none could matter by {least:g}"
-    of_fewest = short in ("erasing it flips few decisions", "attention does not find the fewest")
-    if of_fewest and not there["removed_fewest_count"].notna().any():
-        return "the fewest are known of no text: the read-out is not affine, or nothing flips"
-    if short == "a far larger weight often matters little more" and (some := there["some_item_matters"].mean()) < 0.5:
-        return f"in only {some:.0%} of these texts does any ranking's top item change the output by {NEAR_ZERO:g} nats"
-    if short == "erasing it flips few decisions" and (best := there["some_item_flips"].mean()) <= FEW:
-        return f"no single item flips the decision in more than {best:.0%} of the texts: true of any ranking"
-    return ""
-
-
-def note_of(short: str, there: pd.DataFrame) -> str:
-    """What else to know of a claim's texts."""
-    if short == "erasing it flips few decisions":
-        return f"another item {there['top_attention_others_flip'].mean():.3f}"
-    if short == "attention does not find the fewest":
-        product = there["removed_product_count"].le(there["removed_fewest_count"]).mean()
-        return f"gradient × attention finds them for {product:.0%} of the texts that can be flipped"
-    if short == "decisions flip late":
-        share = there["removed_product_fraction"]
-        return f"{share.eq(1).mean():.0%} flip only when nothing is left; the others at {share[share < 1].mean():.3f}"
-    return ""
-
-
-def printed_of(short: str, rows: pd.DataFrame) -> float:
-    """The paper's own effect where table 2 has the model."""
-    dataset, where = str(rows["dataset"].iloc[0]), {"encoder": rows["encoder"].iloc[0]}
-    cells = {
-        "the top item decides more often": ("flip_random_only", -1),
-        "erasing it flips few decisions": ("flip_both", 1),
-    }
-    if short not in cells:
-        return nan
-    table, (other, sign) = published.table(KEY, dataset), cells[short]
-    return printed_effect(table, "flip_top_only", where) + sign * printed_effect(table, other, where)
-
-
-def of_ties(judged: pd.DataFrame, about: dict) -> Iterator[pd.DataFrame]:
-    """Figure 4: how far the top item leads in the texts where another matters more, and in all others."""
-    claim = CLAIMS["where another item matters more, their weights are closer"]
-    for encoder, rows in judged.groupby("encoder", sort=False):
-        one, other = (mean_effect(rows, f"delta_alpha_{where}") for where in ("elsewhere", "where_negative"))
-        values = {seed: value - other["of_seeds"].get(seed, nan) for seed, value in one["of_seeds"].items()}
-        sides = {"first": one["difference"], "second": other["difference"]}
-        se = (one["se"] ** 2 + other["se"] ** 2) ** 0.5  # of different texts
-        few = f"another item matters more in {other['n']} texts; {OF_A_KIND} are needed"
-        excluded = about[encoder]["excluded"] or (few if other["n"] < OF_A_KIND else "")
-        standing = about[encoder] | {"excluded": excluded}
-        yield claim.evidence(title_of(encoder), values, **sides, se=se, n=int(other["n"]), **standing)
-
-
-def of_ratios(judged: pd.DataFrame, about: dict) -> Iterator[pd.DataFrame]:
-    """How many times as often the gradient is sooner, with the two counts of texts."""
-    claim = CLAIMS["gradients flip sooner 1.6 times as often"]
-    for row in flips_sooner(judged, "gradient", "attention").to_dict("records"):
-        note = f"{counts_of(row)} texts, {row['ratio']:.2f} times [{row['low']:.2f}, {row['high']:.2f}]"
-        more = {"se": row["se"], "n": row["n"], "within": encoded(row["encoder"]), "note": note}
-        yield claim.evidence(title_of(row["encoder"]), row["of_seeds"], **more, **about[row["encoder"]])
-
-
-def counts_of(row: dict) -> str:
-    """6 : 0, or 6.5 : 0.5 as the mean over seeds"""
-    return " : ".join(f"{row[name]:.1f}".removesuffix(".0") for name in ("first_texts", "second_texts"))
-
-
-def of_most(judged: pd.DataFrame, about: dict) -> Iterator[pd.DataFrame]:
-    """The claims MOST: whether each holds in each seed of a model. Each model by itself, since its seeds are alike."""
-    for short, column, above, scope, label, printed in MOST:
-        for encoder, rows in judged.groupby("encoder", sort=False):
-            if scope(encoder):
-                means = rows.groupby("seed")[column].mean().dropna()
-                note = f"the mean is {means.mean():.3f}" if len(means) else ""
-                model = f"{title_of(encoder)}{label}"
-                yield CLAIMS[short].evidence(model, means.gt(above) * 1.0, printed=printed, note=note, **about[encoder])
-
-
-def of_context(judged: pd.DataFrame, about: dict) -> Iterator[pd.DataFrame]:
-    """How much more of a text must go where states reach further; over sentences as contrast."""
-    there = set(judged["encoder"])
-    for kind in ("flan", "han"):
-        ranks = [name for name in (f"{kind}-rnn", f"{kind}-conv", f"{kind}-noenc") if name in there]
-        for more, less in pairwise(ranks):
-            for ranking, along in (("attention", "along attention"), ("fewest", "with the fewest items possible")):
-                claim = CLAIMS[f"context delays flips ({along})"]
-                yield paired(claim, judged, (more, less), f"removed_{ranking}_fraction", kind == "flan", about)
-
-
-def paired(
-    claim: Claim, judged: pd.DataFrame, models: tuple[str, str], column: str, within: bool, about: dict
-) -> pd.DataFrame:
-    """The evidence of the difference between two models, of the same texts and seeds."""
-    one, other = (judged[judged["encoder"] == encoder] for encoder in models)
-    pair = one.merge(other[["seed", "instance", column]], on=["seed", "instance"], suffixes=("", "_of_other"))
-    name = declare("context_difference", "fraction", None, CHANGE_BOUNDS)
-    pair[name] = pair[column] - pair[f"{column}_of_other"]
-    both = pair[pair[name].notna()]
-    sides = {"first": float(both[column].mean()), "second": float(both[f"{column}_of_other"].mean())}
-    excluded = excluded_by(*(about[encoder]["excluded"] for encoder in models))
-    worst = "weak" if any(about[encoder]["witness"] == "weak" for encoder in models) else "good"
-    more = sides | {"within": within, "witness": worst, "excluded": excluded}
-    return claim.compared(" against ".join(map(title_of, models)), mean_effect(pair, name), **more)

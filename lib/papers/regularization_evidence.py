@@ -12,8 +12,9 @@ from lib import published
 from lib.analysis import difference, fragility_by_length, fragility_difference, score_difference, witness_of
 from lib.analysis.correlation import kendall
 from lib.analysis.word_states import NAME, SAMPLES, information_difference
-from lib.papers.claims import EVIDENCE, UNIFORM, printed_effect
+from lib.papers.claims import EVIDENCE, UNIFORM
 from lib.papers.regularization_claims import ATTENDS, CLAIMS, KEY, ON_PAR, RECOMMENDED
+from lib.published import printed_effect
 from lib.quantity import declare, title_of
 
 SHOWN = ("concat", "residual", *RECOMMENDED)  # the first two are baselines to the paper: contrast
@@ -203,7 +204,7 @@ def informed(models: Models, information: pd.DataFrame) -> Iterator[pd.DataFrame
         whole = information_difference(information, NAME + SAMPLES[0], (its["variant"], "base"))["difference"]
         note = f"above the base {whole:+.3f}, of which freezing gives {whole - row['difference']:+.3f}; "
         note += f"of a random sample of words {other['difference']:+.3f}"
-        how = models.judged(its, control, within=attention == "additive")
+        how = models.judged(its, control, within=attention == "additive" and its["variant"] in RECOMMENDED)
         how |= {"printed": models.printed("table2", NAME + SAMPLES[0], its, base), "note": note}
         yield CLAIMS["words are kept"].compared(named(its), row, **how)
 

@@ -78,7 +78,7 @@ def cells(found: pd.DataFrame) -> pd.DataFrame:
         paper, short, dataset and CELL: claim; answer, of all models, or "mixed"; words: how many models; model: its
         name, where one alone is shown; shown: the effect, the median over models; size: the effect with its interval,
         or the range over models; its unit; levels: of a difference the two values, where it is of one model; n (texts),
-        seeds; these, unless models differ, of those without a mark, where there are any; marks: weak witness (where
+        seeds; these, unless models differ, without weak witnesses, where there are others; marks: weak witness (where
         all models are), could be chance (where all others could), stale (where one is); ours:
         the paper does not claim it; speaks, question: as of `Claim`; share: of the models, contrasts aside, with the
         first verdict.
@@ -95,7 +95,7 @@ def cell(rows: pd.DataFrame) -> dict[str, Any]:
     weak, chance = some["witness"].eq("weak"), some["verdict"].isin(DECIDED) & ~some["passes"].astype(bool)
     marks = {"weak witness": weak.all(), "could be chance": chance.any() and (weak | chance).all()}
     marks |= {"stale": some["stale"].eq("stale").any()}
-    answer, sound = kind(rows), judged[~(weak | chance)[judged.index]]
+    answer, sound = kind(rows), judged[~weak[judged.index]]
     shown = judged if sound.empty or answer == MIXED else sound
     of_shown = shown if len(shown) else some
     return {
@@ -288,7 +288,9 @@ def sides(found: pd.DataFrame) -> tuple[str, list[Asked], str]:
     counting += COUNTED.format(alone=int(decided["model"].ne("").sum()))
     asked = [(name, words, decided[decided["question"].eq(name)]) for name, words in QUESTIONS.items()]
     listed = [
-        Asked(words, *of_question(some, found[found["question"].eq(name)])) for name, words, some in asked if len(some)
+        Asked(words, *of_question(some, every))
+        for name, words, some in asked
+        if len(every := found[found["question"].eq(name)])
     ]
     return f"{short_answer(decided)}.", listed, counting
 
