@@ -17,7 +17,7 @@ from lib.quantity import CHANGE_BOUNDS, declare, title_of, unit_of
 
 FEWEST_SENTENCES = 4  # of a text that counts for a model over sentences: of fewer any order is nearly the best
 FEWEST_TEXTS = 50  # that a model is judged by
-OF_A_KIND = 20  # texts such as those in which another item matters more
+OF_A_KIND = 20  # texts of each run, such as those in which another item matters more
 MADE_UP = "planted"  # how the names of made-up texts begin
 
 Scope = Callable[[str], bool]
@@ -157,9 +157,9 @@ def of_column(
 
 def unfit(short: str, there: pd.DataFrame) -> str:
     """Why the texts of a model say nothing about a claim; "" where they do."""
-    texts = there["instance"].nunique()
+    texts = there.groupby("seed").size().min() if len(there) else 0
     if short == "a far larger weight often matters little more" and texts < OF_A_KIND:
-        return f"{texts} texts in which the top item leads by so much attention; {OF_A_KIND} are needed"
+        return f"{texts} texts of a run in which the top item leads by so much attention; {OF_A_KIND} are needed"
     if short.startswith("the top item matters most"):
         tops = [name for name in there if name.startswith("top_") and name.endswith("_js") and "others" not in name]
         if (most := there[tops].mean().max()) < (least := CLAIMS[short].bound):
@@ -209,8 +209,9 @@ def of_ties(judged: pd.DataFrame, about: dict) -> Iterator[pd.DataFrame]:
         values = {seed: value - other["of_seeds"].get(seed, nan) for seed, value in one["of_seeds"].items()}
         sides = {"first": one["difference"], "second": other["difference"]}
         se = (one["se"] ** 2 + other["se"] ** 2) ** 0.5  # of different texts
-        few = f"another item matters more in {other['n']} texts; {OF_A_KIND} are needed"
-        excluded = about[encoder]["excluded"] or (few if other["n"] < OF_A_KIND else "")
+        texts = rows.groupby("seed")["delta_alpha_where_negative"].count().min()
+        few = f"another item matters more in {texts} texts of a run; {OF_A_KIND} are needed"
+        excluded = about[encoder]["excluded"] or (few if texts < OF_A_KIND else "")
         standing = about[encoder] | {"excluded": excluded}
         yield claim.evidence(title_of(encoder), values, **sides, se=se, n=int(other["n"]), **standing)
 

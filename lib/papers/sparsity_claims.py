@@ -118,7 +118,7 @@ OTHERS = (
         KEY,
         FACETS,
         "Importance to a state's norm is importance to all of its facets: nearly the same shares of the inputs",
-        source="appendix A",
+        source="ours, for appendix A, which says it of results",
         kind="little",
         bound=SPARSER,
         unit="of the importance",
