@@ -14,7 +14,10 @@ HEAVIEST = (
     "erasing a heavy weight changes more than erasing a light one wherever chance has placed it, so that this claim "
     "speaks for neither side; what exceeds chance is judged by itself"
 )
-SHUFFLED = "the same model and text with the weights in a random order, as the second side: 0"
+SHUFFLED = (
+    "the same model and text with the weights in a random order, as the second side: 0. With these a model is less "
+    "sure, so that its decisions flip more easily: the bar is high"
+)
 
 _claim = partial(Claim, KEY)
 _for, _against = (
