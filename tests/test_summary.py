@@ -303,7 +303,7 @@ def test_the_readme_answers_from_the_verdicts_and_marks_what_is_weak_stale_or_co
     text = readme(place, Tables.of([study([row()], found)]))
     assert text.startswith("<!-- answer -->\n\n") and text.endswith("\n\n<!-- end --> more")
     assert "So far, 1 test of the papers' own claims (sst): 1 supported, 0 contradicted." in text
-    assert "Not settled.\n\n<details>" in text and "So far 0 tests" in text
+    assert "Not settled: 0 tests count, and an answer takes 20.\n\n" in text and "So far 0 tests" in text
     assert "1 older result needs rerunning. Of " in text
     tests = "1 supported, 0 undecided, 0 contradicted"
     assert f"| “That a” is supported on sst: +0.20 of the texts in each of 2 models. | {tests} |" in text
@@ -381,7 +381,7 @@ def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypat
         return " ".join([lead, *flat(by_question), counting])
 
     pro, con = ({short: ["supported"] for short in some} for some in (of_pro, of_con))
-    assert answered(**dict(list(pro.items())[:3])).startswith("Not settled. ")
+    assert answered(**dict(list(pro.items())[:3])).startswith("Not settled: 3 tests count, and an answer takes 20. ")
     text = answered(**pro, **con)
     assert text.startswith("It depends on what is asked. ")
     for word, side, number in (
@@ -399,7 +399,7 @@ def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypat
     text = answered(**pro, **{of_con[0]: ["supported", "could be chance"], of_con[1]: ["open"]})
     assert f"{len(of_pro)} tests speak for attention as an explanation (" in text and "\nNo: “" not in text
     one = {short: ["supported"] for short in of_pro + of_con if of[short].question == "needed"}
-    assert answered(**one).startswith("Not settled. "), "of one paper"
+    assert answered(**one).startswith("Not settled: 4 tests count, and"), "of one paper"
     monkeypatch.setattr(answers, "ENOUGH", (4, 1))
     assert answered(**one).startswith("It depends. "), "not on what is asked"
 
@@ -413,7 +413,9 @@ def test_the_answer_quotes_real_texts_first_and_says_what_others_gave():
     ]
     lead, ((question, short, tests),), counting = sides(pd.DataFrame(table))
     assert "2 tests speak for attention as an explanation (1 on real texts), 0 against it (0)" in counting
-    assert lead == "Not settled." and "2 of these tests rest on one model." in counting.replace(";", ".")
+    assert lead.startswith("Not settled: 2 tests count") and "2 of these tests rest on one model." in counting.replace(
+        ";", "."
+    )
     assert question == QUESTIONS["ranks"]
     place = "Jain & Wallace 2019; BiLSTM, sst: x 2, y 1; +1 sst; open on 20news; mixed on imdb"
     few = "On made-up texts yes, on real ones too few tests decide"
@@ -451,7 +453,11 @@ def test_the_shares_of_incomplete_datasets_are_those_that_the_kept_runs_read():
 def test_an_answer_without_any_test_that_counts_is_not_settled():
     table = Tables.of([study([row()], [effect("a", "supported", witness="weak")])])
     lead, by_question, counting, rest = answer(table.cells, table.values)
-    assert lead == "Not settled." and counting.startswith("So far 0 tests speak") and by_question == []
+    assert (
+        lead.startswith("Not settled: 0 tests count")
+        and counting.startswith("So far 0 tests speak")
+        and by_question == []
+    )
     doubted = "1 decided only by weak witnesses or possibly by chance."
     assert f"0 supported, 0 contradicted, {doubted}" in rest
 

@@ -297,8 +297,10 @@ def sides(found: pd.DataFrame) -> tuple[str, list[Asked], str]:
 
 def short_answer(decided: pd.DataFrame) -> str:
     """The answer in few words, by the cells that are decided, with their `side`."""
-    if len(decided) < ENOUGH[0] or decided["paper"].nunique() < ENOUGH[1]:
-        return "Not settled"
+    if (number := len(decided)) < ENOUGH[0]:
+        return f"Not settled: {counted(number, 'test')} count{'s' * (number == 1)}, and an answer takes {ENOUGH[0]}"
+    if decided["paper"].nunique() < ENOUGH[1]:
+        return f"Not settled: an answer takes tests of {ENOUGH[1]} papers"
     if decided["side"].nunique() == 1:
         return "It is" if decided["side"].iloc[0] == "for" else "It is not"
     shares = decided["side"].eq("for").groupby(decided["question"]).mean()
