@@ -59,7 +59,8 @@ def differences(instances: pd.DataFrame, ranking: str, way: str, title: str, see
     frame = pd.DataFrame(columns).assign(encoder=instances["encoder"]).dropna()
     if frame.empty:
         raise Empty("nothing to draw: no text has two items or more")
-    frame = pd.concat([in_bins(rows, encoder) for encoder, rows in frame.groupby("encoder", sort=False)])
+    edges = [around_zero(frame[name]) for name in columns]
+    frame = pd.concat([in_bins(rows, encoder, edges) for encoder, rows in frame.groupby("encoder", sort=False)])
     x = alt.X("alpha:Q", title="difference of attention", axis=alt.Axis(format=".1f", tickCount=5))
     y = alt.Y("js:Q", title="difference of JSD (nats)", axis=alt.Axis(format=".1f", tickCount=5))
     color = alt.Color("texts:Q", title="texts", scale=alt.Scale(type="log", range=["#3a86c833", COLORS[0]]))
@@ -69,9 +70,8 @@ def differences(instances: pd.DataFrame, ranking: str, way: str, title: str, see
     return titled(drawn, title, [see, caption_of_rows(instances)])
 
 
-def in_bins(rows: pd.DataFrame, encoder: str) -> pd.DataFrame:
-    """Counts of (alpha, js) in BINS x BINS cells of what occurs, an edge at 0; empty cells are left out."""
-    edges = [around_zero(rows[name]) for name in ("alpha", "js")]
+def in_bins(rows: pd.DataFrame, encoder: str, edges: list[np.ndarray]) -> pd.DataFrame:
+    """Counts of (alpha, js) in the cells between the edges; empty ones are left out."""
     counts, *_ = np.histogram2d(rows["alpha"], rows["js"], edges)
     i, j = counts.nonzero()
     bounds = {"alpha": edges[0][i], "alpha_end": edges[0][i + 1], "js": edges[1][j], "js_end": edges[1][j + 1]}

@@ -338,7 +338,7 @@ def on_balance(found: pd.DataFrame) -> list[str]:
     sides = sides_of(rows)
     asked = f"Does attention explain these models? Of {counted(len(rows), 'answer')}, one for each claim and model"
     rest = rows[[side is None for side in sides]]
-    most = next(iter(rest["reason"].mode()), "")
+    most = next(iter(rest["reason"].mask(rest["witness"].eq(WEAK), "a weak witness").mode()), "")
     why = most and f" ({most})" if len(rest) == 1 else most and f" (most often: {most})"
     if not any(sides):
         return [f"{asked}, none decides{why}."]
