@@ -21,7 +21,7 @@ from lib.analysis import (
     with_random,
 )
 from lib.analysis.erasure import CELLS, flip_cells, sign_test
-from lib.charts.erasure import in_bins
+from lib.charts.erasure import around_zero, in_bins
 from lib.datasets.corpus import Instance
 from lib.importance.rankings import RANKINGS
 from lib.interventions import fewest_to_flip, single_erasure, until_flip
@@ -158,8 +158,10 @@ def test_the_charts_are_drawn_bounded_and_say_what_they_show():
 
 def test_bins_hold_every_text_once():
     frame = pd.DataFrame({"alpha": [0.0, 0.5, 1.0, 1.0], "js": [-0.1, 0.2, 0.2, 0.2]})
-    binned = in_bins(frame, "han-rnn")
+    edges = [around_zero(frame[name]) for name in frame]
+    binned = in_bins(frame, "han-rnn", edges)
     assert binned["texts"].tolist() == [1, 1, 2] and (binned["alpha"] < binned["alpha_end"]).all()
+    assert all(0.0 in of for of in edges), "what is above 0 and what is below never share a cell"
     nothing = drawn_items().assign(top_attention_paper_delta_js=np.nan)
     assert "no text has two items" in charts.differences(nothing, "attention", "paper", "", "").data
 

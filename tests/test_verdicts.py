@@ -210,7 +210,8 @@ def test_outside_its_scope_a_claim_is_a_contrast_and_a_bad_witness_gives_no_verd
     assert [one.split(":")[0] for one in sentences(open_one)] == ["It rises", "It falls"], "what is decided comes first"
     against = [open_one.assign(speaks="against"), open_one.assign(speaks="for", verdict="contradicted", witness="good")]
     told = [next(iter(sentences(one))) for one in against]
-    assert told[0] == "Does attention explain these models? Of 5 answers, one for each claim and model, none decides."
+    asked = "Does attention explain these models? Of 5 answers, one for each claim and model"
+    assert told[0] == f"{asked}, none decides (most often: a weak witness)."
     assert "Of 6 answers, one for each claim and model: 0 yes, 6 no. Each holds at 95% by itself" in told[1]
     some = pd.concat([against[1].iloc[:1], against[1].iloc[:1].assign(model="other", verdict="open")])
     balance, single = sentences(some)

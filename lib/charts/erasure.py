@@ -79,9 +79,9 @@ def in_bins(rows: pd.DataFrame, encoder: str, edges: list[np.ndarray]) -> pd.Dat
 
 
 def around_zero(values: pd.Series) -> np.ndarray:
-    """The edges of BINS cells, or one more, over what occurs, one of them at 0."""
+    """The edges of at most BINS cells over what occurs, one of them at 0."""
     least, most = min(0.0, values.min()), max(values.max(), 1e-9)
-    width = (most - least) / BINS
+    width = (most - least) / (BINS - 1)
     edges = width * np.arange(np.floor(least / width), np.ceil(most / width) + 1)
     edges[[0, -1]] = min(edges[0], least), max(edges[-1], most)  # whatever the rounding
     return edges
