@@ -89,9 +89,14 @@ def placed_by_chance(quantity: Quantity, seed: int = 1) -> Quantity:
     @torch.no_grad()
     def of_shuffled(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor | dict[str, Tensor]:
         attention = permuted_attention(output.attention, output.mask, 1, seed, batch.instance)[:, 0]
-        return quantity(model, batch, replace(output, attention=attention, logits=model.read_out(output, attention)))
+        return quantity(model, batch, imposed(model, output, attention))
 
     return replace(quantity, function=of_shuffled)
+
+
+def imposed(model: AttentionModel, output: ModelOutput, attention: Tensor) -> ModelOutput:
+    """The output with another attention (batch, token), and the logits that it gives."""
+    return replace(output, attention=attention, logits=model.read_out(output, attention))
 
 
 def adversary_by_chance(
@@ -111,7 +116,7 @@ def adversary_by_chance(
     def found(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
         jsd = []
         for attention in permuted_attention(output.attention, output.mask, draws, seed, batch.instance).unbind(dim=1):
-            shuffled = replace(output, attention=attention, logits=model.read_out(output, attention))
+            shuffled = imposed(model, output, attention)
             jsd.append(adversarial_attention(model, shuffled, epsilon, method, instance=batch.instance, **options)[1])
         return torch.stack(jsd).mean(dim=0)
 

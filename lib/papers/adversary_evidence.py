@@ -151,6 +151,11 @@ def judged(runs: pd.DataFrame, moved: bool = False) -> tuple[pd.DataFrame, dict[
     return runs[why == ""], {"note": f"left out, {reasons}" if reasons else ""}
 
 
+def judged_guides(dev: pd.DataFrame, strength: float) -> tuple[pd.DataFrame, dict[str, str]]:
+    """`judged` of the adversaries of one lambda that moved; with lambda 0 there is none, as these only imitate."""
+    return judged(dev[(dev["lambda"] == strength) & (dev["lambda"] > 0) & (dev["trains"] == "all")], moved=True)
+
+
 def with_reasons(about: dict, more: dict[str, str]) -> dict:
     """What is known of the base, and of the runs: reasons and notes of both."""
     return about | more | {"excluded": excluded_by(about["excluded"], more.get("excluded", ""))}
@@ -161,7 +166,7 @@ def misguided(
 ) -> pd.DataFrame:
     """Table 3: is the base's attention a better guide than that of an adversary, of those that moved?"""
     one = CLAIMS["adversaries misguide"]
-    runs, why = judged(dev[(dev["lambda"] == strength) & (dev["lambda"] > 0) & (dev["trains"] == "all")], moved=True)
+    runs, why = judged_guides(dev, strength)
     theirs = printed_effect(printed, "f1", *named("guide_base", "guide_adversary"))
 
     def against(variant: str) -> pd.Series:
@@ -270,7 +275,7 @@ def leaves_the_reason(whole: pd.DataFrame, dev: pd.DataFrame, about: dict) -> pd
     name, strength = "attention_on_rationale", guiding(set(whole["lambda"]))
     if name not in whole or whole[name].isna().all():
         return pd.DataFrame()
-    runs, why = judged(dev[(dev["lambda"] == strength) & (dev["lambda"] > 0) & (dev["trains"] == "all")], moved=True)
+    runs, why = judged_guides(dev, strength)
     if runs.empty or not whole["lambda"].eq(0).any():
         return CLAIMS["an adversary leaves the reason"].evidence("BiLSTM", {}, **with_reasons(about, why))
     pair = whole[(whole["lambda"] == 0) & whole["seed"].isin(runs["seed"])], of_runs(whole, runs)

@@ -11,7 +11,7 @@ from lib.datasets.corpus import Corpus
 from lib.models import ENCODERS, HIERARCHICAL
 from lib.models.encoders import FLAN as OF_WORDS
 from lib.papers.erasure_claims import CLAIMS, KEY
-from lib.papers.erasure_evidence import evidence
+from lib.papers.erasure_evidence import MADE_UP, evidence
 from lib.papers.paper import Paper
 from lib.papers.settings import Settings, setting
 from lib.training import Run
@@ -47,7 +47,6 @@ PATIENCE, WITHOUT_ENCODER = 5, {"patience": 10, "epochs": 60}
 # learn from.
 SMALL = {"learning_rate": 1e-3, "batch_size": 32, "epochs": 12}
 QUICK = {"epochs": 8}  # on dev none gets better later
-MADE_UP = "planted"
 
 
 @dataclass(frozen=True)
