@@ -174,6 +174,41 @@ def test_a_trend_over_many_values_is_rarely_found_where_there_is_none():
     assert judge_trend(range(6), rising).word == "supported"
 
 
+def test_a_trend_counts_the_points_that_every_seed_has():
+    rising = np.arange(6) + np.zeros((3, 6))
+    rising[2, [1, 4]] = np.nan
+    found = judge_trend(range(6), rising)
+    assert len(found.of_seeds) == 3 and found.word == "supported"
+    rising[1, [0, 3]] = np.nan  # two points are left in common: each seed by itself, the whole ones alone
+    assert len(judge_trend(range(6), rising).of_seeds) == 1
+
+
+def test_of_several_kept_runs_those_count_that_allow_a_verdict_and_the_worst_witness():
+    held, uniform = claim(), "its attention is nearly uniform"
+    runs = [
+        held.evidence("dot", {0: 0.3, 1: 0.31}, witness="good", note="first"),
+        held.evidence("dot", {2: -0.9}, witness="good", excluded=uniform),
+        held.evidence("dot", {3: 0.32}, witness="weak", note="last"),
+    ]
+    for order in (runs, runs[::-1]):
+        row = verdicts(pd.concat(order), {held.short: held}).iloc[0]
+        assert row["verdict"] == "supported" and row["seeds"] == 3 and row["witness"] == "weak"
+        assert "seeds 0, 1: first" in row["evidence"] and "seed 3: last" in row["evidence"]
+    row = verdicts(pd.concat([one.assign(excluded=uniform) for one in runs]), {held.short: held}).iloc[0]
+    assert row["verdict"] == "no verdict" and row["reason"] == uniform
+
+
+def test_spread_is_pooled_over_models_of_the_same_scope_that_have_a_verdict():
+    held = claim()
+    few = held.evidence("dot", {0: 0.3, 1: 0.31, 2: 0.32})
+    wild = held.evidence("other", {0: -5.0, 1: 5.0, 2: 0.0})
+    alone, *beside = (
+        verdicts(pd.concat(some), {held.short: held}).set_index("model").loc["dot", "high"]
+        for some in ([few], [few, wild.assign(within=False)], [few, wild.assign(excluded="at chance")], [few, wild])
+    )
+    assert beside[:2] == [alone, alone] and beside[2] > alone
+
+
 def test_one_run_or_two_decide_nothing_about_training():
     for values, reason in (([0.3], "one run"), ([0.3, 0.31], "fewer than 3 seeds")):
         found = judge("direction", BOUND, values, 0.001, TEXTS, like=[[0.1, 0.11, 0.12]])
