@@ -19,6 +19,7 @@ from lib.papers.sparsity_claims import (
     FROZEN,
     MEASURES,
     MIXED,
+    OTHERS_MORE,
     OWN,
     PRECISION,
     REASON,
@@ -30,7 +31,8 @@ from lib.papers.sparsity_claims import (
 from lib.quantity import declare, tau_name
 
 TEXTS, LAMBDAS = 60, (-10.0, 0.0, 0.5, 0.9)
-ABOUT_ATTENTION = set(CLAIMS) - {MIXED, FACETS}
+ABOUT_STATES = (MIXED, OTHERS_MORE, FACETS)
+ABOUT_ATTENTION = set(CLAIMS).difference(ABOUT_STATES)
 for share in (OWN, TO_HIDDEN, PRECISION, "entropy_of_attention", "facets_apart", "facets_uneven"):
     declare(share, "fraction")
 
@@ -118,7 +120,8 @@ def test_every_claim_is_supported_where_it_is_true():
 
 
 def test_every_claim_is_contradicted_where_its_opposite_is_true():
-    turned = {"soft": SOFT | values(0.3, 0.5, 0.9), "sparse": SPARSE | values(0.3, 0.5, 0.7), "before": 0.9}
+    soft, sparse = (means | {OWN: 0.7} for means in (SOFT | values(0.3, 0.5, 0.9), SPARSE | values(0.3, 0.5, 0.7)))
+    turned = {"soft": soft, "sparse": sparse, "before": 0.9}
     answers = words(**turned, spread=0.02, agrees=0.1, imitations={"frozen": 3, "anew": 15}, apart=0.2)
     expected = dict.fromkeys(CLAIMS, "contradicted") | {REASON: "supported"}
     assert {short: word for short, (word,) in answers.items()} == expected
@@ -135,6 +138,8 @@ def test_evidence_has_one_row_for_each_claim_model_and_seed_and_of_a_trend_for_e
 def test_what_an_untrained_encoder_spreads_by_itself_does_not_count():
     assert words(before=0.8)[MIXED] == {"negligible"}
     assert words(before=0.95)[MIXED] == {"contradicted"}
+    notes = study().loc[lambda rows: rows["short"] == OTHERS_MORE, "note"]
+    assert notes.str.fullmatch(r"untrained 0\.(69|70)\d").all(), "an untrained state's own word has .3 here"
 
 
 def test_any_measure_agrees_with_another_where_shares_are_equal():

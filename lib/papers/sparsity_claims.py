@@ -32,10 +32,12 @@ SPARSER = 0.05  # of the entropy of equal importance: our choice of a difference
 AWAY = 0.4  # nats of JSD: an adversary that stays nearer does not attend elsewhere
 LOSS = 0.02  # of accuracy: the largest that the paper prints for adversaries that were trained anew
 SCOPE = "BiLSTM with additive and Transformer with dot attention"
+BOTH = f"{SCOPE}, softmax and sparsemax"
 FAR = f"{SCOPE}, softmax: adversaries at a JSD of {AWAY:g} nats or more"
 FROZEN, ANEW = "frozen adversaries lose accuracy", "adversaries trained anew do not"
 FALLS = "importance gets sparser with attention (their table 2)"
-MIXED, REASON = "states mix inputs", "the support closes in on the reason, which the paper leaves open"
+MIXED, OTHERS_MORE = "states mix inputs", "a state is mostly of other words"
+REASON = "the support closes in on the reason, which the paper leaves open"
 BY = {name: f"({words.removeprefix('the ')})" for name, words in MEASURES.items()}
 APART = {name: f"inputs and hidden states are not interchangeable {by}" for name, by in BY.items()}
 SPREAD = {name: f"sparse attention, importance as spread as ever {by}" for name, by in BY.items()}
@@ -54,11 +56,10 @@ def by_measure(name: str, words: str, figure: str) -> Iterator[Claim]:
         kind="direction",
         bound=NOTABLE,
         unit="tau-b",
-        scope=f"{SCOPE}, softmax and sparsemax",
-        control="An average encoder, whose states depend on their own word alone: what exceeds its gap counts. It also "
-        "has the exact zeros of sparse attention, which alone bring attention and states together. It speaks for "
-        "neither side: the gradient of a state has the state's weight as a factor, so that it agrees with weights in "
-        "any order, and that of an input does not",
+        scope=BOTH,
+        control="An average encoder, whose states depend on their own word alone, and which has the exact zeros of "
+        "sparse attention too: what exceeds its gap counts. It speaks for neither side: the gradient of a state has "
+        "the state's weight as a factor and agrees with weights in any order, that of an input does not",
         refuted="a gap no larger than where states and inputs are interchangeable",
         sides=("gap of the two tau-b", "average encoder's"),
     )
@@ -107,10 +108,24 @@ OTHERS = (
         kind="direction",
         bound=SPARSER,
         unit="of the largest entropy",
-        scope=f"{SCOPE}, softmax and sparsemax",
+        scope=BOTH,
         control="The same model before training: what its architecture spreads by itself is not learned",
         refuted="importance that is less spread than before training; as spread is negligible",
         sides=("trained", "untrained"),
+        speaks="against",
+        question="words",
+    ),
+    Claim(
+        KEY,
+        OTHERS_MORE,
+        "Most of the importance to a hidden state is that of other words than its own",
+        source="ours, for table 1",
+        kind="at least",
+        bound=0.5,
+        unit="of the importance",
+        scope=BOTH,
+        control="An average encoder's state has all of it from its own word; an untrained model's is beside it",
+        refuted="a state that depends on its own word more than on all others",
         speaks="against",
         question="words",
     ),
@@ -251,14 +266,16 @@ def not_interchangeable(
 
 
 def contextual(measured: pd.DataFrame, before: pd.DataFrame, known: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Table 1: how many inputs a hidden state depends on, beyond what its architecture gives without training."""
+    """Table 1: how many inputs a hidden state depends on, before training and after, and how much on its own."""
     both = pd.concat([measured.assign(variant="trained"), before.assign(variant="untrained")])
     for model, where, rows in of_models(measured):
         between = tuple(where | {"variant": variant} for variant in ("trained", "untrained"))
         row = difference(both, TO_HIDDEN, between, paired=True)
-        own = difference(both, OWN, between, paired=True)
-        note = f"a state's own word has {own['first']:.0%} of the importance to it, untrained {own['second']:.0%}"
-        yield CLAIMS[MIXED].compared(model, row, note=note, **about(known, rows, attention=False))
+        found = about(known, rows, attention=False)
+        yield CLAIMS[MIXED].compared(model, row, **found)
+        untrained = before[(before[list(where)] == pd.Series(where)).all(axis=1)]
+        others = mean_effect(rows.assign(**{OWN: 1 - rows[OWN]}), OWN)
+        yield CLAIMS[OTHERS_MORE].compared(model, others, note=f"untrained {1 - untrained[OWN].mean():.3f}", **found)
 
 
 def by_facet(facets: pd.DataFrame, known: pd.DataFrame) -> Iterator[pd.DataFrame]:
@@ -266,8 +283,8 @@ def by_facet(facets: pd.DataFrame, known: pd.DataFrame) -> Iterator[pd.DataFrame
     for model, _, rows in of_models(facets):
         uneven = rows["facets_uneven"].mean()
         even = "" if uneven > SPARSER else f"the shares by the norm are within {uneven:.3f} of equal ones"
-        found, note = about(known, rows, attention=False, reasons=[even]), f"from equal shares {uneven:.3f}"
-        yield CLAIMS[FACETS].compared(model, mean_effect(rows, "facets_apart"), note=note, **found)
+        found = about(known, rows, attention=False, reasons=[even]) | {"note": f"from equal shares {uneven:.3f}"}
+        yield CLAIMS[FACETS].compared(model, mean_effect(rows, "facets_apart"), **found)
 
 
 def no_sparser(measured: pd.DataFrame, everyone: pd.DataFrame, known: pd.DataFrame) -> Iterator[pd.DataFrame]:
@@ -275,9 +292,8 @@ def no_sparser(measured: pd.DataFrame, everyone: pd.DataFrame, known: pd.DataFra
     sides = tuple({"projection": name} for name in reversed(PROJECTIONS))
     for name, short in SPREAD.items():
         for model, rows in by_model(measured, "encoder"):
-            encoder = {"encoder": rows["encoder"].iloc[0]}
             falls = {
-                "attention": (encoder, "entropy_of_attention"),
+                "attention": ({"encoder": rows["encoder"].iloc[0]}, "entropy_of_attention"),
                 "importance where states are their inputs": ({"encoder": CONTROL}, f"entropy_of_{name}_of_input"),
             }
             falls = {
@@ -308,9 +324,8 @@ def along_lambda(sweep: pd.DataFrame, known: pd.DataFrame, theirs: pd.DataFrame)
                 both = rows.groupby("lambda")[share].mean().iloc[[0, -1]]
                 note += f"; of the largest that its ties allow {both.iloc[0]:.0%} and {both.iloc[1]:.0%}"
                 apart = by_ties(rows, column, share)
-            printed = nan
-            if column == OF_INPUT:
-                printed = sign * printed_effect(theirs, SLOPE, {"encoder": rows["encoder"].iloc[0]})
+            where = {"encoder": rows["encoder"].iloc[0]}
+            printed = sign * printed_effect(theirs, SLOPE, where) if column == OF_INPUT else nan
             made = {"n": rows["instance"].nunique(), "printed": printed, "note": note}
             yield CLAIMS[short].evidence(model, sign * means, **made, **about_sweep(known, rows, apart))
 
