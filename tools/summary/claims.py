@@ -70,11 +70,12 @@ def verdicts_of(study: Study) -> pd.DataFrame:
 def controlled(found: pd.DataFrame) -> pd.DataFrame:
     """With `adjusted`, the p of each verdict after Benjamini & Yekutieli (2001), and `passes`: it is at most RATE.
 
-    Over all verdicts together, open ones too; one without a p, such as that of a single run, counts with 1. Contrasts
-    and what has no verdict are none.
+    Over all verdicts together, open ones too, that have a p. One or two runs decide nothing, whatever they give, and
+    make none: they are no tests, and more of them leave the others as they are. Nor are contrasts, and what has no
+    verdict.
     """
     counts = ~found["verdict"].isin([CONTRAST, "no verdict"])
-    ps = found.loc[counts, "p"].astype(float).fillna(1.0).clip(0, 1)
+    ps = found.loc[counts, "p"].astype(float).dropna().clip(0, 1)
     adjusted = pd.Series(stats.false_discovery_control(ps, method="by") if len(ps) else [], index=ps.index, dtype=float)
     return found.assign(adjusted=adjusted, passes=adjusted.reindex(found.index).le(RATE))
 
