@@ -303,7 +303,7 @@ def test_the_readme_answers_from_the_verdicts_and_marks_what_is_weak_stale_or_co
     text = readme(place, Tables.of([study([row()], found)]))
     assert text.startswith("<!-- answer -->\n\n") and text.endswith("\n\n<!-- end --> more")
     assert "So far, 1 test of the papers' own claims (sst): 1 supported, 0 contradicted." in text
-    assert "Not settled: 0 tests count, and an answer takes 20.\n\n" in text and "So far 0 tests" in text
+    assert "Not settled: no test is conclusive.\n\n" in text
     assert "1 older result needs rerunning. Of " in text
     tests = "1 supported, 0 undecided, 0 contradicted"
     assert f"| “That a” is supported on sst: +0.20 of the texts in each of 2 models. | {tests} |" in text
@@ -356,7 +356,7 @@ def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypat
     of = {short: claim for paper in PAPERS.values() for short, claim in paper.claims.items()}
     claims = [claim for name, paper in PAPERS.items() if name != "ground_truth" for claim in paper.claims.values()]
     of_pro, of_con = ([claim.short for claim in claims if claim.speaks == side] for side in ("for", "against"))
-    assert (len(of_pro), len(of_con)) == (8, 13)
+    assert (len(of_pro), len(of_con)) == (8, 12)
     with pytest.raises(ValueError, match="speaks 'of it'; allowed: for, against"):
         replace(claims[0], speaks="of it")
     with pytest.raises(ValueError, match="the question ''; allowed: one of matters, needed, alone, ranks, words"):
@@ -367,6 +367,7 @@ def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypat
     def answered(**words) -> str:
         rows = [
             {"paper": whose[short], "short": short, "dataset": "sst", "claim": short, "size": "+1", "marks": marks}
+            | {"seeds": 5}
             | {
                 "answer": word,
                 "ours": False,
@@ -381,25 +382,26 @@ def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypat
         return " ".join([lead, *flat(by_question), counting])
 
     pro, con = ({short: ["supported"] for short in some} for some in (of_pro, of_con))
-    assert answered(**dict(list(pro.items())[:3])).startswith("Not settled: 3 tests count, and an answer takes 20. ")
+    few = "Not settled. Of 3 conclusive tests, 3 on real texts, 3 speak for attention as an explanation and 0 against; "
+    assert answered(**dict(list(pro.items())[:3])).startswith(f"{few}an answer takes 20. ")
     text = answered(**pro, **con)
-    assert text.startswith("It depends on what is asked. ")
+    assert text.startswith("It depends on what is asked. Of 20 conclusive tests, 20 on real texts, 8 speak for ")
     for word, side, number in (
         ("Yes", "for", 3),
-        ("No", "against", 5),
-    ):  # a claim on each question; none is for ranks or words
+        ("No", "against", 4),
+    ):  # none is for ranks or words, none against needed
         quoted = re.findall(rf"\n{word}: “([^”]+)”", text)
         assert len({of[short].question for short in quoted}) == len(quoted) == number
         assert {of[short].speaks for short in quoted} == {side}
     order = [text.index(question) for question in QUESTIONS.values()]
-    assert order == sorted(order) and "Yes and no: 2 tests say yes (2 on real texts), 2 no (2)." in text
+    assert order == sorted(order) and "Yes and no: 2 tests say yes (2 on real texts), 2 tests say no (2 on real texts)." in text
     number = len(of_pro) + len(of_con)
-    all_for = f"{number} tests speak for attention as an explanation ({number} on real texts), 0 against"
-    assert all_for in answered(**pro, **{short: ["contradicted"] for short in of_con})
+    all_for = answered(**pro, **{short: ["contradicted"] for short in of_con})
+    assert all_for.startswith("It is. ") and f"{number} speak for attention as an explanation and 0 against" in all_for
     text = answered(**pro, **{of_con[0]: ["supported", "could be chance"], of_con[1]: ["open"]})
-    assert f"{len(of_pro)} tests speak for attention as an explanation (" in text and "\nNo: “" not in text
-    one = {short: ["supported"] for short in of_pro + of_con if of[short].question == "needed"}
-    assert answered(**one).startswith("Not settled: 4 tests count, and"), "of one paper"
+    assert f"{len(of_pro)} speak for attention as an explanation" in text and "\nNo: “" not in text
+    one = {short: ["supported"] for short in of_pro + of_con if of[short].question == "matters"}
+    assert answered(**one).startswith("Not settled. Of 4 conclusive tests"), "of two papers"
     monkeypatch.setattr(answers, "ENOUGH", (4, 1))
     assert answered(**one).startswith("It depends. "), "not on what is asked"
 
@@ -407,21 +409,19 @@ def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypat
 def test_the_answer_quotes_real_texts_first_and_says_what_others_gave():
     rows = {"planted": "supported", "sst": "supported", "20news": "open", "imdb": "mixed"}
     common = {"paper": "jain2019", "short": "a", "claim": "It is so", "marks": [], "ours": False, "speaks": "for"}
-    common |= {"question": "ranks", "model": "BiLSTM"}
+    common |= {"question": "ranks", "model": "BiLSTM", "seeds": 5}
     table = [
         common | {"dataset": at, "answer": word, "size": f"+1 {at}", "levels": "x 2, y 1"} for at, word in rows.items()
     ]
     lead, ((question, short, tests),), counting = sides(pd.DataFrame(table))
-    assert "2 tests speak for attention as an explanation (1 on real texts), 0 against it (0)" in counting
-    assert lead.startswith("Not settled: 2 tests count") and "2 of these tests rest on one model." in counting.replace(
-        ";", "."
-    )
+    assert lead.startswith("Not settled. Of 2 conclusive tests, 1 on real texts, 2 speak for attention")
+    assert "2 of these tests rest on one kind of model" in counting
     assert question == QUESTIONS["ranks"]
     place = "Jain & Wallace 2019; BiLSTM, sst: x 2, y 1; +1 sst; open on 20news; mixed on imdb"
-    few = "On made-up texts yes, on real ones too few tests decide"
-    assert short == f"{few}: 2 tests say yes (1 on real texts), 0 no (0)."
+    few = "Yes on made-up texts, undecided on real ones"
+    assert short == f"{few}: 2 tests say yes (1 on real texts), none says no, all of one claim."
     assert tests == [f"Yes: “It is so” (supported; {place})."]
-    assert sides(pd.DataFrame(table[1:]))[1][0].short.startswith("Too few tests decide: 1 test says yes (1 on")
+    assert sides(pd.DataFrame(table[1:]))[1][0].short.startswith("Undecided: 1 test says yes (1 on")
     many = [one | {"dataset": f"sst{number}", "answer": "supported"} for number, one in enumerate(table)]
     no = [one | {"speaks": "against", "dataset": f"{one['dataset']}b"} for one in many]
     for number, word in ((0, "Yes: 4"), (1, "Mostly yes: 4"), (3, "Yes and no: 4")):
@@ -432,7 +432,7 @@ def test_the_answer_quotes_real_texts_first_and_says_what_others_gave():
     assert "Not decided" not in flat(sides(pd.DataFrame([*many, undecided]))[1])[-1]
     other = [one | {"answer": "contradicted", "speaks": "against"} for one in table[:1]]
     _, ((_, _, (text,)),), _ = sides(pd.DataFrame(other))
-    assert "Yes, as we find the contrary of: “It is so” (Jain" in text
+    assert "Yes. We find the opposite of “It is so” (Jain" in text
     _, ((_, _, (text,)),), _ = sides(pd.DataFrame([one | {"ours": one["dataset"] == "sst"} for one in table[:2]]))
     assert "ours, for" in text, "real texts go before the papers' own claims"
     _, ((_, _, (text,)),), _ = sides(
@@ -454,8 +454,8 @@ def test_an_answer_without_any_test_that_counts_is_not_settled():
     table = Tables.of([study([row()], [effect("a", "supported", witness="weak")])])
     lead, by_question, counting, rest = answer(table.cells, table.values)
     assert (
-        lead.startswith("Not settled: 0 tests count")
-        and counting.startswith("So far 0 tests speak")
+        lead == "Not settled: no test is conclusive."
+        and counting.startswith("A test is a claim on a dataset.")
         and by_question == []
     )
     doubted = "1 decided only by weak witnesses or possibly by chance."

@@ -36,10 +36,10 @@ SIDES = {  # for attention as an explanation, or against it, by what the claim s
 SAYS = {"for": "yes", "against": "no"}
 # What is asked of attention as an explanation; a claim that speaks for it says yes to one of these, one against it no.
 QUESTIONS = {
-    "matters": "Do the words or sentences with the most attention matter more than others?",
-    "needed": "Is attention needed for the prediction?",
+    "matters": "Is what gets the most attention what the prediction rests on?",
+    "needed": "Does the prediction need this attention?",
     "alone": "Is this attention hard to replace by another?",
-    "ranks": "Does attention rank words as well as gradients and leave-one-out do?",
+    "ranks": "Does attention rank words as gradients and leave-one-out do?",
     "words": "Is attention to a hidden state attention to its word?",
 }
 

@@ -89,10 +89,9 @@ CLAIMS = {
             "TVD in the median text",
             RECURRENT,
             f"Permuting equal weights changes nothing: texts whose attention has an entropy above {UNIFORM} of that of "
-            f"equal weights do not count. {NO_WITNESS}",
+            "equal weights do not count. It speaks for neither side: permuting weights that chance has placed changes "
+            f"as much on made-up reviews, see the next claim. {NO_WITNESS}",
             "a change beyond the bound in most texts: the effect is the median over the texts",
-            speaks="against",
-            question="needed",
         ),
         Claim(
             KEY,

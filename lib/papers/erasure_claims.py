@@ -69,7 +69,7 @@ _CLAIMS = [
     ),
     _claim(
         "where another item matters more, their weights are closer",
-        "Where attention's top item does not matter most, it leads by less attention than elsewhere",
+        "Where erasing another item changes more, attention's lead over it is smaller",
         *("section 4.1, figure 4", "direction", 0.05, "of the attention", ALL),
         control=f"not that weights are small everywhere: all other texts stand beside these; but {HEAVIEST}",
         refuted="in these texts the top item leads by as much attention as elsewhere",

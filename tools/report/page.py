@@ -24,16 +24,16 @@ from tools.report.figures import TEMPLATES, environment, json_for_html, small_dr
 from tools.report.meter import EVERY
 
 TERMS = {  # what findings take as known
-    "tau-b": "how far two rankings agree, from -1 to 1",
+    "tau-b": "how well two rankings agree, from -1 to 1",
     "TVD": "how far two predictions are apart, from 0 to 1",
     "JSD": "how far two distributions, of attention or of predictions, are apart, from 0 to .69 nats",
-    "AUROC": "how often a test ranks a pair correctly; chance .5",
+    "AUROC": "how often a test suspects a lying model more than an honest one; chance is .5",
     "additive": "attention by a small network (Bahdanau et al.)",
     "dot": "attention by a scaled inner product",
     "adversary": "other attention, or another model, with the same predictions",
     "leave-one-out": "how much a prediction changes without a word",
     "top item": "the word or sentence with the most attention",
-    "base": "the model that others imitate",
+    "base": "the plain model, which others imitate or are compared with",
     "BiLSTM": "a recurrent network that reads in both directions",
     "FLAN-rnn": "a recurrent network with attention over words",
     "weak witness": "a model more than .02 less accurate than TF-IDF with logistic regression or an average encoder, "

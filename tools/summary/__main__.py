@@ -72,7 +72,13 @@ def picture(found: Tables, folder: Path = FOLDER) -> Path:
 
 def markdown(found: Tables) -> str:
     """The claims of each paper by dataset, and the counts of published values by paper and dataset."""
-    heads = {"word": "verdict", "count": "models", "weak": "by weak witnesses", "fails": "fail", "stale": "stale"}
+    heads = {
+        "word": "verdict",
+        "count": "verdicts",
+        "weak": "by weak witnesses",
+        "fails": "could be chance",
+        "stale": "stale",
+    }
     page = environment().overlay(autoescape=False).get_template("summary.md.j2")
     return page.render(
         rate=f"{RATE:.0%}",

@@ -24,11 +24,12 @@ DOUBTS = {"weak witness", "could be chance"}  # marks
 COUNTED = (
     "A test is a claim on a dataset. It counts if all its models with a verdict have the same one, and at least one of "
     "them is accurate enough and its verdict survives the correction for multiple testing (false discovery rate 5%); "
-    "{alone} of these tests rest on one model. Tests share models and texts, so do not read the totals as votes. Some "
-    "claims speak for neither side."
+    "{alone} of these tests rest on one kind of model, trained with several seeds. Most claims were written down after "
+    "the first runs on sst. Tests share models and texts, so the totals are not votes. Many claims speak for neither "
+    "side."
 )
 DATASETS = {  # the datasets in an answer's sentences
-    "sst": "sentences on films",
+    "sst": "sentences from film reviews",
     "20news": "posts on two sports",
     "agnews, agnews4": "news",
     "imdb-ratings, eraser_movies-sentences": "film reviews",
@@ -279,12 +280,8 @@ def sides(found: pd.DataFrame) -> tuple[str, list[Asked], str]:
     decided = found.assign(side=pd.Series([SIDES.get(one) for one in pairs], found.index, dtype=object))
     decided = decided[decided["side"].notna() & ~stale(decided)]
     decided = to_quote(decided.assign(turned=decided["answer"].eq("contradicted")), "turned")  # supported reads easier
-    pro, con = (decided[decided["side"].eq(side)] for side in ("for", "against"))
-    real, ours = [int((~made_up(some)).sum()) for some in (pro, con)], int(decided["ours"].sum())
-    speak = "speaks" if len(pro) == 1 else "speak"
-    numbers = f"{counted(len(pro), 'test')} {speak} for attention as an explanation ({real[0]} on real texts)"
-    counting = f"So far {numbers}, {len(con)} against it ({real[1]}). "
-    counting += f"{ours} of these test{'s' if ours == 1 else ''} claims that we added. " if ours else ""
+    ours = int(decided["ours"].sum())
+    counting = f"{ours} of these tests {'is' if ours == 1 else 'are'} of claims that we added. " if ours else ""
     counting += COUNTED.format(alone=int(decided["model"].ne("").sum()))
     asked = [(name, words, decided[decided["question"].eq(name)]) for name, words in QUESTIONS.items()]
     listed = [
@@ -297,20 +294,24 @@ def sides(found: pd.DataFrame) -> tuple[str, list[Asked], str]:
 
 def short_answer(decided: pd.DataFrame) -> str:
     """The answer in few words, by the cells that are decided, with their `side`."""
-    if (number := len(decided)) < ENOUGH[0]:
-        return f"Not settled: {counted(number, 'test')} count{'s' * (number == 1)}, and an answer takes {ENOUGH[0]}"
+    number, pro, real = len(decided), int(decided["side"].eq("for").sum()), int((~made_up(decided)).sum())
+    speak = "speaks" if pro == 1 else "speak"
+    beside = f"Of {counted(number, 'conclusive test')}, {real} on real texts, {pro} {speak} for attention as an "
+    beside += f"explanation and {number - pro} against"
+    if number < ENOUGH[0]:
+        return f"Not settled. {beside}; an answer takes {ENOUGH[0]}" if number else "Not settled: no test is conclusive"
     if decided["paper"].nunique() < ENOUGH[1]:
-        return f"Not settled: an answer takes tests of {ENOUGH[1]} papers"
-    if decided["side"].nunique() == 1:
-        return "It is" if decided["side"].iloc[0] == "for" else "It is not"
+        return f"Not settled: an answer takes tests of {ENOUGH[1]} papers. {beside}"
     shares = decided["side"].eq("for").groupby(decided["question"]).mean()
-    return "It depends on what is asked" if shares.min() < 0.5 < shares.max() else "It depends"
+    depends = "It depends on what is asked" if shares.min() < 0.5 < shares.max() else "It depends"
+    word = {0: "It is not", number: "It is"}.get(pro, depends)
+    return f"{word}. {beside}"
 
 
 def of_question(decided: pd.DataFrame, found: pd.DataFrame) -> tuple[str, list[str]]:
     """The answer and the quoted tests of `Asked`.
 
-    Yes: 9 tests say yes (5 on real texts), 2 no (0). And Yes: “...” (supported; ...).
+    Yes: 9 tests say yes (5 on real texts), 2 tests say no (1 on real texts). And Yes: “...” (supported; ...).
 
     Args:
         found: the question's cells without a doubt; what they gave elsewhere is said of a claim that is quoted, and
@@ -318,14 +319,22 @@ def of_question(decided: pd.DataFrame, found: pd.DataFrame) -> tuple[str, list[s
     """
     yes, no = (decided[decided["side"].eq(side)] for side in ("for", "against"))
     real = [int((~made_up(some)).sum()) for some in (yes, no)]
-    says = "says" if len(yes) == 1 else "say"
-    numbers = f"{counted(len(yes), 'test')} {says} yes ({real[0]} on real texts), {len(no)} no ({real[1]})"
+    numbers = ", ".join(says(*one) for one in zip(("yes", "no"), (len(yes), len(no)), real, strict=True))
+    numbers += ", all of one claim" if len(decided) > 1 and decided["short"].nunique() == 1 else ""
     short = f"{in_a_word(real, [len(yes) - real[0], len(no) - real[1]])}: {numbers}."
+    short = short if len(decided) else "Undecided: no test is conclusive."
     tests = [f"{said}{quoted(some.iloc[0], found)}" for said, some in (("Yes", yes), ("No", no)) if len(some)]
     others = found[~made_up(found) & found["answer"].isin(["open", "negligible"])]
     others = to_quote(others[~others["short"].isin([some.iloc[0]["short"] for some in (yes, no) if len(some)])])
     tests += [f"Not decided{quoted(others.iloc[0], found.iloc[:0])}"] if sum(real) < FEW and len(others) else []
     return short, tests
+
+
+def says(word: str, tests: int, real: int) -> str:
+    """2 tests say no (1 on real texts)."""
+    if not tests:
+        return f"none says {word}"
+    return f"{counted(tests, 'test')} {'says' if tests == 1 else 'say'} {word} ({real} on real texts)"
 
 
 def in_a_word(real: list[int], invented: list[int]) -> str:
@@ -337,22 +346,23 @@ def in_a_word(real: list[int], invented: list[int]) -> str:
     few = sum(real) < FEW
     pro, con = invented if few else real
     if not pro + con:
-        return "Too few tests decide"
+        return "Undecided"
     word = "yes" if not con else "no" if not pro else "yes and no"
     word = f"mostly {'yes' if pro > con else 'no'}" if pro and con and not 0.5 <= pro / con <= 2 else word
-    return f"On made-up texts {word}, on real ones too few tests decide" if few else word.capitalize()
+    return f"{word.capitalize()} on made-up texts, undecided on real ones" if few else word.capitalize()
 
 
 def quoted(row: Mapping[str, Any], found: pd.DataFrame) -> str:
     """: “...” (supported; Serrano & Smith 2019; FLAN-rnn, sst: +0.22 [+0.18, +0.27] F1; open on planted)."""
     whose = f"ours, for {TITLES[row['paper']]}" if row["ours"] else TITLES[row["paper"]]
     others = found[found["short"].eq(row["short"]) & found["answer"].ne(row["answer"])]
-    elsewhere = [f"{word} on {', '.join(same['dataset'])}" for word, same in others.groupby("answer", sort=False)]
+    words = others["answer"].mask(others["answer"].eq("open") & others["seeds"].le(1), "one run only")
+    elsewhere = [f"{word} on {', '.join(same['dataset'])}" for word, same in others.groupby(words, sort=False)]
     place = ", ".join(filter(None, (row["model"], row["dataset"])))
     numbers = "; ".join(filter(None, (row["levels"], measured(row))))
     where = "; ".join([whose, f"{place}: {numbers}", *elsewhere])
     if row["answer"] == "contradicted":
-        return f", as we find the contrary of: “{row['claim']}” ({where})."
+        return f". We find the opposite of “{row['claim']}” ({where})."
     return f": “{row['claim']}” ({row['answer']}; {where})."
 
 
