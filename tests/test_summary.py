@@ -394,7 +394,10 @@ def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypat
         assert len({of[short].question for short in quoted}) == len(quoted) == number
         assert {of[short].speaks for short in quoted} == {side}
     order = [text.index(question) for question in QUESTIONS.values()]
-    assert order == sorted(order) and "Yes and no: 2 tests say yes (2 on real texts), 2 tests say no (2 on real texts)." in text
+    assert (
+        order == sorted(order)
+        and "Yes and no: 2 tests say yes (2 on real texts), 2 tests say no (2 on real texts)." in text
+    )
     number = len(of_pro) + len(of_con)
     all_for = answered(**pro, **{short: ["contradicted"] for short in of_con})
     assert all_for.startswith("It is. ") and f"{number} speak for attention as an explanation and 0 against" in all_for

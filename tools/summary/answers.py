@@ -281,7 +281,9 @@ def sides(found: pd.DataFrame) -> tuple[str, list[Asked], str]:
     decided = decided[decided["side"].notna() & ~stale(decided)]
     decided = to_quote(decided.assign(turned=decided["answer"].eq("contradicted")), "turned")  # supported reads easier
     ours = int(decided["ours"].sum())
-    counting = f"{ours} of these tests {'is' if ours == 1 else 'are'} of claims that we added. " if ours else ""
+    counting = (
+        f"{ours} of the tests that count {'is' if ours == 1 else 'are'} of claims that we added. " if ours else ""
+    )
     counting += COUNTED.format(alone=int(decided["model"].ne("").sum()))
     asked = [(name, words, decided[decided["question"].eq(name)]) for name, words in QUESTIONS.items()]
     listed = [
