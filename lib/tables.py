@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -212,10 +213,7 @@ def claim(same: pd.DataFrame) -> str:
         of_word = same["verdict"].eq(word)
         note = by_weak((of_word & weak).sum()) if word != CONTRAST else ""
         counted += [f"{word} {of_word.sum()}{note}"] if of_word.any() else []
-    bound = f"; bound {first['bound']:g} {first['unit']}" if first["kind"] not in ("trend", "most runs") else ""
-    stated = {"Of": first["scope"], "Supported if": KINDS[first["kind"]] + bound}
-    stated |= {"Control": first["control"], "Refuted by": first["refuted"]}
-    parts = "<br>".join(f"<b>{name}</b>: {escape(words)}" for name, words in stated.items() if words)
+    parts = "<br>".join(f"<b>{name}</b>: {escape(words)}" for name, words in stated(first).items())
     sentence = f"<b>{escape(first['short'])}</b>: {escape(first['claim'])} ({escape(first['source'])})."
     table = pd.DataFrame([verdict_row(row) for _, row in same.iterrows()])
     table = table.drop(columns=[name for name in table if table[name].eq("").all()])
@@ -224,10 +222,23 @@ def claim(same: pd.DataFrame) -> str:
     return f'<details class="claim"><summary>{sentence} <em>{", ".join(counted)}</em></summary>{inside}</details>'
 
 
+def stated(row: Mapping[str, Any]) -> dict[str, str]:
+    """What a claim states, from a row of lib.papers.verdicts: its scope, what decides, its control."""
+    bound = f"{row['bound']:g} {row['unit']}" if row["kind"] not in ("trend", "most runs") else ""
+    found = {"Of": row["scope"], "Supported if": KINDS[row["kind"]], "Bound": bound}
+    found |= {"Control": row["control"], "Refuted by": row["refuted"]}
+    return {name: words for name, words in found.items() if words}
+
+
+def doubts(row: Mapping[str, Any]) -> list[str]:
+    """What speaks against taking a row of lib.papers.verdicts at its word."""
+    needed = f"{row['needed']} seeds would decide" if row["needed"] > 0 else ""
+    return [*filter(None, (row["reason"], needed, "weak witness" if row["witness"] == WEAK else ""))]
+
+
 def verdict_row(row: pd.Series) -> dict[str, str]:
     """One model's verdict on a claim as text by column, "" where there is nothing to see."""
-    needed = f"{row['needed']} seeds would decide" if row["needed"] > 0 else ""
-    why = "; ".join(filter(None, (row["reason"], needed, "weak witness" if row["witness"] == WEAK else "")))
+    why = "; ".join(doubts(row))
     moved = {"half": row["halved"], "twice": row["doubled"]}
     moved = [f"{word} at {times} of it" for times, word in moved.items() if word not in ("", row["verdict"])]
     return {

@@ -93,19 +93,6 @@ def test_a_model_that_is_not_affine_is_permuted_through_its_read_out():
     expected = interventions.permuted(tested, output, 30)
     assert torch.allclose(interventions.permuted(NotAffine(tested), output, 30), expected, atol=1e-12)
     assert torch.allclose(interventions.permuted_definition(tested, output, 30), expected, atol=1e-12)
-    with pytest.raises(ValueError, match="affine"):
-        interventions.permuted_moments(NotAffine(tested), output)
-
-
-@pytest.mark.parametrize("outputs", [1, 3])
-def test_moments_are_those_of_all_orders(outputs):
-    tested, _, output = case((1, 2, 3, 6), outputs)
-    mean, variance = interventions.permuted_moments(tested, output)
-    for row in range(4):
-        known = every_order(tested, output, row)
-        assert torch.allclose(mean[row], known.mean(dim=0), atol=1e-12)
-        assert torch.allclose(variance[row], known.var(dim=0, correction=0), atol=1e-12)
-    assert torch.allclose(mean, interventions.uniform(tested, output), atol=1e-12)
 
 
 def test_one_token_moves_nothing():

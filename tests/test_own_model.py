@@ -151,14 +151,10 @@ def test_interventions_on_any_read_out_are_those_on_an_affine_one(outputs, monke
 def test_what_needs_an_affine_read_out_is_refused_in_a_sentence():
     tested, given = NotAffine(model()), batch(LENGTHS)
     output = tested(given)
-    for function in (interventions.permuted_moments, interventions.fewest_to_flip):
-        with pytest.raises(ValueError, match="affine read-out, and this model has none|and this model has none"):
-            function(tested, output)
+    with pytest.raises(ValueError, match="and this model has none"):
+        interventions.fewest_to_flip(tested, output)
     with pytest.raises(ValueError, match="method='gradient'"):
         interventions.adversarial_attention(tested, output, 0.01)
-    drawn = interventions.permuted(tested, output, 10)
-    assert list(interventions.moments(tested, output, drawn)) == ["10 draws"]
-    assert list(interventions.moments(tested.inner, output, drawn)) == ["10 draws", "all orders"]
     for quantity in (inner_attention("rollout"), uniform_head((0, 0))):
         with pytest.raises(ValueError, match="NotAffine"):
             quantity(tested, given, output)

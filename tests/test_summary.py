@@ -606,7 +606,7 @@ def test_hostile_names_are_shown_and_never_run(chromium, tmp_path, nowhere):
         strong, _, weak = sheet.locator(".claims td li").all_inner_texts()
         assert "the paper's own numbers: against it (-0.2)" in strong and "single seeds: 0.2 0.21" in strong
         assert "weak witness; stale" in weak and "stale" not in strong
-        assert "bound: 0.05 of the texts" in sheet.locator(".claims tbody th").first.inner_text()
+        assert "Bound: 0.05 of the texts" in sheet.locator(".claims tbody th").first.inner_text()
         assert "supported: 2, 1 of them by weak witnesses, 1 of them stale" in sheet.locator("ul.totals").inner_text()
         assert sheet.locator("details.values tbody tr").count() == 1086
         assert "+0.20" in sheet.locator(".claims .size").first.inner_text()

@@ -118,20 +118,10 @@ def test_bundles_are_of_one_stage_with_each_corpus_in_one_place_and_of_no_bundle
     assert [len(bundle) for bundle in bundles(missing, 0)] == [1] * 12
 
 
-def test_the_pace_of_this_machine_is_that_of_its_finished_runs(store):
-    for number, seconds in enumerate((1, 1, 1998)):
-        folder = store / "CACHE_HOME" / str(number)
-        folder.mkdir(parents=True)
-        (folder / "history.json").write_text(json.dumps([{"seconds": seconds / 2}] * 2))
-    expected = {"0": 10.0, "1": 10.0, "2": 980.0}
-    assert plan.pace(expected) == 2, "not .1, the pace of most: the long one decides how long a sweep takes"
-    assert plan.pace({"gone": 10.0}) == 1
-
-
 def test_what_is_left_is_printed_with_an_estimate_and_each_job_once(tmp_path):
     job = {"runs": ["a"], "title": "planted bilstm", "seconds": 10}
     made = {"jobs": {"a1": job, "b2": job | {"title": "another"}}, "reports": {"r": {"seconds": 40, "later": 0}}}
-    made |= {"pace": 1, "trainings_only": False}
+    made |= {"trainings_only": False}
     plan.write(tmp_path, made)
     watch = master.Progress(tmp_path, 2)
     assert watch.news() == [] and watch.line(made).startswith("0 of 3 jobs") and "about 40 s left" in watch.line(made)
@@ -203,7 +193,7 @@ def test_marks_of_earlier_plans_are_removed(tmp_path):
 
 
 def test_a_work_without_anything_missing_needs_no_job():
-    work = Work({}, [Training("a", 1.0)], [], 5.0, "cpu")
+    work = Work({}, [], 5.0, "cpu")
     made = plan.plan([(report("erasure"), work)], Path())
     assert made["jobs"] == {} and made["reports"][report("erasure").name]["needs"] == []
 

@@ -139,12 +139,6 @@ def test_the_bound_halved_and_doubled():
     assert (found.word, found.halved, found.doubled) == ("supported", "contradicted", "supported")
 
 
-def test_two_looks_share_the_five_percent():
-    once, twice = (judge("direction", BOUND, np.array([0.1, 0.2, 0.15]), looks=looks) for looks in (1, 2))
-    assert twice.low == pytest.approx(0.15 - stats.t.ppf(0.9875, 2) * 0.05 / np.sqrt(3))
-    assert twice.high - twice.low > once.high - once.low
-
-
 def test_runs_of_two_kinds_are_counted_not_averaged():
     assert [judge_runs([1] * k + [0] * (5 - k)).word for k in (0, 3, 5)] == ["contradicted", "open", "supported"]
     assert judge_runs([1, 1, 1]).word == "open" and judge_runs([1, 1, 1]).needed == 5

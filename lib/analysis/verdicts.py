@@ -81,7 +81,6 @@ def judge(
     texts: int = 0,
     like: Iterable[Sequence[float]] = (),
     these_models: bool = False,
-    looks: int = 1,
 ) -> Verdict:
     """Judges an effect of kind direction, little or at least.
 
@@ -90,7 +89,6 @@ def judge(
         values: the effect in each seed (seed,). se_texts: the standard error over texts of their mean; texts: how many.
         like: the values of like models, over which the spread of fewer than ENOUGH seeds is pooled.
         these_models: the answer is about these models alone, so that only texts vary (profile quick).
-        looks: how often the data were looked at; each look has its share of 5%.
     """
     values = np.asarray(values, dtype=float)
     values = values[~np.isnan(values)]
@@ -98,13 +96,12 @@ def judge(
         return Verdict("no verdict", reason="the effect is defined of no text")
     spread = Spread(0.0, 0) if these_models else spread_of(values, like)
     found = Estimate.over(float(values.mean()), [(spread, len(values))], se_texts, texts)
-    level = 1 - (1 - LEVEL) / looks
-    low, high = found.interval(level)
+    low, high = found.interval()
     about = Verdict("open", found.effect, low, high, of_seeds=tuple(values), n=texts)
     few = len(values) == 1 or (len(values) < FEW and not these_models)  # these say nothing about training in general
     word = "open" if few else answer(kind, low, high, bound)
     if word == "open":
-        enough = needed(kind, bound, found.effect, len(values), spread, se_texts, texts, level)
+        enough = needed(kind, bound, found.effect, len(values), spread, se_texts, texts)
         about = replace(about, needed=enough)
     if few:
         return replace(about, reason="one run" if len(values) == 1 else f"fewer than {FEW} seeds")
@@ -136,15 +133,13 @@ def p_of(found: Estimate, kind: str, bound: float, word: str) -> float:
     return 2 * min(found.p_above(0), 1 - found.p_above(0))
 
 
-def needed(
-    kind: str, bound: float, effect: float, seeds: int, spread: Spread, se_texts: float, texts: int, level: float
-) -> int:
+def needed(kind: str, bound: float, effect: float, seeds: int, spread: Spread, se_texts: float, texts: int) -> int:
     """How many seeds would decide, if effect and spread are as they look; 0 where MOST would not, or it is unknown."""
     if not spread.df:
         return 0
     for more in range(max(seeds + 1, FEW), MOST + 1):
         own = Spread(spread.variance, max(spread.df, more - 1))
-        if answer(kind, *Estimate.over(effect, [(own, more)], se_texts, texts).interval(level), bound) != "open":
+        if answer(kind, *Estimate.over(effect, [(own, more)], se_texts, texts).interval(), bound) != "open":
             return more
     return 0
 

@@ -27,12 +27,10 @@ from lib.interventions.erasure import (
 from lib.interventions.erasure_bounds import largest_ratios, normalised_scores
 from lib.interventions.inner_attention import heads_of, uniform_head
 from lib.interventions.permutation import (
-    moments,
     permutation_effect,
     permuted,
     permuted_attention,
     permuted_definition,
-    permuted_moments,
     uniform,
 )
 from lib.interventions.single_erasure import Effects, logits_without_each_item, single_erasure

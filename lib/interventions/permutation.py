@@ -51,40 +51,6 @@ def permuted_attention(
     return torch.zeros_like(weights).scatter(2, front[:, None].expand_as(order), weights)
 
 
-@torch.no_grad()
-def permuted_moments(model: AttentionModel, output: ModelOutput) -> tuple[Tensor, Tensor]:
-    """The logits' exact mean and variance over all orders of the attention.
-
-    The mean is the logit under uniform attention; the variance is
-    sum (alpha - 1/n)^2 sum (L - mean L)^2 / (n - 1), and 0 for one token (L: the tokens' logits).
-
-    Returns:
-        (mean, variance), each (batch, class).
-    Raises:
-        ValueError: the model's read-out is not affine.
-    """
-    affine = model.token_logits(output)
-    if affine is None:
-        raise ValueError("the moments over all permutations need an affine read-out, and this model has none")
-    token_logits, bias = affine
-    share = projections.uniform(output.scores, output.mask)
-    mean = (share[:, :, None] * token_logits).sum(dim=1)
-    of_attention = (output.attention - share).square().sum(dim=-1)
-    of_logits = ((token_logits - mean[:, None]) * output.mask[:, :, None]).square().sum(dim=1)
-    others = (output.mask.sum(dim=-1) - 1).clamp(min=1)
-    return mean + bias, (of_attention / others)[:, None] * of_logits
-
-
-def moments(model: AttentionModel, output: ModelOutput, logits: Tensor) -> dict[str, tuple[Tensor, Tensor]]:
-    """Mean and variance of the logits, each (batch, class): over draws, and where the read-out is affine over all.
-
-    Args:
-        logits: (batch, draw, class) of `permuted`.
-    """
-    over = {f"{logits.shape[1]} draws": (logits.mean(dim=1), logits.var(dim=1))}
-    return over | ({} if model.token_logits(output) is None else {"all orders": permuted_moments(model, output)})
-
-
 def uniform(model: AttentionModel, output: ModelOutput) -> Tensor:
     """Logits under equal attention to all real tokens: (batch, class)."""
     return model.read_out(output, projections.uniform(output.scores, output.mask))

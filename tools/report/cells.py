@@ -1,6 +1,5 @@
 """A notebook's cells as HTML: text with formulas, folded code, outputs. Nothing in the data can become code."""
 
-import base64
 import re
 from html import escape
 from itertools import pairwise
@@ -87,14 +86,9 @@ class Cells:
                 return figure(data[kind], self.charts)
         if "text/html" in data:
             return folded(data["text/html"], f'<div class="output scroll">{data["text/html"]}</div>')
-        for kind in ("image/svg+xml", "image/png", "image/jpeg"):
-            if kind in data:
-                return image(kind, data[kind], data.get("text/plain", "picture"))
         if "text/markdown" in data:
             shown = f'<div class="output">{markdown(data["text/markdown"], [], trusted=False)}</div>'
             return folded_source(data["text/markdown"], shown)
-        if "text/latex" in data:
-            return f'<div class="output">{formula(data["text/latex"].strip("$ "), "block")}</div>'
         return f'<pre class="output">{escape(strip_ansi(data.get("text/plain", "")))}</pre>'
 
 
@@ -127,13 +121,6 @@ def log(text: str, name: str, fold: bool = False) -> str:
         return shown
     count = f"{len(lines)} line{'s' if len(lines) > 1 else ''}"
     return f'<details class="log"><summary>{name}: {count}</summary>{shown}</details>'
-
-
-def image(kind: str, content: str, alternative: str) -> str:
-    """A picture as data: inside <img> not even an SVG can run anything."""
-    if kind == "image/svg+xml":
-        content = base64.b64encode(content.encode()).decode()
-    return f'<img class="output" src="data:{kind};base64,{content.strip()}" alt="{escape(alternative)}">'
 
 
 def markdown(text: str, contents: Contents, trusted: bool) -> str:

@@ -8,10 +8,11 @@ from typing import Any
 import pandas as pd
 from scipy import stats
 
-from lib.analysis.verdicts import ANSWERS, KINDS
+from lib import tables
+from lib.analysis.verdicts import ANSWERS
 from lib.datasets import DATASETS
 from lib.papers import PAPERS, TITLES
-from lib.papers.claims import CONTRAST, VERDICT, by_their_numbers, by_weak, counted, p_in_words
+from lib.papers.claims import CONTRAST, VERDICT, by_their_numbers, by_weak, p_in_words
 from lib.papers.claims import verdicts as judged
 from lib.results import is_stale
 from tools.summary.studies import ABOUT, Study, preferred
@@ -123,13 +124,9 @@ def totals(found: pd.DataFrame) -> list[dict[str, Any]]:
 # --- for the page
 
 
-def stated(row: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What a claim states, as (what, words)."""
-    pairs = {"of": row["scope"], "supported if": KINDS.get(row["kind"], ""), "control": row["control"]}
-    pairs |= {"refuted by": row["refuted"], "stated in": row["source"]}
-    if row["kind"] in ("direction", "little", "at least"):
-        pairs["bound"] = f"{row['bound']:g} {row['unit']}"
-    return [pair for pair in pairs.items() if pair[1]]
+def stated(row: Mapping[str, Any]) -> dict[str, str]:
+    """What a claim states, and where."""
+    return tables.stated(row) | {"Stated in": row["source"]}
 
 
 def kind(rows: pd.DataFrame) -> str:
@@ -150,7 +147,6 @@ def notes(row: Mapping[str, Any]) -> str:
 
 def marks(row: Mapping[str, Any]) -> str:
     """What speaks against taking a verdict for one model at its word."""
-    found = [row["reason"], f"{counted(int(row['needed']), 'seed')} would decide" if row["needed"] > 0 else ""]
-    found += ["weak witness" if row["witness"] == "weak" else "", row["stale"]]
-    found += ["fails the false discovery rate"] if row["verdict"] in DECIDED and not row["passes"] else []
-    return "; ".join(dict.fromkeys(filter(None, found)))
+    fails = row["verdict"] in DECIDED and not row["passes"]
+    found = [*tables.doubts(row), row["stale"], "fails the false discovery rate" if fails else ""]
+    return "; ".join(filter(None, found))

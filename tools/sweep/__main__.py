@@ -137,7 +137,7 @@ def in_words(plan: dict, workers: int) -> str:
     seconds = sum(one["seconds"] for one in (*plan["jobs"].values(), *reports.values())) + later
     more = " and those that wait for a choice on dev" if later else ""
     jobs = f"{counted(runs, 'training')}{more} in {counted(len(plan['jobs']), 'job')}"
-    about = f"about {spoken(seconds * plan['pace'] / workers)} with {workers} at a time"
+    about = f"about {spoken(seconds / workers)} with {workers} at a time"
     return f"to do: {counted(len(reports), 'report')}, and {jobs}; {about}"
 
 

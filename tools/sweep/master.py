@@ -109,7 +109,7 @@ class Progress:
         unknown = [name for name in plan["reports"] if not (self.folder / "chosen" / f"{name}.json").exists()]
         later = sum(plan["reports"][name]["later"] for name in unknown)
         expected = sum(costs[name] for name in self.took)
-        pace = sum(self.took.values()) / expected if expected else plan["pace"]
+        pace = sum(self.took.values()) / expected if expected else 1.0
         left = [cost * pace for name, cost in costs.items() if name not in self.took]
         rest = f", about {spoken(max((sum(left) + later * pace) / self.workers, max(left)))} left" if left else ""
         return f"{len(self.took)} of {len(costs)} jobs, {spoken(time.monotonic() - self.started)}{rest}"

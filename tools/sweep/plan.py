@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -86,7 +86,6 @@ class Work:
     """What a report lacks: missing runs, and the options that dev must choose before further runs are known."""
 
     missing: dict[Run, Training]
-    finished: list[Training]
     chooses: list[str]
     seconds: float  # expected, of the report itself
     device: str
@@ -136,9 +135,8 @@ def work_of(request: Request, corpora: Corpora) -> Work:
     missing = {run: one for run, one in trainings.items() if not cache.finished(one.name)}
     if chooses and not missing:
         return work_of(chosen_on_dev(request, corpora), corpora)
-    finished = [one for run, one in trainings.items() if run not in missing]
     seconds = report_seconds(request.notebook, corpora.of(runs[-1]) if runs else None)
-    work = Work(missing, finished, chooses, seconds, runs[-1].device_kind if runs else "")
+    work = Work(missing, chooses, seconds, runs[-1].device_kind if runs else "")
     if chooses:
         whole, _ = needed(Request(request.notebook, request.settings | dict.fromkeys(chooses, 1.0)))
         work.later = sum(training_seconds(run, corpora.of(run)) for run in whole if run not in trainings)
@@ -157,10 +155,9 @@ def plan(
         least: expected seconds of a job that trains several runs; 0: each run is a job of its own.
     """
     taken: dict[str, str] = {}
-    jobs, reports, finished = {}, {}, {}
+    jobs, reports = {}, {}
     for report, work in works:
         jobs |= jobs_of(report.name, work, taken, least)
-        finished |= {one.name: one.seconds for one in work.finished}
         reports[report.name] = {
             "notebook": str(report.notebook),
             "values": report.values,
@@ -173,7 +170,7 @@ def plan(
         }
     rank(jobs, reports)
     where = {"project": str(parameters.PROJECT), "python": sys.executable, "output": str(output)}
-    how = {"trainings_only": trainings_only, "least": least, "pace": pace(finished)}
+    how = {"trainings_only": trainings_only, "least": least}
     return {"jobs": jobs, "reports": reports} | where | how
 
 
@@ -254,7 +251,7 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def training_seconds(run: Run, corpus: Corpus) -> float:
-    """The expected seconds of a run, on one core and before any pace of this machine."""
+    """The expected seconds of a run, on one core of the machine that TRAINING is about."""
     usual = ADVERSARY_EPOCHS if run.variant == "adversary" else 2 * (run.option("patience") or run.epochs)
     millions = float(corpus.train.lengths.sum()) * min(run.epochs, usual) / 1e6
     frozen = run.variant == "adversary" and run.option("trains") == "attention"
@@ -268,14 +265,3 @@ def report_seconds(notebook: str, corpus: Corpus | None) -> float:
     tokens = float(corpus.test.lengths.sum()) if corpus else REPORT_TOKENS
     seconds = PAPERS[notebook].seconds if notebook in PAPERS else 60.0
     return OPENING + seconds * tokens / REPORT_TOKENS
-
-
-def pace(finished: Mapping[str, float]) -> float:
-    """How many times as long as expected runs took on this machine; of entries of the cache the expected seconds.
-
-    Of all of them together: many short runs say little of how long a few long ones take.
-    """
-    histories = {name: cache.home() / name / "history.json" for name in finished}
-    took = {name: json.loads(path.read_text()) for name, path in histories.items() if path.exists()}
-    expected = sum(finished[name] for name in took)
-    return sum(epoch["seconds"] for history in took.values() for epoch in history) / expected if expected else 1.0
