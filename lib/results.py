@@ -65,7 +65,8 @@ def keep(
         return "not kept: the model is your own; only results of models that are trained here are kept"
     made = {"commit": commit or provenance.commit()} | provenance_of(settings, trained)
     tables = zip(KEYS, (by_seed_rows(values), evidence), strict=True)
-    texts = {name: table.assign(**made).to_csv(index=False, float_format="%.6g") for name, table in tables}
+    tables = {name: table.assign(**made).infer_objects() for name, table in tables}  # numbers, beside an empty table
+    texts = {name: table.to_csv(index=False, float_format="%.6g") for name, table in tables.items()}
     left = {"dataset": str(first.dataset), **texts}
     if refused := not_kept(settings):
         return Kept(f"not kept: {refused}", left)

@@ -36,7 +36,7 @@ def keep(folder: Path, seeds: dict[int, float], encoder="bilstm", commit="first"
     frame = instances({encoder: 0.0}, seeds=max(seeds) + 1)
     frame = frame[frame["seed"].isin(seeds)]
     frame[TAU] = frame["seed"].map(seeds) + frame.groupby("seed")[TAU].transform(lambda some: some - some.mean())
-    summary = summarise(frame, [TAU], draws=50)
+    summary = summarise(frame, [TAU], draws=50).astype(object)  # as beside an empty table
     evidence = CLAIM.evidence(encoder, seeds, se=0.01, n=60)
     corpus = {name: changed.pop(name) for name in ("corpus",) if name in changed}
     given = {"profile": "paper", "device": "cpu", "encoders": [encoder], "seeds": list(seeds)} | changed
@@ -92,6 +92,11 @@ def test_kept_again_a_run_changes_nothing(tmp_path):
     before = {path.name: path.read_text() for path in tmp_path.iterdir()}
     keep(tmp_path, {0: 0.1, 1: 0.2})
     assert before == {path.name: path.read_text() for path in tmp_path.iterdir()}
+
+
+def test_numbers_are_kept_with_six_digits(tmp_path):
+    keep(tmp_path, {0: 1 / 3, 1: 2 / 3})
+    assert kept(tmp_path)["value"].tolist() == kept(tmp_path, "-evidence")["value"].tolist() == ["0.333333", "0.666667"]
 
 
 def test_tables_of_other_texts_are_replaced_whole(tmp_path):

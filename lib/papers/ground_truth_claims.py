@@ -73,7 +73,7 @@ CLAIMS = {
         ),
         claim(
             "the test finds liars",
-            "Each of the papers' tests suspects models that hide their reasons more than honest ones",
+            "The papers' tests suspect models that hide their reasons more than honest ones",
             "ours, for the five papers",
             "at least",
             0.8,
