@@ -7,6 +7,7 @@ from lib.analysis.contrast import (
     effect_of,
     fragility_by_length,
     fragility_difference,
+    group_of,
     mean_effect,
     score_difference,
 )

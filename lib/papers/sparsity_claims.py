@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from lib import published
-from lib.analysis import difference, mean_effect, score_difference, witness_of
+from lib.analysis import difference, group_of, mean_effect, score_difference, witness_of
 from lib.analysis.correlation import kendall, share_of_ceiling
 from lib.papers.claims import Claim, by_model, excluded_by, uniform_attention
 from lib.projections import sparsegen_name
@@ -273,9 +273,9 @@ def contextual(measured: pd.DataFrame, before: pd.DataFrame, known: pd.DataFrame
         row = difference(both, TO_HIDDEN, between, paired=True)
         found = about(known, rows, attention=False)
         yield CLAIMS[MIXED].compared(model, row, **found)
-        untrained = before[(before[list(where)] == pd.Series(where)).all(axis=1)]
         others = mean_effect(rows.assign(**{OWN: 1 - rows[OWN]}), OWN)
-        yield CLAIMS[OTHERS_MORE].compared(model, others, note=f"untrained {1 - untrained[OWN].mean():.3f}", **found)
+        note = f"untrained {1 - group_of(before, where)[OWN].mean():.3f}"
+        yield CLAIMS[OTHERS_MORE].compared(model, others, note=note, **found)
 
 
 def by_facet(facets: pd.DataFrame, known: pd.DataFrame) -> Iterator[pd.DataFrame]:
