@@ -312,20 +312,22 @@ def test_effects_have_their_interval_seeds_and_bound():
         charts.comparison.effects(found[found["model"] == "none"])
 
 
-def test_the_picture_of_the_claims_says_units_once_and_in_words_where_there_is_no_answer():
-    names = ["paper", "short", "dataset", "answer", "shown", "size", "unit", "marks", "ours"]
-    found = ["P", "a", "sst", "supported", "+0.20", "+0.20 tau-b", "tau-b", [], False]
-    weak = ["P", "a", "20news", "open", "+0.01", "+0.01 tau-b", "tau-b", ["weak witness"], False]
-    none = ["P", "b", "sst", "no verdict", "", "", "of the items, along it", [], True]
-    cells = pd.DataFrame([found, weak, none], columns=names)
-    drawn = charts.claims(cells, ["sst", "20news"])
+def test_the_picture_of_the_claims_says_what_counts_on_which_side_and_units_once():
+    names = ["question", "short", "dataset", "answer", "side", "shown", "size", "unit", "marks", "ours"]
+    found = ["Q", "a", "sst", "supported", "against", "+0.20", "+0.20 tau-b", "tau-b", [], False]
+    weak = ["Q", "a", "20news", "open", "", "+0.01", "+0.01 tau-b", "tau-b", ["weak witness"], False]
+    chance = ["Q", "a", "imdb", "supported", "for", "+0.30", "+0.30 tau-b", "tau-b", ["could be chance"], False]
+    none = ["R", "b", "sst", "no verdict", "", "", "", "of the items, along it", [], True]
+    cells = pd.DataFrame([found, weak, chance, none], columns=names)
+    drawn = charts.claims(cells, ["sst", "20news", "imdb"])
     (rows,) = drawn.to_dict()["datasets"].values()
     shown = [row["shown"].replace("\N{THIN SPACE}", " ") for row in rows]
-    assert shown == ["✓ +0.20", "? +0.01 w", "no verdict"]
-    assert [row["unit"] for row in rows] == ["tau-b", "", "of the items"]
-    assert [row["short"] for row in rows] == ["a", "a", "ours: b"], "what the paper does not claim"
-    assert [row["outlined"] for row in rows] == [False, True, True]
+    assert shown == ["+0.20", "+0.01 w", "+0.30 c", "–"]
+    assert [row["says"] for row in rows] == ["no", "undecided", "yes", "undecided"]
+    assert [row["filled"] for row in rows] == [True, False, False, False], "only what counts"
+    assert [row["unit"] for row in rows] == ["tau-b", "", "", "of the items"]
+    assert [row["short"] for row in rows] == ["a", "a", "a", "ours: b"], "what the paper does not claim"
     words = re.findall(r"<text[^>]*>([^<]+)</text>", vl_convert.vegalite_to_svg(drawn.to_json()))
     subtitle = " ".join(drawn.to_dict()["title"]["subtitle"])
-    assert "Outlined: w weak witness. A grey word" in subtitle, "only what occurs is explained"
-    assert words.index("sst") < words.index("20news") and words.count("no verdict") == 1, "not in the legend too"
+    assert "does not count; w weak witness, c could be chance. Grey" in subtitle, "only what occurs is explained"
+    assert words.index("sst") < words.index("20news") and words.index("Q") < words.index("R")

@@ -96,7 +96,10 @@ def test_the_readme_and_its_picture_say_what_the_kept_results_say(tmp_path):
     words = re.compile(r"<text[^>]*>([^<]*)</text>|(?:fill|stroke)=.(#\w{6})")  # places depend on a machine's fonts
     drawn, made = results.FOLDER / "claims.svg", picture(found, tmp_path)
     of_drawn, of_made = (words.findall(path.read_text(encoding="utf-8")) for path in (drawn, made))
-    assert ("The claims by datasets", "") in of_made and of_drawn == of_made, "run python -m tools.summary"
+    assert (
+        "Is attention explanation? What the tests say, by question and dataset",
+        "",
+    ) in of_made and of_drawn == of_made, "run python -m tools.summary"
 
 
 def test_every_run_is_listed_once():

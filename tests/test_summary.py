@@ -26,7 +26,6 @@ from lib.quantity import RUN_COLUMNS
 from tools.report.__main__ import main
 from tools.report.execute import Failed
 from tools.report.page import kept, page
-from tools.summary import answers
 from tools.summary import studies as summary
 from tools.summary.__main__ import RENDERED, in_repository, markdown, readme
 from tools.summary.answers import CELL, Tables, answer, cells, sentence, sides, that_count
@@ -66,7 +65,9 @@ def claims_of_the_tests(monkeypatch):
 
 def flat(by_question) -> list[str]:
     """The texts of the rows of `Asked`; each test on a line of its own."""
-    return [text for one in by_question for text in (one.question, one.short, *(f"\n{test}" for test in one.tests))]
+    return [
+        text for one in by_question for text in (one.question.asked, one.short, *(f"\n{test}" for test in one.tests))
+    ]
 
 
 def effect(short: str, word: str, model: str = "BiLSTM", paper: str = "jain2019", **more) -> pd.DataFrame:
@@ -335,8 +336,9 @@ def test_a_paper_is_told_by_its_first_claim_on_real_texts_with_both_sides_where_
     ]
     rows[1] |= {"words": "1 of 2 supported, 1 open; 2 as contrast"}
     said = [sentence(pd.DataFrame(rows[start:]), pd.DataFrame(), "jain2019") for start in range(3)]
-    assert said[0] == "“It is” is supported on sst: +1."
-    assert said[1] == "On sst, “It is so” is mixed: 1 of 2 supported, 1 open; +1."
+    assert said[0] == said[1] == "On sst, “It is so” is mixed: 1 of 2 supported, 1 open; +1.", (
+        "the first claim that has one"
+    )
     assert said[2] == "“It is so” is open on 20news: +1."
     main = rows[2] | {"answer": "contradicted", "levels": "x 2, y 1"}
     planted = rows[0] | {"dataset": "planted"}
@@ -346,11 +348,14 @@ def test_a_paper_is_told_by_its_first_claim_on_real_texts_with_both_sides_where_
     against = "1 supported, 0 undecided, 1 contradicted: attention correlates weakly (20news)"
     assert that_count(pd.DataFrame([rows[0], main]), "jain2019") == against
     assert that_count(pd.DataFrame(rows[1:]), "jain2019") == "0 supported, 2 undecided, 0 contradicted"
-    long = main | {"claim": " ".join(["so"] * 22)}
+    assert sentence(pd.DataFrame(rows[:1]), pd.DataFrame(), "jain2019") == "“It is” is supported on sst: +1."
+    long = rows[1] | {"claim": " ".join(["so"] * 22)}
+    assert sentence(pd.DataFrame([long]), pd.DataFrame(), "jain2019").endswith("so”: 1 of 2 supported, 1 open.")
+    long = main | {"claim": long["claim"]}
     assert sentence(pd.DataFrame([long]), pd.DataFrame(), "jain2019").endswith("on 20news: +1.")
 
 
-def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypatch):
+def test_the_answer_follows_from_the_answers_to_the_questions(monkeypatch):
     monkeypatch.undo()
     whose = {short: paper.key for paper in PAPERS.values() for short in paper.claims}
     of = {short: claim for paper in PAPERS.values() for short, claim in paper.claims.items()}
@@ -363,85 +368,85 @@ def test_an_answer_needs_tests_on_both_sides_or_many_of_several_papers(monkeypat
         replace(claims[0], question="")
     with pytest.raises(ValueError, match="the question 'ranks'; allowed: none"):
         replace(claims[0], speaks="")
+    opposite = {"for": "against", "against": "for"}
+    for claim in claims:
+        speaks = claim.speaks
+        assert claim.side("supported") == speaks and claim.side("contradicted") == opposite.get(speaks, "")
+        assert claim.side("negligible") == (opposite[speaks] if claim.refuted_by_none else "")
+        assert claim.side("open") == claim.side("no verdict") == claim.side(CONTRAST) == ""
 
-    def answered(**words) -> str:
+    def answered(*datasets: str, **words) -> str:
         rows = [
-            {"paper": whose[short], "short": short, "dataset": "sst", "claim": short, "size": "+1", "marks": marks}
-            | {"seeds": 5}
-            | {
-                "answer": word,
-                "ours": False,
-                "speaks": of[short].speaks,
-                "question": of[short].question,
-                "levels": "",
-                "model": "",
-            }
+            {"paper": whose[short], "short": short, "dataset": dataset, "claim": short, "size": "+1", "marks": marks}
+            | {"seeds": 5, "answer": word, "ours": False, "side": of[short].side(word), "levels": "", "model": ""}
+            | {"question": of[short].question}
             for short, (word, *marks) in words.items()
+            for dataset in datasets or ("sst", "imdb", "20news")
         ]
         lead, by_question, counting = sides(pd.DataFrame(rows))
         return " ".join([lead, *flat(by_question), counting])
 
     pro, con = ({short: ["supported"] for short in some} for some in (of_pro, of_con))
-    few = "Not settled. Of 3 conclusive tests, 3 on real texts, 3 speak for attention as an explanation and 0 against; "
-    assert answered(**dict(list(pro.items())[:3])).startswith(f"{few}an answer takes 20. ")
+    reverse = {short: ["contradicted"] for short in of_con}
+    assert answered(**pro, **reverse).startswith("It is. On real texts what gets the most attention matters most to ")
+    assert answered(**con, **{short: ["contradicted"] for short in of_pro}).startswith("It is not. On real texts what ")
+    assert answered(**pro, **con).startswith("It depends on what is asked. On real texts the prediction needs its ")
+    one = {short: ["supported"] for short in of_con if of[short].question == "ranks"}
+    left = "The other 4 questions are undecided: an answer takes 3 tests on real texts. "
+    ranks = "On real texts attention does not rank words as gradients and leave-one-out do."
+    assert answered(**one).startswith(f"Not settled. {ranks} {left}")
+    few = dict(list(one.items())[:2])
+    assert answered("sst", **few).startswith("Not settled. 5 questions are undecided: an answer takes 3 tests on real ")
+    text = answered(**pro, **{of_con[0]: ["supported", "could be chance"], of_con[1]: ["open"]})
+    assert "\nNo: “" not in text and f"Of {3 * len(of_pro)} tests, {3 * len(of_pro)} are on real texts" in text
     text = answered(**pro, **con)
-    assert text.startswith("It depends on what is asked. Of 20 conclusive tests, 20 on real texts, 8 speak for ")
+    order = [text.index(question.asked) for question in QUESTIONS.values()]
+    assert order == sorted(order)
     for word, side, number in (
         ("Yes", "for", 3),
         ("No", "against", 4),
-    ):  # none is for ranks or words, none against needed
+    ):  # none is for ranks or words, or against needed
         quoted = re.findall(rf"\n{word}: “([^”]+)”", text)
         assert len({of[short].question for short in quoted}) == len(quoted) == number
         assert {of[short].speaks for short in quoted} == {side}
-    order = [text.index(question) for question in QUESTIONS.values()]
-    assert (
-        order == sorted(order)
-        and "Yes and no: 2 tests say yes (2 on real texts), 2 tests say no (2 on real texts)." in text
-    )
-    number = len(of_pro) + len(of_con)
-    all_for = answered(**pro, **{short: ["contradicted"] for short in of_con})
-    assert all_for.startswith("It is. ") and f"{number} speak for attention as an explanation and 0 against" in all_for
-    text = answered(**pro, **{of_con[0]: ["supported", "could be chance"], of_con[1]: ["open"]})
-    assert f"{len(of_pro)} speak for attention as an explanation" in text and "\nNo: “" not in text
-    one = {short: ["supported"] for short in of_pro + of_con if of[short].question == "matters"}
-    assert answered(**one).startswith("Not settled. Of 4 conclusive tests"), "of two papers"
-    monkeypatch.setattr(answers, "ENOUGH", (4, 1))
-    assert answered(**one).startswith("It depends. "), "not on what is asked"
 
 
 def test_the_answer_quotes_real_texts_first_and_says_what_others_gave():
     rows = {"planted": "supported", "sst": "supported", "20news": "open", "imdb": "mixed"}
-    common = {"paper": "jain2019", "short": "a", "claim": "It is so", "marks": [], "ours": False, "speaks": "for"}
+    common = {"paper": "jain2019", "short": "a", "claim": "It is so", "marks": [], "ours": False}
     common |= {"question": "ranks", "model": "BiLSTM", "seeds": 5}
     table = [
-        common | {"dataset": at, "answer": word, "size": f"+1 {at}", "levels": "x 2, y 1"} for at, word in rows.items()
-    ]
-    lead, ((question, short, tests),), counting = sides(pd.DataFrame(table))
-    assert lead.startswith("Not settled. Of 2 conclusive tests, 1 on real texts, 2 speak for attention")
-    assert "2 of these tests rest on one kind of model" in counting
-    assert question == QUESTIONS["ranks"]
+        common | {"dataset": at, "answer": word, "size": f"+1 {at}", "levels": "x 2, y 1"}
+        | {"side": "for" if word == "supported" else ""}
+        for at, word in rows.items()
+    ]  # fmt: skip
+    lead, ((question, word, short, tests),), counting = sides(pd.DataFrame(table))
+    assert lead == "Not settled. 5 questions are undecided: an answer takes 3 tests on real texts."
+    assert "Of 2 tests, 1 is on real texts, 2 rest on one kind of model, and 0 are of claims" in counting
+    assert question == QUESTIONS["ranks"] and word == "Undecided, leaning to yes"
     place = "Jain & Wallace 2019; BiLSTM, sst: x 2, y 1; +1 sst; open on 20news; mixed on imdb"
-    few = "Yes on made-up texts, undecided on real ones"
-    assert short == f"{few}: 2 tests say yes (1 on real texts), none says no, all of one claim."
+    assert short == f"{word}: 2 tests say yes (1 on real texts), none says no; all are of one claim."
     assert tests == [f"Yes: “It is so” (supported; {place})."]
-    assert sides(pd.DataFrame(table[1:]))[1][0].short.startswith("Undecided: 1 test says yes (1 on")
-    many = [one | {"dataset": f"sst{number}", "answer": "supported"} for number, one in enumerate(table)]
-    no = [one | {"speaks": "against", "dataset": f"{one['dataset']}b"} for one in many]
-    for number, word in ((0, "Yes: 4"), (1, "Mostly yes: 4"), (3, "Yes and no: 4")):
-        assert sides(pd.DataFrame(many + no[:number]))[1][0][1].startswith(word)
-    assert sides(pd.DataFrame(many[:1] + no[:3]))[1][0][1].startswith("Mostly no: 1")
-    undecided = common | {"dataset": "20news", "answer": "open", "size": "+0", "levels": "", "short": "b"}
+    assert sides(pd.DataFrame(table[1:]))[1][0].short.startswith("Undecided: 1 test says yes (1 on"), "one is too few"
+    many = [one | {"dataset": f"sst{number}", "answer": "supported", "side": "for"} for number, one in enumerate(table)]
+    no = [one | {"side": "against", "dataset": f"{one['dataset']}b"} for one in many]
+    for number, words in ((0, "Yes: 4"), (1, "Mostly yes: 4"), (3, "Yes and no: 4")):
+        assert sides(pd.DataFrame(many + no[:number]))[1][0].short.startswith(words)
+    assert sides(pd.DataFrame(many[:1] + no[:3]))[1][0].short.startswith("Mostly no: 1")
+    undecided = common | {"dataset": "20news", "answer": "open", "size": "+0", "levels": "", "short": "b", "side": ""}
     assert "Not decided: “It is so” (open; Jain" in flat(sides(pd.DataFrame([*table[:2], undecided]))[1])[-1]
     assert "Not decided" not in flat(sides(pd.DataFrame([*many, undecided]))[1])[-1]
-    other = [one | {"answer": "contradicted", "speaks": "against"} for one in table[:1]]
-    _, ((_, _, (text,)),), _ = sides(pd.DataFrame(other))
+    elsewhere = undecided | {"short": "a"}
+    assert "Not decided" not in flat(sides(pd.DataFrame([*table[:2], elsewhere]))[1])[-1], "it decides elsewhere"
+    other = [one | {"answer": "contradicted"} for one in table[:1]]
+    _, ((_, _, _, (text,)),), _ = sides(pd.DataFrame(other))
     assert "Yes. We find the opposite of “It is so” (Jain" in text
-    _, ((_, _, (text,)),), _ = sides(pd.DataFrame([one | {"ours": one["dataset"] == "sst"} for one in table[:2]]))
-    assert "ours, for" in text, "real texts go before the papers' own claims"
-    _, ((_, _, (text,)),), _ = sides(
-        pd.DataFrame([one | {"dataset": f"sst{number}", "ours": number == 0} for number, one in enumerate(table[:2])])
-    )
-    assert "ours, for" not in text
+    ours = [one | {"ours": one["dataset"] == "sst"} for one in table[:2]]
+    _, ((_, _, _, (text,)),), _ = sides(pd.DataFrame(ours))
+    assert "(supported; section 4 of Jain" in text, "real texts go before the papers' own claims"
+    ours = [one | {"dataset": f"sst{number}", "ours": number == 0} for number, one in enumerate(ours)]
+    _, ((_, _, _, (text,)),), _ = sides(pd.DataFrame(ours))
+    assert "(supported; Jain" in text
 
 
 def test_the_shares_of_incomplete_datasets_are_those_that_the_kept_runs_read():
@@ -458,7 +463,7 @@ def test_an_answer_without_any_test_that_counts_is_not_settled():
     lead, by_question, counting, rest = answer(table.cells, table.values)
     assert (
         lead == "Not settled: no test is conclusive."
-        and counting.startswith("A test is a claim on a dataset.")
+        and counting.startswith("A test is one claim on one dataset.")
         and by_question == []
     )
     doubted = "1 decided only by weak witnesses or possibly by chance."

@@ -237,14 +237,17 @@ def test_outside_its_scope_a_claim_is_a_contrast_and_a_bad_witness_gives_no_verd
     assert sentences(found.reset_index()) == {sentence: anchor(held.short)}
     open_one = pd.concat([found.reset_index().assign(claim="It falls", verdict="open"), found.reset_index()])
     assert [one.split(":")[0] for one in sentences(open_one)] == ["It rises", "It falls"], "what is decided comes first"
-    against = [open_one.assign(speaks="against"), open_one.assign(speaks="for", verdict="contradicted", witness="good")]
+    against = [
+        open_one.assign(question="ranks", side=""),
+        open_one.assign(question="ranks", side="against", verdict="contradicted", witness="good"),
+    ]
     told = [next(iter(sentences(one))) for one in against]
-    asked = "Does attention explain these models? Of 5 answers, one for each claim and model"
+    asked = "Does attention explain these models? Of 5 checks, one for each claim and model"
     assert told[0] == f"{asked}, none decides (most often: a weak witness)."
-    assert "Of 6 answers, one for each claim and model: 0 yes, 6 no. Each holds at 95% by itself" in told[1]
-    some = pd.concat([against[1].iloc[:1], against[1].iloc[:1].assign(model="other", verdict="open")])
+    assert "Of 6 checks, one for each claim and model: 6 say no. Each rests on a 95% interval" in told[1]
+    some = pd.concat([against[1].iloc[:1], against[1].iloc[:1].assign(model="other", verdict="open", side="")])
     balance, single = sentences(some)
-    assert "0 yes, 1 no, 1 undecided" in balance
+    assert ": 1 says no, 1 decides nothing. Each" in balance
     assert ", counting as no; open" in single
     again = pd.concat([found.reset_index(), found.reset_index().assign(claim="It falls", short="falls")])
     assert [one.count("(as above)") for one in sentences(again)] == [0, 1], "a reason is told once"

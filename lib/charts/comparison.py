@@ -20,7 +20,8 @@ NAMES = 420  # and for those of claims
 CELL = 66  # at least, from one dataset to the next: a number with its sign and two marks
 GREY = ("no verdict", CONTRAST)
 COLOR_OF = dict(zip(ANSWERS, (COLORS[number] for number in (2, 1, 0, 4, 5)), strict=True))
-COLOR_OF |= {"mixed": COLORS[3], CONTRAST: INK}
+COLOR_OF |= {CONTRAST: INK}
+SAID = {"yes": COLORS[2], "no": COLORS[1], "undecided": "#9a9a9a"}  # what a claim says of attention as an explanation
 SIGNS = {"supported": "✓", "contradicted": "✗", "negligible": "≈", "open": "?", "no verdict": "–", CONTRAST: "·"}
 SIGNS |= {"mixed": "±"}
 THIN = "\N{THIN SPACE}"
@@ -209,55 +210,55 @@ def panel(same: pd.DataFrame, words: list[str]) -> alt.LayerChart:
 
 
 def claims(cells: pd.DataFrame, datasets: Sequence[str]) -> alt.TopLevelMixin:
-    """The claims of each paper by datasets: a cell's colour and sign are the verdict, its number the effect.
+    """What the claims say of attention as an explanation, by question and dataset.
 
     Args:
-        cells: paper (its title), short, dataset, answer ("mixed" where models differ), shown (the effect in digits),
-            size (with interval and unit), unit, marks (what speaks against it), ours (whether the paper does not claim
-            it).
+        cells: question (in words), short, dataset, answer (the verdict), side ("for", "against" or ""), shown (the
+            effect in digits), size (with interval and unit), unit, marks (what speaks against it), ours (whether the
+            paper does not claim it).
         datasets: in the order of their columns.
     """
     rows = cells_in_words(cells)
-    words = [word for word in COLOR_OF if word in set(rows["answer"])]
-    scale = alt.Scale(domain=words, range=[COLOR_OF[word] for word in words])
-    legend = alt.Legend(values=[word for word in words if word not in GREY])
-    color = alt.Color("answer:N", title=None, scale=scale, legend=legend)
+    words = [word for word in SAID if word in set(rows["says"])]
+    color = alt.Color("says:N", title=None, scale=alt.Scale(domain=words, range=[SAID[word] for word in words]))
     width, quiet = min(82, max(CELL, WIDTH / max(1, len(datasets)))), {"domain": False, "ticks": False}
-    top = alt.Axis(orient="top", labelAngle=0, labelExpr="split(datum.label, /[-_]/)", offset=24, **quiet)
+    top = alt.Axis(orient="top", labelAngle=0, labelExpr="split(datum.label, /[-_]/)", offset=30, **quiet)
     apart = alt.Scale(paddingInner=0.1, paddingOuter=0)
     x = alt.X("dataset:N", title=None, sort=list(datasets), axis=top, scale=apart)
     y = alt.Y("short:N", title=None, sort=None, axis=alt.Axis(labelLimit=NAMES, labelPadding=8, **quiet), scale=apart)
-    numbers = alt.condition("datum.outlined", color, alt.value("white"))
+    numbers = alt.condition("datum.filled", alt.value("white"), color)
     layers = [
         alt.Chart().mark_rect(filled=False, strokeWidth=1.5).encode(x, y, color),
-        alt.Chart().transform_filter("!datum.outlined").mark_rect().encode(x, y, color, tooltip=list(rows)),
-        alt.Chart().mark_text(fontSize=10, fontWeight=600).encode(x, y, alt.Text("shown:N"), color=numbers),
+        alt.Chart().transform_filter("datum.filled").mark_rect().encode(x, y, color, tooltip=list(rows)),
+        alt.Chart().mark_text(fontSize=11, fontWeight=600).encode(x, y, alt.Text("shown:N"), color=numbers),
         alt.Chart().mark_text(align="left", dx=6, color=INK).encode(y, alt.Text("unit:N"), x=alt.value("width")),
     ]
     header = alt.Header(labelOrient="top", labelAnchor="start", labelAlign="left", labelPadding=6)
-    row = alt.Row("paper:N", title=None, sort=rows["paper"].drop_duplicates().tolist(), header=header)
+    row = alt.Row("question:N", title=None, sort=rows["question"].drop_duplicates().tolist(), header=header)
     drawn = alt.layer(*layers, data=rows).properties(width=alt.Step(width), height=alt.Step(STEP)).facet(row=row)
-    signs = ", ".join(f"{SIGNS[word]} {word}" for word in words if word not in GREY)
-    see = [f"Number: the effect (median over models), in the unit at the right. {signs}".strip()]
     found = set(cells["marks"].explode())
     doubts = ", ".join(f"{letter} {mark}" for mark, letter in DOUBTS.items() if mark in found)
-    see += [f"{f'Outlined: {doubts}. ' if doubts else ''}A grey word: no answer. Empty: not run."]
-    return titled(drawn.resolve_scale(y="independent"), "The claims by datasets", see)
+    see = ["Filled: a test that counts. Number: the effect (median over models), in the unit at the right."]
+    outlined = f"Outlined: it does not count; {doubts}. " if doubts else ""
+    see += [f"{outlined}Grey: open or mixed. –: no verdict, or outside what is claimed. Empty: not run."]
+    title = "Is attention explanation? What the tests say, by question and dataset"
+    return titled(drawn.resolve_scale(y="independent"), title, see)
 
 
 def cells_in_words(cells: pd.DataFrame) -> pd.DataFrame:
-    """With what a cell of `claims` shows: number and doubts, or why it has none; outline; once a claim its unit.
+    """With what a cell of `claims` shows: what it says, the number and its doubts; once a claim its unit.
 
-    A claim among a paper's that it does not make itself is marked as ours.
+    A claim that its paper does not make itself is marked as ours.
     """
-    rows = cells[["paper", "short", "dataset", "answer", "shown", "size"]].assign(marks=cells["marks"].map(", ".join))
-    beside_theirs = cells["ours"].astype(bool) & ~cells["paper"].str.startswith("Ours")
-    rows["short"] = rows["short"].mask(beside_theirs, "ours: " + rows["short"])
-    rows["outlined"] = rows["shown"].eq("") | rows["marks"].ne("")
+    rows = cells[["question", "short", "dataset", "answer", "shown", "size"]].assign(
+        says=cells["side"].map({"for": "yes", "against": "no"}).fillna("undecided"),
+        marks=cells["marks"].map(", ".join),
+    )
+    rows["short"] = rows["short"].mask(cells["ours"].astype(bool), "ours: " + rows["short"])
+    rows["filled"] = cells["side"].ne("") & rows["marks"].eq("")
     letters = cells["marks"].map(lambda marks: THIN + "".join(map(DOUBTS.get, marks)) if marks else "")
-    signed = rows["answer"].map(SIGNS) + THIN + rows["shown"] + letters
-    rows["shown"] = signed.mask(rows["answer"].isin(GREY), rows["answer"])
+    rows["shown"] = (rows["shown"] + letters).mask(rows["answer"].isin(GREY), "–").replace("", "±")
     units = cells["unit"].str.partition(",")[0]
-    units = units.mask(units.eq("")).groupby([cells["paper"], cells["short"]]).transform("first")
-    rows["unit"] = units.fillna("").mask(rows.duplicated(["paper", "short"]), "")
+    units = units.mask(units.eq("")).groupby([cells["question"], cells["short"]]).transform("first")
+    rows["unit"] = units.fillna("").mask(rows.duplicated(["question", "short"]), "")
     return rows

@@ -38,6 +38,7 @@ CLAIMS = {
             refuted="equal weights are as good, or better: attention is no explanation where it is not needed",
             sides=("learned", "uniform"),
             speaks="for",
+            refuted_by_none=True,
         ),
         claim(
             "seeds move attention less",
@@ -112,6 +113,7 @@ CLAIMS = {
             refuted="the MLP does as well, or better, with equal weights",
             sides=("its own", "equal"),
             speaks="for",
+            refuted_by_none=True,
         ),
         claim(
             "attention matters more than the encoder",

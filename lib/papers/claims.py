@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from io import StringIO
 from math import inf, isnan, nan
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -20,27 +21,51 @@ NUMBERS = ("at", "value", "first", "second", "se", "printed")
 VERDICT = [
     *("paper", "short", "claim", "model", "verdict", "evidence", "effect", "low", "high", "unit", "bound", "kind"),
     *("seeds", "n", "of_seeds", "p", "needed", "reason", "halved", "doubled", "witness", "printed", "source", "scope"),
-    *("control", "refuted", "speaks", "question", "signed", "sides"),
+    *("control", "refuted", "side", "question", "signed", "sides"),
 ]
 WEAK = "weak"  # a witness
 UNIFORM = 0.97  # of the entropy of equal weights: attention beyond counts as uniform
 TINY = 1e-6  # a p below is shown as a bound
 CONTRAST = "contrast"  # in place of a verdict, outside a claim's scope
 RANK = dict.fromkeys(ANSWERS, 0) | {"open": 1, "no verdict": 2}  # which are told first
-SIDES = {  # for attention as an explanation, or against it, by what the claim speaks for and its verdict
-    ("for", "supported"): "for",
-    ("against", "contradicted"): "for",
-    ("for", "contradicted"): "against",
-    ("against", "supported"): "against",
-}
 SAYS = {"for": "yes", "against": "no"}
-# What is asked of attention as an explanation; a claim that speaks for it says yes to one of these, one against it no.
+
+
+class Question(NamedTuple):
+    """What is asked of attention as an explanation, and the two answers as clauses."""
+
+    asked: str
+    yes: str
+    no: str
+
+
+# A claim that speaks for attention as an explanation says yes to one of these, one against it no.
 QUESTIONS = {
-    "matters": "Is what gets the most attention what the prediction rests on?",
-    "needed": "Does the prediction need this attention?",
-    "alone": "Is this attention hard to replace by another?",
-    "ranks": "Does attention rank words as gradients and leave-one-out do?",
-    "words": "Is attention to a hidden state attention to its word?",
+    "matters": Question(
+        "Does what gets the most attention matter most to the prediction?",
+        "what gets the most attention matters most to the prediction",
+        "what gets the most attention often matters little to the prediction",
+    ),
+    "needed": Question(
+        "Does the prediction need this attention?",
+        "the prediction needs its attention",
+        "the prediction does not need its attention",
+    ),
+    "alone": Question(
+        "Is this attention hard to replace by another?",
+        "attention is hard to replace by another",
+        "other attention gives the same prediction",
+    ),
+    "ranks": Question(
+        "Does attention rank words as gradients and leave-one-out do?",
+        "attention ranks words as gradients and leave-one-out do",
+        "attention does not rank words as gradients and leave-one-out do",
+    ),
+    "words": Question(
+        "Is attention to a hidden state attention to its word?",
+        "attention to a hidden state is attention to its word",
+        "attention to a hidden state is not attention to its word",
+    ),
 }
 
 
@@ -56,8 +81,9 @@ class Claim:
     control           what a model without any skill gives, and how the effect excludes it
     refuted           what would refute it
     sides             what the effect compares, in a word each; none for an effect that is one number
-    speaks            "for" or "against" attention as an explanation, where it is supported; contradicted, the other way
+    speaks            "for" or "against" attention as an explanation, where it is supported; refuted, the other way
     question          which of QUESTIONS it then helps to answer
+    refuted_by_none   whether a negligible effect refutes it too, as a contradiction does
     """
 
     paper: str
@@ -73,6 +99,7 @@ class Claim:
     sides: tuple[str, str] = ("", "")
     speaks: str = ""
     question: str = ""
+    refuted_by_none: bool = False
 
     def __post_init__(self):
         if self.kind not in KINDS:
@@ -82,6 +109,12 @@ class Claim:
         if self.question not in (QUESTIONS if self.speaks else ("",)):
             allowed = f"one of {', '.join(QUESTIONS)}, as it speaks" if self.speaks else "none, as it does not speak"
             raise ValueError(f"the claim {self.short!r} has the question {self.question!r}; allowed: {allowed}")
+
+    def side(self, word: str) -> str:
+        """What a verdict speaks for, "for" or "against" attention as an explanation; "" for neither."""
+        if word == "contradicted" or (word == "negligible" and self.refuted_by_none):
+            return {"for": "against", "against": "for"}.get(self.speaks, "")
+        return self.speaks if word == "supported" else ""
 
     @property
     def is_difference(self) -> bool:
@@ -175,7 +208,11 @@ def row_of(claim: Claim, model: str, some: pd.DataFrame, like: list, these_model
     if word == CONTRAST:  # the number alone: no answer, with any bound
         found = replace(found, p=nan, needed=0, reason=excluded_by(*some["excluded"]), halved="", doubled="")
     row = vars(found) | vars(claim) | {"claim": claim.sentence, "model": model, "verdict": word}
-    row |= {"signed": claim.signed, "sides": sides_in_words(claim, some) if claim.is_difference else ""}
+    row |= {
+        "signed": claim.signed,
+        "side": claim.side(word),
+        "sides": sides_in_words(claim, some) if claim.is_difference else "",
+    }
     row |= {"seeds": len(found.of_seeds), "of_seeds": " ".join(f"{value:.4g}" for value in found.of_seeds)}
     row |= {
         "witness": WEAK if some["witness"].eq(WEAK).any() else first["witness"],
@@ -332,27 +369,30 @@ def on_balance(found: pd.DataFrame) -> list[str]:
 
     Counted are the claims that speak for or against attention as an explanation; a weak witness decides nothing.
     """
-    rows = found[found["speaks"].ne("")]
+    rows = found[found["question"].ne("")]
     if rows.empty:
         return []
     sides = sides_of(rows)
-    asked = f"Does attention explain these models? Of {counted(len(rows), 'answer')}, one for each claim and model"
-    rest = rows[[side is None for side in sides]]
+    asked = f"Does attention explain these models? Of {counted(len(rows), 'check')}, one for each claim and model"
+    rest = rows[sides.eq("")]
     most = next(iter(rest["reason"].mask(rest["witness"].eq(WEAK), "a weak witness").mode()), "")
     why = most and f" ({most})" if len(rest) == 1 else most and f" (most often: {most})"
-    if not any(sides):
+    if len(rest) == len(rows):
         return [f"{asked}, none decides{why}."]
-    pro, con = sides.count("for"), sides.count("against")
-    others = f", {len(rest)} undecided{why}" if len(rest) else ""
-    beside = " The other claims answer neither yes nor no." if found["speaks"].eq("").any() else ""
-    each = " Each holds at 95% by itself; of twenty, one may be chance."
-    return [f"{asked}: {pro} yes, {con} no{others}.{each}{beside}"]
+    parts = [
+        f"{number} {'says' if number == 1 else 'say'} {word}"
+        for side, word in SAYS.items()
+        if (number := sum(sides == side))
+    ]
+    parts += [f"{len(rest)} {'decides' if len(rest) == 1 else 'decide'} nothing{why}"] if len(rest) else []
+    beside = " The other claims answer neither yes nor no." if found["question"].eq("").any() else ""
+    each = " Each rests on a 95% interval, not corrected for the number of checks."
+    return [f"{asked}: {', '.join(parts)}.{each}{beside}"]
 
 
-def sides_of(rows: pd.DataFrame) -> list[str | None]:
-    """For each verdict "for" or "against" attention as an explanation; None for neither, and for a weak witness."""
-    pairs = zip(rows["speaks"], rows["verdict"].mask(rows["witness"] == WEAK), strict=True)
-    return [SIDES.get(pair) for pair in pairs]
+def sides_of(rows: pd.DataFrame) -> pd.Series:
+    """For each verdict "for" or "against" attention as an explanation; "" for neither, and for a weak witness."""
+    return rows["side"].mask(rows["witness"] == WEAK, "")
 
 
 def unjudged(rows: pd.DataFrame, told: set[str]) -> list[str]:

@@ -97,14 +97,16 @@ _CLAIMS = [
         control=f"{SHUFFLED}; the random orders are of the same weights as the attention beside them",
         refuted="along shuffled weights they flip as soon, or sooner",
         sides=("own weights", "shuffled"),
+        refuted_by_none=True,
     ),
     _against["ranks"](
         "gradients flip sooner",
         "With an encoder, fewer items flip the decision along the gradient than along attention",
         *("section 5.4", "direction", 0.05, "of the texts", ENCODED),
         control=TIE,
-        refuted="attention is sooner more often than the gradient",
+        refuted="attention is sooner as often as the gradient, or more often",
         sides=("gradient sooner", "attention sooner"),
+        refuted_by_none=True,
     ),
     _against["ranks"](
         "gradients flip sooner 1.6 times as often",
@@ -116,10 +118,10 @@ _CLAIMS = [
     _claim(
         "gradients flip most texts sooner",
         "With an encoder, the gradient flips over half of the texts with fewer items than attention",
-        *("section 5.4", "most runs", 0.5, "of the runs", ENCODED),
+        *("ours, of section 5.4: it holds in 10 of 16 models", "most runs", 0.5, "of the runs", ENCODED),
         control="ties count for neither, so that an order without skill stays below half of the texts; to stay below "
         "does not show that attention ranks as well",
-        refuted="in most runs it is half of the texts or fewer (the paper: more in 10 of 16 models)",
+        refuted="in most runs it is half of the texts or fewer",
     ),
     _claim(
         "products flip sooner",
@@ -185,10 +187,10 @@ _CLAIMS = [
     _claim(
         "the gradient's top item decides less often",
         "The gradient's top item flips fewer decisions than attention's",
-        *("appendix A.3, figure 12", "most runs", 0.5, "of the runs", ALL),
+        *("ours, of figure 12: it holds in 14 of 24 models", "most runs", 0.5, "of the runs", ALL),
         control="two rankings that know nothing of the model: half of the runs; but the heaviest weight decides more "
         "often than others wherever chance has placed it, so that this claim speaks for neither side",
-        refuted="in most runs it flips as many or more (the paper: fewer in 14 of 24 models)",
+        refuted="in most runs it flips as many or more",
     ),
     _claim(
         "other orders erase a quarter less attention",

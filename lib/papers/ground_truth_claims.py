@@ -24,8 +24,7 @@ CLAIMS = {
     for one in (
         claim(
             "attention names the reason",
-            "The word with the most attention is one of the reason more often than that with the largest gradient × "
-            "input",
+            "The most attended word is part of the reason more often than the top word of gradient × input",
             "ours, for Jain & Wallace",
             "direction",
             0.05,
@@ -37,8 +36,7 @@ CLAIMS = {
         ),
         claim(
             "attention names the shortcut",
-            "The word with the most attention is one of the shortcut more often than that with the largest gradient × "
-            "input",
+            "The most attended word is part of the shortcut more often than the top word of gradient × input",
             "ours, for Bastings et al.",
             "direction",
             0.05,

@@ -104,7 +104,7 @@ OTHERS = (
         KEY,
         MIXED,
         "Training makes a hidden state depend on more inputs: their importance to it is more spread than before",
-        source="table 1",
+        source="ours, for table 1",
         kind="direction",
         bound=SPARSER,
         unit="of the largest entropy",

@@ -12,6 +12,7 @@ import pandas as pd
 
 from lib import charts
 from lib.papers import TITLES
+from lib.papers.claims import QUESTIONS
 from lib.provenance import PROJECT
 from lib.results import FOLDER
 from tools.report.figures import environment
@@ -35,8 +36,8 @@ def readme(text: str, found: Tables) -> str:
     rows = [[*words, f"[{name}](notebooks/{name}.ipynb)"] for *words, name in of_papers(found.cells, found.values)]
     terms = "; ".join(f"*{term}*: {meaning}" for term, meaning in (TERMS | DATASETS).items())
     lead, by_question, counting, rest = answer(found.cells, found.values)
-    listed = [f"- **{one.question}** {one.short}" for one in by_question]
-    tests = [f"- **{one.question}**\n" + "\n".join(f"  - {test}" for test in one.tests) for one in by_question]
+    listed = [f"- **{one.question.asked}** {one.short}" for one in by_question]
+    tests = [f"- **{one.question.asked}**\n" + "\n".join(f"  - {test}" for test in one.tests) for one in by_question]
     details = [folded("A test for each answer", "\n".join(tests))] if tests else []
     details += [folded("How it was counted, and the words", "\n\n".join(filter(None, (counting, f"{terms}."))))]
     table = grid(["paper", "claim", "what we find", "tests", "notebook"], rows)
@@ -62,10 +63,13 @@ def pages_of(folder: Path) -> str:
 
 
 def picture(found: Tables, folder: Path = FOLDER) -> Path:
-    """Draws the claims by datasets: claims.svg."""
+    """Draws what the claims say of attention as an explanation, by datasets: claims.svg."""
     charts.enable()
     path = folder / "claims.svg"
-    cells = found.cells.assign(paper=found.cells["paper"].map(TITLES))
+    asked = {name: one.asked for name, one in QUESTIONS.items()}
+    of_all = [found.cells[found.cells["question"].eq(name)] for name in asked]
+    cells = pd.concat(of_all, ignore_index=True)
+    cells["question"] = cells["question"].map(asked)
     charts.claims(cells, in_order(cells["dataset"])).save(path)
     return path
 

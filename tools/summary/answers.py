@@ -1,12 +1,13 @@
 """What the verdicts come to: one row for each claim and dataset, a sentence for each paper, and the answer."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from lib.papers import PAPERS, TITLES
-from lib.papers.claims import CONTRAST, QUESTIONS, SIDES, counted, in_digits, unit_in_brief
+from lib.papers.claims import CONTRAST, QUESTIONS, Claim, Question, counted, in_digits, unit_in_brief
 from lib.papers.ground_truth_claims import KEY as OURS
 from lib.published import once
 from tools.summary.claims import DECIDED, MIXED, first_share, in_order, in_words, kind, verdicts
@@ -15,17 +16,17 @@ from tools.summary.values import INCOMPLETE, counts, values
 
 UNDECIDED, OWN = "no verdict", "own:"
 CELL = ("claim", "answer", "words", "model", "shown", "size", "unit", "levels", "n", "seeds")
-CELL += ("marks", "ours", "speaks", "question", "share")
-ENOUGH = (20, 3)  # tests, and papers, for an answer other than "not settled"
-FEW = 3  # tests on real texts: with fewer, a question is answered for made-up texts alone
+CELL += ("marks", "ours", "side", "question", "share")
+ENOUGH = 3  # tests on real texts, for an answer to a question
 LONGEST = 30  # words of a paper's sentence
 MADE_UP = ("planted", "babi")  # how the names of made-up texts begin
 DOUBTS = {"weak witness", "could be chance"}  # marks
 COUNTED = (
-    "A test is a claim on a dataset. It counts if all its models with a verdict have the same one, and at least one of "
-    "them is accurate enough and its verdict survives the correction for multiple testing (false discovery rate 5%); "
-    "{alone} of these tests rest on one kind of model, trained with several seeds. Most claims were written down after "
-    "the first runs on sst. Tests share models and texts, so the totals are not votes. Many claims speak for neither "
+    "A test is one claim on one dataset. It counts if all its models with a verdict agree, and at least one of them is "
+    "accurate and passes the correction for multiple testing (false discovery rate 5%). Of {number}, {real} {are} on "
+    "real texts, {alone} rest on one kind of model, and {ours} are of claims that we added. A question leans to an "
+    "answer of two tests or more, and more than twice as many as the other has. Most claims were written down after "
+    "the first runs on sst. Tests share models and texts: they are no independent votes. Many claims speak for neither "
     "side."
 )
 DATASETS = {  # the datasets in an answer's sentences
@@ -38,12 +39,14 @@ DATASETS = {  # the datasets in an answer's sentences
     "planted, planted-documents": "made-up reviews whose right explanation is known",
 }
 NOT_YET = "Not settled: training has changed since the kept runs, and every verdict is to be made again."
+UNSETTLED = "Undecided"
 
 
 class Asked(NamedTuple):
-    """One of QUESTIONS: its answer with the number of tests on either side, and a test of each, quoted."""
+    """One of QUESTIONS: its answer in a word, with the number of tests on either side, and a test of each, quoted."""
 
-    question: str
+    question: Question
+    word: str
     short: str
     tests: list[str]
 
@@ -81,7 +84,8 @@ def cells(found: pd.DataFrame) -> pd.DataFrame:
         or the range over models; its unit; levels: of a difference the two values, where it is of one model; n (texts),
         seeds; these, unless models differ, without weak witnesses, where there are others; marks: weak witness (where
         all models are), could be chance (where all others could), stale (where one is); ours:
-        the paper does not claim it; speaks, question: as of `Claim`; share: of the models, contrasts aside, with the
+        the paper does not claim it; side: that of the
+        answer, of `Claim.side`; question: of QUESTIONS; share: of the models, contrasts aside, with the
         first verdict.
     """
     keys = ["paper", "short", "dataset"]
@@ -107,7 +111,8 @@ def cell(rows: pd.DataFrame) -> dict[str, Any]:
         "n": int(of_shown["n"].fillna(0).max()), "seeds": int(of_shown["seeds"].fillna(0).max()),
         "marks": [mark for mark, holds in marks.items() if holds],
         "ours": rows["source"].iloc[0].startswith("ours"),
-        "speaks": rows["speaks"].iloc[0], "question": rows["question"].iloc[0], "share": first_share(rows),
+        "side": "" if answer == MIXED else some["side"].iloc[0],
+        "question": rows["question"].iloc[0], "share": first_share(rows),
     }  # fmt: skip
 
 
@@ -161,12 +166,12 @@ def sentence(table: pd.DataFrame, values: pd.DataFrame, paper: str) -> str:
     if found.empty:
         return f"No verdict yet. {compared(values[values['paper'] == paper])}"
     by_doubt = to_quote(found).assign(doubts=found["marks"].map(len)).sort_values("doubts", kind="stable")
-    mixed = by_doubt[by_doubt["answer"].eq(MIXED)].sort_values("share", ascending=False, kind="stable")
-    first = pd.concat([by_doubt[by_doubt["answer"].isin(DECIDED)], mixed, by_doubt]).iloc[0]
+    first = pd.concat([by_doubt[by_doubt["answer"].isin([*DECIDED, MIXED])], by_doubt]).iloc[0]
     marks = f" ({', '.join(first['marks'])})" if first["marks"] else ""
     if first["answer"] == MIXED:
-        models = first["words"].partition(";")[0]
-        return f"On {first['dataset']}, “{first['claim']}” is mixed: {models}; {first['size']}{marks}."
+        models, said = re.split(r"; | \(", first["words"])[0], f"On {first['dataset']}, “{first['claim']}”"
+        full = f"{said} is mixed: {models}; {first['size']}{marks}."
+        return full if len(full.split()) <= LONGEST else f"{said}: {models}{marks}."
     model = first["model"] and f" for {first['model']}"
     said = f"“{first['claim']}” is {first['answer']} on {first['dataset']}{model}{marks}"
     full = f"{said}: {'; '.join(filter(None, (first['levels'], first['size'])))}."
@@ -202,9 +207,10 @@ def to_quote(found: pd.DataFrame, *first: str) -> pd.DataFrame:
     Args:
         first: columns that come before the last of these.
     """
-    order = [short for paper in PAPERS.values() for short in paper.claims]
-    found = found.assign(made_up=made_up(found), place=found["short"].map(order.index))
-    return found.sort_values(["made_up", "ours", *first, "place"], kind="stable").drop(columns=["made_up", "place"])
+    order, datasets = [short for paper in PAPERS.values() for short in paper.claims], in_order(found["dataset"])
+    keys = {"made_up": made_up(found), "place": found["short"].map(order.index)}
+    found = found.assign(**keys, at=found["dataset"].map(datasets.index))
+    return found.sort_values(["made_up", "ours", *first, "place", "at"], kind="stable").drop(columns=[*keys, "at"])
 
 
 def supporting(found: pd.DataFrame) -> tuple[int, int]:
@@ -214,17 +220,18 @@ def supporting(found: pd.DataFrame) -> tuple[int, int]:
 
 
 def tally(found: pd.DataFrame) -> str:
-    """What the tests of the papers' own claims come to."""
+    """What the tests of the papers' own claims come to; those of one or two runs, which decide nothing, apart."""
+    once = found["answer"].eq("open") & found["seeds"].lt(3)
+    few, found = int(once.sum()), found[~once]
     pro, con = supporting(found)
     decided = int(found["answer"].isin(["supported", "contradicted"]).sum())
     parts = [f"{pro} supported", f"{con} contradicted"]
     parts += [f"{doubt} decided only by weak witnesses or possibly by chance"] if (doubt := decided - pro - con) else []
     numbers = {word: int(found["answer"].eq(word).sum()) for word in (MIXED, "negligible", "open")}
-    once = int((found["answer"].eq("open") & found["seeds"].le(1)).sum())
     parts += [f"{number} {word}" for word, number in numbers.items() if number]
-    parts[-1] += f" ({once} with one seed, which decides nothing)" if once else ""
-    where = ", ".join(in_order(found["dataset"]))
-    return f"{counted(len(found), 'test')} of the papers' own claims ({where}): {', '.join(parts)}."
+    more = f" {few} more {'has' if few == 1 else 'have'} one run or two, which decide nothing." if few else ""
+    where = f" ({', '.join(in_order(found['dataset']))})" if len(found) else ""
+    return f"{counted(len(found), 'test')} of the papers' own claims{where}: {', '.join(parts)}.{more}"
 
 
 def compared(values: pd.DataFrame, causes: bool = False) -> str:
@@ -273,63 +280,63 @@ def sides(found: pd.DataFrame) -> tuple[str, list[Asked], str]:
     """What speaks for attention as an explanation and what against it, of the cells without any mark.
 
     Returns:
-        the answer in few words; each of QUESTIONS with a test that counts; and how many tests speak for either side.
+        the answer in few words; each of QUESTIONS with a test that counts; and how the tests were counted.
     """
     found = found[~doubted(found)]
-    pairs = zip(found["speaks"], found["answer"], strict=True)
-    decided = found.assign(side=pd.Series([SIDES.get(one) for one in pairs], found.index, dtype=object))
-    decided = decided[decided["side"].notna() & ~stale(decided)]
-    decided = to_quote(decided.assign(turned=decided["answer"].eq("contradicted")), "turned")  # supported reads easier
-    ours = int(decided["ours"].sum())
-    counting = (
-        f"{ours} of the tests that count {'is' if ours == 1 else 'are'} of claims that we added. " if ours else ""
-    )
-    counting += COUNTED.format(alone=int(decided["model"].ne("").sum()))
-    asked = [(name, words, decided[decided["question"].eq(name)]) for name, words in QUESTIONS.items()]
-    listed = [
-        Asked(words, *of_question(some, every))
-        for name, words, some in asked
+    decided = found[found["side"].ne("") & ~stale(found)]
+    decided = to_quote(decided.assign(turned=decided["answer"].ne("supported")), "turned")  # supported reads easier
+    asked = [
+        Asked(question, *of_question(decided[decided["question"].eq(name)], every))
+        for name, question in QUESTIONS.items()
         if len(every := found[found["question"].eq(name)])
     ]
-    return f"{short_answer(decided)}.", listed, counting
+    numbers = {"number": counted(len(decided), "test"), "real": int((~made_up(decided)).sum())}
+    numbers |= {"alone": int(decided["model"].ne("").sum()), "ours": int(decided["ours"].sum())}
+    numbers["are"] = "is" if numbers["real"] == 1 else "are"
+    return (
+        short_answer(asked) if len(decided) else "Not settled: no test is conclusive.",
+        asked,
+        COUNTED.format(**numbers),
+    )
 
 
-def short_answer(decided: pd.DataFrame) -> str:
-    """The answer in few words, by the cells that are decided, with their `side`."""
-    number, pro, real = len(decided), int(decided["side"].eq("for").sum()), int((~made_up(decided)).sum())
-    speak = "speaks" if pro == 1 else "speak"
-    beside = f"Of {counted(number, 'conclusive test')}, {real} on real texts, {pro} {speak} for attention as an "
-    beside += f"explanation and {number - pro} against"
-    if number < ENOUGH[0]:
-        return f"Not settled. {beside}; an answer takes {ENOUGH[0]}" if number else "Not settled: no test is conclusive"
-    if decided["paper"].nunique() < ENOUGH[1]:
-        return f"Not settled: an answer takes tests of {ENOUGH[1]} papers. {beside}"
-    shares = decided["side"].eq("for").groupby(decided["question"]).mean()
-    depends = "It depends on what is asked" if shares.min() < 0.5 < shares.max() else "It depends"
-    word = {0: "It is not", number: "It is"}.get(pro, depends)
-    return f"{word}. {beside}"
+def short_answer(asked: Sequence[Asked]) -> str:
+    """The answer in few words: what the questions that have one come to, and how many have none."""
+    said = {"Yes": "{yes}", "Mostly yes": "mostly, {yes}", "No": "{no}", "Mostly no": "mostly, {no}"}
+    clauses = [said[one.word].format(**one.question._asdict()) for one in asked if one.word in said]
+    words = {one.word for one in asked if not one.word.startswith(UNSETTLED)}
+    rest = len(QUESTIONS) - sum(not one.word.startswith(UNSETTLED) for one in asked)
+    first = (
+        "Not settled"
+        if rest
+        else {"Yes": "It is", "No": "It is not"}.get("".join(words), "It depends on what is asked")
+    )
+    found = f" On real texts {'; '.join(clauses)}." if clauses else ""
+    left = f"{'the other ' if found else ''}{counted(rest, 'question')} {'is' if rest == 1 else 'are'} undecided"
+    takes = f"an answer takes {ENOUGH} tests on real texts."
+    return f"{first}.{found} {left.capitalize()}: {takes}" if rest else f"{first}.{found}"
 
 
-def of_question(decided: pd.DataFrame, found: pd.DataFrame) -> tuple[str, list[str]]:
-    """The answer and the quoted tests of `Asked`.
+def of_question(decided: pd.DataFrame, found: pd.DataFrame) -> tuple[str, str, list[str]]:
+    """The word, the answer and the quoted tests of `Asked`.
 
     Yes: 9 tests say yes (5 on real texts), 2 tests say no (1 on real texts). And Yes: “...” (supported; ...).
 
     Args:
-        found: the question's cells without a doubt; what they gave elsewhere is said of a claim that is quoted, and
-            where too few decide on real texts, one is that could have.
+        found: the question's cells without a doubt; what they gave elsewhere is stated beside a claim that is quoted,
+            and where too few decide on real texts, one is quoted that could have.
     """
     yes, no = (decided[decided["side"].eq(side)] for side in ("for", "against"))
     real = [int((~made_up(some)).sum()) for some in (yes, no)]
     numbers = ", ".join(says(*one) for one in zip(("yes", "no"), (len(yes), len(no)), real, strict=True))
-    numbers += ", all of one claim" if len(decided) > 1 and decided["short"].nunique() == 1 else ""
-    short = f"{in_a_word(real, [len(yes) - real[0], len(no) - real[1]])}: {numbers}."
-    short = short if len(decided) else "Undecided: no test is conclusive."
+    numbers += "; all are of one claim" if len(decided) > 1 and decided["short"].nunique() == 1 else ""
+    word = in_a_word(real, [len(yes), len(no)])
+    short = f"{word}: {numbers}." if len(decided) else f"{word}: no test is conclusive."
     tests = [f"{said}{quoted(some.iloc[0], found)}" for said, some in (("Yes", yes), ("No", no)) if len(some)]
-    others = found[~made_up(found) & found["answer"].isin(["open", "negligible"])]
-    others = to_quote(others[~others["short"].isin([some.iloc[0]["short"] for some in (yes, no) if len(some)])])
-    tests += [f"Not decided{quoted(others.iloc[0], found.iloc[:0])}"] if sum(real) < FEW and len(others) else []
-    return short, tests
+    others = found[~made_up(found) & found["side"].eq("") & found["answer"].isin(["open", "negligible"])]
+    others = to_quote(others[~others["short"].isin(decided["short"])])
+    tests += [f"Not decided{quoted(others.iloc[0], found.iloc[:0])}"] if sum(real) < ENOUGH and len(others) else []
+    return word, short, tests
 
 
 def says(word: str, tests: int, real: int) -> str:
@@ -339,24 +346,25 @@ def says(word: str, tests: int, real: int) -> str:
     return f"{counted(tests, 'test')} {'says' if tests == 1 else 'say'} {word} ({real} on real texts)"
 
 
-def in_a_word(real: list[int], invented: list[int]) -> str:
-    """The answer to a question by its tests on real texts; by those on made-up ones where fewer than FEW are on real.
+def in_a_word(real: Sequence[int], every: Sequence[int]) -> str:
+    """The answer to a question by its tests on real texts; where they are too few, what all of its tests lean to.
 
     Args:
-        real, invented: how many tests on real and on made-up texts say yes, and how many no.
+        real, every: how many tests on real texts, and how many in all, say yes, and how many no.
     """
-    few = sum(real) < FEW
-    pro, con = invented if few else real
-    if not pro + con:
-        return "Undecided"
-    word = "yes" if not con else "no" if not pro else "yes and no"
-    word = f"mostly {'yes' if pro > con else 'no'}" if pro and con and not 0.5 <= pro / con <= 2 else word
-    return f"{word.capitalize()} on made-up texts, undecided on real ones" if few else word.capitalize()
+    few = sum(real) < ENOUGH
+    pro, con = every if few else real
+    word = "" if pro <= 2 * con and con <= 2 * pro else "yes" if pro > con else "no"
+    if few:
+        return f"{UNSETTLED}, leaning to {word}" if word and max(pro, con) > 1 else UNSETTLED
+    return f"Mostly {word}" if word and pro and con else (word or "yes and no").capitalize()
 
 
 def quoted(row: Mapping[str, Any], found: pd.DataFrame) -> str:
     """: “...” (supported; Serrano & Smith 2019; FLAN-rnn, sst: +0.22 [+0.18, +0.27] F1; open on planted)."""
-    whose = f"ours, for {TITLES[row['paper']]}" if row["ours"] else TITLES[row["paper"]]
+    claim, whose = claim_of(row), TITLES[row["paper"]]
+    if row["ours"] and claim:
+        whose = f"{claim.source} of {whose}" if re.search("section|table|figure", claim.source) else claim.source
     others = found[found["short"].eq(row["short"]) & found["answer"].ne(row["answer"])]
     words = others["answer"].mask(others["answer"].eq("open") & others["seeds"].le(1), "one run only")
     elsewhere = [f"{word} on {', '.join(same['dataset'])}" for word, same in others.groupby(words, sort=False)]
@@ -370,8 +378,13 @@ def quoted(row: Mapping[str, Any], found: pd.DataFrame) -> str:
 
 def measured(row: Mapping[str, Any]) -> str:
     """The effect of a cell, and whether it is a difference: difference +0.26 [+0.19, +0.33] tau-b."""
-    claim = next((paper.claims[row["short"]] for paper in PAPERS.values() if row["short"] in paper.claims), None)
+    claim = claim_of(row)
     return f"difference {row['size']}" if claim and claim.is_difference else row["size"]
+
+
+def claim_of(row: Mapping[str, Any]) -> Claim | None:
+    """The claim of a cell."""
+    return next((paper.claims[row["short"]] for paper in PAPERS.values() if row["short"] in paper.claims), None)
 
 
 def of_papers(table: pd.DataFrame, values: pd.DataFrame) -> list[list[str]]:
