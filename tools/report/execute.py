@@ -17,7 +17,6 @@ from nbclient.exceptions import DeadKernelError
 from lib.charts.theme import STATIC
 from lib.processes import environment
 from tools.report.cells import Contents, markdown
-from tools.report.meter import Meter
 from tools.report.parameters import PROJECT
 
 SAVED_EVERY = 10  # seconds; papermill would write the whole notebook, charts and all, twice for each cell
@@ -28,8 +27,8 @@ class Failed(RuntimeError):
     """The notebook did not run to its end; the message names where it stopped and what is left."""
 
 
-def run_notebook(notebook: Path, values: dict[str, Any], work: Path, meter: Meter) -> Any:
-    """Run a notebook by papermill, measured by `meter`; the executed notebook and the log lie in `work`.
+def run_notebook(notebook: Path, values: dict[str, Any], work: Path) -> Any:
+    """Run a notebook by papermill; the executed notebook and the log lie in `work`.
 
     Raises:
         Failed: a cell raised an error, or the kernel died. Only papermill's exceptions show it: in the notebook it
@@ -37,9 +36,9 @@ def run_notebook(notebook: Path, values: dict[str, Any], work: Path, meter: Mete
     """
     ran, log = work / notebook.name, work / "run.log"
     ran.unlink(missing_ok=True)
-    tracker = Tracker(ran, meter)
+    tracker = Tracker(ran)
     left = f"log: {log}\nnotebook as far as it ran: {ran}"
-    with logged(log), kernel_environment(), meter:
+    with logged(log), kernel_environment():
         try:
             return papermill.execute_notebook(
                 notebook, ran, parameters=values, kernel_name="python3", language="python", cwd=PROJECT,
@@ -72,13 +71,13 @@ def reason(error: Any, place: str) -> str:
 
 
 class Tracker:
-    """Follows a running notebook: prints its headings and output, measures its sections, and saves it now and then.
+    """Follows a running notebook: prints its headings and output, and saves it now and then.
 
     `place` is where it is, in words: cell 12 (3 Permutation).
     """
 
-    def __init__(self, path: Path, meter: Meter):
-        self.path, self.meter, self.place = path, meter, "the start"
+    def __init__(self, path: Path):
+        self.path, self.place = path, "the start"
         self._cells: list[Any] = []
         self._contents: Contents = []
         self._saved = time.monotonic()
@@ -87,20 +86,14 @@ class Tracker:
         """A cell begins; nbclient calls this also for cells of text."""
         self._cells.append(cell)
         if cell.cell_type == "markdown":
-            self._read_headings(cell.source)
+            known = len(self._contents)
+            markdown(cell.source, self._contents, trusted=True)
+            if len(self._contents) > known:
+                print(f"· {unescape(self._contents[-1][2])}", flush=True)
         head = unescape(self._contents[-1][2]) if self._contents else "its beginning"
         self.place = f"cell {cell_index + 1} ({head})"
         if time.monotonic() - self._saved > SAVED_EVERY:
             self.save()
-
-    def _read_headings(self, text: str) -> None:
-        known = len(self._contents)
-        markdown(text, self._contents, trusted=True)
-        found = self._contents[known:]
-        if found:
-            print(f"· {unescape(found[-1][2])}", flush=True)
-        for _, anchor, words in [heading for heading in found if heading[0] == 2][-1:]:
-            self.meter.begin(anchor, unescape(words))
 
     def save(self) -> None:
         """Writes the cells that ran so far."""

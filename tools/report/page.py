@@ -21,7 +21,6 @@ from lib.progress import spoken
 from lib.training.cache import home
 from tools.report.cells import Cells
 from tools.report.figures import TEMPLATES, environment, json_for_html, small_drawing
-from tools.report.meter import EVERY
 
 TERMS = {  # what findings take as known
     "tau-b": "how well two rankings agree, from -1 to 1",
@@ -59,7 +58,7 @@ def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]
     contents = [entry for entry in cells.contents if entry[0] in (2, 3)]
     return environment().get_template("report.html.j2").render(
         summary=summary, kept=json_for_html(summary), left=json_for_html(next(iter(outputs(notebook, LEFT)), {})),
-        time=spoken(summary["seconds"]), memory=memory, every=EVERY, quick=quick(summary["parameters"], notebook),
+        time=spoken(summary["seconds"]), quick=quick(summary["parameters"], notebook),
         parameters=parameters, heading=heading + end, introduction=introduction, parts=parts, contents=contents,
         terms=terms(summary["findings"]),
         claims=next((anchor for _, anchor, _ in contents if anchor.endswith("what-we-find")), ""),
@@ -71,11 +70,6 @@ def terms(findings: Iterable[dict[str, Any]]) -> dict[str, str]:
     """Those of TERMS that stand in a report's findings."""
     said = " ".join(finding["sentence"] for finding in findings)
     return {term: meaning for term, meaning in TERMS.items() if re.search(rf"\b{term}\b", said, re.IGNORECASE)}
-
-
-def memory(peak: float | None) -> str:
-    """A number of MiB in words: 1,204 MiB; "unknown" where no memory could be read."""
-    return "unknown" if peak is None else f"{peak:,.0f} MiB"
 
 
 def quick(parameters: dict[str, Any], notebook: Any) -> str:
@@ -128,7 +122,7 @@ def write_index(folder: Path) -> Path:
     summaries = summaries_in(folder)
     summaries.sort(key=lambda summary: summary["made"], reverse=True)
     reports = [{"drawing": ""} | one | {"link": quote(one["file"])} for one in summaries]  # older pages keep none
-    shown = {"reports": reports, "spoken": spoken, "memory": memory, "style": style(), "policy": policy([])}
+    shown = {"reports": reports, "spoken": spoken, "style": style(), "policy": policy([])}
     return write_text(folder / "index.html", environment().get_template("index.html.j2").render(shown))
 
 
