@@ -132,19 +132,19 @@ def test_a_rating_that_is_none_of_the_eight_is_named(tmp_path, rating):
 
 
 def published(home: Path, name: str) -> None:
-    """Forty texts in the format in which the set is published."""
+    """Forty texts or more in the format in which the set is published."""
     here = home / name
     here.mkdir()
     classes = 10 if name in ("yahoo", "imdb10") else 5
     columns = {"yahoo": ("why?", "", "So. It is."), "amazon": ("Nice", "So. It is."), "yelp": ("So. It is.",)}
-    for split in ("train", "dev", "test"):
-        if name == "imdb10":
-            lines = (f"u\t\tp\t\t{i % classes + 1}\t\tso . <sssss> it is .\n" for i in range(40))
-            (here / f"imdb-{split}.txt.ss").write_text("".join(lines))
-        elif split != "dev":
-            with (here / f"{split}.csv").open("w", newline="") as file:
-                rows = [(i % classes + 1, *columns[name]) for i in range(40)]
-                csv.writer(file, quoting=csv.QUOTE_ALL).writerows(rows)
+    if name == "imdb10":
+        reviews = [{"rating": i % classes + 1, "review": "So. It is."} for i in range(400)]
+        (here / "data.json").write_text(json.dumps([*reviews, {"rating": None, "review": "no"}]))
+        return
+    for split in ("train", "test"):
+        with (here / f"{split}.csv").open("w", newline="") as file:
+            rows = [(i % classes + 1, *columns[name]) for i in range(40)]
+            csv.writer(file, quoting=csv.QUOTE_ALL).writerows(rows)
 
 
 @pytest.mark.parametrize("name", documents.OFFICIAL)
@@ -152,22 +152,10 @@ def test_official_files_are_datasets(tmp_path, name):
     published(tmp_path, name)
     corpus = datasets.load(name, data_home=tmp_path)
     assert len(corpus.classes) == (10 if name in ("yahoo", "imdb10") else 5) and corpus.citation
-    assert [len(split) for split in corpus.splits] == ([40, 40, 40] if name == "imdb10" else [34, 6, 40])
+    sizes = [len(split) for split in corpus.splits]
+    assert sum(sizes) == 400 and 20 < sizes[2] < 60 if name == "imdb10" else sizes == [34, 6, 40]
     first = corpus.test.instances[0]
     assert first.sentences[-1] == 3 and len(first.sentences) > 1 and first.tokens[-5:] == ("so", ".", "it", "is", ".")
-
-
-def test_an_array_of_reviews_is_imdb10_too(tmp_path):
-    (tmp_path / "imdb10").mkdir()
-    content = [{"rating": i % 10 + 1, "review": "So. It is."} for i in range(300)]
-    path = tmp_path / "imdb10" / "data.json"
-    path.write_text(json.dumps([*content, {"rating": None, "review": "no"}]))
-    corpus = datasets.load("imdb10", data_home=tmp_path)
-    assert sum(map(len, corpus.splits)) == 300 and 10 < len(corpus.test) < 60
-    for wrong, said in ({}, "JSON dict"), ([3], "one array of objects"), ([{"rating": 11, "review": "a"}], "review 1"):
-        path.write_text(json.dumps(wrong))
-        with pytest.raises(DataError, match=said):
-            datasets.load("imdb10", data_home=tmp_path)
 
 
 def test_rare_words_are_unknown():
