@@ -7,14 +7,12 @@ import io
 import json
 import random
 import re
-from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import psutil
 import pytest
-from sklearn.model_selection import train_test_split
 
 from lib import datasets
 from lib.datasets import mimic, text
@@ -172,27 +170,6 @@ def test_no_patient_stands_in_two_splits(tmp_path):
     assert corpus.classes == ("chronic anemia", "acute anemia") and "PhysioNet" in corpus.licence
 
 
-def test_by_admission_the_draw_is_that_of_the_papers_code(tmp_path):
-    notes, codes = hospital("anemia")
-    folder(tmp_path, notes, codes)
-    corpus = datasets.load("anemia", data_home=tmp_path, by="admission")
-    in_order = sorted({(patient, admission): code for patient, admission, code in codes if code != "V5867"}.items())
-    data = [key[1] for key, code in in_order if code == "28521"] + [key[1] for key, code in in_order if code == "2851"]
-    negative = sum(code == "28521" for _, code in in_order)
-    labels = [0] * negative + [1] * (len(data) - negative)
-    rest, test = train_test_split(range(len(data)), stratify=labels, test_size=0.2, random_state=12939)
-    train_of, rest = [], sorted(rest)
-    train_of, dev = train_test_split(rest, stratify=[labels[i] for i in rest], test_size=0.15, random_state=13448)
-    expected = {"train": train_of, "dev": dev, "test": test}
-    assert ids(corpus) == {split: {data[i] for i in of} for split, of in expected.items()}
-    several = int(re.match(r"(\d+) of 60 patients", corpus.notes[1])[1])
-    of_patient = defaultdict(set)
-    for split, of in ids(corpus).items():
-        for admission in of:
-            of_patient[admission // 10].add(split)
-    assert several == sum(len(of) > 1 for of in of_patient.values()) > 0
-
-
 LISTS = {"train": [1010, 1020, 1030, 1040], "dev": [1050, 1060], "test": [1070, 1080]}
 
 
@@ -241,20 +218,22 @@ def test_bad_lists_are_named(tmp_path, change, said):
     assert re.search(said, error_of(lambda: datasets.load("diabetes", data_home=tmp_path)))
 
 
-def test_without_lists_patients_of_diabetes_are_drawn_whole(tmp_path):
+def test_without_lists_patients_of_diabetes_are_drawn_whole(tmp_path, monkeypatch):
     notes, codes = hospital("diabetes", 90)
     folder(tmp_path, notes, codes)
-    few, whole, again = (datasets.load("diabetes", data_home=tmp_path, admissions=most) for most in (80, None, 80))
+
+    def load(most):
+        monkeypatch.setitem(mimic.TASKS, "diabetes", replace(mimic.TASKS["diabetes"], most=most))
+        mimic._read.cache_clear()
+        return datasets.load("diabetes", data_home=tmp_path)
+
+    few, whole, again = map(load, (80, None, 80))
     read, all_of = (set().union(*ids(corpus).values()) for corpus in (few, whole))
     assert 77 < len(read) <= 80 and ids(few) == ids(again) and all_of == {int(row[2]) for row in notes}
     patients = {one // 10 for one in read}
     assert {one for one in all_of if one // 10 in patients} == read, "all admissions of a patient, or none"
     assert "train_50_hadm_ids.csv and so on, not found" in few.notes[0]
     assert f"{len(read)} of {len(all_of)} admissions were drawn, by patient" in few.notes[2]
-    for wrong in (0, 2.5, True, "all"):
-        assert "allowed: a whole number from 1 up" in error_of(
-            lambda: datasets.load("diabetes", data_home=tmp_path, admissions=wrong)  # noqa: B023
-        )
 
 
 def test_the_tables_are_read_once_until_they_change(tmp_path, monkeypatch):

@@ -37,7 +37,7 @@ class Spec:
     preprocess    in words
     folder        in a home of data; None: it needs none
     tokens        cuts a text; divide makes dev, and test where it must, from the splits of the files
-    options       name -> default, of what `load` takes besides; `choices` lists the allowed values where few are
+    options       name -> default, of what `load` takes besides
     dials         checks options that follow the name, `planted:noise=0.1` (ValueError); None: none may
     longer_than, shorter_than    bounds on the number of tokens, both exclusive; None: no bound
     drop_longest  Jain & Wallace's code takes a bound that is not given from the split itself: its longest texts go
@@ -57,7 +57,6 @@ class Spec:
     tokens: Callable[[str], tuple[str, ...]] | None = field(default=None, repr=False)
     divide: Callable[[Splits], Splits] | None = field(default=None, repr=False)
     options: dict[str, object] = field(default_factory=dict)
-    choices: dict[str, tuple] = field(default_factory=dict)
     dials: Callable[..., object] | None = field(default=None, repr=False)
     longer_than: int | None = None
     shorter_than: int | None = None
@@ -90,14 +89,6 @@ def draft_of(
         raise DataError(f"{folder} has too few texts ({sizes}) to be divided: {error}") from None
     title, citation, licence = (str(about.get(key, "")) for key in ("title", "citation", "licence"))
     return Draft(title or spec.name, tuple(classes), splits, tuple(notes), citation, licence, str(folder))
-
-
-def counted(options: dict, name: str) -> int | None:
-    """An option that is a number of texts; None: all of them, as where there is no such option."""
-    most = options.get(name)
-    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
-        raise DataError(f"{name} is {most!r}; allowed: a whole number from 1 up, or none for all")
-    return most
 
 
 def divided(instances: list, seed: int, **share: float) -> tuple[list, list]:

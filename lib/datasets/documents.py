@@ -15,7 +15,7 @@ from random import Random
 from typing import NamedTuple
 
 from lib.datasets import files, text
-from lib.datasets.assembly import Draft, Spec, counted, dev_from_train, draft_of
+from lib.datasets.assembly import Draft, Spec, dev_from_train, draft_of
 from lib.datasets.classification import IMDB, ZHANG
 from lib.datasets.corpus import Instance
 from lib.datasets.files import DataError, Row
@@ -104,7 +104,7 @@ def drawn(records: Iterable, most: int | None) -> list:
 def documents(records: Iterable[Raw], options: dict, split: str, notes: list[str]) -> list[Instance]:
     """The texts in sentences and tokens; a note has their number if not all are read."""
     name = f"{'test' if split == 'test' else 'train'}_texts"
-    chosen = drawn(records, counted(options, name))
+    chosen = drawn(records, options[name])
     if options[name] is not None:
         notes.append(f"{name}: {len(chosen):,} of the texts of {split} were drawn at random.")
     return [document(one) for one in chosen]
