@@ -14,7 +14,7 @@ from pathlib import Path
 from lib.atomic_write import alone, write_json
 from lib.datasets import files
 from lib.datasets.files import DataError
-from tools.fetch.disk import digest_of, disk_errors, has_digest, refuse_full_disk, unpack
+from tools.fetch.disk import digest_of, disk_errors, has_digest, unpack
 from tools.fetch.download import Patience, Refused, download
 from tools.fetch.prepare import prepare
 from tools.fetch.sources import Address, Source
@@ -121,7 +121,6 @@ def _today() -> str:
 def _make(source: Source, archive: Path, work: Path, origin: dict[str, str]) -> None:
     """The finished products with their records, in the folder `made` of the work."""
     unpacked, made = work / "unpacked", work / "made"
-    refuse_full_disk(work.parent, archive.stat().st_size, archive)
     unpack(archive, unpacked, source.unpacked_gib * 2**30, source.members)
     about = {"source": source.name, "licence": source.licence, "citation": source.citation, "date": _today()}
     with disk_errors(work):
