@@ -12,7 +12,6 @@ from lib.datasets.files import DataError
 from lib.profiles import Profile
 
 SUBSET_SEED = 20190226  # any fixed number: a profile's subset must not depend on the seed of a run
-READ = "The profile {} reads {} texts of {}, drawn at random with the classes in their shares."
 Splits = dict[str, list[Instance]]
 
 
@@ -123,7 +122,8 @@ def assemble(spec: Spec, draft: Draft, profile: Profile) -> Corpus:
         kept[name] = _read(profile, name, filtered, spec.asks)
         if len(kept[name]) < len(filtered):
             whole = whole and name != "train"
-            notes.append(READ.format(profile.name, f"{len(kept[name]):,} of {len(filtered):,}", name))
+            part = f"{len(kept[name]):,} of {len(filtered):,} texts of {name}"
+            notes.append(f"The profile {profile.name} reads {part}, drawn at random with the classes in their shares.")
         _refuse_one_class(kept[name], name, draft)
     of_words = (draft.splits if whole else kept)["train"]
     texts = chain((one.tokens for one in of_words), (one.query for one in of_words if one.query is not None))

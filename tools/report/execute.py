@@ -20,7 +20,6 @@ from tools.report.cells import Contents, markdown
 from tools.report.parameters import PROJECT
 
 SAVED_EVERY = 10  # seconds; papermill would write the whole notebook, charts and all, twice for each cell
-DISK_FULL = ("No space left on device", "Disk quota exceeded", "File too large")  # the system's words
 
 
 class Failed(RuntimeError):
@@ -63,11 +62,7 @@ def reason(error: Any, place: str) -> str:
     """Why a cell failed, in a sentence; errors whose text is meant for the reader stay as they are."""
     if error.ename in ("DataError", "ModelError"):
         return error.evalue
-    line = last_line(error.evalue)
-    if any(words in error.evalue for words in DISK_FULL):
-        advice = "make room and run it again, what was finished is kept"
-        return f"the disk is full: {place} could not write ({line}); {advice}"
-    return f"{place} failed: {error.ename}: {line}"
+    return f"{place} failed: {error.ename}: {last_line(error.evalue)}"
 
 
 class Tracker:
