@@ -173,13 +173,12 @@ def test_no_patient_stands_in_two_splits(tmp_path):
 LISTS = {"train": [1010, 1020, 1030, 1040], "dev": [1050, 1060], "test": [1070, 1080]}
 
 
-@pytest.mark.parametrize("pattern", ["diabetes.{}__txt", "{}_50_hadm_ids__csv"])
-def test_diabetes_is_divided_as_listed(tmp_path, pattern):
+def test_diabetes_is_divided_as_listed(tmp_path):
     _, codes = hospital("diabetes", 8)
     codes = [(patient, admission, SETS["diabetes"][patient % 2]) for patient, admission, _ in codes]
     notes = [note(1, patient, admission, f"{SECRET} {FILLER}") for patient, admission, _ in dict.fromkeys(codes)]
-    lists = {pattern.format(split): of for split, of in LISTS.items()}
-    lists[pattern.format("train")] = ["HADM_ID", "1010.0", " 1020", "", *LISTS["train"][2:], 999_999]  # one unknown
+    lists = {f"{split}_50_hadm_ids__csv": of for split, of in LISTS.items()}
+    lists["train_50_hadm_ids__csv"] = ["HADM_ID", "1010.0", " 1020", "", *LISTS["train"][2:], 999_999]  # one unknown
     folder(tmp_path, notes, codes, **lists)
     corpus = datasets.load("diabetes", data_home=tmp_path)
     assert ids(corpus) == {split: set(of) for split, of in LISTS.items()}
@@ -204,16 +203,16 @@ def test_anemia_is_divided_as_listed_and_by_length(tmp_path):
 
 
 BAD_LISTS = [
-    ({"diabetes.dev__txt": None}, r"diabetes.dev.txt is missing; its folder has "),
-    ({"diabetes.dev__txt": []}, r"no text of dev is left"),
-    ({"diabetes.dev__txt": [1050, SECRET]}, r"diabetes.dev.txt, row 2: the admission is missing or no whole number"),
-    ({"diabetes.dev__txt": [1050, 1010]}, r"of the admissions in .* 1 are listed twice; allowed: each once"),
+    ({"dev_50_hadm_ids__csv": None}, r"dev_50_hadm_ids.csv is missing; its folder has "),
+    ({"dev_50_hadm_ids__csv": []}, r"no text of dev is left"),
+    ({"dev_50_hadm_ids__csv": [1050, SECRET]}, r"dev_50_hadm_ids.csv, row 2: the admission is missing or no "),
+    ({"dev_50_hadm_ids__csv": [1050, 1010]}, r"of the admissions in .* 1 are listed twice; allowed: each once"),
 ]
 
 
 @pytest.mark.parametrize(("change", "said"), BAD_LISTS)
 def test_bad_lists_are_named(tmp_path, change, said):
-    lists = {f"diabetes.{split}__txt": of for split, of in LISTS.items()} | change
+    lists = {f"{split}_50_hadm_ids__csv": of for split, of in LISTS.items()} | change
     folder(tmp_path, *hospital("diabetes", 8), **{name: of for name, of in lists.items() if of is not None})
     assert re.search(said, error_of(lambda: datasets.load("diabetes", data_home=tmp_path)))
 

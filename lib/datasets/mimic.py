@@ -42,7 +42,7 @@ class Task:
 
     prefixes  of the codes that decide, without a dot
     label     (admission x prefix, True where one of its codes starts so) -> the class of each admission of the task
-    lists     names of files with the admissions of each split, the second as github.com/jamesmullenbach/caml-mimic
+    lists     name of a file with the admissions of a split; of diabetes as in github.com/jamesmullenbach/caml-mimic
     paper     how the paper divides the admissions
     most      admissions that are read where there are no lists; None: all
     """
@@ -51,7 +51,7 @@ class Task:
     classes: tuple[str, str]
     prefixes: tuple[str, ...]
     label: Callable[[pd.DataFrame], pd.Series]
-    lists: tuple[str, ...]
+    lists: str
     paper: str
     most: int | None = None
 
@@ -76,7 +76,7 @@ TASKS = {
         ("no diabetes", "diabetes"),
         ("25000",),
         diabetes,
-        ("diabetes.{}.txt", "{}_50_hadm_ids.csv"),
+        "{}_50_hadm_ids.csv",
         "reads fixed lists of admissions (train_50_hadm_ids.csv and so on, not found beside the tables)",
         ADMISSIONS,
     ),
@@ -85,7 +85,7 @@ TASKS = {
         ("chronic anemia", "acute anemia"),
         ("2851", "2852"),
         anemia,
-        ("anemia.{}.txt",),
+        "anemia.{}.txt",
         "draws admissions, so that a patient may be in several splits",
     ),
 }
@@ -248,9 +248,8 @@ def listed(folder: Path, task: Task) -> tuple[dict[str, list[int]], str] | None:
     Raises:
         DataError: a list is missing; a line that is no number; an admission that is listed twice.
     """
-    named = ({split: folder / name.format(split) for split in ("train", "dev", "test")} for name in task.lists)
-    paths = next((paths for paths in named if any(path.exists() for path in paths.values())), None)
-    if paths is None:
+    paths = {split: folder / task.lists.format(split) for split in ("train", "dev", "test")}
+    if not any(path.exists() for path in paths.values()):
         return None
     splits = {split: _admissions(path) for split, path in paths.items()}
     names = ", ".join(path.name for path in paths.values())
