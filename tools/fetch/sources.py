@@ -46,7 +46,6 @@ class Source:
     citation: str
     page: str
     makes: tuple[str, ...]
-    task: str = "classification"
     addresses: tuple[Address, ...] = ()
     classes: tuple[str, ...] = ()
     texts: dict[str, int] = field(default_factory=dict, hash=False)
