@@ -3,7 +3,6 @@
 import codecs
 import csv
 import io
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,7 +70,7 @@ def find(data: str, data_home: str | Path | None = None) -> dict[str, Path]:
         raise DataError(f"{data} is an address; allowed: a file, so download it first")
     if not data.isprintable():
         raise DataError(f"the name {data!a} has characters that cannot be shown; rename the file or its folder")
-    given = Path(os.path.expanduser(data))  # noqa: PTH111, which fails for an unknown user
+    given = Path(data).expanduser()
     places = [given] if given.is_absolute() else [home / given for home in (Path.cwd(), PROJECT, *homes(data_home))]
     for place in dict.fromkeys(place.absolute() for place in places):
         with files.soundly_read(place):

@@ -21,7 +21,7 @@ from tools.report.execute import kernel_environment, run_notebook
 from tools.report.page import first_chart, kept_summary, outputs, page, title, write_index
 from tools.report.parameters import PROJECT
 
-TOLD = 3  # findings on the terminal
+SHOWN = 3  # findings on the terminal
 
 
 def make_report(notebook: Path, values: dict[str, Any], folder: Path, force: bool = False) -> bool:
@@ -77,9 +77,9 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
     summary["drawing"] = first_chart(target.name, summary["findings"])
     write_text(target, page(ran, summary, known))
     print(f"{target.stem}: made in {spoken(summary['seconds'])}: {target}")
-    for finding in summary["findings"][:TOLD]:
+    for finding in summary["findings"][:SHOWN]:
         print(f"    {finding['sentence']}")
-    if (more := len(summary["findings"]) - TOLD) > 0:
+    if (more := len(summary["findings"]) - SHOWN) > 0:
         print(f"    {more} more on the page")
 
 
