@@ -115,13 +115,6 @@ def _siblings(place: Path) -> dict[str, Path]:
     return {split: found[split][0] for split in ("train", "dev", "test") if split in found}
 
 
-def content_of(path: Path) -> bytes:
-    """A file's bytes, unpacked where it is gzip; DataError for what is no regular file: a pipe may never end."""
-    if not path.is_file():
-        raise DataError(f"{path} is no regular file; allowed: a file in {', '.join(FORMATS)}")
-    return files.read_bytes(path)
-
-
 def table_of(path: Path, content: bytes) -> Table:
     """The table of a file.
 

@@ -3,7 +3,6 @@
 import logging
 import os
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from html import unescape
@@ -18,8 +17,6 @@ from lib.charts.theme import STATIC
 from lib.processes import environment
 from tools.report.cells import Contents, markdown
 from tools.report.parameters import PROJECT
-
-SAVED_EVERY = 10  # seconds; papermill would write the whole notebook, charts and all, twice for each cell
 
 
 class Failed(RuntimeError):
@@ -41,8 +38,8 @@ def run_notebook(notebook: Path, values: dict[str, Any], work: Path) -> Any:
         try:
             return papermill.execute_notebook(
                 notebook, ran, parameters=values, kernel_name="python3", language="python", cwd=PROJECT,
-                progress_bar=False, log_output=True, stdout_file=tracker, request_save_on_cell_execute=False,
-                on_cell_start=tracker.start_cell,
+                progress_bar=False, log_output=True, stdout_file=tracker, on_cell_start=tracker.start_cell,
+                request_save_on_cell_execute=False,  # or all of it would be written twice for each cell
                 extra_arguments=["--log-level=CRITICAL"],  # of the kernel: no traceback of its sockets on the terminal
             )  # fmt: skip
         except papermill.PapermillExecutionError as error:
@@ -66,7 +63,7 @@ def reason(error: Any, place: str) -> str:
 
 
 class Tracker:
-    """Follows a running notebook: prints its headings and output, and saves it now and then.
+    """Follows a running notebook: prints its headings and output, and can save it as far as it ran.
 
     `place` is where it is, in words: cell 12 (3 Permutation).
     """
@@ -75,7 +72,6 @@ class Tracker:
         self.path, self.place = path, "the start"
         self._cells: list[Any] = []
         self._contents: Contents = []
-        self._saved = time.monotonic()
 
     def start_cell(self, cell: Any, cell_index: int) -> None:
         """A cell begins; nbclient calls this also for cells of text."""
@@ -87,13 +83,10 @@ class Tracker:
                 print(f"· {unescape(self._contents[-1][2])}", flush=True)
         head = unescape(self._contents[-1][2]) if self._contents else "its beginning"
         self.place = f"cell {cell_index + 1} ({head})"
-        if time.monotonic() - self._saved > SAVED_EVERY:
-            self.save()
 
     def save(self) -> None:
         """Writes the cells that ran so far."""
         nbformat.write(nbformat.v4.new_notebook(cells=self._cells), self.path)
-        self._saved = time.monotonic()
 
     def write(self, text: str) -> None:
         """What the notebook prints, indented on the terminal."""
