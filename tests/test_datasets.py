@@ -69,9 +69,6 @@ def test_agnews_is_world_against_business_by_their_descriptions(data_home):
     assert corpus.classes == ("World", "Business")
     assert np.bincount(corpus.test.labels).tolist() == [1900, 1900]
     assert any("6,561 of 25,286 World and Business texts of train" in note for note in corpus.notes)
-    whole = datasets.load("agnews", data_home=data_home, text="whole")
-    assert len(whole.train) + len(whole.dev) == 25_286
-    assert whole.checksum != corpus.checksum
 
 
 def test_imdb_has_about_the_papers_sizes(data_home):
@@ -294,7 +291,6 @@ def test_unknown_names_options_and_profiles_are_refused_with_the_known_ones():
     assert error_of("sst", "big") == "unknown profile 'big'; known: quick, paper"
     assert error_of("sst", cues=1) == "unknown option 'cues' of the dataset 'sst'; known: none"
     assert "known: cues, negation, distractors, noise, seed" in error_of("planted", cue=1)
-    assert error_of("agnews", text="title") == "text of the dataset 'agnews' is 'title'; allowed: description, whole"
     assert "cues is 99; allowed: whole numbers from 1 to 8" in error_of("planted", cues=99)
 
 

@@ -16,7 +16,6 @@ import torch
 
 from lib import datasets
 from lib.datasets import documents, planted, text, word_vectors
-from lib.datasets.assembly import counted
 from lib.datasets.corpus import SPECIALS, Vocabulary
 from lib.datasets.files import DataError
 from lib.training import Run, fitting, train
@@ -56,9 +55,6 @@ def test_drawn_texts_are_always_the_same_ones_in_their_order():
     few, more = (documents.drawn(iter(range(1000)), most) for most in (10, 300))
     assert few == sorted(few) == documents.drawn(range(1000), 10) and set(few) < set(more)
     assert documents.drawn(range(5), None) == documents.drawn(range(5), 9) == [*range(5)]
-    for wrong in (0, -1, 2.0, True):
-        with pytest.raises(DataError, match=r"train_texts is .*allowed: a whole number from 1 up"):
-            counted({"train_texts": wrong}, "train_texts")
 
 
 def deciding_sentence(one) -> tuple[int, int]:
@@ -78,8 +74,6 @@ def test_one_planted_sentence_decides():
             assert {low, high} <= set(starts) and all(low <= start and end <= high for start, end in one.rationale)
     again = planted.documents("train", seed=1)
     assert again != planted.documents("train") and len({one.tokens for one in again}) == len(again)
-    with pytest.raises(KeyError, match="unknown split 'all'"):
-        planted.documents("all")
     with pytest.raises(DataError, match="cues is 0"):
         datasets.load("planted-documents", cues=0)
 
@@ -132,19 +126,19 @@ def test_a_rating_that_is_none_of_the_eight_is_named(tmp_path, rating):
 
 
 def published(home: Path, name: str) -> None:
-    """Forty texts in the format in which the set is published."""
+    """Forty texts or more in the format in which the set is published."""
     here = home / name
     here.mkdir()
     classes = 10 if name in ("yahoo", "imdb10") else 5
     columns = {"yahoo": ("why?", "", "So. It is."), "amazon": ("Nice", "So. It is."), "yelp": ("So. It is.",)}
-    for split in ("train", "dev", "test"):
-        if name == "imdb10":
-            lines = (f"u\t\tp\t\t{i % classes + 1}\t\tso . <sssss> it is .\n" for i in range(40))
-            (here / f"imdb-{split}.txt.ss").write_text("".join(lines))
-        elif split != "dev":
-            with (here / f"{split}.csv").open("w", newline="") as file:
-                rows = [(i % classes + 1, *columns[name]) for i in range(40)]
-                csv.writer(file, quoting=csv.QUOTE_ALL).writerows(rows)
+    if name == "imdb10":
+        reviews = [{"rating": i % classes + 1, "review": "So. It is."} for i in range(400)]
+        (here / "data.json").write_text(json.dumps([*reviews, {"rating": None, "review": "no"}]))
+        return
+    for split in ("train", "test"):
+        with (here / f"{split}.csv").open("w", newline="") as file:
+            rows = [(i % classes + 1, *columns[name]) for i in range(40)]
+            csv.writer(file, quoting=csv.QUOTE_ALL).writerows(rows)
 
 
 @pytest.mark.parametrize("name", documents.OFFICIAL)
@@ -152,22 +146,10 @@ def test_official_files_are_datasets(tmp_path, name):
     published(tmp_path, name)
     corpus = datasets.load(name, data_home=tmp_path)
     assert len(corpus.classes) == (10 if name in ("yahoo", "imdb10") else 5) and corpus.citation
-    assert [len(split) for split in corpus.splits] == ([40, 40, 40] if name == "imdb10" else [34, 6, 40])
+    sizes = [len(split) for split in corpus.splits]
+    assert sum(sizes) == 400 and 20 < sizes[2] < 60 if name == "imdb10" else sizes == [34, 6, 40]
     first = corpus.test.instances[0]
     assert first.sentences[-1] == 3 and len(first.sentences) > 1 and first.tokens[-5:] == ("so", ".", "it", "is", ".")
-
-
-def test_an_array_of_reviews_is_imdb10_too(tmp_path):
-    (tmp_path / "imdb10").mkdir()
-    content = [{"rating": i % 10 + 1, "review": "So. It is."} for i in range(300)]
-    path = tmp_path / "imdb10" / "data.json"
-    path.write_text(json.dumps([*content, {"rating": None, "review": "no"}]))
-    corpus = datasets.load("imdb10", data_home=tmp_path)
-    assert sum(map(len, corpus.splits)) == 300 and 10 < len(corpus.test) < 60
-    for wrong, said in ({}, "JSON dict"), ([3], "one array of objects"), ([{"rating": 11, "review": "a"}], "review 1"):
-        path.write_text(json.dumps(wrong))
-        with pytest.raises(DataError, match=said):
-            datasets.load("imdb10", data_home=tmp_path)
 
 
 def test_rare_words_are_unknown():

@@ -7,14 +7,12 @@ import io
 import json
 import random
 import re
-from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import psutil
 import pytest
-from sklearn.model_selection import train_test_split
 
 from lib import datasets
 from lib.datasets import mimic, text
@@ -172,37 +170,15 @@ def test_no_patient_stands_in_two_splits(tmp_path):
     assert corpus.classes == ("chronic anemia", "acute anemia") and "PhysioNet" in corpus.licence
 
 
-def test_by_admission_the_draw_is_that_of_the_papers_code(tmp_path):
-    notes, codes = hospital("anemia")
-    folder(tmp_path, notes, codes)
-    corpus = datasets.load("anemia", data_home=tmp_path, by="admission")
-    in_order = sorted({(patient, admission): code for patient, admission, code in codes if code != "V5867"}.items())
-    data = [key[1] for key, code in in_order if code == "28521"] + [key[1] for key, code in in_order if code == "2851"]
-    negative = sum(code == "28521" for _, code in in_order)
-    labels = [0] * negative + [1] * (len(data) - negative)
-    rest, test = train_test_split(range(len(data)), stratify=labels, test_size=0.2, random_state=12939)
-    train_of, rest = [], sorted(rest)
-    train_of, dev = train_test_split(rest, stratify=[labels[i] for i in rest], test_size=0.15, random_state=13448)
-    expected = {"train": train_of, "dev": dev, "test": test}
-    assert ids(corpus) == {split: {data[i] for i in of} for split, of in expected.items()}
-    several = int(re.match(r"(\d+) of 60 patients", corpus.notes[1])[1])
-    of_patient = defaultdict(set)
-    for split, of in ids(corpus).items():
-        for admission in of:
-            of_patient[admission // 10].add(split)
-    assert several == sum(len(of) > 1 for of in of_patient.values()) > 0
-
-
 LISTS = {"train": [1010, 1020, 1030, 1040], "dev": [1050, 1060], "test": [1070, 1080]}
 
 
-@pytest.mark.parametrize("pattern", ["diabetes.{}__txt", "{}_50_hadm_ids__csv"])
-def test_diabetes_is_divided_as_listed(tmp_path, pattern):
+def test_diabetes_is_divided_as_listed(tmp_path):
     _, codes = hospital("diabetes", 8)
     codes = [(patient, admission, SETS["diabetes"][patient % 2]) for patient, admission, _ in codes]
     notes = [note(1, patient, admission, f"{SECRET} {FILLER}") for patient, admission, _ in dict.fromkeys(codes)]
-    lists = {pattern.format(split): of for split, of in LISTS.items()}
-    lists[pattern.format("train")] = ["HADM_ID", "1010.0", " 1020", "", *LISTS["train"][2:], 999_999]  # one unknown
+    lists = {f"{split}_50_hadm_ids__csv": of for split, of in LISTS.items()}
+    lists["train_50_hadm_ids__csv"] = ["HADM_ID", "1010.0", " 1020", "", *LISTS["train"][2:], 999_999]  # one unknown
     folder(tmp_path, notes, codes, **lists)
     corpus = datasets.load("diabetes", data_home=tmp_path)
     assert ids(corpus) == {split: set(of) for split, of in LISTS.items()}
@@ -227,34 +203,36 @@ def test_anemia_is_divided_as_listed_and_by_length(tmp_path):
 
 
 BAD_LISTS = [
-    ({"diabetes.dev__txt": None}, r"diabetes.dev.txt is missing; its folder has "),
-    ({"diabetes.dev__txt": []}, r"no text of dev is left"),
-    ({"diabetes.dev__txt": [1050, SECRET]}, r"diabetes.dev.txt, row 2: the admission is missing or no whole number"),
-    ({"diabetes.dev__txt": [1050, 1010]}, r"of the admissions in .* 1 are listed twice; allowed: each once"),
+    ({"dev_50_hadm_ids__csv": None}, r"dev_50_hadm_ids.csv is missing; its folder has "),
+    ({"dev_50_hadm_ids__csv": []}, r"no text of dev is left"),
+    ({"dev_50_hadm_ids__csv": [1050, SECRET]}, r"dev_50_hadm_ids.csv, row 2: the admission is missing or no "),
+    ({"dev_50_hadm_ids__csv": [1050, 1010]}, r"of the admissions in .* 1 are listed twice; allowed: each once"),
 ]
 
 
 @pytest.mark.parametrize(("change", "said"), BAD_LISTS)
 def test_bad_lists_are_named(tmp_path, change, said):
-    lists = {f"diabetes.{split}__txt": of for split, of in LISTS.items()} | change
+    lists = {f"{split}_50_hadm_ids__csv": of for split, of in LISTS.items()} | change
     folder(tmp_path, *hospital("diabetes", 8), **{name: of for name, of in lists.items() if of is not None})
     assert re.search(said, error_of(lambda: datasets.load("diabetes", data_home=tmp_path)))
 
 
-def test_without_lists_patients_of_diabetes_are_drawn_whole(tmp_path):
+def test_without_lists_patients_of_diabetes_are_drawn_whole(tmp_path, monkeypatch):
     notes, codes = hospital("diabetes", 90)
     folder(tmp_path, notes, codes)
-    few, whole, again = (datasets.load("diabetes", data_home=tmp_path, admissions=most) for most in (80, None, 80))
+
+    def load(most):
+        monkeypatch.setitem(mimic.TASKS, "diabetes", replace(mimic.TASKS["diabetes"], most=most))
+        mimic._read.cache_clear()
+        return datasets.load("diabetes", data_home=tmp_path)
+
+    few, whole, again = map(load, (80, None, 80))
     read, all_of = (set().union(*ids(corpus).values()) for corpus in (few, whole))
     assert 77 < len(read) <= 80 and ids(few) == ids(again) and all_of == {int(row[2]) for row in notes}
     patients = {one // 10 for one in read}
     assert {one for one in all_of if one // 10 in patients} == read, "all admissions of a patient, or none"
     assert "train_50_hadm_ids.csv and so on, not found" in few.notes[0]
     assert f"{len(read)} of {len(all_of)} admissions were drawn, by patient" in few.notes[2]
-    for wrong in (0, 2.5, True, "all"):
-        assert "allowed: a whole number from 1 up" in error_of(
-            lambda: datasets.load("diabetes", data_home=tmp_path, admissions=wrong)  # noqa: B023
-        )
 
 
 def test_the_tables_are_read_once_until_they_change(tmp_path, monkeypatch):

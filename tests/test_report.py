@@ -1,6 +1,5 @@
 """Reports: what is refused, what a failure leaves, what a page is made of. In a browser: test_report_page.py."""
 
-import os
 import shutil
 import signal
 import subprocess
@@ -11,25 +10,22 @@ from pathlib import Path
 
 import nbformat
 import pandas as pd
-import psutil
 import pytest
 from forked import Forked
-from nbformat.v4 import new_code_cell, new_notebook, new_output
+from nbformat.v4 import new_code_cell
 from planned import runs
 
 import notebooks
 from lib import provenance, tables
-from lib.datasets import about, files, load
+from lib.datasets import files
 from lib.models import ENCODERS
 from lib.notebook import show_source
-from tools.report import meter as meters
 from tools.report import page as pages
 from tools.report import parameters
 from tools.report.__main__ import main
 from tools.report.cells import folded, folded_source, formula, log, markdown
 from tools.report.execute import Tracker
 from tools.report.figures import datasets, json_for_html, titles
-from tools.report.meter import Meter
 from tools.report.page import kept_summary
 from tools.report.parameters import Refused, find_notebook, given_parameters, known_parameters, report_name, slug
 from tools.report.run import fingerprint
@@ -101,18 +97,6 @@ def test_a_file_that_is_no_notebook_is_refused(tmp_path, capsys):
 def test_the_list_names_every_parameter_with_its_default(folder, capsys):
     assert report(folder, "--list") == 0
     assert "-p profile 'quick'    one of: quick, paper" in capsys.readouterr().out
-
-
-def test_the_list_ends_quietly_where_nobody_reads_on(folder):
-    reading, writing = os.pipe()
-    os.close(reading)
-    command = [sys.executable, "-m", "tools.report", "--list", "--notebooks", str(folder)]
-    with os.fdopen(writing, "wb") as closed:
-        ended = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, timeout=60)
-    assert ended.returncode == 0 and ended.stderr == b""
-    before = signal.getsignal(signal.SIGPIPE)
-    report(folder, "--list")
-    assert signal.getsignal(signal.SIGPIPE) == before, "a worker's broken pipe must not end this process"
 
 
 @pytest.mark.parametrize("written", ["[0, 1, 2]", "0,1,2", "0 1 2", "(0, 1, 2)"])
@@ -296,76 +280,13 @@ def test_half_a_page_is_no_report(tmp_path):
     assert kept_summary(half) is None and kept_summary(tmp_path / "none.html") is None
 
 
-# time and memory
-
-
-def test_each_part_has_its_time_and_its_peak_memory(tmp_path):
-    much = "held = b'x' * 200_000_000\nimport time\ntime.sleep(2)\ndel held"
-    notebooks.save(tmp_path / "measured.ipynb", "## Much & more", much, "#### Words\n\n## Waiting", "time.sleep(1.5)")
-    assert report(tmp_path, "measured", "-p", "draws", "7") == 0
-    text = (tmp_path / "out" / "measured-planted-draws=7.html").read_text()
-    summary = kept_summary(tmp_path / "out" / "measured-planted-draws=7.html")
-    first, much, waiting = summary["parts"]
-    assert [part["name"] for part in summary["parts"]] == ["Before the first section", "Much & more", "Waiting"]
-    assert (
-        much["peak"] > waiting["peak"] + 150 and much["peak"] > first["peak"] + 150 and summary["peak"] == much["peak"]
-    )
-    assert much["seconds"] >= 2 and waiting["seconds"] >= 1.5 and first["seconds"] > 0
-    assert sum(part["seconds"] for part in summary["parts"]) <= summary["seconds"] + 0.1
-    assert f'<a href="#waiting">Waiting</a></th><td class="number">{waiting["seconds"]:.1f}</td>' in text
-    assert '<h2 id="much-amp-more">' in text and '<a href="#much-amp-more">Much &amp; more</a>' in text
-    assert f"peak memory {summary['peak']:,.0f} MiB" in (tmp_path / "out" / "index.html").read_text()
-
-
-def test_the_memory_of_what_a_kernel_starts_counts(monkeypatch):
-    """Two processes, one below the other, 60 MB each; and nothing that ran before."""
-    hold = "held = b'x' * 60_000_000; import subprocess, sys, time"
-    below = f"subprocess.run([sys.executable, '-c', \"{hold}; print(1, flush=True); time.sleep(60)\"])"
-    older = subprocess.Popen([sys.executable, "-c", f"{hold}; time.sleep(60)"])
-    with Meter() as meter:
-        kernel = subprocess.Popen([sys.executable, "-c", f"{hold}; {below}"], stdout=subprocess.PIPE)
-        assert kernel.stdout.readline()
-        meter.begin("a", "One")
-    for process in (*psutil.Process(kernel.pid).children(), kernel, older):
-        process.kill()
-        process.wait()
-    assert 115 < meter.measured()["peak"] < 170
-
-
-def test_also_a_section_too_short_for_the_watch_has_its_memory(monkeypatch):
-    monkeypatch.setattr(meters, "EVERY", 60)
-    with Meter() as meter:
-        kernel = subprocess.Popen(["sleep", "60"])
-        meter.begin("a", "First")
-        meter.begin("b", "Last, which ends with the kernel")
-        kernel.kill()
-        kernel.wait()
-    assert all(part["peak"] > 0 for part in meter.measured()["parts"])
-
-
-def test_memory_that_cannot_be_read_is_unknown(monkeypatch):
-    def refused(*_, **__):
-        raise psutil.AccessDenied
-
-    monkeypatch.setattr(psutil.Process, "children", refused)
-    with Meter() as meter:
-        meter.begin("two", "Two")
-    summary = meter.measured()
-    assert summary["peak"] is None and [part["peak"] for part in summary["parts"]] == [None, None]
-    assert pages.memory(None) == "unknown" and pages.memory(1234.5) == "1,234 MiB"
-
-
 def test_a_running_notebook_is_followed_from_section_to_section(folder, tmp_path, capsys):
     given = nbformat.read(folder / "failing.ipynb", as_version=4)
     given.cells.insert(2, nbformat.v4.new_code_cell("x = 1"))  # as papermill inserts the values that are given
-    places, names = [], []
-    with Meter() as meter:
-        tracker = Tracker(tmp_path / "part.ipynb", meter)
-        for index, cell in enumerate(given.cells):
-            tracker.start_cell(cell, index)
-            places.append(tracker.place)
-            names.append(meter.sections[-1].name)
-    assert names == ["Before the first section"] * 3 + ["The hard part"] * 3
+    tracker, places = Tracker(tmp_path / "part.ipynb"), []
+    for index, cell in enumerate(given.cells):
+        tracker.start_cell(cell, index)
+        places.append(tracker.place)
     assert places[2:4] == ["cell 3 (A small study)", "cell 4 (The hard part)"]
     assert capsys.readouterr().out.splitlines() == ["· A small study", "· The hard part"]
     tracker.save()
@@ -423,18 +344,6 @@ def test_the_policy_allows_no_request_and_no_foreign_script():
     policy = pages.policy(["drawing"])
     assert "default-src 'none'" in policy and "unsafe-eval" not in policy
     assert "'unsafe-inline'" not in policy.split("script-src")[1].split(";")[0]
-
-
-def test_a_quick_run_says_what_is_smaller_in_it():
-    found = load("planted", "quick")
-    shown = new_output("display_data", {"text/html": tables.sentences(*about(found)).data})
-    ran = new_notebook(cells=[new_code_cell("tables.sentences()", outputs=[shown])])
-    words = pages.quick({"profile": "quick", "seeds": []}, ran)
-    assert "fewer epochs and seeds" in words and f"{len(found.test)} of 400 texts of test" in words
-    assert f"{len(found.train):,} of 2,000 texts of train" in words and 0 < len(found.test) < 400
-    assert "seeds" not in pages.quick({"profile": "quick", "seeds": [4]}, ran)
-    assert "texts" not in pages.quick({"profile": "quick"}, new_notebook()), "its notebook says nothing of texts"
-    assert pages.quick({"profile": "paper", "seeds": []}, ran) == pages.quick({}, ran) == ""
 
 
 def test_a_charts_data_is_found_wherever_it_stands_and_once():

@@ -8,8 +8,6 @@ import zipfile
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-ETAG = '"one"'
-
 
 class Web:
     """What is served: {path: [answer to the first question, to the second, ...]}, the last for all further ones."""
@@ -66,26 +64,24 @@ def whole(body: bytes, **headers):
     """The file, or the rest of it where only that is asked for."""
 
     def answer(handler, web):
-        asked, tag = handler.headers.get("Range"), headers.get("ETag", ETAG)
-        if asked and handler.headers.get("If-Range", tag) == tag:
+        if asked := handler.headers.get("Range"):
             start = int(asked.removeprefix("bytes=").removesuffix("-"))
             if start >= len(body):
                 return head(handler, 416, 0, Content_Range=f"bytes */{len(body)}")
-            about = {"ETag": tag, "Content_Range": f"bytes {start}-{len(body) - 1}/{len(body)}"}
-            head(handler, 206, len(body) - start, **about)
+            head(handler, 206, len(body) - start, Content_Range=f"bytes {start}-{len(body) - 1}/{len(body)}")
             handler.wfile.write(body[start:])
         else:
-            head(handler, 200, len(body), **{"ETag": tag} | headers)
+            head(handler, 200, len(body), **headers)
             handler.wfile.write(body)
 
     return answer
 
 
-def broken_off(body: bytes, after: int, stall: bool = False, tag: str = ETAG):
+def broken_off(body: bytes, after: int, stall: bool = False):
     """The first bytes of it, then nothing more: the connection ends, or stands."""
 
     def answer(handler, web):
-        head(handler, 200, len(body), ETag=tag)
+        head(handler, 200, len(body))
         handler.wfile.write(body[:after])
         handler.wfile.flush()
         if stall:

@@ -12,7 +12,6 @@ from lib.datasets.files import DataError
 from lib.profiles import Profile
 
 SUBSET_SEED = 20190226  # any fixed number: a profile's subset must not depend on the seed of a run
-READ = "The profile {} reads {} texts of {}, drawn at random with the classes in their shares."
 Splits = dict[str, list[Instance]]
 
 
@@ -37,7 +36,7 @@ class Spec:
     preprocess    in words
     folder        in a home of data; None: it needs none
     tokens        cuts a text; divide makes dev, and test where it must, from the splits of the files
-    options       name -> default, of what `load` takes besides; `choices` lists the allowed values where few are
+    options       name -> default, of what `load` takes besides
     dials         checks options that follow the name, `planted:noise=0.1` (ValueError); None: none may
     longer_than, shorter_than    bounds on the number of tokens, both exclusive; None: no bound
     drop_longest  Jain & Wallace's code takes a bound that is not given from the split itself: its longest texts go
@@ -57,7 +56,6 @@ class Spec:
     tokens: Callable[[str], tuple[str, ...]] | None = field(default=None, repr=False)
     divide: Callable[[Splits], Splits] | None = field(default=None, repr=False)
     options: dict[str, object] = field(default_factory=dict)
-    choices: dict[str, tuple] = field(default_factory=dict)
     dials: Callable[..., object] | None = field(default=None, repr=False)
     longer_than: int | None = None
     shorter_than: int | None = None
@@ -92,14 +90,6 @@ def draft_of(
     return Draft(title or spec.name, tuple(classes), splits, tuple(notes), citation, licence, str(folder))
 
 
-def counted(options: dict, name: str) -> int | None:
-    """An option that is a number of texts; None: all of them, as where there is no such option."""
-    most = options.get(name)
-    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
-        raise DataError(f"{name} is {most!r}; allowed: a whole number from 1 up, or none for all")
-    return most
-
-
 def divided(instances: list, seed: int, **share: float) -> tuple[list, list]:
     """Two parts as scikit-learn's train_test_split draws them by test_size or train_size, both in their first order."""
     from sklearn.model_selection import train_test_split  # takes longer to import than most datasets to read
@@ -132,7 +122,8 @@ def assemble(spec: Spec, draft: Draft, profile: Profile) -> Corpus:
         kept[name] = _read(profile, name, filtered, spec.asks)
         if len(kept[name]) < len(filtered):
             whole = whole and name != "train"
-            notes.append(READ.format(profile.name, f"{len(kept[name]):,} of {len(filtered):,}", name))
+            part = f"{len(kept[name]):,} of {len(filtered):,} texts of {name}"
+            notes.append(f"The profile {profile.name} reads {part}, drawn at random with the classes in their shares.")
         _refuse_one_class(kept[name], name, draft)
     of_words = (draft.splits if whole else kept)["train"]
     texts = chain((one.tokens for one in of_words), (one.query for one in of_words if one.query is not None))

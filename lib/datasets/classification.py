@@ -39,20 +39,17 @@ def _on_rationales(splits: Splits) -> list[str]:
 
 
 def read_agnews(spec: Spec, folder: Path, options: dict) -> Draft:
-    """World (0) against Business (2 in the file, 1 here) of AG News: their descriptions, or title and description."""
+    """World (0) against Business (2 in the file, 1 here) of AG News: their descriptions, without the titles."""
     about, splits, notes = files.about(folder), {}, []
     if len(about["classes"]) != 4:
         raise DataError(f"{folder / 'dataset.json'} has {len(about['classes'])} classes; AG News has 4")
-    field = "description" if options["text"] == "description" else "text"
     for split, rows in files.rows_of(folder, ("train", "test")).items():
         of_two = [row for row in rows if row.label(about["classes"]) in (0, 2)]
-        kept = [row for row in of_two if field == "text" or row.record.get(field) is not None]
-        if len(kept) < len(of_two):
-            left_out = (
-                f"{len(of_two) - len(kept):,} of {len(of_two):,} World and Business texts of {split} were left out"
-            )
-            notes.append(f"{left_out}: they do not keep title and description apart; text='whole' takes them.")
-        instances = (_instance(spec, row, about["classes"], field) for row in kept)
+        kept = [row for row in of_two if row.record.get("description") is not None]
+        if left_out := len(of_two) - len(kept):
+            of_all = f"{left_out:,} of {len(of_two):,} World and Business texts of {split} were left out"
+            notes.append(f"{of_all}: they do not keep title and description apart.")
+        instances = (_instance(spec, row, about["classes"], "description") for row in kept)
         splits[split] = [replace(one, label=one.label // 2) for one in instances]
     return draft_of(spec, folder, about, about["classes"][:3:2], splits, notes)
 
@@ -120,8 +117,6 @@ SPECS = (
         page=ZHANG,
         tokens=text.generic,
         divide=dev_from_train,
-        options={"text": "description"},
-        choices={"text": ("description", "whole")},
         min_df=5,
     ),
     ERASER,

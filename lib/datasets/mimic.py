@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from lib.datasets import files, text
-from lib.datasets.assembly import Draft, Spec, counted, divided, draft_of
+from lib.datasets.assembly import Draft, Spec, divided, draft_of
 from lib.datasets.corpus import Instance
 from lib.datasets.files import DataError
 
@@ -42,16 +42,18 @@ class Task:
 
     prefixes  of the codes that decide, without a dot
     label     (admission x prefix, True where one of its codes starts so) -> the class of each admission of the task
-    lists     names of files with the admissions of each split, the second as github.com/jamesmullenbach/caml-mimic
+    lists     name of a file with the admissions of a split; of diabetes as in github.com/jamesmullenbach/caml-mimic
     paper     how the paper divides the admissions
+    most      admissions that are read where there are no lists; None: all
     """
 
     title: str
     classes: tuple[str, str]
     prefixes: tuple[str, ...]
     label: Callable[[pd.DataFrame], pd.Series]
-    lists: tuple[str, ...]
+    lists: str
     paper: str
+    most: int | None = None
 
 
 def diabetes(found: pd.DataFrame) -> pd.Series:
@@ -74,16 +76,17 @@ TASKS = {
         ("no diabetes", "diabetes"),
         ("25000",),
         diabetes,
-        ("diabetes.{}.txt", "{}_50_hadm_ids.csv"),
+        "{}_50_hadm_ids.csv",
         "reads fixed lists of admissions (train_50_hadm_ids.csv and so on, not found beside the tables)",
+        ADMISSIONS,
     ),
     "anemia": Task(
         "MIMIC-III, anemia",
         ("chronic anemia", "acute anemia"),
         ("2851", "2852"),
         anemia,
-        ("anemia.{}.txt",),
-        "draws admissions, as by='admission' does",
+        "anemia.{}.txt",
+        "draws admissions, so that a patient may be in several splits",
     ),
 }
 
@@ -91,39 +94,36 @@ TASKS = {
 def read(spec: Spec, folder: Path, options: dict) -> Draft:
     """The admissions of a task, each with its discharge summaries as one text, in the splits of the user's lists.
 
-    Without lists the option `by` decides; of `diabetes`, which has no such option, patients are drawn.
+    Without lists patients are drawn.
 
     Raises:
-        DataError: a file is missing or wrong; too few admissions; `admissions` is no number from 1 up and not None.
+        DataError: a file is missing or wrong; too few admissions.
     """
-    most, task = counted(options, "admissions"), TASKS[spec.name]
+    task = TASKS[spec.name]
     state = tuple((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(folder.glob("*.*")))
-    splits, notes = _read(spec.name, folder, options.get("by", "patient"), most, state)
+    splits, notes = _read(spec.name, folder, state)
     return draft_of(spec, folder, ABOUT | {"title": task.title}, task.classes, dict(splits), [*notes, HIDDEN])
 
 
 @lru_cache(maxsize=1)
-def _read(
-    name: str, folder: Path, by: str, most: int | None, state: tuple
-) -> tuple[dict[str, tuple[Instance, ...]], list[str]]:
+def _read(name: str, folder: Path, state: tuple) -> tuple[dict[str, tuple[Instance, ...]], list[str]]:
     """Instances by split, and notes: read once as long as the `state` of the folder's files does not change."""
     task = TASKS[name]
     found = diagnoses(folder, task.prefixes)
     labels = task.label(found)
     patients = found["patient"][labels.index]
     lists = listed(folder, task)
-    wanted = set().union(*lists[0].values()) if lists else of_patients(patients, most)
+    wanted = set().union(*lists[0].values()) if lists else of_patients(patients, task.most)
     texts = summaries_of(folder, patients[patients.index.isin(wanted)].to_dict())
     if not texts:
         raise DataError(f"{folder} has no discharge summary of the {len(wanted):,} admissions that {name!r} needs")
     kept = pd.DataFrame({"patient": patients, "label": labels}).loc[list(texts)].sort_values(["patient", "HADM_ID"])
-    splits, source = lists or drawn(task, folder, by, kept)
+    splits, source = lists or drawn(task, folder, kept)
     kept["split"] = pd.Series({admission: split for split, of in splits.items() for admission in of})
     several = (kept.groupby("patient")["split"].nunique() > 1).sum()
     notes = [source, f"{several:,} of {kept['patient'].nunique():,} patients are in more than one split."]
     if not lists and len(wanted) < len(labels):
-        of_all = f"{len(wanted):,} of {len(labels):,} admissions were drawn, by patient"
-        notes.append(f"{of_all}; admissions=None takes all.")
+        notes.append(f"{len(wanted):,} of {len(labels):,} admissions were drawn, by patient.")
     if left_out := len(wanted) - len(kept):
         why = "they have no discharge summary, or no diagnosis that decides their class"
         notes.append(f"{left_out:,} of {len(wanted):,} admissions were left out: {why}.")
@@ -248,9 +248,8 @@ def listed(folder: Path, task: Task) -> tuple[dict[str, list[int]], str] | None:
     Raises:
         DataError: a list is missing; a line that is no number; an admission that is listed twice.
     """
-    named = ({split: folder / name.format(split) for split in ("train", "dev", "test")} for name in task.lists)
-    paths = next((paths for paths in named if any(path.exists() for path in paths.values())), None)
-    if paths is None:
+    paths = {split: folder / task.lists.format(split) for split in ("train", "dev", "test")}
+    if not any(path.exists() for path in paths.values()):
         return None
     splits = {split: _admissions(path) for split, path in paths.items()}
     names = ", ".join(path.name for path in paths.values())
@@ -281,11 +280,11 @@ def of_patients(patients: pd.Series, most: int | None) -> list[int]:
     return patients.index[patients.isin(sizes.index[sizes <= most])].tolist()
 
 
-def drawn(task: Task, folder: Path, by: str, admissions: pd.DataFrame) -> tuple[dict[str, list[int]], str]:
-    """Splits drawn with fixed seeds, each class in its share, and who draws so.
+def drawn(task: Task, folder: Path, admissions: pd.DataFrame) -> tuple[dict[str, list[int]], str]:
+    """Splits drawn with fixed seeds, each class in its share, and how the paper divides instead.
 
-    By "patient" none is in two splits, and a patient's class is 1 where one of the admissions is. By "admission" it
-    is done as in Jain & Wallace's code: negatives first, each by patient and number, since the order decides the draw.
+    No patient is in two splits, and a patient's class is 1 where that of one of the admissions is. Shares and seeds are
+    those of Jain & Wallace's code for anemia.
 
     Args:
         admissions: patient and label of each.
@@ -293,22 +292,15 @@ def drawn(task: Task, folder: Path, by: str, admissions: pd.DataFrame) -> tuple[
         DataError: too few admissions.
     """
     try:
-        if by == "admission":
-            in_order = admissions.sort_values(["label", "patient", "HADM_ID"])["label"]
-            return _divided(in_order), f"Admissions are drawn as in the paper's code: {SHARES}."
-        chosen = _divided(admissions.groupby("patient")["label"].max())
+        classes = admissions.groupby("patient")["label"].max()
+        rest, test = divided(classes.index.tolist(), 12939, test_size=0.2, stratify=classes.tolist())
+        train, dev = divided(rest, 13448, test_size=0.15, stratify=classes[rest].tolist())
     except ValueError as error:
         few = f"{len(admissions):,} admissions are too few to divide ({task.title})"
         raise DataError(f"{folder}: {few}: {error}") from None
+    chosen = {"train": train, "dev": dev, "test": test}
     splits = {split: admissions.index[admissions["patient"].isin(of)].tolist() for split, of in chosen.items()}
     return splits, f"Differs from the paper, which {task.paper}: patients are drawn, {SHARES}."
-
-
-def _divided(classes: pd.Series) -> dict[str, list[int]]:
-    """What `classes` is indexed by in splits, by the shares and seeds of Jain & Wallace's code for anemia."""
-    rest, test = divided(classes.index.tolist(), 12939, test_size=0.2, stratify=classes.tolist())
-    train, dev = divided(rest, 13448, test_size=0.15, stratify=classes[rest].tolist())
-    return {"train": train, "dev": dev, "test": test}
 
 
 PREPARED = (
@@ -324,7 +316,6 @@ SPECS = (
         "diabetes",
         preprocess=f"MIMIC-III, positive with a code 250.00: {PREPARED}; more than 6 and fewer than 4000 tokens; "
         "splits of the user's lists of admissions, else by patient.",
-        options={"admissions": ADMISSIONS},
         longer_than=6,
     ),
     _spec(
@@ -332,7 +323,5 @@ SPECS = (
         preprocess=f"MIMIC-III, acute (285.1) against chronic (285.2) anemia: {PREPARED}; fewer than 4000 tokens; 20% "
         "test, 15% of the others dev, by patient. Differs from the paper: its code also drops the shortest text of "
         "each split.",
-        options={"by": "patient"},
-        choices={"by": ("patient", "admission")},
     ),
 )

@@ -13,8 +13,8 @@ import pandas as pd
 
 from lib.datasets.assembly import Draft, Spec, draft_of
 from lib.datasets.documents import OPTIONS, Raw, documents
-from lib.datasets.files import DataError, Row, sound
-from lib.datasets.own_table import SPLITS, Table, content_of, find, stem_of, table_of
+from lib.datasets.files import DataError, Row, read_bytes, sound
+from lib.datasets.own_table import SPLITS, Table, find, stem_of, table_of
 
 LONGEST = 200  # characters of a label
 NONE = ("nan", "NaN", "NAN", "NaT", "None", "null", "NULL", "NA", "N/A", "<NA>")  # as programs write a missing value
@@ -104,7 +104,7 @@ def _read(paths: dict[str, Path]) -> tuple[str, dict[str, Table]]:
     """(digest of the contents, the tables by split)."""
     digest, tables = hashlib.sha256(), {}
     for split, path in paths.items():
-        content = content_of(path)
+        content = read_bytes(path)
         digest.update(f"{split}\0{len(content)}\0".encode() + content)
         tables[split] = table_of(path, content)
     return digest.hexdigest(), tables

@@ -3,12 +3,9 @@
 import codecs
 import csv
 import io
-import os
 import re
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean
 
 import pandas as pd
 
@@ -28,16 +25,6 @@ SPLITS = {
 DELIMITERS = ",;\t|"
 # What spreadsheet programs write where it is not UTF-8; a short text fits many of Python's encodings.
 CODE_PAGES = [f"cp{number}" for number in (*range(1250, 1258), 932, 949)] + ["gb18030", "big5"]
-WESTERN = "cp1252"  # and ISO-8859-1, whose letters are there too
-# The letters beyond ASCII of languages, by the code page in which they are written.
-ALPHABETS = {
-    WESTERN: "àâæçèéêëîïôœùûüÿ áéíñóúüçªº áàâãçéêíóôõúüªº äöüßé àèéìíîòóùúªº åäöéšž æøåéèêóòô áðéíóúýþæö áéëêíïóöúü"
-    " àçèéíïòóúü",
-    "cp1250": "ąćęłńóśźż áčďéěíňóřšťúůýž áäčďéíĺľňóôŕšťúýž áéíóöőúüű čćđšž ăâîşţ",
-    "cp1254": "çğıöşüâîû\u0307",
-    "cp1257": "ąčęėįšųūž āčēģīķļņšūž äõöüšž",
-}
-SIGNS = "¿¡«»“”„‘’‚…–—°§£€©®™·²³"  # at either end of a word
 SAMPLE = 1_000_000  # bytes from which the encoding is guessed
 LISTED = 12  # names of columns in a message
 NEEDS = "it needs one record for each text, with its label"
@@ -83,7 +70,7 @@ def find(data: str, data_home: str | Path | None = None) -> dict[str, Path]:
         raise DataError(f"{data} is an address; allowed: a file, so download it first")
     if not data.isprintable():
         raise DataError(f"the name {data!a} has characters that cannot be shown; rename the file or its folder")
-    given = Path(os.path.expanduser(data))  # noqa: PTH111, which fails for an unknown user
+    given = Path(data).expanduser()
     places = [given] if given.is_absolute() else [home / given for home in (Path.cwd(), PROJECT, *homes(data_home))]
     for place in dict.fromkeys(place.absolute() for place in places):
         with files.soundly_read(place):
@@ -128,13 +115,6 @@ def _siblings(place: Path) -> dict[str, Path]:
     return {split: found[split][0] for split in ("train", "dev", "test") if split in found}
 
 
-def content_of(path: Path) -> bytes:
-    """A file's bytes, unpacked where it is gzip; DataError for what is no regular file: a pipe may never end."""
-    if not path.is_file():
-        raise DataError(f"{path} is no regular file; allowed: a file in {', '.join(FORMATS)}")
-    return files.read_bytes(path)
-
-
 def table_of(path: Path, content: bytes) -> Table:
     """The table of a file.
 
@@ -170,42 +150,21 @@ def _text(path: Path, content: bytes) -> tuple[str, tuple[str, ...]]:
 
 
 def _guessed(path: Path, content: bytes) -> tuple[str, tuple[str, ...]]:
+    """The text of a file that is not UTF-8, by its lines beyond ASCII, and a note with words by which to check it."""
     from charset_normalizer import from_bytes  # takes a moment, and few files need it
 
     foreign = b"\n".join(line for line in content.split(b"\n") if not line.isascii())
-    encoding = "ascii" if b"\0" in content else _by_spelling(foreign[:SAMPLE])
-    if not encoding:
-        best = from_bytes(foreign[:SAMPLE], cp_isolation=CODE_PAGES).best()
-        encoding = best.encoding if best else "ascii"
+    best = from_bytes(foreign[:SAMPLE], cp_isolation=CODE_PAGES).best()
     try:
-        text = content.decode(encoding)
+        text = content.decode(best.encoding if best else "ascii")
     except UnicodeDecodeError:
         unknown = "is not UTF-8, nor in any other encoding that is known here; save it as UTF-8"
         raise DataError(f"{path} {unknown}") from None
     words = list(dict.fromkeys(word.strip('",;|.')[:30] for word in text[:SAMPLE].split() if not word.isascii()))
     return text, (
-        f"{path.name} is not UTF-8. It was read as {encoding}, a guess from its bytes, with words such as "
+        f"{path.name} is not UTF-8. It was read as {best.encoding}, a guess from its bytes, with words such as "
         f"{', '.join(map(repr, words[:3]))}: if that is wrong, save the file as UTF-8.",
     )
-
-
-def _by_spelling(content: bytes) -> str:
-    """The code page by whose alphabets nine words in ten beyond ASCII are spelled; "" for none.
-
-    Western Europe goes before the others, which need one language that spells clearly more of them than any there.
-    """
-    of_one, of_all = {}, {}  # page -> share of the words that its best language spells, and all of them together
-    for page, alphabets in ALPHABETS.items():
-        with suppress(UnicodeDecodeError):
-            words = {word.strip(SIGNS).lower() for word in re.split(r"[\x00-@\[-`{-\x7f]+", content.decode(page))}
-            foreign = [{letter for letter in word if not letter.isascii()} for word in words if not word.isascii()]
-            spelled = [[letters <= set(language) for letters in foreign or [set()]] for language in alphabets.split()]
-            of_one[page] = max(mean(language) for language in spelled)
-            of_all[page] = mean(any(languages) for languages in zip(*spelled, strict=True))
-    best = max(of_one, key=of_one.get, default="")
-    if of_one.get(best, 0) > max(0.9, of_one.get(WESTERN, 0) + 0.1):
-        return best
-    return WESTERN if of_all.get(WESTERN, 0) >= 0.9 else ""
 
 
 def _csv(path: Path, text: str) -> pd.DataFrame:

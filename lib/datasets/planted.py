@@ -106,12 +106,12 @@ def records(split: str, **options) -> list[Instance]:
     Raises:
         KeyError: unknown split. TypeError: unknown option. ValueError: an option is out of its range.
     """
-    return _split("planted", _review, split, options)
+    return list(_all_splits("planted", _review, Options(**options))[split])
 
 
 def documents(split: str, **options) -> list[Instance]:
     """The documents of train, dev or test; as `records`. `cues` and `distractors` count in the whole text."""
-    return _split("planted documents", _document, split, options)
+    return list(_all_splits("planted documents", _document, Options(**options))[split])
 
 
 def read(records: Callable[..., list[Instance]], title: str, spec: Spec, folder: None, options: dict) -> Draft:
@@ -139,12 +139,6 @@ def right_by_vote(options: Options) -> float:
         share = comb(cues, right) * flipped * comb(distractors, praise) / 2**distractors
         votes += share * (1.0 if ahead > 0 else 0.5 if ahead == 0 else 0.0)
     return votes + options.noise * (1 - 2 * votes)
-
-
-def _split(name: str, make: Callable, split: str, options: dict) -> list[Instance]:
-    if split not in SIZES:
-        raise KeyError(f"unknown split {split!r}; known: {', '.join(SIZES)}")
-    return list(_all_splits(name, make, Options(**options))[split])
 
 
 @cache

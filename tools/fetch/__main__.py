@@ -1,4 +1,4 @@
-"""python -m tools.fetch NAME...|all, list, verify [NAME...]."""
+"""python -m tools.fetch NAME...|all, or list."""
 
 import argparse
 import sys
@@ -9,20 +9,18 @@ from lib.datasets import files
 from lib.datasets.files import DataError
 from lib.datasets.mimic import ABOUT, ACCESS, PAGE
 from tools.fetch.download import Patience
-from tools.fetch.install import data_folder, differences, fetch
+from tools.fetch.install import data_folder, fetch
 from tools.fetch.sources import Source, sources
 
 
 def main(arguments: Sequence[str] | None = None, patience: Patience | None = None) -> int:
     """Runs one command; 0 if all went well, 1 if something did not, 130 if it was interrupted."""
     chosen = _parser().parse_args(arguments)
-    homes = [data_folder(chosen.into)] if chosen.into else files.homes()
+    target = data_folder(chosen.into)
     try:
-        if chosen.names[0] == "list":
-            return _list(homes, data_folder(chosen.into))
-        if chosen.names[0] == "verify":
-            return _verify(chosen.names[1:], homes)
-        return _fetch(_named(chosen.names), data_folder(chosen.into), chosen.again, patience)
+        if chosen.names == ["list"]:
+            return _list([target] if chosen.into else files.homes(), target)
+        return _fetch(_named(chosen.names), target, chosen.again, patience)
     except KeyboardInterrupt:
         print("stopped; what has arrived is kept, run it again to go on from there", file=sys.stderr)
         return 130
@@ -36,7 +34,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m tools.fetch",
         description="Downloads datasets and word vectors from their official addresses and prepares them.",
     )
-    names = f"all, or of {', '.join(known())}; or list: what there is; or verify [NAME...]: whether it is unchanged"
+    names = f"all, or of {', '.join(known())}; or list: what there is"
     parser.add_argument("names", nargs="+", metavar="NAME", help=names)
     parser.add_argument("--again", action="store_true", help="fetch also what is there already")
     parser.add_argument("--into", metavar="DIR", help="the folder of datasets (DATA_HOME if set, else data/raw)")
@@ -51,11 +49,11 @@ def known() -> dict[str, Source]:
 
 
 def _named(names: Sequence[str]) -> list[Source]:
-    """The sources of these names; "all", or none, are those with an address."""
+    """The sources of these names; "all" are those with an address."""
     unknown = [name for name in names if name not in known() and name != "all"]
     if unknown:
         raise DataError(f"nothing is known to fetch under {unknown[0][:40]!r}; known: all, {', '.join(known())}")
-    if not names or "all" in names:
+    if "all" in names:
         return list(sources().values())
     return [known()[name] for name in dict.fromkeys(names)]
 
@@ -89,35 +87,14 @@ def _about(one: Source) -> str:
 def _list(homes: list[Path], target: Path) -> int:
     for one in known().values():
         size = "?" if one.size is None else f"{one.size / 1e6:,.1f} MB"
-        there = "there" if all(_found(homes, name) for name in one.makes) else "-"
-        untried = "" if any(address.tried for address in one.addresses) else "; untried"
-        terms = one.licence + (untried if one.addresses else "; by hand")
+        there = "there" if all(any((home / name).exists() for home in homes) for name in one.makes) else "-"
+        terms = one.licence + ("" if one.addresses else "; by hand")
         print(f"{one.name:15}  {there:5}  {size:>9}  {one.title}  [{terms}]")
     print(
-        "\nuntried: the project has not yet downloaded from these addresses.\n"
+        "\nThe project has not yet downloaded from these addresses.\n"
         f"by hand: not for a program; its name explains how to get it.\nthe others are put into {target}"
     )
     return 0
-
-
-def _found(homes: list[Path], name: str) -> Path | None:
-    return next((home / name for home in homes if (home / name).exists()), None)
-
-
-def _verify(names: Sequence[str], homes: list[Path]) -> int:
-    wrong = 0
-    for name in (name for one in _named(names) for name in one.makes):
-        product = _found(homes, name)
-        found = differences(product) if product else None
-        if found is not None:
-            print(f"{name}: {product}: {'; '.join(found) or 'unchanged'}")
-            wrong += bool(found)
-        elif product:
-            print(f"{name}: {product} was not fetched by this program: nothing to compare")
-        elif names:
-            print(f"{name}: not there")
-            wrong += "all" not in names
-    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

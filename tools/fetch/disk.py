@@ -1,4 +1,4 @@
-"""Files on the disk: checksums, free space, one sentence for a full disk, and unpacking what may be hostile.
+"""Files on the disk: checksums, one sentence for a full disk, and unpacking what may be hostile.
 
 An archive is zip, tar (also compressed by gzip, bzip2 or xz), or one file that is not packed. Of it only plain files
 are written, each under its own new name below the given folder. Anything else in it (links, devices, names that leave
@@ -21,7 +21,6 @@ from typing import BinaryIO
 
 from lib.datasets.files import DataError
 
-SPARE = 2**26  # bytes that stay free
 RATIO, SLACK = 200, 2**24  # an archive of n bytes may hold RATIO * n + SLACK
 HEADER = 512  # bytes for which every member counts, so that empty ones are bounded too
 # NotImplementedError: a compression that zipfile does not know; RuntimeError: a password
@@ -40,14 +39,6 @@ def digest_of(path: Path, algorithm: str = "sha256") -> str:
 def has_digest(path: Path, digest: str | None) -> bool:
     """Whether a file has this digest; True where none is known."""
     return digest is None or digest_of(path, digest.partition(":")[0]) == digest
-
-
-def refuse_full_disk(folder: Path, needed: int, what: Path) -> None:
-    """Raises DataError unless `needed` bytes and a few more fit on the disk of a folder."""
-    free = shutil.disk_usage(folder).free
-    if needed > 0 and free < needed + SPARE:
-        lacking = f"the disk of {folder} has {free:,} bytes free, and {what.name} needs {needed + SPARE:,}"
-        raise DataError(f"{lacking}; free some space, or choose another place with --into")
 
 
 @contextmanager

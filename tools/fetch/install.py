@@ -14,7 +14,7 @@ from pathlib import Path
 from lib.atomic_write import alone, write_json
 from lib.datasets import files
 from lib.datasets.files import DataError
-from tools.fetch.disk import digest_of, disk_errors, has_digest, refuse_full_disk, unpack
+from tools.fetch.disk import digest_of, disk_errors, has_digest, unpack
 from tools.fetch.download import Patience, Refused, download
 from tools.fetch.prepare import prepare
 from tools.fetch.sources import Address, Source
@@ -121,16 +121,13 @@ def _today() -> str:
 def _make(source: Source, archive: Path, work: Path, origin: dict[str, str]) -> None:
     """The finished products with their records, in the folder `made` of the work."""
     unpacked, made = work / "unpacked", work / "made"
-    refuse_full_disk(work.parent, archive.stat().st_size, archive)
     unpack(archive, unpacked, source.unpacked_gib * 2**30, source.members)
     about = {"source": source.name, "licence": source.licence, "citation": source.citation, "date": _today()}
     with disk_errors(work):
         made.mkdir()
         prepare(unpacked, made, source)
-        for product in (made / name for name in source.makes):
-            inside = sorted(product.iterdir()) if product.is_dir() else [product]
-            files_made = {path.name: digest_of(path) for path in inside}
-            write_json(record_path(product), about | origin | {"files": files_made})
+        for name in source.makes:
+            write_json(record_path(made / name), about | origin)
 
 
 def record_path(product: Path) -> Path:
@@ -150,15 +147,3 @@ def _place(source: Source, home: Path, work: Path) -> None:
                 shutil.rmtree(final)
             new.replace(final)
     shutil.rmtree(work)
-
-
-def differences(product: Path) -> list[str] | None:
-    """How a fetched folder or file differs from its record, in words; None if it has no record."""
-    record = record_path(product)
-    if not record.exists():
-        return None
-    expected = json.loads(record.read_text(encoding="utf-8"))["files"].items()
-    folder = product if product.is_dir() else product.parent
-    missing = [f"{name} is missing" for name, _ in expected if not (folder / name).is_file()]
-    there = [(folder / name, digest) for name, digest in expected if (folder / name).is_file()]
-    return missing + [f"{path.name} was changed" for path, digest in there if digest_of(path) != digest]

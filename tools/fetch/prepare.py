@@ -5,7 +5,7 @@ import gzip
 import json
 import re
 from collections.abc import Iterable, Iterator
-from itertools import accumulate, chain, pairwise
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +43,7 @@ def _trees(path: Path) -> Iterator[dict]:
         for escaped, sign in UNESCAPED.items():
             text = text.replace(escaped, sign)
         if root != 2:
-            yield {"text": text, "label": int(root > 2), "label5": root}
+            yield {"text": text, "label": int(root > 2)}
 
 
 def imdb(unpacked: Path, source: Source) -> Splits:
@@ -80,9 +80,8 @@ def newsgroups(unpacked: Path, source: Source) -> Splits:
 
 
 def _post(path: Path, label: int) -> dict:
-    split = path.parts[-3].removeprefix("20news-bydate-")
     text = without_newsgroup_marks(path.read_bytes().decode("latin-1"))
-    return {"id": "/".join(path.parts[-3:]), "text": text, "label": label, "bydate_split": split}
+    return {"id": "/".join(path.parts[-3:]), "text": text, "label": label}
 
 
 def without_newsgroup_marks(post: str) -> str:
@@ -101,15 +100,14 @@ def _four_fifths(records: list[dict]) -> tuple[list[dict], list[dict]]:
 
 
 def agnews(unpacked: Path, source: Source) -> Splits:
-    """Rows of class 1..4, title and description; all three are kept, and `text` joins the last two by a space."""
+    """Rows of class 1..4, title and description, which `text` joins by a space."""
     return {split: _articles(one_file(unpacked, f"{split}.csv"), source.classes) for split in ("train", "test")}
 
 
 def _articles(path: Path, classes: tuple[str, ...]) -> Iterator[dict]:
     for number, title, description in csv.reader((line + "\n" for _, line in lines_of(path)), strict=True):
         label = range(1, len(classes) + 1).index(int(number))
-        texts = {"text": f"{title} {description}", "title": title, "description": description}
-        yield {**texts, "label": label, "label_name": classes[label]}
+        yield {"text": f"{title} {description}", "description": description, "label": label}
 
 
 def eraser_movies(unpacked: Path, source: Source) -> Splits:
@@ -124,18 +122,15 @@ def _documents(root: Path, path: Path) -> Iterator[dict]:
         name = found["annotation_id"]
         if not NAME.fullmatch(name):
             raise DataError(f"{where} names the document {name[:40]!r}, which cannot be a file of docs/")
-        sentences = [line.split() for _, line in lines_of(root / "docs" / name)]
-        ends = [0, *accumulate(map(len, sentences))]
+        tokens = list(chain.from_iterable(line.split() for _, line in lines_of(root / "docs" / name)))
         spans = {(one["docid"], one["start_token"], one["end_token"]) for group in found["evidences"] for one in group}
-        if not all(doc == name and 0 <= start <= end <= ends[-1] for doc, start, end in spans):
-            raise DataError(f"{where} has evidences that are no spans of the {ends[-1]:,} tokens of {name}")
+        if not all(doc == name and 0 <= start <= end <= len(tokens) for doc, start, end in spans):
+            raise DataError(f"{where} has evidences that are no spans of the {len(tokens):,} tokens of {name}")
         yield {
             "id": name,
-            "text": " ".join(chain.from_iterable(sentences)),
-            "sentences": [list(pair) for pair in pairwise(ends)],
+            "text": " ".join(tokens),
             "label": ("NEG", "POS").index(found["classification"]),
             "rationale": sorted([start, end] for _, start, end in spans),
-            "n_tokens": ends[-1],
         }
 
 
@@ -149,41 +144,38 @@ def _pairs(path: Path, classes: tuple[str, ...]) -> Iterator[dict]:
     for _, found in objects_of(path):
         if (gold := found["gold_label"]) != "-":
             texts = {"premise": found["sentence1"], "hypothesis": found["sentence2"]}
-            yield {**texts, "label": classes.index(gold), "label_name": gold}
+            yield texts | {"label": classes.index(gold)}
 
 
 def babi(unpacked: Path, into: Path, source: Source) -> None:
     """Stories of numbered lines; a line with tabs is a question, its answer, and the lines that support it.
 
-    The context of a question is all of its story so far, without the earlier questions. `train` is the version of
-    10,000 questions, `train_1k` that of 1,000.
+    The context of a question is all of its story so far, without the earlier questions. It is the version of 10,000
+    questions.
     """
-    files = {"train": "en-10k/qa{}_*_train.txt", "train_1k": "en/qa{}_*_train.txt", "test": "en-10k/qa{}_*_test.txt"}
+    files = {split: f"en-10k/qa{{}}_*_{split}.txt" for split in ("train", "test")}
     for task in (1, 2, 3):
         splits = {split: _questions(one_file(unpacked, pattern.format(task))) for split, pattern in files.items()}
         write_dataset(into / f"babi{task}", source, splits, f"bAbI task {task}")
 
 
 def _questions(path: Path) -> Iterator[dict]:
-    story, context = 0, {}
+    context = {}
     for _, line in lines_of(path):
         number, _, text = line.partition(" ")
         sentence, *answered = text.split("\t")
         if number == "1":
-            story, context = story + 1, {}
+            context = {}
         if not answered:
             context[int(number)] = sentence.strip()
             continue
         answer, supporting = answered
-        numbers, supporting = list(context), [int(one) for one in supporting.split()]
+        numbers = list(context)
         yield {
-            "story": story,
             "context": list(context.values()),
             "question": sentence.strip(),
             "answer": answer.strip(),
-            "supporting": [numbers.index(one) for one in supporting],
-            "supporting_line_ids": supporting,
-            "context_line_ids": numbers,
+            "supporting": [numbers.index(int(one)) for one in supporting.split()],
         }
 
 
@@ -299,13 +291,10 @@ def write_dataset(to: Path, source: Source, splits: dict[str, Iterable[dict]], t
     other = {split: count for split, count in counts.items() if count != source.texts.get(split, count)}
     notes = [source.note, *(f"{split} has {n:,} texts of {source.texts[split]:,}" for split, n in other.items())]
     about = {
-        "name": to.name,
         "title": title or source.title,
-        "task": source.task,
         "classes": list(source.classes),
         "citation": source.citation,
         "licence": source.licence,
-        "complete": not other,
         "note": "; ".join(filter(None, notes)),
     }
     filled = {key: value for key, value in about.items() if value not in ("", [])}

@@ -14,14 +14,12 @@ class Address:
     digest  "sha256:..." or "md5:...", in hexadecimal; None: not publicly known
     size    bytes; None: not publicly known
     name    of the file; empty: the last part of the URL
-    tried   whether this project has downloaded from it
     """
 
     url: str
     digest: str | None = None
     size: int | None = None
     name: str = ""
-    tried: bool = False
 
     @property
     def file(self) -> str:
@@ -48,7 +46,6 @@ class Source:
     citation: str
     page: str
     makes: tuple[str, ...]
-    task: str = "classification"
     addresses: tuple[Address, ...] = ()
     classes: tuple[str, ...] = ()
     texts: dict[str, int] = field(default_factory=dict, hash=False)

@@ -1,7 +1,6 @@
 """python -m tools.report NAME -p key value: run a notebook and write its report."""
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -78,15 +77,10 @@ def make(options: argparse.Namespace) -> int:
 
 
 def print_parameters(folder: Path) -> None:
-    """Print the notebooks and, of each, the parameters with their defaults; ends where nobody reads on, as `head`."""
-    lines = []
+    """Print the notebooks and, of each, the parameters with their defaults."""
     for name in parameters.known_notebooks(folder):
         known = parameters.known_parameters(folder / f"{name}.ipynb").values()
-        lines += [name, *(f"    -p {one.name} {one.default!r}    {one.help}" for one in known)]
-    try:
-        print(*lines, sep="\n", flush=True)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python writes the rest as it ends
+        print(name, *(f"    -p {one.name} {one.default!r}    {one.help}" for one in known), sep="\n")
 
 
 def print_lists(folder: Path) -> None:

@@ -3,7 +3,6 @@
 import logging
 import os
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from html import unescape
@@ -17,19 +16,15 @@ from nbclient.exceptions import DeadKernelError
 from lib.charts.theme import STATIC
 from lib.processes import environment
 from tools.report.cells import Contents, markdown
-from tools.report.meter import Meter
 from tools.report.parameters import PROJECT
-
-SAVED_EVERY = 10  # seconds; papermill would write the whole notebook, charts and all, twice for each cell
-DISK_FULL = ("No space left on device", "Disk quota exceeded", "File too large")  # the system's words
 
 
 class Failed(RuntimeError):
     """The notebook did not run to its end; the message names where it stopped and what is left."""
 
 
-def run_notebook(notebook: Path, values: dict[str, Any], work: Path, meter: Meter) -> Any:
-    """Run a notebook by papermill, measured by `meter`; the executed notebook and the log lie in `work`.
+def run_notebook(notebook: Path, values: dict[str, Any], work: Path) -> Any:
+    """Run a notebook by papermill; the executed notebook and the log lie in `work`.
 
     Raises:
         Failed: a cell raised an error, or the kernel died. Only papermill's exceptions show it: in the notebook it
@@ -37,14 +32,14 @@ def run_notebook(notebook: Path, values: dict[str, Any], work: Path, meter: Mete
     """
     ran, log = work / notebook.name, work / "run.log"
     ran.unlink(missing_ok=True)
-    tracker = Tracker(ran, meter)
+    tracker = Tracker(ran)
     left = f"log: {log}\nnotebook as far as it ran: {ran}"
-    with logged(log), kernel_environment(), meter:
+    with logged(log), kernel_environment():
         try:
             return papermill.execute_notebook(
                 notebook, ran, parameters=values, kernel_name="python3", language="python", cwd=PROJECT,
-                progress_bar=False, log_output=True, stdout_file=tracker, request_save_on_cell_execute=False,
-                on_cell_start=tracker.start_cell,
+                progress_bar=False, log_output=True, stdout_file=tracker, on_cell_start=tracker.start_cell,
+                request_save_on_cell_execute=False,  # or all of it would be written twice for each cell
                 extra_arguments=["--log-level=CRITICAL"],  # of the kernel: no traceback of its sockets on the terminal
             )  # fmt: skip
         except papermill.PapermillExecutionError as error:
@@ -64,48 +59,34 @@ def reason(error: Any, place: str) -> str:
     """Why a cell failed, in a sentence; errors whose text is meant for the reader stay as they are."""
     if error.ename in ("DataError", "ModelError"):
         return error.evalue
-    line = last_line(error.evalue)
-    if any(words in error.evalue for words in DISK_FULL):
-        advice = "make room and run it again, what was finished is kept"
-        return f"the disk is full: {place} could not write ({line}); {advice}"
-    return f"{place} failed: {error.ename}: {line}"
+    return f"{place} failed: {error.ename}: {last_line(error.evalue)}"
 
 
 class Tracker:
-    """Follows a running notebook: prints its headings and output, measures its sections, and saves it now and then.
+    """Follows a running notebook: prints its headings and output, and can save it as far as it ran.
 
     `place` is where it is, in words: cell 12 (3 Permutation).
     """
 
-    def __init__(self, path: Path, meter: Meter):
-        self.path, self.meter, self.place = path, meter, "the start"
+    def __init__(self, path: Path):
+        self.path, self.place = path, "the start"
         self._cells: list[Any] = []
         self._contents: Contents = []
-        self._saved = time.monotonic()
 
     def start_cell(self, cell: Any, cell_index: int) -> None:
         """A cell begins; nbclient calls this also for cells of text."""
         self._cells.append(cell)
         if cell.cell_type == "markdown":
-            self._read_headings(cell.source)
+            known = len(self._contents)
+            markdown(cell.source, self._contents, trusted=True)
+            if len(self._contents) > known:
+                print(f"· {unescape(self._contents[-1][2])}", flush=True)
         head = unescape(self._contents[-1][2]) if self._contents else "its beginning"
         self.place = f"cell {cell_index + 1} ({head})"
-        if time.monotonic() - self._saved > SAVED_EVERY:
-            self.save()
-
-    def _read_headings(self, text: str) -> None:
-        known = len(self._contents)
-        markdown(text, self._contents, trusted=True)
-        found = self._contents[known:]
-        if found:
-            print(f"· {unescape(found[-1][2])}", flush=True)
-        for _, anchor, words in [heading for heading in found if heading[0] == 2][-1:]:
-            self.meter.begin(anchor, unescape(words))
 
     def save(self) -> None:
         """Writes the cells that ran so far."""
         nbformat.write(nbformat.v4.new_notebook(cells=self._cells), self.path)
-        self._saved = time.monotonic()
 
     def write(self, text: str) -> None:
         """What the notebook prints, indented on the terminal."""

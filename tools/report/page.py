@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from html import escape
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,13 +14,10 @@ from urllib.parse import quote
 from pygments.formatters import HtmlFormatter
 
 from lib.atomic_write import write_text
-from lib.datasets.assembly import READ
 from lib.notebook import LEFT
 from lib.progress import spoken
-from lib.training.cache import home
 from tools.report.cells import Cells
 from tools.report.figures import TEMPLATES, environment, json_for_html, small_drawing
-from tools.report.meter import EVERY
 
 TERMS = {  # what findings take as known
     "tau-b": "how well two rankings agree, from -1 to 1",
@@ -59,9 +55,8 @@ def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]
     contents = [entry for entry in cells.contents if entry[0] in (2, 3)]
     return environment().get_template("report.html.j2").render(
         summary=summary, kept=json_for_html(summary), left=json_for_html(next(iter(outputs(notebook, LEFT)), {})),
-        time=spoken(summary["seconds"]), memory=memory, every=EVERY, quick=quick(summary["parameters"], notebook),
-        parameters=parameters, heading=heading + end, introduction=introduction, parts=parts, contents=contents,
-        terms=terms(summary["findings"]),
+        time=spoken(summary["seconds"]), parameters=parameters, terms=terms(summary["findings"]),
+        heading=heading + end, introduction=introduction, parts=parts, contents=contents,
         claims=next((anchor for _, anchor, _ in contents if anchor.endswith("what-we-find")), ""),
         style=style(), scripts=scripts, policy=policy(scripts),
     )  # fmt: skip
@@ -71,21 +66,6 @@ def terms(findings: Iterable[dict[str, Any]]) -> dict[str, str]:
     """Those of TERMS that stand in a report's findings."""
     said = " ".join(finding["sentence"] for finding in findings)
     return {term: meaning for term, meaning in TERMS.items() if re.search(rf"\b{term}\b", said, re.IGNORECASE)}
-
-
-def memory(peak: float | None) -> str:
-    """A number of MiB in words: 1,204 MiB; "unknown" where no memory could be read."""
-    return "unknown" if peak is None else f"{peak:,.0f} MiB"
-
-
-def quick(parameters: dict[str, Any], notebook: Any) -> str:
-    """How a run in profile `quick` differs from one in `paper`, in words; "" for a run in any other profile."""
-    if parameters.get("profile") != "quick":
-        return ""
-    fewer = "epochs" if parameters.get("seeds") else "epochs and seeds"
-    note = READ.format("quick", r"([\d,]+ of [\d,]+)", r"(\w+)")
-    read = [f"{texts} texts of {split}" for texts, split in re.findall(note, "".join(outputs(notebook, "text/html")))]
-    return f"fewer {fewer} than in the papers" + (f", and {', '.join(read)}." if read else ".")
 
 
 def outputs(notebook: Any, kind: str) -> list[Any]:
@@ -128,7 +108,7 @@ def write_index(folder: Path) -> Path:
     summaries = summaries_in(folder)
     summaries.sort(key=lambda summary: summary["made"], reverse=True)
     reports = [{"drawing": ""} | one | {"link": quote(one["file"])} for one in summaries]  # older pages keep none
-    shown = {"reports": reports, "spoken": spoken, "memory": memory, "style": style(), "policy": policy([])}
+    shown = {"reports": reports, "spoken": spoken, "style": style(), "policy": policy([])}
     return write_text(folder / "index.html", environment().get_template("index.html.j2").render(shown))
 
 
@@ -149,16 +129,10 @@ def policy(scripts: list[str]) -> str:
 
 @cache
 def vega() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script, in a function of its own; once per page.
+    """Vega, Vega-Lite and Vega-Embed as one script, in a function of its own; once per page."""
+    import vl_convert
 
-    Bundling takes three seconds, so the bundle is kept beside the trained models.
-    """
-    path = home() / f"vega-{version('vl-convert-python')}.js"
-    if not path.exists():
-        import vl_convert
-
-        write_text(path, vl_convert.javascript_bundle())
-    bundle = path.read_text(encoding="utf-8").replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    bundle = vl_convert.javascript_bundle().replace("</script", "<\\/script").replace("<!--", "<\\!--")
     return f"(function () {{\n{bundle}\n}})();"
 
 

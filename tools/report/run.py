@@ -18,11 +18,10 @@ from lib.progress import spoken
 from lib.provenance import commit
 from tools.report import parameters
 from tools.report.execute import kernel_environment, run_notebook
-from tools.report.meter import Meter
 from tools.report.page import first_chart, kept_summary, outputs, page, title, write_index
 from tools.report.parameters import PROJECT
 
-TOLD = 3  # findings on the terminal
+SHOWN = 3  # findings on the terminal
 
 
 def make_report(notebook: Path, values: dict[str, Any], folder: Path, force: bool = False) -> bool:
@@ -51,8 +50,8 @@ def make_report(notebook: Path, values: dict[str, Any], folder: Path, force: boo
 
 
 def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark: str) -> None:
-    started, made_from, meter = time.monotonic(), commit(), Meter()
-    ran = run_notebook(notebook, values, work, meter)
+    started, made_from = time.monotonic(), commit()
+    ran = run_notebook(notebook, values, work)
     known = [
         vars(parameter) | {"value": values.get(name, parameter.default)}
         for name, parameter in parameters.known_parameters(notebook).items()
@@ -74,13 +73,13 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
         "versions": f"Python {sys.version.split()[0]}, torch {version('torch')}, altair {version('altair')}",
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "seconds": round(time.monotonic() - started, 1),
-    } | meter.measured()
+    }
     summary["drawing"] = first_chart(target.name, summary["findings"])
     write_text(target, page(ran, summary, known))
     print(f"{target.stem}: made in {spoken(summary['seconds'])}: {target}")
-    for finding in summary["findings"][:TOLD]:
+    for finding in summary["findings"][:SHOWN]:
         print(f"    {finding['sentence']}")
-    if (more := len(summary["findings"]) - TOLD) > 0:
+    if (more := len(summary["findings"]) - SHOWN) > 0:
         print(f"    {more} more on the page")
 
 
