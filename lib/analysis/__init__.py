@@ -1,6 +1,6 @@
 """From a model and its texts to a table with one row per instance; then means, differences and trends of its rows."""
 
-from lib.analysis.baseline import against_baseline, baseline, same_answers, witness_of, witnesses
+from lib.analysis.baseline import against_baseline, baseline, excluded_by, same_answers, witness_of, witnesses
 from lib.analysis.contrast import (
     contrast,
     difference,

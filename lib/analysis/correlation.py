@@ -9,6 +9,7 @@ import torch
 from scipy.stats import false_discovery_control
 
 from lib.analysis.measuring import measure_all
+from lib.analysis.statistics import SEED
 from lib.analysis.summarising import SUMMARY, summarise
 from lib.analysis.token_values import column_of, inherited, token_values
 from lib.metrics import kendall_tau
@@ -72,13 +73,13 @@ def padded(arrays: list[np.ndarray], mask: torch.Tensor) -> torch.Tensor:
     return values
 
 
-def permutation_null(instances: pd.DataFrame, pair: tuple[str, str], seed: int = 0) -> tuple[np.ndarray, float]:
+def permutation_null(instances: pd.DataFrame, pair: tuple[str, str]) -> tuple[np.ndarray, float]:
     """Tau when chance orders the tokens: the second measure shuffled within each text.
 
     Returns:
         (taus (instance,), the share of them, where defined, with p <= .05).
     """
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(SEED)
     first, second = (token_values(instances, side) for side in pair)
     tau, p = taus(first, [None if values is None else random.permutation(values) for values in second])
     return tau, share_significant(p)
@@ -90,7 +91,7 @@ def share_significant(p: np.ndarray) -> float:
     return float((p <= LEVEL).mean()) if len(p) else np.nan
 
 
-def significance(instances: pd.DataFrame, pair: tuple[str, str], seed: int = 0) -> pd.DataFrame:
+def significance(instances: pd.DataFrame, pair: tuple[str, str]) -> pd.DataFrame:
     """How much of "p <= .05" is more than chance and length: one row per configuration, means over its seeds.
 
     Columns: significant (share of texts with p <= .05), significant_null (the same after `permutation_null`),
@@ -107,7 +108,7 @@ def significance(instances: pd.DataFrame, pair: tuple[str, str], seed: int = 0) 
         skipped = sum(any(quantity == name for quantity, _ in pairs) for pairs in run["left_out"])
         shares = {
             "significant": share_significant(p),
-            "significant_null": permutation_null(run, pair, seed)[1],
+            "significant_null": permutation_null(run, pair)[1],
             "significant_controlled": share_significant(false_discovery_control(p)) if len(p) else np.nan,
         }
         counts = {"n": len(p), "undefined": len(run) - len(p) - skipped, "left_out": skipped, "seeds": 1}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 import torch
-from pandas.api.types import is_object_dtype
+from pandas.api.types import is_numeric_dtype
 from scipy.special import xlogy
 from torch import Tensor
 
@@ -22,13 +22,11 @@ PREFIX = "rationale_average_precision_"
 
 
 def token_values(instances: pd.DataFrame, name: str) -> list[np.ndarray | None]:
-    """The arrays of a token-level column; KeyError with the known names otherwise."""
-    column = column_of(name)
-    objects = [c for c in instances if is_object_dtype(instances[c])]
-    known = [c for c in objects if any(isinstance(value, np.ndarray) for value in instances[c])]
-    if column not in known and not (column in instances and instances[column].isna().all()):
-        raise KeyError(f"no column {column!r} with a value per token; there are: {', '.join(known) or 'none'}")
-    return [value if isinstance(value, np.ndarray) else None for value in instances[column]]
+    """The arrays of a token-level column, None for a text without one; KeyError for another column."""
+    values = instances[column_of(name)]
+    if is_numeric_dtype(values) and values.notna().any():
+        raise KeyError(f"the column {values.name!r} has no value per token")
+    return [value if isinstance(value, np.ndarray) else None for value in values]
 
 
 def column_of(name: str) -> str:
@@ -251,10 +249,7 @@ def deciding(spans: Spans | None, length: int, sentences: Sequence[int] = ()) ->
 
 
 def marked_tokens(instances: pd.DataFrame, rationales: Rationales) -> list[np.ndarray | None]:
-    """`deciding` of the tokens of every row; ValueError where there are not as many rationales as texts."""
-    texts = int(instances["instance"].nunique())
-    if len(rationales) != texts:
-        raise ValueError(f"{len(rationales)} rationales and {texts} texts: are these another split's rationales?")
+    """`deciding` of the tokens of every row."""
     rows = zip(instances["instance"], instances["length"], strict=True)
     return [deciding(rationales[position], int(length)) for position, length in rows]
 

@@ -8,6 +8,7 @@ from math import inf, isnan, nan
 
 import pandas as pd
 
+from lib.analysis.baseline import excluded_by
 from lib.analysis.verdicts import ANSWERS, KINDS, Verdict, judge, judge_runs, judge_trend
 from lib.quantity import title_of
 
@@ -273,11 +274,6 @@ def counted(number: int, noun: str) -> str:
 def anchor(short: str) -> str:
     """The id of a claim's place in a report: claim-attention-correlates-weakly."""
     return "claim-" + re.sub(r"\W+", "-", short.lower()).strip("-")
-
-
-def excluded_by(*reasons: str) -> str:
-    """The reasons that there are, in one sentence."""
-    return "; ".join(dict.fromkeys(filter(None, reasons)))
 
 
 def uniform_attention(rows: pd.DataFrame, whose: str = "its") -> str:

@@ -8,7 +8,7 @@ import pandas as pd
 from lib import analysis, models
 from lib.analysis import difference, mean_effect, witness_of
 from lib.analysis.statistics import weighted_mean, weighted_median
-from lib.analysis.summarising import configurations
+from lib.analysis.summarising import configurations, rows_where
 from lib.papers.claims import UNIFORM, Claim, adversary_of, uniform_attention
 from lib.published import printed_effect
 from lib.quantity import CHANGE_BOUNDS, declare, tau_name, title_of
@@ -352,8 +352,7 @@ def note_of(short: str, group: pd.DataFrame, shares: pd.DataFrame, of_model: Map
     """What stands beside the effect of one model: shares of texts, or the JSDs."""
     if short.startswith("attention"):
         pair = GRADIENT if short == "attention correlates weakly" else LEAVE_ONE_OUT
-        rows = shares[shares["quantity"] == tau_name(pair)]
-        row = rows[(rows[list(of_model)] == pd.Series(of_model)).all(axis=1)].iloc[0]
+        row = rows_where(shares, {"quantity": tau_name(pair), **of_model}).iloc[0]
         found, chance = (f"{row[name]:.0%}" for name in ("significant", "significant_null"))
         shown = f"{title_of(tau_name(pair))} has p ≤ .05 in {found} of the texts, {chance} by chance"
         by_chance = f"; the tau of shuffled attention is {group['agreement_by_chance'].mean():.3f}"

@@ -7,10 +7,10 @@ from math import nan
 import pandas as pd
 
 from lib import published
-from lib.analysis import flips_sooner, mean_effect, with_effects, with_entropies, witness_of
+from lib.analysis import excluded_by, flips_sooner, mean_effect, with_effects, with_entropies, witness_of
 from lib.analysis.erasure import NEAR_ZERO
 from lib.models import HIERARCHICAL
-from lib.papers.claims import Claim, excluded_by, uniform_attention
+from lib.papers.claims import Claim, uniform_attention
 from lib.papers.erasure_claims import CLAIMS, FEW, KEY, MANY_CLASSES, SHIFT
 from lib.published import printed_effect
 from lib.quantity import CHANGE_BOUNDS, declare, title_of, unit_of
