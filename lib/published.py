@@ -96,7 +96,10 @@ def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     ours, theirs = (frame.assign(place=range(len(frame))) for frame in (ours, theirs))
     both = ours.merge(theirs, on=KEYS, how="outer", suffixes=("", "_theirs"))
     both = both.sort_values(["place", "place_theirs"], ignore_index=True)  # as ours, then what is theirs alone
-    refuse_other_units(both)
+    wrong = both[both["unit"].notna() & both["unit_theirs"].notna() & (both["unit"] != both["unit_theirs"])]
+    for _, row in wrong.iterrows():
+        where = f"in {row['unit']} here and in {row['unit_theirs']} in {row['paper']} {row['table']}"
+        raise ValueError(f"{named(row)} is {where} ({len(wrong)} such rows); both must be in one unit")
     both["unit"] = both["unit"].fillna(both["unit_theirs"])
     both = both.rename(columns={"value": "ours", "value_theirs": "theirs"})
     both["difference"] = both["ours"] - both["theirs"]
@@ -221,11 +224,3 @@ def text_key(value) -> str:
 def named(row: pd.Series) -> str:
     """The keys of a row, for a message."""
     return " ".join(row[name] for name in KEYS if row[name])
-
-
-def refuse_other_units(both: pd.DataFrame) -> None:
-    """Raises ValueError where two partners are in different units."""
-    wrong = both[both["unit"].notna() & both["unit_theirs"].notna() & (both["unit"] != both["unit_theirs"])]
-    for _, row in wrong.iterrows():
-        where = f"in {row['unit']} here and in {row['unit_theirs']} in {row['paper']} {row['table']}"
-        raise ValueError(f"{named(row)} is {where} ({len(wrong)} such rows); both must be in one unit")

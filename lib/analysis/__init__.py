@@ -11,7 +11,7 @@ from lib.analysis.contrast import (
     mean_effect,
     score_difference,
 )
-from lib.analysis.correlation import correlate, permutation_null, significance, taus_by_option, with_ceiling
+from lib.analysis.correlation import correlate, significance, taus_by_option, with_ceiling
 from lib.analysis.curves import advantage, curvatures, points, price_difference, prices
 from lib.analysis.erasure import (
     box_values,

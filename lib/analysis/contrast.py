@@ -124,8 +124,6 @@ def difference(instances: pd.DataFrame, quantity: str, between: Between, paired:
     Raises:
         KeyError: no such column. ValueError: a group is empty or mixes configurations; no text is in both.
     """
-    if quantity not in instances:
-        raise KeyError(f"no column {quantity!r}; there are: {', '.join(map(str, instances.columns))}")
     tables, seeds = [by_seed(group_of(instances, where), quantity) for where in between], None
     if paired:
         tables = same_seeds(tables, between)

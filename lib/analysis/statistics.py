@@ -8,7 +8,7 @@ import numpy as np
 from scipy import optimize, special
 
 LEVEL = 0.95  # of every interval
-LEAST_P = 1e-12  # p-values below are not told apart
+LEAST_P = 1e-12  # the least p-value: smaller ones are shown as this
 FEW = 3  # seeds: fewer say nothing about others, and the interval is of these very models
 CELLS = 2_000_000  # most weights held at once: 16 MB
 SEED = 0  # of every bootstrap and randomisation test: the same rows have the same interval

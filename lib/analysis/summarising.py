@@ -253,18 +253,10 @@ def rows_where(rows: pd.DataFrame, where: Mapping[str, object]) -> pd.DataFrame:
 
 def by_seed(group: pd.DataFrame, column: str) -> pd.DataFrame:
     """(instance, seed) float: a column of one configuration, its instances paired; NaN where there is no value."""
-    instances, row = np.unique(group["instance"].to_numpy(), return_inverse=True)
-    seeds, of = np.unique(group["seed"].to_numpy(), return_inverse=True)
-    places, counts = np.unique(row * len(seeds) + of, return_counts=True)
-    if (counts > 1).any():
-        at = divmod(int(places[counts.argmax()]), len(seeds))
-        raise ValueError(
-            f"instance {instances[at[0]]} of seed {seeds[at[1]]} occurs twice in the runs of "
-            f"{'/'.join(str(group[name].iloc[0]) for name in RUN_COLUMNS)}; each run may be measured once"
-        )
-    table = np.full((len(instances), len(seeds)), np.nan)
-    table[row, of] = group[column].to_numpy(np.float64)
-    return pd.DataFrame(table, pd.Index(instances, name="instance"), pd.Index(seeds, name="seed"))
+    if (again := group.duplicated(["instance", "seed"])).any():
+        instance, seed = group.loc[again, ["instance", "seed"]].iloc[0]
+        raise ValueError(f"instance {instance} of seed {seed} occurs twice; each run may be measured once")
+    return group.pivot(index="instance", columns="seed", values=column).astype(np.float64)
 
 
 def by_seed_rows(rows: pd.DataFrame) -> pd.DataFrame:

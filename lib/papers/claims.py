@@ -27,7 +27,7 @@ WEAK = "weak"  # a witness
 UNIFORM = 0.97  # of the entropy of equal weights: attention beyond counts as uniform
 TINY = 1e-6  # a p below is shown as a bound
 CONTRAST = "contrast"  # in place of a verdict, outside a claim's scope
-RANK = dict.fromkeys(ANSWERS, 0) | {"open": 1, "no verdict": 2}  # which are told first
+RANK = dict.fromkeys(ANSWERS, 0) | {"open": 1, "no verdict": 2}  # which come first
 SIDES = {  # for attention as an explanation, or against it, by what the claim speaks for and its verdict
     ("for", "supported"): "for",
     ("against", "contradicted"): "for",
@@ -302,7 +302,7 @@ def sentences(found: pd.DataFrame, ours: bool = True) -> dict[str, str]:
     yes or no to attention as an explanation. Claims that are ours have a sentence if `ours`, and count in any case.
     """
     found = found[found["verdict"] != CONTRAST]
-    result, told = dict.fromkeys(on_balance(found), ""), set()
+    result, mentioned = dict.fromkeys(on_balance(found), ""), set()
     found = found if ours else found[~found["source"].str.startswith("ours")]
     groups = found.groupby(["claim", "short"], sort=False)
     for (claim, short), same in sorted(groups, key=lambda group: group[1]["verdict"].map(RANK).min()):
@@ -318,7 +318,7 @@ def sentences(found: pd.DataFrame, ours: bool = True) -> dict[str, str]:
             for word, names in models.items()
             if names and word != "no verdict"
         ]
-        parts += unjudged(same[same["verdict"] == "no verdict"], told)
+        parts += unjudged(same[same["verdict"] == "no verdict"], mentioned)
         result[f"{claim}: {'; '.join(parts)}."] = anchor(short)
     return result
 
@@ -351,19 +351,19 @@ def sides_of(rows: pd.DataFrame) -> list[str | None]:
     return [SIDES.get(pair) for pair in pairs]
 
 
-def unjudged(rows: pd.DataFrame, told: set[str]) -> list[str]:
+def unjudged(rows: pd.DataFrame, mentioned: set[str]) -> list[str]:
     """no verdict for average, conv (reason): of models whose reasons differ in numbers alone that of the first.
 
     Args:
-        told: what was said so far, which gets longer; nothing is said twice.
+        mentioned: the parts of earlier sentences, to which these are added; a reason is not repeated.
     """
     kinds = rows["reason"].str.replace(r"[\d.,]+", "", regex=True)
     parts = []
     for kind, same in rows.groupby(kinds, sort=False):
         part, of_first = f"no verdict for {', '.join(same['model'])}", same["reason"].iloc[0]
         of_first = of_first if same["reason"].nunique() == 1 else f"{same['model'].iloc[0]}: {of_first}"
-        parts.append(f"{part} ({'as above' if part + kind in told else of_first})")
-        told.add(part + kind)
+        parts.append(f"{part} ({'as above' if part + kind in mentioned else of_first})")
+        mentioned.add(part + kind)
     return parts
 
 

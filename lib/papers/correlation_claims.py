@@ -289,9 +289,13 @@ def evidence(
         for key, group in configurations(instances):
             of_model = {name: key[name] for name in ("encoder", "attention")}
             row = mean_effect(group, column, middle=middle).to_dict()
-            row |= dict(zip(("first", "second"), means_by_seed(group, column, sides), strict=False))
+            counted = group[group[column].notna()].groupby("seed")
+            means = [counted[side].mean().to_dict() for side in sides]
+            row |= dict(zip(("first", "second"), means, strict=False))
             more = {"within": recurrent(key["encoder"]), "note": note_of(short, group, shares, of_model)}
-            more |= {"printed": printed_gap(theirs, of_model)} if short == "attention correlates weakly" else {}
+            if short == "attention correlates weakly":
+                one, less = (printed_effect(theirs, tau_name(pair), of_model) for pair in (EACH_OTHER, GRADIENT))
+                more["printed"] = one - less
             model = " + ".join(map(title_of, filter(None, of_model.values())))
             rows.append(CLAIMS[short].compared(model, row, **more, **known_of(witnesses, group)))
     for short, simple in product(BETWEEN, SIMPLER):
@@ -331,21 +335,10 @@ def recurrent(encoder: str) -> bool:
     return encoder == "bilstm" or encoder not in models.ENCODERS
 
 
-def means_by_seed(group: pd.DataFrame, column: str, sides: tuple[str, ...]) -> list[dict[int, float]]:
-    """The mean of each side in each seed, over the texts that have the effect."""
-    counted = group[group[column].notna()]
-    return [counted.groupby("seed")[side].mean().to_dict() for side in sides]
-
-
 def known_of(witnesses: pd.DataFrame, *groups: pd.DataFrame) -> dict[str, str]:
     """`witness` of models, and `excluded`: why they allow no verdict, by what they learned or by uniform attention."""
     even = [uniform_attention(group, f"the {title_of(group['encoder'].iloc[0])}'s") for group in groups]
     return witness_of(witnesses, *groups, reasons=even)
-
-
-def printed_gap(theirs: pd.DataFrame, of_model: Mapping[str, str]) -> float:
-    """Their gradient / leave-one-out less their attention / gradient."""
-    return printed_effect(theirs, tau_name(EACH_OTHER), of_model) - printed_effect(theirs, tau_name(GRADIENT), of_model)
 
 
 def note_of(short: str, group: pd.DataFrame, shares: pd.DataFrame, of_model: Mapping[str, str]) -> str:

@@ -303,7 +303,7 @@ def take_home(matrix: pd.DataFrame, caught: pd.DataFrame, copies: pd.DataFrame) 
         tests, trivial = areas.drop(index=TRIVIAL).dropna(subset="liar_auroc"), areas.loc[TRIVIAL, "liar_auroc"]
         good = tests.index[tests["liar_auroc_low"] > ENOUGH]
         sentences.append(
-            f"liars are told from honest models by {len(good)} of {len(tests)} tests (AUROC surely above "
+            f"liars are distinguished from honest models by {len(good)} of {len(tests)} tests (AUROC surely above "
             f"{ENOUGH}): {'; '.join(good) or 'none'}; the attention's entropy alone has {trivial:.2f}"
         )
     return ". ".join(sentence[0].upper() + sentence[1:] for sentence in sentences) + "."

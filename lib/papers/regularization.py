@@ -187,7 +187,7 @@ DEPARTURES = (
     ),
     (
         "delta and eta",
-        "delta 1 to 30, eta .1 to 5; not said which goes with which dataset",
+        "delta 1 to 30, eta .1 to 5; which goes with which dataset is not stated",
         "chosen on dev for each attention, with one seed; in profile paper from .01 to .1 and to 1, farther where the "
         "best is the first or the last",
         "20news: a token's vector has a squared norm of 145 on average, and no state in (-1, 1) comes nearer than "

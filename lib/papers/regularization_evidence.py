@@ -26,7 +26,7 @@ ALONE, WHOLE = (declare(name, "fraction") for name in ("token_probability_mean",
 
 @dataclass(frozen=True)
 class Models:
-    """The models of one dataset, and what tells which of them may be judged.
+    """The models of one dataset, and what decides which of them may be judged.
 
     measured   every variant, with one layer or more, measured with substituted attention and token_probability_mean,
                with the rationale's average precision where there is one
