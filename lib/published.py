@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from functools import cache
-from math import hypot, nan, sqrt
+from math import hypot, sqrt
 from pathlib import Path
 
 import pandas as pd
 from scipy import stats
 
 from lib.analysis.statistics import FEW
+from lib.analysis.summarising import rows_where
 from lib.quantity import RUN_COLUMNS
 
 KEYS = [*RUN_COLUMNS, "quantity"]
@@ -40,13 +41,8 @@ def table(paper: str | None = None, dataset: str | None = None) -> pd.DataFrame:
     """The published values, of one paper and of one dataset where given; none for a dataset that no paper reports.
 
     Columns: those of data/published.csv; value in `unit`, sd NaN where none is printed, all else text.
-
-    Raises:
-        KeyError: unknown paper.
     """
     frame = _published()
-    if paper is not None and paper not in set(frame["paper"]):
-        raise KeyError(f"unknown paper {paper!r}; known: {', '.join(sorted(set(frame['paper'])))}")
     for column, wanted in (("paper", paper), ("dataset", dataset)):
         frame = frame if wanted is None else frame[frame[column] == wanted]
     return frame.reset_index(drop=True)
@@ -62,10 +58,8 @@ def printed_effect(
     """
 
     def value(where: Mapping[str, str]) -> float:
-        rows = theirs[theirs["quantity"] == quantity]
-        for column, wanted in where.items():
-            rows = rows[rows[column] == str(wanted)]
-        return float(rows["value"].mean()) if len(rows) else nan
+        wanted = {"quantity": quantity} | {column: str(value) for column, value in where.items()}
+        return float(rows_where(theirs, wanted)["value"].mean())
 
     return value(first) - (value(second) if second else 0.0)
 
@@ -102,7 +96,10 @@ def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     ours, theirs = (frame.assign(place=range(len(frame))) for frame in (ours, theirs))
     both = ours.merge(theirs, on=KEYS, how="outer", suffixes=("", "_theirs"))
     both = both.sort_values(["place", "place_theirs"], ignore_index=True)  # as ours, then what is theirs alone
-    refuse_other_units(both)
+    wrong = both[both["unit"].notna() & both["unit_theirs"].notna() & (both["unit"] != both["unit_theirs"])]
+    for _, row in wrong.iterrows():
+        where = f"in {row['unit']} here and in {row['unit_theirs']} in {row['paper']} {row['table']}"
+        raise ValueError(f"{named(row)} is {where} ({len(wrong)} such rows); both must be in one unit")
     both["unit"] = both["unit"].fillna(both["unit_theirs"])
     both = both.rename(columns={"value": "ours", "value_theirs": "theirs"})
     both["difference"] = both["ours"] - both["theirs"]
@@ -214,9 +211,6 @@ def differences() -> pd.DataFrame:
 
 def with_text_keys(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with every key as text, "" for a missing one: one layer is "1", not 1 or 1.0."""
-    missing = [name for name in (*KEYS, "value", "unit") if name not in frame]
-    if missing:
-        raise ValueError(f"a table of values needs the columns {', '.join(missing)}; it has {', '.join(frame.columns)}")
     return frame.assign(**{name: [text_key(value) for value in frame[name]] for name in KEYS})
 
 
@@ -230,11 +224,3 @@ def text_key(value) -> str:
 def named(row: pd.Series) -> str:
     """The keys of a row, for a message."""
     return " ".join(row[name] for name in KEYS if row[name])
-
-
-def refuse_other_units(both: pd.DataFrame) -> None:
-    """Raises ValueError where two partners are in different units."""
-    wrong = both[both["unit"].notna() & both["unit_theirs"].notna() & (both["unit"] != both["unit_theirs"])]
-    for _, row in wrong.iterrows():
-        where = f"in {row['unit']} here and in {row['unit_theirs']} in {row['paper']} {row['table']}"
-        raise ValueError(f"{named(row)} is {where} ({len(wrong)} such rows); both must be in one unit")

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from lib import provenance
-from lib.analysis.seeds import by_seed_rows
+from lib.analysis.summarising import by_seed_rows
 from lib.atomic_write import write_text
 from lib.datasets import Own
 from lib.notebook import Kept
@@ -44,20 +44,19 @@ def keep(
     trained: Sequence[Trained],
     values: pd.DataFrame,
     evidence: pd.DataFrame,
-    folder: Path | None = None,
     commit: str = "",
 ) -> Kept | str:
     """Leaves both tables to the report; of a run in profile `paper`, or a part of one, it puts them into files too.
 
-    Rows of the same configuration, options, quantity and seed that are there already are replaced, all others stay.
-    Each row carries where it comes from: the columns ABOUT.
+    The files are in $RESULTS_HOME, by default in reports/results of the project. Rows of the same
+    configuration, options, quantity and seed that are there already are replaced, all others stay. Each row carries
+    where it comes from: the columns ABOUT.
 
     Args:
         settings: of the notebook; nothing is kept where they make another experiment than the paper's.
         trained: the runs that were measured, all of one dataset; nothing is kept of those of your own model.
         values: of `summarise` and the like; those with `of_seeds` become a row for each seed.
         evidence: rows of `lib.papers.claims.EVIDENCE`, from which the summary judges anew.
-        folder: by default $RESULTS_HOME, else reports/results of the project.
         commit: of the code that ran; by default of the code as it is now.
     """
     first = trained[0].run
@@ -70,7 +69,7 @@ def keep(
     left = {"dataset": str(first.dataset), **texts}
     if refused := not_kept(settings):
         return Kept(f"not kept: {refused}", left)
-    folder = Path(folder or os.environ.get("RESULTS_HOME") or FOLDER)
+    folder = Path(os.environ.get("RESULTS_HOME") or FOLDER)
     folder.mkdir(parents=True, exist_ok=True)
     paths = {name: folder / f"{notebook}-{first.dataset}{ending}.csv" for name, ending in ENDINGS.items()}
     for name, path in paths.items():

@@ -18,6 +18,7 @@ from scipy.special import rel_entr
 from scipy.stats import entropy
 
 from lib import analysis, papers, processes, results
+from lib.analysis.tradeoff import distances
 from lib.datasets import DATASETS
 from lib.datasets.batches import batches, collate
 from lib.metrics import kullback_leibler, probabilities, total_variation
@@ -25,7 +26,7 @@ from lib.models import GuidedClassifier
 from lib.training import Run, fitting, losses, train, train_all
 from lib.training.building import build
 from lib.training.guided_attention import PerWord, guide
-from lib.training.tasks import Adversary, Classification, kept_epoch, stands_still
+from lib.training.tasks import Adversary, BaseOutputs, Classification, kept_epoch, stands_still
 from lib.training.trained import batches_of, task_of
 
 SMALL = (("embedding_size", 20), ("epochs", 3), ("hidden_size", 16))
@@ -136,7 +137,8 @@ def test_a_run_keeps_the_epoch_that_its_ending_names(base):
     kept = train(adversary(**{"lambda": 1e-3, "ends": "lowest", "learning_rate": 3.0}), say=silent)
     losses_of = [record["train_loss"] for record in kept.history]
     assert kept.chosen == 1 + losses_of.index(min(losses_of)) < len(losses_of) == 3
-    found = analysis.measure_versus_base([kept], [base], split="dev")
+    outputs = BaseOutputs.of(base.model, base.corpus.dev, base.batches("dev"))
+    found = analysis.measure(kept.model, kept.batches("dev"), distances(outputs))
     assert found["jsd"].mean() == pytest.approx(kept.history[kept.chosen - 1]["dev_jsd"], abs=1e-5)
 
 
@@ -178,7 +180,7 @@ def test_an_adversary_that_still_moves_away_has_not_converged_whatever_its_loss(
         moved = replace(imitated, run=run)
         assert moved.converged and moved.history[-1]["dev_jsd"] < 0.05
         found[name] = analysis.adversaries_by_dev([imitated, moved])["why"].iloc[1]
-        rows = analysis.measure_versus_base([imitated, moved], [base, base], split="dev")
+        rows = analysis.measure_versus_base([imitated, moved], [base, base])
         assert rows.groupby("lambda")["converged"].all().to_dict() == {0.0: True, 1e-4: name == "rested"}
     assert "still moved away" in found["crept"] and found["rested"] == ""
 
@@ -205,7 +207,7 @@ def test_a_frozen_adversary_from_another_seed_stands_beside_its_own_base(base):
     run = replace(adversary(**{"lambda": 1e-2, "trains": "attention"}), seed=base.run.seed + 100)
     other = train(run, say=silent)
     assert torch.equal(other.model.decoder.weight, base.model.decoder.weight)
-    found = analysis.measure_versus_base([base, other], [base, base], split="dev")
+    found = analysis.measure_versus_base([base, other], [base, base])
     assert set(found["seed"]) == {base.run.seed}, "pairs are of one seed"
     assert results.provenance_of(papers.PAPERS["adversary"].settings(), [other])["run_seeds"] == str(base.run.seed)
 

@@ -284,7 +284,7 @@ def models_beside(answers: pd.DataFrame, seeds=(0, 1)) -> pd.DataFrame:
 def test_models_are_held_against_the_baseline_text_by_text(score):
     answers = baseline(random_corpus(sizes=(120, 10, 200)))
     models = models_beside(answers)
-    held = against_baseline(models, answers, score, draws=400)
+    held = against_baseline(models, answers, score)
     assert held["encoder"].tolist() == ["bilstm", "conv"] and held["word"].tolist()[0] == "higher"
     both = pd.concat([models, *(answers.assign(seed=seed) for seed in (0, 1))])
     for _, row in held.iterrows():
@@ -293,7 +293,7 @@ def test_models_are_held_against_the_baseline_text_by_text(score):
         keys = ["first", "second", "difference", "low", "high"]
         assert np.allclose(row[keys].astype(float), other[keys].astype(float), atol=1e-12)
         assert row["word"] == other["word"] and row["n"] == 200
-    same = against_baseline(answers, answers, score, draws=50).iloc[0]
+    same = against_baseline(answers, answers, score).iloc[0]
     assert same[["difference", "low", "high"]].tolist() == [0, 0, 0] and same["word"] == "open"
     assert "bilstm" not in tables.difference(held)["it is"].tolist() and len(tables.difference(held)) == 2
 

@@ -75,7 +75,7 @@ def token_curves(tokens) -> alt.TopLevelMixin:
 
 
 def all_charts(frame: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
-    ours = pd.concat([summarise(frame, [tau_name(PAIR)], draws=20), classification(frame, draws=20)])
+    ours = pd.concat([summarise(frame, [tau_name(PAIR)]), classification(frame)])
     beside = published.beside(ours, published.table("jain2019", "sst"))
     return {
         "lengths": charts.length_histogram(

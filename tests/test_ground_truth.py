@@ -35,9 +35,8 @@ def silent(message: str) -> None:
 
 def test_the_reason_itself_scores_1_and_one_without_an_opinion_its_exact_chance():
     reason = np.array([False, True, False, True, True, False, False])
-    assert (
-        ground_truth.hits(reason.astype(float), reason) == (1, 1, 2) and average_precision([reason], [reason])[0] == 1
-    )
+    assert ground_truth.hits(reason.astype(float), reason) == (1, 1, 2)
+    assert average_precision(reason, reason.astype(float)) == 1
     top, recall, rank = ground_truth.hits(np.zeros(7), reason)
     assert (top, recall, rank) == pytest.approx((3 / 7, 3 / 7, 4))
 

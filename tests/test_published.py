@@ -23,8 +23,6 @@ def test_the_table_is_whole_and_unique():
     assert frame["value"].notna().all() and (frame.drop(columns="sd").notna()).all(axis=None)
     assert set(published.table("jain2019", "sst")["paper"]) == {"jain2019"}
     assert published.table(dataset="planted").empty
-    with pytest.raises(KeyError, match="known: jain2019"):
-        published.table("jain2020")
 
 
 def test_the_table_that_one_caller_changes_is_not_the_next_ones():
@@ -192,8 +190,6 @@ def test_other_units_and_unsummarised_tables_are_refused():
         published.beside(ours(unit="fraction"), theirs)
     with pytest.raises(ValueError, match="more than once"):
         published.beside(pd.concat([ours(), ours()]), theirs)
-    with pytest.raises(ValueError, match="needs the columns value"):
-        published.beside(ours().drop(columns="value"), theirs)
     without = published.beside(ours().drop(columns=["low", "high"]), theirs).iloc[0]
     assert without["answer"] == "open" and without["ours"] == 0.36
     assert published.beside(ours().iloc[:0], theirs.iloc[:0]).empty

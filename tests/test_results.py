@@ -4,6 +4,7 @@ from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from test_claims import instances
 
 from lib import papers, results
 from lib.analysis import classification, summarise
-from lib.analysis.seeds import by_seed_rows, over_seeds
+from lib.analysis.summarising import by_seed_rows, over_seeds
 from lib.papers.claims import Claim, read_evidence
 from tools.summary import studies
 from tools.summary.__main__ import in_repository, markdown
@@ -36,12 +37,13 @@ def keep(folder: Path, seeds: dict[int, float], encoder="bilstm", commit="first"
     frame = instances({encoder: 0.0}, seeds=max(seeds) + 1)
     frame = frame[frame["seed"].isin(seeds)]
     frame[TAU] = frame["seed"].map(seeds) + frame.groupby("seed")[TAU].transform(lambda some: some - some.mean())
-    summary = summarise(frame, [TAU], draws=50).astype(object)  # as beside an empty table
+    summary = summarise(frame, [TAU]).astype(object)  # as beside an empty table
     evidence = CLAIM.evidence(encoder, seeds, se=0.01, n=60)
     corpus = {name: changed.pop(name) for name in ("corpus",) if name in changed}
     given = {"profile": "paper", "device": "cpu", "encoders": [encoder], "seeds": list(seeds)} | changed
     settings = papers.PAPERS["correlation"].settings(**given)
-    return results.keep("correlation", settings, trained(**given, **corpus), summary, evidence, folder, commit)
+    with patch.dict("os.environ", RESULTS_HOME=str(folder)):
+        return results.keep("correlation", settings, trained(**given, **corpus), summary, evidence, commit)
 
 
 def kept(folder: Path, ending="") -> pd.DataFrame:
@@ -50,7 +52,7 @@ def kept(folder: Path, ending="") -> pd.DataFrame:
 
 def test_the_rows_of_single_seeds_put_together_are_what_was_summarised():
     frame = instances({"bilstm": 0.3, "average": 0.6})
-    rows = pd.concat([classification(frame, draws=50), summarise(frame, [TAU], draws=50)], ignore_index=True)
+    rows = pd.concat([classification(frame), summarise(frame, [TAU])], ignore_index=True)
     other = pd.DataFrame([{"quantity": "a difference", "difference": 0.1, "of_seeds": {0: 0.1}}])
     kept = by_seed_rows(pd.concat([rows, other], ignore_index=True))
     assert len(kept) == 4 * len(rows) + 1 and kept["per"].eq("seed").sum() == 4 * len(rows)
@@ -117,11 +119,12 @@ def test_evidence_without_a_value_goes_where_there_is_some():
     assert read_evidence(results.merged(text({}), text({}), keys))["seed"].tolist() == [-1]
 
 
-def test_each_row_says_where_it_comes_from(tmp_path):
+def test_each_row_says_where_it_comes_from(tmp_path, monkeypatch):
+    monkeypatch.setenv("RESULTS_HOME", str(tmp_path))
     given = {"seeds": [0, 4], "adversary_epochs": 80}
     settings = papers.PAPERS["adversary"].settings(profile="paper", device="cpu", **given)
     values, evidence = pd.DataFrame({"quantity": ["f1"], "value": [1 / 3]}), CLAIM.evidence("a", {0: 0.1})
-    results.keep("adversary", settings, trained("adversary", **given), values, evidence, tmp_path, "abc")
+    results.keep("adversary", settings, trained("adversary", **given), values, evidence, "abc")
     for ending in ("", "-evidence"):
         row = pd.read_csv(tmp_path / f"adversary-planted{ending}.csv", dtype=str, keep_default_na=False).iloc[0]
         assert row[list(results.ABOUT)].to_dict() == {

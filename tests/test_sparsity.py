@@ -97,8 +97,6 @@ def test_the_support_against_the_reason_by_hand():
     columns = [found[f"rationale_support_{name}"].tolist() for name in ("precision", "recall", "chance")]
     assert [column[:2] for column in columns] == [[1 / 2, 0], [1 / 3, 0], [3 / 4, 1 / 3]]
     assert np.isnan([column[2:] for column in columns]).all()
-    with pytest.raises(ValueError, match="another split"):
-        support_on_rationale(measured({"attention_weights": weights}), [None])
 
 
 def test_rank_correlations_are_scipys_with_ties_too():

@@ -1,6 +1,6 @@
 """From a model and its texts to a table with one row per instance; then means, differences and trends of its rows."""
 
-from lib.analysis.baseline import against_baseline, baseline, same_answers, witness_of, witnesses
+from lib.analysis.baseline import against_baseline, baseline, excluded_by, same_answers, witness_of, witnesses
 from lib.analysis.contrast import (
     contrast,
     difference,
@@ -11,7 +11,7 @@ from lib.analysis.contrast import (
     mean_effect,
     score_difference,
 )
-from lib.analysis.correlation import correlate, permutation_null, significance, taus_by_option, with_ceiling
+from lib.analysis.correlation import correlate, significance, taus_by_option, with_ceiling
 from lib.analysis.curves import advantage, curvatures, points, price_difference, prices
 from lib.analysis.erasure import (
     box_values,

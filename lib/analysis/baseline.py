@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from lib.analysis.contrast import contrast, mean_effect
 from lib.analysis.measuring import RUN
 from lib.analysis.statistics import Estimate, Spread
-from lib.analysis.summarising import by_seed, configurations, known_names, scores_of
+from lib.analysis.summarising import by_seed, configurations, scores_of
 from lib.datasets.assembly import subset
 from lib.datasets.corpus import Corpus, Instance
 from lib.quantity import RUN_COLUMNS, declare, title_of
@@ -88,9 +88,7 @@ def share_words(texts: Sequence[Instance]) -> bool:
     return False
 
 
-def against_baseline(
-    instances: pd.DataFrame, answers: pd.DataFrame, score: str = "f1", draws: int = 1000
-) -> pd.DataFrame:
+def against_baseline(instances: pd.DataFrame, answers: pd.DataFrame, score: str = "f1") -> pd.DataFrame:
     """Each configuration's score less the baseline's on the same texts: a row of `contrast` each.
 
     Args:
@@ -98,9 +96,8 @@ def against_baseline(
     Returns:
         RUN_COLUMNS, then the columns of `contrast`: first is the model, second the baseline.
     Raises:
-        KeyError: another score. ValueError: the two answer for other texts.
+        ValueError: the two answer for other texts.
     """
-    known_names([score], ("f1", "accuracy"), "score")
     of_words = answers[["label", "prediction"]].to_numpy(dtype=np.float64)[:, None]  # (instance, seed, column)
     rows = []
     for key, group in configurations(instances):
@@ -110,7 +107,7 @@ def against_baseline(
                 f"{'/'.join(map(str, key.values()))} and the baseline were measured on other texts; the comparison is "
                 "paired by text"
             )
-        row = contrast([score], scores_of([score]), (table, of_words), True, draws).iloc[0]
+        row = contrast([score], scores_of([score]), (table, of_words), True, 1000).iloc[0]
         rows.append(key | row.to_dict())
     return pd.DataFrame(rows)
 
@@ -168,4 +165,9 @@ def witness_of(known: pd.DataFrame, *groups: pd.DataFrame, reasons: Iterable[str
     keys = {tuple(key) for group in groups for key in group[list(RUN_COLUMNS)].drop_duplicates().to_numpy()}
     of = known.loc[[tuple(key) in keys for key in known[list(RUN_COLUMNS)].to_numpy()]]
     worst = "" if of.empty else "weak" if of["witness"].eq("weak").any() else "good"
-    return {"witness": worst, "excluded": "; ".join(dict.fromkeys(filter(None, [*of["excluded"], *reasons])))}
+    return {"witness": worst, "excluded": excluded_by(*of["excluded"], *reasons)}
+
+
+def excluded_by(*reasons: str) -> str:
+    """The reasons that there are, in one sentence."""
+    return "; ".join(dict.fromkeys(filter(None, reasons)))

@@ -16,9 +16,10 @@ from lib.analysis.statistics import (
     standard_error,
     weighted_mean,
 )
-from lib.analysis.summarising import CLASSIFICATION, DROPS, answers, by_seed, fragility_of, known_names, scores_of
+from lib.analysis.summarising import DROPS, answers, by_seed, fragility_of, rows_where, scores_of
 from lib.quantity import RUN_COLUMNS, unit_of
 
+DRAWS = 2000  # of the bootstrap, and of the randomisation test
 BY_LENGTH = "balanced_accuracy_drop_permuted"  # which does not follow the share of a class in either half, as F1 does
 Between = tuple[dict, dict]  # the run columns that select each of two groups
 Pooled = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -30,7 +31,7 @@ def contrast(
     statistic: Statistic,
     groups: Sequence[np.ndarray],
     paired: bool,
-    draws: int = 2000,
+    draws: int = DRAWS,
     pooled: Pooled | None = None,
     test: bool = False,
     seeds: Sequence[int] | None = None,
@@ -59,6 +60,7 @@ def contrast(
     first, second = groups
     ones = np.ones((1, len(first)))
     of_seeds = [statistic(ones, table)[0] for table in groups]
+    seeds = range(of_seeds[0].shape[-1]) if seeds is None else seeds
     values = [pooled(ones, table)[0] for table in groups]
     samples = np.empty((0, len(quantities)))
     if draws:
@@ -72,16 +74,10 @@ def contrast(
             {"quantity": name, "first": float(one), "second": float(other), "difference": float(one - other)}
             | {"low": low, "high": high, "word": "open" if differ else direction(low, high), "unit": unit_of(name)}
             | {"n": len(first), "seeds": tuple(map(len, each)), "se": standard_error(drawn)}
-            | {"of_seeds": by_their_seeds(apart[0], seeds) if paired else {}}
+            | {"of_seeds": dict(zip(map(int, seeds), map(float, apart[0]), strict=True)) if paired else {}}
         )
     found = pd.DataFrame(rows)
     return found.assign(p=swapped_p(pooled, groups, draws)) if test else found
-
-
-def by_their_seeds(values: np.ndarray, seeds: Sequence[int] | None) -> dict[int, float]:
-    """The value of each seed; `seeds` by default their numbers."""
-    seeds = range(len(values)) if seeds is None else seeds
-    return {int(seed): float(value) for seed, value in zip(seeds, values, strict=True)}
 
 
 def direction(low: float, high: float) -> str:
@@ -116,9 +112,7 @@ def mean_of(weights: np.ndarray, table: np.ndarray) -> np.ndarray:
     return weighted_mean(weights, table)[:, None]
 
 
-def difference(
-    instances: pd.DataFrame, quantity: str, between: Between, draws: int = 2000, paired: bool = False
-) -> pd.Series:
+def difference(instances: pd.DataFrame, quantity: str, between: Between, paired: bool = False) -> pd.Series:
     """The mean of a quantity in the first group less that in the second, over the texts that both have.
 
     `between` selects two groups by their run columns: ({"encoder": "average"}, {"encoder": "bilstm"}); other columns
@@ -130,8 +124,6 @@ def difference(
     Raises:
         KeyError: no such column. ValueError: a group is empty or mixes configurations; no text is in both.
     """
-    if quantity not in instances:
-        raise KeyError(f"no column {quantity!r}; there are: {', '.join(map(str, instances.columns))}")
     tables, seeds = [by_seed(group_of(instances, where), quantity) for where in between], None
     if paired:
         tables = same_seeds(tables, between)
@@ -143,7 +135,7 @@ def difference(
         where = " in one seed" if paired else ""
         raise ValueError(f"no text has a value of {quantity!r} in both {between[0]} and {between[1]}{where}")
     groups = [table.loc[shared].to_numpy() for table in tables]
-    return contrast([quantity], mean_of, groups, paired, draws, seeds=seeds).iloc[0]
+    return contrast([quantity], mean_of, groups, paired, seeds=seeds).iloc[0]
 
 
 def mean_effect(instances: pd.DataFrame, quantity: str, middle: Pooled = weighted_mean) -> pd.Series:
@@ -160,7 +152,7 @@ def mean_effect(instances: pd.DataFrame, quantity: str, middle: Pooled = weighte
     return effect_of(quantity, table.columns, lambda some: middle(some, values), len(table))
 
 
-def effect_of(quantity: str, seeds: Sequence[int], each: OfSeeds, texts: int, draws: int = 2000) -> pd.Series:
+def effect_of(quantity: str, seeds: Sequence[int], each: OfSeeds, texts: int, draws: int = DRAWS) -> pd.Series:
     """An effect that each seed has by itself, as a row of `mean_effect`.
 
     Args:
@@ -177,7 +169,7 @@ def effect_of(quantity: str, seeds: Sequence[int], each: OfSeeds, texts: int, dr
 
 
 def score_difference(
-    instances: pd.DataFrame, score: str, between: Between, draws: int = 2000, test: bool = True
+    instances: pd.DataFrame, score: str, between: Between, draws: int = DRAWS, test: bool = True
 ) -> pd.Series:
     """Accuracy, F1 or AUC of the first group less that of the second, on the same texts and seeds, in pairs.
 
@@ -187,7 +179,6 @@ def score_difference(
     Raises:
         KeyError: unknown score. ValueError: a group is empty or mixes configurations; the texts are not the same.
     """
-    known_names([score], CLASSIFICATION, "score")
     pair = same_texts(instances, between)
     columns = ("label", "prediction", "probability")
     groups = [np.stack([by_seed(group, name).to_numpy() for name in columns], axis=2) for group in pair]
@@ -248,11 +239,7 @@ def same_seeds(tables: list[pd.DataFrame], between: Between) -> list[pd.DataFram
 
 def group_of(instances: pd.DataFrame, where: dict) -> pd.DataFrame:
     """The rows of the one configuration that `where` selects by its run columns."""
-    group = instances
-    for column, value in where.items():
-        if column not in RUN_COLUMNS:
-            raise KeyError(f"cannot select by {column!r}; known: {', '.join(RUN_COLUMNS)}")
-        group = group[group[column] == value]
+    group = rows_where(instances, where)
     kinds = group[list(RUN_COLUMNS)].drop_duplicates()
     if len(kinds) != 1:
         raise ValueError(f"{where} selects {len(kinds)} configurations; it must select exactly one")

@@ -1,14 +1,16 @@
 """Rank correlation of two measures over the tokens of a text."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import torch
 from scipy.stats import false_discovery_control
+from torch import Tensor
 
 from lib.analysis.measuring import measure_all
+from lib.analysis.statistics import SEED
 from lib.analysis.summarising import SUMMARY, summarise
 from lib.analysis.token_values import column_of, inherited, token_values
 from lib.metrics import kendall_tau
@@ -44,44 +46,34 @@ def correlate(instances: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd.D
 def taus(first: list, second: list) -> tuple[np.ndarray, np.ndarray]:
     """(tau-b, p-value), each (instance,), of pairs of arrays; NaN where undefined or where an array is None."""
     tau, p = np.full(len(first), np.nan), np.full(len(first), np.nan)
-    for rows in of_one_length(first, second):
-        lengths = torch.tensor([len(first[row]) for row in rows])
-        mask = torch.arange(int(lengths.max())) < lengths[:, None]
+    lengths = [0 if a is None or b is None else len(a) for a, b in zip(first, second, strict=True)]
+    for row in np.flatnonzero(lengths):
+        if lengths[row] != len(second[row]):
+            raise ValueError(
+                f"row {row}: one measure has {lengths[row]} tokens, the other {len(second[row])}; "
+                "both must be over the same tokens"
+            )
+    lengths = torch.tensor(lengths, dtype=torch.long)
+    for rows in map(Tensor.numpy, by_length(lengths, CELLS)):
+        mask = torch.arange(int(lengths[rows].max())) < lengths[rows, None]
         x, y = (padded([side[row] for row in rows], mask) for side in (first, second))
         tau[rows], p[rows] = (part.numpy() for part in kendall_tau(x, y, mask))
     return tau, p
 
 
-def of_one_length(first: list, second: list) -> Iterator[list[int]]:
-    """Positions of pairs of arrays, in batches of nearly one length with a bounded number of tokens."""
-    lengths = np.array([0 if a is None or b is None else len(a) for a, b in zip(first, second, strict=True)])
-    for row in np.flatnonzero(lengths):
-        if len(first[row]) != len(second[row]):
-            raise ValueError(
-                f"row {row}: one measure has {len(first[row])} tokens, the other {len(second[row])}; "
-                "both must be over the same tokens"
-            )
-    for rows in by_length(torch.from_numpy(lengths), CELLS):
-        yield rows.tolist()
-
-
-def padded(arrays: list[np.ndarray], mask: torch.Tensor) -> torch.Tensor:
+def padded(arrays: list[np.ndarray], mask: Tensor) -> Tensor:
     """(batch, token) float64, 0 outside the mask."""
     values = torch.zeros(mask.shape, dtype=torch.float64)
     values[mask] = torch.from_numpy(np.concatenate(arrays).astype(np.float64))
     return values
 
 
-def permutation_null(instances: pd.DataFrame, pair: tuple[str, str], seed: int = 0) -> tuple[np.ndarray, float]:
-    """Tau when chance orders the tokens: the second measure shuffled within each text.
-
-    Returns:
-        (taus (instance,), the share of them, where defined, with p <= .05).
-    """
-    random = np.random.default_rng(seed)
+def permutation_null(instances: pd.DataFrame, pair: tuple[str, str]) -> float:
+    """The share of texts with p <= .05 when chance orders the tokens: the second measure shuffled within each text."""
+    random = np.random.default_rng(SEED)
     first, second = (token_values(instances, side) for side in pair)
-    tau, p = taus(first, [None if values is None else random.permutation(values) for values in second])
-    return tau, share_significant(p)
+    shuffled = [None if values is None else random.permutation(values) for values in second]
+    return share_significant(taus(first, shuffled)[1])
 
 
 def share_significant(p: np.ndarray) -> float:
@@ -90,7 +82,7 @@ def share_significant(p: np.ndarray) -> float:
     return float((p <= LEVEL).mean()) if len(p) else np.nan
 
 
-def significance(instances: pd.DataFrame, pair: tuple[str, str], seed: int = 0) -> pd.DataFrame:
+def significance(instances: pd.DataFrame, pair: tuple[str, str]) -> pd.DataFrame:
     """How much of "p <= .05" is more than chance and length: one row per configuration, means over its seeds.
 
     Columns: significant (share of texts with p <= .05), significant_null (the same after `permutation_null`),
@@ -107,7 +99,7 @@ def significance(instances: pd.DataFrame, pair: tuple[str, str], seed: int = 0) 
         skipped = sum(any(quantity == name for quantity, _ in pairs) for pairs in run["left_out"])
         shares = {
             "significant": share_significant(p),
-            "significant_null": permutation_null(run, pair, seed)[1],
+            "significant_null": permutation_null(run, pair),
             "significant_controlled": share_significant(false_discovery_control(p)) if len(p) else np.nan,
         }
         counts = {"n": len(p), "undefined": len(run) - len(p) - skipped, "left_out": skipped, "seeds": 1}

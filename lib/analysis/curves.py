@@ -9,7 +9,7 @@ from lib.analysis.contrast import contrast, effect_of
 from lib.analysis.statistics import mean_over, weighted_mean
 from lib.analysis.summarising import by_seed, summarise
 from lib.analysis.tradeoff import AXES
-from lib.quantity import CHANGE_BOUNDS, bounds_of, declare, title_of
+from lib.quantity import CHANGE_BOUNDS, declare, title_of
 
 GRID = 50  # values of JSD at which two curves are compared
 OF_PRICE = ("first", "second", "difference", "low", "high", "se")
@@ -32,8 +32,8 @@ def points(instances: pd.DataFrame, series: str, by: str | None = None, classes:
             summary = summarise(group, AXES).set_index("quantity")
             row = {"series": series, "texts": texts, "at": at, "seed": seed}
             for axis in AXES:
-                value, low, high = summary.loc[axis, ["value", "low", "high"]]
-                row |= {axis: value, f"{axis}_low": max(low, 0), f"{axis}_high": min(high, bounds_of(axis)[1])}
+                ends = summary.loc[axis, ["value", "low", "high"]]
+                row |= dict(zip((axis, f"{axis}_low", f"{axis}_high"), ends, strict=True))
             rows.append(row | {"n": summary.loc["jsd", "n"]})
     return pd.DataFrame(rows)
 
@@ -86,9 +86,11 @@ def curvature(instances: pd.DataFrame, draws: int = 1000) -> pd.Series:
 
 def below_chord(corners: np.ndarray) -> np.ndarray:
     """By how much curves run below their chords on average: (draw, point, (JSD, TVD)) -> (draw,), a fraction."""
-    width = corners[:, -1, 0] - corners[:, 0, 0]
+    jsd, tvd = np.moveaxis(corners, -1, 0)
+    width = jsd[:, -1] - jsd[:, 0]
     curve = (width > 0) & (corners.shape[1] > 2)
-    return np.where(curve, area(corners) / np.where(curve, width, 1), np.nan)
+    under_the_chord = width * (tvd[:, 0] + tvd[:, -1]) / 2
+    return np.where(curve, (under_the_chord - np.trapezoid(tvd, jsd)) / np.where(curve, width, 1), np.nan)
 
 
 def advantage(single: pd.DataFrame, curve: pd.DataFrame, at: str) -> pd.Series:
@@ -243,13 +245,3 @@ def height(curves: np.ndarray, grid: np.ndarray) -> np.ndarray:
     """The mean TVD of curves, straight between their points, over a grid of JSD: (draw, point, (x, y)) -> (draw, 1)."""
     ordered = (curve[np.argsort(curve[:, 0])].T for curve in curves)
     return np.array([[np.interp(grid, *curve).mean()] for curve in ordered])
-
-
-def area(corners: np.ndarray) -> np.ndarray:
-    """The signed area between curves and their chords: corners (..., point, (x, y)) -> (...).
-
-    Positive where the curve runs below its chord. The polygon's area by the shoelace formula, the first corner moved
-    to 0, so that only neighbouring points matter.
-    """
-    x, y = np.moveaxis(corners[..., 1:, :] - corners[..., :1, :], -1, 0)
-    return (x[..., :-1] * y[..., 1:] - x[..., 1:] * y[..., :-1]).sum(axis=-1) / 2

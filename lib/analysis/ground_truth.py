@@ -104,9 +104,7 @@ def explained(
             if erased and len(rows):
                 along_each = [faithfulness(rows, list(measures))]
                 rows = joined(rows, measure(one.model, answered_right(one), along_each, one.run))
-            rationales = [one.corpus.test.instances[place].rationale for place in rows["instance"]]
-            scored = against_reason(rows.assign(instance=range(len(rows))), measures, rationales)
-            frames.append(scored.assign(instance=rows["instance"]))
+            frames.append(against_reason(rows, measures, [text.rationale for text in one.corpus.test.instances]))
     if not frames:
         return pd.DataFrame(columns=["dataset", "encoder"])
     both = pd.concat(frames, ignore_index=True)

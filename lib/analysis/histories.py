@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 
 from lib.analysis.statistics import t_interval
-from lib.analysis.verdicts import FAR
 from lib.quantity import title_of
 from lib.training import Run, Trained
 from lib.training.runs import JAIN, OF_VARIANTS
 from lib.training.tasks import LEAST, PATIENCE, kept_epoch, stands_still
 
+FAR = 0.4  # nats: an attention that is nearer to the base's has not moved (Wiegreffe & Pinter 2019, table 4)
 ON_PAR = 0.02  # of F1: less than the papers' own spread between two reports of one model
 AT_REST = 1e-6  # nats: an adversary that starts from its base, where nothing but rounding moves it, and stays there
 BEYOND = {"quick": 0, "paper": 4}  # values that are tried beyond a grid
@@ -205,7 +205,7 @@ def by_recipe(trained: Sequence[Trained]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def kept_record(history: Sequence[dict], ends: str, most: int | None = None) -> dict:
+def kept_record(history: Sequence[dict], ends: str, most: int | None) -> dict:
     """The epoch that would have been kept, had training ended by this rule and after at most so many epochs."""
     lengths = range(1, min(most or len(history), len(history)) + 1)
     end = next((n for n in lengths if stands_still(history[:n], ends)), lengths[-1])

@@ -1,15 +1,14 @@
 """Intervals: the bootstrap by weights, Student's t, and scores that take weights. NumPy and SciPy only."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from math import inf, nan
 
 import numpy as np
 from scipy import optimize, special
 
 LEVEL = 0.95  # of every interval
-LEAST_P = 1e-12  # p-values below are not told apart
+LEAST_P = 1e-12  # the least p-value: smaller ones are shown as this
 FEW = 3  # seeds: fewer say nothing about others, and the interval is of these very models
 CELLS = 2_000_000  # most weights held at once: 16 MB
 SEED = 0  # of every bootstrap and randomisation test: the same rows have the same interval
@@ -22,40 +21,21 @@ def over_what(seeds: float) -> str:
     return "texts and seeds" if seeds >= FEW else "texts"
 
 
-def resampled(count: int, draws: int, seed: int = SEED) -> Iterator[np.ndarray]:
-    """Bootstrap samples of `count` instances as weights: how often each was drawn.
+def bootstrap(statistic: Callable[[np.ndarray], np.ndarray], count: int, draws: int) -> np.ndarray:
+    """What a statistic is in bootstrap samples of `count` instances: (draws, ...).
 
-    Yields:
-        (draw, instance) float64, rows sum to `count`; all chunks together have `draws` rows.
+    Args:
+        statistic: weights (draw, instance) -> (draw, ...); the weights are how often each instance was drawn, in chunks
+            of at most CELLS of them.
     """
-    if draws < 1:
-        raise ValueError(f"draws is {draws}; allowed: 1 or more")
+    random, found = np.random.default_rng(SEED), []
     step = max(1, CELLS // max(count, 1))
-    if draws <= step:
-        yield only_chunk(count, draws, seed)
-        return
-    random = np.random.default_rng(seed)
     for start in range(0, draws, step):
-        yield chunk(random, count, min(step, draws - start))
-
-
-@lru_cache(maxsize=4)
-def only_chunk(count: int, draws: int, seed: int) -> np.ndarray:
-    """All bootstrap samples where one chunk holds them: the same for each quantity of the same texts. Read-only."""
-    weights = chunk(np.random.default_rng(seed), count, draws)
-    weights.setflags(write=False)
-    return weights
-
-
-def chunk(random: np.random.Generator, count: int, draws: int) -> np.ndarray:
-    """How often each of `count` instances is drawn in each of some samples: (draw, instance) float64."""
-    drawn = random.integers(0, count, (draws, count)) + np.arange(draws)[:, None] * count
-    return np.bincount(drawn.ravel(), minlength=draws * count).reshape(draws, count).astype(np.float64)
-
-
-def bootstrap(statistic: Callable[[np.ndarray], np.ndarray], count: int, draws: int, seed: int = SEED) -> np.ndarray:
-    """What `statistic`, weights (draw, instance) -> (draw, ...), is in `draws` bootstrap samples: (draws, ...)."""
-    return np.concatenate([statistic(weights) for weights in resampled(count, draws, seed)])
+        size = min(step, draws - start)
+        drawn = random.integers(0, count, (size, count)) + np.arange(size)[:, None] * count
+        weights = np.bincount(drawn.ravel(), minlength=size * count).reshape(size, count)
+        found.append(statistic(weights.astype(np.float64)))
+    return np.concatenate(found)
 
 
 def interval(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

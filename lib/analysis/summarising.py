@@ -1,13 +1,17 @@
-"""Means and scores of each configuration, with 95% intervals over texts and over seeds."""
+"""Means and scores of each configuration, with 95% intervals over texts and over seeds; seed by seed, and back."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
+from math import inf, nan
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from lib.analysis.measuring import quantity_columns, undefined
 from lib.analysis.statistics import (
+    FEW,
+    LEVEL,
     Statistic,
     bootstrap,
     interval,
@@ -23,6 +27,7 @@ from lib.analysis.statistics import (
 from lib.quantity import CHANGE_BOUNDS, RUN_COLUMNS, bounds_of, declare, title_of, unit_of
 
 CLASSIFICATION = ("accuracy", "f1", "auc")
+DRAWS = 1000  # of the bootstrap
 DROPS = ("f1_drop_uniform", "f1_drop_permuted")
 OF_FRAGILITY = {"f1": weighted_f1, "balanced_accuracy": weighted_balanced_accuracy}
 UNDER = {
@@ -42,9 +47,13 @@ SUMMARY = [
     *("low_texts", "high_texts", "low_seeds", "high_seeds"),
     *("n", "seeds", "undefined", "left_out", "se_texts", "of_seeds"),
 ]
+OVER = ("low", "high", "sd_seeds", "low_texts", "high_texts", "low_seeds", "high_seeds", "seeds")  # of all seeds
+OF_RUNS = ("seed", "value", "se_texts", "sd_instances", "n", "undefined", "left_out")  # of a run, or of those together
+AGAIN = {"se_texts": "mean"} | dict.fromkeys(("n", "undefined", "left_out"), "max")  # of several runs together
+OF_CONTRASTS = ("first", "second", "difference", "word", "se", "p")  # of the runs together, where value is a difference
 
 
-def summarise(instances: pd.DataFrame, quantities: Iterable[str] | None = None, draws: int = 1000) -> pd.DataFrame:
+def summarise(instances: pd.DataFrame, quantities: Iterable[str] | None = None) -> pd.DataFrame:
     """One row per configuration and quantity: its mean over the instances, with intervals.
 
     value is the mean over seeds of each run's mean over its instances; [low, high] is its 95% interval over
@@ -68,7 +77,7 @@ def summarise(instances: pd.DataFrame, quantities: Iterable[str] | None = None, 
     rows = []
     for key, group in configurations(instances) if names else ():
         table = np.stack([by_seed(group, name).to_numpy() for name in names], axis=1)  # (instance, quantity, seed)
-        found = estimates(names, weighted_mean, table, draws, seeds_of(group))
+        found = estimates(names, weighted_mean, table, seeds_of(group))
         for name, row, values in zip(names, found, table.swapaxes(0, 1), strict=True):
             missing = int(undefined(group, name).sum())
             row |= {"sd_instances": pooled_sd(values), "n": int((~np.isnan(values)).any(axis=1).sum())}
@@ -76,9 +85,7 @@ def summarise(instances: pd.DataFrame, quantities: Iterable[str] | None = None, 
     return pd.DataFrame(rows, columns=SUMMARY)
 
 
-def classification(
-    instances: pd.DataFrame, quantities: Iterable[str] = CLASSIFICATION, draws: int = 1000
-) -> pd.DataFrame:
+def classification(instances: pd.DataFrame, quantities: Sequence[str] = CLASSIFICATION) -> pd.DataFrame:
     """Accuracy, F1 and AUC of each configuration, in the columns of `summarise`.
 
     F1 is the positive class' for two classes, the macro average for more; AUC is of two classes only. Each score is
@@ -87,22 +94,21 @@ def classification(
     Raises:
         KeyError: unknown score. ValueError: the seeds of a configuration were measured on different instances.
     """
-    names = known_names(quantities, CLASSIFICATION, "score")
-    rows = []
+    statistic, rows = scores_of(quantities), []
     for key, group in configurations(instances):
         columns = ("label", "prediction", "probability")
         table = np.stack([by_seed(group, name).to_numpy() for name in columns], axis=2)  # (instance, seed, column)
         if np.isnan(table[..., 0]).any():
             raise ValueError(f"the seeds of {'/'.join(map(str, key.values()))} were measured on different instances")
-        found = estimates(names, scores_of(names), table, draws, seeds_of(group))
-        for name, row in zip(names, found, strict=True):
+        found = estimates(quantities, statistic, table, seeds_of(group))
+        for name, row in zip(quantities, found, strict=True):
             if name == "accuracy":
                 row["sd_instances"] = pooled_sd((table[..., 0] == table[..., 1]).astype(np.float64))
             rows.append(key | row)
     return pd.DataFrame(rows, columns=SUMMARY)
 
 
-def fragility(instances: pd.DataFrame, quantities: Sequence[str] = ("f1", *DROPS), draws: int = 1000) -> pd.DataFrame:
+def fragility(instances: pd.DataFrame, quantities: Sequence[str] = ("f1", *DROPS)) -> pd.DataFrame:
     """F1 with the trained attention, and with other attention (Tutek & Snajder 2020, section 4.1).
 
     In the columns of `summarise`. f1_uniform and f1_permuted are F1 under equal weights and under random orders, the
@@ -118,13 +124,13 @@ def fragility(instances: pd.DataFrame, quantities: Sequence[str] = ("f1", *DROPS
     rows = [
         key | row
         for key, group in configurations(instances)
-        for row in estimates(quantities, statistic, answers(group), draws, seeds_of(group))
+        for row in estimates(quantities, statistic, answers(group), seeds_of(group))
     ]
     return pd.DataFrame(rows, columns=SUMMARY)
 
 
 def estimates(
-    names: Sequence[str], statistic: Statistic, table: np.ndarray, draws: int, seeds: Sequence[int]
+    names: Sequence[str], statistic: Statistic, table: np.ndarray, seeds: Sequence[int]
 ) -> list[dict[str, object]]:
     """Of each quantity of a statistic what SUMMARY has: its value over the seeds, unit, intervals, sds and counts.
 
@@ -134,7 +140,7 @@ def estimates(
         seeds: of the table's runs, in its order.
     """
     of_seeds = statistic(np.ones((1, len(table))), table)[0]  # (quantity, seed)
-    samples = mean_over(2, bootstrap(lambda weights: statistic(weights, table), len(table), draws))
+    samples = mean_over(2, bootstrap(lambda weights: statistic(weights, table), len(table), DRAWS))
     rows = []
     for name, values, drawn in zip(names, of_seeds, samples.T, strict=True):
         value = float(mean_over(0, values))
@@ -151,7 +157,11 @@ def estimates(
 
 
 def scores_of(names: Sequence[str]) -> Statistic:
-    """Some of CLASSIFICATION as a statistic of a table (instance, seed, (label, prediction, probability))."""
+    """Some of CLASSIFICATION as a statistic of a table (instance, seed, (label, prediction, probability)).
+
+    KeyError for others.
+    """
+    refuse_unknown(names, CLASSIFICATION, "score")
 
     def statistic(weights: np.ndarray, table: np.ndarray) -> np.ndarray:
         label, predicted = table[..., 0], table[..., 1]
@@ -175,7 +185,7 @@ def scores_of(names: Sequence[str]) -> Statistic:
 
 def fragility_of(names: Sequence[str]) -> Statistic:
     """Some of FRAGILITY as a statistic of a table of `answers`; KeyError for others."""
-    names = known_names(names, FRAGILITY, "quantity")
+    refuse_unknown(names, FRAGILITY, "quantity")
     wanted = {score: of for score, of in OF_FRAGILITY.items() if any(name.startswith(score) for name in names)}
 
     def statistic(weights: np.ndarray, table: np.ndarray) -> np.ndarray:
@@ -211,13 +221,11 @@ def pooled_sd(table: np.ndarray) -> float:
     return float(np.sqrt(pd.DataFrame(table).var().mean()))
 
 
-def known_names(names: Iterable[str], known: Sequence[str], what: str) -> list[str]:
-    """The names as a list; KeyError for one that is not known."""
-    names = list(names)
+def refuse_unknown(names: Iterable[str], known: Sequence[str], what: str) -> None:
+    """KeyError for a name that is not known."""
     for name in names:
         if name not in known:
             raise KeyError(f"unknown {what} {name!r}; known: {', '.join(known)}")
-    return names
 
 
 def configurations(instances: pd.DataFrame) -> Iterator[tuple[dict, pd.DataFrame]]:
@@ -238,17 +246,81 @@ def per_group(
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=list(by))
 
 
+def rows_where(rows: pd.DataFrame, where: Mapping[str, object]) -> pd.DataFrame:
+    """The rows whose columns have these values."""
+    return rows[(rows[list(where)] == pd.Series(where, dtype=object)).all(axis=1)]
+
+
 def by_seed(group: pd.DataFrame, column: str) -> pd.DataFrame:
     """(instance, seed) float: a column of one configuration, its instances paired; NaN where there is no value."""
-    instances, row = np.unique(group["instance"].to_numpy(), return_inverse=True)
-    seeds, of = np.unique(group["seed"].to_numpy(), return_inverse=True)
-    places, counts = np.unique(row * len(seeds) + of, return_counts=True)
-    if (counts > 1).any():
-        at = divmod(int(places[counts.argmax()]), len(seeds))
-        raise ValueError(
-            f"instance {instances[at[0]]} of seed {seeds[at[1]]} occurs twice in the runs of "
-            f"{'/'.join(str(group[name].iloc[0]) for name in RUN_COLUMNS)}; each run may be measured once"
-        )
-    table = np.full((len(instances), len(seeds)), np.nan)
-    table[row, of] = group[column].to_numpy(np.float64)
-    return pd.DataFrame(table, pd.Index(instances, name="instance"), pd.Index(seeds, name="seed"))
+    if (again := group.duplicated(["instance", "seed"])).any():
+        instance, seed = group.loc[again, ["instance", "seed"]].iloc[0]
+        raise ValueError(f"instance {instance} of seed {seed} occurs twice; each run may be measured once")
+    return group.pivot(index="instance", columns="seed", values=column).astype(np.float64)
+
+
+def by_seed_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """A row for each seed of the rows that have `of_seeds`; all others, such as those of `contrast`, as they are.
+
+    Args:
+        rows: of `summarise` and the like; others may lie between them.
+    Returns:
+        the columns of rows but `of_seeds`. Of a row for one seed `per` is "seed" and value is that seed's; se_texts is
+        still that of the mean over the seeds together, and what follows from all seeds is missing.
+    """
+    rows = rows.reset_index(drop=True)
+    if "of_seeds" not in rows or "value" not in rows:
+        return rows
+    many = rows["of_seeds"].map(lambda given: isinstance(given, dict) and bool(given)) & rows["value"].notna()
+    pairs = [pair for given in rows.loc[many, "of_seeds"] for pair in given.items()]
+    single = rows.loc[rows.index[many].repeat(rows.loc[many, "of_seeds"].map(len))]
+    single = single.assign(seed=[seed for seed, _ in pairs], value=[value for _, value in pairs], per="seed")
+    single = single.drop(columns=list(OVER), errors="ignore")
+    return pd.concat([single, rows[~many]]).sort_index(kind="stable").reset_index(drop=True).drop(columns="of_seeds")
+
+
+def over_seeds(rows: pd.DataFrame, about: Iterable[str] = ()) -> pd.DataFrame:
+    """The rows of `by_seed_rows` with those of single seeds put together again, in the columns of `summarise`.
+
+    Where runs of several studies are together, se_texts is the mean of theirs: at least that of all their seeds.
+
+    Args:
+        about: columns that say where a row comes from; rows that differ in them alone are of one quantity.
+    """
+    if "per" not in rows:
+        return rows
+    single = rows["per"].eq("seed")
+    of_one = rows[single].dropna(axis=1, how="all")
+    by = [name for name in of_one if name not in (*OVER, *OF_RUNS, *OF_CONTRASTS, *about, "per")]
+    groups = of_one.drop_duplicates([*by, "seed"]).groupby(by, sort=False, dropna=False)
+    found = groups["value"].agg(value="mean", sd_seeds="std", seeds="size", defined="count").reset_index()
+    found["value"] = found["value"].where(found.pop("defined") == found["seeds"])
+    columns = {name: how for name, how in AGAIN.items() if name in of_one}
+    found[list(columns)] = groups.agg(columns).to_numpy(float) if columns else ()
+    if "sd_instances" in of_one:
+        found["sd_instances"] = np.sqrt(groups["sd_instances"].agg(lambda some: (some**2).mean()).to_numpy(float))
+    return pd.concat([with_intervals(found), rows[~single].drop(columns="per")], ignore_index=True)
+
+
+def with_intervals(found: pd.DataFrame) -> pd.DataFrame:
+    """With the intervals that `summarise` gives: over texts and seeds (`interval_over_texts_and_seeds`), over
+    texts alone, over seeds alone; they end where the quantity's values do, if that is known here.
+    """
+    seeds = found["seeds"].to_numpy()
+    over_texts = found.get("se_texts", pd.Series(nan, found.index)).to_numpy() * special.ndtri((1 + LEVEL) / 2)
+    over_seeds = found["sd_seeds"].to_numpy() / np.sqrt(seeds) * special.stdtrit(seeds - 1, (1 + LEVEL) / 2)
+    parts = np.stack([over_texts, np.where(seeds >= FEW, over_seeds, nan)])
+    both = np.where(np.isnan(parts).all(axis=0), nan, np.linalg.norm(np.nan_to_num(parts), axis=0))
+    least, most = np.transpose([limits(name) for name in found["quantity"]]) if len(found) else (nan, nan)
+    for of, half in {"": both, "_texts": over_texts, "_seeds": over_seeds}.items():
+        found[f"low{of}"] = np.clip(found["value"] - half, least, most)
+        found[f"high{of}"] = np.clip(found["value"] + half, least, most)
+    return found
+
+
+def limits(name: str) -> tuple[float, float]:
+    """The bounds of a quantity, infinite where they are not known here."""
+    try:
+        return bounds_of(name)
+    except KeyError:
+        return -inf, inf

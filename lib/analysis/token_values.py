@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 import torch
-from pandas.api.types import is_object_dtype
+from pandas.api.types import is_numeric_dtype
 from scipy.special import xlogy
 from torch import Tensor
 
@@ -22,13 +22,11 @@ PREFIX = "rationale_average_precision_"
 
 
 def token_values(instances: pd.DataFrame, name: str) -> list[np.ndarray | None]:
-    """The arrays of a token-level column; KeyError with the known names otherwise."""
-    column = column_of(name)
-    objects = [c for c in instances if is_object_dtype(instances[c])]
-    known = [c for c in objects if any(isinstance(value, np.ndarray) for value in instances[c])]
-    if column not in known and not (column in instances and instances[column].isna().all()):
-        raise KeyError(f"no column {column!r} with a value per token; there are: {', '.join(known) or 'none'}")
-    return [value if isinstance(value, np.ndarray) else None for value in instances[column]]
+    """The arrays of a token-level column, None for a text without one; KeyError for another column."""
+    values = instances[column_of(name)]
+    if is_numeric_dtype(values) and values.notna().any():
+        raise KeyError(f"the column {values.name!r} has no value per token")
+    return [value if isinstance(value, np.ndarray) else None for value in values]
 
 
 def column_of(name: str) -> str:
@@ -65,14 +63,12 @@ def with_entropies(instances: pd.DataFrame, names: Iterable[str]) -> pd.DataFram
 
 def entropies_of(arrays: list[np.ndarray | None]) -> np.ndarray:
     """(instance,) H / ln n of each array (token,), at least 0, normalised to sum 1; NaN where that is undefined."""
-    lengths = np.array([0 if values is None else len(values) for values in arrays])
-    flat = np.concatenate([values for values in arrays if values is not None] or [np.empty(0)]).astype(np.float64)
-    owner = np.repeat(np.arange(len(arrays)), lengths)
-    totals = np.bincount(owner, flat, minlength=len(arrays))
-    shares = ratio(flat, totals[owner])
-    entropies = -np.bincount(owner, xlogy(shares, shares), minlength=len(arrays))
-    most = np.log(np.maximum(lengths, 1))
-    return np.clip(ratio(np.where(totals > 0, entropies, np.nan), most), 0, 1)
+    found = np.full(len(arrays), np.nan)
+    for row, values in enumerate(arrays):
+        if values is not None and len(values) > 1 and (total := values.sum(dtype=np.float64)) > 0:
+            shares = values / total
+            found[row] = -xlogy(shares, shares).sum() / np.log(len(values))
+    return np.clip(found, 0, 1)
 
 
 def with_support(instances: pd.DataFrame) -> pd.DataFrame:
@@ -154,46 +150,35 @@ def on_rationale(instances: pd.DataFrame, measures: Mapping[str, str], rationale
     marked = marked_tokens(instances, rationales)
     found = {"chance": [np.nan if spans is None else chance(int(spans.sum()), len(spans)) for spans in marked]}
     for name, column in measures.items():
-        values = instances[column].tolist()
-        rows = [row for row, spans in enumerate(marked) if spans is not None and values[row] is not None]
-        found[name] = np.full(len(instances), np.nan)
-        found[name][rows] = average_precision([marked[row] for row in rows], [values[row] for row in rows])
+        pairs = zip(marked, instances[column], strict=True)
+        found[name] = [
+            np.nan if spans is None or values is None else average_precision(spans, values) for spans, values in pairs
+        ]
     names = {name: declare(PREFIX + name, "fraction", f"average precision of {title_of(name)}") for name in found}
     return instances.assign(**{names[name]: values for name, values in found.items()})
 
 
-def average_precision(relevant: Sequence[np.ndarray], values: Sequence[np.ndarray]) -> np.ndarray:
-    """The average precision of many rankings at once, in expectation over the orders of equal values: (ranking,).
+def average_precision(relevant: np.ndarray, values: np.ndarray) -> float:
+    """The average precision of a ranking, in expectation over the orders of equal values.
 
     Without equal values it is scikit-learn's, which gives equal ones the precision of the last of them; a constant is
     then below a random order. Here a constant has exactly `chance`. A relevant token that is the j-th of m equal ones,
     r of them relevant, has j - 1 before it of which (j - 1)(r - 1)/(m - 1) are relevant on average.
 
     Args:
-        relevant, values: of each ranking (token,); at least one token is relevant.
+        relevant, values: (token,); at least one token is relevant, the largest value ranks first.
     Raises:
         ValueError: a value is NaN.
     """
-    if not len(relevant):
-        return np.empty(0)
-    lengths = np.array([len(of) for of in relevant])
-    ranking = np.repeat(np.arange(len(lengths)), lengths)
-    value = np.concatenate(values).astype(np.float64)
-    if np.isnan(value).any():
+    if np.isnan(values).any():
         raise ValueError("a value that is NaN has no rank")
-    order = np.lexsort((-value, ranking))
-    value, hit = value[order], np.concatenate(relevant)[order].astype(np.float64)
-    new = np.append(True, (value[1:] != value[:-1]) | (ranking[1:] != ranking[:-1]))
-    first = np.flatnonzero(new)  # of each run of equal values
-    of, equal, hits = ranking[first], np.diff(np.append(first, len(value))), np.add.reduceat(hit, first)
-    begins, before = np.cumsum(lengths) - lengths, np.cumsum(hit) - hit
-    above, hits_above = first - begins[of], before[first] - before[begins[of]]
-    harmonic = np.append(0.0, np.cumsum(1 / np.arange(1, lengths.max() + 1)))
-    reciprocal = harmonic[above + equal] - harmonic[above]  # the sum of 1 / rank
+    group = np.unique(-np.asarray(values, dtype=np.float64), return_inverse=True)[1]  # of equal values, best first
+    equal, hits = np.bincount(group), np.bincount(group, relevant)
+    above, hits_above = np.cumsum(equal) - equal, np.cumsum(hits) - hits
     slope = (hits - 1) / np.maximum(equal - 1, 1)
-    tied = (hits_above + 1 - slope) * reciprocal + slope * (equal - above * reciprocal)  # times `equal`, the mean
-    precision = np.where(equal == 1, (hits_above + 1) / (above + 1), tied / equal)
-    return np.bincount(of, hits * precision) / np.bincount(of, hits)
+    rank, at = np.arange(1, len(group) + 1), np.sort(group)
+    precision = (hits_above[at] + 1 + (rank - above[at] - 1) * slope[at]) / rank  # if that rank's token is relevant
+    return float((hits[at] / equal[at] * precision).sum() / hits.sum())
 
 
 def support_on_rationale(instances: pd.DataFrame, rationales: Rationales) -> pd.DataFrame:
@@ -251,10 +236,7 @@ def deciding(spans: Spans | None, length: int, sentences: Sequence[int] = ()) ->
 
 
 def marked_tokens(instances: pd.DataFrame, rationales: Rationales) -> list[np.ndarray | None]:
-    """`deciding` of the tokens of every row; ValueError where there are not as many rationales as texts."""
-    texts = int(instances["instance"].nunique())
-    if len(rationales) != texts:
-        raise ValueError(f"{len(rationales)} rationales and {texts} texts: are these another split's rationales?")
+    """`deciding` of the tokens of every row."""
     rows = zip(instances["instance"], instances["length"], strict=True)
     return [deciding(rationales[position], int(length)) for position, length in rows]
 

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import stats
 
 from lib.analysis.correlation import kendall
-from lib.analysis.statistics import FEW, LEVEL, Estimate, Spread
+from lib.analysis.statistics import FEW, LEVEL, SEED, Estimate, Spread
 
 ANSWERS = ("supported", "contradicted", "negligible", "open", "no verdict")
 KINDS = {
@@ -24,7 +24,6 @@ ENOUGH = 5  # seeds: with fewer their spread is pooled over like models
 MOST = 20  # seeds that are worth asking for
 NOT_BY_SEEDS = "more seeds would not decide it"
 FEWEST_OF_A_TREND = 3  # seeds
-FAR = 0.4  # nats: an attention that is nearer to the base's has not moved (Wiegreffe & Pinter 2019, table 4)
 SHUFFLES = 10_000  # of a dial's values, where there are more orders than that
 
 
@@ -170,7 +169,7 @@ def share_limits(k: int, n: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def judge_trend(at: Sequence[float], values: np.ndarray, seed: int = 0) -> Verdict:
+def judge_trend(at: Sequence[float], values: np.ndarray) -> Verdict:
     """Judges whether a quantity rises along a dial, such as an adversary's lambda.
 
     The effect is the mean over seeds of Kendall's tau-b within each seed. Its p is two-sided, against the dial's
@@ -192,7 +191,7 @@ def judge_trend(at: Sequence[float], values: np.ndarray, seed: int = 0) -> Verdi
     if not len(taus):
         return Verdict("no verdict", reason="it is constant along the dial")
     effect, seeds = float(taus.mean()), len(taus)
-    shuffled = shuffled_taus(at, values, seed)
+    shuffled = shuffled_taus(at, values)
     p = float((np.abs(shuffled) >= abs(effect) - 1e-12).mean())
     half = stats.t.ppf((1 + LEVEL) / 2, seeds - 1) * taus.std(ddof=1) / np.sqrt(seeds) if seeds > 1 else nan
     low, high = np.clip((effect - half, effect + half), -1, 1)
@@ -225,7 +224,7 @@ def trend(instances: pd.DataFrame, by: str, quantity: str) -> pd.Series:
     return pd.Series(parts | ends | counts)
 
 
-def shuffled_taus(at: np.ndarray, values: np.ndarray, seed: int) -> np.ndarray:
+def shuffled_taus(at: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The mean over seeds of tau with the dial's values shuffled within each: all orders where SHUFFLES hold them.
 
     The order as it is counts among them: with it the p is (b + 1) / (m + 1).
@@ -238,6 +237,6 @@ def shuffled_taus(at: np.ndarray, values: np.ndarray, seed: int) -> np.ndarray:
         for taus in each[1:]:
             total = (total[:, None] + taus).ravel()
         return total / seeds
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(SEED)
     shuffled = random.permuted(np.broadcast_to(values, (SHUFFLES, seeds, points)), axis=2)
     return np.append(kendall(at, shuffled).mean(axis=1), kendall(at, values).mean())

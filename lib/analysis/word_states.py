@@ -21,7 +21,6 @@ from lib.training import Trained
 
 MOST = 1_000_000  # occurrences of the words of a sample
 SAMPLES = ("most_frequent", "random_sample")
-EMBEDDING_LABELS = ("clusters", "words")
 NAME = "mutual_information_"
 KINDS = ("plug_in", "miller_madow", "null")
 PARTS = 50  # of the texts, each left out once
@@ -29,10 +28,7 @@ SEED = 0  # of the random sample of words, of occurrences beyond MOST, and of th
 
 
 def information(
-    trained: Sequence[Trained],
-    words: int = 1000,
-    clusters: int = 1000,
-    embedding_labels: str = "clusters",
+    trained: Sequence[Trained], words: int, clusters: int, embedding_labels: str = "clusters"
 ) -> pd.DataFrame:
     """Mutual information of input and hidden state of each run, in nats: a row for each run and sample of words.
 
@@ -48,8 +44,6 @@ def information(
         the run's columns, quantity, plug_in, miller_madow, null, above_null (plug_in less null), n, words, texts (that
         the words occur in), without (plug_in without each of PARTS of the texts, for a standard error over texts).
     """
-    if embedding_labels not in EMBEDDING_LABELS:
-        raise ValueError(f"unknown embedding_labels {embedding_labels!r}; known: {', '.join(EMBEDDING_LABELS)}")
     rows, known = [], {}
     with Progress("mutual information", total=len(trained)) as progress:
         for one in trained:
@@ -70,16 +64,16 @@ def information(
 
 
 def word_states(
-    trained: Trained, split: Split, words: np.ndarray, most: int = MOST
+    trained: Trained, split: Split, words: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Embeddings (row, embedding), hidden states (row, hidden), ids and texts (row,) of the words' occurrences.
 
-    Where there are more than `most`, a random part of them.
+    Where there are more than MOST, a random part of them.
     """
     ids, offsets = split.encoded
     where = np.flatnonzero(np.isin(ids, words))
-    if len(where) > most:
-        where = np.sort(np.random.default_rng(SEED).choice(where, most, replace=False))
+    if len(where) > MOST:
+        where = np.sort(np.random.default_rng(SEED).choice(where, MOST, replace=False))
     place = np.full(len(ids), -1, dtype=np.int64)
     place[where] = np.arange(len(where))
     place, starts = torch.from_numpy(place), torch.from_numpy(offsets)

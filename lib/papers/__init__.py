@@ -3,7 +3,8 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
-from lib.papers.claims import Claim, counted, sentences, verdicts
+from lib.papers.claims import Claim, counted, verdicts
+from lib.papers.findings import sentences
 from lib.papers.paper import Paper, what_varies
 from lib.papers.settings import Settings
 

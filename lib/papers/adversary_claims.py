@@ -1,7 +1,6 @@
 """What Wiegreffe & Pinter (2019) claim, and what would refute it."""
 
-from lib.analysis.histories import ON_PAR
-from lib.analysis.verdicts import FAR
+from lib.analysis.histories import FAR, ON_PAR
 from lib.papers.claims import Claim
 
 KEY = "wiegreffe2019"

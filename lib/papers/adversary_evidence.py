@@ -10,6 +10,7 @@ from lib.analysis import (
     advantage,
     difference,
     effect_of,
+    excluded_by,
     mean_effect,
     of_runs,
     score_difference,
@@ -17,13 +18,12 @@ from lib.analysis import (
     witness_of,
 )
 from lib.analysis.curves import curvature
-from lib.analysis.histories import ON_PAR
+from lib.analysis.histories import FAR, ON_PAR
 from lib.analysis.statistics import weighted_mean
 from lib.analysis.summarising import by_seed
 from lib.analysis.token_values import entropies_of
-from lib.analysis.verdicts import FAR
 from lib.papers.adversary_claims import CLAIMS, KEY, NEWS
-from lib.papers.claims import counted, excluded_by, uniform_attention
+from lib.papers.claims import counted, uniform_attention
 from lib.published import printed_effect, table
 from lib.quantity import JSD_BOUNDS, declare
 

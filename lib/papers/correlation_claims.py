@@ -8,7 +8,7 @@ import pandas as pd
 from lib import analysis, models
 from lib.analysis import difference, mean_effect, witness_of
 from lib.analysis.statistics import weighted_mean, weighted_median
-from lib.analysis.summarising import configurations
+from lib.analysis.summarising import configurations, rows_where
 from lib.papers.claims import UNIFORM, Claim, adversary_of, uniform_attention
 from lib.published import printed_effect
 from lib.quantity import CHANGE_BOUNDS, declare, tau_name, title_of
@@ -292,9 +292,13 @@ def evidence(
         for key, group in configurations(instances):
             of_model = {name: key[name] for name in ("encoder", "attention")}
             row = mean_effect(group, column, middle=middle).to_dict()
-            row |= dict(zip(("first", "second"), means_by_seed(group, column, sides), strict=False))
+            counted = group[group[column].notna()].groupby("seed")
+            means = [counted[side].mean().to_dict() for side in sides]
+            row |= dict(zip(("first", "second"), means, strict=False))
             more = {"within": recurrent(key["encoder"]), "note": note_of(short, group, shares, of_model)}
-            more |= {"printed": printed_gap(theirs, of_model)} if short == "attention correlates weakly" else {}
+            if short == "attention correlates weakly":
+                one, less = (printed_effect(theirs, tau_name(pair), of_model) for pair in (EACH_OTHER, GRADIENT))
+                more["printed"] = one - less
             model = " + ".join(map(title_of, filter(None, of_model.values())))
             rows.append(CLAIMS[short].compared(model, row, **more, **known_of(witnesses, group)))
     for short, simple in product(BETWEEN, SIMPLER):
@@ -334,29 +338,17 @@ def recurrent(encoder: str) -> bool:
     return encoder == "bilstm" or encoder not in models.ENCODERS
 
 
-def means_by_seed(group: pd.DataFrame, column: str, sides: tuple[str, ...]) -> list[dict[int, float]]:
-    """The mean of each side in each seed, over the texts that have the effect."""
-    counted = group[group[column].notna()]
-    return [counted.groupby("seed")[side].mean().to_dict() for side in sides]
-
-
 def known_of(witnesses: pd.DataFrame, *groups: pd.DataFrame) -> dict[str, str]:
     """`witness` of models, and `excluded`: why they allow no verdict, by what they learned or by uniform attention."""
     even = [uniform_attention(group, f"the {title_of(group['encoder'].iloc[0])}'s") for group in groups]
     return witness_of(witnesses, *groups, reasons=even)
 
 
-def printed_gap(theirs: pd.DataFrame, of_model: Mapping[str, str]) -> float:
-    """Their gradient / leave-one-out less their attention / gradient."""
-    return printed_effect(theirs, tau_name(EACH_OTHER), of_model) - printed_effect(theirs, tau_name(GRADIENT), of_model)
-
-
 def note_of(short: str, group: pd.DataFrame, shares: pd.DataFrame, of_model: Mapping[str, str]) -> str:
     """What stands beside the effect of one model: shares of texts, or the JSDs."""
     if short.startswith("attention"):
         pair = GRADIENT if short == "attention correlates weakly" else LEAVE_ONE_OUT
-        rows = shares[shares["quantity"] == tau_name(pair)]
-        row = rows[(rows[list(of_model)] == pd.Series(of_model)).all(axis=1)].iloc[0]
+        row = rows_where(shares, {"quantity": tau_name(pair), **of_model}).iloc[0]
         found, chance = (f"{row[name]:.0%}" for name in ("significant", "significant_null"))
         shown = f"{title_of(tau_name(pair))} has p ≤ .05 in {found} of the texts, {chance} by chance"
         by_chance = f"; the tau of shuffled attention is {group['agreement_by_chance'].mean():.3f}"

@@ -7,10 +7,10 @@ from math import nan
 import pandas as pd
 
 from lib import published
-from lib.analysis import flips_sooner, mean_effect, with_effects, with_entropies, witness_of
+from lib.analysis import excluded_by, flips_sooner, mean_effect, with_effects, with_entropies, witness_of
 from lib.analysis.erasure import NEAR_ZERO
 from lib.models import HIERARCHICAL
-from lib.papers.claims import Claim, excluded_by, uniform_attention
+from lib.papers.claims import Claim, uniform_attention
 from lib.papers.erasure_claims import CLAIMS, FEW, KEY, MANY_CLASSES, SHIFT
 from lib.published import printed_effect
 from lib.quantity import CHANGE_BOUNDS, declare, title_of, unit_of
@@ -220,14 +220,10 @@ def of_ratios(judged: pd.DataFrame, about: dict) -> Iterator[pd.DataFrame]:
     """How many times as often the gradient is sooner, with the two counts of texts."""
     claim = CLAIMS["gradients flip sooner 1.6 times as often"]
     for row in flips_sooner(judged, "gradient", "attention").to_dict("records"):
-        note = f"{counts_of(row)} texts, {row['ratio']:.2f} times [{row['low']:.2f}, {row['high']:.2f}]"
+        counts = " : ".join(f"{row[name]:.1f}".removesuffix(".0") for name in ("first_texts", "second_texts"))
+        note = f"{counts} texts, {row['ratio']:.2f} times [{row['low']:.2f}, {row['high']:.2f}]"
         more = {"se": row["se"], "n": row["n"], "within": encoded(row["encoder"]), "note": note}
         yield claim.evidence(title_of(row["encoder"]), row["of_seeds"], **more, **about[row["encoder"]])
-
-
-def counts_of(row: dict) -> str:
-    """6 : 0, or 6.5 : 0.5 as the mean over seeds"""
-    return " : ".join(f"{row[name]:.1f}".removesuffix(".0") for name in ("first_texts", "second_texts"))
 
 
 def of_most(judged: pd.DataFrame, about: dict) -> Iterator[pd.DataFrame]:

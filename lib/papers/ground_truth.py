@@ -9,6 +9,7 @@ import pandas as pd
 from lib import importance, interventions
 from lib.analysis import attention_on_rationale, attention_weights, correlate, measure_all, with_entropies
 from lib.analysis.ground_truth import CHANGES, LITTLE_MASS, SAME_ACCURACY, explanation_matrix, with_test_values
+from lib.analysis.summarising import rows_where
 from lib.datasets import Own, spec, with_dials
 from lib.models import ATTENTIONS
 from lib.papers.claims import counted
@@ -88,24 +89,19 @@ def small(settings: Settings, seeds: Iterable[int], encoder: str = "bilstm", dia
     return [named.run(encoder, "additive", seed, options=tuple(options.items())) for seed in seeds]
 
 
-def some_seeds(settings: Settings) -> list[int]:
-    """The seeds; in profile quick the first alone."""
-    return settings.seeds_or()[: 1 if settings.profile == "quick" else None]
-
-
 def dials(settings: Settings) -> list[Run]:
     """A small BiLSTM at each value of each of DIALS; planted reviews alone, with their own dials."""
     if settings.dataset != "planted":
         return []
     turned = [(f"{dial}={value}",) for dial, values in TURNED[settings.profile].items() for value in values]
-    return [run for one in turned for run in small(settings, some_seeds(settings)[:3], dials=one)]
+    return [run for one in turned for run in small(settings, settings.first_seeds()[:3], dials=one)]
 
 
 def blinded(settings: Settings) -> list[Run]:
     """Models that read the words of the reason alone."""
     if not made_up(settings):
         return []
-    seeds = some_seeds(settings)
+    seeds = settings.first_seeds()
     encoders = settings.encoders or ENCODERS[settings.profile][: 1 if settings.profile == "quick" else 3]
     return [run for one in encoders for run in small(settings, seeds, one, ("blinded=yes",))]
 
@@ -157,7 +153,7 @@ def shortcuts(settings: Settings) -> list[Run]:
     """Models of texts with either shortcut, where the dataset is one of this project's."""
     if isinstance(settings.dataset, Own) or "shortcut=" in settings.dataset or spec(settings.dataset).sentences:
         return []
-    seeds = some_seeds(settings)
+    seeds = settings.first_seeds()
     kinds = {"pair": ("bilstm",)} if settings.profile == "quick" else SHORTCUTS
     of_kind = ((kind, one) for kind, encoders in kinds.items() for one in encoders)
     return [run for kind, one in of_kind for run in small(settings, seeds, one, (*easy(settings), f"shortcut={kind}"))]
@@ -262,8 +258,8 @@ def follows_shortcut(with_it: Sequence[Trained], without: Sequence[Trained]) -> 
 
 def counts(one: Trained, follows: pd.DataFrame) -> bool:
     """Whether a model counts, by `follows_shortcut`."""
-    own = pd.Series({"dataset": one.run.dataset, "encoder": one.run.encoder, "seed": one.run.seed})
-    return bool(follows.loc[(follows[list(own.index)] == own).all(axis=1), "counts"].any())
+    own = {"dataset": one.run.dataset, "encoder": one.run.encoder, "seed": one.run.seed}
+    return bool(rows_where(follows, own)["counts"].any())
 
 
 def matrix(reasons, turned, framed, by_hand, copies, human, columns: Sequence[str]) -> pd.DataFrame:
@@ -281,10 +277,7 @@ def matrix(reasons, turned, framed, by_hand, copies, human, columns: Sequence[st
         "human": human,
     }
     own = {"encoder": "bilstm", "variant": "base", "projection": "softmax"}
-    plain = {
-        part: rows[(rows[list(own)] == pd.Series(own)).all(axis=1)] if len(rows) else rows
-        for part, rows in parts.items()
-    }
+    plain = {part: rows_where(rows, own) if len(rows) else rows for part, rows in parts.items()}
     return explanation_matrix(plain, columns)
 
 
@@ -310,7 +303,7 @@ def take_home(matrix: pd.DataFrame, caught: pd.DataFrame, copies: pd.DataFrame) 
         tests, trivial = areas.drop(index=TRIVIAL).dropna(subset="liar_auroc"), areas.loc[TRIVIAL, "liar_auroc"]
         good = tests.index[tests["liar_auroc_low"] > ENOUGH]
         sentences.append(
-            f"liars are told from honest models by {len(good)} of {len(tests)} tests (AUROC surely above "
+            f"liars are distinguished from honest models by {len(good)} of {len(tests)} tests (AUROC surely above "
             f"{ENOUGH}): {'; '.join(good) or 'none'}; the attention's entropy alone has {trivial:.2f}"
         )
     return ". ".join(sentence[0].upper() + sentence[1:] for sentence in sentences) + "."

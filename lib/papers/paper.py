@@ -55,8 +55,7 @@ class Paper:
 
     def published(self, dataset: str | None = None) -> pd.DataFrame:
         """Its published values, of one dataset where given: rows of data/published.csv (`lib.published.table`)."""
-        rows = published.table(dataset=dataset)
-        return rows[rows["paper"] == self.key].reset_index(drop=True)
+        return published.table(self.key, dataset)
 
 
 def what_varies(trained: Sequence[Trained], profile: str) -> str:

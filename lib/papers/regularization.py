@@ -22,7 +22,6 @@ DELTA, ETA = 10.0, 1.0  # where no other was chosen on dev
 ATTENTIONS = {"quick": ("additive",), "paper": ("additive", "dot")}  # dot's query start is shown in both
 WORDS = {"quick": 100, "paper": 1000}  # whose states are clustered, and into as many clusters
 LAYERS = {"quick": (2,), "paper": (2, 3)}
-SIDE_SEEDS = {"quick": 1, "paper": None}  # of deeper models, dot's query start, adversaries, LEARNED; None: all
 LAYERED = {"quick": ("base", "frozen", "tying"), "paper": ("base", "frozen", "concat", "tying", "mlm")}
 LEARNED = ("tying",)  # also trained with embeddings that learn; those of mlm are fixed in the paper
 SHORTENED = {"quick": ("base",), "paper": ("base", "mlm")}  # also trained from shorter word vectors
@@ -104,7 +103,7 @@ def variants(settings: Settings) -> list[Run]:
 
 def learned(settings: Settings) -> list[Run]:
     """A control: those of LEARNED whose embeddings are fixed, with embeddings that learn."""
-    seeds = settings.seeds_or()[: SIDE_SEEDS[settings.profile]]
+    seeds = settings.first_seeds()
     parts = product(settings.attentions, [name for name in LEARNED if name in settings.frozen], seeds)
     return [variant(replace(settings, frozen=()), name, attention, seed) for attention, name, seed in parts]
 
@@ -136,7 +135,7 @@ def eta_sweep(settings: Settings) -> list[Run]:
 
 def layers(settings: Settings) -> list[Run]:
     """Table 6: more than one layer, with the first attention; none where 1 is the only setting."""
-    seeds = settings.seeds_or()[: SIDE_SEEDS[settings.profile]]
+    seeds = settings.first_seeds()
     return [
         variant(settings, name, settings.attentions[0], seed, count)
         for count in settings.layers or LAYERS[settings.profile]
@@ -148,7 +147,7 @@ def layers(settings: Settings) -> list[Run]:
 
 def adversaries(settings: Settings) -> list[Run]:
     """Figure 1: models that imitate those of FIGURE1 and attend elsewhere, for each lambda."""
-    seeds = settings.seeds_or()[: SIDE_SEEDS[settings.profile]]
+    seeds = settings.first_seeds()
     parts = product(FIGURE1, seeds, settings.lambdas or LAMBDAS)
     return [
         imitation(variant(settings, name, settings.attentions[0], seed), strength, settings.imitation_epochs)
@@ -158,7 +157,7 @@ def adversaries(settings: Settings) -> list[Run]:
 
 def dot_initialisation(settings: Settings) -> list[Run]:
     """Appendix C: the base with dot attention, its query drawn from N(0, 1) or as torch initialises it."""
-    seeds = settings.seeds_or()[: SIDE_SEEDS[settings.profile]]
+    seeds = settings.first_seeds()
     normal = [variant(settings, "base", "dot", seed) for seed in seeds]
     return normal + [replace(run, options=(*run.options, ("query_init", "default"))) for run in normal]
 
@@ -188,7 +187,7 @@ DEPARTURES = (
     ),
     (
         "delta and eta",
-        "delta 1 to 30, eta .1 to 5; not said which goes with which dataset",
+        "delta 1 to 30, eta .1 to 5; which goes with which dataset is not stated",
         "chosen on dev for each attention, with one seed; in profile paper from .01 to .1 and to 1, farther where the "
         "best is the first or the last",
         "20news: a token's vector has a squared norm of 145 on average, and no state in (-1, 1) comes nearer than "

@@ -11,6 +11,7 @@ import pandas as pd
 from lib import published
 from lib.analysis import difference, fragility_by_length, fragility_difference, score_difference, witness_of
 from lib.analysis.correlation import kendall
+from lib.analysis.summarising import rows_where
 from lib.analysis.word_states import NAME, SAMPLES, information_difference
 from lib.papers.claims import EVIDENCE, UNIFORM
 from lib.papers.regularization_claims import ATTENDS, CLAIMS, KEY, ON_PAR, RECOMMENDED
@@ -25,7 +26,7 @@ ALONE, WHOLE = (declare(name, "fraction") for name in ("token_probability_mean",
 
 @dataclass(frozen=True)
 class Models:
-    """The models of one dataset, and what tells which of them may be judged.
+    """The models of one dataset, and what decides which of them may be judged.
 
     measured   every variant, with one layer or more, measured with substituted attention and token_probability_mean,
                with the rationale's average precision where there is one
@@ -51,7 +52,7 @@ class Models:
 
     def each(self, names: Iterable[str]) -> list[tuple[str, str]]:
         """(attention, variant) of those that were measured with one layer."""
-        rows = some(self.measured, {"layers": 1})[["attention", "variant"]].drop_duplicates()
+        rows = rows_where(self.measured, {"layers": 1})[["attention", "variant"]].drop_duplicates()
         known = set(rows.itertuples(index=False, name=None))
         return [pair for pair in product(rows["attention"].unique(), names) if pair in known]
 
@@ -63,7 +64,7 @@ class Models:
 
     def depths(self, variant: str) -> list[dict]:
         """The models of a variant by their layers."""
-        rows = some(self.measured, {"attention": self.attention, "variant": variant})
+        rows = rows_where(self.measured, {"attention": self.attention, "variant": variant})
         return [at(self.attention, variant, int(layers)) for layers in sorted(rows["layers"].unique())]
 
     def printed(self, table: str, quantity: str, first: dict, second: dict) -> float:
@@ -76,7 +77,7 @@ class Models:
 
         Contrast answers nothing, so that it needs no reasons.
         """
-        found = witness_of(self.witnesses, *(some(self.measured, one) for one in models), reasons=reasons)
+        found = witness_of(self.witnesses, *(rows_where(self.measured, one) for one in models), reasons=reasons)
         within = within and self.two_classes
         return found | {"within": within} | ({} if within else {"excluded": ""})
 
@@ -90,7 +91,7 @@ class Models:
         """Which of them kept their last epoch: with more epochs they might be better."""
         words = []
         for one in models:
-            rows = some(self.epochs, one)
+            rows = rows_where(self.epochs, one)
             last = int((rows["epoch"] == rows["of"]).sum())
             if last:
                 words.append(f"{named(one)} kept its last epoch of {rows['of'].max()} in {last} of {len(rows)} runs")
@@ -98,7 +99,7 @@ class Models:
 
     def even(self, *models: dict) -> list[str]:
         """Which of them attend uniformly in a run, so that other weights change nothing."""
-        uniform = {named(one): some(self.epochs, one)["entropy"].max() for one in models}
+        uniform = {named(one): rows_where(self.epochs, one)["entropy"].max() for one in models}
         return [
             f"{name} attends uniformly ({of:.3f} of the entropy of equal weights)"
             for name, of in uniform.items()
@@ -114,11 +115,6 @@ class Models:
     def compare(self, between: tuple[dict, dict], quantities: list[str], draws: int = 1000) -> pd.DataFrame:
         """Rows of `fragility_difference` by quantity."""
         return fragility_difference(self.measured, between, quantities, draws).set_index("quantity")
-
-
-def some(rows: pd.DataFrame, where: dict) -> pd.DataFrame:
-    """The rows whose columns have these values."""
-    return rows[np.logical_and.reduce([rows[name] == value for name, value in where.items()])]
 
 
 def at(attention: str, variant: str, layers: int = 1) -> dict:

@@ -26,7 +26,7 @@ INJECTED = "# Parameters\n"  # how the cell begins that papermill adds after the
 YES_OR_NO = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-def device_kind(device: str = "auto") -> str:
+def device_kind(device: str) -> str:
     """cpu or cuda: what `device` names, or for "auto" a GPU where there is one.
 
     Runs for a GPU may be planned where there is none, such as on a cluster's login node; they are trained elsewhere.
@@ -45,12 +45,6 @@ def setting(default: Any = (), **rules: Any) -> Any:
             any other value than the default makes it another experiment than the paper's.
     """
     return field(default=default, metadata=rules)
-
-
-def seed_fits(seed: int) -> None:
-    """Raises ValueError for a seed that torch does not take."""
-    if seed >= 2**63:
-        raise ValueError(f"parameter 'seeds' has {seed}; allowed: below 2 ** 63")
 
 
 @dataclass(frozen=True)
@@ -80,7 +74,7 @@ class Settings:
     profile: str = setting("quick", allowed=PROFILES)
     encoders: tuple[str, ...] = setting(allowed=ENCODERS)
     attentions: tuple[str, ...] = setting(tuple(ATTENTIONS), allowed=ATTENTIONS)
-    seeds: tuple[int, ...] = setting(check=seed_fits)
+    seeds: tuple[int, ...] = ()
     projection: str = setting("softmax", check=projection, alters=True)
     vectors: str = "auto"
     show_text: str = setting("auto", allowed=SHOW_TEXT)
@@ -121,6 +115,10 @@ class Settings:
     def seeds_or(self, number: int | None = None) -> list[int]:
         """The seeds; where none were chosen 0 to `number` - 1, or as many as the profile has."""
         return list(self.seeds or range(number or PROFILES[self.profile].seeds))
+
+    def first_seeds(self) -> list[int]:
+        """The seeds; in profile quick the first alone."""
+        return self.seeds_or()[: 1 if self.profile == "quick" else None]
 
     def run(self, encoder: str, attention: str, seed: int, **more) -> Run:
         """A run of these settings; `more` are other fields of Run."""

@@ -24,7 +24,6 @@ ATTENTION = {"bilstm": "additive", "transformer": "dot"}  # of each encoder, in 
 # The paper's grid is not printed. Beyond it, softmax, and entmax with a fixed and a learned alpha.
 STRENGTHS = {"quick": (-10.0, 0.0, 0.9), "paper": (-100.0, -10.0, -3.0, -1.0, 0.0, 0.25, 0.5, 0.75, 0.9)}
 SPECTRUM = {"quick": ("softmax",), "paper": ("softmax", "entmax:1.5", "entmax:learned")}
-FIRST = {"quick": 1, "paper": None}  # that many seeds, and encoders of the sweeps and adversaries; None: all
 # Learning rates: Jain & Wallace's, which the recipe has, or those of table 4, which need many epochs.
 RATES = {"fast": {}, "published": {"bilstm": {"learning_rate": 1e-4}, "transformer": {"learning_rate": 1e-5}}}
 USUAL_RATES = {"quick": "fast", "paper": "published"}
@@ -104,10 +103,10 @@ def spectrum(settings: Settings) -> list[Run]:
 
 
 def of_each(settings: Settings, projections: list[str] | tuple[str, ...]) -> list[Run]:
-    """The FIRST encoders under each projection, the FIRST seeds, at the fast rate."""
-    fast, first = replace(settings, rates="fast"), FIRST[settings.profile]
-    parts = product(encoders_of(settings)[:first], projections, settings.seeds_or()[:first])
-    return [model(fast, *part) for part in parts]
+    """Every encoder under each projection, at the fast rate; in profile quick the first encoder and seed alone."""
+    encoders = encoders_of(settings)[: 1 if settings.profile == "quick" else None]
+    parts = product(encoders, projections, settings.first_seeds())
+    return [model(replace(settings, rates="fast"), *part) for part in parts]
 
 
 def without_context(settings: Settings) -> list[Run]:
@@ -116,7 +115,7 @@ def without_context(settings: Settings) -> list[Run]:
 
 
 def starts(settings: Settings) -> list[Run]:
-    """The softmax models with dot attention, of the FIRST seeds, whose query starts in the other way."""
+    """The softmax models with dot attention whose query starts in the other way."""
     other = next(start for start in QUERY_INITS if start != settings.query_init)
     alone = [replace(settings, query_init=other, encoders=(encoder,)) for encoder in encoders_of(settings)]
     made = [run for one in alone for run in of_each(one, PROJECTIONS[:1])]
@@ -231,14 +230,10 @@ DEPARTURES = (
 )
 
 
-OF_LAMBDA = {OF_INPUT: SLOPE}
-
-
 def partners(rows: pd.DataFrame, of_models: pd.DataFrame) -> list[pd.DataFrame]:
     """Table 2, the taus along sparsegen's lambda, and table 5, the adversaries farthest away."""
     slopes = rows.reindex(columns=list(dict.fromkeys([*rows, "tau", "tau_low", "tau_high"])))
-    slopes = slopes[slopes["tau"].notna() & slopes["quantity"].isin(OF_LAMBDA)]
-    slopes = slopes.replace({"quantity": OF_LAMBDA}).assign(unit="tau-b")
+    slopes = slopes[slopes["tau"].notna() & slopes["quantity"].eq(OF_INPUT)].assign(quantity=SLOPE, unit="tau-b")
     slopes = slopes.assign(value=slopes["tau"], low=slopes["tau_low"], high=slopes["tau_high"])
     others = rows[rows["trains"].notna() & rows["value"].notna() & rows["projection"].eq("softmax")]
     farthest = others.groupby("trains")["lambda"].transform("max") == others["lambda"].where(others["lambda"] > 0)

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from lib import published
-from lib.analysis import difference, group_of, mean_effect, score_difference, witness_of
+from lib.analysis import difference, excluded_by, group_of, mean_effect, score_difference, witness_of
 from lib.analysis.correlation import kendall, share_of_ceiling
-from lib.papers.claims import Claim, by_model, excluded_by, uniform_attention
+from lib.papers.claims import Claim, by_model, uniform_attention
 from lib.projections import sparsegen_name
 from lib.published import printed_effect
 from lib.quantity import declare, tau_name, title_of

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from lib.papers import PAPERS, TITLES
-from lib.papers.claims import CONTRAST, QUESTIONS, Claim, Question, counted, in_digits, unit_in_brief
+from lib.papers.claims import CONTRAST, QUESTIONS, Claim, Question, counted
+from lib.papers.findings import in_digits, unit_in_brief
 from lib.papers.ground_truth_claims import KEY as OURS
 from lib.published import once
 from tools.summary.claims import DECIDED, MIXED, first_share, in_order, in_words, kind, verdicts

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from lib.analysis.seeds import over_seeds
+from lib.analysis.summarising import over_seeds
 from lib.papers import PAPERS
 from lib.papers.claims import counted, read_evidence
 from lib.results import ABOUT as MADE
