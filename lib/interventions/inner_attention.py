@@ -29,26 +29,11 @@ def imposed_head(model: AttentionModel, batch: Batch, head: tuple[int, int], wei
 
     Args:
         head: (layer, head), each from 0. weights: (batch, word, word), rows sum to 1 over the mask, 0 elsewhere.
-    Raises:
-        ValueError: `head` does not name one head of the model, or the model shows no inner attention.
     """
-    if not hasattr(model, "with_inner_attention"):
-        raise ValueError(
-            f"in a {type(model).__name__} no head can be replaced: it has no `inner_attention(batch)` and "
-            "`with_inner_attention(batch, imposed)`"
-        )
-    if isinstance(head, str):
-        raise ValueError(
-            f"{head!r} is an explanation: the model computes nothing with it, so it cannot be replaced; name one head, "
-            "(layer, head)"
-        )
-    own = model.inner_attention(batch)
-    (layer, number), (layers, heads) = head, own.shape[1:3]
-    if not (0 <= layer < layers and 0 <= number < heads):
-        raise ValueError(f"there is no head {head}; the model has {layers} layers of {heads}, counted from (0, 0)")
-    elsewhere = own[:, layer, number].masked_fill(batch.mask[:, None], 0)
+    layer, number = head
+    elsewhere = model.inner_attention(batch)[:, layer, number].masked_fill(batch.mask[:, None], 0)
     imposed = elsewhere + (1 - elsewhere.sum(dim=-1, keepdim=True)) * weights
-    return model.with_inner_attention(batch, {(layer, number): imposed})
+    return model.with_inner_attention(batch, {head: imposed})
 
 
 def uniform_head(head: tuple[int, int]) -> Quantity:
