@@ -8,7 +8,7 @@ from small import batch, model
 from torch import nn
 
 from lib.importance.inner_attention import inner_attention, rollout
-from lib.interventions.inner_attention import imposed_head, uniform_head
+from lib.interventions.substitution import imposed_head, uniform_head
 from lib.metrics import probabilities
 from lib.models.transformer import Transformer, positions
 

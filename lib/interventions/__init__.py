@@ -25,9 +25,9 @@ from lib.interventions.erasure import (
     until_flip,
 )
 from lib.interventions.erasure_bounds import largest_ratios, normalised_scores
-from lib.interventions.inner_attention import heads_of, uniform_head
 from lib.interventions.single_erasure import Effects, logits_without_each_item, single_erasure
 from lib.interventions.substitution import (
+    heads_of,
     largest_change,
     permutation_effect,
     permuted,
@@ -37,4 +37,5 @@ from lib.interventions.substitution import (
     token_probabilities,
     token_probability_mean,
     uniform,
+    uniform_head,
 )
