@@ -42,7 +42,6 @@ def _has_windows(model: AttentionModel, output: ModelOutput | None = None) -> bo
 
 
 SHORTCUTS: tuple[tuple[str, Callable[..., bool], Callable[..., Tensor]], ...] = (
-    ("gradients", _classifies_by_lstm, lstm.gradients),
     ("gradients_times_inputs", _classifies_by_lstm, lstm.gradients_times_inputs),
     ("logits_without_each_token", _has_lstm, leave_one_out_bilstm.logits_without_each_token),
     ("logits_without_each_token", _has_windows, leave_one_out_windows.logits_without_each_token),
