@@ -2,8 +2,7 @@
 
 import os
 import sys
-
-from tqdm import tqdm
+import time
 
 
 def in_jupyterlab() -> bool:
@@ -21,20 +20,8 @@ def spoken(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-class Lines:
-    """A stream for tqdm that prints each of its updates as a line."""
-
-    def write(self, text: str) -> None:
-        """Prints a line, unless it is empty."""
-        if line := text.strip():
-            print(line, flush=True)
-
-    def flush(self) -> None:
-        """Every line is flushed."""
-
-
-class Progress(tqdm):
-    """tqdm that prints a line for each step, where it is not watched in JupyterLab.
+class Progress:
+    """Prints a line for each step; in JupyterLab each in place of the last.
 
     >>> with Progress("training", total=len(runs)) as progress:
     ...     for run in runs:
@@ -44,37 +31,39 @@ class Progress(tqdm):
     papermill writes the lines to its log, and the report folds them away.
     """
 
-    monitor_interval = 0  # no thread that redraws the line
-
     def __init__(self, title: str, total: int):
-        if total < 0:
-            raise ValueError(f"progress of {title!r}: the number of steps is {total}; it cannot be negative")
-        watched = in_jupyterlab()
-        where = {"file": sys.stdout} if watched else {"file": Lines(), "delay": 1e-9, "leave": False}
-        self.message = ""
-        super().__init__(desc=title, total=total, bar_format="{desc}: {line}", **where)
+        self.title, self.total, self.done, self.started = title, total, 0, time.monotonic()
+        self.in_place, self.width = in_jupyterlab(), 0
 
-    @property
-    def format_dict(self) -> dict:
-        """tqdm's values, and what follows the title: `3 of 20, 12 s, about 68 s left · bilstm`."""
-        values = super().format_dict
-        passed, left = values["elapsed"], ""
-        if 0 < self.n < self.total and passed >= 1:
-            left = f", about {spoken(passed / self.n * (self.total - self.n))} left"
-        remark = f" · {self.message}" if self.message else ""
-        return values | {"line": f"{self.n} of {self.total}, {spoken(passed)}{left}{remark}"}
+    def line(self, message: str = "") -> str:
+        """`training: 3 of 20, 12 s, about 1 min 8 s left · bilstm`."""
+        passed, left = time.monotonic() - self.started, ""
+        if 0 < self.done < self.total and passed >= 1:
+            left = f", about {spoken(passed / self.done * (self.total - self.done))} left"
+        remark = f" · {message}" if message else ""
+        return f"{self.title}: {self.done} of {self.total}, {spoken(passed)}{left}{remark}"
 
     def advance(self, message: str = "") -> None:
         """One step more is done; `message` names it."""
-        self.n += 1
+        self.done += 1
         self.say(message)
 
     def say(self, message: str) -> None:
         """A remark that is no step."""
-        self.message = message
-        self.refresh()
+        line = self.line(message)
+        if self.in_place:
+            print(f"\r{line:{self.width}}", end="", flush=True)  # no letter of a longer line before stays
+            self.width = len(line)
+        else:
+            print(line, flush=True)
+
+    def __enter__(self) -> "Progress":
+        if self.in_place:
+            self.say("")
+        return self
 
     def __exit__(self, kind, error, traceback) -> None:
         if kind is not None:
             self.say(f"stopped by {kind.__name__}")
-        super().__exit__(kind, error, traceback)
+        if self.in_place:
+            print()

@@ -46,7 +46,7 @@ from lib.interventions import (
     until_flip,
     without_reason,
 )
-from lib.interventions.inner_attention import uniform_head
+from lib.interventions.substitution import uniform_head
 from lib.quantity import Quantity
 
 OF_ATTENTION = [

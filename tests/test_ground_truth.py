@@ -324,5 +324,3 @@ def test_shapley_values_are_their_own_best_explanation():
     own = table[table["dataset"] == "wired: deleted"]
     assert own["agreement_right"].min() > 0.999 and (own["reason_top_right"] == 1).all()
     assert (own["beyond_chance_attention_weights"] <= 1).all() and set(own["encoder"]) == set(wired.SIZES)
-    with pytest.raises(ValueError, match="allowed: deleted, unknown"):
-        shapley("masked")

@@ -15,7 +15,7 @@ from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
 from lib.datasets.subwords import corpus_in_subwords
 from lib.importance.inner_attention import inner_attention
 from lib.importance.rankings import RANKINGS
-from lib.interventions.inner_attention import heads_of, imposed_head, uniform_head
+from lib.interventions.substitution import heads_of, imposed_head, uniform_head
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models import huggingface
 from lib.models.check_interface import check_interface

@@ -28,7 +28,7 @@ from lib.datasets.batches import Batch
 from lib.importance.inner_attention import inner_attention
 from lib.importance.rankings import RANKINGS
 from lib.importance.state_gradients import of_inputs_to_states, state_gradients
-from lib.interventions.inner_attention import uniform_head
+from lib.interventions.substitution import uniform_head
 from lib.metrics import probabilities, total_variation
 from lib.models import ModelOutput, readout
 from lib.models.check_interface import InterfaceError, check_interface

@@ -45,7 +45,6 @@ from lib.analysis.word_states import information_difference, jackknife_error, wi
 from lib.datasets import DATASETS
 from lib.datasets.batches import collate
 from lib.datasets.corpus import SPECIALS
-from lib.fast import clusters as clustering
 from lib.interventions import permuted, substituted, token_probabilities, token_probability_mean
 from lib.metrics import mutual_information as information
 from lib.metrics import probabilities
@@ -404,22 +403,22 @@ def test_clusters_are_the_same_for_the_same_seed_and_find_what_is_there():
     centres = random.normal(size=(12, 20)).astype(np.float32) * 10
     truth = random.integers(0, 12, 3000)
     vectors = centres[truth] + random.normal(size=(3000, 20)).astype(np.float32)
-    first, again = (clustering.clusters(vectors, 40, seed=3) for _ in range(2))
+    first, again = (information.clusters(vectors, 40, seed=3) for _ in range(2))
     assert np.array_equal(first, again)
-    assert not np.array_equal(first, clustering.clusters(vectors, 40, seed=4))
+    assert not np.array_equal(first, information.clusters(vectors, 40, seed=4))
     assert v_measure_score(truth, first) > 0.75 and homogeneity_score(truth, first) > 0.99
-    assert len(clustering.clusters(vectors[:7], 40)) == 7  # fewer vectors than clusters
+    assert len(information.clusters(vectors[:7], 40, seed=3)) == 7  # fewer vectors than clusters
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_clusters_are_scikit_learns_own(kind):
     """Its draws by weights are replaced by faster ones: the same numbers."""
     vectors = np.random.default_rng(0).normal(size=(2500, 6)).astype(kind)
-    whole = {"max_iter": clustering.PASSES, "max_no_improvement": None, "n_init": 1, "compute_labels": False}
-    theirs = MiniBatchKMeans(30, batch_size=50, random_state=3, **whole).fit(vectors).predict(vectors)
-    assert np.array_equal(clustering.clusters(vectors, 30, seed=3, batch=50), theirs)
+    whole = {"max_iter": information.PASSES, "max_no_improvement": None, "n_init": 1, "compute_labels": False}
+    theirs = MiniBatchKMeans(30, batch_size=information.BATCH, random_state=3, **whole).fit(vectors).predict(vectors)
+    assert np.array_equal(information.clusters(vectors, 30, seed=3), theirs)
     weights = np.arange(1, 6) / 15
-    drawn = [of.choice(5, 40, p=weights) for of in (clustering.Draws(1), np.random.RandomState(1)) for _ in range(2)]
+    drawn = [of.choice(5, 40, p=weights) for of in (information.Draws(1), np.random.RandomState(1)) for _ in range(2)]
     assert np.array_equal(drawn[:2], drawn[2:])
 
 
@@ -641,19 +640,19 @@ def test_mutual_information_hardly_depends_on_the_clusterings_seed():
     words = random.choice(60, 12_000, p=np.arange(60, 0, -1) / 1830)
     table = random.standard_normal((60, 20), dtype=np.float32)
     hidden = table[words] + 0.7 * random.standard_normal((12_000, 20), dtype=np.float32)
-    found = [information.mutual_information(words, clustering.clusters(hidden, 60, seed)).plug_in for seed in range(4)]
+    found = [information.mutual_information(words, information.clusters(hidden, 60, seed)).plug_in for seed in range(4)]
     assert max(found) - min(found) < 0.1 * min(found)
 
 
 def information_of_a_million_rows() -> None:
-    clustering.PASSES = 1  # they take time, no memory
+    information.PASSES, information.BATCH = 1, 1000  # they take time, no memory
     random = np.random.default_rng(0)
     words = random.integers(0, 50, 1_000_000)
     table = random.standard_normal((50, 300), dtype=np.float32)
     noise = random.standard_normal((1009, 300), dtype=np.float32)  # drawn anew for each word it takes longest
     sides = table[words], noise[np.arange(1_000_000) % 1009]
     np.add(*sides, out=sides[1])
-    labels = [clustering.clusters(side, 64, seed=0, batch=1000) for side in sides]
+    labels = [information.clusters(side, 64, seed=0) for side in sides]
     found = information.mutual_information(*labels)
     assert found.n == 1_000_000 and found.plug_in > 1 > found.null
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)

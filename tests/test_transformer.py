@@ -8,7 +8,7 @@ from small import batch, model
 from torch import nn
 
 from lib.importance.inner_attention import inner_attention, rollout
-from lib.interventions.inner_attention import imposed_head, uniform_head
+from lib.interventions.substitution import imposed_head, uniform_head
 from lib.metrics import probabilities
 from lib.models.transformer import Transformer, positions
 
@@ -90,17 +90,11 @@ def test_explanations_are_distributions_over_the_tokens_and_rollout_is_the_produ
     assert torch.allclose(inner_attention("rollout")(tested, given, output), expected)
 
 
-def test_explanations_are_not_put_back_and_wrong_heads_are_named():
-    tested, given = model("transformer"), batch()
-    weights = torch.zeros(len(given), given.mask.shape[1], given.mask.shape[1])
-    with pytest.raises(ValueError, match="'rollout' is an explanation"):
-        imposed_head(tested, given, "rollout", weights)
-    with pytest.raises(ValueError, match="2 layers of 1"):
-        imposed_head(tested, given, (2, 0), weights)
+def test_unknown_and_missing_inner_attention_is_named():
     with pytest.raises(ValueError, match="known: averaged, rollout"):
         inner_attention("flow")
     with pytest.raises(ValueError, match="BiLSTM has no inner attention"):
-        model("bilstm").inner_attention(given)
+        model("bilstm").inner_attention(batch())
 
 
 @pytest.mark.parametrize("wrong", [{"heads": 3}, {"hidden_size": 7}])

@@ -12,7 +12,6 @@ from lib.analysis.measuring import BATCH, RUN
 from lib.analysis.statistics import t_interval
 from lib.datasets.batches import micro_batches
 from lib.datasets.corpus import SPECIALS, Split
-from lib.fast.clusters import clusters_once
 from lib.metrics import mutual_information as measures
 from lib.models.evaluation import WORDS, eval_mode, words_at_once
 from lib.progress import Progress
@@ -52,8 +51,8 @@ def information(
             chosen = measures.frequent_words(counts, words), measures.random_words(counts, words, SEED)
             for sample, of_sample in zip(SAMPLES, chosen, strict=True):
                 embedded, hidden, ids, texts = word_states(one, one.corpus.train, of_sample)
-                first = ids if embedding_labels == "words" else clusters_once(embedded, clusters, SEED, known)
-                second = clusters_once(hidden, clusters, SEED, known)
+                first = ids if embedding_labels == "words" else measures.clusters_once(embedded, clusters, SEED, known)
+                second = measures.clusters_once(hidden, clusters, SEED, known)
                 found = measures.mutual_information(first, second, SEED)
                 row = {name: getattr(one.run, name) for name in RUN} | {"quantity": NAME + sample}
                 row |= {kind: getattr(found, kind) for kind in KINDS}

@@ -43,16 +43,16 @@ def taus_beside(beside: pd.DataFrame) -> alt.TopLevelMixin:
     return values_beside(beside[taus], title, see, "mean Kendall tau-b", shared=True, zero=True)
 
 
-def performance_beside(beside: pd.DataFrame, baseline: pd.DataFrame | None = None) -> alt.TopLevelMixin:
+def performance_beside(beside: pd.DataFrame, baseline: pd.DataFrame) -> alt.TopLevelMixin:
     """F1, accuracy and AUC of a table made by lib.published.beside, one panel each.
 
     Args:
         baseline: scores of one model without attention, rows of lib.analysis.classification: a dashed line each.
     """
     title = "How well the models classify, beside the published values"
-    see = "A model that classifies worse than the papers' would be a poor witness for or against attention."
-    lines = {} if baseline is None else dict(zip(baseline["quantity"], baseline["value"], strict=True))
-    see += f" Dashed: {baseline['encoder'].iloc[0]}." if lines else ""
+    see = "A model that classifies worse than the papers' would be a poor witness for or against attention. "
+    see += f"Dashed: {baseline['encoder'].iloc[0]}."
+    lines = dict(zip(baseline["quantity"], baseline["value"], strict=True))
     scores = beside[beside["quantity"].isin(["f1", "accuracy", "auc"])]
     return values_beside(scores, title, see, "percent", percent=True, shared=True, lines=lines)
 

@@ -37,7 +37,7 @@ TRADEOFF_AXES = (
 
 def learning_curves(
     histories: Mapping[str, Sequence[dict]],
-    quantities: Sequence[str] | None = None,
+    quantities: Sequence[str],
     title: str = "Training",
     see: str = "A dev score that still rises at the last epoch needs more epochs.",
 ) -> alt.TopLevelMixin:
@@ -46,13 +46,12 @@ def learning_curves(
     Runs whose names differ only after ", seed" have one colour.
 
     Args:
-        histories: per run a list of records with `epoch` and numbers. quantities: by default all but `seconds`.
+        histories: per run a list of records with `epoch` and the quantities.
     """
     frame = pd.DataFrame([{"run": str(run), **record} for run, history in histories.items() for record in history])
     if frame.empty:
         raise Empty("nothing to draw: no run has a history")
     frame["model"] = frame["run"].str.split(", seed").str[0]
-    quantities = quantities or [name for name in frame if name not in ("run", "model", "epoch", "seconds")]
     across = min(ACROSS, len(quantities))
     drawn = [by_epoch(frame, name).properties(width=WIDTH // across - 60, height=130) for name in quantities]
     return titled(alt.concat(*drawn, columns=across), title, [f"Each line is a run. {see}"])

@@ -87,9 +87,7 @@ def lengths_in(unit: str, of_splits: Mapping[str, np.ndarray]) -> tuple[alt.Face
 # --- histograms of a quantity
 
 
-def tau_histogram(
-    instances: pd.DataFrame, pair: tuple[str, str], classes: Sequence[str] | None = None
-) -> alt.TopLevelMixin:
+def tau_histogram(instances: pd.DataFrame, pair: tuple[str, str], classes: Sequence[str]) -> alt.TopLevelMixin:
     """Kendall's tau-b of two measures over all texts, by predicted class (Jain & Wallace 2019, Figure 2)."""
     column = tau_name(pair)
     rows, names = with_classes(defined(instances, column), classes)
@@ -103,24 +101,21 @@ def tau_histogram(
     return titled(drawn, f"Rank correlation: {title_of(column)}", [see, caption_of_rows(instances, column)])
 
 
-def jsd_histogram(
-    instances: pd.DataFrame, columns: Mapping[str, str], epsilon: float | None = None
-) -> alt.TopLevelMixin:
+def jsd_histogram(instances: pd.DataFrame, columns: Mapping[str, str], epsilon: float) -> alt.TopLevelMixin:
     """How far attention can move while the prediction stays (Jain & Wallace 2019, Figure 7), one series a method.
 
     Args:
         columns: the name of a method -> its column, in nats, such as {"exact": "jsd_exact"}.
-        epsilon: the bound on the change of the prediction, to be named in the title.
+        epsilon: the bound on the change of the prediction, named in the title.
     """
     largest = JSD_BOUNDS[1]
     frame = histograms_of(instances, columns, "method", np.linspace(0, largest, 29))
     layers = overlaid(columns, "method", "found by", "JSD (nats)", "texts", [0, 0.2, 0.4, 0.6], ends=(0, 0.75))
-    within = "" if epsilon is None else f" within {epsilon:g}"
     see = "Jensen-Shannon divergence from the model's own attention. Right: an attention that shares almost nothing "
     see += "with it gives the same prediction. The dashed line is the most that is possible, "
     see += f"ln 2 = {largest:.3f} nats. Coloured lines are means."
     drawn = panels(frame, [*layers, dashed_line("x", largest)], height=130)
-    title = f"How far attention can move while the prediction stays{within}"
+    title = f"How far attention can move while the prediction stays within {epsilon:g}"
     return titled(drawn, title, [see, caption_of_rows(instances, *columns.values())])
 
 
@@ -238,7 +233,7 @@ def box_of(values: pd.Series, whiskers: str) -> dict[str, float]:
 def violins_by_max_attention(
     instances: pd.DataFrame,
     value: str,
-    classes: Sequence[str] | None = None,
+    classes: Sequence[str],
     title: str | None = None,
     see: str | None = None,
     axis: str | None = None,

@@ -38,12 +38,8 @@ def attention_text(
     Args:
         tokens: the text's own tokens. weights: name of a map -> (token,) weights, at least 0.
         rationale: spans [start, end) of the tokens that decide the label, underlined.
-    Raises:
-        ValueError: no map, or one that has not exactly one finite weight of at least 0 per token.
     """
-    maps = {name: checked(name, values, len(tokens)) for name, values in weights.items()}
-    if not maps or not len(tokens):
-        raise ValueError(f"nothing to draw: {len(tokens)} tokens and {len(maps)} attention maps")
+    maps = {name: np.asarray(values, dtype=np.float64) for name, values in weights.items()}
     largest = max(float(values.max()) for values in maps.values()) or 1.0
     decisive = np.zeros(len(tokens), dtype=bool)
     for start, end in rationale or ():
@@ -61,17 +57,6 @@ def attention_text(
     heading = f'<figcaption style="font-weight:600">{escape(title)}</figcaption>' if title else ""
     blocks.append(legend(maps, largest, decisive.any(), keep))
     return HTML(f'<figure class="attention-text" style="margin:1em 0">{heading}{"".join(blocks)}</figure>')
-
-
-def checked(name: str, values, number: int) -> np.ndarray:
-    """The weights as an array; ValueError where they are not one finite weight of at least 0 per token."""
-    values = np.asarray(values, dtype=np.float64)
-    if values.shape != (number,) or not np.isfinite(values).all() or (values < 0).any():
-        raise ValueError(
-            f"attention map {name!r} has shape {values.shape}; it must have one finite weight of at least 0 for each "
-            f"of the {number} tokens"
-        )
-    return values
 
 
 def kept(weights: np.ndarray, most: int) -> np.ndarray:
@@ -144,12 +129,7 @@ def token_curves(
         probabilities: model -> (token,) as if all attention were on that token. models: model -> its probability.
         rationale: spans [start, end) of the tokens that decide the label, shaded. Of a text of more than MOST tokens
             those around the first span are shown.
-    Raises:
-        ValueError: a model has not one value per token.
     """
-    wrong = [name for name, values in probabilities.items() if len(values) != len(tokens)]
-    if wrong or not len(tokens):
-        raise ValueError(f"{len(tokens)} tokens, but the values of {', '.join(wrong) or 'no model'} are not as many")
     first = max(0, min(rationale[0][0] - BEFORE, len(tokens) - MOST)) if rationale else 0
     words = [visible(token)[:LONGEST] for token in tokens[first : first + MOST]]
     places = pd.DataFrame({"place": range(len(words)), "token": words})

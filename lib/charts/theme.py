@@ -174,11 +174,9 @@ def defined(instances: pd.DataFrame, *columns: str) -> pd.DataFrame:
     """The rows in which the numbers of all columns are defined.
 
     Raises:
-        KeyError: there is no such column. ValueError: no row has a value.
+        Empty: no row has a value.
     """
     for column in columns:
-        if column not in instances:
-            raise KeyError(f"no column {column!r} to draw; there are: {', '.join(map(str, instances.columns))}")
         if instances[column].isna().all():
             raise Empty(f"nothing to draw: {column!r} is undefined or left out for all {len(instances):,} rows")
         instances = instances[instances[column].notna()]
@@ -200,20 +198,8 @@ def caption_of_rows(instances: pd.DataFrame, *columns: str) -> str:
     return " ".join([f"{common}.", *(f"{n:,} values undefined or left out, not drawn." for n in missing)])
 
 
-def with_classes(instances: pd.DataFrame, classes: Sequence[str] | None) -> tuple[pd.DataFrame, list[str]]:
-    """The instances, and the names of the classes from 0 to the largest that is predicted.
-
-    Of more classes than there are colours all count as one prediction, 0.
-
-    Args:
-        classes: their names; "class 0", "class 1", ... where None.
-    Raises:
-        ValueError: a class is predicted that has no name.
-    """
-    largest = int(instances["prediction"].max())
-    if classes is not None and len(classes) <= largest:
-        raise ValueError(f"{len(classes)} class names were given, but class {largest} is predicted")
-    names = [f"class {index}" for index in range(max(2, largest + 1))] if classes is None else list(classes)
-    if len(names) > len(COLORS):
-        return instances.assign(prediction=0), [f"any of {len(names)}"]
-    return instances, names
+def with_classes(instances: pd.DataFrame, classes: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
+    """Instances and class names; of more classes than there are colours all count as one prediction, 0."""
+    if len(classes) > len(COLORS):
+        return instances.assign(prediction=0), [f"any of {len(classes)}"]
+    return instances, list(classes)

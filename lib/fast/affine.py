@@ -81,7 +81,7 @@ def logits_without_each_state(model: AttentionModel, output: ModelOutput) -> tup
 def permuted(
     model: AttentionModel, output: ModelOutput, draws: int, seed: int = 0, instance: Tensor | None = None
 ) -> Tensor:
-    """See `lib.interventions.permutation.permuted_definition`: sums of token logits, weighed in other orders."""
+    """See `lib.interventions.substitution.permuted_definition`: sums of token logits, weighed in other orders."""
     token_logits, bias = model.token_logits(output)
     front = output.mask.to(torch.uint8).sort(dim=-1, descending=True, stable=True).indices  # real tokens first
     lengths, attention = output.mask.sum(dim=-1), output.attention.gather(1, front).cpu().numpy()

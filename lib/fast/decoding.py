@@ -62,7 +62,8 @@ class Decoding:
 def decoding(model: AttentionClassifier | QuestionClassifier, batch: Batch) -> Decoding:
     """The decoding of a batch: of texts alone, or of texts with their questions."""
     if not isinstance(model, QuestionClassifier):
-        return of_texts(model, len(batch))
+        scoring = _scoring(model.attention, len(batch))
+        return Decoding(model.decoder.weight, scoring, lambda features, rows: features + model.decoder.bias)
     query = model.encode_query(batch)
     of_query = model.affine_query(query) + model.affine_text.bias
 
@@ -70,12 +71,6 @@ def decoding(model: AttentionClassifier | QuestionClassifier, batch: Batch) -> D
         return model.answer(features, of_query[rows], None if batch.answers is None else batch.answers[rows])
 
     return Decoding(model.affine_text.weight, _scoring(model.attention, len(batch), query), finish)
-
-
-def of_texts(model: AttentionClassifier, number: int) -> Decoding:
-    """The decoding of so many texts without questions."""
-    scoring = _scoring(model.attention, number)
-    return Decoding(model.decoder.weight, scoring, lambda features, rows: features + model.decoder.bias)
 
 
 def _scoring(attention, texts: int, query: Tensor | None = None) -> Scoring:

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from lib.datasets.batches import Batch
-from lib.fast.decoding import Decoding, decoding, of_texts
-from lib.models import AttentionClassifier, ModelOutput, QuestionClassifier
+from lib.fast.decoding import Decoding, decoding
+from lib.models import AttentionClassifier, QuestionClassifier
 from lib.models.encoders import Average
 from lib.numerics import by_length
 
@@ -37,18 +37,6 @@ def logits_without_each_token(model: AttentionClassifier | QuestionClassifier, b
         attended = attended_without_each(kept, near, reach)
         logits[rows, :width] = read.finish(attended.transpose(0, 1), rows).transpose(0, 1).to(logits.dtype)
     return logits.masked_fill(~batch.mask[:, :, None], torch.nan)
-
-
-@torch.no_grad()
-def logits_without_each_state(model: AttentionClassifier, output: ModelOutput) -> tuple[Tensor, Tensor]:
-    """See `lib.importance.leave_one_out`: under softmax the sums of all terms but each, divided by their own mass."""
-    rows = torch.arange(len(output.mask), device=output.mask.device)
-    kept = terms(of_texts(model, len(rows)), rows, output.hidden, output.mask)
-    bias = model.decoder.bias.double()
-    logits = attended_without_each(kept, kept[:, :, None][:, :, :0], 0) + bias
-    sums = kept.logsumexp(dim=1)
-    positive, negative = (sums[:, 1:] - sums[:, :1]).exp().chunk(2, dim=-1)
-    return positive - negative + bias, logits.masked_fill(~output.mask[:, :, None], torch.nan)
 
 
 def terms(read: Decoding, rows: Tensor, hidden: Tensor, mask: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """A BiLSTM of one layer in plain tensor operations, for what torch's own cannot do fast: sweeps over many
-deletions or states at once, and the gradients of the inputs alone (half the work of torch's backward pass, which also
-computes those of the weights)."""
+deletions or states at once, and gradients times inputs without the gradients of the weights, which are half of the
+work of torch's backward pass."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -135,16 +135,6 @@ def both_directions(model: AttentionClassifier, batch: Batch) -> Passed:
     return Passed(directions, words, orders, gates, cells, hidden)
 
 
-def gradients(model: AttentionClassifier, batch: Batch, through_attention: bool, targets: Targets) -> Tensor:
-    """The gradient of each target for each embedded token, (target, batch, word, embedding)."""
-    passed = both_directions(model, batch)
-    found = []
-    for swept in _swept(model, batch, passed, through_attention, targets):
-        onward, backward = (of_gates @ d.input_weight for of_gates, d in zip(swept, passed.directions, strict=True))
-        found.append(onward + reversed_by_length(backward, batch.lengths))
-    return torch.stack(found)
-
-
 def gradients_times_inputs(
     model: AttentionClassifier, batch: Batch, through_attention: bool, targets: Targets
 ) -> Tensor:
@@ -155,30 +145,20 @@ def gradients_times_inputs(
     """
     passed = both_directions(model, batch)
     added = [passed.words @ direction.input_weight.T for direction in passed.directions]
-    found = []
-    for swept in _swept(model, batch, passed, through_attention, targets):
-        onward, backward = (
-            of_gates.mul_(table[order]).sum(dim=-1, keepdim=True)
-            for of_gates, table, order in zip(swept, added, passed.orders, strict=True)
-        )
-        found.append((onward + reversed_by_length(backward, batch.lengths)).squeeze(-1))
-    return torch.stack(found)
-
-
-def _swept(
-    model: AttentionClassifier, batch: Batch, passed: Passed, through_attention: bool, targets: Targets
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """Of each target the gradients for the projected inputs (batch, word, 4 hidden), as either direction reads them."""
     of_hidden = hidden_gradients(model, batch, passed.hidden, through_attention, targets)
+    found = []
     for k, gradient in enumerate(of_hidden):
         kept = passed.gates if k + 1 == len(of_hidden) else [g.clone() for g in passed.gates]  # used up by the sweep
         first, second = gradient.chunk(2, dim=-1)
         turned = first, reversed_by_length(second, batch.lengths)
         onward, backward = (
-            direction.backward(g.transpose(0, 1), gates, cells).transpose(0, 1)
-            for direction, g, gates, cells in zip(passed.directions, turned, kept, passed.cells, strict=True)
+            direction.backward(g.transpose(0, 1), gates, cells).transpose(0, 1).mul_(table[order]).sum(dim=-1)
+            for direction, g, gates, cells, table, order in zip(
+                passed.directions, turned, kept, passed.cells, added, passed.orders, strict=True
+            )
         )
-        yield onward, backward
+        found.append(onward + reversed_by_length(backward[:, :, None], batch.lengths)[:, :, 0])
+    return torch.stack(found)
 
 
 def hidden_gradients(model, batch: Batch, hidden: Tensor, through_attention: bool, targets: Targets) -> Tensor:

@@ -41,16 +41,10 @@ def _has_windows(model: AttentionModel, output: ModelOutput | None = None) -> bo
     return type(model) in READERS and isinstance(model.encoder, Average | Convolution) and model.projection is softmax
 
 
-def _classifies_under_softmax(model: AttentionModel, output: ModelOutput) -> bool:
-    return isinstance(model, AttentionClassifier) and model.projection is softmax
-
-
 SHORTCUTS: tuple[tuple[str, Callable[..., bool], Callable[..., Tensor]], ...] = (
-    ("gradients", _classifies_by_lstm, lstm.gradients),
     ("gradients_times_inputs", _classifies_by_lstm, lstm.gradients_times_inputs),
     ("logits_without_each_token", _has_lstm, leave_one_out_bilstm.logits_without_each_token),
     ("logits_without_each_token", _has_windows, leave_one_out_windows.logits_without_each_token),
-    ("logits_without_each_state", _classifies_under_softmax, leave_one_out_windows.logits_without_each_state),
     ("logits_without_each_state", is_affine, affine.logits_without_each_state),
     ("state_gradients", _classifies_by_lstm, lstm.state_gradients),
     ("by_gradient", is_affine, affine.gradient_of_weights),

@@ -48,16 +48,12 @@ def gradient_definition(
 
 
 def gradient(model: AttentionModel, batch: Batch, through_attention: bool = True, of: str = "input") -> Tensor:
-    """`gradient_definition`, by the model's shortcut where it has one."""
+    """`gradient_definition`, of inputs for some texts at a time."""
     if of != "input":
         return gradient_definition(model, batch, through_attention, of)
-    gradients = shortcut("gradients", model)
 
     def norm(part: Batch) -> Tensor:
-        if gradients is None:
-            return gradient_definition(model, part, through_attention)
-        with gradients_enabled(model):
-            return gradients(model, part, through_attention, predicted)[0].norm(dim=-1)
+        return gradient_definition(model, part, through_attention)
 
     return in_micro_batches(norm, batch, words_at_once(model, WORDS))
 

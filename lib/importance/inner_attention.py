@@ -27,14 +27,12 @@ def inner_attention(aggregation: Aggregation) -> Quantity:
         aggregation: (layer, head), one head; "averaged" over all heads and layers; or "rollout", the product over
             layers of (mean over heads + identity) / 2 (Abnar & Zuidema 2020).
     Raises:
-        ValueError: an unknown aggregation, or the model has no inner attention.
+        ValueError: an unknown aggregation.
     """
     refuse_unknown_aggregation(aggregation)
 
     @torch.no_grad()
     def inner(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
-        if not hasattr(model, "inner_attention"):
-            raise ValueError(f"a {type(model).__name__} shows no inner attention: it has no `inner_attention(batch)`")
         between = aggregate(model.inner_attention(batch), aggregation)
         if getattr(model, "reads_first", False):
             reached = between[:, 0]

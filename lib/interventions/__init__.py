@@ -25,13 +25,17 @@ from lib.interventions.erasure import (
     until_flip,
 )
 from lib.interventions.erasure_bounds import largest_ratios, normalised_scores
-from lib.interventions.inner_attention import heads_of, uniform_head
-from lib.interventions.permutation import (
+from lib.interventions.single_erasure import Effects, logits_without_each_item, single_erasure
+from lib.interventions.substitution import (
+    heads_of,
+    largest_change,
     permutation_effect,
     permuted,
     permuted_attention,
     permuted_definition,
+    substituted,
+    token_probabilities,
+    token_probability_mean,
     uniform,
+    uniform_head,
 )
-from lib.interventions.single_erasure import Effects, logits_without_each_item, single_erasure
-from lib.interventions.substitution import largest_change, substituted, token_probabilities, token_probability_mean

@@ -14,8 +14,7 @@ from torch import Tensor
 
 from lib.datasets.batches import Batch
 from lib.interventions.adversary import MAX_TOKENS, adversarial_attention
-from lib.interventions.permutation import permuted, permuted_attention
-from lib.interventions.substitution import logits_of_each_token
+from lib.interventions.substitution import logits_of_each_token, permuted, permuted_attention
 from lib.metrics import kendall_tau
 from lib.metrics.distances import jensen_shannon, probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput

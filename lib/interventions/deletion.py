@@ -94,11 +94,7 @@ def shapley(removed: str = "deleted") -> Quantity:
 
     Args:
         removed: of REMOVED. Texts of more than LONGEST words are left out.
-    Raises:
-        ValueError: another way.
     """
-    if removed not in REMOVED:
-        raise ValueError(f"removed is {removed!r}; allowed: {', '.join(REMOVED)}")
 
     @torch.no_grad()
     def values(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:

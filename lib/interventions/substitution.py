@@ -1,15 +1,77 @@
-"""Other attention put in place of the model's own at test time, and what each token alone would be read as."""
+"""Other attention put in place of the model's own: permuted, uniform, all of it on one token, or in one inner head."""
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from lib import projections
 from lib.datasets.batches import Batch
+from lib.fast.counter_rng import orders, streams_of
 from lib.fast.shortcuts import by_shortcut
-from lib.interventions.permutation import permuted, uniform
 from lib.metrics.distances import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.models.readout import read_each
+from lib.models.transformer import MAX_TOKENS
 from lib.quantity import Quantity
+
+
+@torch.no_grad()
+def permuted_definition(
+    model: AttentionModel, output: ModelOutput, draws: int, seed: int = 0, instance: Tensor | None = None
+) -> Tensor:
+    """Logits under random orders of the real tokens' attention (Jain & Wallace 2019, section 4.2.1, algorithm 1).
+
+    Uniform over all orders. The orders of a row depend on the seed and on its number alone, not on its batch.
+
+    Args:
+        instance: (batch,) the number of each row; None: its position in the batch.
+    Returns:
+        (batch, draw, class).
+    """
+    numbers = torch.arange(len(output.mask)) if instance is None else instance.cpu()
+
+    def shuffled(rows: Tensor, some: Tensor) -> Tensor:
+        parts = output.attention[rows], output.mask[rows], draws, seed, numbers[rows.cpu()]
+        return permuted_attention(*parts)[:, some]
+
+    logits = read_each(model, output, draws, shuffled)
+    return logits[:, :, -output.logits.shape[-1] :].to(output.logits.dtype)
+
+
+permuted = by_shortcut(permuted_definition)
+
+
+def permuted_attention(
+    attention: Tensor, mask: Tensor, draws: int, seed: int = 0, instance: Tensor | None = None
+) -> Tensor:
+    """The attention (batch, token) in random orders of its real tokens: (batch, draw, token)."""
+    front = mask.to(torch.uint8).sort(dim=-1, descending=True, stable=True).indices  # real tokens first
+    order = orders(streams_of(seed, len(mask), instance), draws, mask.gather(1, front).cpu().numpy())
+    order = torch.from_numpy(order).to(mask.device)
+    weights = attention.gather(1, front)[:, None].expand_as(order).gather(2, order)
+    return torch.zeros_like(weights).scatter(2, front[:, None].expand_as(order), weights)
+
+
+def uniform(model: AttentionModel, output: ModelOutput) -> Tensor:
+    """Logits under equal attention to all real tokens: (batch, class)."""
+    return model.read_out(output, projections.uniform(output.scores, output.mask))
+
+
+def permutation_effect(draws: int = 100, seed: int = 0) -> Quantity:
+    """A quantity: the median over draws of how far the prediction moves under permuted attention.
+
+    |change of p|, with several classes the total variation (Jain & Wallace 2019, section 4.2.1): (batch,), a fraction
+    of probability. Each instance has its own random orders: how texts are batched changes nothing.
+    """
+
+    def moved(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
+        with torch.no_grad():
+            logits = permuted(model, output, draws, seed, batch.instance)
+            change = total_variation(probabilities(logits), probabilities(output.logits)[:, None])
+        middle = np.median(change.cpu().numpy(), axis=-1)
+        return torch.from_numpy(middle).to(change)
+
+    return Quantity("permutation", moved, "fraction")
 
 
 def substituted(draws: int = 100, seed: int = 0) -> Quantity:
@@ -70,3 +132,46 @@ def token_probabilities(model: AttentionModel, batch: Batch, output: ModelOutput
 def token_probability_mean(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
     """A quantity: the mean of `token_probabilities` over a text's tokens, (batch,) fraction (their table 3)."""
     return token_probabilities(model, batch, output).sum(dim=-1) / output.mask.sum(dim=-1)
+
+
+# --- one head of a Transformer's inner attention
+# What averages over heads or layers, or follows them through the layers, is an explanation and no mechanism: the model
+# computes nothing with it, so there is nothing to replace.
+
+
+def heads_of(model: AttentionModel) -> list[tuple[int, int]]:
+    """Every (layer, head) of a Transformer, from the lowest layer; of another model those of its attribute `heads`."""
+    if hasattr(model, "heads"):
+        return list(model.heads)
+    return [(number, head) for number, layer in enumerate(model.encoder.layers) for head in range(layer.heads)]
+
+
+def imposed_head(model: AttentionModel, batch: Batch, head: tuple[int, int], weights: Tensor) -> ModelOutput:
+    """The output with the attention of one head replaced by `weights`.
+
+    What a word gives to start and end stays fixed; the rest of its weight is spread over the text's own tokens.
+
+    Args:
+        head: (layer, head), each from 0. weights: (batch, word, word), rows sum to 1 over the mask, 0 elsewhere.
+    """
+    layer, number = head
+    elsewhere = model.inner_attention(batch)[:, layer, number].masked_fill(batch.mask[:, None], 0)
+    imposed = elsewhere + (1 - elsewhere.sum(dim=-1, keepdim=True)) * weights
+    return model.with_inner_attention(batch, {head: imposed})
+
+
+def uniform_head(head: tuple[int, int]) -> Quantity:
+    """A quantity: how far the prediction moves when one head attends equally to all tokens, (batch,) fraction (TVD).
+
+    It is called tvd_layer_1_head_1_uniform and so on, counted from 1.
+    """
+
+    @torch.no_grad()
+    def moved(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
+        equal = projections.uniform(output.scores, batch.mask)
+        weights = equal[:, None].expand(-1, batch.mask.shape[1], -1)
+        without = imposed_head(model, batch, head, weights).logits
+        return total_variation(probabilities(without.double()), probabilities(output.logits.double()))
+
+    name = f"tvd_layer_{head[0] + 1}_head_{head[1] + 1}_uniform"
+    return Quantity(name, moved, "fraction", max_tokens=MAX_TOKENS)
