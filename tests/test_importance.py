@@ -76,12 +76,12 @@ def test_what_is_forgotten_is_swept_no_further_and_differs_no_more_than_by_round
     assert difference.norm() <= rounding.norm() and difference.abs().max() <= 2 * rounding.abs().max()
 
 
-def test_deletions_of_five_thousand_tokens_that_are_forgotten_are_those_of_the_shortened_texts(monkeypatch):
-    tested, given = model(outputs=3, projection_name="softmax", seed=2).float(), batch((5000,), seed=1)
+def test_deletions_of_two_thousand_tokens_that_are_forgotten_are_those_of_the_shortened_texts(monkeypatch):
+    tested, given = model(outputs=3, projection_name="softmax", seed=2).float(), batch((2000,), seed=1)
     rows = counted_rows(monkeypatch)
     found = logits_without_each_token(tested, given)[0]
-    assert sum(rows) < 5000**2 / 20
-    places = torch.linspace(1, 5000, 4).long().tolist()
+    assert sum(rows) < 2000**2 / 8
+    places = torch.linspace(1, 2000, 4).long().tolist()
     exact, single = (
         torch.stack([kind(shortened_by_hand(given, 0, place)).logits[0] for place in places])
         for kind in (deepcopy(tested).double(), tested)
@@ -315,15 +315,6 @@ def test_quantities_carry_the_bound_of_what_they_measure():
     assert gradient.max_tokens is None
     expected = importance.gradient(tested, given, through_attention=False)
     assert torch.equal(gradient(tested, given, tested(given)), expected)
-
-
-def test_a_text_of_twenty_thousand_tokens_has_gradients():
-    tested = model()
-    given = Batch.of(
-        torch.randint(4, 30, (1, 20_002)), torch.tensor([20_002]), torch.zeros(1).long(), torch.zeros(1).long()
-    )
-    assert importance.gradient_times_input(tested, given).isfinite().all()
-    assert importance.quantity("loo", importance.leave_one_out).max_tokens < 20_000
 
 
 def test_the_kind_of_a_model_is_looked_at_in_the_table_of_shortcuts_alone():

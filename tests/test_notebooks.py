@@ -337,12 +337,9 @@ def test_erasure_of_ones_own_model(monkeypatch, tmp_path, chromium):
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        (["dataset sst3"], "planted"),
         (["dataset sst", "data_home /nowhere"], "sst"),
         (["vectors /nowhere.npz"], "nowhere.npz"),
-        (["encoders gru"], "bilstm, average, conv, transformer"),
         (["projection sparsegen:2"], "allowed: below 1"),
-        (["projection hardmax"], "softmax, sparsemax"),
         (["device tpu"], "auto, cpu, cuda"),
     ],
 )

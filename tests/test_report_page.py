@@ -23,6 +23,21 @@ def made(browser, forked_kernels, tmp_path_factory) -> Path:
     return next(folder.glob("hostile-*.html"))
 
 
+@pytest.fixture(scope="module")
+def seen(chromium, made):
+    """A visit of the page that no test changes."""
+    with visit(chromium, made) as visited:
+        yield visited
+
+
+@pytest.fixture(scope="module", params=[("light", 1280), ("light", 768), ("dark", 320)], ids=str)
+def unfolded(request, chromium, made):
+    """The page with all its details open: (the visit, its width)."""
+    with visit(chromium, made, *request.param) as visited:
+        visited.page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        yield visited, request.param[1]
+
+
 def text_contrast(page, selector: str) -> float:
     """The lowest contrast (1 to 21, WCAG) between the page's ground and the words that `selector` finds."""
     return page.evaluate(
@@ -41,23 +56,28 @@ def text_contrast(page, selector: str) -> float:
     )
 
 
-def open_all(page) -> None:
-    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+def test_every_chart_is_drawn_and_words_stand_out_and_nothing_scrolls_sideways(unfolded):
+    (seen, width), page = unfolded, unfolded[0].page
+    assert page.locator("[data-chart]").count() == notebooks.CHARTS
+    assert page.locator("[data-drawn=yes] svg.marks").count() == notebooks.CHARTS
+    sizes = page.eval_on_selector_all("svg.marks", "all => all.map(one => one.getBoundingClientRect().width)")
+    assert min(sizes) > 100 and page.locator("math").count() >= 3
+    axes = "svg .role-axis-label text, svg .role-axis-title text, svg .role-legend-label text"
+    for words in ("main p", "main td", "figcaption", "summary", axes):
+        assert text_contrast(page, words) >= 4.5, words
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert seen.wrong == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_chart_is_drawn_and_words_stand_out_and_nothing_goes_wrong(chromium, made, scheme):
-    with visit(chromium, made, scheme) as seen:
-        assert seen.page.locator("[data-chart]").count() == notebooks.CHARTS
-        assert seen.page.locator("[data-drawn=yes] svg.marks").count() == notebooks.CHARTS
-        open_all(seen.page)
-        sizes = seen.page.eval_on_selector_all("svg.marks", "all => all.map(one => one.getBoundingClientRect().width)")
-        assert min(sizes) > 100
-        assert seen.page.locator("math").count() >= 3
-        assert seen.wrong == []
-        axes = "svg .role-axis-label text, svg .role-axis-title text, svg .role-legend-label text"
-        for words in ("main p", "main td", "figcaption", "summary", axes):
-            assert text_contrast(seen.page, words) >= 4.5, words
+def test_hostile_words_are_shown_and_never_run(unfolded):
+    seen, _ = unfolded
+    for place in (".findings", ".settings", "pre.log", "figcaption", ".data td", ".dataframe td"):
+        assert "<script>alert(1)</script>" in "".join(seen.page.locator(place).all_text_contents()), place
+    text = seen.page.locator("main").inner_text()
+    assert notebooks.EMOJI in text and "שלום" in text
+    assert seen.page.locator("main img, main script:not([type='application/json'])").count() == 0
+    seen.page.locator("svg.marks").first.hover()
+    assert seen.wrong == []
 
 
 def test_a_detail_is_closed_until_it_is_opened_or_linked_to_and_its_chart_is_as_wide_as_the_page(chromium, made):
@@ -77,26 +97,8 @@ def test_a_detail_is_closed_until_it_is_opened_or_linked_to_and_its_chart_is_as_
         assert chart.is_visible()
     with visit(chromium, made, script=False) as seen:
         assert seen.page.get_by_text("It is folded.").is_visible()
-
-
-@pytest.mark.parametrize("width", [320, 375, 768, 1280])
-def test_no_page_scrolls_sideways(chromium, made, width):
-    for page in (made, made.parent / "index.html"):
-        with visit(chromium, page, width=width) as seen:
-            open_all(seen.page)
-            assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-def test_hostile_words_are_shown_and_never_run(chromium, made):
-    with visit(chromium, made) as seen:
-        open_all(seen.page)
-        for place in (".findings", ".settings", "pre.log", "figcaption", ".data td", ".dataframe td"):
-            assert "<script>alert(1)</script>" in "".join(seen.page.locator(place).all_text_contents()), place
-        text = seen.page.locator("main").inner_text()
-        assert notebooks.EMOJI in text and "שלום" in text
-        assert seen.page.locator("main img, main script:not([type='application/json'])").count() == 0
-        seen.page.locator("svg.marks").first.hover()
-        assert seen.wrong == []
+        assert seen.page.locator("figure.chart noscript p").first.is_visible()
+        assert seen.page.locator("figure.chart table").count() >= notebooks.CHARTS, "the numbers are still there"
 
 
 def test_the_policy_stops_what_might_slip_through(chromium, made):
@@ -108,47 +110,40 @@ def test_the_policy_stops_what_might_slip_through(chromium, made):
         assert any("Content Security Policy" in line for line in seen.wrong)
 
 
-def test_each_chart_says_in_words_and_numbers_what_it_shows(chromium, made):
-    with visit(chromium, made) as seen:
-        assert seen.page.locator("figure.chart details.data table").count() >= notebooks.CHARTS
-        assert seen.page.locator("[data-chart][aria-label]:not([aria-label=''])").count() == notebooks.CHARTS
-        assert "The first 200 of 600 rows." in seen.page.locator("#figure-3").inner_html()
+def test_each_chart_says_in_words_and_numbers_what_it_shows(seen):
+    assert seen.page.locator("figure.chart details.data table").count() >= notebooks.CHARTS
+    assert seen.page.locator("[data-chart][aria-label]:not([aria-label=''])").count() == notebooks.CHARTS
+    assert "The first 200 of 600 rows." in seen.page.locator("#figure-3").inner_html()
 
 
-def test_the_page_is_complete(chromium, made):
-    with visit(chromium, made) as seen:
-        page = seen.page
-        assert page.title().startswith("A small study")
-        assert page.locator("nav.contents a[href='#a-formula']").count() == 1
-        assert page.locator("details.code").count() >= 8 and page.locator("details.code[open]").count() == 0
-        assert page.locator("details.log").count() == 2 and page.locator("details.log[open]").count() == 0
-        assert page.locator(".settings tbody tr").count() == 9 and page.locator(".settings .changed").count() == 1
-        assert page.locator(".findings li").count() == 2 and "quick run" in page.locator(".quick").inner_text()
-        order = page.eval_on_selector_all("main :is(h1, .findings, blockquote)", "all => all.map(one => one.tagName)")
-        assert order[:3] == ["H1", "ASIDE", "BLOCKQUOTE"], "what is found comes first"
-        targets = page.eval_on_selector_all("nav a[href^='#']", "all => all.map(one => one.getAttribute('href'))")
-        assert all(page.locator(f"[id='{target[1:]}']").count() == 1 for target in targets)
+def test_the_page_is_complete(seen):
+    page = seen.page
+    assert page.title().startswith("A small study")
+    assert page.locator("nav.contents a[href='#a-formula']").count() == 1
+    assert page.locator("details.code").count() >= 8 and page.locator("details.code[open]").count() == 0
+    assert page.locator("details.log").count() == 2 and page.locator("details.log[open]").count() == 0
+    assert page.locator(".settings tbody tr").count() == 9 and page.locator(".settings .changed").count() == 1
+    assert page.locator(".findings li").count() == 2 and "quick run" in page.locator(".quick").inner_text()
+    order = page.eval_on_selector_all("main :is(h1, .findings, blockquote)", "all => all.map(one => one.tagName)")
+    assert order[:3] == ["H1", "ASIDE", "BLOCKQUOTE"], "what is found comes first"
+    targets = page.eval_on_selector_all("nav a[href^='#']", "all => all.map(one => one.getAttribute('href'))")
+    assert all(page.locator(f"[id='{target[1:]}']").count() == 1 for target in targets)
 
 
-def test_charts_answer_to_the_pointer(chromium, made):
-    with visit(chromium, made) as seen:
-        seen.page.locator("#figure-1 svg .mark-rect.role-mark path").first.hover()
-        seen.page.wait_for_selector("#vg-tooltip-element.visible")
-        assert seen.wrong == []
-
-
-def test_without_scripts_the_numbers_are_still_there(chromium, made):
-    with visit(chromium, made, script=False) as seen:
-        assert seen.page.locator("figure.chart noscript p").first.is_visible()
-        assert seen.page.locator("figure.chart table").count() >= notebooks.CHARTS
+def test_charts_answer_to_the_pointer(seen):
+    seen.page.locator("#figure-1 svg .mark-rect.role-mark path").first.hover()
+    seen.page.wait_for_selector("#vg-tooltip-element.visible")
+    assert seen.wrong == []
 
 
 def test_the_index_opens(chromium, made):
-    with visit(chromium, made.parent / "index.html", "dark", width=375) as seen:
+    with visit(chromium, made.parent / "index.html", "dark") as seen:
         page = seen.page
         assert page.locator(".card").count() == 1 and page.locator(".card svg").count() == 1
         assert notebooks.HOSTILE in page.locator(".card li").first.inner_text()
-        assert page.evaluate("document.documentElement.scrollWidth") <= 375
+        for width in (1280, 320):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert text_contrast(page, ".card svg .role-axis-label text") >= 4.5
         assert seen.wrong == []
         page.locator(".card h2 a").click()
