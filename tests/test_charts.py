@@ -87,7 +87,7 @@ def all_charts(frame: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
         "adversary": charts.violins_by_max_attention(frame, "jsd_exact", CLASSES),
         "jsd": charts.jsd_histogram(frame, {"exact": "jsd_exact", "gradient search": "jsd_gradient"}, 0.01),
         "taus": charts.taus_beside(beside),
-        "performance": charts.performance_beside(beside, classification(frame, draws=20).iloc[:3]),
+        "performance": charts.performance_beside(beside, classification(frame).iloc[:3]),
         "training": charts.learning_curves(histories(), ["train_loss", "dev_auc"]),
         "tokens": token_curves(HOSTILE),
     }
