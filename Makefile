@@ -4,7 +4,7 @@
 #   make test         run the tests
 #   make faults       the tests of what a sweep withstands, with twenty kills of a grid and of a whole report: half an hour
 #   make lab          JupyterLab on working copies of the notebooks, in lab/, on this machine only
-#   make bench        how fast the measures are; how they grow with length and texts: .venv/bin/python -m benchmarks.growth
+#   make bench        how fast the exact shortcuts are beside their definitions, and how their cost grows
 #   make clean        remove the reports' pages and the caches of tools; raw data and trained models stay
 #
 # Choices (make reports DATASETS="sst 20news" PROFILE=paper):

@@ -1,1 +1,1 @@
-"""How fast the measures are, each beside a straightforward way of doing the same: python -m benchmarks."""
+"""How fast the exact shortcuts are, each beside its definition: python -m benchmarks."""

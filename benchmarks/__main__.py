@@ -1,132 +1,170 @@
-"""python -m benchmarks: times every row of the table and writes benchmarks/results.md and results.csv.
+"""python -m benchmarks: each exact shortcut beside its definition, on texts of 20 to 2,000 tokens.
 
-CPU seconds in one thread; the straightforward way runs in the same process, on a sample where all texts take too long.
-How the cost grows with longer and with more texts is another command: python -m benchmarks.growth.
+CPU seconds of one thread, on made-up texts and untrained models of the papers' sizes. It takes some minutes, and writes
+benchmarks/results.md.
 """
 
 import argparse
-import csv
-import os
 import platform
-import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-
-os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
+from typing import NamedTuple
 
 import numpy as np
 import torch
+from scipy.stats import kendalltau
 
-from benchmarks import texts, work
-from benchmarks.work import Row
+from lib import importance, interventions
+from lib.datasets.batches import Batch, collate
+from lib.datasets.corpus import Instance, Split, Vocabulary
+from lib.importance.rankings import by_gradient
+from lib.importance.state_gradients import state_gradients
+from lib.interventions.adversary import (
+    adversarial_attention,
+    exact_adversary_definition,
+    searched_adversary_definition,
+)
+from lib.interventions.single_erasure import logits_without_each_item_definition
+from lib.interventions.substitution import permuted
+from lib.metrics import kendall_tau
+from lib.models import AttentionClassifier, ModelOutput
 
-HERE = Path(__file__).resolve().parent
-MEASURED = "work texts ours_s goal_s straightforward_s timed_texts ratio goal_ratio difference"
-WITH_FORWARD = "ours_with_forward_s straightforward_with_forward_s ratio_with_forward"
-COLUMNS = (*MEASURED.split(), *WITH_FORWARD.split())
+RESULTS = Path(__file__).with_name("results.md")
+LENGTHS = (20, 200, 500, 1000, 2000)  # tokens of a text
+LONGEST = 200  # tokens up to which the definition is timed, and from which on the slope is fitted
+TEXTS = 32  # in a batch, all of one length
+WORDS = [f"w{number}" for number in range(2000)]
+Measure = Callable[[AttentionClassifier, Batch, ModelOutput], object]
+
+
+class Work(NamedTuple):
+    """A measure by its shortcut and by its definition; `order`: how the shortcut's cost should grow with n tokens."""
+
+    name: str
+    encoder: str
+    order: str
+    shortcut: Measure
+    definition: Measure
+    texts: int = TEXTS
+
+
+def of_batch(function: Callable) -> Measure:
+    return lambda model, batch, output: function(model, batch)
+
+
+def of_output(function: Callable, *arguments) -> Measure:
+    return lambda model, batch, output: function(model, output, *arguments)
+
+
+def along_attention(erase: Callable) -> Measure:
+    return lambda model, batch, output: erase(model, output, output.attention)
+
+
+def taus(model: AttentionClassifier, batch: Batch, output: ModelOutput) -> object:
+    return kendall_tau(output.attention, output.hidden[:, :, 0], output.mask)
+
+
+def taus_by_scipy(model: AttentionClassifier, batch: Batch, output: ModelOutput) -> object:
+    rows = zip(output.attention, output.hidden[:, :, 0], output.mask, strict=True)
+    return [kendalltau(attention[mask], hidden[mask]) for attention, hidden, mask in rows]
+
+
+PRODUCTS = of_batch(importance.gradient_times_input), of_batch(importance.gradient_times_input_definition)
+LEFT_OUT = of_batch(importance.leave_one_out), of_batch(importance.leave_one_out_definition)
+STATES = of_batch(state_gradients), of_batch(importance.state_gradients_definition)
+RANKING = of_output(by_gradient), of_output(importance.by_gradient_definition)
+PERMUTED = of_output(permuted, 100), of_output(interventions.permuted_definition, 100)
+FLIPS = along_attention(interventions.erase_until_flip), along_attention(interventions.erase_until_flip_definition)
+ITEMS = of_output(interventions.logits_without_each_item), of_output(logits_without_each_item_definition)
+EXACT = of_output(adversarial_attention, 0.01), of_output(exact_adversary_definition, 0.01)
+SEARCH = of_output(adversarial_attention, 0.01, "gradient"), of_output(searched_adversary_definition, 0.01)
+WORKS = (
+    Work("gradient × input", "bilstm", "n", *PRODUCTS),
+    Work("leave-one-out", "bilstm", "n; n² until a deletion is forgotten", *LEFT_OUT, texts=4),
+    Work("leave-one-out", "average", "n", *LEFT_OUT),
+    Work("leave-one-out", "conv", "n", *LEFT_OUT),
+    Work("gradients of all states", "bilstm", "n; n² until a gradient has faded", *STATES, texts=4),
+    Work("ranking by gradient", "bilstm", "n", *RANKING),
+    Work("100 permutations", "bilstm", "n log n", *PERMUTED),
+    Work("erased until the decision flips", "bilstm", "n log n", *FLIPS),
+    Work("each item erased", "bilstm", "n", *ITEMS),
+    Work("adversary, exact", "bilstm", "n²", *EXACT),
+    Work("adversary, 5 x 500 steps", "bilstm", "n", *SEARCH, texts=16),
+    Work("Kendall's tau-b with p-value", "bilstm", "n log n", taus, taus_by_scipy),
+)
+TEXT = """# How fast the shortcuts are, and how their cost grows
+
+Made by `make bench`: CPU seconds a text in one thread, by the shortcut and by the definition, and how many times as
+long the definition takes. A batch of made-up texts; untrained models of the papers' sizes with additive attention and
+one output. What starts from hidden states and attention is timed without the forward pass. The slope is that of log
+seconds over log tokens, from {longest} to {most:,} tokens: 1 where the cost of a text grows with its length, 2 where it
+grows with the square. Kendall's tau-b is compared with SciPy's, a text at a time. {versions}.
+
+{table}
+"""
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--texts", type=int, help="only so many texts of each split (a trial run: writes nothing)")
-    parser.add_argument("--only", default="", help="only the rows whose name contains this (writes nothing)")
-    parser.add_argument("--ours", action="store_true", help="leave the straightforward ways out (writes nothing)")
-    chosen = parser.parse_args(arguments)
+    parser.add_argument("--only", default="", help="only the rows whose name contains this; writes nothing")
+    only = parser.parse_args(arguments).only
     torch.set_num_threads(1)
-    name, rows = _rows(chosen.texts)
-    results = []
-    for row in rows:
-        if chosen.only.lower() in row.name.lower():
-            results.append(_timed(row, chosen.ours))
-            print("  ".join(f"{key} {value}" for key, value in results[-1].items()), flush=True)
-    if not (chosen.texts or chosen.only or chosen.ours):
-        _write(name, results)
+    rows = []
+    for work in WORKS:
+        if only.lower() in work.name.lower():
+            rows.append(row_of(work))
+            print("  ".join(f"{name}: {value}" for name, value in rows[-1].items()), flush=True)
+    if not only:
+        versions = f"Python {platform.python_version()}, torch {torch.__version__}, {platform.machine()}"
+        lines = [list(rows[0]), ["---"] * len(rows[0]), *(row.values() for row in rows)]
+        table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+        filled = TEXT.format(longest=LONGEST, most=LENGTHS[-1], versions=versions, table=table)
+        RESULTS.write_text(filled, encoding="utf-8")
 
 
-def _rows(count: int | None) -> tuple[str, list[Row]]:
-    name, train, test = texts.short(count)
-    of_training = [work.training(train), *work.adversaries(train)]
-    return name, [
-        *of_training,
-        *work.short_rows(test),
-        *work.long_rows(texts.long(count)),
-        *work.mixed_rows(texts.mixed(count)),
-    ]
+def row_of(work: Work, lengths: tuple[int, ...] = LENGTHS) -> dict[str, str]:
+    """A row of the table."""
+    ours = {tokens: seconds(work, work.shortcut, tokens) for tokens in lengths}
+    theirs = {tokens: seconds(work, work.definition, tokens) for tokens in (lengths[0], LONGEST)}
+    upper = [tokens for tokens in lengths if tokens >= LONGEST]
+    slope = np.polyfit(np.log(upper), np.log([ours[tokens] for tokens in upper]), 1)[0]
+    row = {"measure": work.name, "encoder": work.encoder, "texts": f"{work.texts}"}
+    row |= {f"{tokens:,} tokens": f"{ours[tokens]:.2g}" for tokens in (*theirs, lengths[-1])}
+    row |= {f"definition, {tokens}": f"{spent:.2g}" for tokens, spent in theirs.items()}
+    row |= {f"times, {tokens}": f"{spent / ours[tokens]:.3g}" for tokens, spent in theirs.items()}
+    return row | {"slope": f"{slope:.2f}", "expected": work.order}
 
 
-def _timed(row: Row, ours_only: bool) -> dict[str, object]:
-    found, seconds = _best(row.ours)
-    lengths = row.split.lengths
-    spread = f"{lengths.mean():.0f}" + (f" ({lengths.min()} to {lengths.max()})" if np.ptp(lengths) else "")
-    result = {"work": row.name, "texts": f"{len(lengths)} of {spread} tokens"}
-    result |= {"ours_s": _short(seconds), "goal_s": _short(row.goal.seconds)}
-    if ours_only:
-        return result
-    sample = min(row.sample or len(row.split), len(row.split))
-    order, split = texts.by_length(texts.first(row.split, sample))
-    some = row.prepare(split)
-    theirs, seconds_of_sample = _best(lambda: row.theirs(some))
-    # by tokens: the first texts may be longer or shorter than the others
-    share = max(_cost(row, sample), 1) / _cost(row)
-    naive = seconds_of_sample / share
-    result |= {"straightforward_s": _short(naive), "timed_texts": sample, "ratio": _short(naive / seconds)}
-    result["goal_ratio"] = _short(row.goal.ratio) if row.goal.ratio else ""
-    if row.forward:
-        own, whole = seconds + _best(row.forward)[1], naive + _best(lambda: row.prepare(split))[1] / share
-        result |= dict(zip(WITH_FORWARD.split(), map(_short, (own, whole, whole / own)), strict=True))
-    if row.compare:
-        own = found[order] if isinstance(found, np.ndarray) else [found[i] for i in order]
-        result["difference"] = f"{row.compare(own, theirs):.1e}"
-    return result
-
-
-def _cost(row: Row, sample: int | None = None) -> float:
-    """What the straightforward way's time grows with: tokens, and for leave-one-out their squares."""
-    power = 2 if row.name == "leave-one-out" else 1
-    return float((row.split.lengths[:sample].astype(float) ** power).sum())
-
-
-def _best(do, enough: float = 3.0) -> tuple[object, float]:
-    """What it returns, and its shortest CPU time over several runs; once where it takes more than 20 seconds."""
-    times, found = [], None
-    while len(times) < 2 or (sum(times) < enough and len(times) < 20):
+def seconds(work: Work, measure: Measure, tokens: int) -> float:
+    """CPU seconds a text: the least of three runs, of one where it takes more than half a second."""
+    split = made_up(work.texts, tokens)
+    model, batch = classifier(work.encoder), collate(split, np.arange(len(split)))
+    with torch.no_grad():
+        output = model(batch)
+    times = []
+    while len(times) < 3 and sum(times) < 0.5:
         started = time.process_time()
-        found = do()
+        measure(model, batch, output)
         times.append(time.process_time() - started)
-        if times[0] > 20:
-            break
-    return found, min(times)
+    return min(times) / len(split)
 
 
-def _short(number: float) -> str:
-    return f"{number:.3g}" if number < 100 else f"{number:.0f}"
+def made_up(number: int, tokens: int) -> Split:
+    """So many texts of so many random words."""
+    drawn = np.random.default_rng(0).choice(WORDS, (number, tokens))
+    instances = tuple(Instance(f"{row}", "", tuple(words), row % 2) for row, words in enumerate(drawn.tolist()))
+    return Split("test", instances, Vocabulary.of([WORDS]))
 
 
-def _write(name: str, results: list[dict[str, object]]) -> None:
-    with (HERE / "results.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS, restval="")
-        writer.writeheader()
-        writer.writerows(results)
-    versions = f"Python {platform.python_version()}, torch {torch.__version__}, {platform.machine()}, one thread"
-    lines = [
-        "# How fast the measures are",
-        "",
-        "Made by `make bench`. CPU seconds; the ratio is what holds on another machine. The straightforward way",
-        "(`benchmarks/naive.py`) was timed on `timed texts` of them and scaled up by tokens. Goals: of the ratio, the",
-        "time of the authors' released code over the seconds aimed at. Difference: the largest one, as a share of the",
-        "largest importance (gradient, leave-one-out) or absolute (tau); where both are random, ours minus theirs on",
-        "average (permutations: probability; adversary: JSD in nats). With forward: what starts from hidden states and",
-        "attention, with the forward pass that computes them counted on both sides.",
-        "",
-        f"Short texts: {name}. {versions}.",
-        "",
-        "| " + " | ".join(column.replace("_s", " (s)").replace("_", " ") for column in COLUMNS) + " |",
-        "|" + "---|" * len(COLUMNS),
-        *("| " + " | ".join(str(result.get(column, "")) for column in COLUMNS) + " |" for result in results),
-        "",
-    ]
-    (HERE / "results.md").write_text("\n".join(lines), encoding="utf-8")
-    print(f"wrote {HERE / 'results.md'}", file=sys.stderr)
+def classifier(encoder: str) -> AttentionClassifier:
+    """An untrained classifier whose weights are large enough that predictions and attention vary."""
+    torch.manual_seed(0)
+    model = AttentionClassifier(torch.randn(len(Vocabulary.of([WORDS])), 300), encoder, "additive")
+    with torch.no_grad():
+        model.decoder.weight.mul_(10)
+        model.attention.context.weight.mul_(10)
+    return model.eval()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How cost grows: one very long text takes bounded memory in every measure, and a benchmark's slopes are right."""
+"""How cost grows: one very long text takes bounded memory in every measure, and each row of the benchmark runs."""
 
 import json
 import math
@@ -7,23 +7,21 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
-import scipy.stats
 
-from benchmarks.slopes import Slope, compared, line
+from benchmarks.__main__ import WORKS, row_of
 
 TOKENS = 5000
 # a matrix of all pairs of the tokens, in single precision, is 100: nothing holds one but importances of states
 MEGABYTES = {"transformer": 120, "average": 120, "bilstm": 600}
 
-LONG_TEXT = """
-import json, sys
+LONG_TEXT = '''
+import json, resource, sys
 from dataclasses import replace
+from pathlib import Path
 import numpy as np
 import torch
 from small import WORDS, split
-from benchmarks.memory import highest
 from lib import importance, interventions
 from lib.datasets.batches import batches
 from lib.importance import rankings
@@ -50,6 +48,14 @@ OTHERS = [
 ]
 
 
+def highest_memory():
+    """Megabytes, of this process alone: where there is VmHWM, as ru_maxrss also counts what started it."""
+    if not Path("/proc/self/status").exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 2**10
+
+
 def numbers(encoder, length):
     quantities = [*OTHERS, *(SWEPT[name] for name in SWEEPS[encoder])]
     torch.manual_seed(0)
@@ -70,51 +76,31 @@ SWEEPS = {"transformer": (), "average": ("gone",), "bilstm": ("gone", "states")}
 found = {}
 for encoder in SWEEPS:
     numbers(encoder, 20)
-    before = highest()
-    found[encoder] = numbers(encoder, int(sys.argv[1])) | {"megabytes": highest() - before}
+    before = highest_memory()
+    found[encoder] = numbers(encoder, int(sys.argv[1])) | {"megabytes": highest_memory() - before}
 print(json.dumps(found))
-"""
+'''
 
 
-def run(program: str, *arguments: str) -> str:
-    """What a Python program prints in a process of its own."""
+def numbers_of_a_long_text() -> dict[str, dict[str, float]]:
+    """What LONG_TEXT prints in a process of its own."""
     tests = Path(__file__).resolve().parent
     environment = os.environ | {"PYTHONPATH": f"{tests.parent}{os.pathsep}{tests}", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", program, *arguments]
+    command = [sys.executable, "-c", LONG_TEXT, str(TOKENS)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return json.loads(done.stdout)
 
 
 def test_a_text_of_5000_tokens_goes_through_every_measure_in_bounded_memory():
-    for encoder, found in json.loads(run(LONG_TEXT, str(TOKENS))).items():
+    for encoder, found in numbers_of_a_long_text().items():
         assert all(map(math.isfinite, found.values())), (encoder, found)
         assert found["length"] == TOKENS and found["attention_weights"] == pytest.approx(1, abs=1e-4)
         assert found["megabytes"] < MEGABYTES[encoder], (encoder, found["megabytes"])
 
 
-def test_the_highest_memory_is_of_this_process_alone_and_counts_what_was_given_back():
-    held = bytearray(b"x") * 2**28  # of the process that starts the other one
-    program = "from benchmarks.memory import highest; bytearray(b'x') * 2**26; print(highest())"
-    assert 64 < float(run(program)) < 128 < len(held) / 2**20
-
-
-def test_a_slope_is_the_power_of_the_size():
-    sizes = [200, 400, 800, 1600]
-    slope, error = line(sizes, [3 * size**1.7 for size in sizes])
-    assert slope == pytest.approx(1.7) and error == pytest.approx(0, abs=1e-7)
-    noisy = [1.0, 2.2, 3.9, 8.1]
-    told = scipy.stats.linregress(np.log(sizes), np.log(noisy))
-    assert line(sizes, noisy) == (pytest.approx(told.slope), pytest.approx(told.stderr))
-    with pytest.raises(ValueError, match="three points"):
-        line([1, 2], [1, 2])
-
-
-def test_a_verdict_holds_the_measured_slope_against_the_promised_one():
-    sizes = [10, 400, 800, 1600]
-    quadratic = [1, *(size**2 for size in sizes[1:])]  # the first one is below what counts
-    assert compared(sizes, quadratic, lambda n: n**2, above=100).verdict == "as promised"
-    assert compared(sizes, quadratic, lambda n: n, above=100).verdict == "steeper"
-    assert compared(sizes, quadratic, lambda n: n**3, above=100).verdict.startswith("flatter")
-    assert compared(sizes, quadratic, lambda n: n**2, above=100).promised == pytest.approx(2)
-    assert Slope(2.0, 0.6, 1.0).verdict == "as promised"  # nobody could tell
+@pytest.mark.parametrize("work", WORKS, ids=lambda work: f"{work.name}, {work.encoder}")
+def test_a_row_of_the_benchmark_compares_a_shortcut_with_its_definition(work, monkeypatch):
+    monkeypatch.setattr("benchmarks.__main__.LONGEST", 10)
+    row = row_of(work._replace(texts=2), lengths=(5, 10, 20))
+    assert all(float(row[name].replace(",", "")) > 0 for name in ("20 tokens", "definition, 10", "times, 10"))
