@@ -197,7 +197,7 @@ def test_a_corpus_has_its_lengths_drawn():
 
 
 def test_a_baseline_is_a_dashed_line_in_each_panel_of_performance():
-    scores = classification(instances(encoders=("bilstm",)), draws=20)
+    scores = classification(instances(encoders=("bilstm",)))
     of_words = scores.iloc[:2].assign(encoder="words alone", value=[0.25, 0.75])
     drawn = charts.performance_beside(published.beside(scores, published.table("jain2019", "none")), baseline=of_words)
     spec = drawn.to_dict()

@@ -15,12 +15,13 @@ TOKENS = 5000
 # a matrix of all pairs of the tokens, in single precision, is 100: nothing holds one but importances of states
 MEGABYTES = {"transformer": 120, "average": 120, "bilstm": 600}
 
-LONG_TEXT = '''
-import json, resource, sys
+LONG_TEXT = """
+import json, sys
 from dataclasses import replace
 from pathlib import Path
 import numpy as np
 import torch
+from forked import highest_memory
 from small import WORDS, split
 from lib import importance, interventions
 from lib.datasets.batches import batches
@@ -48,14 +49,6 @@ OTHERS = [
 ]
 
 
-def highest_memory():
-    """Megabytes, of this process alone: where there is VmHWM, as ru_maxrss also counts what started it."""
-    if not Path("/proc/self/status").exists():
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 2**10
-
-
 def numbers(encoder, length):
     quantities = [*OTHERS, *(SWEPT[name] for name in SWEEPS[encoder])]
     torch.manual_seed(0)
@@ -79,7 +72,7 @@ for encoder in SWEEPS:
     before = highest_memory()
     found[encoder] = numbers(encoder, int(sys.argv[1])) | {"megabytes": highest_memory() - before}
 print(json.dumps(found))
-'''
+"""
 
 
 def numbers_of_a_long_text() -> dict[str, dict[str, float]]:

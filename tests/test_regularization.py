@@ -11,7 +11,7 @@ import planned
 import pytest
 import small
 import torch
-from forked import Forked
+from forked import Forked, highest_memory
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.metrics import (
     average_precision_score,
@@ -23,7 +23,6 @@ from sklearn.metrics import (
 )
 from torch.nn import functional
 
-from benchmarks.memory import highest
 from lib import papers, processes
 from lib.analysis import (
     at_an_end,
@@ -647,7 +646,7 @@ def test_mutual_information_hardly_depends_on_the_clusterings_seed():
 def information_of_many_rows() -> None:
     """Prints bytes per row, beyond what the process had before."""
     information.PASSES = 1  # they take time, no memory
-    before, random, rows = highest(), np.random.default_rng(0), 200_000
+    before, random, rows = highest_memory(), np.random.default_rng(0), 200_000
     table, words = random.standard_normal((50, 300), dtype=np.float32), random.integers(0, 50, rows)
     noise = random.standard_normal((1009, 300), dtype=np.float32)  # drawn anew for each word it takes longest
     sides = table[words], noise[np.arange(rows) % 1009]
@@ -655,7 +654,7 @@ def information_of_many_rows() -> None:
     labels = [information.clusters(side, 64, seed=0) for side in sides]
     found = information.mutual_information(*labels)
     assert found.n == rows and found.plug_in > 1 > found.null
-    print((highest() - before) * 2**20 / rows)
+    print((highest_memory() - before) * 2**20 / rows)
 
 
 def test_a_million_rows_of_states_fit_in_8_gb(tmp_path):
