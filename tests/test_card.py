@@ -289,7 +289,7 @@ def test_models_are_held_against_the_baseline_text_by_text(score):
     both = pd.concat([models, *(answers.assign(seed=seed) for seed in (0, 1))])
     for _, row in held.iterrows():
         between = {"encoder": row["encoder"]}, {"encoder": answers["encoder"].iloc[0]}
-        other = score_difference(both, score, between, draws=400)
+        other = score_difference(both, score, between, draws=1000)
         keys = ["first", "second", "difference", "low", "high"]
         assert np.allclose(row[keys].astype(float), other[keys].astype(float), atol=1e-12)
         assert row["word"] == other["word"] and row["n"] == 200
