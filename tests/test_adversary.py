@@ -1,8 +1,5 @@
 """Wiegreffe & Pinter's models: trained adversaries, guided and uniform models, and what they are compared with."""
 
-import re
-import signal
-import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -12,7 +9,6 @@ import planned
 import pytest
 import small
 import torch
-from forked import Forked
 from scipy import stats
 from scipy.special import rel_entr
 from scipy.stats import entropy
@@ -291,29 +287,23 @@ def test_values_per_word_come_back_whatever_the_batches():
     assert held.at(everything).sum() == pytest.approx(float(sum(values.sum() for _, values in given)), rel=1e-5)
 
 
-def sweep(lambdas: tuple[float, ...]) -> None:
-    for strength in lambdas:
-        train(adversary(**{"lambda": strength}), say=print, checkpoint_seconds=0)
+class Killed(Exception):
+    pass
 
 
-def test_a_sweep_that_is_killed_goes_on_and_trains_nothing_twice(store, base, tmp_path):
-    """Killed in the middle of its second run; the first is then read, the second goes on, the third is new."""
-    lambdas = (1e-3, 2e-3, 3e-3)
-    process = Forked(sweep, lambdas, log=tmp_path / "log")
-    while not re.search("lambda 0.002.* epoch 2/3", (tmp_path / "log").read_text()):
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    messages = []
-    found = [train(adversary(**{"lambda": strength}), say=messages.append) for strength in lambdas]
-    epochs = [(message.split("lambda ")[1].split(",")[0], message.split("epoch ")[1][0]) for message in messages]
-    assert ("0.001", "1") not in epochs and ("0.002", "1") not in epochs
-    assert [epoch for strength, epoch in epochs if strength == "0.003"] == ["1", "2", "3"]
-    assert len(found[1].history) == 3
+def test_a_killed_adversary_goes_on_from_its_checkpoint_to_the_same_weights(base, tmp_path):
+    def in_the_second(said: str) -> None:
+        if "epoch 2/3" in said:
+            raise Killed
+
+    run, messages = adversary(**{"lambda": 2e-3}), []
+    with pytest.raises(Killed):
+        train(run, say=in_the_second, checkpoint_seconds=0)
+    found = train(run, say=messages.append)
+    assert len(messages) == 2 and len(found.history) == 3
     with processes.environment({"CACHE_HOME": str(tmp_path)}):
-        again = train(adversary(**{"lambda": 2e-3}), say=silent)
-    for one, other in zip(found[1].model.parameters(), again.model.parameters(), strict=True):
+        again = train(run, say=silent)
+    for one, other in zip(found.model.parameters(), again.model.parameters(), strict=True):
         assert torch.equal(one, other)
 
 

@@ -1,6 +1,7 @@
 """Tutek & Snajder's claims: tables whose truth is known, and for each claim a control that takes its verdict away."""
 
 from collections.abc import Iterable
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -35,6 +36,7 @@ TEXTS, SEEDS, DRAWS = 240, 5, 4
 WRONG = {"base": 0.1, "frozen": 0.15, "concat": 0.15, "residual": 0.2, "tying": 0.4, "mlm": 0.4}  # when permuted
 
 
+@cache
 def model(name: str, layers: int = 1, wrong: float | None = None, right: float = 0.95, **more) -> pd.DataFrame:
     """Texts of one variant: the share `right` is predicted right, and the share `wrong` wrong under other attention."""
     wrong, rows = WRONG[name] if wrong is None else wrong, []

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from planned import runs
 
 import notebooks
@@ -319,10 +320,14 @@ def test_every_paper_takes_it_and_models_over_sentences_too(tmp_path):
     assert {run.encoder for run in runs("erasure", name, train_texts=9)} >= {"han-rnn", "flan-noenc"}
 
 
-def test_a_model_is_trained_in_a_process_of_its_own_and_kept_under_the_files_name(tmp_path, monkeypatch):
+def test_a_model_is_trained_in_a_process_of_its_own_as_in_this_one_and_kept_by_the_files_name(
+    tmp_path, monkeypatch, capfd
+):
     monkeypatch.setenv("CACHE_HOME", str(tmp_path / "cache"))
     name = own_text(put(tmp_path, separated(ROWS), "secret plans.csv"))
-    [trained] = train_all([Run(name, "average", vectors="random")], processes=2)  # not in this one
+    run = Run(name, "average", vectors="random")
+    [trained] = train_all([run], processes=2)  # not in this one
+    assert "epoch 1/4" in "".join(capfd.readouterr())
     assert trained.history[-1]["dev_auc"] > 0.5 and trained.corpus.classes == ("bad", "good", "so-so")
     kept = [path for path in cache.home().iterdir() if not path.name.startswith(".")]
     assert len(kept) == 1 and all(path.name.startswith("own_secret_plans_") for path in kept)
@@ -332,6 +337,9 @@ def test_a_model_is_trained_in_a_process_of_its_own_and_kept_under_the_files_nam
         "correlation", settings, [_of_paper(trained)], TABLE, TABLE, tmp_path / "results"
     )
     assert not (tmp_path / "results").exists()
+    monkeypatch.setenv("CACHE_HOME", str(tmp_path / "other"))
+    here = train(run, say=lambda line: None).model.state_dict()
+    assert all(torch.equal(value, here[key]) for key, value in trained.model.state_dict().items())
 
 
 def _of_paper(trained):

@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from lib import processes
 from lib.datasets.batches import batches
 from lib.models import evaluation
-from lib.training import Run, cache, fitting, losses, stages, train, train_all, with_bases
+from lib.training import Run, cache, fitting, losses, stages, train, with_bases
 from lib.training.building import build
 from lib.training.guided_attention import rationales
 from lib.training.runs import adds_up
@@ -126,12 +126,6 @@ def test_two_processes_do_not_train_one_run_twice(store, undisturbed):
     assert [process.wait() for process in map(in_a_process_of_its_own, logs)] == [0, 0]
     assert "".join(log.read_text() for log in logs).count("epoch 1/3") == 1
     assert weights(store) == undisturbed
-
-
-def test_another_process_gives_the_same_weights_as_this_one(store, undisturbed, capfd):
-    (trained,) = train_all([RUN], processes=2)  # not in this one
-    assert trained.run == RUN and weights(store) == undisturbed
-    assert "epoch 3/3" in "".join(capfd.readouterr())
 
 
 def test_the_code_fingerprint_sees_code_and_nothing_else(tmp_path, monkeypatch):
