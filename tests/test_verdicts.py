@@ -275,6 +275,8 @@ def test_quick_answers_are_about_these_models_alone():
     rows = held.evidence("BiLSTM", {0: 0.1, 1: 0.3}, se=0.01, n=300)
     assert verdicts(rows, {held.short: held})["verdict"][0] == "open"
     assert verdicts(rows, {held.short: held}, these_models=True)["verdict"][0] == "supported"
+    assert verdicts(rows[:1], {held.short: held}, these_models=True)["verdict"][0] == "supported", "of one too"
+    assert verdicts(rows[:1], {held.short: held})["reason"][0] == "one run"
 
 
 def test_a_claim_of_an_unknown_kind_is_refused():

@@ -97,7 +97,7 @@ def judge(
     found = Estimate.over(float(values.mean()), [(spread, len(values))], se_texts, texts)
     low, high = found.interval()
     about = Verdict("open", found.effect, low, high, of_seeds=tuple(values), n=texts)
-    few = len(values) == 1 or (len(values) < FEW and not these_models)  # these say nothing about training in general
+    few = len(values) < FEW and not these_models  # these say nothing about training in general
     word = "open" if few else answer(kind, low, high, bound)
     if word == "open":
         enough = needed(kind, bound, found.effect, len(values), spread, se_texts, texts)
