@@ -32,7 +32,7 @@ def visit(
     page.on("dialog", lambda dialog: (seen.wrong.append("dialog"), dialog.dismiss()))
     allowed = ("data:", *(one.as_uri() for one in (file, linked) if one))
     page.on("request", lambda request: request.url.startswith(allowed) or seen.wrong.append(f"asked for {request.url}"))
-    page.goto(file.as_uri())
+    page.goto(file.as_uri(), timeout=60_000)
     if script and page.locator("[data-chart]").count():
         page.wait_for_selector("html[data-charts=drawn]", timeout=60_000)
     try:
