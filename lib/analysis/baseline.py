@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from lib.analysis.contrast import contrast, mean_effect
 from lib.analysis.measuring import RUN
 from lib.analysis.statistics import Estimate, Spread
-from lib.analysis.summarising import by_seed, configurations, scores_of
+from lib.analysis.summarising import by_seed, configurations, refuse_unknown, scores_of
 from lib.datasets.assembly import subset
 from lib.datasets.corpus import Corpus, Instance
 from lib.quantity import RUN_COLUMNS, declare, title_of
@@ -96,8 +96,9 @@ def against_baseline(instances: pd.DataFrame, answers: pd.DataFrame, score: str 
     Returns:
         RUN_COLUMNS, then the columns of `contrast`: first is the model, second the baseline.
     Raises:
-        ValueError: the two answer for other texts.
+        KeyError: another score. ValueError: the two answer for other texts.
     """
+    refuse_unknown([score], ("f1", "accuracy"), "score")
     of_words = answers[["label", "prediction"]].to_numpy(dtype=np.float64)[:, None]  # (instance, seed, column)
     rows = []
     for key, group in configurations(instances):
