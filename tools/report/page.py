@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from html import escape
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -16,6 +17,7 @@ from pygments.formatters import HtmlFormatter
 from lib.atomic_write import write_text
 from lib.notebook import LEFT
 from lib.progress import spoken
+from lib.training.cache import home
 from tools.report.cells import Cells
 from tools.report.figures import TEMPLATES, environment, json_for_html, small_drawing
 
@@ -129,10 +131,16 @@ def policy(scripts: list[str]) -> str:
 
 @cache
 def vega() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script, in a function of its own; once per page."""
-    import vl_convert
+    """Vega, Vega-Lite and Vega-Embed as one script, in a function of its own; once per page.
 
-    bundle = vl_convert.javascript_bundle().replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    Bundling takes three seconds, so the bundle is kept beside the trained models.
+    """
+    path = home() / f"vega-{version('vl-convert-python')}.js"
+    if not path.exists():
+        import vl_convert
+
+        write_text(path, vl_convert.javascript_bundle())
+    bundle = path.read_text(encoding="utf-8").replace("</script", "<\\/script").replace("<!--", "<\\!--")
     return f"(function () {{\n{bundle}\n}})();"
 
 
