@@ -11,6 +11,7 @@ from lib.analysis.verdicts import ANSWERS
 from lib.charts.theme import COLORS, INK, SHAPES, WIDTH, Empty, dashed_line, facets, number_tips, series_color, titled
 from lib.papers import TITLES
 from lib.papers.claims import CONTRAST, WEAK, counted
+from lib.papers.findings import SAYS
 from lib.quantity import columns_of_encoders, describe_encoders, title_of
 
 OURS = "ours, with 95% interval"
@@ -18,12 +19,8 @@ LABELS = 230  # pixels for the names of models
 STEP = 20  # from one model to the next
 NAMES = 420  # and for those of claims
 CELL = 66  # at least, from one dataset to the next: a number with its sign and two marks
-GREY = ("no verdict", CONTRAST)
-COLOR_OF = dict(zip(ANSWERS, (COLORS[number] for number in (2, 1, 0, 4, 5)), strict=True))
-COLOR_OF |= {CONTRAST: INK}
+COLOR_OF = dict(zip(ANSWERS, (COLORS[number] for number in (2, 1, 0, 4, 5)), strict=True)) | {CONTRAST: INK}
 SAID = {"yes": COLORS[2], "no": COLORS[1], "undecided": "#9a9a9a"}  # what a claim says of attention as an explanation
-SIGNS = {"supported": "✓", "contradicted": "✗", "negligible": "≈", "open": "?", "no verdict": "–", CONTRAST: "·"}
-SIGNS |= {"mixed": "±"}
 THIN = "\N{THIN SPACE}"
 DOUBTS = {"weak witness": "w", "could be chance": "c", "stale": "s"}  # marks of an outlined cell, by a letter
 BANDS = {  # of a kind of claim, from its bound: where the effect would be none, or too little
@@ -251,13 +248,13 @@ def cells_in_words(cells: pd.DataFrame) -> pd.DataFrame:
     A claim that its paper does not make itself is marked as ours.
     """
     rows = cells[["question", "short", "dataset", "answer", "shown", "size"]].assign(
-        says=cells["side"].map({"for": "yes", "against": "no"}).fillna("undecided"),
+        says=cells["side"].map(SAYS).fillna("undecided"),
         marks=cells["marks"].map(", ".join),
     )
     rows["short"] = rows["short"].mask(cells["ours"].astype(bool), "ours: " + rows["short"])
     rows["filled"] = cells["side"].ne("") & rows["marks"].eq("")
     letters = cells["marks"].map(lambda marks: THIN + "".join(map(DOUBTS.get, marks)) if marks else "")
-    rows["shown"] = (rows["shown"] + letters).mask(rows["answer"].isin(GREY), "–").replace("", "±")
+    rows["shown"] = (rows["shown"] + letters).mask(rows["answer"].isin(["no verdict", CONTRAST]), "–").replace("", "±")
     units = cells["unit"].str.partition(",")[0]
     units = units.mask(units.eq("")).groupby([cells["question"], cells["short"]]).transform("first")
     rows["unit"] = units.fillna("").mask(rows.duplicated(["question", "short"]), "")

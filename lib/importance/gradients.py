@@ -5,6 +5,7 @@
 """
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -51,10 +52,7 @@ def gradient(model: AttentionModel, batch: Batch, through_attention: bool = True
     """`gradient_definition`, of inputs for some texts at a time."""
     if of != "input":
         return gradient_definition(model, batch, through_attention, of)
-
-    def norm(part: Batch) -> Tensor:
-        return gradient_definition(model, part, through_attention)
-
+    norm = partial(gradient_definition, model, through_attention=through_attention)
     return in_micro_batches(norm, batch, words_at_once(model, WORDS))
 
 

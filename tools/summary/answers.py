@@ -305,13 +305,9 @@ def short_answer(asked: Sequence[Asked]) -> str:
     """The answer in few words: what the questions that have one come to, and how many have none."""
     said = {"Yes": "{yes}", "Mostly yes": "mostly, {yes}", "No": "{no}", "Mostly no": "mostly, {no}"}
     clauses = [said[one.word].format(**one.question._asdict()) for one in asked if one.word in said]
-    words = {one.word for one in asked if not one.word.startswith(UNSETTLED)}
-    rest = len(QUESTIONS) - sum(not one.word.startswith(UNSETTLED) for one in asked)
-    first = (
-        "Not settled"
-        if rest
-        else {"Yes": "It is", "No": "It is not"}.get("".join(words), "It depends on what is asked")
-    )
+    settled = [one.word for one in asked if not one.word.startswith(UNSETTLED)]
+    rest, agreed = len(QUESTIONS) - len(settled), {"Yes": "It is", "No": "It is not"}
+    first = "Not settled" if rest else agreed.get("".join(set(settled)), "It depends on what is asked")
     found = f" On real texts {'; '.join(clauses)}." if clauses else ""
     left = f"{'the other ' if found else ''}{counted(rest, 'question')} {'is' if rest == 1 else 'are'} undecided"
     takes = f"an answer takes {ENOUGH} tests on real texts."

@@ -3,9 +3,8 @@
 from pathlib import Path
 
 from lib.atomic_write import write_text
-from lib.charts.comparison import SIGNS
 from lib.papers import PAPERS, TITLES
-from lib.papers.claims import anchor
+from lib.papers.claims import CONTRAST, anchor
 from lib.quantity import title_of
 from tools.report.figures import environment
 from tools.report.page import TERMS, kept, policy, style
@@ -15,6 +14,8 @@ from tools.summary.answers import DATASETS, Tables, answer
 from tools.summary.studies import Study
 from tools.summary.values import counts, groups, model, number, unexplained
 
+SIGNS = {"supported": "✓", "contradicted": "✗", "negligible": "≈", "open": "?", "no verdict": "–", CONTRAST: "·"}
+SIGNS |= {"mixed": "±"}
 FILES = ("summary-claims.csv", "summary-values.csv", "summary-matrix.csv")  # the last: a row for each cell of claims
 
 
