@@ -42,11 +42,12 @@ from lib.training import Run
 TEXTS, SEEDS = 200, 5
 interventions.permutation_effect()  # declares its name, as do measured columns
 PAIRS = (GRADIENT, LEAVE_ONE_OUT, EACH_OTHER, BY_NORM)
-WEAKLY, BY_ANOTHER, SIMPLE, PERMUTED, MORE_MOVED, SIMPLE_MOVES, ADVERSARY, LESS_ROOM, *_ = CLAIMS
+WEAKLY, BY_ANOTHER, SIMPLE_AGREES, SIMPLE, PERMUTED, MORE_MOVED, SIMPLE_MOVES, ADVERSARY, LESS_ROOM, *_ = CLAIMS
 # Of each claim what makes it true, and its opposite: values of columns of a BiLSTM, in the middle of its texts
 TRUTHS = {
     WEAKLY: ({tau_name(EACH_OTHER): 0.6}, {tau_name(EACH_OTHER): 0.1}),
     BY_ANOTHER: ({tau_name(BY_NORM): 0.6}, {tau_name(BY_NORM): 0.1}),
+    SIMPLE_AGREES: ({tau_name(GRADIENT): 0.2}, {tau_name(GRADIENT): 0.4}),
     SIMPLE: ({"agreement_by_chance": 0.2}, {"agreement_by_chance": -0.2}),
     PERMUTED: ({"permutation": 0.01}, {"permutation": 0.2}),
     MORE_MOVED: ({"permutation_share_by_chance": 0.2}, {"permutation_share_by_chance": 0.6}),
