@@ -199,6 +199,7 @@ def test_random_logits_support_neither_side_but_that_an_adversary_gets_as_far_as
     for short in (MORE_MOVED, SIMPLE):
         row = of_bilstm(found, short)
         assert row["verdict"] in ("negligible", "open"), row["evidence"]
+    assert of_bilstm(found, SIMPLE_AGREES)["verdict"] == "supported" and not CLAIMS[SIMPLE_AGREES].speaks
     simple = untrained[untrained["encoder"] == "average"]
     assert simple["agreement_by_chance"].mean() > 0.3, "and yet it agrees with the gradient"
 

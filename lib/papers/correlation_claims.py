@@ -74,8 +74,8 @@ CLAIMS = {
             0.05,
             "tau-b",
             CONTRASTED,
-            "Two models without skill, or of uniform attention, do not differ. How much of the difference attention by "
-            "chance gives: see the next claim.",
+            "It speaks for neither side: untrained models support it, as a state of the average encoder is its word's "
+            "alone, so that attention is a factor of gradient × input. The next claim subtracts what chance gives.",
             "a BiLSTM whose attention agrees as much or more",
             ("simple encoder", "BiLSTM"),
         ),
