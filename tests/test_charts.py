@@ -155,6 +155,8 @@ def test_bins_hold_every_defined_value_once():
     rows = pd.DataFrame(next(iter(chart.to_dict()["datasets"].values())))
     assert rows["texts"].sum() == len(frame) - 11
     np.testing.assert_allclose(rows.groupby(["encoder", "attention", "class"])["share"].sum(), 1)
+    first = frame[frame["attention"].eq("additive") & frame["encoder"].eq("bilstm")][tau_name(PAIR)].mean()
+    assert f"{first:.2f} (BiLSTM + additive)" in chart.to_dict()["description"]
     assert "11 values undefined or left out" in chart.to_dict()["description"]
     assert "60 texts · 2 seeds pooled" in chart.to_dict()["description"]
 

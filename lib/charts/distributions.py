@@ -95,8 +95,9 @@ def tau_histogram(instances: pd.DataFrame, pair: tuple[str, str], classes: Seque
     frame = histograms(rows, column, "class", np.linspace(-1, 1, 21))
     axis, ticks = "Kendall tau-b", [-1, -0.5, 0, 0.5, 1]
     layers = overlaid(names, "class", "predicted class", axis, "texts of the class", ticks, ends=(-1, 1))
-    see = "1: both measures rank a text's tokens alike; 0: as chance would. The nearer to 0, the less the one reveals "
-    see += "about the other. Lines are means."
+    means = rows.groupby(["encoder", "attention"], sort=False)[column].mean()
+    named = [f"{mean:.2f} ({' + '.join(map(title_of, filter(None, of)))})" for of, mean in means.items()]
+    see = f"On average {', '.join(named)}. 1: both rank a text's tokens alike; 0: as chance would. Lines are means."
     drawn = panels(frame, layers, height=130)
     return titled(drawn, f"Rank correlation: {title_of(column)}", [see, caption_of_rows(instances, column)])
 
