@@ -1,10 +1,12 @@
 # The commands of this project. Each sets up .venv by itself, from requirements.txt and constraints.txt, and does nothing twice.
 #
 #   make reports      run the notebooks, every training and report a job; write reports/index.html and summary.html
+#   make reports DATASETS="sst 20news" PROFILE=paper SEEDS=5   each optional, as NOTEBOOKS, JOBS, ON, DEVICE, DATA_HOME
 #   make test         run the tests
 #   make faults       the tests of what a sweep withstands, with twenty kills of a grid and of a whole report: half an hour
 #   make lab          JupyterLab on working copies of the notebooks, in lab/, on this machine only
 #   make bench        how fast the exact shortcuts are beside their definitions, and how their cost grows
+#   make environment  set up .venv alone: some minutes, about 2 GB
 #   make clean        remove the reports' pages and the caches of tools; raw data and trained models stay
 #
 # Choices (make reports DATASETS="sst 20news" PROFILE=paper):
