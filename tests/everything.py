@@ -44,6 +44,7 @@ from lib.interventions import (
     token_probabilities,
     token_probability_mean,
     until_flip,
+    violation_by_chance,
     without_reason,
 )
 from lib.interventions.substitution import uniform_head
@@ -77,6 +78,7 @@ OF_INPUT = [
 ]
 OF_WORDS = [
     agreement_by_chance(gradient_times_input_definition),
+    violation_by_chance(placed=2),
     *OF_INPUT,
     leave_one_out_with_sign,
     quantity("gradient_of_hidden", gradient, of="hidden"),

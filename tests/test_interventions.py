@@ -12,6 +12,7 @@ from small import NotAffine, batch, model
 from lib import interventions
 from lib.datasets.batches import Batch
 from lib.fast import exact_adversary, search_adversary
+from lib.fast.affine import orders_in_any_batch
 from lib.fast.counter_rng import orders, streams
 from lib.importance import RANKINGS, gradient_times_input_definition
 from lib.interventions.adversary import exact_adversary_definition, searched_adversary_definition
@@ -61,6 +62,18 @@ def test_orders_of_many_tokens_are_orders_and_uniform(tokens):
         expected = np.bincount(np.arange(tokens) * 10 // tokens) * 4000 / tokens
         assert chisquare(np.bincount(drawn[:, :, place].ravel() * 10 // tokens), expected).pvalue > 0.001
     assert abs(np.corrcoef(drawn[0, :, 0], drawn[0, :, 1])[0, 1]) < 0.1
+
+
+def test_a_text_has_the_same_orders_in_any_batch_and_by_the_definition():
+    lengths = np.array([3, 20, 129, 256, 257])
+    together = orders_in_any_batch(streams(0, np.arange(5)), 50, np.arange(300) < lengths[:, None])
+    for row, length in enumerate(lengths):
+        alone = orders_in_any_batch(streams(0, np.array([row])), 50, np.ones((1, length), dtype=bool))
+        assert (together[row, :, :length] == alone[0]).all()
+        assert (together[row, :, length:] == np.arange(length, 300)).all()
+    tested, _, output = case((256,))
+    found = interventions.permuted(tested, output, 20)
+    assert torch.allclose(interventions.permuted_definition(tested, output, 20), found, atol=1e-12)
 
 
 def test_permuted_logits_are_those_of_permuted_attention():
@@ -362,6 +375,31 @@ def test_attention_by_chance_agrees_with_the_gradient_that_has_its_weights_as_a_
     alone = given.rows(torch.tensor([4]))
     one = interventions.agreement_by_chance(gradient_times_input_definition, seed=3)(tested, alone, tested(alone))
     assert one.item() == pytest.approx(found[4].item()), "the batch does not count"
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_violations_by_chance_are_those_of_texts_that_are_read_by_shuffled_attention(outputs):
+    tested, given = model("bilstm", outputs=outputs), batch(LENGTHS)
+    with torch.no_grad():
+        tested.decoder.weight.mul_(8)
+        output = tested(given)
+    found = interventions.violation_by_chance(seed=3, placed=4)(tested, given, output)
+    orders = interventions.permuted_attention(output.attention, output.mask, 8, 3)
+    assert (found[[1, 6]] == 0).all() and len(found.unique()) > 2
+    for row in (0, 2, 3, 4, 5, 7):
+        text, mask, gaps = given.rows(torch.tensor([row])), output.mask[row], []
+        width = text.tokens.shape[1]
+        for weights, others in zip(orders[row, :4, :width], orders[row, 4:, :width], strict=True):
+            before = probabilities(tested(text, attention=weights[None]).logits.double())[0]
+            falls = []
+            for place in (others.argmax(), weights.argmax()):
+                kept = torch.arange(width) != place
+                shorter = Batch.of(text.tokens[:, kept], text.lengths - 1, text.label, text.instance)
+                rest = (weights[kept] / weights[kept].sum())[None]
+                after = probabilities(tested(shorter, attention=rest).logits.double())[0]
+                falls.append((before - after)[before.argmax()] < 0)
+            gaps.append(float(falls[0]) - float(falls[1]))
+        assert found[row].item() == pytest.approx(np.mean(gaps)), mask
 
 
 @pytest.mark.parametrize("outputs", [1, 3])

@@ -92,11 +92,12 @@ def test_with_seeds_alone_p_is_that_of_the_t_test():
     assert within.word == "supported" and within.p == pytest.approx(max(sides))
     beyond = judge("little", BOUND, values + 0.2)
     assert beyond.word == "contradicted"
-    assert beyond.p == pytest.approx(stats.ttest_1samp(values + 0.2, BOUND, alternative="greater").pvalue)
+    assert beyond.p == pytest.approx(stats.ttest_1samp(values + 0.2, BOUND).pvalue)
     least = judge("at least", 0.2, values)
-    assert least.word == "contradicted" and least.p == pytest.approx(
-        stats.ttest_1samp(values, 0.2, alternative="less").pvalue
-    )
+    assert least.word == "contradicted" and least.p == pytest.approx(stats.ttest_1samp(values, 0.2).pvalue)
+    none = judge("direction", BOUND, values / 4 - 0.03, refuted_by_none=True)
+    smaller = stats.ttest_1samp(values / 4 - 0.03, BOUND, alternative="less").pvalue
+    assert none.word == "negligible" and none.p == pytest.approx(smaller), "how far below 0 it lies does not matter"
 
 
 @pytest.mark.parametrize("spread", [0.06, 0.1])
@@ -202,6 +203,21 @@ def test_spread_is_pooled_over_models_of_the_same_scope_that_have_a_verdict():
         for some in ([few], [few, wild.assign(within=False)], [few, wild.assign(excluded="at chance")], [few, wild])
     )
     assert beside[:2] == [alone, alone] and beside[2] > alone
+    tame = [held.evidence("other", {0: 0.3, 1: 0.31, 2: 0.32}), held.evidence("other", {3: -5.0}, excluded="at chance")]
+    high = verdicts(pd.concat([few, *tame]), {held.short: held}).set_index("model").loc["dot", "high"]
+    assert high == pytest.approx(alone, abs=0.02), "an excluded run of another model widens nothing either"
+
+
+def test_what_excludes_a_seed_at_one_point_of_its_dial_excludes_it():
+    held = claim(kind="trend")
+    values = {(seed, at): 0.1 * at for seed in range(3) for at in range(6)}
+    rows = held.evidence("dot", values, excluded="ties").assign(
+        excluded=lambda rows: rows["excluded"].where(rows["at"] > 0, "")
+    )
+    row = verdicts(rows, {held.short: held}).iloc[0]
+    assert (row["verdict"], row["reason"], row["effect"]) == ("no verdict", "ties", pytest.approx(1))
+    some = rows.assign(excluded=rows["excluded"].where(rows["seed"] > 0, ""))
+    assert len(verdicts(some, {held.short: held}).iloc[0]["of_seeds"].split()) == 1
 
 
 def test_one_run_or_two_decide_nothing_about_training():

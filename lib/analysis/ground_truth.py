@@ -17,6 +17,7 @@ from lib.analysis.summarising import summarise
 from lib.analysis.token_values import PREFIX, Rationales, marked_tokens, on_rationale
 from lib.analysis.verdicts import share_limits
 from lib.datasets.batches import Batch, batches
+from lib.importance import MAX_TOKENS
 from lib.interventions import normalised_scores
 from lib.interventions.deletion import REMOVED, shapley
 from lib.metrics.distances import probabilities
@@ -112,8 +113,9 @@ def explained(
 
 
 def answered_right(one: Trained) -> Iterator[Batch]:
-    """Batches of the test texts whose reason is known and that the model answers right."""
-    known = torch.tensor([bool(text.rationale) for text in one.corpus.test.instances])
+    """Batches of the test texts whose reason is known, of at most MAX_TOKENS, and that the model answers right."""
+    texts = one.corpus.test.instances
+    known = torch.tensor([bool(text.rationale) and len(text.tokens) <= MAX_TOKENS for text in texts])
     for batch in one.batches("test", BATCH):
         some = batch.rows(known.to(batch.instance.device)[batch.instance])
         if len(some):

@@ -80,6 +80,7 @@ def judge(
     texts: int = 0,
     like: Iterable[Sequence[float]] = (),
     these_models: bool = False,
+    refuted_by_none: bool = False,
 ) -> Verdict:
     """Judges an effect of kind direction, little or at least.
 
@@ -88,6 +89,7 @@ def judge(
         values: the effect in each seed (seed,). se_texts: the standard error over texts of their mean; texts: how many.
         like: the values of like models, over which the spread of fewer than ENOUGH seeds is pooled.
         these_models: the answer is about these models alone, so that only texts vary (profile quick).
+        refuted_by_none: of a negligible effect p is that of one as large as the bound, whatever lies below 0.
     """
     values = np.asarray(values, dtype=float)
     values = values[~np.isnan(values)]
@@ -104,7 +106,7 @@ def judge(
         about = replace(about, needed=enough)
     if few:
         return replace(about, reason="one run" if len(values) == 1 else f"fewer than {FEW} seeds")
-    about = replace(about, word=word, p=p_of(found, kind, bound, word))
+    about = replace(about, word=word, p=p_of(found, kind, bound, word, refuted_by_none))
     about = replace(about, halved=answer(kind, low, high, bound / 2), doubled=answer(kind, low, high, bound * 2))
     if word == "open":
         return replace(about, reason="" if these_models else "too few seeds" if about.needed else NOT_BY_SEEDS)
@@ -121,12 +123,14 @@ def spread_of(values: np.ndarray, like: Iterable[Sequence[float]]) -> Spread:
     return own if own.df and own.variance > pooled.variance else pooled
 
 
-def p_of(found: Estimate, kind: str, bound: float, word: str) -> float:
-    """One p for an answer: two one-sided tests where it says that the effect is within the bound."""
+def p_of(found: Estimate, kind: str, bound: float, word: str, refuted_by_none: bool = False) -> float:
+    """One p for an answer: two-sided; where it says that the effect is within the bound that of two one-sided tests."""
     if kind == "at least":
-        return min(found.p_above(bound), 1 - found.p_above(bound)) if word != "open" else found.p_above(bound)
+        return 2 * min(found.p_above(bound), 1 - found.p_above(bound))
     if kind == "little" and word == "contradicted":
-        return min(found.p_above(bound), 1 - found.p_above(-bound))
+        return 2 * min(found.p_above(bound), 1 - found.p_above(-bound))
+    if word == "negligible" and refuted_by_none:
+        return 1 - found.p_above(bound)
     if kind == "little" or word == "negligible":
         return max(found.p_above(-bound), 1 - found.p_above(bound))
     return 2 * min(found.p_above(0), 1 - found.p_above(0))

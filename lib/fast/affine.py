@@ -91,9 +91,21 @@ def permuted(
     for rows in by_length(lengths, CELLS // max(draws, 1)):
         width, chosen = int(lengths[rows[-1]]), rows.cpu().numpy()
         real = np.arange(width) < lengths[rows].cpu().numpy()[:, None]
-        order = orders(stream[chosen], draws, real)
+        order = orders_in_any_batch(stream[chosen], draws, real)
         order += (np.arange(len(order)) * width)[:, None, None]  # into the rows laid end to end: faster than a gather
         shuffled = torch.from_numpy(attention[chosen, :width].ravel().take(order, mode="wrap")).to(front.device)
         # the product turned round: with few classes, a ninth of the time
         logits[rows] = (token_logits[rows, :width].mT @ shuffled.mT).mT + bias
     return logits
+
+
+def orders_in_any_batch(stream: np.ndarray, draws: int, real: np.ndarray) -> np.ndarray:
+    """`lib.fast.counter_rng.orders`, whose keys depend on the width: each row by the power of two above its length."""
+    lengths, tokens = real.sum(axis=1), real.shape[1]
+    widths = 2 ** np.ceil(np.log2(np.maximum(lengths, 2))).astype(int)
+    found = np.empty((len(real), draws, tokens), np.int64)
+    for width in np.unique(widths):
+        rows = np.flatnonzero(widths == width)
+        order = orders(stream[rows], draws, np.arange(width) < lengths[rows, None])[:, :, :tokens]
+        found[rows, :, : order.shape[2]], found[rows, :, order.shape[2] :] = order, np.arange(order.shape[2], tokens)
+    return found

@@ -6,7 +6,8 @@ from torch import Tensor
 
 from lib import projections
 from lib.datasets.batches import Batch
-from lib.fast.counter_rng import orders, streams_of
+from lib.fast.affine import orders_in_any_batch
+from lib.fast.counter_rng import streams_of
 from lib.fast.shortcuts import by_shortcut
 from lib.metrics.distances import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
@@ -46,7 +47,7 @@ def permuted_attention(
 ) -> Tensor:
     """The attention (batch, token) in random orders of its real tokens: (batch, draw, token)."""
     front = mask.to(torch.uint8).sort(dim=-1, descending=True, stable=True).indices  # real tokens first
-    order = orders(streams_of(seed, len(mask), instance), draws, mask.gather(1, front).cpu().numpy())
+    order = orders_in_any_batch(streams_of(seed, len(mask), instance), draws, mask.gather(1, front).cpu().numpy())
     order = torch.from_numpy(order).to(mask.device)
     weights = attention.gather(1, front)[:, None].expand_as(order).gather(2, order)
     return torch.zeros_like(weights).scatter(2, front[:, None].expand_as(order), weights)

@@ -82,7 +82,7 @@ class Claim:
     sides             what the effect compares, in a word each; none for an effect that is one number
     speaks            "for" or "against" attention as an explanation, where it is supported; refuted, the other way
     question          which of QUESTIONS it then helps to answer
-    refuted_by_none   whether a negligible effect refutes it too, as a contradiction does
+    refuted_by_none   whether a negligible effect refutes it too, unless its interval is wholly above 0
     """
 
     paper: str
@@ -109,9 +109,13 @@ class Claim:
             allowed = f"one of {', '.join(QUESTIONS)}, as it speaks" if self.speaks else "none, as it does not speak"
             raise ValueError(f"the claim {self.short!r} has the question {self.question!r}; allowed: {allowed}")
 
-    def side(self, word: str) -> str:
-        """What a verdict speaks for, "for" or "against" attention as an explanation; "" for neither."""
-        if word == "contradicted" or (word == "negligible" and self.refuted_by_none):
+    def side(self, word: str, low: float) -> str:
+        """What a verdict speaks for, "for" or "against" attention as an explanation; "" for neither.
+
+        Args:
+            low: where the interval of its effect begins.
+        """
+        if word == "contradicted" or (word == "negligible" and self.refuted_by_none and low <= 0):
             return {"for": "against", "against": "for"}.get(self.speaks, "")
         return self.speaks if word == "supported" else ""
 
@@ -179,11 +183,11 @@ def verdicts(evidence: pd.DataFrame, claims: Mapping[str, Claim], these_models: 
     rows = []
     for short, same in evidence.groupby("short", sort=False):
         models = dict(list(same.groupby("model", sort=False)))
-        judged = [model for model, some in models.items() if some["excluded"].eq("").any()]
+        judged = [model for model, some in models.items() if len(allowed(some))]
         scope = {model: some["within"].iloc[0] for model, some in models.items()}
         for model, some in models.items():
             others = [name for name in judged if name != model and scope[name] == scope[model]]
-            like = [models[name]["value"].to_numpy(float) for name in others]
+            like = [allowed(models[name])["value"].to_numpy(float) for name in others]
             rows.append(row_of(claims[short], model, some, like, these_models))
     return pd.DataFrame(rows, columns=VERDICT)
 
@@ -201,7 +205,7 @@ def row_of(claim: Claim, model: str, some: pd.DataFrame, like: list, these_model
 
     Of several kept studies those that allow no verdict are left out; the model is as good a witness as in the worst.
     """
-    some = kept if len(kept := some[some["excluded"] == ""]) else some
+    some = kept if len(kept := allowed(some)) else some
     found, first = verdict_of(claim, some, like, these_models), some.iloc[0]
     word = found.word if first["within"] else CONTRAST
     if word == CONTRAST:  # the number alone: no answer, with any bound
@@ -209,7 +213,7 @@ def row_of(claim: Claim, model: str, some: pd.DataFrame, like: list, these_model
     row = vars(found) | vars(claim) | {"claim": claim.sentence, "model": model, "verdict": word}
     row |= {
         "signed": claim.signed,
-        "side": claim.side(word),
+        "side": claim.side(word, found.low),
         "sides": sides_in_words(claim, some) if claim.is_difference else "",
     }
     row |= {"seeds": len(found.of_seeds), "of_seeds": " ".join(f"{value:.4g}" for value in found.of_seeds)}
@@ -219,6 +223,11 @@ def row_of(claim: Claim, model: str, some: pd.DataFrame, like: list, these_model
         "evidence": in_words(claim, some, found),
     }
     return {name: row[name] for name in VERDICT}
+
+
+def allowed(some: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the seeds that allow a verdict: what excludes one point of a seed's dial excludes them all."""
+    return some[some.groupby("seed")["excluded"].transform("max").eq("")]
 
 
 def verdict_of(claim: Claim, some: pd.DataFrame, like: list, these_models: bool) -> Verdict:
@@ -231,10 +240,12 @@ def verdict_of(claim: Claim, some: pd.DataFrame, like: list, these_models: bool)
     else:
         values, like = some["value"].to_numpy(float), [values[~pd.isna(values)] for values in like]
         se = float(some["se"].mean())  # of several kept studies: an upper bound for all of their seeds
-        found = judge(claim.kind, claim.bound, values, se, int(some["n"].max()), like, these_models)
+        found = judge(
+            *(claim.kind, claim.bound, values, se, int(some["n"].max()), like, these_models, claim.refuted_by_none)
+        )
         least, most = claim.limits
         found = replace(found, low=max(found.low, least), high=min(found.high, most))
-    if some["excluded"].ne("").all():
+    if allowed(some).empty:
         parts = {name: getattr(found, name) for name in ("effect", "low", "high", "of_seeds", "n")}
         return Verdict("no verdict", reason=excluded_by(*some["excluded"]), **parts)
     return found

@@ -124,10 +124,9 @@ OTHERS = (
         bound=0.5,
         unit="of the importance",
         scope=BOTH,
-        control="An average encoder's state has all of it from its own word; an untrained model's is beside it",
+        control="An average encoder's state has all of it from its own word. It speaks for neither side: an untrained "
+        "BiLSTM is beyond the bound too",
         refuted="a state that depends on its own word more than on all others",
-        speaks="against",
-        question="words",
     ),
     Claim(
         KEY,

@@ -23,8 +23,9 @@ LONGEST = 30  # words of a paper's sentence
 MADE_UP = ("planted", "babi")  # how the names of made-up texts begin
 DOUBTS = {"weak witness", "could be chance"}  # marks
 COUNTED = (
-    "A test is one claim on one dataset. It counts if all its models with a verdict agree, and at least one of them is "
-    "accurate and passes the correction for multiple testing (false discovery rate 5%). Of {number}, {real} {are} on "
+    "A test is one claim on one dataset. It counts if all its models that can be judged agree, weak witnesses and open "
+    "ones too, and at least one of them is accurate and passes the correction for multiple testing (false discovery "
+    "rate 5%). Of {number}, {real} {are} on "
     "real texts, {alone} rest on one kind of model, and {ours} are of claims that we added. A question leans to an "
     "answer of two tests or more, and more than twice as many as the other has. Most claims were written down after "
     "the first runs on sst. Tests share models and texts: they are no independent votes. Many claims speak for neither "
@@ -112,7 +113,7 @@ def cell(rows: pd.DataFrame) -> dict[str, Any]:
         "n": int(of_shown["n"].fillna(0).max()), "seeds": int(of_shown["seeds"].fillna(0).max()),
         "marks": [mark for mark, holds in marks.items() if holds],
         "ours": rows["source"].iloc[0].startswith("ours"),
-        "side": "" if answer == MIXED else some["side"].iloc[0],
+        "side": some["side"].iloc[0] if answer != MIXED and some["side"].nunique() == 1 else "",
         "question": rows["question"].iloc[0], "share": first_share(rows),
     }  # fmt: skip
 
