@@ -17,7 +17,7 @@ from lib import charts, published
 from lib.analysis import classification, summarise
 from lib.charts import distributions
 from lib.charts.text import visible
-from lib.charts.theme import STATIC
+from lib.charts.theme import STATIC, titled
 from lib.papers.claims import Claim, verdicts
 from lib.quantity import RUN_COLUMNS, declare, tau_name
 from tests import small
@@ -159,6 +159,11 @@ def test_bins_hold_every_defined_value_once():
     assert f"{first:.2f} (BiLSTM + additive)" in chart.to_dict()["description"]
     assert "11 values undefined or left out" in chart.to_dict()["description"]
     assert "60 texts · 2 seeds pooled" in chart.to_dict()["description"]
+
+
+def test_a_description_has_the_title_and_what_to_see_as_sentences():
+    chart = titled(alt.Chart(pd.DataFrame({"x": [1]})).mark_point(), "Does it decide?", ["Look left", "", "All texts."])
+    assert chart.to_dict()["description"] == "Does it decide? Look left. All texts."
 
 
 def test_violins_of_few_or_equal_values_are_dots():

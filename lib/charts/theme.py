@@ -97,7 +97,8 @@ def titled(chart: alt.TopLevelMixin, title: str, subtitle: Sequence[str]) -> alt
         subtitle: paragraphs; empty ones are left out.
     """
     lines = [line for paragraph in subtitle if paragraph for line in wrap(paragraph, 106)]
-    description = ". ".join(part.rstrip(".") for part in (title, *filter(None, subtitle))) + "."
+    parts = (title, *filter(None, subtitle))
+    description = " ".join(part if part.endswith((".", "?")) else f"{part}." for part in parts)
     return chart.properties(title=alt.TitleParams(title, subtitle=lines), description=description)
 
 
