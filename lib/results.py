@@ -83,7 +83,7 @@ def merged(old: str, new: str, keys: Sequence[str]) -> str:
 
     Tables of other texts are replaced whole, and those from before rows had the digest of their texts. Evidence without
     a value, of no seed, goes where the same claim and model have some. A row of several seeds together, such as a
-    trend, stays where a new one by the same code is of fewer.
+    trend, stays where a new one by the same code is of fewer seeds, or of fewer points.
     """
     tables = [pd.read_csv(StringIO(text), dtype=str, keep_default_na=False) for text in (old or new, new)]
     if tables[1].empty:
@@ -95,10 +95,12 @@ def merged(old: str, new: str, keys: Sequence[str]) -> str:
         for table in tables  # a whole number: 2.0 in a table with empty cells is 2 in another
     )
     if all({"per", "run_seeds", "code"} <= set(table) for table in tables):
-        sizes = [table["run_seeds"].str.split().str.len() for table in tables]
-        before = dict(zip(zip(of_old, tables[0]["code"], strict=True), sizes[0], strict=True))
-        known = [before.get(one, 0) for one in zip(of_new, tables[1]["code"], strict=True)]
-        stays = tables[1]["per"].ne("seed") & (known > sizes[1])
+        kept = [pd.DataFrame({"seeds": table["run_seeds"].str.split().str.len()}) for table in tables]
+        for size, table in zip(kept, tables, strict=True):
+            size["points"] = pd.to_numeric(table["points"]).fillna(0) if "points" in table else 0
+        before = dict(zip(zip(of_old, tables[0]["code"], strict=True), kept[0].to_numpy().tolist(), strict=True))
+        known = [before.get(one, (0, 0)) for one in zip(of_new, tables[1]["code"], strict=True)]
+        stays = tables[1]["per"].ne("seed") & (known > kept[1].to_numpy()).any(axis=1)
         tables[1], of_new = tables[1][~stays], of_new[~stays]
     both = pd.concat([tables[1], tables[0][~of_old.isin(set(of_new))]], ignore_index=True).fillna("")
     if "short" in both:

@@ -218,3 +218,10 @@ def test_a_trend_of_several_seeds_is_not_replaced_by_one_of_fewer():
     assert kept(table("0 1 2", 0.3), table("0", 0.1)) == [0.3]
     assert kept(table("0", 0.1), table("0 1 2", 0.3)) == [0.3] == kept(table("0 1", 0.1), table("1 2", 0.3))
     assert kept(table("0 1 2", 0.3, code="old"), table("0", 0.1)) == [0.1], "of other code"
+
+    def of_points(*numbers: int) -> list[str]:
+        return [
+            table("0 1 2", 0.1 * n).replace("corpus", "points,corpus").replace(",c\n", f",{n},c\n") for n in numbers
+        ]
+
+    assert kept(*of_points(6, 1)) == kept(*of_points(1, 6)) == [pytest.approx(0.6)], "of the longer dial"
