@@ -304,7 +304,7 @@ def sides(found: pd.DataFrame) -> tuple[str, list[Asked], str]:
 
 def short_answer(asked: Sequence[Asked]) -> str:
     """The answer in few words: what the questions that have one come to, and how many have none."""
-    said = {"Yes": "{yes}", "Mostly yes": "mostly, {yes}", "No": "{no}", "Mostly no": "mostly, {no}"}
+    said = {"Yes": "{yes}", "Mostly yes": "{yes}, by most tests", "No": "{no}", "Mostly no": "{no}, by most tests"}
     clauses = [said[one.word].format(**one.question._asdict()) for one in asked if one.word in said]
     settled = [one.word for one in asked if not one.word.startswith(UNSETTLED)]
     rest, agreed = len(QUESTIONS) - len(settled), {"Yes": "It is", "No": "It is not"}
