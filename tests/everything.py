@@ -11,7 +11,7 @@ import test_questions as questions
 import torch
 from torch import nn
 
-from lib.analysis import attention_on_rationale, attention_weights, max_attention, measure
+from lib.analysis import attention_on_rationale, attention_weights, max_attention, measure, violation_by_chance
 from lib.datasets.batches import Batch, collate
 from lib.importance import (
     attention_times_contribution,
@@ -44,7 +44,6 @@ from lib.interventions import (
     token_probabilities,
     token_probability_mean,
     until_flip,
-    violation_by_chance,
     without_reason,
 )
 from lib.interventions.substitution import uniform_head

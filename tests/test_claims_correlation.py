@@ -10,7 +10,7 @@ import torch
 from small import batch, model
 
 from lib import charts, interventions, papers, published
-from lib.analysis import attention_weights, correlate, measure, with_entropies, witnesses
+from lib.analysis import attention_weights, correlate, measure, violation_by_chance, with_entropies, witnesses
 from lib.analysis.statistics import weighted_median
 from lib.charts import curves
 from lib.importance import (
@@ -173,7 +173,7 @@ def without_skill(seeds=4, texts=40, length=14) -> pd.DataFrame:
     measures += [
         interventions.permutation_share_by_chance(30),
         interventions.agreement_by_chance(gradient_times_input_definition),
-        interventions.violation_by_chance(),
+        violation_by_chance(),
     ]
     measures += [interventions.adversary(0.01), interventions.adversary_by_chance(0.01), interventions.largest_jsd()]
     measures += [quantity("gradient_times_input", gradient_times_input), quantity("gradient_of_input", gradient)]

@@ -10,6 +10,7 @@ from scipy.stats import chisquare, kendalltau
 from small import NotAffine, batch, model
 
 from lib import interventions
+from lib.analysis import violation_by_chance
 from lib.datasets.batches import Batch
 from lib.fast import exact_adversary, search_adversary
 from lib.fast.affine import orders_in_any_batch
@@ -383,7 +384,7 @@ def test_violations_by_chance_are_those_of_texts_that_are_read_by_shuffled_atten
     with torch.no_grad():
         tested.decoder.weight.mul_(8)
         output = tested(given)
-    found = interventions.violation_by_chance(seed=3, placed=4)(tested, given, output)
+    found = violation_by_chance(seed=3, placed=4)(tested, given, output)
     orders = interventions.permuted_attention(output.attention, output.mask, 8, 3)
     assert (found[[1, 6]] == 0).all() and len(found.unique()) > 2
     for row in (0, 2, 3, 4, 5, 7):

@@ -46,6 +46,7 @@ from lib.analysis.token_values import (
     on_rationale,
     support_on_rationale,
     top_on_rationale,
+    violation_by_chance,
     with_entropies,
     with_support,
     with_violations,

@@ -11,7 +11,6 @@ from lib.interventions.chance import (
     largest_jsd,
     permutation_share_by_chance,
     placed_by_chance,
-    violation_by_chance,
 )
 from lib.interventions.deletion import frame_effect, shapley, shortened, without_reason
 from lib.interventions.erasure import (

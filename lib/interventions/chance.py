@@ -13,17 +13,14 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
-from lib.importance.leave_one_out import MAX_TOKENS as LONGEST
-from lib.importance.leave_one_out import WORDS as SHORTENED
-from lib.importance.leave_one_out import fall_of_the_predicted, without_words
 from lib.interventions.adversary import MAX_TOKENS, adversarial_attention
 from lib.interventions.substitution import logits_of_each_token, permuted, permuted_attention
 from lib.metrics import kendall_tau
 from lib.metrics.distances import jensen_shannon, probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
-from lib.models.evaluation import measurable, words_at_once
+from lib.models.evaluation import words_at_once
 from lib.numerics import by_length
-from lib.quantity import CHANGE_BOUNDS, JSD_BOUNDS, Quantity
+from lib.quantity import JSD_BOUNDS, Quantity
 
 WORDS = 2**15  # of the texts whose gradients are computed at once
 
@@ -76,39 +73,6 @@ def permutation_share_by_chance(draws: int = 100, seed: int = 0, placed: int = 5
     return Quantity(
         "permutation_share_by_chance", share, "fraction", title="permutation by chance, share of the largest"
     )
-
-
-def violation_by_chance(seed: int = 0, placed: int = 5) -> Quantity:
-    """A quantity: how much less often the top token than a random one speaks against the prediction, by chance.
-
-    The weights of each text are shuffled among its tokens and imposed, which gives a prediction. A token speaks against
-    it where removing it, with the text encoded again and the other weights scaled to sum to 1, raises the predicted
-    class's probability. 1 where the token drawn at random does and the one of the largest weight does not, -1 the other
-    way round, else 0; the mean over `placed` orders, (batch,).
-    """
-
-    @torch.no_grad()
-    def gap(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
-        orders = permuted_attention(output.attention, output.mask, 2 * placed, seed, batch.instance)
-        weights = orders[:, :placed].repeat(1, 2, 1).flatten(0, 1)
-        place = orders.argmax(dim=-1).flatten()  # the top token; and where another order has it, any token alike
-        own = model.read_out(output, orders[:, :placed]).repeat(1, 2, 1).flatten(0, 1)
-        text = torch.arange(len(batch), device=place.device).repeat_interleave(2 * placed)
-        lengths, against = batch.lengths[text] * (output.mask.sum(dim=-1) > 1)[text], torch.zeros(len(text))
-        for rows in by_length(lengths, words_at_once(model, SHORTENED)):
-            part = batch.rows(text[rows])
-            kept = torch.arange(part.tokens.shape[1] - 1, device=place.device)
-            kept = kept + (kept >= place[rows, None]).long()
-            rest = weights[rows].gather(1, kept)
-            rest = rest / rest.sum(dim=1, keepdim=True).clamp_min(torch.finfo(rest.dtype).tiny)
-            with measurable(model):
-                without = model(without_words(part, place[rows]), attention=rest).logits
-            against[rows.cpu()] = (fall_of_the_predicted(own[rows], without[:, None])[:, 0] < 0).float().cpu()
-        by_top, by_any = against.view(len(batch), 2, placed).mean(dim=-1).unbind(dim=1)
-        return by_any - by_top
-
-    title = "violation at random less by attention, by chance"
-    return Quantity("violation_by_chance", gap, "fraction", CHANGE_BOUNDS, title, LONGEST)
 
 
 def placed_by_chance(quantity: Quantity, seed: int = 1) -> Quantity:
