@@ -12,7 +12,7 @@ from torch import Tensor
 from lib.analysis.statistics import ratio
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Instance
-from lib.importance.leave_one_out import MAX_TOKENS, WORDS, fall_of_the_predicted, without_words
+from lib.importance.leave_one_out import MAX_TOKENS, WORDS, fall_of_the_predicted, without_each, without_words
 from lib.interventions import permuted_attention
 from lib.models import HIERARCHICAL, AttentionModel, ModelOutput
 from lib.models.evaluation import measurable, words_at_once
@@ -123,9 +123,7 @@ def violation_by_chance(seed: int = 0, placed: int = 5) -> Quantity:
         lengths, against = batch.lengths[text] * (output.mask.sum(dim=-1) > 1)[text], torch.zeros(len(text))
         for rows in by_length(lengths, words_at_once(model, WORDS)):
             part = batch.rows(text[rows])
-            kept = torch.arange(part.tokens.shape[1] - 1, device=place.device)
-            kept = kept + (kept >= place[rows, None]).long()
-            rest = weights[rows].gather(1, kept)
+            rest = without_each(weights[rows, : part.tokens.shape[1]], place[rows])
             rest = rest / rest.sum(dim=1, keepdim=True).clamp_min(torch.finfo(rest.dtype).tiny)
             with measurable(model):
                 without = model(without_words(part, place[rows]), attention=rest).logits

@@ -100,7 +100,10 @@ def permuted(
 
 
 def orders_in_any_batch(stream: np.ndarray, draws: int, real: np.ndarray) -> np.ndarray:
-    """`lib.fast.counter_rng.orders`, whose keys depend on the width: each row by the power of two above its length."""
+    """`lib.fast.counter_rng.orders`, whose keys depend on the width: each row by the power of two above its length.
+
+    It stands here, since trained weights depend on the code of `counter_rng`.
+    """
     lengths, tokens = real.sum(axis=1), real.shape[1]
     widths = 2 ** np.ceil(np.log2(np.maximum(lengths, 2))).astype(int)
     found = np.empty((len(real), draws, tokens), np.int64)

@@ -48,10 +48,15 @@ logits_without_each_token = by_shortcut(logits_without_each_token_definition)
 
 def without_words(batch: Batch, positions: Tensor) -> Batch:
     """The texts, each without its word at the position (batch,) that is named for it."""
-    place = torch.arange(batch.tokens.shape[1] - 1, device=positions.device)
-    tokens = batch.tokens.gather(1, place + (place >= positions[:, None]).long())
+    tokens = without_each(batch.tokens, positions)
     shorter = Batch.of(tokens, batch.lengths - 1, batch.label, batch.instance)
     return replace(shorter, **batch.questions(torch.arange(len(batch), device=tokens.device)))
+
+
+def without_each(values: Tensor, positions: Tensor) -> Tensor:
+    """Each row of values (batch, word) without the one at its position (batch,): (batch, word - 1)."""
+    place = torch.arange(values.shape[1] - 1, device=positions.device)
+    return values.gather(1, place + (place >= positions[:, None]).long())
 
 
 def logits_of_nothing(model: AttentionModel, batch: Batch) -> Tensor:
