@@ -393,7 +393,7 @@ def test_the_answer_follows_from_the_answers_to_the_questions(monkeypatch):
     assert answered(**con, **{short: ["contradicted"] for short in of_pro}).startswith("It is not. On real texts what ")
     assert answered(**pro, **con).startswith("It depends on what is asked. On real texts the prediction needs its ")
     one = {short: ["supported"] for short in of_con if of[short].question == "ranks"}
-    left = "The other 4 questions are undecided: an answer takes 3 tests on real texts. "
+    left = "The other 4 questions are undecided: an answer takes 3 tests on real texts, of 2 claims or more. "
     ranks = "On real texts attention does not rank words as gradients and leave-one-out do."
     assert answered(**one).startswith(f"Not settled. {ranks} {left}")
     few = dict(list(one.items())[:2])
@@ -422,7 +422,7 @@ def test_the_answer_quotes_real_texts_first_and_says_what_others_gave():
         for at, word in rows.items()
     ]  # fmt: skip
     lead, ((question, word, short, tests),), counting = sides(pd.DataFrame(table))
-    assert lead == "Not settled. 5 questions are undecided: an answer takes 3 tests on real texts."
+    assert lead.endswith("5 questions are undecided: an answer takes 3 tests on real texts, of 2 claims or more.")
     assert "Of 2 tests, 1 is on real texts, 2 rest on one kind of model, and 0 are of claims" in counting
     assert question == QUESTIONS["ranks"] and word == "Undecided, leaning to yes"
     place = "Jain & Wallace 2019; BiLSTM, sst: x 2, y 1; +1 sst; open on 20news; mixed on imdb"
@@ -430,6 +430,9 @@ def test_the_answer_quotes_real_texts_first_and_says_what_others_gave():
     assert tests == [f"Yes: “It is so” (supported; {place})."]
     assert sides(pd.DataFrame(table[1:]))[1][0].short.startswith("Undecided: 1 test says yes (1 on"), "one is too few"
     many = [one | {"dataset": f"sst{number}", "answer": "supported", "side": "for"} for number, one in enumerate(table)]
+    alone = "Undecided, leaning to yes: 4 tests say yes (4 on real texts), none says no; all are of one claim."
+    assert sides(pd.DataFrame(many))[1][0].short == alone, "four tests of one claim are that claim, not the question"
+    many[0] |= {"short": "b"}
     no = [one | {"side": "against", "dataset": f"{one['dataset']}b"} for one in many]
     for number, words in ((0, "Yes: 4"), (1, "Mostly yes: 4"), (3, "Yes and no: 4")):
         assert sides(pd.DataFrame(many + no[:number]))[1][0].short.startswith(words)

@@ -18,7 +18,7 @@ from tools.summary.values import INCOMPLETE, counts, values
 UNDECIDED, OWN = "no verdict", "own:"
 CELL = ("claim", "answer", "words", "model", "shown", "size", "unit", "levels", "n", "seeds")
 CELL += ("marks", "ours", "side", "question", "share")
-ENOUGH = 3  # tests on real texts, for an answer to a question
+ENOUGH, CLAIMS = 3, 2  # tests on real texts, and of how many claims, for an answer to a question
 LONGEST = 30  # words of a paper's sentence
 MADE_UP = ("planted", "babi")  # how the names of made-up texts begin
 DOUBTS = {"weak witness", "could be chance"}  # marks
@@ -311,7 +311,7 @@ def short_answer(asked: Sequence[Asked]) -> str:
     first = "Not settled" if rest else agreed.get("".join(set(settled)), "It depends on what is asked")
     found = f" On real texts {'; '.join(clauses)}." if clauses else ""
     left = f"{'the other ' if found else ''}{counted(rest, 'question')} {'is' if rest == 1 else 'are'} undecided"
-    takes = f"an answer takes {ENOUGH} tests on real texts."
+    takes = f"an answer takes {ENOUGH} tests on real texts, of {CLAIMS} claims or more."
     return f"{first}.{found} {left.capitalize()}: {takes}" if rest else f"{first}.{found}"
 
 
@@ -328,12 +328,13 @@ def of_question(decided: pd.DataFrame, found: pd.DataFrame) -> tuple[str, str, l
     real = [int((~made_up(some)).sum()) for some in (yes, no)]
     numbers = ", ".join(says(*one) for one in zip(("yes", "no"), (len(yes), len(no)), real, strict=True))
     numbers += "; all are of one claim" if len(decided) > 1 and decided["short"].nunique() == 1 else ""
-    word = in_a_word(real, [len(yes), len(no)])
+    claims = decided.loc[~made_up(decided), "short"].nunique()
+    word = in_a_word(real, [len(yes), len(no)], claims)
     short = f"{word}: {numbers}." if len(decided) else f"{word}: no test is conclusive."
     tests = [f"{said}{quoted(some.iloc[0], found)}" for said, some in (("Yes", yes), ("No", no)) if len(some)]
     others = found[~made_up(found) & found["side"].eq("") & found["answer"].isin(["open", "negligible"])]
     others = to_quote(others[~others["short"].isin(decided["short"])])
-    tests += [f"Not decided{quoted(others.iloc[0], found.iloc[:0])}"] if sum(real) < ENOUGH and len(others) else []
+    tests += [f"Not decided{quoted(others.iloc[0], found.iloc[:0])}"] if word.startswith(UNSETTLED) and len(others) else []
     return word, short, tests
 
 
@@ -344,13 +345,14 @@ def says(word: str, tests: int, real: int) -> str:
     return f"{counted(tests, 'test')} {'says' if tests == 1 else 'say'} {word} ({real} on real texts)"
 
 
-def in_a_word(real: Sequence[int], every: Sequence[int]) -> str:
+def in_a_word(real: Sequence[int], every: Sequence[int], claims: int) -> str:
     """The answer to a question by its tests on real texts; where they are too few, what all of its tests lean to.
 
     Args:
         real, every: how many tests on real texts, and how many in all, say yes, and how many no.
+        claims: of how many claims those on real texts are.
     """
-    few = sum(real) < ENOUGH
+    few = sum(real) < ENOUGH or claims < CLAIMS
     pro, con = every if few else real
     word = "" if pro <= 2 * con and con <= 2 * pro else "yes" if pro > con else "no"
     if few:
