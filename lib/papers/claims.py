@@ -181,13 +181,14 @@ def verdicts(evidence: pd.DataFrame, claims: Mapping[str, Claim], these_models: 
         these_models: the answers are about these models alone (profile quick), and only texts vary.
     """
     rows = []
-    for short, same in evidence.groupby("short", sort=False):
+    for short, same in evidence[EVIDENCE].groupby("short", sort=False):
         models = dict(list(same.groupby("model", sort=False)))
-        judged = [model for model, some in models.items() if len(allowed(some))]
+        clear = {model: allowed(some) for model, some in models.items()}
         scope = {model: some["within"].iloc[0] for model, some in models.items()}
         for model, some in models.items():
-            others = [name for name in judged if name != model and scope[name] == scope[model]]
-            like = [allowed(models[name])["value"].to_numpy(float) for name in others]
+            others = [name for name in models if name != model and len(clear[name]) and scope[name] == scope[model]]
+            like = [clear[name]["value"].to_numpy(float) for name in others]
+            some = clear[model] if len(clear[model]) else some
             rows.append(row_of(claims[short], model, some, like, these_models))
     return pd.DataFrame(rows, columns=VERDICT)
 
@@ -203,9 +204,11 @@ def read_evidence(text: str) -> pd.DataFrame:
 def row_of(claim: Claim, model: str, some: pd.DataFrame, like: list, these_models: bool) -> dict[str, object]:
     """The verdict on a claim for one model, with all that a reader needs to see beside it.
 
-    Of several kept studies those that allow no verdict are left out; the model is as good a witness as in the worst.
+    Of several kept studies the model is as good a witness as in the worst.
+
+    Args:
+        some: the evidence that allows a verdict; where none does, all of the model's.
     """
-    some = kept if len(kept := allowed(some)) else some
     found, first = verdict_of(claim, some, like, these_models), some.iloc[0]
     word = found.word if first["within"] else CONTRAST
     if word == CONTRAST:  # the number alone: no answer, with any bound
@@ -227,7 +230,7 @@ def row_of(claim: Claim, model: str, some: pd.DataFrame, like: list, these_model
 
 def allowed(some: pd.DataFrame) -> pd.DataFrame:
     """The rows of the seeds that allow a verdict: what excludes one point of a seed's dial excludes them all."""
-    return some[some.groupby("seed")["excluded"].transform("max").eq("")]
+    return some[~some["seed"].isin(some.loc[some["excluded"].ne(""), "seed"])]
 
 
 def verdict_of(claim: Claim, some: pd.DataFrame, like: list, these_models: bool) -> Verdict:
@@ -245,7 +248,7 @@ def verdict_of(claim: Claim, some: pd.DataFrame, like: list, these_models: bool)
         )
         least, most = claim.limits
         found = replace(found, low=max(found.low, least), high=min(found.high, most))
-    if allowed(some).empty:
+    if some["excluded"].ne("").any():
         parts = {name: getattr(found, name) for name in ("effect", "low", "high", "of_seeds", "n")}
         return Verdict("no verdict", reason=excluded_by(*some["excluded"]), **parts)
     return found
