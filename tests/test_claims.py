@@ -1,6 +1,5 @@
 """Claims, examples, tables, kept results and the list of runs."""
 
-import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,14 +7,13 @@ import pandas as pd
 import planned
 import pytest
 
-from lib import papers, results, tables
+from lib import papers, tables
 from lib.analysis import examples, joined
 from lib.charts.curves import sweep
 from lib.papers.correlation_claims import EACH_OTHER, GRADIENT
 from lib.papers.settings import types
 from lib.quantity import tau_name
 from tools.report.parameters import find_notebook, known_parameters
-from tools.summary.__main__ import in_repository, picture, readme
 
 TAUS = [tau_name(pair) for pair in (GRADIENT, EACH_OTHER)]
 
@@ -85,21 +83,6 @@ def test_a_table_says_once_what_is_the_same_and_escapes_the_rest():
     assert html.count("&lt;b&gt;x") == 1 and "<b>" not in html
     assert ">0.123<" in html and ">1e-07<".replace("-", "−") in html and ">F1<" in html
     assert tables.show(frame.iloc[:0], "None.").data == "<p>None.</p>"
-
-
-def test_the_readme_and_its_picture_say_what_the_kept_results_say(tmp_path):
-    page = (results.PROJECT / "README.md").read_text(encoding="utf-8")
-    for place in ("<!-- answer -->", "<!-- papers -->", "(reports/results/claims.svg)"):
-        assert place in page
-    found = in_repository()
-    assert readme(page, found) == page, "run python -m tools.summary"
-    words = re.compile(r"<text[^>]*>([^<]*)</text>|(?:fill|stroke)=.(#\w{6})")  # places depend on a machine's fonts
-    drawn, made = results.FOLDER / "claims.svg", picture(found, tmp_path)
-    of_drawn, of_made = (words.findall(path.read_text(encoding="utf-8")) for path in (drawn, made))
-    assert (
-        "Is attention explanation? What the tests say, by question and dataset",
-        "",
-    ) in of_made and of_drawn == of_made, "run python -m tools.summary"
 
 
 def test_every_run_is_listed_once():

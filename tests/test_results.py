@@ -17,7 +17,6 @@ from lib.analysis import classification, summarise
 from lib.analysis.summarising import by_seed_rows, over_seeds
 from lib.papers.claims import Claim, read_evidence
 from tools.summary import studies
-from tools.summary.__main__ import in_repository, markdown
 from tools.summary.values import partners
 
 TAU = "kendall_tau_attention_vs_gradient_times_input"
@@ -186,12 +185,6 @@ def test_another_experiment_than_the_papers_is_not_kept(notebook, altered):
     of = papers.PAPERS[notebook].settings
     assert not results.not_kept(of(profile="paper", seeds=[0, 3]))
     assert results.not_kept(of(profile="paper", **altered)).startswith(next(iter(altered)))
-
-
-def test_the_page_of_the_kept_tables_is_up_to_date():
-    text = (results.FOLDER / "summary.md").read_text(encoding="utf-8")
-    assert text == markdown(in_repository()), "run python -m tools.summary"
-    assert "(reports/results/summary.md)" in (results.PROJECT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_partners_of_published_values_are_of_a_studys_models_alone():

@@ -27,7 +27,7 @@ from tools.report.__main__ import main
 from tools.report.execute import Failed
 from tools.report.page import kept, page
 from tools.summary import studies as summary
-from tools.summary.__main__ import RENDERED, in_repository, markdown, readme
+from tools.summary.__main__ import RENDERED, in_repository, markdown, picture, readme
 from tools.summary.answers import CELL, Tables, answer, cells, sentence, sides, that_count
 from tools.summary.claims import by_verdict, controlled, in_words, totals, verdicts
 from tools.summary.page import FILES, studies_of, write_summary
@@ -519,14 +519,25 @@ def test_a_page_in_the_repository_opens_offline_and_has_the_numbers_of_the_kept_
         assert of_page and of_page <= of_kept
 
 
-def test_the_summary_in_the_repository_gives_the_answer_of_the_readme(monkeypatch):
+def test_all_that_is_made_from_the_kept_tables_is_up_to_date(monkeypatch, tmp_path):
+    """The README, its picture, the summary as Markdown and as a page."""
     monkeypatch.undo()
-    text = unescape((RENDERED / "summary.html").read_text(encoding="utf-8"))
-    found = in_repository()
+    found, text = in_repository(), (PROJECT / "README.md").read_text(encoding="utf-8")
+    for place in ("<!-- answer -->", "<!-- papers -->", "(reports/results/claims.svg)", "(reports/results/summary.md)"):
+        assert place in text
+    again = "run python -m tools.summary"
+    assert readme(text, found) == text, again
+    assert (results.FOLDER / "summary.md").read_text(encoding="utf-8") == markdown(found), again
     lead, by_question, counting, rest = answer(found.cells, found.values)
+    shown = unescape((RENDERED / "summary.html").read_text(encoding="utf-8"))
     said = lead, *(part.strip() for part in flat(by_question)), counting, rest
-    for shown in (text, unescape((PROJECT / "README.md").read_text(encoding="utf-8"))):
-        assert not [one for one in said if one not in shown], "run python -m tools.summary"
+    assert not [one for one in said if one not in shown], again
+    words = re.compile(r"<text[^>]*>([^<]*)</text>|(?:fill|stroke)=.(#\w{6})")  # places depend on a machine's fonts
+    paths = results.FOLDER / "claims.svg", picture(found, tmp_path)
+    drawn, made = (words.findall(path.read_text(encoding="utf-8")) for path in paths)
+    assert ("Is attention explanation? What the tests say, by question and dataset", "") in made and drawn == made, (
+        again
+    )
 
 
 def test_no_text_ends_a_cell_of_the_markdown_table():
