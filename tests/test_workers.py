@@ -87,7 +87,7 @@ def test_a_gpu_is_shared_by_its_free_memory_or_as_the_environment_says(monkeypat
 
     monkeypatch.delenv("GPU_RUNS", raising=False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    for free, expected in ((80e9, 8), (21e9, 2), (4e9, 1)):
+    for free, expected in ((80e9, 11), (15e9, 2), (4e9, 1)):
         monkeypatch.setattr(torch.cuda, "mem_get_info", lambda free=free: (free, 80e9))
         assert processes.gpu_runs() == expected
     monkeypatch.setenv("GPU_RUNS", "3")
