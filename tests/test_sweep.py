@@ -204,7 +204,10 @@ def test_runs_for_a_gpu_are_planned_where_there_is_none_and_trained_nowhere_else
     assert {run.device_kind for run in planned.missing} == {"cuda"} and planned.device == "cuda"
     with pytest.raises(ValueError, match="torch finds no GPU here; use 'cpu' or 'auto'"):
         train_all(list(planned.missing))
-    assert {run.device_kind for run in report("correlation", *SMALL).work({}).missing} == {"cpu"}
+    here = report("correlation", *SMALL).work({})
+    assert {run.device_kind for run in here.missing} == {"cpu"} and here.seconds > planned.seconds
+    long, short = (sum(one.seconds - 0.5 for one in work.missing.values()) for work in (here, planned))
+    assert long == pytest.approx(plan.SPEED["cuda"] * short)
 
 
 def test_a_job_trains_what_dev_has_chosen_also_where_the_choice_was_made_before_the_plan(store, monkeypatch):

@@ -334,7 +334,9 @@ def of_question(decided: pd.DataFrame, found: pd.DataFrame) -> tuple[str, str, l
     tests = [f"{said}{quoted(some.iloc[0], found)}" for said, some in (("Yes", yes), ("No", no)) if len(some)]
     others = found[~made_up(found) & found["side"].eq("") & found["answer"].isin(["open", "negligible"])]
     others = to_quote(others[~others["short"].isin(decided["short"])])
-    tests += [f"Not decided{quoted(others.iloc[0], found.iloc[:0])}"] if word.startswith(UNSETTLED) and len(others) else []
+    tests += (
+        [f"Not decided{quoted(others.iloc[0], found.iloc[:0])}"] if word.startswith(UNSETTLED) and len(others) else []
+    )
     return word, short, tests
 
 

@@ -20,6 +20,7 @@ BUNDLE = 200.0  # seconds: runs that take less share a job with others of their 
 # Of one pass over a million tokens; by the encoder's name, else 60. Measured on one core of a machine of 2023.
 TRAINING = {"bilstm": 75.0, "average": 9.0, "conv": 40.0, "transformer": 60.0, "flan-noenc": 15.0, "han-noenc": 15.0}
 VARIANTS = {"mlm": 3.0, "adversary": 1.2}  # times as long; one whose encoder is frozen takes a sixth
+SPEED = {"cpu": 1.0, "cuda": 30.0}  # an H100 that ten runs share trains on IMDb 30 times as fast as that core
 ADVERSARY_EPOCHS = 60  # of those that it may have, until it ends by itself; a run with patience has about twice that
 STARTING = 8.0  # until a job's process has imported and read what it needs
 OPENING = 20.0  # of any report: its kernel, its imports, its page
@@ -135,8 +136,9 @@ def work_of(request: Request, corpora: Corpora) -> Work:
     missing = {run: one for run, one in trainings.items() if not cache.finished(one.name)}
     if chooses and not missing:
         return work_of(chosen_on_dev(request, corpora), corpora)
-    seconds = report_seconds(request.notebook, corpora.of(runs[-1]) if runs else None)
-    work = Work(missing, chooses, seconds, runs[-1].device_kind if runs else "")
+    device = runs[-1].device_kind if runs else ""
+    seconds = report_seconds(request.notebook, corpora.of(runs[-1]) if runs else None, device)
+    work = Work(missing, chooses, seconds, device)
     if chooses:
         whole, _ = needed(Request(request.notebook, request.settings | dict.fromkeys(chooses, 1.0)))
         work.later = sum(training_seconds(run, corpora.of(run)) for run in whole if run not in trainings)
@@ -251,17 +253,17 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def training_seconds(run: Run, corpus: Corpus) -> float:
-    """The expected seconds of a run, on one core of the machine that TRAINING is about."""
+    """The expected seconds of a run, on one core of the machine that TRAINING is about, or on a GPU."""
     usual = ADVERSARY_EPOCHS if run.variant == "adversary" else 2 * (run.option("patience") or run.epochs)
     millions = float(corpus.train.lengths.sum()) * min(run.epochs, usual) / 1e6
     frozen = run.variant == "adversary" and run.option("trains") == "attention"
     times = VARIANTS.get(run.variant, 1.0) / (6 if frozen else 1)
     width = run.option("embedding_size") / 300  # 300: of the models that TRAINING is about
-    return millions * TRAINING.get(run.encoder, 60.0) * times * run.layers * width + 0.5
+    return millions * TRAINING.get(run.encoder, 60.0) * times * run.layers * width / SPEED[run.device_kind] + 0.5
 
 
-def report_seconds(notebook: str, corpus: Corpus | None) -> float:
+def report_seconds(notebook: str, corpus: Corpus | None, device: str) -> float:
     """The expected seconds of a report whose models are trained, by the length of its test texts."""
     tokens = float(corpus.test.lengths.sum()) if corpus else REPORT_TOKENS
     seconds = PAPERS[notebook].seconds if notebook in PAPERS else 60.0
-    return OPENING + seconds * tokens / REPORT_TOKENS
+    return OPENING + seconds * tokens / REPORT_TOKENS / SPEED.get(device, 1.0)
