@@ -601,13 +601,20 @@ def test_what_imitation_costs_is_taken_off_the_price():
     plain = price_difference(first, base)
     assert np.isnan(plain["floor"]) and plain["points"] == 3 and plain["of_seeds"] == {0: plain["difference"]}
     row = price_difference(with_floor(first, 0.3), with_floor(base, 0.05))
-    assert row["difference"] == pytest.approx(plain["difference"], abs=1e-9) and row["floor"] == pytest.approx(0.3)
+    raw = price_difference(with_floor(first, 0.3), with_floor(base, 0.05), net=False)["difference"]
+    assert raw == pytest.approx(row["difference"] + 0.25, abs=0.01)
     assert row["base_floor"] == pytest.approx(0.05)
+    assert row["points"] == 4 and row["difference"] == pytest.approx(0.0775, abs=0.003), "from 0 at .02 nats on"
+    assert row["floor"] == pytest.approx(0.3)
+    ends = [with_floor(rows, 0.3)[lambda rows: rows["lambda"].isin([0, 0.1])] for rows in (first, base)]
+    row = price_difference(*ends)
+    assert row["points"] == 2 and row["difference"] == pytest.approx(0.015, abs=0.003), "imitation and one beyond it"
+    assert price_difference(*ends, net=False)["difference"] == pytest.approx(0.015, abs=0.003), "of equal floors"
     one = first[first["lambda"] == 0.1]
     assert price_difference(one, base)["points"] == 1 and np.isnan(price_difference(one, base)["difference"])
     only = [with_floor(rows, 0.1)[lambda rows: rows["lambda"] == 0] for rows in (first, base)]  # none but imitations
     row = price_difference(*only)
-    assert (row["points"], row["floor"]) == (0, pytest.approx(0.1)) and np.isnan(row["difference"])
+    assert (row["points"], row["floor"]) == (1, pytest.approx(0.1)) and np.isnan(row["difference"])
 
 
 def test_rationales_of_another_split_are_refused():

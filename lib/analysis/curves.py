@@ -149,16 +149,17 @@ def tables_of_seeds(instances: pd.DataFrame) -> tuple[list[int], list[np.ndarray
     return list(seeds), [one.reshape(shape).swapaxes(0, 1) for one, shape in zip(values, shapes, strict=True)]
 
 
-def price_difference(instances: pd.DataFrame, base: pd.DataFrame) -> pd.Series:
+def price_difference(instances: pd.DataFrame, base: pd.DataFrame, net: bool = True) -> pd.Series:
     """How much more TVD the adversaries of one model pay than those of the base, at the same JSD.
 
     The curves of both, straight between their points, are compared where their ranges of mean JSD overlap (Tutek &
     Snajder 2020, figure 1, judges by eye). Where there are adversaries with lambda 0, which only imitate, what these
-    pay is subtracted from their curve first: the price of imitation itself, not of attention. The bootstrap draws
-    texts, the same for both.
+    pay is subtracted from their curve first: the price of imitation itself, not of attention. So a net curve begins at
+    a price of 0, where imitation alone gets. The bootstrap draws texts, the same for both.
 
     Args:
         instances, base: rows of `measure_versus_base` of either model's adversaries, on the same texts.
+        net: whether the price of imitation is subtracted.
     Returns:
         first, second, difference (fraction; means over the shared range), low, high (95%, over texts and, where there
         are several, seeds), se (over texts), of_seeds; from, to (nats: the shared range; NaN where there is none);
@@ -167,12 +168,13 @@ def price_difference(instances: pd.DataFrame, base: pd.DataFrame) -> pd.Series:
     """
     pair = [np.stack(tables_of_seeds(rows)[1], axis=-1) for rows in (instances, base)]  # (text, point, axis, seed)
     floors = [bool((rows["lambda"] == 0).any()) for rows in (instances, base)]
+    net = net and all(floors)
     ones, averaged = np.ones((1, len(pair[0]))), [mean_over(3, values) for values in pair]
 
     def curve(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
         """(draw, point, axis), less the floor where both have one."""
         means = weighted_mean(weights, values)
-        return means[:, 1:] - means[:, :1] * np.array([0.0, 1.0]) if all(floors) else means
+        return means - means[:, :1] * np.array([0.0, 1.0]) if net else means
 
     ours, theirs = (curve(ones, values)[0] for values in averaged)
     points, found = min(len(ours), len(theirs)), dict.fromkeys((*OF_PRICE, "from", "to"), np.nan) | {"of_seeds": {}}
@@ -210,8 +212,7 @@ def prices(imitated: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for variant, some in imitated[imitated["variant"] != "base"].groupby("variant", sort=False):
         of_base = imitated[(imitated["variant"] == "base") & imitated["seed"].isin(some["seed"])]
-        apart = [of[of["lambda"] > 0] for of in (some, of_base)]
-        raw = price_difference(*apart) if all(map(len, apart)) else dict.fromkeys(OF_PRICE, np.nan)
+        raw = price_difference(some, of_base, net=False)
         failed = dict.fromkeys(why for of in (some, of_base) for why in (failed_imitation(of), unfinished(of)) if why)
         row = {f"raw{end}": raw[name] for end, name in (("", "difference"), ("_low", "low"), ("_high", "high"))}
         row |= {"failed": "; ".join(failed)}
