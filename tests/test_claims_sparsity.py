@@ -25,6 +25,7 @@ from lib.papers.sparsity_claims import (
     REASON,
     SPREAD,
     TO_HIDDEN,
+    along_lambda,
     evidence,
     misled,
 )
@@ -188,6 +189,17 @@ def test_importance_is_judged_only_where_attention_is_sparser_and_the_measure_sh
     assert flat["verdict"].eq("no verdict").all() and flat["reason"].str.contains("attention is no sparser").all()
     blind = found(controls=(SOFT_CONTROL, SOFT_CONTROL)).set_index("short").loc[list(SPREAD.values())]
     assert blind["reason"].str.contains("importance where states are their inputs is no sparser").all()
+
+
+def test_a_lambda_at_which_attention_is_uniform_does_not_count():
+    sweep = along(-0.05, -0.1, -0.1, seeds=3, wrong=3)
+    low = sweep[sweep["lambda"] == -10].assign(**{"lambda": -100.0, "entropy_of_gradient_of_input": 0.1})
+    known = witnesses(sweep[sweep["lambda"] == 0.9].assign(projection="sparsegen:0.9"), rows({}, seeds=1, wrong=15))
+    for entropy, word, seen in ((0.7, "open", -100), (0.99, "supported", -10)):
+        low.loc[low["seed"] == 1, "entropy_of_attention"] = entropy
+        made = pd.concat(along_lambda(pd.concat([low, sweep]), known, published.table("meister2021", "sst")))
+        assert made["at"].min() == seen
+        assert papers.verdicts(made, CLAIMS).set_index("short").loc[FALLS, "verdict"] == word
 
 
 def test_one_lambda_or_one_seed_makes_no_trend():

@@ -19,7 +19,7 @@ SERIES = ("trains", "lambda", "rate", "ranking", "way", "series", "at", "first",
 SERIES += ("vector_scale",)
 # Of the texts that the papers train on (dev, where it is cut from them, among them) the share that the kept runs read.
 INCOMPLETE = {"agnews": 0.31, "snli": 0.04, "babi3": 0.1}
-DOUBTFUL = ("In part", "Probably", "What is left out")  # how causes begin that are a part, or not certain
+DOUBTFUL = ("In part", "Probably")  # how causes begin that are a part, or not certain
 
 
 def partners(study: Study) -> pd.DataFrame:
