@@ -10,7 +10,7 @@ import pytest
 from lib import papers
 from lib.analysis import prices, witnesses
 from lib.papers import PAPERS
-from lib.papers.regularization_claims import CLAIMS
+from lib.papers.regularization_claims import CLAIMS, LEARNED
 from lib.papers.regularization_evidence import (
     ALONE,
     RATIONALE,
@@ -160,6 +160,17 @@ def test_freezing_that_does_all_leaves_nothing_to_the_method():
     assert known["verdict"] == "negligible" and "above the base +0.5" in known["evidence"]
     learned = judged(fragile(models(same, frozen=()))).loc["tying + additive"]
     assert set(learned["verdict"]) == {"supported"}, "embeddings that learn are compared with the base"
+
+
+def test_tying_whose_embeddings_learn_is_compared_with_the_base_that_learns_them_too():
+    learned = model("tying").assign(variant=LEARNED).drop(columns=[ALONE, RATIONALE])
+    kept = epochs()
+    kept = pd.concat([kept, kept[kept["variant"] == "tying"].assign(variant=LEARNED)])
+    of = models(pd.concat([measured(frozen={"wrong": 0.4}), learned]), kept)
+    found, name = judged([*on_par(of), *fragile(of)]), "tying with learned embeddings + additive"
+    assert set(found.loc[name, "verdict"]) == {"supported"} and len(found.loc[name]) == 3
+    assert not found.loc[name, "evidence"].str.contains("against the base").any()
+    assert name not in judged([*grounded(of), *on_the_rationale(of)]).index, "not measured there"
 
 
 def test_labels_at_random_support_no_words_kept():

@@ -14,7 +14,7 @@ from lib.analysis.correlation import kendall
 from lib.analysis.summarising import rows_where
 from lib.analysis.word_states import NAME, SAMPLES, information_difference
 from lib.papers.claims import EVIDENCE, UNIFORM
-from lib.papers.regularization_claims import ATTENDS, CLAIMS, KEY, ON_PAR, RECOMMENDED
+from lib.papers.regularization_claims import ATTENDS, CLAIMS, KEY, LEARNED, ON_PAR, RECOMMENDED
 from lib.published import printed_effect
 from lib.quantity import declare, title_of
 
@@ -29,7 +29,8 @@ class Models:
     """The models of one dataset, and what decides which of them may be judged.
 
     measured   every variant, with one layer or more, measured with substituted attention and token_probability_mean,
-               with the rationale's average precision where there is one
+               with the rationale's average precision where there is one; tying whose embeddings learn, as LEARNED, with
+               substituted attention alone
     epochs     rows of lib.analysis.kept_epochs
     witnesses  rows of lib.analysis.witnesses
     frozen     the variants whose embeddings do not learn
@@ -56,9 +57,9 @@ class Models:
         known = set(rows.itertuples(index=False, name=None))
         return [pair for pair in product(rows["attention"].unique(), names) if pair in known]
 
-    def trios(self) -> Iterator[tuple[dict, dict, dict]]:
+    def trios(self, names: Iterable[str] = SHOWN) -> Iterator[tuple[dict, dict, dict]]:
         """(variant, its control, base): the control is the base whose embeddings are fixed where the variant's are."""
-        for attention, variant in self.each(SHOWN):
+        for attention, variant in self.each(names):
             fixed = variant in self.frozen and (attention, "frozen") in self.each(["frozen"])
             yield at(attention, variant), at(attention, "frozen" if fixed else "base"), at(attention, "base")
 
@@ -162,13 +163,13 @@ def evidence(
 
 def on_par(models: Models) -> Iterator[pd.DataFrame]:
     """Section 4.1: they classify about as well."""
-    for attention, variant in models.each(SHOWN):
+    for attention, variant in models.each((*SHOWN, LEARNED)):
         its, base, frozen = (at(attention, name) for name in (variant, "base", "frozen"))
         row, note = score_difference(models.measured, "f1", (its, base), test=False), ""
         if (attention, "frozen") in models.each(["frozen"]):
             note = f"freezing alone {signed(score_difference(models.measured, 'f1', (frozen, base), test=False))}"
         reasons = models.unfinished(its, base) + models.even(its, base)
-        how = models.judged(its, base, reasons=reasons, within=variant in RECOMMENDED)
+        how = models.judged(its, base, reasons=reasons, within=variant in (*RECOMMENDED, LEARNED))
         how |= {"printed": models.printed("table1", "f1", its, base), "note": note}
         yield CLAIMS["without a loss"].compared(named(its), row, **how)
 
@@ -177,10 +178,11 @@ def fragile(models: Models) -> Iterator[pd.DataFrame]:
     """Section 4.1: with other attention they lose more F1."""
     shorts = {"permuted": "attention matters more", "uniform": "equal weights cost more"}
     wanted = [f"{score}_drop_{under}" for under in shorts for score in ("f1", "balanced_accuracy")]
-    for its, control, base in models.trios():
+    for its, control, base in models.trios((*SHOWN, LEARNED)):
         rows = models.compare((control, its), wanted)
         against = models.compare((base, its), wanted[::2]) if control != base else None
-        how = models.judged(its, control, reasons=models.gates(its, control), within=its["variant"] in RECOMMENDED)
+        within = its["variant"] in (*RECOMMENDED, LEARNED)
+        how = models.judged(its, control, reasons=models.gates(its, control), within=within)
         for under, short in shorts.items():
             name = f"f1_drop_{under}"
             note = f"of balanced accuracy {signed(rows.loc[f'balanced_accuracy_drop_{under}'])}"
