@@ -35,7 +35,7 @@ DATASETS = {  # the datasets in an answer's sentences
     "sst": "sentences from film reviews",
     "20news": "posts on two sports",
     "agnews, agnews4": "news",
-    "imdb-ratings, eraser_movies-sentences": "film reviews",
+    "imdb, imdb-ratings, eraser_movies-sentences": "film reviews",
     "snli": "pairs of sentences: does one follow from the other?",
     "babi1, babi2": "made-up stories with a question",
     "planted, planted-documents": "made-up reviews whose right explanation is known",
