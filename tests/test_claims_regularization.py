@@ -10,7 +10,7 @@ import pytest
 from lib import papers
 from lib.analysis import prices, witnesses
 from lib.papers import PAPERS
-from lib.papers.regularization_claims import CLAIMS, LEARNED
+from lib.papers.regularization_claims import CLAIMS, LEARNED_TYING
 from lib.papers.regularization_evidence import (
     ALONE,
     RATIONALE,
@@ -163,9 +163,9 @@ def test_freezing_that_does_all_leaves_nothing_to_the_method():
 
 
 def test_tying_whose_embeddings_learn_is_compared_with_the_base_that_learns_them_too():
-    learned = model("tying").assign(variant=LEARNED).drop(columns=[ALONE, RATIONALE])
+    learned = model("tying").assign(variant=LEARNED_TYING).drop(columns=[ALONE, RATIONALE])
     kept = epochs()
-    kept = pd.concat([kept, kept[kept["variant"] == "tying"].assign(variant=LEARNED)])
+    kept = pd.concat([kept, kept[kept["variant"] == "tying"].assign(variant=LEARNED_TYING)])
     of = models(pd.concat([measured(frozen={"wrong": 0.4}), learned]), kept)
     found, name = judged([*on_par(of), *fragile(of)]), "tying with learned embeddings + additive"
     assert set(found.loc[name, "verdict"]) == {"supported"} and len(found.loc[name]) == 3

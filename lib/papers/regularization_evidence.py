@@ -14,11 +14,12 @@ from lib.analysis.correlation import kendall
 from lib.analysis.summarising import rows_where
 from lib.analysis.word_states import NAME, SAMPLES, information_difference
 from lib.papers.claims import EVIDENCE, UNIFORM
-from lib.papers.regularization_claims import ATTENDS, CLAIMS, KEY, LEARNED, ON_PAR, RECOMMENDED
+from lib.papers.regularization_claims import ATTENDS, CLAIMS, KEY, LEARNED_TYING, ON_PAR, RECOMMENDED
 from lib.published import printed_effect
 from lib.quantity import declare, title_of
 
 SHOWN = ("concat", "residual", *RECOMMENDED)  # the first two are baselines to the paper: contrast
+JUDGED = (*RECOMMENDED, LEARNED_TYING)  # where substituted attention is all that counts
 PERMUTED = "f1_drop_permuted"
 RATIONALE = declare("rationale_average_precision_attention", "fraction")
 ALONE, WHOLE = (declare(name, "fraction") for name in ("token_probability_mean", "confidence"))
@@ -29,7 +30,7 @@ class Models:
     """The models of one dataset, and what decides which of them may be judged.
 
     measured   every variant, with one layer or more, measured with substituted attention and token_probability_mean,
-               with the rationale's average precision where there is one; tying whose embeddings learn, as LEARNED, with
+               with the rationale's average precision where there is one; LEARNED_TYING, whose embeddings learn, with
                substituted attention alone
     epochs     rows of lib.analysis.kept_epochs
     witnesses  rows of lib.analysis.witnesses
@@ -163,13 +164,13 @@ def evidence(
 
 def on_par(models: Models) -> Iterator[pd.DataFrame]:
     """Section 4.1: they classify about as well."""
-    for attention, variant in models.each((*SHOWN, LEARNED)):
+    for attention, variant in models.each((*SHOWN, LEARNED_TYING)):
         its, base, frozen = (at(attention, name) for name in (variant, "base", "frozen"))
         row, note = score_difference(models.measured, "f1", (its, base), test=False), ""
         if (attention, "frozen") in models.each(["frozen"]):
             note = f"freezing alone {signed(score_difference(models.measured, 'f1', (frozen, base), test=False))}"
         reasons = models.unfinished(its, base) + models.even(its, base)
-        how = models.judged(its, base, reasons=reasons, within=variant in (*RECOMMENDED, LEARNED))
+        how = models.judged(its, base, reasons=reasons, within=variant in JUDGED)
         how |= {"printed": models.printed("table1", "f1", its, base), "note": note}
         yield CLAIMS["without a loss"].compared(named(its), row, **how)
 
@@ -178,11 +179,10 @@ def fragile(models: Models) -> Iterator[pd.DataFrame]:
     """Section 4.1: with other attention they lose more F1."""
     shorts = {"permuted": "attention matters more", "uniform": "equal weights cost more"}
     wanted = [f"{score}_drop_{under}" for under in shorts for score in ("f1", "balanced_accuracy")]
-    for its, control, base in models.trios((*SHOWN, LEARNED)):
+    for its, control, base in models.trios((*SHOWN, LEARNED_TYING)):
         rows = models.compare((control, its), wanted)
         against = models.compare((base, its), wanted[::2]) if control != base else None
-        within = its["variant"] in (*RECOMMENDED, LEARNED)
-        how = models.judged(its, control, reasons=models.gates(its, control), within=within)
+        how = models.judged(its, control, reasons=models.gates(its, control), within=its["variant"] in JUDGED)
         for under, short in shorts.items():
             name = f"f1_drop_{under}"
             note = f"of balanced accuracy {signed(rows.loc[f'balanced_accuracy_drop_{under}'])}"

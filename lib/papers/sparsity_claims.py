@@ -308,26 +308,26 @@ def no_sparser(measured: pd.DataFrame, everyone: pd.DataFrame, known: pd.DataFra
 
 
 def along_lambda(sweep: pd.DataFrame, known: pd.DataFrame, theirs: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Table 2, figure 3 and the open question: what rises or falls along sparsegen's lambda, attention being uneven."""
+    """Table 2, figure 3 and the open question: what rises or falls with sparsegen's lambda, if attention is uneven."""
+    uneven = sweep.groupby(["encoder", "lambda"]).filter(lambda rows: not uniform_attention(rows))
+    sweep = pd.concat([uneven, sweep[~sweep["encoder"].isin(uneven["encoder"])]])
     directions = [(FALLS, OF_INPUT, -1, "")]
     for of, short in ((f"{name}_of_input", short) for name, short in AGREES.items()):
         directions.append((short, tau_name(("attention", of)), -1, share_of_ceiling(of)))
     directions += [(REASON, PRECISION, 1, "")] if PRECISION in sweep and sweep[PRECISION].notna().any() else []
     for short, column, sign, share in directions:
         for model, rows in by_model(sweep, "encoder"):
-            uneven = rows.groupby("lambda").filter(lambda some: not uniform_attention(some))
-            rows = uneven if len(uneven) else rows
             means, ends = rows.groupby(["seed", "lambda"])[column].mean(), rows.groupby("lambda")[column].mean()
             (first, last), (start, end) = ends.index[[0, -1]], ends.iloc[[0, -1]]
-            note, apart = f"{title_of(column)} {start:.3f} at lambda {first:g}, {end:.3f} at {last:g}", ""
-            if share and len(ends) > 1:
+            note = f"{title_of(column)} {start:.3f} at lambda {first:g}, {end:.3f} at {last:g}" if first < last else ""
+            if share and note:
                 both = rows.groupby("lambda")[share].mean().iloc[[0, -1]]
                 note += f"; of the largest that its ties allow {both.iloc[0]:.0%} and {both.iloc[1]:.0%}"
-                apart = by_ties(rows, column, share)
+            apart = by_ties(rows, column, share) if share and note else ""
             where = {"encoder": rows["encoder"].iloc[0]}
             printed = sign * printed_effect(theirs, SLOPE, where) if column == OF_INPUT else nan
-            made = {"n": rows["instance"].nunique(), "printed": printed, "note": note * (len(ends) > 1)}
-            yield CLAIMS[short].evidence(model, sign * means, **made, **about_sweep(known, rows, apart))
+            made = about_sweep(known, rows, apart) | {"n": rows["instance"].nunique(), "printed": printed, "note": note}
+            yield CLAIMS[short].evidence(model, sign * means, **made)
 
 
 def by_ties(rows: pd.DataFrame, tau: str, share: str) -> str:

@@ -334,9 +334,8 @@ def of_question(decided: pd.DataFrame, found: pd.DataFrame) -> tuple[str, str, l
     tests = [f"{said}{quoted(some.iloc[0], found)}" for said, some in (("Yes", yes), ("No", no)) if len(some)]
     others = found[~made_up(found) & found["side"].eq("") & found["answer"].isin(["open", "negligible"])]
     others = to_quote(others[~others["short"].isin(decided["short"])])
-    tests += (
-        [f"Not decided{quoted(others.iloc[0], found.iloc[:0])}"] if word.startswith(UNSETTLED) and len(others) else []
-    )
+    if word.startswith(UNSETTLED) and len(others):
+        tests.append(f"Not decided{quoted(others.iloc[0], found.iloc[:0])}")
     return word, short, tests
 
 
