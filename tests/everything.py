@@ -21,6 +21,7 @@ from lib.importance import (
     gradient_times_input_definition,
     integrated_gradients,
     leave_one_out,
+    leave_one_out_unseen,
     leave_one_out_with_sign,
     quantity,
 )
@@ -92,6 +93,7 @@ OF_TEXTS = [
 ]
 EXACT = [adversary(0.05), adversary_by_chance(0.05, draws=2)]
 OF_HEADS = [inner_attention((0, 1)), inner_attention("rollout"), uniform_head((0, 1))]
+OF_HEADS += [quantity("leave_one_out_unseen_by_1", leave_one_out_unseen, layers=1)]
 
 
 def pooled() -> nn.Module:

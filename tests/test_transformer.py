@@ -7,6 +7,7 @@ import torch
 from small import batch, model
 from torch import nn
 
+from lib.importance import leave_one_out, leave_one_out_unseen
 from lib.importance.inner_attention import inner_attention, rollout
 from lib.interventions.substitution import imposed_head, uniform_head
 from lib.metrics import probabilities
@@ -88,6 +89,35 @@ def test_explanations_are_distributions_over_the_tokens_and_rollout_is_the_produ
     reached = torch.einsum("bp,bpi->bi", output.attention, by_hand).masked_fill(~given.mask, 0)
     expected = reached / reached.sum(dim=1, keepdim=True)
     assert torch.allclose(inner_attention("rollout")(tested, given, output), expected)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@torch.no_grad()
+def test_a_state_that_layers_do_not_see_is_cut_out_below_them(layers):
+    tested, given = model("transformer", "dot", heads=2, projection_name="sparsemax"), batch((1, 2, 5, 9))
+    output, found = tested(given), leave_one_out_unseen(tested, given, layers)
+    for row, position in given.mask.nonzero().tolist():
+        states = tested.encoder.input(output.embeddings[row, : given.lengths[row]][None])
+        states = states + positions(states.shape[1], 8)
+        kept = torch.arange(states.shape[1]) != position
+        for number, layer in enumerate(tested.encoder.layers):
+            states = states[:, kept] if number == 2 - layers else states
+            states = layer(states, torch.ones(states.shape[:2], dtype=torch.bool))
+        states = states[:, 1:-1]
+        scores = tested.attention(states)
+        weights = tested.projection(scores, scores == scores) if states.shape[1] else scores
+        moved = probabilities(tested.decode(weights, states)) - probabilities(output.logits[row][None])
+        assert float(found[row, position]) == pytest.approx(float(moved.abs().sum()) / 2, abs=1e-9)
+    assert not found[~given.mask].any()
+
+
+def test_a_state_that_every_layer_sees_is_left_out_of_the_attention_alone():
+    tested, given = model("transformer", "dot", heads=2), batch()
+    alone = leave_one_out(tested, given, of="hidden")
+    assert torch.allclose(leave_one_out_unseen(tested, given, 0), alone, atol=1e-12)
+    for wrong, layers, why in ((tested, 3, "it has 2"), (model("bilstm"), 0, "it is not a Transformer")):
+        with pytest.raises(ValueError, match=why):
+            leave_one_out_unseen(wrong, given, layers)
 
 
 def test_unknown_and_missing_inner_attention_is_named():

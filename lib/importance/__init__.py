@@ -22,6 +22,7 @@ from lib.importance.leave_one_out import (
     MAX_TOKENS,
     leave_one_out,
     leave_one_out_definition,
+    leave_one_out_unseen,
     leave_one_out_with_sign,
     logits_without_each_token_definition,
 )
@@ -29,8 +30,10 @@ from lib.importance.rankings import RANKINGS, by_first_order, by_gradient_defini
 from lib.importance.state_gradients import facets, inputs_to_states, of_inputs_to_states, state_gradients_definition
 from lib.quantity import Quantity
 
-LONGEST = {leave_one_out: MAX_TOKENS}  # the longest text that it is computed for, where there is a bound
-UNITS = dict.fromkeys((leave_one_out, integrated_gradients, change_from_baseline), "fraction")
+LONGEST = dict.fromkeys(
+    (leave_one_out, leave_one_out_unseen), MAX_TOKENS
+)  # the longest text that it is computed for, where there is a bound
+UNITS = dict.fromkeys((leave_one_out, leave_one_out_unseen, integrated_gradients, change_from_baseline), "fraction")
 
 
 def quantity(name: str, function: Callable[..., Tensor], max_tokens: int | None = None, **options) -> Quantity:
