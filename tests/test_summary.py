@@ -28,8 +28,8 @@ from tools.report.execute import Failed
 from tools.report.page import kept, page
 from tools.summary import studies as summary
 from tools.summary.__main__ import RENDERED, in_repository, markdown, picture, readme
-from tools.summary.answers import CELL, Tables, answer, cells, sentence, sides, that_count
-from tools.summary.claims import by_verdict, controlled, in_words, totals, verdicts
+from tools.summary.answers import Tables, answer, sentence, sides, that_count
+from tools.summary.claims import CELL, by_verdict, cells, controlled, in_words, totals, verdicts
 from tools.summary.page import FILES, studies_of, write_summary
 from tools.summary.values import INCOMPLETE, counts, unexplained, values
 
@@ -127,10 +127,10 @@ def test_a_cell_counts_the_models_with_each_verdict():
     none = rows.assign(witness=["good", "weak", "good", "good"], verdict=["open", "no verdict", "open", "open"])
     assert in_words(none) == "3 of 4 open, 1 no verdict", "a weak witness without a verdict is not told apart"
     assert in_words(rows) == "1 of 4 supported, 1 contradicted, 2 open"
-    assert in_words(rows[rows["verdict"] == "open"]) == "open for all 2"
+    assert in_words(rows[rows["verdict"] == "open"]) == "open for both"
     assert in_words(rows.iloc[1:2]) == "supported"
     beside = rows.assign(verdict=["contrast", "supported", "contrast", "supported"])
-    assert in_words(beside) == "supported for all 2; 2 as contrast"
+    assert in_words(beside) == "supported for both; 2 as contrast"
     assert in_words(beside.iloc[::2]) == "2 as contrast"
     assert by_verdict(rows) == dict(Counter(rows["verdict"]))
 
@@ -361,13 +361,15 @@ def test_the_answer_follows_from_the_answers_to_the_questions(monkeypatch):
     of = {short: claim for paper in PAPERS.values() for short, claim in paper.claims.items()}
     claims = [claim for name, paper in PAPERS.items() if name != "ground_truth" for claim in paper.claims.values()]
     of_pro, of_con = ([claim.short for claim in claims if claim.speaks == side] for side in ("for", "against"))
-    assert (len(of_pro), len(of_con)) == (8, 11)
+    assert (len(of_pro), len(of_con)) == (7, 11)
     with pytest.raises(ValueError, match="speaks 'of it'; allowed: for, against"):
         replace(claims[0], speaks="of it")
     with pytest.raises(ValueError, match="the question ''; allowed: one of matters, needed, alone, ranks, words"):
         replace(claims[0], question="")
     with pytest.raises(ValueError, match="the question 'ranks'; allowed: none"):
         replace(claims[0], speaks="")
+    with pytest.raises(ValueError, match="proves little, and can't speak against"):
+        replace(claims[0], proves_little=True)
     opposite = {"for": "against", "against": "for"}
     for claim in claims:
         speaks = claim.speaks
@@ -380,7 +382,7 @@ def test_the_answer_follows_from_the_answers_to_the_questions(monkeypatch):
         rows = [
             {"paper": whose[short], "short": short, "dataset": dataset, "claim": short, "size": "+1", "marks": marks}
             | {"seeds": 5, "answer": word, "ours": False, "side": of[short].side(word, 0.0), "levels": "", "model": ""}
-            | {"question": of[short].question}
+            | {"question": of[short].question, "idle": False, "shown": "+1", "unit": "F1"}
             for short, (word, *marks) in words.items()
             for dataset in datasets or ("sst", "imdb", "20news")
         ]
@@ -394,7 +396,7 @@ def test_the_answer_follows_from_the_answers_to_the_questions(monkeypatch):
     assert answered(**pro, **con).startswith("It depends on what is asked. On real texts the prediction needs its ")
     one = {short: ["supported"] for short in of_con if of[short].question == "ranks"}
     left = "The other 4 questions are undecided: an answer takes 3 tests on real texts, of 2 claims or more. "
-    ranks = "On real texts attention does not rank words as gradients and leave-one-out do."
+    ranks = "On real texts attention does not rank words as gradient × input and leave-one-out do."
     assert answered(**one).startswith(f"Not settled. {ranks} {left}")
     few = dict(list(one.items())[:2])
     assert answered("sst", **few).startswith("Not settled. 5 questions are undecided: an answer takes 3 tests on real ")
@@ -415,7 +417,7 @@ def test_the_answer_follows_from_the_answers_to_the_questions(monkeypatch):
 def test_the_answer_quotes_real_texts_first_and_says_what_others_gave():
     rows = {"planted": "supported", "sst": "supported", "20news": "open", "imdb": "mixed"}
     common = {"paper": "jain2019", "short": "a", "claim": "It is so", "marks": [], "ours": False}
-    common |= {"question": "ranks", "model": "BiLSTM", "seeds": 5}
+    common |= {"question": "ranks", "model": "BiLSTM", "seeds": 5, "idle": False, "shown": "+1", "unit": "F1"}
     table = [
         common | {"dataset": at, "answer": word, "size": f"+1 {at}", "levels": "x 2, y 1"}
         | {"side": "for" if word == "supported" else ""}
@@ -427,17 +429,23 @@ def test_the_answer_quotes_real_texts_first_and_says_what_others_gave():
     assert "Of 2 tests, 1 is on real texts, 2 rest on one kind of model, and 0 are of claims" in counting
     assert question == QUESTIONS["ranks"] and word == "Undecided, leaning to yes"
     place = "Jain & Wallace 2019; BiLSTM, sst: x 2, y 1; +1 sst; open on 20news; mixed on imdb"
-    assert short == f"{word}: 2 tests say yes (1 on real texts), none says no; all are of one claim."
+    brief = "“It is so”: +1 F1 on sst, +1 on planted; open on 20news; mixed on imdb."
+    assert short == f"{word}. {brief} (2 tests say yes, 1 on real texts; none says no; all are of one claim.)"
     assert tests == [f"Yes: “It is so” (supported; {place})."]
-    assert sides(pd.DataFrame(table[1:]))[1][0].short.startswith("Undecided: 1 test says yes (1 on"), "one is too few"
+    assert (
+        "+1 F1 on sst; open on 20news; mixed on imdb. (1 test says yes, on"
+        in sides(pd.DataFrame(table[1:]))[1][0].short
+    )
     many = [one | {"dataset": f"sst{number}", "answer": "supported", "side": "for"} for number, one in enumerate(table)]
-    alone = "Undecided, leaning to yes: 4 tests say yes (4 on real texts), none says no; all are of one claim."
-    assert sides(pd.DataFrame(many))[1][0].short == alone, "four tests of one claim are that claim, not the question"
+    alone = "(4 tests say yes, on real texts; none says no; all are of one claim.)"
+    assert sides(pd.DataFrame(many))[1][0].short.endswith(alone), (
+        "four tests of one claim are that claim, not the question"
+    )
     many[0] |= {"short": "b"}
     no = [one | {"side": "against", "dataset": f"{one['dataset']}b"} for one in many]
-    for number, words in ((0, "Yes: 4"), (1, "Mostly yes: 4"), (3, "Yes and no: 4")):
+    for number, words in ((0, "Yes. “"), (1, "Mostly yes. “"), (3, "Yes and no. “")):
         assert sides(pd.DataFrame(many + no[:number]))[1][0].short.startswith(words)
-    assert sides(pd.DataFrame(many[:1] + no[:3]))[1][0].short.startswith("Mostly no: 1")
+    assert sides(pd.DataFrame(many[:1] + no[:3]))[1][0].short.startswith("Mostly no. “")
     undecided = common | {"dataset": "20news", "answer": "open", "size": "+0", "levels": "", "short": "b", "side": ""}
     assert "Not decided: “It is so” (open; Jain" in flat(sides(pd.DataFrame([*table[:2], undecided]))[1])[-1]
     assert "Not decided" not in flat(sides(pd.DataFrame([*many, undecided]))[1])[-1]

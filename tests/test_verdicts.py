@@ -129,7 +129,8 @@ def test_an_open_answer_names_the_seeds_that_would_decide_it():
     assert found.word == "open" and 3 < found.needed <= 20
     spread = Spread(values.var(ddof=1), found.needed - 1)
     for seeds, decided in ((found.needed, True), (found.needed - 1, False)):
-        interval = Estimate.over(found.effect, [(Spread(spread.variance, seeds - 1), seeds)], 0.01, TEXTS).interval()
+        over = Estimate.over(found.effect, [(Spread(spread.variance, seeds - 1), seeds)], 0.01, TEXTS)
+        interval = over.interval(0.975)  # as a second look has it
         assert (answer("direction", *interval, BOUND) != "open") == decided
     never = judge("direction", BOUND, np.array([-0.4, 0.01, 0.41]), 0.01, TEXTS)
     assert (never.word, never.needed, never.reason) == ("open", 0, NOT_BY_SEEDS)
@@ -143,9 +144,25 @@ def test_the_bound_halved_and_doubled():
 
 def test_runs_of_two_kinds_are_counted_not_averaged():
     assert [judge_runs([1] * k + [0] * (5 - k)).word for k in (0, 3, 5)] == ["contradicted", "open", "supported"]
-    assert judge_runs([1, 1, 1]).word == "open" and judge_runs([1, 1, 1]).needed == 5
+    assert judge_runs([1, 1, 1]).word == "open" and judge_runs([1, 1, 1]).needed == 6, "at 97.5%"
+    assert judge_runs([1] * 5, looks=2).word == "open" and judge_runs([1] * 6, looks=2).word == "supported"
     low, high = share_limits(4, 5)
     assert stats.binom.sf(3, 5, low) == pytest.approx(0.05) and stats.binom.cdf(4, 5, high) == pytest.approx(0.05)
+
+
+def test_each_look_at_a_model_has_its_share_of_the_level():
+    values = np.array([0.10, 0.12, 0.14, 0.11])
+    once, twice = (judge("direction", BOUND, values, 0.01, TEXTS, looks=looks) for looks in (1, 2))
+    found = Estimate.over(float(values.mean()), [(Spread.of([values]), 4)], 0.01, TEXTS)
+    assert (twice.low, twice.high) == found.interval(0.975) and twice.p == pytest.approx(2 * once.p)
+    held = claim(kind="direction")
+    rows = held.evidence("one", dict(enumerate(values)), se=0.01, n=TEXTS)
+    for runs, looks in (("0 0 0 0", 1), ("0 0 0 1", 2), ("0 0 1 1", 1), ("0 1 2 3", 2), ("0 1 1 1", 1)):
+        kept = rows.assign(commit="c", run_seeds=runs.split())
+        judged = verdicts(kept, {held.short: held}).iloc[0]
+        assert judged["p"] == pytest.approx(looks * once.p), "only three seeds or more can be judged"
+    again = pd.concat([kept.assign(run_seeds="0"), kept.assign(run_seeds="1")])
+    assert verdicts(again, {held.short: held}).iloc[0]["p"] <= once.p, "the same seeds again are no other look"
 
 
 def test_a_trend_is_held_against_all_orders_of_its_dial():

@@ -81,6 +81,7 @@ def judge(
     like: Iterable[Sequence[float]] = (),
     these_models: bool = False,
     refuted_by_none: bool = False,
+    looks: int = 1,
 ) -> Verdict:
     """Judges an effect of kind direction, little or at least.
 
@@ -90,6 +91,7 @@ def judge(
         like: the values of like models, over which the spread of fewer than ENOUGH seeds is pooled.
         these_models: the answer is about these models alone, so that only texts vary (profile quick).
         refuted_by_none: of a negligible effect p is that of one as large as the bound, whatever lies below 0.
+        looks: how often it was judged, as seeds were added: each look has its share of the 5% (Bonferroni).
     """
     values = np.asarray(values, dtype=float)
     values = values[~np.isnan(values)]
@@ -97,16 +99,17 @@ def judge(
         return Verdict("no verdict", reason="the effect is defined of no text")
     spread = Spread(0.0, 0) if these_models else spread_of(values, like)
     found = Estimate.over(float(values.mean()), [(spread, len(values))], se_texts, texts)
-    low, high = found.interval()
+    low, high = found.interval(level_of(looks))
     about = Verdict("open", found.effect, low, high, of_seeds=tuple(values), n=texts)
     few = len(values) < FEW and not these_models  # these say nothing about training in general
     word = "open" if few else answer(kind, low, high, bound)
     if word == "open":
-        enough = needed(kind, bound, found.effect, len(values), spread, se_texts, texts)
+        level = level_of(looks if few else looks + 1)
+        enough = needed(kind, bound, found.effect, len(values), spread, se_texts, texts, level)
         about = replace(about, needed=enough)
     if few:
         return replace(about, reason="one run" if len(values) == 1 else f"fewer than {FEW} seeds")
-    about = replace(about, word=word, p=p_of(found, kind, bound, word, refuted_by_none))
+    about = replace(about, word=word, p=min(1.0, looks * p_of(found, kind, bound, word, refuted_by_none)))
     about = replace(about, halved=answer(kind, low, high, bound / 2), doubled=answer(kind, low, high, bound * 2))
     if word == "open":
         return replace(about, reason="" if these_models else "too few seeds" if about.needed else NOT_BY_SEEDS)
@@ -136,44 +139,56 @@ def p_of(found: Estimate, kind: str, bound: float, word: str, refuted_by_none: b
     return 2 * min(found.p_above(0), 1 - found.p_above(0))
 
 
-def needed(kind: str, bound: float, effect: float, seeds: int, spread: Spread, se_texts: float, texts: int) -> int:
-    """How many seeds would decide, if effect and spread are as they look; 0 where MOST would not, or it is unknown."""
+def level_of(looks: int) -> float:
+    """The level of each interval where so many are looked at, of the same model with more and more seeds."""
+    return 1 - (1 - LEVEL) / looks
+
+
+def needed(
+    kind: str, bound: float, effect: float, seeds: int, spread: Spread, se_texts: float, texts: int, level: float
+) -> int:
+    """How many seeds would decide, if effect and spread are as they look; 0 where MOST would not, or it is unknown.
+
+    Args:
+        level: of the interval at the look that these seeds would be.
+    """
     if not spread.df:
         return 0
     for more in range(max(seeds + 1, FEW), MOST + 1):
         own = Spread(spread.variance, max(spread.df, more - 1))
-        if answer(kind, *Estimate.over(effect, [(own, more)], se_texts, texts).interval(), bound) != "open":
+        if answer(kind, *Estimate.over(effect, [(own, more)], se_texts, texts).interval(level), bound) != "open":
             return more
     return 0
 
 
-def judge_runs(holds: Sequence[bool]) -> Verdict:
+def judge_runs(holds: Sequence[bool], looks: int = 1) -> Verdict:
     """Judges "in most runs", where each run is judged by itself: k of n with its exact one-sided 95% limits.
 
-    For runs that fall into two groups, of which a mean says nothing.
+    For runs that fall into two groups, of which a mean says nothing. looks: as of `judge`.
     """
     holds = np.asarray(holds, dtype=float)
     k, n = int(holds.sum()), len(holds)
-    low, high = share_limits(k, n)
+    low, high = share_limits(k, n, level_of(looks))
     word = answer("at least", low, high, 0.5)
     p = float(stats.binom.sf(k - 1, n, 0.5) if 2 * k >= n else stats.binom.cdf(k, n, 0.5)) if n else nan
-    about = Verdict(word, k / n if n else nan, low, high, p, tuple(holds))
+    about = Verdict(word, k / n if n else nan, low, high, min(1.0, looks * p) if n else nan, tuple(holds))
     if word != "open":
         return about
     share = k / max(n, 1)
-    limits = ((more, share_limits(round(share * more), more)) for more in range(n + 1, MOST + 1))
+    level = level_of(looks + 1)
+    limits = ((more, share_limits(round(share * more), more, level)) for more in range(n + 1, MOST + 1))
     least = next((more for more, of in limits if answer("at least", *of, 0.5) != "open"), 0)
     return replace(about, needed=least, reason="too few runs" if least else NOT_BY_SEEDS)
 
 
-def share_limits(k: int, n: int) -> tuple[float, float]:
-    """The one-sided 95% limits of a share, below and above (Clopper & Pearson 1934)."""
-    low = stats.beta.ppf(1 - LEVEL, k, n - k + 1) if k else 0.0
-    high = stats.beta.ppf(LEVEL, k + 1, n - k) if k < n else 1.0
+def share_limits(k: int, n: int, level: float = LEVEL) -> tuple[float, float]:
+    """The one-sided limits of a share, below and above (Clopper & Pearson 1934)."""
+    low = stats.beta.ppf(1 - level, k, n - k + 1) if k else 0.0
+    high = stats.beta.ppf(level, k + 1, n - k) if k < n else 1.0
     return float(low), float(high)
 
 
-def judge_trend(at: Sequence[float], values: np.ndarray) -> Verdict:
+def judge_trend(at: Sequence[float], values: np.ndarray, looks: int = 1) -> Verdict:
     """Judges whether a quantity rises along a dial, such as an adversary's lambda.
 
     The effect is the mean over seeds of Kendall's tau-b within each seed. Its p is two-sided, against the dial's
@@ -181,7 +196,7 @@ def judge_trend(at: Sequence[float], values: np.ndarray) -> Verdict:
     FEWEST_OF_A_TREND seeds. Where seeds have different points, those count that all have, if they are three or more.
 
     Args:
-        at: the dial's values (point,). values: (seed, point).
+        at: the dial's values (point,). values: (seed, point). looks: as of `judge`.
     """
     at, values = np.array(at, dtype=float), np.array(values, dtype=float)  # copies: torch wants to write
     if (whole := ~np.isnan(values).any(axis=0)).sum() >= 3:
@@ -196,8 +211,8 @@ def judge_trend(at: Sequence[float], values: np.ndarray) -> Verdict:
         return Verdict("no verdict", reason="it is constant along the dial")
     effect, seeds = float(taus.mean()), len(taus)
     shuffled = shuffled_taus(at, values)
-    p = float((np.abs(shuffled) >= abs(effect) - 1e-12).mean())
-    half = stats.t.ppf((1 + LEVEL) / 2, seeds - 1) * taus.std(ddof=1) / np.sqrt(seeds) if seeds > 1 else nan
+    p = min(1.0, looks * float((np.abs(shuffled) >= abs(effect) - 1e-12).mean()))
+    half = stats.t.ppf((1 + level_of(looks)) / 2, seeds - 1) * taus.std(ddof=1) / np.sqrt(seeds) if seeds > 1 else nan
     low, high = np.clip((effect - half, effect + half), -1, 1)
     about = Verdict("open", effect, float(low), float(high), p, tuple(taus))
     if seeds < FEWEST_OF_A_TREND:

@@ -237,7 +237,9 @@ def claims(cells: pd.DataFrame, datasets: Sequence[str]) -> alt.TopLevelMixin:
     doubts = ", ".join(f"{letter} {mark}" for mark, letter in DOUBTS.items() if mark in found)
     see = ["Filled: a test that counts. Number: the effect (median over models), in the unit at the right."]
     outlined = f"Outlined: it does not count; {doubts}. " if doubts else ""
-    see += [f"{outlined}Grey: open or mixed. –: no verdict, or outside what is claimed. Empty: not run."]
+    see += [
+        f"{outlined}Grey: open, mixed, or small but not 0. –: no verdict, or outside what is claimed. Empty: not run."
+    ]
     title = "Is attention explanation? What the tests say, by question and dataset"
     return titled(drawn.resolve_scale(y="independent"), title, see)
 

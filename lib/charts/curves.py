@@ -191,7 +191,7 @@ def tradeoff(points: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin:
     layers = [*line_layers(color, curves), *mark_layers(color, order)]
     height = 300 if len(panels) == 1 else 240
     drawn = facets(frame, layers, "texts", height, axes=70, widest=WIDTH, sort=panels)
-    note = "A point for each run. The base is at 0. Dashed: the chords of curves. Bars: 95% over texts."
+    note = "A point for each run, bars: 95% over texts; the base itself would be at 0. Dashed: each curve's chord."
     return titled(drawn, title, [see, note])
 
 

@@ -26,7 +26,7 @@ from lib.datasets.card import lengths
 from lib.quantity import JSD_BOUNDS, tau_name, title_of, unit_of
 
 LENGTH_BINS = 40  # about
-WHISKERS = {"90%": "90% of them", "1.5 IQR": "as far as the box is high, 1.5 times"}
+WHISKERS = {"90%": "90% of them", "1.5 IQR": "at most 1.5 times the box's height"}
 QUANTILES = {"least": 0.05, "lower": 0.25, "median": 0.5, "upper": 0.75, "most": 0.95}
 BINS = ("0 – .25", ".25 – .5", ".5 – .75", ".75 – 1")  # of the largest weight; the last holds 1 too
 FEWEST = 5  # texts; fewer are drawn one by one

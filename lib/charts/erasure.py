@@ -43,7 +43,7 @@ def flip_tables(tables: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin
     )
     first = tables.iloc[0]
     texts, seeds = int(tables["n"].max()), int(first["seeds"])
-    note = f"{first['dataset']}; {texts:,} texts of several items at most, {seeds} seed(s)."
+    note = f"{first['dataset']}; at most {texts:,} texts of two or more items, {seeds} seed{'' if seeds == 1 else 's'}."
     return titled(drawn, title, [see, note])
 
 

@@ -52,6 +52,7 @@ CLAIMS = {
             "side: attention is the more stable, and the adversary the easier to find",
             refuted="other seeds move it as far, so that the adversary's distance is nothing unusual",
             sides=("search", "other seeds"),
+            proves_little=True,
         ),
         claim(
             "attention is robust to the seed",
@@ -61,11 +62,10 @@ CLAIMS = {
             NATS,
             "nats",
             scope=f"SST, which the paper finds surprisingly robust; {CLASSIFIERS}",
-            control="equal weights, which no seed has to learn",
+            control="equal weights, which no seed has to learn. It speaks for neither side: that training finds the "
+            "same attention again does not say that no other would do",
             refuted="other seeds attend no more alike than to any word",
             sides=("equal weights", "other seeds"),
-            speaks="for",
-            question="alone",
         ),
         claim(
             "robustness differs by class",
@@ -136,6 +136,7 @@ CLAIMS = {
             control=f"imitation alone as the guide, shown as contrast; {MOVED}. {BY_EQUAL}",
             refuted="an adversary's attention guides as well, or better",
             sides=("base's", "adversary's"),
+            proves_little=True,
         ),
         claim(
             "adversaries per instance misguide",
@@ -147,6 +148,7 @@ CLAIMS = {
             control=f"the same MLP and texts: the guides alone differ. {BY_EQUAL}",
             refuted="the per-instance adversary's guides as well, or better",
             sides=("base's", "per-instance adversary's"),
+            proves_little=True,
         ),
         claim(
             "a trained adversary is on par",
@@ -186,6 +188,7 @@ CLAIMS = {
             "nats. It speaks for neither side: runs that minimise TVD less lambda times KL find only the convex parts "
             "of a front, and JSD ends at ln 2, so that any curve bends up before it",
             refuted="the curve is concave: the first steps away cost most",
+            proves_little=True,
         ),
         claim(
             "uniform lies under the curve",

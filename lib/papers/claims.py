@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from lib.analysis.baseline import excluded_by
+from lib.analysis.statistics import FEW
 from lib.analysis.verdicts import KINDS, Verdict, judge, judge_runs, judge_trend
 from lib.quantity import title_of
 
@@ -56,9 +57,9 @@ QUESTIONS = {
         "other attention gives the same prediction",
     ),
     "ranks": Question(
-        "Does attention rank words as gradients and leave-one-out do?",
-        "attention ranks words as gradients and leave-one-out do",
-        "attention does not rank words as gradients and leave-one-out do",
+        "Does attention rank words as gradient × input and leave-one-out do?",
+        "attention ranks words as gradient × input and leave-one-out do",
+        "attention does not rank words as gradient × input and leave-one-out do",
     ),
     "words": Question(
         "Is attention to a hidden state attention to its word?",
@@ -83,6 +84,7 @@ class Claim:
     speaks            "for" or "against" attention as an explanation, where it is supported; refuted, the other way
     question          which of QUESTIONS it then helps to answer
     refuted_by_none   whether a negligible effect refutes it too, unless its interval is wholly above 0
+    proves_little     whether weights that chance has placed, or a model without skill, could support it too
     """
 
     paper: str
@@ -99,6 +101,7 @@ class Claim:
     speaks: str = ""
     question: str = ""
     refuted_by_none: bool = False
+    proves_little: bool = False
 
     def __post_init__(self):
         if self.kind not in KINDS:
@@ -108,6 +111,8 @@ class Claim:
         if self.question not in (QUESTIONS if self.speaks else ("",)):
             allowed = f"one of {', '.join(QUESTIONS)}, as it speaks" if self.speaks else "none, as it does not speak"
             raise ValueError(f"the claim {self.short!r} has the question {self.question!r}; allowed: {allowed}")
+        if self.speaks and self.proves_little:
+            raise ValueError(f"the claim {self.short!r} proves little, and can't speak {self.speaks} anything")
 
     def side(self, word: str, low: float) -> str:
         """What a verdict speaks for, "for" or "against" attention as an explanation; "" for neither.
@@ -177,11 +182,12 @@ def verdicts(evidence: pd.DataFrame, claims: Mapping[str, Claim], these_models: 
     """Each claim with its verdict for each model: the columns VERDICT.
 
     Args:
-        evidence: rows of EVIDENCE, of one study. claims: by `short`.
+        evidence: rows of EVIDENCE, of one study; where several runs were kept together, with their columns commit and
+            run_seeds, which say how often they were judged (`looks`). claims: by `short`.
         these_models: the answers are about these models alone (profile quick), and only texts vary.
     """
     rows = []
-    for short, same in evidence[EVIDENCE].groupby("short", sort=False):
+    for short, same in evidence.groupby("short", sort=False):
         models = dict(list(same.groupby("model", sort=False)))
         clear = {model: allowed(some) for model, some in models.items()}
         scope = {model: some["within"].iloc[0] for model, some in models.items()}
@@ -233,18 +239,36 @@ def allowed(some: pd.DataFrame) -> pd.DataFrame:
     return some[~some["seed"].isin(some.loc[some["excluded"].ne(""), "seed"])]
 
 
+def looks(some: pd.DataFrame) -> int:
+    """How often a model was judged: with three seeds or more, and again with each run that added some.
+
+    Args:
+        some: its evidence; of one run, or without the columns commit and run_seeds, it was judged once.
+    """
+    if not {"commit", "run_seeds"} <= set(some):
+        return 1
+    runs = sorted((set(same) for _, same in some.groupby(["commit", "run_seeds"])["seed"]), key=min)
+    together, found = set(), 0
+    for seeds in runs:
+        added = seeds - together
+        together |= seeds
+        found += bool(added) and len(together) >= FEW
+    return max(found, 1)
+
+
 def verdict_of(claim: Claim, some: pd.DataFrame, like: list, these_models: bool) -> Verdict:
     """The verdict on a claim from the evidence rows of one model."""
     if claim.kind == "trend":
         table = some.pivot(index="seed", columns="at", values="value")
-        found = judge_trend(table.columns, table.to_numpy())
+        found = judge_trend(table.columns, table.to_numpy(), looks(some))
     elif claim.kind == "most runs":
-        found = judge_runs(some["value"].dropna())
+        found = judge_runs(some["value"].dropna(), looks(some))
     else:
         values, like = some["value"].to_numpy(float), [values[~pd.isna(values)] for values in like]
         se = float(some["se"].mean())  # of several kept studies: an upper bound for all of their seeds
         found = judge(
-            *(claim.kind, claim.bound, values, se, int(some["n"].max()), like, these_models, claim.refuted_by_none)
+            *(claim.kind, claim.bound, values, se, int(some["n"].max()), like, these_models, claim.refuted_by_none),
+            looks=looks(some),
         )
         least, most = claim.limits
         found = replace(found, low=max(found.low, least), high=min(found.high, most))

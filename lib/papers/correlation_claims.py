@@ -35,7 +35,7 @@ CLAIMS = {
         Claim(
             KEY,
             "attention correlates weakly",
-            "Attention agrees less with the gradient than the gradient does with leave-one-out",
+            "Attention agrees less with gradient × input than gradient × input does with leave-one-out",
             "section 4.1",
             "direction",
             0.05,
@@ -43,7 +43,7 @@ CLAIMS = {
             RECURRENT,
             "A part of the gap is built in, as gradient × input is the first-order guess of leave-one-out: the next "
             f"claim takes a gradient that is none. {NO_WITNESS}",
-            "attention that agrees with the gradient as well as leave-one-out does",
+            "attention that agrees with gradient × input as well as leave-one-out does",
             ("gradient × input with leave-one-out", "attention with gradient × input"),
             speaks="against",
             question="ranks",
@@ -68,7 +68,7 @@ CLAIMS = {
         Claim(
             KEY,
             "a simple encoder's attention correlates more",
-            "The simple encoder's attention agrees more with the gradient than the BiLSTM's",
+            "The simple encoder's attention agrees more with gradient × input than the BiLSTM's",
             "introduction, section 4.1",
             "direction",
             0.05,
@@ -78,11 +78,12 @@ CLAIMS = {
             "alone, so that attention is a factor of gradient × input. The next claim subtracts what chance gives.",
             "a BiLSTM whose attention agrees as much or more",
             ("simple encoder", "BiLSTM"),
+            proves_little=True,
         ),
         Claim(
             KEY,
             "a simple encoder's attention correlates more, beyond chance",
-            "The simple encoder's attention agrees more with the gradient than the BiLSTM's, beyond chance",
+            "The simple encoder's attention agrees more with gradient × input than the BiLSTM's, beyond chance",
             "ours, for section 4.1",
             "direction",
             0.05,
@@ -108,6 +109,7 @@ CLAIMS = {
             "equal weights do not count. It speaks for neither side: permuting weights that chance has placed changes "
             f"as much on made-up reviews, see the next claim. {NO_WITNESS}",
             "a change beyond the bound in most texts: the effect is the median over the texts",
+            proves_little=True,
         ),
         Claim(
             KEY,
@@ -155,6 +157,7 @@ CLAIMS = {
             "logits give a difference of 0, and support the claim: it speaks for neither side.",
             "an adversary that stays nearer than the one by chance: attention is where the prediction depends on it",
             ("the model's", "by chance"),
+            proves_little=True,
         ),
         Claim(
             KEY,

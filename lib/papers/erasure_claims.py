@@ -21,12 +21,13 @@ LESS_SURE = (
 )
 
 _claim = partial(Claim, KEY)
+_proves_little = partial(_claim, proves_little=True)
 _for, _against = (
     {question: partial(_claim, speaks=side, question=question) for question in ("matters", "ranks")}
     for side in ("for", "against")
 )
 _CLAIMS = [
-    _claim(
+    _proves_little(
         "the top item matters most",
         "Erasing the most attended item changes the output more than erasing another",
         *("section 4.1", "direction", 0.01, "nats", ALL),
@@ -50,7 +51,7 @@ _CLAIMS = [
         refuted="the top of shuffled weights changes the output as much, or more",
         sides=("own weights", "shuffled"),
     ),
-    _claim(
+    _proves_little(
         "the top item decides more often",
         "Erasing the most attended item flips the decision more often than erasing another",
         *("section 4.2, table 2", "direction", 0.02, "of the decisions", ALL),
@@ -67,7 +68,7 @@ _CLAIMS = [
         refuted="the top of shuffled weights flips as many decisions, or more",
         sides=("own weights", "shuffled"),
     ),
-    _claim(
+    _proves_little(
         "where another item matters more, their weights are closer",
         "Where erasing another item changes more, attention's lead over it is smaller",
         *("section 4.1, figure 4", "direction", 0.05, "of the attention", ALL),
@@ -83,7 +84,7 @@ _CLAIMS = [
         refuted="the top item flips more than a quarter of the decisions",
         sides=("", "best single item"),
     ),
-    _claim(
+    _proves_little(
         "attention flips sooner than a random order",
         "Fewer items flip the decision along attention than along a random order",
         *("section 5.4", "direction", 0.05, "of the texts (sooner less later)", ALL),
@@ -123,7 +124,7 @@ _CLAIMS = [
         "does not show that attention ranks as well",
         refuted="in most runs it is half of the texts or fewer",
     ),
-    _claim(
+    _proves_little(
         "products flip sooner",
         "Fewer items flip the decision along gradient × attention than along attention",
         *("sections 5.4 and 5.6", "direction", 0.05, "of the texts", MANY_CLASSES),
@@ -131,7 +132,7 @@ _CLAIMS = [
         refuted="attention is sooner more often than gradient × attention",
         sides=("product sooner", "attention sooner"),
     ),
-    _claim(
+    _proves_little(
         "attention does not find the fewest",
         "Much of the time attention does not find a smallest set of items that flips the decision",
         *("section 5.4", "at least", 0.25, "of the texts missed", ALL),
@@ -166,7 +167,7 @@ _CLAIMS = [
         )
         for along in ("along attention", "with the fewest items possible")
     ),
-    _claim(
+    _proves_little(
         "without an encoder attention is on par",
         "Without an encoder attention flips decisions as soon as the gradient, or sooner",
         *("section 5.6", "at least", -0.05, "of the texts", "models without an encoder"),
@@ -175,7 +176,7 @@ _CLAIMS = [
         refuted="the gradient is sooner in over 5% more of the texts than attention",
         sides=("attention sooner", "gradient sooner"),
     ),
-    _claim(
+    _proves_little(
         "the product's top item decides more often",
         "The top item of gradient × attention flips more decisions than attention's",
         *("appendix A.3, figure 13 (24 of 24 models)", "direction", 0.01, "of the decisions", MANY_CLASSES),
@@ -184,7 +185,7 @@ _CLAIMS = [
         refuted="attention's top item flips more decisions",
         sides=("gradient × attention", "attention"),
     ),
-    _claim(
+    _proves_little(
         "the gradient's top item decides less often",
         "The gradient's top item flips fewer decisions than attention's",
         *("ours, of figure 12: it holds in 14 of 24 models", "most runs", 0.5, "of the runs", ALL),
@@ -192,7 +193,7 @@ _CLAIMS = [
         "often than others wherever chance has placed it, so that this claim speaks for neither side",
         refuted="in most runs it flips as many or more",
     ),
-    _claim(
+    _proves_little(
         "other orders erase a quarter less attention",
         "What must go along gradients, or gradient × attention, had less attention by .25 or more",
         *("appendix A.3, figure 11", "most runs", 0.5, "of the runs", ALL),

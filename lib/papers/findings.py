@@ -5,6 +5,7 @@ from math import isnan
 
 import pandas as pd
 
+from lib.analysis.statistics import FEW
 from lib.analysis.verdicts import ANSWERS
 from lib.papers.claims import CONTRAST, WEAK, anchor, counted
 
@@ -101,14 +102,19 @@ def effect_in_brief(row: Mapping, interval: bool, sides: bool = False) -> str:
     if row["kind"] == "most runs":
         return f" ({row['effect']:.0%} of {counted(row['seeds'], 'run')}{weak})"
     effect, low, high = (in_digits(row[name], row) for name in ("effect", "low", "high"))
-    ends = f" [{low}, {high}]" if interval and low else ""
+    few = row["reason"] if row["verdict"] == "open" and row["seeds"] < FEW else ""
+    ends = f" [{low}, {high}]" if interval and low and not few else ""  # over texts alone it would seem to decide
     levels = f"{row['sides']}; " if sides and row["sides"] else ""
-    return f" ({levels}{effect}{ends} {unit_in_brief(row)}{weak})"
+    return f" ({levels}{effect}{ends} {unit_in_brief(row)}{few and f'; {few}'}{weak})"
 
 
 def in_digits(number: float, row: Mapping) -> str:
-    """The effect of a verdict, or an end of its interval: +0.22, a level .22; of "most runs" 67%; "" for none."""
-    form = ".0%" if row["kind"] == "most runs" else "+.2f" if row["signed"] else ".2f"
+    """The effect of a verdict, or an end of its interval: +0.22, a level .22; of "most runs" 67%; "" for none.
+
+    With a third digit where the bound is smaller than .05.
+    """
+    digits = 3 if 0 < abs(row["bound"]) < 0.05 else 2
+    form = ".0%" if row["kind"] == "most runs" else f"{'+' if row['signed'] else ''}.{digits}f"
     return "" if isnan(number) else format(number, form)
 
 

@@ -43,6 +43,7 @@ APART = {name: f"inputs and hidden states are not interchangeable {by}" for name
 SPREAD = {name: f"sparse attention, importance as spread as ever {by}" for name, by in BY.items()}
 AGREES = {name: f"sparser attention agrees less with importance {by}" for name, by in BY.items()}
 IMITATES = f"an adversary with lambda 0, which only imitates and must come within {LOSS:g} of the model's accuracy"
+AGAINST = {"speaks": "against", "question": "words"}
 SHUFFLED = "Lambda shuffled within each seed"
 
 
@@ -57,16 +58,18 @@ def by_measure(name: str, words: str, figure: str) -> Iterator[Claim]:
         bound=NOTABLE,
         unit="tau-b",
         scope=BOTH,
-        control="An average encoder, whose states depend on their own word alone, and which has the exact zeros of "
-        "sparse attention too: what exceeds its gap counts. It speaks for neither side: the gradient of a state has "
-        "the state's weight as a factor and agrees with weights in any order, that of an input does not",
+        control="An average encoder, with the same zeros, whose states depend on their own word alone: its gap is "
+        "subtracted. It speaks for neither side: the gradient of a state has the state's weight as a factor and agrees "
+        "with weights in any order, that of an input does not",
         refuted="a gap no larger than where states and inputs are interchangeable",
         sides=("gap of the two tau-b", "average encoder's"),
+        proves_little=True,
     )
     yield Claim(
         KEY,
         SPREAD[name],
-        f"The entropy of {words} of the inputs is less than {SPARSER:g} lower under sparsemax than under softmax",
+        f"Sparse attention leaves importance spread: the entropy of {words} of the inputs falls by less than "
+        f"{SPARSER:g}",
         source="figure 2",
         kind="at least",
         bound=-SPARSER,
@@ -76,8 +79,7 @@ def by_measure(name: str, words: str, figure: str) -> Iterator[Claim]:
         f"where either entropy falls by less than {SPARSER:g} there is no verdict",
         refuted=f"an entropy that is lower by more than {SPARSER:g}",
         sides=("sparsemax", "softmax"),
-        speaks="against",
-        question="words",
+        **AGAINST,
     )
     yield Claim(
         KEY,
@@ -110,10 +112,9 @@ OTHERS = (
         unit="of the largest entropy",
         scope=BOTH,
         control="The same model before training: what its architecture spreads by itself is not learned",
-        refuted="importance that is less spread than before training; as spread is negligible",
+        refuted="importance that is less spread than before training",
         sides=("trained", "untrained"),
-        speaks="against",
-        question="words",
+        **AGAINST,
     ),
     Claim(
         KEY,
@@ -124,9 +125,9 @@ OTHERS = (
         bound=0.5,
         unit="of the importance",
         scope=BOTH,
-        control="An average encoder's state has all of it from its own word. It speaks for neither side: an untrained "
-        "BiLSTM is beyond the bound too",
+        control="An average encoder has 0. It speaks for neither side: an untrained BiLSTM is beyond the bound too",
         refuted="a state that depends on its own word more than on all others",
+        proves_little=True,
     ),
     Claim(
         KEY,
@@ -137,8 +138,7 @@ OTHERS = (
         bound=SPARSER,
         unit="of the importance",
         scope=SCOPE,
-        control=f"Where the shares by the norm are within {SPARSER:g} of equal shares any two measures would agree: no "
-        "verdict",
+        control=f"No verdict where the shares by the norm are within {SPARSER:g} of equal ones: any two would agree",
         refuted=f"shares of which more than {SPARSER:g} lie on other inputs",
     ),
     along(
@@ -373,8 +373,8 @@ def price(
     found["excluded"] = excluded_by(found["excluded"], *failures(some, imitation, base, frozen))
     model = f"{title_of(first['encoder'])} + {first['projection']}, lambda {first['lambda']:g}"
     model += ", from the base" if "base" in first["trains"] else ""
-    theirs_of = "adversary_frozen" if frozen else "adversary_unfrozen"
-    sides = [{"encoder": first["encoder"], "variant": name} for name in ("base", theirs_of)]
+    names = ("base", "adversary_frozen" if frozen else "adversary_unfrozen")
+    sides = [{"encoder": first["encoder"], "variant": name} for name in names]
     printed = printed_effect(theirs, "accuracy", *(sides if frozen else sides[::-1]))
     found["note"] += f", mean JSD {some['jsd'].mean():.2g} nats; model {accuracy(base):.3f}"
     found["printed"] = printed if first["projection"] == "softmax" else nan

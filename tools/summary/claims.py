@@ -12,17 +12,23 @@ from lib import tables
 from lib.analysis.verdicts import ANSWERS
 from lib.datasets import DATASETS
 from lib.papers import PAPERS, TITLES
-from lib.papers.claims import CONTRAST, VERDICT, by_their_numbers, by_weak, p_in_words
+from lib.papers.claims import CONTRAST, VERDICT, WEAK, Claim, by_their_numbers, by_weak, p_in_words
 from lib.papers.claims import verdicts as judged
+from lib.papers.findings import in_digits, unit_in_brief
 from lib.results import is_stale
 from tools.summary.studies import ABOUT, Study, preferred
+from tools.summary.values import INCOMPLETE
 
 WORDS = (*ANSWERS, CONTRAST)
 DECIDED = ("supported", "contradicted", "negligible")
 MIXED = "mixed"  # where the verdicts for models differ
 BY_ONE_STUDY = ["paper", "short", "dataset", "model"]
 NUMBERS = ("effect", "low", "high", "bound", "seeds", "n", "p", "needed", "printed")  # columns of VERDICT
+LEAST_READ = 0.1  # of a dataset's training texts: a model that read fewer is a weak witness
 RATE = 0.05  # of false discoveries among all verdicts of the summary
+UNDECIDED = "no verdict"
+CELL = ("claim", "answer", "words", "model", "shown", "size", "unit", "levels", "n", "seeds")
+CELL += ("marks", "ours", "idle", "side", "question", "share")
 FOUND = [*VERDICT, "dataset", "adjusted", "passes", *ABOUT]
 
 
@@ -61,6 +67,8 @@ def verdicts_of(study: Study) -> pd.DataFrame:
     if given.empty or not (is_claim := given["short"].isin(list(claims))).any():
         return pd.DataFrame()
     given = given[is_claim]
+    if INCOMPLETE.get(study.dataset, 1.0) < LEAST_READ:
+        given = given.assign(witness=WEAK)
     found = judged(given, claims, these_models=study.profile != "paper").assign(dataset=study.dataset, **study.about())
     made = given.assign(stale=is_stale(given).map({True: "stale", False: ""})).groupby(["short", "model"], sort=False)
     of = {"stale": made["stale"].max(), "commit": made["commit"].agg(lambda some: ", ".join(some.unique()))}
@@ -103,7 +111,7 @@ def in_words(rows: pd.DataFrame) -> str:
     if rows.empty:
         return beside
     (word, count), *others = by_verdict(rows).items()
-    words = f"{word} for all {count}" if count > 1 else word
+    words = f"{word} for {'both' if count == 2 else f'all {count}'}" if count > 1 else word
     if others:
         words = ", ".join([f"{count} of {len(rows)} {word}", *(f"{number} {other}" for other, number in others)])
     weak = rows["witness"].eq("weak") & rows["verdict"].ne("no verdict")
@@ -150,3 +158,80 @@ def marks(row: Mapping[str, Any]) -> str:
     fails = row["verdict"] in DECIDED and not row["passes"]
     found = [*tables.doubts(row), row["stale"], "fails the false discovery rate" if fails else ""]
     return "; ".join(filter(None, found))
+
+
+# --- one row for each claim and dataset
+
+
+def cells(found: pd.DataFrame) -> pd.DataFrame:
+    """One row for each claim and dataset, in the order of `found`, rows of `tools.summary.claims.verdicts`.
+
+    Returns:
+        paper, short, dataset and CELL: claim; answer, of all models, or "mixed"; words: how many models; model: its
+        name, where one alone is shown; shown: the effect (`typical`); size: the effect with its interval,
+        or the range over models; its unit; levels: of a difference the two values, where it is of one model; n (texts),
+        seeds; these, unless models differ, without weak witnesses, where there are others; marks: weak witness (where
+        all models are), could be chance (where all others could), stale (where one is); ours:
+        the paper does not claim it; idle: it proves little, as `Claim.proves_little` says; side: that of the
+        answer, of `Claim.side`; question: of QUESTIONS; share: of the models, contrasts aside, with the
+        first verdict.
+    """
+    keys = ["paper", "short", "dataset"]
+    rows = [dict(zip(keys, key, strict=True)) | cell(same) for key, same in found.groupby(keys, sort=False)]
+    return pd.DataFrame(rows, columns=[*keys, *CELL])
+
+
+def cell(rows: pd.DataFrame) -> dict[str, Any]:
+    """What the verdicts for the models of one claim and dataset have in common; see `cells`."""
+    judged = rows[~rows["verdict"].isin([CONTRAST, UNDECIDED])]
+    some = judged if len(judged) else rows
+    weak, chance = some["witness"].eq("weak"), some["verdict"].isin(DECIDED) & ~some["passes"].astype(bool)
+    marks = {"weak witness": weak.all(), "could be chance": chance.any() and (weak | chance).all()}
+    marks |= {"stale": some["stale"].eq("stale").any()}
+    answer, sound = kind(rows), judged[~weak[judged.index]]
+    shown = judged if sound.empty or answer == MIXED else sound
+    of_shown = shown if len(shown) else some
+    return {
+        "claim": rows["claim"].iloc[0], "answer": answer, "words": in_words(rows),
+        "model": shown["model"].iloc[0] if len(shown) == 1 else "",
+        "shown": typical(shown, some.iloc[0]), "size": size(shown),
+        "unit": unit_in_brief(some.iloc[0]), "levels": shown["sides"].iloc[0] if len(shown) == 1 else "",
+        "n": int(of_shown["n"].fillna(0).max()), "seeds": int(of_shown["seeds"].fillna(0).max()),
+        "marks": [mark for mark, holds in marks.items() if holds],
+        "ours": rows["source"].iloc[0].startswith("ours"),
+        "idle": bool((claim := claim_of(rows.iloc[0])) and claim.proves_little),
+        "side": some["side"].iloc[0] if answer != MIXED and some["side"].nunique() == 1 else "",
+        "question": rows["question"].iloc[0], "share": first_share(rows),
+    }  # fmt: skip
+
+
+def typical(judged: pd.DataFrame, first: Mapping[str, Any]) -> str:
+    """The median effect over models; of a claim about most runs in how many runs of all models it holds: 5 of 6."""
+    if first["kind"] == "most runs" and len(judged):
+        return f"{round((judged['effect'] * judged['seeds']).sum())} of {judged['seeds'].sum():.0f}"
+    return in_digits(judged["effect"].median(), first)
+
+
+def size(judged: pd.DataFrame) -> str:
+    """+0.22 [+0.14, +0.30] tau-b; of several models +0.10 to +0.22 tau-b, or +0.22 tau-b in each of 2 models.
+
+    Of a claim about most runs: 3 of 3 and 2 of 3 runs.
+    """
+    known = judged[judged["effect"].notna()]
+    if known.empty:
+        return ""
+    first = known.iloc[0]
+    if first["kind"] == "most runs":
+        return " and ".join(f"{row.effect * row.seeds:.0f} of {row.seeds:.0f}" for row in known.itertuples()) + " runs"
+    least, most, low, high = (
+        in_digits(number, first)
+        for number in (known["effect"].min(), known["effect"].max(), first["low"], first["high"])
+    )
+    shown = f"{least} [{low}, {high}]" if len(known) == 1 and low else least if least == most else f"{least} to {most}"
+    each = f" in each of {len(known)} models" if len(known) > 1 and least == most else ""
+    return f"{shown} {unit_in_brief(first)}{each}"
+
+
+def claim_of(row: Mapping[str, Any]) -> Claim | None:
+    """The claim of a cell."""
+    return next((paper.claims[row["short"]] for paper in PAPERS.values() if row["short"] in paper.claims), None)
