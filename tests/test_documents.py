@@ -1,6 +1,5 @@
 """Texts in sentences: how they are cut, what is read, and the word vectors that are learned from them."""
 
-import csv
 import gzip
 import json
 import os
@@ -125,33 +124,6 @@ def test_a_rating_that_is_none_of_the_eight_is_named(tmp_path, rating):
         datasets.load("imdb-ratings", data_home=tmp_path)
 
 
-def published(home: Path, name: str) -> None:
-    """Forty texts or more in the format in which the set is published."""
-    here = home / name
-    here.mkdir()
-    classes = 10 if name in ("yahoo", "imdb10") else 5
-    columns = {"yahoo": ("why?", "", "So. It is."), "amazon": ("Nice", "So. It is."), "yelp": ("So. It is.",)}
-    if name == "imdb10":
-        reviews = [{"rating": i % classes + 1, "review": "So. It is."} for i in range(400)]
-        (here / "data.json").write_text(json.dumps([*reviews, {"rating": None, "review": "no"}]))
-        return
-    for split in ("train", "test"):
-        with (here / f"{split}.csv").open("w", newline="") as file:
-            rows = [(i % classes + 1, *columns[name]) for i in range(40)]
-            csv.writer(file, quoting=csv.QUOTE_ALL).writerows(rows)
-
-
-@pytest.mark.parametrize("name", documents.OFFICIAL)
-def test_official_files_are_datasets(tmp_path, name):
-    published(tmp_path, name)
-    corpus = datasets.load(name, data_home=tmp_path)
-    assert len(corpus.classes) == (10 if name in ("yahoo", "imdb10") else 5) and corpus.citation
-    sizes = [len(split) for split in corpus.splits]
-    assert sum(sizes) == 400 and 20 < sizes[2] < 60 if name == "imdb10" else sizes == [34, 6, 40]
-    first = corpus.test.instances[0]
-    assert first.sentences[-1] == 3 and len(first.sentences) > 1 and first.tokens[-5:] == ("so", ".", "it", "is", ".")
-
-
 def test_rare_words_are_unknown():
     found = Vocabulary.of([["a", "a", "b"], ["a", "b", "c"]], min_count=3)
     assert found.words[len(SPECIALS) :] == ("a",)
@@ -178,8 +150,8 @@ def test_word2vec_is_the_same_bit_for_bit(tmp_path, monkeypatch):
 
 def test_word2vec_knows_the_words_of_train_and_the_unknown_one(tmp_path, monkeypatch):
     monkeypatch.setenv("CACHE_HOME", str(tmp_path))
-    published(tmp_path, "yahoo")
-    corpus = datasets.load("yahoo", data_home=tmp_path)
+    folder(tmp_path, "imdb", train=reviews(160), test=reviews(16))
+    corpus = datasets.load("imdb-ratings", data_home=tmp_path)
     found = word2vec(corpus, 8)
     assert found.table.shape == (len(corpus.vocabulary), 8) and found.covered[len(SPECIALS) :].all()
     assert not found.covered[: len(SPECIALS)].any() and not found.table[[0, 2, 3]].any()

@@ -23,7 +23,7 @@ import pytest
 import requests
 
 from lib import datasets
-from lib.datasets import DataError, documents, word_vectors
+from lib.datasets import DataError, word_vectors
 from lib.datasets.corpus import SPECIALS, Vocabulary
 from tests import web as webs
 from tests.official import ARCHIVES, review
@@ -253,6 +253,11 @@ def test_a_hostile_or_wrong_archive_leaves_nothing_in_its_place(web, tmp_path):
         ("imdb", "aclImdb/train/pos/one.txt", "x"),
         ("agnews", "ag_news_csv/train.csv", '"5","A","B"'),
         ("agnews", "ag_news_csv/train.csv", '"1","A"'),
+        ("amazon", "amazon_review_full_csv/train.csv", '"6","A","B"'),
+        ("amazon", "amazon_review_full_csv/train.csv", "stars,title,text"),
+        ("amazon", "amazon_review_full_csv/train.csv", '"1","A","B'),
+        ("imdb10", "data.json", "{}"),
+        ("imdb10", "data.json", '[{"rating": 11, "review": "Fine."}]'),
         ("eraser_movies", "movies/train.jsonl", '{"annotation_id": "../train.jsonl", "evidences": []}'),
         ("eraser_movies", "movies/train.jsonl", review("negR_train.txt", "NEG", 6, 99)),
         ("eraser_movies", "movies/train.jsonl", review("negR_other.txt", "NEG", 6, 8)),
@@ -378,7 +383,7 @@ def contents(home):
     return {str(path.relative_to(home)): path.read_bytes() for path in home.rglob("*") if path.is_file()}
 
 
-MADE_OR_LARGE = ("planted", "planted-documents", "yahoo", "amazon", "yelp", "imdb10", "diabetes", "anemia")
+MADE_OR_LOCKED = ("planted", "planted-documents", "diabetes", "anemia")
 
 
 # --- every family, from an archive in its official form to what the loaders read
@@ -451,6 +456,10 @@ def test_records_say_what_the_official_files_say(prepared):
     film = records(home / "eraser_movies", "dev")[0]
     assert film["text"].split()[6:8] == ["not", "worth"]
     assert (film["rationale"], len(film["text"].split()), film["label"]) == ([[6, 8]], 12, 0)
+    assert [records(home / name, "test")[0]["label"] for name in ("yahoo", "amazon", "yelp")] == [9, 2, 2]
+    assert records(home / "yelp", "test")[0]["text"] == 'He said "no". \n Or did he?'
+    films = [one for split in ("train", "test") for one in records(home / "imdb10", split)]
+    assert sorted((int(one["id"]), one["label"]) for one in films) == [(n + 1, n % 10) for n in range(40)]
     posts = [one for split in ("train", "dev", "test") for one in records(home / "20news", split)]
     assert len(posts) == 44 and {one["text"] for one in posts} >= {
         "The rec.sport.hockey game 3 was good, and all of us saw it.\n"
@@ -488,12 +497,8 @@ def test_cnn_comes_in_two_forms(web, tmp_path):
 
 def test_the_loaders_read_what_was_prepared(prepared):
     home = prepared[0]
-    first = {name: next(documents.of_csv(name, home / name)["test"]) for name in ("yahoo", "amazon", "yelp")}
-    assert [one.label for one in first.values()] == [9, 2, 2]
-    assert sum(map(len, documents.imdb10(home / "imdb10").values())) == 40
-    assert first["yelp"].text == 'He said "no". \n Or did he?'
     asking = {name: spec for name, spec in datasets.DATASETS.items() if spec.asks}
-    others = [name for name in datasets.DATASETS if name not in (*MADE_OR_LARGE, *asking)]
+    others = [name for name in datasets.DATASETS if name not in (*MADE_OR_LOCKED, *asking)]
     corpora = {name: datasets.load(name, data_home=home) for name in others}
     assert all(len(split) > 0 for corpus in corpora.values() for split in corpus.splits)
     assert corpora["eraser_movies"].train.instances[0].rationale == ((6, 8),)

@@ -1,7 +1,7 @@
 """A Hugging Face classifier with the interface: its attention is one head's row of the classifying token.
 
 BERT and its like read out the state of their first word. The weights of one head at that word are a mechanism: they can
-be replaced. An average over heads, or rollout, is an explanation: a quantity only.
+be replaced. An average over heads, or rollout, is an explanation: `lib.importance.inner_attention` measures it.
 Needs the package transformers, which nothing else in lib needs.
 """
 
@@ -21,7 +21,7 @@ from lib.datasets.corpus import END, START, Corpus
 from lib.datasets.subwords import corpus_in_subwords, ids_of, vocabulary_of
 from lib.models.huggingface_hooks import AttentionRecorder, HeadPatch, RecordedClassifier, head_output, with_ends
 from lib.models.interface import ModelOutput, require_gradient
-from lib.models.transformer import Aggregation, Imposed, aggregate, refuse_unknown_aggregation
+from lib.models.transformer import Imposed
 from lib.projections import softmax
 
 WORDS = 2**11  # of one forward pass: every layer of a large model keeps much for each word
@@ -51,8 +51,7 @@ class HuggingFaceClassifier(nn.Module):
     Args:
         classifier: as AutoModelForSequenceClassification makes it. It is not changed; its parameters are shared.
         tokenizer: its own. Batches must be of a corpus in its subwords (lib.datasets.subwords).
-        attention: (layer, head), the mechanism, each from 0, or from the end with -1; or an explanation, "averaged" or
-            "rollout": then the attention cannot be replaced.
+        attention: (layer, head), each from 0, or from the end with -1.
         order: the number of the model's output for each class of the corpus; None: they are in the same order.
     Raises:
         ImportError: transformers is not installed.
@@ -63,11 +62,10 @@ class HuggingFaceClassifier(nn.Module):
     words_at_once = WORDS
 
     def __init__(
-        self, classifier: nn.Module, tokenizer, attention: Aggregation = (-1, 0), order: Sequence[int] | None = None
+        self, classifier: nn.Module, tokenizer, attention: tuple[int, int] = (-1, 0), order: Sequence[int] | None = None
     ):
         super().__init__()
         refuse_other_tasks(classifier)
-        refuse_unknown_aggregation(attention)
         self.vocabulary = vocabulary_of(tokenizer)
         self.register_buffer("ids", torch.tensor(ids_of(tokenizer)), persistent=False)
         self.order = list(range(classifier.config.num_labels) if order is None else order)
@@ -76,11 +74,13 @@ class HuggingFaceClassifier(nn.Module):
         self.to(next(classifier.parameters()).device)
         sizes = self.recorded.layers, self.recorded.heads
         self.heads = list(product(*map(range, sizes)))
-        self.explanation = attention if isinstance(attention, str) else None
-        head = (-1, 0) if self.explanation else attention
-        self.head = tuple(part + size if part < 0 else part for part, size in zip(head, sizes, strict=True))
+        if len(attention) != 2 or isinstance(attention, str):
+            raise ValueError(f"attention is {attention!r}; allowed: one head, (layer, head)")
+        self.head = tuple(part + size if part < 0 else part for part, size in zip(attention, sizes, strict=True))
         if self.head not in self.heads:
-            raise ValueError(f"there is no head {head}; the model has {sizes[0]} layers of {sizes[1]}, from (0, 0)")
+            raise ValueError(
+                f"there is no head {attention}; the model has {sizes[0]} layers of {sizes[1]}, from (0, 0)"
+            )
 
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
         """The output for a batch; `attention` (batch, word), where given, replaces the head's own."""
@@ -88,14 +88,7 @@ class HuggingFaceClassifier(nn.Module):
 
     def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
         """The same, with `embeddings` (batch, word, embedding), without positions, in place of those of the tokens."""
-        if not self.explanation:
-            return self._output(embeddings, batch, attention)
-        if attention is not None:
-            self._refuse_explanation()
-        output = self._output(embeddings, batch)
-        row = aggregate(self._inner_attention(embeddings, batch), self.explanation)[:, 0].masked_fill(~batch.mask, 0)
-        attention = row / row.sum(dim=1, keepdim=True)
-        return ModelOutput(output.logits, row, attention, batch.mask, output.hidden, output.embeddings)
+        return self._output(embeddings, batch, attention)
 
     def read_out(self, output: HeadOutput, attention: Tensor) -> Tensor:
         """Logits under another attention: (batch, word) or (batch, draw, word) -> the same with class for word.
@@ -103,7 +96,6 @@ class HuggingFaceClassifier(nn.Module):
         Start and end keep their weight; the attention distributes the rest. For a head of the last layer only that
         layer is computed again, for the first word alone; for others the whole model.
         """
-        self._refuse_explanation()
         draws = attention if attention.dim() == 3 else attention[:, None]
         outputs = head_output(output.scores, output.hidden, output.mask, draws)
         row = torch.arange(len(outputs), device=outputs.device).repeat_interleave(outputs.shape[1])
@@ -117,7 +109,6 @@ class HuggingFaceClassifier(nn.Module):
 
     def projection(self, scores: Tensor, mask: Tensor) -> Tensor:
         """Softmax of the scores over the text's own subwords."""
-        self._refuse_explanation()
         return softmax(scores, mask)
 
     def without_text(self, batch: Batch) -> Tensor:
@@ -171,22 +162,15 @@ class HuggingFaceClassifier(nn.Module):
         heads = torch.where(own[:, None], outputs[:, None], output.heads[row])
         return self.recorded.from_heads(output.state[row], heads)[:, self.order]
 
-    def _refuse_explanation(self) -> None:
-        if self.explanation:
-            raise ValueError(
-                f"{self.explanation!r} is an explanation, not a mechanism: the model computes nothing with it, so "
-                "nothing can be put in its place; choose a head, (layer, head)"
-            )
-
 
 def pretrained(
-    source: str | Path, corpus: Corpus, attention: Aggregation = (-1, 0), of: str = "text", **options
+    source: str | Path, corpus: Corpus, attention: tuple[int, int] = (-1, 0), **options
 ) -> tuple[HuggingFaceClassifier, Corpus]:
     """A classifier with the interface, and the corpus in the subwords that it reads.
 
     Args:
         source: a folder with model and tokenizer, or a name on the hub, from which it is downloaded.
-        attention: of HuggingFaceClassifier. of: of corpus_in_subwords. options: of from_pretrained.
+        attention: of HuggingFaceClassifier. options: of from_pretrained.
     Raises:
         ImportError: transformers is not installed. OSError: there is no such model.
         ValueError: the model has other classes than the corpus, or HuggingFaceClassifier refuses it.
@@ -200,7 +184,7 @@ def pretrained(
         classifier = transformers.AutoModelForSequenceClassification.from_pretrained(source, **options)
     model = HuggingFaceClassifier(classifier, tokenizer, attention, order_of(classifier.config, corpus.classes))
     longest = min(tokenizer.model_max_length, model.longest or tokenizer.model_max_length) - 2
-    return model, corpus_in_subwords(corpus, tokenizer, longest, of)
+    return model, corpus_in_subwords(corpus, tokenizer, longest)
 
 
 @contextmanager
