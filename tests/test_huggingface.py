@@ -12,14 +12,13 @@ from lib import importance, interventions
 from lib.analysis import attention_weights, correlate, measure_all, summarise
 from lib.datasets.batches import Batch, collate
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
-from lib.datasets.subwords import corpus_in_subwords
 from lib.importance.inner_attention import inner_attention
 from lib.importance.rankings import RANKINGS
 from lib.interventions.substitution import heads_of, imposed_head, uniform_head
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models import huggingface
 from lib.models.check_interface import check_interface
-from lib.models.huggingface import HuggingFaceClassifier, order_of
+from lib.models.huggingface import HuggingFaceClassifier, corpus_in_subwords, order_of
 from lib.models.readout import OneOutput
 from lib.models.transformer import rollout
 from lib.projections import uniform

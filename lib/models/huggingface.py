@@ -8,7 +8,7 @@ Needs the package transformers, which nothing else in lib needs.
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -17,8 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from lib.datasets.batches import Batch
-from lib.datasets.corpus import END, START, Corpus
-from lib.datasets.subwords import corpus_in_subwords, ids_of, vocabulary_of
+from lib.datasets.corpus import END, SPECIALS, START, Corpus, Instance, Split, Vocabulary, checksum
 from lib.models.huggingface_hooks import AttentionRecorder, HeadPatch, RecordedClassifier, head_output, with_ends
 from lib.models.interface import ModelOutput, require_gradient
 from lib.models.transformer import Imposed
@@ -50,7 +49,7 @@ class HuggingFaceClassifier(nn.Module):
 
     Args:
         classifier: as AutoModelForSequenceClassification makes it. It is not changed; its parameters are shared.
-        tokenizer: its own. Batches must be of a corpus in its subwords (lib.datasets.subwords).
+        tokenizer: its own. Batches must be of a corpus in its subwords (`corpus_in_subwords`).
         attention: (layer, head), each from 0, or from the end with -1.
         order: the number of the model's output for each class of the corpus; None: they are in the same order.
     Raises:
@@ -222,3 +221,63 @@ def refuse_other_tasks(classifier: nn.Module) -> None:
         raise ValueError(f"the {kind} has one output, which is a regression in transformers; it needs two or more")
     if getattr(config, "problem_type", None) == "multi_label_classification":
         raise ValueError(f"the {kind} gives a text several labels at once; it needs one class for each text")
+
+
+# --- a corpus in the subwords that such a model reads
+
+
+def vocabulary_of(tokenizer) -> Vocabulary:
+    """Padding, unknown, start and end, then every subword of the tokenizer, in its order."""
+    subwords = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+    return Vocabulary(SPECIALS + tuple(f"<unused {k}>" if one is None else one for k, one in enumerate(subwords)))
+
+
+def ids_of(tokenizer) -> list[int]:
+    """The tokenizer's id of each word of `vocabulary_of`, in its order.
+
+    Raises:
+        ValueError: the tokenizer does not put its cls token before a text and its sep token after it.
+    """
+    special = {name: getattr(tokenizer, f"{name}_token_id", None) for name in ("pad", "unk", "cls", "sep")}
+    missing = [name for name in ("pad", "cls", "sep") if special[name] is None]
+    if missing:
+        raise ValueError(f"the tokenizer has no {' and no '.join(missing)} token; it needs pad, cls and sep")
+    around = tokenizer("a")["input_ids"]
+    if (around[0], around[-1]) != (special["cls"], special["sep"]):
+        seen = " ".join(tokenizer.convert_ids_to_tokens(around))
+        raise ValueError(f"the tokenizer makes {seen!r} of 'a'; it needs its cls token before and its sep token after")
+    special["unk"] = special["pad"] if special["unk"] is None else special["unk"]  # byte-level: nothing is unknown
+    return [*special.values(), *range(len(tokenizer))]
+
+
+def corpus_in_subwords(corpus: Corpus, tokenizer, most: int) -> Corpus:
+    """The same texts and splits as they were written, in a tokenizer's subwords, the first `most` of each text."""
+    vocabulary, notes, splits = vocabulary_of(tokenizer), [], []
+    for split in corpus.splits:
+        cut, longer = _in_subwords(split.instances, tokenizer, most)
+        kept = tuple(one for one in cut if one.tokens)
+        if len(kept) < len(cut):
+            notes.append(f"{len(cut) - len(kept):,} texts of {split.name} without a subword were left out.")
+        if longer:
+            notes.append(f"{longer:,} texts of {split.name} were cut after {most:,} subwords.")
+        splits.append(Split(split.name, kept, vocabulary))
+    tokens = f"Tokens are the subwords of a tokenizer, {type(tokenizer).__name__}, of the texts as they were written."
+    return replace(
+        corpus,
+        **dict(zip(("train", "dev", "test"), splits, strict=True)),
+        vocabulary=vocabulary,
+        notes=(*corpus.notes, tokens, *notes),
+        checksum=checksum(splits, vocabulary),
+    )
+
+
+def _in_subwords(instances: Sequence[Instance], tokenizer, most: int) -> tuple[list[Instance], int]:
+    """The texts in their first `most` subwords, and how many have more."""
+    if not instances:
+        return [], 0
+    cut = tokenizer([one.text for one in instances], add_special_tokens=False, verbose=False)["input_ids"]
+    tokens = [tuple(tokenizer.convert_ids_to_tokens(ids[:most])) for ids in cut]
+    found = [
+        replace(one, tokens=own, rationale=None, sentences=None) for one, own in zip(instances, tokens, strict=True)
+    ]
+    return found, sum(len(ids) > most for ids in cut)
