@@ -96,12 +96,14 @@ def markdown(found: Tables) -> str:
 
 
 def claims_of(rows: pd.DataFrame) -> str:
-    """A paper's claims as rows and datasets as columns, of rows of `cells`."""
+    """A paper's claims as rows and datasets as columns, of rows of `cells`: the verdicts, the effect of one model."""
     if rows.empty:
         return "Not run yet."
     datasets = in_order(rows["dataset"])
     chance = rows["marks"].map(lambda marks: "; could be chance" if "could be chance" in marks else "")
-    table = rows.assign(said=rows["words"] + chance).pivot(index="short", columns="dataset", values="said").fillna("–")
+    alone = (rows["size"] + ": ").where(rows["model"].ne("") & rows["size"].ne(""), "")
+    rows = rows.assign(said=alone + rows["words"] + chance)
+    table = rows.pivot(index="short", columns="dataset", values="said").fillna("–")
     claims = rows.drop_duplicates("short")[["short", "claim"]].itertuples(index=False)
     lines = [[f"*{short}*: {claim}", *table.loc[short, datasets]] for short, claim in claims]
     return grid(["claim", *datasets], lines)
