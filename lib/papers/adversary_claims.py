@@ -102,7 +102,7 @@ CLAIMS = {
             sides=("base's", "its own"),
         ),
         claim(
-            "learned beats equal weights",
+            "an MLP's own attention beats equal weights",
             "An MLP with attention of its own is better than one with equal weights",
             "section 3.4, table 3",
             "direction",
@@ -164,7 +164,7 @@ CLAIMS = {
             question="alone",
         ),
         claim(
-            "per instance exaggerates",
+            "a search per text goes further than one model",
             "For the same change of predictions a search per instance goes further than one model for all texts",
             "section 4, figure 5",
             "direction",

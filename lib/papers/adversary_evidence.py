@@ -77,7 +77,11 @@ def of_scores(models: pd.DataFrame, guided: pd.DataFrame, about: dict, printed: 
         "attention is needed": (base, equal, {"table": "table2, reproduced"}, {"table": "table2"}),
         "its attention guides": (guide, mlp | {"variant": "uniform"}, *named("guide_base", "guide_uniform")),
         "better than learned": (guide, own, *named("guide_base", "guide_learned")),
-        "learned beats equal weights": (own, mlp | {"variant": "uniform"}, *named("guide_learned", "guide_uniform")),
+        "an MLP's own attention beats equal weights": (
+            own,
+            mlp | {"variant": "uniform"},
+            *named("guide_learned", "guide_uniform"),
+        ),
         "attention matters more than the encoder": (guide, equal, *named("guide_base", "uniform")),
         "adversaries per instance misguide": (guide, mlp | {"variant": "guide_instance_adversary"}),
     }
@@ -238,7 +242,9 @@ def of_curves(
     for epsilon, rows in per_instance.groupby("epsilon"):
         row = advantage(rows, beyond_imitation(curve), "tvd")
         of = with_reasons(about, why if reached(row) or "excluded" in why else beyond("TVD", rows["tvd"].mean()))
-        yield CLAIMS["per instance exaggerates"].compared(f"BiLSTM (epsilon {epsilon:g})", row, **of)
+        yield CLAIMS["a search per text goes further than one model"].compared(
+            f"BiLSTM (epsilon {epsilon:g})", row, **of
+        )
     uniform = models[(models["variant"] == "uniform") & (models["encoder"] == "bilstm")]
     row = advantage(uniform, curve, "jsd")
     why = why if reached(row) or "excluded" in why else beyond("JSD", uniform["jsd"].mean())
