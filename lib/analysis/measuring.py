@@ -184,18 +184,19 @@ def named_values(
 
 
 def left_out(instances: pd.DataFrame) -> pd.DataFrame:
-    """What a table of instances does not hold: quantity, texts left out, why.
+    """What a table of instances does not hold: quantity, texts left out, of how many, why.
 
     One row per quantity and reason: texts beyond a quantity's bound, and texts for which it is undefined (NaN). A text
     counts once a run. The p-values that go with a tau are not listed again.
     """
     skipped = Counter(pair for pairs in instances["left_out"] for pair in pairs)
-    rows = [(name, number, why) for (name, why), number in skipped.items() if not belongs_to_another(name)]
+    every = len(instances)
+    rows = [(name, number, every, why) for (name, why), number in skipped.items() if not belongs_to_another(name)]
     for column in quantity_columns(instances):
         number = int(undefined(instances, column).sum())
         if number and not belongs_to_another(column):
-            rows.append((column, number, "undefined"))
-    return pd.DataFrame(rows, columns=["quantity", "texts left out", "why"])
+            rows.append((column, number, every, "undefined"))
+    return pd.DataFrame(rows, columns=["quantity", "texts left out", "of", "why"])
 
 
 def quantity_columns(instances: pd.DataFrame) -> list[str]:
