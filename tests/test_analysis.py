@@ -117,7 +117,7 @@ def test_a_bounded_quantity_leaves_long_texts_out_and_says_so():
     assert kept == [length for length in LENGTHS if length <= 5]
     assert frame["probability"].notna().all()
     said = left_out(frame).set_index("quantity")
-    assert said.loc["few_sum"].tolist() == [long.sum(), "longer than 5 tokens"]
+    assert said.loc["few_sum"].tolist() == [long.sum(), len(LENGTHS), "longer than 5 tokens"]
     row = summarise(frame, ["few_sum"]).iloc[0]
     assert (row["n"], row["undefined"], row["left_out"]) == (len(LENGTHS) - long.sum(), 0, long.sum())
 
@@ -195,9 +195,9 @@ def test_taus_are_scipys_and_undefined_ones_are_counted():
     assert row["value"] == pytest.approx(done[name].mean())
     said = left_out(done)
     assert said.values.tolist() == [
-        ["gradient_times_input", 1, "longer than 2 tokens"],
-        [name, 1, "longer than 2 tokens"],
-        [name, 2, "undefined"],
+        ["gradient_times_input", 1, 7, "longer than 2 tokens"],
+        [name, 1, 7, "longer than 2 tokens"],
+        [name, 2, 7, "undefined"],
     ]
     shares = significance(done, pair).iloc[0]
     assert (shares["n"], shares["undefined"], shares["left_out"], shares["seeds"]) == (4, 2, 1, 1)
