@@ -1,5 +1,6 @@
 """The claims of Jain & Wallace: known truths give each answer, and a model without skill supports none."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -22,6 +23,7 @@ from lib.importance import (
     leave_one_out_with_sign,
     quantity,
 )
+from lib.papers import correlation
 from lib.papers.claims import CONTRAST, UNIFORM
 from lib.papers.correlation_claims import (
     BY_NORM,
@@ -225,6 +227,18 @@ def test_the_norm_explains_a_value_where_shorter_vectors_bring_ours_to_it():
     between = papers.correlation.explained_by_norm(pd.DataFrame(rows), theirs.assign(value=[0.6, 0.4, 0.0]))
     assert between["norm"].tolist() == ["explains it", "does not explain it", "does not explain it"]
     assert papers.correlation.explained_by_norm(pd.DataFrame(rows), theirs.iloc[:0]).empty
+
+
+def test_dot_attention_may_start_from_the_normal_distribution_and_is_another_model_then():
+    runs = planned.runs("correlation", "sst", "paper", encoders=["bilstm"], seeds=[0], query_init="normal")
+    assert {run.attention: run.options for run in runs} == {"additive": (), "dot": (("query_init", "normal"),)}
+    settings = correlation.PAPER.settings(dataset="sst", query_init="normal")
+    summary, rows = (pd.DataFrame({name: ["additive", "dot"]}) for name in ("attention", "model"))
+    rows["model"] = "BiLSTM + " + rows["model"]
+    kept, judged = correlation.by_start(settings, summary, rows)
+    assert kept["start"].tolist()[1] == "normal" and kept["start"].isna().tolist() == [True, False]
+    assert judged["model"].tolist() == ["BiLSTM + additive", "BiLSTM + dot, query from N(0, 1)"]
+    assert correlation.by_start(replace(settings, query_init="default"), summary, rows)[1] is rows
 
 
 def test_every_model_is_trained_with_shorter_vectors_and_in_quick_one():
