@@ -200,7 +200,7 @@ def cell(rows: pd.DataFrame) -> dict[str, Any]:
         "marks": [mark for mark, holds in marks.items() if holds],
         "ours": rows["source"].iloc[0].startswith("ours"),
         "idle": bool((claim := claim_of(rows.iloc[0])) and claim.proves_little),
-        "side": some["side"].iloc[0] if answer != MIXED and some["side"].nunique() == 1 else "",
+        "side": some["side"].iloc[0] if some["side"].nunique() == 1 else "",
         "question": rows["question"].iloc[0], "share": first_share(rows),
     }  # fmt: skip
 
