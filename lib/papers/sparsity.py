@@ -187,7 +187,9 @@ DEPARTURES = (
         "softmax, published, the attention's ten times as large: inputs' gradient .314, leave-one-out .229, states' "
         ".940 and .934 (paper .80, .49; the same rate .80, .61); 20news .180, .141, .956, .765 (paper .24, .17, .78, "
         ".70; the same rate .16, .13, .76, .64). 20news has 36 steps an epoch: the Transformer under sparsemax "
-        "ends after 48 epochs with an AUC of .62 on dev where 20 without a rise end it, and has .94 after 300",
+        "ends after 48 epochs with an AUC of .62 on dev where 20 without a rise end it, and has .94 after 300. More "
+        "patience hardly helps the BiLSTM there: with 60 in place of 20 F1 on test, in two seeds, is .84 and .83 (.84 "
+        "and .81) under softmax and the same under sparsemax, .82 and .86; the fast rate gives .92, .91, .90 and .87",
     ),
     (
         "start of the query of dot attention",
