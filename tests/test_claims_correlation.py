@@ -235,10 +235,11 @@ def test_dot_attention_may_start_from_the_normal_distribution_and_is_another_mod
     settings = correlation.PAPER.settings(dataset="sst", query_init="normal")
     summary, rows = (pd.DataFrame({name: ["additive", "dot"]}) for name in ("attention", "model"))
     rows["model"] = "BiLSTM + " + rows["model"]
-    kept, judged = correlation.by_start(settings, summary, rows)
+    kept = correlation.values_by_start(settings, summary)
+    judged = correlation.evidence_by_start(settings, rows)
     assert kept["start"].tolist()[1] == "normal" and kept["start"].isna().tolist() == [True, False]
     assert judged["model"].tolist() == ["BiLSTM + additive", "BiLSTM + dot, query from N(0, 1)"]
-    assert correlation.by_start(replace(settings, query_init="default"), summary, rows)[1] is rows
+    assert correlation.evidence_by_start(replace(settings, query_init="default"), rows) is rows
 
 
 def test_every_model_is_trained_with_shorter_vectors_and_in_quick_one():

@@ -258,17 +258,18 @@ def looks(some: pd.DataFrame) -> int:
 
 def verdict_of(claim: Claim, some: pd.DataFrame, like: list, these_models: bool) -> Verdict:
     """The verdict on a claim from the evidence rows of one model."""
+    often = looks(some)
     if claim.kind == "trend":
         table = some.pivot(index="seed", columns="at", values="value")
-        found = judge_trend(table.columns, table.to_numpy(), looks(some))
+        found = judge_trend(table.columns, table.to_numpy(), often)
     elif claim.kind == "most runs":
-        found = judge_runs(some["value"].dropna(), looks(some))
+        found = judge_runs(some["value"].dropna(), often)
     else:
         values, like = some["value"].to_numpy(float), [values[~pd.isna(values)] for values in like]
         se = float(some["se"].mean())  # of several kept studies: an upper bound for all of their seeds
         found = judge(
             *(claim.kind, claim.bound, values, se, int(some["n"].max()), like, these_models, claim.refuted_by_none),
-            looks=looks(some),
+            looks=often,
         )
         least, most = claim.limits
         found = replace(found, low=max(found.low, least), high=min(found.high, most))

@@ -17,8 +17,9 @@ from lib.training import Run
 
 __all__ = [
     "PAPER",
-    "by_start",
+    "evidence_by_start",
     "explained_by_norm",
+    "values_by_start",
     "with_gaps",
     "with_shares",
     "with_violations",
@@ -74,12 +75,18 @@ def answering(settings: Settings, encoder: str, attention: str, seed: int) -> Ru
     return replace(run, options=tuple(options.items()))
 
 
-def by_start(settings: CorrelationSettings, summary: pd.DataFrame, evidence: pd.DataFrame) -> list[pd.DataFrame]:
-    """The kept tables: models with dot attention whose query starts from N(0, 1) are others than the paper's."""
+def values_by_start(settings: CorrelationSettings, summary: pd.DataFrame) -> pd.DataFrame:
+    """The values to keep: those of dot attention whose query starts from N(0, 1) are no partners of the paper's."""
     if settings.query_init == "default":
-        return [summary, evidence]
-    dot = evidence["model"].str.replace(r"\bdot$", "dot, query from N(0, 1)", regex=True)
-    return [summary.assign(start=summary["attention"].eq("dot").map({True: "normal"})), evidence.assign(model=dot)]
+        return summary
+    return summary.assign(start=summary["attention"].eq("dot").map({True: settings.query_init}))
+
+
+def evidence_by_start(settings: CorrelationSettings, evidence: pd.DataFrame) -> pd.DataFrame:
+    """The evidence: models with dot attention whose query starts from N(0, 1) are others than the paper's."""
+    if settings.query_init == "default":
+        return evidence
+    return evidence.assign(model=evidence["model"].str.replace(r"\bdot$", "dot, query from N(0, 1)", regex=True))
 
 
 def vector_scales(settings: Settings) -> list[Run]:

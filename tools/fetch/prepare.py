@@ -106,9 +106,14 @@ def agnews(unpacked: Path, source: Source) -> Splits:
 
 
 def _articles(path: Path, classes: tuple[str, ...]) -> Iterator[dict]:
-    for number, title, description in csv.reader((line + "\n" for _, line in lines_of(path)), strict=True):
-        label = range(1, len(classes) + 1).index(int(number))
+    for label, (title, description) in _labelled(path, classes):
         yield {"text": f"{title} {description}", "description": description, "label": label}
+
+
+def _labelled(path: Path, classes: tuple[str, ...]) -> Iterator[tuple[int, list[str]]]:
+    """(label, fields) of each row of a CSV file whose first column is the class, counted from 1."""
+    for number, *fields in csv.reader((line + "\n" for _, line in lines_of(path)), strict=True):
+        yield range(1, len(classes) + 1).index(int(number)), fields
 
 
 def eraser_movies(unpacked: Path, source: Source) -> Splits:
@@ -228,9 +233,9 @@ def reviews(unpacked: Path, source: Source) -> Splits:
 
 
 def _rated(path: Path, classes: tuple[str, ...]) -> Iterator[dict]:
-    for number, *fields in csv.reader((line + "\n" for _, line in lines_of(path)), strict=True):
+    for label, fields in _labelled(path, classes):
         text = " ".join(filter(str.strip, (field.replace("\\n", "\n") for field in fields)))
-        yield {"text": text, "label": range(1, len(classes) + 1).index(int(number))}
+        yield {"text": text, "label": label}
 
 
 def imdb10(unpacked: Path, source: Source) -> Splits:
