@@ -1,4 +1,4 @@
-"""What tests need from outside: real data and a browser. What is missing is told in one line, or is a failure."""
+"""What tests need from outside: real data and a browser. What is missing is reported in one line, or is a failure."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ MISSING = {
     "transformers": "the package transformers (pip install transformers)",
     "gpu": "a GPU that torch can use",
 }
-OPTIONAL = ("gpu",)  # told where it is missing, and never a failure: few machines have one
+OPTIONAL = ("gpu",)  # reported where it is missing, never a failure: few machines have one
 LONG = ("test_faults.py", "test_notebooks.py", "test_contributing.py", "test_growth.py", "test_documents.py")
 # Whole files, the longest first: none is left for the end when all others are through.
 HEAVY = "regularization report_page report training importance summary datasets claims_correlation ground_truth own"
@@ -126,6 +126,6 @@ def pytest_report_teststatus(report: pytest.TestReport):
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
-    told = [f"{NOT_RUN[what]} for want of {needed}" for what, needed in MISSING.items() if NOT_RUN[what]]
-    if told:
-        terminalreporter.write_line(f"tests not run: {', '.join(told)}")
+    lines = [f"{NOT_RUN[what]} for want of {needed}" for what, needed in MISSING.items() if NOT_RUN[what]]
+    if lines:
+        terminalreporter.write_line(f"tests not run: {', '.join(lines)}")

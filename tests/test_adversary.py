@@ -108,7 +108,7 @@ def test_the_adversarial_loss_by_hand_and_its_gradient_through_padding():
 
 
 def history(given: list[float]) -> list[dict]:
-    """Of these training losses; the distances on dev are told apart by the epoch."""
+    """Of these training losses; the distances on dev differ by epoch."""
     more = ({"epoch": n, "dev_jsd": n / 100, "dev_tvd": 0.2, "dev_f1": 0.8} for n in range(1, len(given) + 1))
     return [{"train_loss": loss} | rest for loss, rest in zip(given, more, strict=True)]
 
@@ -292,8 +292,8 @@ class Killed(Exception):
 
 
 def test_a_killed_adversary_goes_on_from_its_checkpoint_to_the_same_weights(base, tmp_path):
-    def in_the_second(said: str) -> None:
-        if "epoch 2/3" in said:
+    def in_the_second(line: str) -> None:
+        if "epoch 2/3" in line:
             raise Killed
 
     run, messages = adversary(**{"lambda": 2e-3}), []

@@ -116,8 +116,8 @@ def test_a_bounded_quantity_leaves_long_texts_out_and_says_so():
     kept = [len(value) for value in frame["few_weights"] if value is not None]
     assert kept == [length for length in LENGTHS if length <= 5]
     assert frame["probability"].notna().all()
-    said = left_out(frame).set_index("quantity")
-    assert said.loc["few_sum"].tolist() == [long.sum(), len(LENGTHS), "longer than 5 tokens"]
+    missing = left_out(frame).set_index("quantity")
+    assert missing.loc["few_sum"].tolist() == [long.sum(), len(LENGTHS), "longer than 5 tokens"]
     row = summarise(frame, ["few_sum"]).iloc[0]
     assert (row["n"], row["undefined"], row["left_out"]) == (len(LENGTHS) - long.sum(), 0, long.sum())
 
@@ -193,8 +193,8 @@ def test_taus_are_scipys_and_undefined_ones_are_counted():
     row = summarise(done, [name]).iloc[0]
     assert (row["n"], row["undefined"], row["left_out"], row["unit"]) == (4, 2, 1, "tau-b")
     assert row["value"] == pytest.approx(done[name].mean())
-    said = left_out(done)
-    assert said.values.tolist() == [
+    missing = left_out(done)
+    assert missing.values.tolist() == [
         ["gradient_times_input", 1, 7, "longer than 2 tokens"],
         [name, 1, 7, "longer than 2 tokens"],
         [name, 2, 7, "undefined"],

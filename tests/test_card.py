@@ -167,9 +167,9 @@ def test_of_many_classes_the_largest_are_named_and_no_text_is_lost():
 def test_about_says_source_licence_tokens_and_what_was_left_out():
     corpus = replace(corpus_of(), notes=("Nothing was left out.",))
     assert about(corpus) == ["Tiny. None.", "Licence: MIT.", "Nothing was left out."]
-    said = about(corpus, spec=datasets.spec("sst"))
-    assert said[0] == "Tiny. None. Published at https://nlp.stanford.edu/sentiment/."
-    assert said[2].startswith("How they are read: Neutral sentences dropped;")
+    lines = about(corpus, spec=datasets.spec("sst"))
+    assert lines[0] == "Tiny. None. Published at https://nlp.stanford.edu/sentiment/."
+    assert lines[2].startswith("How they are read: Neutral sentences dropped;")
     assert about(corpus, spec=datasets.spec("planted"))[0] == "Tiny. None."
     pages = {folder: source.page for source in sources().values() for folder in source.makes}
     specs = [spec for spec in datasets.DATASETS.values() if spec.folder in pages]
@@ -182,8 +182,8 @@ def test_lengths_are_drawn_in_sentences_too_where_texts_are_cut():
     spec = charts.length_histogram(cut_texts).to_dict()
     axes = [part["spec"]["layer"][0]["encoding"]["x"]["title"] for part in spec["vconcat"]]
     assert axes == ["length in tokens", "length in sentences"]
-    said = spec["description"]
-    assert "The longest text has 6 tokens." in said and "The longest text has 3 sentences." in said
+    lines = spec["description"]
+    assert "The longest text has 6 tokens." in lines and "The longest text has 3 sentences." in lines
     assert "facet" in charts.length_histogram(corpus_of()).to_dict()
 
 

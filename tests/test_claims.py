@@ -92,7 +92,7 @@ def test_every_run_is_listed_once():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"encoders": ["gru"]}, "bilstm, average, conv"),
         ({"attentions": ["cosine"]}, "additive, dot"),
@@ -104,8 +104,8 @@ def test_every_run_is_listed_once():
         ({"profile": "huge"}, "quick, paper"),
     ],
 )
-def test_wrong_choices_are_refused_with_what_is_allowed(wrong, said):
-    with pytest.raises((KeyError, ValueError), match=said):
+def test_wrong_choices_are_refused_with_what_is_allowed(wrong, message):
+    with pytest.raises((KeyError, ValueError), match=message):
         planned.runs(**{"notebook": "correlation", **wrong})
 
 
@@ -123,13 +123,13 @@ def test_a_setting_may_be_text_as_papermill_hands_it_over():
     erasure, sparsity = (papers.PAPERS[name].settings for name in ("erasure", "sparsity"))
     assert sparsity(encoders="bilstm", strengths="-3, 0.5", papers_epochs="yes").strengths == (-3.0, 0.5)
     assert erasure(seeds="3").seeds == erasure(seeds=3).seeds == (0, 1, 2) and erasure(seeds="[3]").seeds == (3,)
-    for wrong, said in (
+    for wrong, message in (
         ({"train_texts": -1}, "'train_texts' is a whole number from 0 up, not -1"),
         ({"common_support": "perhaps"}, "'common_support' is a yes or no"),
         ({"encoders": [3]}, "'encoders' is a list of texts; 3 is none"),
         ({"seeds": 2019}, "for that seed alone write .2019."),
     ):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             erasure(**wrong)
     with pytest.raises(ValueError, match="'lambdas' is a list of numbers from 0 up; -1 is none"):
         sparsity(lambdas=[-1])

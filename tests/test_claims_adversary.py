@@ -228,11 +228,10 @@ def test_an_adversary_no_farther_than_imitation_is_none():
     assert not adversary_evidence.runs_on_test(rows("base", 0.85), both).query("`lambda` > 0")["holds"].any()
 
 
-def test_uniform_attention_says_nothing_about_seeds():
+def test_no_verdict_rests_on_uniform_attention():
     even = found(weights=(0.34, 0.33, 0.33))
-    for short in ("seeds move attention less", "attention is robust to the seed"):
-        assert even.at[(short, "BiLSTM"), "verdict"] == "no verdict"
-        assert "attention is nearly uniform" in even.at[(short, "BiLSTM"), "reason"]
+    judged = even[even["verdict"] != "contrast"]
+    assert judged["verdict"].eq("no verdict").all() and judged["reason"].str.contains("nearly uniform").all()
 
 
 def test_of_news_the_paper_claims_only_that_attention_is_not_needed():

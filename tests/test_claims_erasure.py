@@ -201,8 +201,10 @@ def test_rankings_without_skill_support_nothing_about_their_order():
     found = judged(
         frame := measured(**drawn), shuffled=frame
     )  # five seeds, with which the claims on most runs can be decided
-    said = found[found["short"].isin(about_order) & ~found["verdict"].isin(["contrast", "no verdict"])]
-    assert len(said) > 25 and said["verdict"].eq("supported").sum() <= 0.05 * len(said), "as often as chance has it"
+    of_order = found[found["short"].isin(about_order) & ~found["verdict"].isin(["contrast", "no verdict"])]
+    assert len(of_order) > 25 and of_order["verdict"].eq("supported").sum() <= 0.05 * len(of_order), (
+        "as often as chance has it"
+    )
 
 
 def test_models_that_learned_nothing_give_no_verdict():

@@ -264,6 +264,12 @@ def test_imitation_that_fails_says_how():
     assert failed.startswith("imitation of MLM alone is 0.100 below it in accuracy, is farther from its predictions")
     row = judged(costly(models(), prices(frame))).loc["MLM + additive"]
     assert row["verdict"] == "no verdict" and row["reason"].startswith(failed)
+    one = imitated()
+    first = (one["variant"] == "mlm") & (one["lambda"] == 0) & (one["seed"] == 1) & (one["instance"] < 10)
+    one.loc[first, "prediction"] = 0
+    assert prices(one).set_index("variant").loc["mlm", "failed"].startswith("imitation of MLM alone is"), "one seed"
+    none = imitated().query("variant != 'mlm' or `lambda` > 0")
+    assert prices(none).set_index("variant").loc["mlm", "failed"] == "no adversary of MLM only imitates"
     away = imitated()
     away.loc[(away["variant"] == "mlm") & (away["lambda"] == 0.2), "converged"] = False
     row = judged(costly(models(), prices(away))).loc["MLM + additive"]

@@ -26,6 +26,7 @@ from lib.papers.sparsity_claims import (
     SPREAD,
     TO_HIDDEN,
     along_lambda,
+    by_ties,
     evidence,
     misled,
 )
@@ -202,6 +203,13 @@ def test_a_lambda_at_which_attention_is_uniform_does_not_count():
         assert papers.verdicts(made, CLAIMS).set_index("short").loc[FALLS, "verdict"] == word
 
 
+def test_no_verdict_along_lambda_where_attention_is_uniform_at_every_one():
+    even = along(-0.05, -0.1, -0.1, seeds=3, wrong=3).assign(entropy_of_attention=0.99)
+    known = witnesses(even[even["lambda"] == 0.9].assign(projection="sparsegen:0.9"), rows({}, seeds=1, wrong=15))
+    made = papers.verdicts(pd.concat(along_lambda(even, known, published.table("meister2021", "sst"))), CLAIMS)
+    assert made["verdict"].eq("no verdict").all() and made["reason"].str.contains("nearly uniform").all()
+
+
 def test_one_lambda_or_one_seed_makes_no_trend():
     one = found(lambdas=(0.9,)).set_index("short").loc[[FALLS, REASON, *AGREES.values()]]
     assert one["verdict"].eq("no verdict").all() and one["reason"].eq("one value makes no trend").all()
@@ -213,7 +221,13 @@ def test_a_trend_that_ties_alone_would_give_is_none():
     for agrees in (-0.1, 0.1):
         answers = found(agrees=agrees, of_ceiling=-agrees).set_index("short").loc[list(AGREES.values())]
         assert answers["verdict"].eq("no verdict").all(), "tau-b and its share of the ceiling part"
-        assert answers["reason"].str.contains("falls, its" if agrees < 0 else "rises, its").all()
+        assert answers["reason"].str.contains("falls, but" if agrees < 0 else "rises, but").all()
+    sweep = along(-0.05, -0.1, -0.1, seeds=3, wrong=3)
+    share = share_of_ceiling("gradient_of_input")
+    sweep.loc[sweep["seed"] == 1, share] = 1 - sweep.loc[sweep["seed"] == 1, share]
+    tau = tau_name(("attention", "gradient_of_input"))
+    assert "not in every seed" in by_ties(sweep, tau, share), "one seed of three parts"
+    assert not by_ties(sweep[sweep["seed"] != 1], tau, share)
 
 
 def of_adversaries(**imitations) -> pd.DataFrame:
@@ -243,6 +257,15 @@ def of_adversaries(**imitations) -> pd.DataFrame:
 def test_an_adversary_that_failed_is_no_witness(imitations, short, reason):
     answer = of_adversaries(**imitations).loc[short]
     assert answer["verdict"] == "no verdict" and reason in answer["reason"]
+
+
+def test_one_seeds_imitation_that_failed_is_enough():
+    measured = adversaries(imitates=0)
+    bad = measured["lambda"].eq(0) & measured["seed"].eq(2) & (measured["instance"] < 6)
+    measured.loc[bad, "prediction"] = 1 - measured.loc[bad, "label"]
+    known = witnesses(measured[measured["variant"] == "base"], rows({}, seeds=1, wrong=15))
+    made = papers.verdicts(pd.concat(misled(measured, known, published.table("meister2021", "sst"))), CLAIMS)
+    assert made["verdict"].eq("no verdict").all() and made["reason"].str.contains("in seed 2").all()
 
 
 def test_runs_that_stayed_are_counted_and_not_averaged_in():

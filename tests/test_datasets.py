@@ -1,4 +1,4 @@
-"""Datasets come out as the papers have them, and whatever is wrong with data is said in one clear sentence."""
+"""Datasets come out as the papers have them, and whatever is wrong with data gives one clear sentence."""
 
 import gzip
 import json
@@ -113,7 +113,9 @@ def test_eraser_movies_names_its_reasons_by_the_tokens_of_the_text(data_home):
             marked += len({token for span in spans for token in range(*span)})
         shares[split.name] = marked / split.lengths.sum()
     assert shares["train"] == pytest.approx(0.09, abs=0.005) and shares["test"] == pytest.approx(0.31, abs=0.005)
-    assert any("mark 9% of train, 7% of dev, 31% of test" in note for note in corpus.notes), "told apart, not pooled"
+    assert any("mark 9% of train, 7% of dev, 31% of test" in note for note in corpus.notes), (
+        "for each split, not pooled"
+    )
     first = corpus.test.instances[0]
     start, end = first.rationale[0]
     assert " ".join(first.tokens[start:end]) == "i even giggled"

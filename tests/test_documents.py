@@ -145,8 +145,8 @@ def test_word2vec_is_the_same_bit_for_bit(tmp_path, monkeypatch):
     monkeypatch.setenv("CACHE_HOME", str(tmp_path / "one"))
     here = word2vec(datasets.load("planted-documents", "quick"), 16, 3).checksum
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
-    told = os.environ | {"CACHE_HOME": str(tmp_path / "two"), "PYTHONHASHSEED": seed}
-    run = subprocess.run([sys.executable, "-c", LEARN], env=told, capture_output=True, text=True, check=True)
+    environment = os.environ | {"CACHE_HOME": str(tmp_path / "two"), "PYTHONHASHSEED": seed}
+    run = subprocess.run([sys.executable, "-c", LEARN], env=environment, capture_output=True, text=True, check=True)
     assert run.stdout.strip() == here
     assert all(len(list((tmp_path / home).glob("word2vec-*/vectors.safetensors"))) == 1 for home in ("one", "two"))
 
@@ -180,16 +180,16 @@ def test_a_killed_training_ends_in_the_same_weights(monkeypatch, tmp_path):
     few = {name: replace(getattr(whole, name), instances=getattr(whole, name).instances[:160]) for name in splits}
     corpus = replace(whole, **few)
 
-    def at_the_third(said: str) -> None:
-        if "epoch 3/4" in said:
+    def at_the_third(message: str) -> None:
+        if "epoch 3/4" in message:
             raise Killed
 
     monkeypatch.setenv("CACHE_HOME", str(tmp_path / "one"))
-    whole = train(run, corpus=corpus, say=lambda said: None)
+    whole = train(run, corpus=corpus, say=lambda message: None)
     monkeypatch.setenv("CACHE_HOME", str(tmp_path / "two"))
     with pytest.raises(Killed):
         train(run, corpus=corpus, say=at_the_third, checkpoint_seconds=0)
-    again = train(run, corpus=corpus, say=lambda said: None)
+    again = train(run, corpus=corpus, say=lambda message: None)
     assert [record["dev_accuracy"] for record in again.history] == [r["dev_accuracy"] for r in whole.history]
     for name, weight in whole.model.state_dict().items():
         assert torch.equal(weight, again.model.state_dict()[name]), name
@@ -231,15 +231,15 @@ def test_serrano_and_smiths_recipe():
 
 
 @pytest.mark.parametrize(
-    ("chosen", "said"),
+    ("chosen", "message"),
     [
         ({"notebook": "erasure", "dataset": "sst", "encoders": ["han-rnn"]}, "'sst' is not cut into them; .*agnews4"),
         ({"notebook": "correlation", "encoders": ["han-conv"]}, "cannot be 'han-conv'; allowed: bilstm, average, conv"),
         ({"notebook": "erasure", "dataset": "planted-documents", "train_texts": 9}, "is read whole; leave it out"),
     ],
 )
-def test_what_does_not_fit_sentences_is_refused(chosen, said):
-    with pytest.raises(ValueError, match=said):
+def test_what_does_not_fit_sentences_is_refused(chosen, message):
+    with pytest.raises(ValueError, match=message):
         planned.runs(**chosen)
 
 

@@ -126,7 +126,7 @@ def test_what_arrived_is_kept_for_another_day(web, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("answer", "known", "said"),
+    ("answer", "known", "message"),
     (
         (says(404), {}, "answers 404 Not Found"),
         (says(403), {}, "answers 403 Forbidden: it wants a login"),
@@ -146,9 +146,9 @@ def test_what_arrived_is_kept_for_another_day(web, tmp_path):
         (says(302, Location="file:///etc/passwd"), {}, "No connection adapters were found for 'file:///etc/passwd'"),
     ),
 )
-def test_a_server_that_lies_is_refused_in_one_sentence(web, tmp_path, answer, known, said):
+def test_a_server_that_lies_is_refused_in_one_sentence(web, tmp_path, answer, known, message):
     url = web.serve("file", answer)
-    assert said in refused(got, tmp_path, Address(url, **known))
+    assert message in refused(got, tmp_path, Address(url, **known))
     assert not (tmp_path / "file").exists()
 
 
@@ -221,9 +221,9 @@ HOSTILE = {
 
 @pytest.mark.parametrize("case", HOSTILE)
 def test_a_hostile_archive_is_refused(tmp_path, case):
-    content, said = HOSTILE[case]
+    content, message = HOSTILE[case]
     (tmp_path / "archive").write_bytes(content)
-    assert said in refused(unpack, tmp_path / "archive", tmp_path / "in" / "to")
+    assert message in refused(unpack, tmp_path / "archive", tmp_path / "in" / "to")
     outside = [path for path in tmp_path.rglob("*") if path.is_file() and "to" not in path.parts]
     assert [path.name for path in outside] == ["archive"]
 
@@ -288,8 +288,8 @@ def test_mirrors_are_asked_in_turn_and_a_persons_own_download_is_taken(web, tmp_
     record = json.loads((tmp_path / "a" / "sst" / "fetched.json").read_text())
     assert record["address"] == urls[2] and record["archive"] == good
     one = replace(one, addresses=one.addresses[:2])
-    said = refused(fetch, one, tmp_path / "b", patience=patience()[0])
-    assert "404" in said and "other bytes" in said and str(tmp_path / "b" / ".downloads" / "gone.zip") in said
+    message = refused(fetch, one, tmp_path / "b", patience=patience()[0])
+    assert "404" in message and "other bytes" in message and str(tmp_path / "b" / ".downloads" / "gone.zip") in message
     (tmp_path / "b" / ".downloads" / "gone.zip").write_bytes(BODY)
     assert "is not the published file" in refused(fetch, one, tmp_path / "b", patience=patience()[0])
     (tmp_path / "b" / ".downloads" / "gone.zip").write_bytes(content)
@@ -548,9 +548,9 @@ def test_the_command_prints_licence_and_citation(web, tmp_path, monkeypatch, cap
     monkeypatch.setitem(sources(), "sst", source(web))
     monkeypatch.setitem(sources(), "imdb", source(web, "imdb", says(404)))
     assert main(["sst", "imdb", "--into", str(tmp_path)], patience()[0]) == 1
-    told = capsys.readouterr()
-    assert "licence: none stated" in told.out and "please cite: Socher" in told.out and "made:" in told.out
-    assert "404" in told.err and "not fetched: imdb" in told.err
+    printed = capsys.readouterr()
+    assert "licence: none stated" in printed.out and "please cite: Socher" in printed.out and "made:" in printed.out
+    assert "404" in printed.err and "not fetched: imdb" in printed.err
     assert main(["list", "--into", str(tmp_path)]) == 0
     listed = capsys.readouterr().out
     assert listed.count("by hand]") == 1 and listed.count(" there ") == 1

@@ -293,8 +293,8 @@ def test_a_corpus_in_subwords_is_the_texts_as_they_were_written(tokenizer):
     assert [written.vocabulary.words[k] for k in ids[offsets[2] : offsets[3]][1:-1]] == subwords[1:-1]
     first = corpus_in_subwords(corpus, tokenizer, 6)
     assert first.test.instances[2].tokens == cut[2].tokens[:6]
-    said = {"1 texts of test without a subword were left out.", "1 texts of test were cut after 6 subwords."}
-    assert said <= set(first.notes)
+    cut = {"1 texts of test without a subword were left out.", "1 texts of test were cut after 6 subwords."}
+    assert cut <= set(first.notes)
 
 
 def test_a_tokenizer_without_a_classifying_token_is_refused(transformers):

@@ -198,8 +198,8 @@ def test_anemia_is_divided_as_listed_and_by_length(tmp_path):
     assert (first, len(corpus.train.instances[0].tokens)) == (1010, 3999)
     assert ids(corpus) == {"train": {*lists["train"]} - {1030, second}, "dev": {1070, 1080}, "test": {1090, 1100}}
     assert "anemia.train.txt" in corpus.notes[0] and "1 of 10 admissions were left out" in corpus.notes[2]
-    said = [one for one in corpus.notes if "of train were left out" in one]
-    assert said == ["1 of 5 texts of train were left out: the papers keep those with fewer than 4000 tokens."]
+    notes = [one for one in corpus.notes if "of train were left out" in one]
+    assert notes == ["1 of 5 texts of train were left out: the papers keep those with fewer than 4000 tokens."]
 
 
 BAD_LISTS = [
@@ -210,11 +210,11 @@ BAD_LISTS = [
 ]
 
 
-@pytest.mark.parametrize(("change", "said"), BAD_LISTS)
-def test_bad_lists_are_named(tmp_path, change, said):
+@pytest.mark.parametrize(("change", "message"), BAD_LISTS)
+def test_bad_lists_are_named(tmp_path, change, message):
     lists = {f"{split}_50_hadm_ids__csv": of for split, of in LISTS.items()} | change
     folder(tmp_path, *hospital("diabetes", 8), **{name: of for name, of in lists.items() if of is not None})
-    assert re.search(said, error_of(lambda: datasets.load("diabetes", data_home=tmp_path)))
+    assert re.search(message, error_of(lambda: datasets.load("diabetes", data_home=tmp_path)))
 
 
 def test_without_lists_patients_of_diabetes_are_drawn_whole(tmp_path, monkeypatch):
@@ -245,7 +245,7 @@ def test_the_tables_are_read_once_until_they_change(tmp_path, monkeypatch):
     assert datasets.load("anemia", data_home=tmp_path).checksum != first.checksum and len(reads) == 2
 
 
-# --- what is wrong is said, and no word of a note with it
+# --- errors say what is wrong, and show no word of a note
 
 ROW = table(NOTES, [note(1, 1, 1010, SECRET)])
 BARE = ROW.split("\r\n", 1)[1]
@@ -269,11 +269,11 @@ BAD_NOTES = [
 ]
 
 
-@pytest.mark.parametrize(("content", "said"), BAD_NOTES)
-def test_a_bad_table_of_notes_is_named(tmp_path, content, said):
+@pytest.mark.parametrize(("content", "message"), BAD_NOTES)
+def test_a_bad_table_of_notes_is_named(tmp_path, content, message):
     place = folder(tmp_path, "", hospital("anemia", 4)[1])
     (place / "NOTEEVENTS.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
-    assert re.search(said, error_of(lambda: datasets.load("anemia", data_home=tmp_path)))
+    assert re.search(message, error_of(lambda: datasets.load("anemia", data_home=tmp_path)))
 
 
 def test_rows_are_counted_through_all_chunks_as_a_spreadsheet_counts_them(tmp_path, monkeypatch):
@@ -281,41 +281,41 @@ def test_rows_are_counted_through_all_chunks_as_a_spreadsheet_counts_them(tmp_pa
     rows = [note(i, 1, 1010, f"{SECRET}\n\n{i}") for i in range(5)]
     good = folder(tmp_path, rows, [(1, 1010, "2851")])
     assert mimic.summaries_of(good, {1010: 1}) == {1010: " ".join(f"{SECRET}\n\n{i}" for i in range(5))}
-    for content, said in (
+    for content, message in (
         (table(NOTES, [*rows, [], note("x", 1, 1010, SECRET)]), "row 8: ROW_ID is missing or no whole number"),
         (table(NOTES, [*rows, [*rows[0], "more"]]), "Expected 11 fields in line 7, saw 12"),
     ):
         (good / "NOTEEVENTS.csv").write_text(content, newline="")
-        assert said in error_of(lambda: mimic.summaries_of(good, {1010: 1}))
+        assert message in error_of(lambda: mimic.summaries_of(good, {1010: 1}))
 
 
 def test_a_damaged_archive_is_named(tmp_path):
     folder(tmp_path, "", hospital("anemia", 4)[1])
     (tmp_path / "mimic" / "NOTEEVENTS.csv").unlink()
     packed = gzip.compress(ROW.encode() * 100)
-    for content, said in ((packed[:-20], "ends too early"), (b"no gzip", "is damaged")):
+    for content, message in ((packed[:-20], "ends too early"), (b"no gzip", "is damaged")):
         (tmp_path / "mimic" / "NOTEEVENTS.csv.gz").write_bytes(content)
-        assert said in error_of(lambda: datasets.load("anemia", data_home=tmp_path))
+        assert message in error_of(lambda: datasets.load("anemia", data_home=tmp_path))
 
 
 def test_an_admission_of_two_patients_is_refused(tmp_path):
     folder(tmp_path, "", [(1, 100, "2851"), (2, 100, "2851")])
-    said = error_of(lambda: datasets.load("anemia", data_home=tmp_path))
-    assert "DIAGNOSES_ICD.csv, row 3: its admission is of another patient above" in said
+    message = error_of(lambda: datasets.load("anemia", data_home=tmp_path))
+    assert "DIAGNOSES_ICD.csv, row 3: its admission is of another patient above" in message
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_without_the_files_it_is_said_how_access_is_had(tmp_path, monkeypatch, capsys, name):
     monkeypatch.setattr(datasets.files, "PROJECT", tmp_path / "project")
-    said = [error_of(lambda: datasets.load(name, data_home=tmp_path))]
+    messages = [error_of(lambda: datasets.load(name, data_home=tmp_path))]
     assert main(["mimic", "--into", str(tmp_path)]) == 1
-    told = capsys.readouterr()
-    assert "licence: PhysioNet" in told.out and "cite: Johnson" in told.out and not (tmp_path / "mimic").exists()
-    said.append(told.err)
+    printed = capsys.readouterr()
+    assert "licence: PhysioNet" in printed.out and "cite: Johnson" in printed.out and not (tmp_path / "mimic").exists()
+    messages.append(printed.err)
     (tmp_path / "mimic").mkdir()
-    said.append(error_of(lambda: datasets.load(name, data_home=tmp_path)))
-    assert "has no DIAGNOSES_ICD.csv or DIAGNOSES_ICD.csv.gz; it has nothing" in said[-1]
-    for one in said:
+    messages.append(error_of(lambda: datasets.load(name, data_home=tmp_path)))
+    assert "has no DIAGNOSES_ICD.csv or DIAGNOSES_ICD.csv.gz; it has nothing" in messages[-1]
+    for one in messages:
         assert "https://physionet.org/" in one and "training" in one and "data use agreement" in one
         assert "NOTEEVENTS.csv and DIAGNOSES_ICD.csv" in one and "mimic" in one
     assert main(["list", "--into", str(tmp_path)]) == 0 and "by hand]" in capsys.readouterr().out
@@ -333,7 +333,7 @@ def test_nothing_of_a_note_is_written(tmp_path, monkeypatch):
     monkeypatch.setenv("CACHE_HOME", str(cache))
     corpus = datasets.load("anemia", "quick", home)
     run = Run("anemia", "average", vectors="random", options=(("epochs", 1),))
-    train(run, home, corpus, say=lambda said: None)
+    train(run, home, corpus, say=lambda message: None)
     word2vec(corpus, size=4)
     assert {path: path.read_bytes() for path in home.rglob("*") if path.is_file()} == before
     written = [path for path in cache.rglob("*") if path.is_file()]

@@ -318,9 +318,9 @@ def test_a_model_that_gives_all_texts_the_same_answer_has_a_page_that_says_so(
     page = report(monkeypatch, tmp_path, notebook, f"model {file}", f"dataset {dataset}")
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) >= 3
-    said = [one["sentence"] for one in kept_summary(Path(page))["findings"]]
-    assert re.fullmatch(r"mine \+ attention, seed 0, gives all \d+ texts the same answer .*to compare\.", said[0])
-    assert "none decides" in said[1] and all("no verdict" in one for one in said[2:]), "nothing is concluded from it"
+    found = [one["sentence"] for one in kept_summary(Path(page))["findings"]]
+    assert re.fullmatch(r"mine \+ attention, seed 0, gives all \d+ texts the same answer .*to compare\.", found[0])
+    assert "none decides" in found[1] and all("no verdict" in one for one in found[2:]), "nothing is concluded from it"
     assert notebook == "erasure" or "Nothing to draw: 'kendall_tau_attention" in shown["text"]
 
 
@@ -335,7 +335,7 @@ def test_erasure_of_ones_own_model(monkeypatch, tmp_path, chromium):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "said"),
+    ("parameters", "message"),
     [
         (["dataset sst", "data_home /nowhere"], "sst"),
         (["vectors /nowhere.npz"], "nowhere.npz"),
@@ -343,12 +343,12 @@ def test_erasure_of_ones_own_model(monkeypatch, tmp_path, chromium):
         (["device tpu"], "auto, cpu, cuda"),
     ],
 )
-def test_a_wrong_choice_ends_in_one_sentence(monkeypatch, tmp_path, capsys, parameters, said):
+def test_a_wrong_choice_ends_in_one_sentence(monkeypatch, tmp_path, capsys, parameters, message):
     monkeypatch.setenv("CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("RESULTS_HOME", str(tmp_path / "results"))
     monkeypatch.delenv("DATA_HOME", raising=False)
     arguments = [word for parameter in parameters for word in ("-p", *parameter.split(" ", 1))]
     assert main(["correlation", *arguments, "--output", str(tmp_path)]) in (1, 2)
-    told = "".join(capsys.readouterr())
-    assert said in told and "Traceback" not in told
+    printed = "".join(capsys.readouterr())
+    assert message in printed and "Traceback" not in printed
     assert not list(tmp_path.glob("correlation-*.html"))

@@ -1,4 +1,4 @@
-"""One's own text: every form is read as it is meant; whatever is wrong is said in one sentence and leaves nothing."""
+"""One's own text: every form is read as it is meant; whatever is wrong gives one sentence and leaves nothing."""
 
 import codecs
 import csv
@@ -371,9 +371,9 @@ TWO = [(f"{text} and more", text, label) for text, label in rows()]
 BROKEN = gzip.compress(separated(rows()).encode())
 
 
-def bad(content, said, name="my.csv", **columns):
-    """A file's content, or {name: content} of several, or a function that makes it; what is said; the parameters."""
-    return content, said, name, columns
+def bad(content, expected, name="my.csv", **columns):
+    """A file's content, or {name: content} of several, or a function that makes it; the error; the parameters."""
+    return content, expected, name, columns
 
 
 BAD = {
@@ -587,7 +587,7 @@ BAD = {
 
 @pytest.mark.parametrize("wrong", BAD)
 def test_bad_input_is_one_sentence_and_leaves_nothing(tmp_path, monkeypatch, wrong):
-    content, said, name, columns = BAD[wrong]
+    content, expected, name, columns = BAD[wrong]
     monkeypatch.setenv("CACHE_HOME", str(tmp_path / "cache"))
     if callable(content):
         content(tmp_path / name)
@@ -599,17 +599,17 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(tmp_path, monkeypatch, wro
     with pytest.raises(DataError) as caught:
         datasets.load(own_text(data, **columns), "quick")
     message = str(caught.value)
-    assert said in message and "\n" not in message and len(message) < 600 and caught.value.__cause__ is None
+    assert expected in message and "\n" not in message and len(message) < 600 and caught.value.__cause__ is None
     assert sorted(tmp_path.rglob("*")) == before
     assert csv.field_size_limit() == 131_072, "as it was"
 
 
 def test_there_are_enough_of_them():
-    assert len(BAD) >= 40 and len({said for _, said, *_ in BAD.values()}) >= 40
+    assert len(BAD) >= 40 and len({expected for _, expected, *_ in BAD.values()}) >= 40
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "expected"),
     [
         (
             ValueError("Parquet magic bytes not found\nin footer"),
@@ -617,17 +617,17 @@ def test_there_are_enough_of_them():
         ),
     ],
 )
-def test_parquet_that_cannot_be_read(tmp_path, monkeypatch, error, said):
+def test_parquet_that_cannot_be_read(tmp_path, monkeypatch, error, expected):
     def fails(file):
         raise error
 
     monkeypatch.setattr(pd, "read_parquet", fails)
     with pytest.raises(DataError) as caught:
         own_text(put(tmp_path, b"no parquet", "my.parquet"))
-    assert said in str(caught.value) and "\n" not in str(caught.value) and caught.value.__cause__ is None
+    assert expected in str(caught.value) and "\n" not in str(caught.value) and caught.value.__cause__ is None
 
 
-def told_to_another_user(data: str) -> str:
+def read_by_another_user(data: str) -> str:
     """What `own_text` says to nobody: in a forked process, since root may read everything."""
     reading, writing = os.pipe()
     if not (child := os.fork()):
@@ -636,16 +636,16 @@ def told_to_another_user(data: str) -> str:
                 os.setgid(65534)
                 os.setuid(65534)
             own_text(data)
-            said = "read"
+            outcome = "read"
         except BaseException as error:
-            said = f"{type(error).__name__}: {error}"
-        os.write(writing, said.encode())
+            outcome = f"{type(error).__name__}: {error}"
+        os.write(writing, outcome.encode())
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as pipe:
-        said = pipe.read()
+        outcome = pipe.read()
     os.waitpid(child, 0)
-    return said
+    return outcome
 
 
 def test_a_file_without_permission_is_one_sentence():
@@ -653,15 +653,15 @@ def test_a_file_without_permission_is_one_sentence():
         folder = Path(made)
         folder.chmod(0o755)
         data, parts = put(folder, separated(rows())), folder / "closed"
-        if (said := told_to_another_user(data)).startswith("OSError"):
-            pytest.skip(f"root may not become another user here: {said}")
-        assert said == "read"
+        if (outcome := read_by_another_user(data)).startswith("OSError"):
+            pytest.skip(f"root may not become another user here: {outcome}")
+        assert outcome == "read"
         Path(data).chmod(0o000)
-        assert told_to_another_user(data) == f"DataError: {data} cannot be read: Permission denied"
+        assert read_by_another_user(data) == f"DataError: {data} cannot be read: Permission denied"
         parts.mkdir()
         inside = put(parts, separated(rows()))
         parts.chmod(0o000)
-        assert told_to_another_user(inside) == f"DataError: {inside} cannot be read: Permission denied"
+        assert read_by_another_user(inside) == f"DataError: {inside} cannot be read: Permission denied"
         parts.chmod(0o755)
 
 
@@ -689,7 +689,7 @@ def test_a_full_disk_leaves_no_model_that_looks_finished(tmp_path, monkeypatch, 
 
 def test_the_command_refuses_before_anything_runs(tmp_path, capsys):
     good, alone = put(tmp_path, separated(rows())), put(tmp_path, separated(rows(labels=["bad"])), "alone.csv")
-    for given, said in [
+    for given, expected in [
         (["data", alone], "all 60 records have the label 'bad'"),
         (["data", str(tmp_path / "none.csv")], "there is no file"),
         (
@@ -701,8 +701,8 @@ def test_the_command_refuses_before_anything_runs(tmp_path, capsys):
     ]:
         pairs = [word for name, value in zip(given[::2], given[1::2], strict=True) for word in ("-p", name, value)]
         assert main(["correlation", *pairs, "--output", str(tmp_path / "out")]) == 2
-        told = capsys.readouterr().err
-        assert said in told and len(told.strip().splitlines()) == 1 and "Traceback" not in told
+        printed = capsys.readouterr().err
+        assert expected in printed and len(printed.strip().splitlines()) == 1 and "Traceback" not in printed
     assert not (tmp_path / "out").exists()
 
 
@@ -731,8 +731,8 @@ def test_a_full_disk_ends_a_report_in_one_sentence(tmp_path, monkeypatch, capsys
     small_disk(100)
     code = main(["small", "--notebooks", str(tmp_path), "--output", str(tmp_path / "out")])
     small_disk(10**9)
-    told = capsys.readouterr().err
-    assert code == 1 and "nothing could be written" in told and "File too large" in told and "Traceback" not in told
+    line = capsys.readouterr().err
+    assert code == 1 and "nothing could be written" in line and "File too large" in line and "Traceback" not in line
     assert not list((tmp_path / "out").glob("*.html"))
 
 

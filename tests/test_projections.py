@@ -122,7 +122,7 @@ def test_a_learned_alpha_has_the_gradient_of_its_value():
 
 
 @pytest.mark.parametrize(
-    ("name", "error", "said"),
+    ("name", "error", "message"),
     [
         ("sofmax", KeyError, "known: softmax, sparsemax, uniform, sparsegen:NUMBER"),
         ("sparsegen", KeyError, "entmax:learned"),
@@ -133,6 +133,6 @@ def test_a_learned_alpha_has_the_gradient_of_its_value():
         ("entmax:many", ValueError, "'many' in the projection 'entmax:many' is no number"),
     ],
 )
-def test_a_wrong_name_is_refused_with_what_is_allowed(name, error, said):
-    with pytest.raises(error, match=said):
+def test_a_wrong_name_is_refused_with_what_is_allowed(name, error, message):
+    with pytest.raises(error, match=message):
         projection(name)

@@ -19,6 +19,7 @@ from sklearn.metrics import (
     f1_score,
     homogeneity_score,
     mutual_info_score,
+    roc_auc_score,
     v_measure_score,
 )
 from torch.nn import functional
@@ -38,7 +39,7 @@ from lib.analysis import (
     tried,
 )
 from lib.analysis import information as instances_information
-from lib.analysis.summarising import FRAGILITY
+from lib.analysis.summarising import FRAGILITY, ORDERS
 from lib.analysis.token_values import average_precision, chance
 from lib.analysis.word_states import information_difference, jackknife_error, without_parts, word_states
 from lib.datasets import DATASETS
@@ -287,8 +288,8 @@ def test_tokens_of_one_alone_are_read_as_the_text_itself_and_sum_to_its_logit():
         for row, position in batch.mask.nonzero().tolist():
             alone = torch.zeros_like(output.attention)
             alone[row, position] = 1
-            said = probabilities(model(batch, alone).logits)[row, own[row].argmax()]
-            assert each[row, position] == pytest.approx(float(said.detach()))
+            probability = probabilities(model(batch, alone).logits)[row, own[row].argmax()]
+            assert each[row, position] == pytest.approx(float(probability.detach()))
         assert (each[~batch.mask] == 0).all()
         if outputs == 1:
             signs = torch.where(own.argmax(dim=-1) == 1, 1.0, -1.0)
@@ -307,6 +308,10 @@ def test_substituted_attention_gives_the_classes_of_a_model_that_has_it(outputs)
     assert torch.equal(found["uniform"], probabilities(model(batch, equal.double()).logits).argmax(dim=-1))
     logits = permuted(model, output, 20, 3, batch.instance)
     assert torch.equal(found["permuted"].long(), probabilities(logits).argmax(dim=-1))
+    if outputs == 1:
+        torch.testing.assert_close(found["permuted_probability"].double(), probabilities(logits)[..., 1])
+        assert torch.equal(found["uniform_probability"].round().long(), found["uniform"])
+    assert len(found) == (4 if outputs == 1 else 2)
     slow = small.NotAffine(model)
     for name, value in substituted(draws=20, seed=3)(slow, batch, output).items():
         assert torch.equal(value, found[name])
@@ -327,11 +332,13 @@ def answers(texts: int = 200, seeds: int = 2, draws: int = 6, classes: int = 2, 
             return np.where(random.random(shape) < share, label.reshape(-1, *(1,) * (len(shape) - 1)), wrong)
 
         trained, uniform, permuted_ = some(0.9), some(0.8), some(0.6, draws)
+        sure = [0.5 * (one + random.random(one.shape).round(1)) / classes for one in (trained, uniform, permuted_)]
         rows += [
             {"dataset": "d", "encoder": "bilstm", "attention": "additive", "projection": "softmax", "variant": variant}
             | {"layers": 1, "seed": number, "instance": text, "length": 5, "label": label[text]}
-            | {"prediction": trained[text], "probability": 0.5, "left_out": (), "under_uniform": float(uniform[text])}
-            | {"under_permuted": permuted_[text]}
+            | {"prediction": trained[text], "probability": sure[0][text], "left_out": ()}
+            | {"under_uniform": float(uniform[text]), "under_permuted": permuted_[text]}
+            | {"under_uniform_probability": sure[1][text], "under_permuted_probability": sure[2][text]}
             for text in range(texts)
         ]
     return pd.DataFrame(rows)
@@ -339,7 +346,7 @@ def answers(texts: int = 200, seeds: int = 2, draws: int = 6, classes: int = 2, 
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_fragility_is_what_scikit_learn_says_of_every_order(classes):
-    frame = answers(classes=classes)
+    frame = answers(classes=classes, draws=ORDERS + 2)
     f1 = partial(f1_score, average="binary" if classes == 2 else "macro")
     each = {name: [] for name in FRAGILITY}
     for _, rows in frame.groupby("seed"):
@@ -349,11 +356,18 @@ def test_fragility_is_what_scikit_learn_says_of_every_order(classes):
             trained, uniform = (score(rows["label"], rows[name]) for name in ("prediction", "under_uniform"))
             shuffled = np.mean([score(rows["label"], order) for order in orders.T])
             values += trained, uniform, shuffled, uniform - trained, shuffled - trained
+        if classes == 2:
+            columns = rows["probability"], rows["under_uniform_probability"]
+            trained, uniform = (roc_auc_score(rows["label"], column) for column in columns)
+            orders = np.stack(rows["under_permuted_probability"].to_list())
+            shuffled = np.mean([roc_auc_score(rows["label"], order) for order in orders.T[:ORDERS]])
+            values += trained, uniform, shuffled, uniform - trained, shuffled - trained
+        values += [np.nan] * (len(FRAGILITY) - len(values))  # of more classes there is no AUC
         for name, value in zip(FRAGILITY, values, strict=True):
             each[name].append(value)
     found = fragility(frame, FRAGILITY).set_index("quantity")
     for name in FRAGILITY:
-        assert found.loc[name, "value"] == pytest.approx(np.mean(each[name]))
+        assert found.loc[name, "value"] == pytest.approx(np.mean(each[name]), nan_ok=True)
     drop = found.loc["f1_drop_permuted"]
     assert -1 <= drop["low"] < drop["value"] < drop["high"] < 0
 

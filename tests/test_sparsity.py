@@ -188,7 +188,7 @@ def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "reason"),
     [
         ({"encoder": "transformer", "options": (("activation", "relu"),)}, "unknown option 'activation'"),
         ({"options": (("heads", 2),)}, "unknown option 'heads'"),
@@ -204,8 +204,8 @@ def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():
         ({"options": (("attention_rate", -1),)}, "attention_rate is -1; allowed"),
     ],
 )
-def test_wrong_parts_of_a_run_are_refused(wrong, said):
-    with pytest.raises((KeyError, ValueError), match=said):
+def test_wrong_parts_of_a_run_are_refused(wrong, reason):
+    with pytest.raises((KeyError, ValueError), match=reason):
         Run(**(MEISTER | wrong))
 
 

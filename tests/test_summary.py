@@ -125,7 +125,7 @@ def test_a_cell_counts_the_models_with_each_verdict():
     rows = pd.DataFrame({"verdict": ["open", "supported", "open", "contradicted"], "witness": "good", "reason": ""})
     assert in_words(rows.assign(witness=["weak", "good", "good", "good"])).endswith("2 open (1 by a weak witness)")
     none = rows.assign(witness=["good", "weak", "good", "good"], verdict=["open", "no verdict", "open", "open"])
-    assert in_words(none) == "3 of 4 open, 1 no verdict", "a weak witness without a verdict is not told apart"
+    assert in_words(none) == "3 of 4 open, 1 no verdict", "a weak witness without a verdict counts as no verdict"
     assert in_words(rows) == "1 of 4 supported, 1 contradicted, 2 open"
     assert in_words(rows[rows["verdict"] == "open"]) == "open for both"
     assert in_words(rows.iloc[1:2]) == "supported"
@@ -335,11 +335,11 @@ def test_a_paper_is_told_by_its_first_claim_on_real_texts_with_both_sides_where_
         one | {"short": "attention correlates weakly", "claim": "It is so", "answer": "open", "dataset": "20news"},
     ]
     rows[1] |= {"words": "1 of 2 supported, 1 open; 2 as contrast"}
-    said = [sentence(pd.DataFrame(rows[start:]), pd.DataFrame(), "jain2019") for start in range(3)]
-    assert said[0] == said[1] == "On sst, “It is so” is mixed: 1 of 2 supported, 1 open; +1.", (
+    written = [sentence(pd.DataFrame(rows[start:]), pd.DataFrame(), "jain2019") for start in range(3)]
+    assert written[0] == written[1] == "On sst, “It is so” is mixed: 1 of 2 supported, 1 open; +1.", (
         "the first claim that has one"
     )
-    assert said[2] == "“It is so” is open on 20news: +1."
+    assert written[2] == "“It is so” is open on 20news: +1."
     main = rows[2] | {"answer": "contradicted", "levels": "x 2, y 1"}
     planted = rows[0] | {"dataset": "planted"}
     assert sentence(pd.DataFrame([planted, rows[0], main]), pd.DataFrame(), "jain2019").startswith("“It is so”")
@@ -539,8 +539,8 @@ def test_all_that_is_made_from_the_kept_tables_is_up_to_date(monkeypatch, tmp_pa
     assert (results.FOLDER / "summary.md").read_text(encoding="utf-8") == markdown(found), again
     lead, by_question, counting, rest = answer(found.cells, found.values)
     shown = unescape((RENDERED / "summary.html").read_text(encoding="utf-8"))
-    said = lead, *(part.strip() for part in flat(by_question)), counting, rest
-    assert not [one for one in said if one not in shown], again
+    written = lead, *(part.strip() for part in flat(by_question)), counting, rest
+    assert not [one for one in written if one not in shown], again
     words = re.compile(r"<text[^>]*>([^<]*)</text>|(?:fill|stroke)=.(#\w{6})")  # places depend on a machine's fonts
     paths = results.FOLDER / "claims.svg", picture(found, tmp_path)
     drawn, made = (words.findall(path.read_text(encoding="utf-8")) for path in paths)

@@ -207,6 +207,9 @@ def test_of_several_kept_runs_those_count_that_allow_a_verdict_and_the_worst_wit
         row = verdicts(pd.concat(order), {held.short: held}).iloc[0]
         assert row["verdict"] == "supported" and row["seeds"] == 3 and row["witness"] == "weak"
         assert "seeds 0, 1: first" in row["evidence"] and "seed 3: last" in row["evidence"]
+    whole = [one.assign(commit="c", run_seeds=seeds) for one, seeds in zip(runs, ("0 1 2", "2", "3"), strict=True)]
+    row = verdicts(pd.concat(whole), {held.short: held}).iloc[0]
+    assert "seeds 0, 1, 2: first" in row["evidence"], "a note is of all seeds of its run, of which two are judged"
     row = verdicts(pd.concat([one.assign(excluded=uniform) for one in runs]), {held.short: held}).iloc[0]
     assert row["verdict"] == "no verdict" and row["reason"] == uniform
 
@@ -275,18 +278,18 @@ def test_outside_its_scope_a_claim_is_a_contrast_and_a_bad_witness_gives_no_verd
         open_one.assign(question="ranks", side=""),
         open_one.assign(question="ranks", side="against", verdict="contradicted", witness="good"),
     ]
-    told = [next(iter(sentences(one))) for one in against]
+    first = [next(iter(sentences(one))) for one in against]
     asked = "Does attention explain these models? Of 5 checks, one for each claim and model"
-    assert told[0] == f"{asked}, none decides (most often: a weak witness)."
-    assert "Of 6 checks, one for each claim and model: 6 say no. Each rests on a 95% interval" in told[1]
+    assert first[0] == f"{asked}, none decides (most often: a weak witness)."
+    assert "Of 6 checks, one for each claim and model: 6 say no. Each rests on a 95% interval" in first[1]
     some = pd.concat([against[1].iloc[:1], against[1].iloc[:1].assign(model="other", verdict="open", side="")])
     balance, single = sentences(some)
     assert ": 1 says no, 1 decides nothing. Each" in balance
     assert ", counting as no; open" in single
     again = pd.concat([found.reset_index(), found.reset_index().assign(claim="It falls", short="falls")])
-    assert [one.count("(as above)") for one in sentences(again)] == [0, 1], "a reason is told once"
+    assert [one.count("(as above)") for one in sentences(again)] == [0, 1], "a reason stands once"
     again.loc[again["short"] == "falls", "reason"] = "another reason"
-    assert [one.count("(as above)") for one in sentences(again)] == [0, 0], "another one is told too"
+    assert [one.count("(as above)") for one in sentences(again)] == [0, 0], "another one stands too"
     of_sides = found.reset_index().assign(sides="one 0.5, other 0.2")
     assert "supported for conv (one 0.5, other 0.2; +0.31 [" in next(iter(sentences(of_sides)))
     shown = tables.verdicts(found.reset_index()).data

@@ -1,4 +1,4 @@
-"""A server on loopback that misbehaves as it is told, and hand-made archives, for the tests of downloads."""
+"""A server on loopback that misbehaves on request, and hand-made archives, for the tests of downloads."""
 
 import gzip
 import io

@@ -53,8 +53,8 @@ def contrast(
     Returns:
         quantity, first, second (values), difference, low, high (95%), word: "higher" where the interval lies above 0,
         "lower" below 0, "open" else, or where fewer than FEW paired seeds differ in sign; unit, n (texts), seeds (of
-        the two groups); p; se, the standard error over texts, and of_seeds, the difference in each seed where they are
-        paired ({} else).
+        the two groups); p; se, the standard error over texts; of_seeds, the difference in each seed where they are
+        paired ({} else), and sides, the two values of each seed ({seed: value} of either side; else the values).
     """
     pooled = pooled or (lambda weights, table: mean_over(-1, statistic(weights, table)))
     first, second = groups
@@ -69,15 +69,22 @@ def contrast(
     for name, one, other, drawn, *each in zip(quantities, *values, samples.T, *of_seeds, strict=True):
         apart = [each[0] - each[1]] if paired else each  # what varies over seeds
         low, high = interval_over_texts_and_seeds(one - other, drawn, *apart)
+        both = np.broadcast_arrays(*each) if paired else each
         differ = paired and len(apart[0]) < FEW and len(np.unique(np.sign(apart[0]))) > 1
         rows.append(
             {"quantity": name, "first": float(one), "second": float(other), "difference": float(one - other)}
             | {"low": low, "high": high, "word": "open" if differ else direction(low, high), "unit": unit_of(name)}
             | {"n": len(first), "seeds": tuple(map(len, each)), "se": standard_error(drawn)}
-            | {"of_seeds": dict(zip(map(int, seeds), map(float, apart[0]), strict=True)) if paired else {}}
+            | {"of_seeds": by_number(seeds, apart[0]) if paired else {}}
+            | {"sides": [by_number(seeds, side) for side in both] if paired else [float(one), float(other)]}
         )
     found = pd.DataFrame(rows)
     return found.assign(p=swapped_p(pooled, groups, draws)) if test else found
+
+
+def by_number(seeds: Sequence[int], values: np.ndarray) -> dict[int, float]:
+    """{seed: its value}, in Python's own numbers."""
+    return dict(zip(map(int, seeds), map(float, values), strict=True))
 
 
 def direction(low: float, high: float) -> str:

@@ -29,7 +29,18 @@ from lib.quantity import CHANGE_BOUNDS, RUN_COLUMNS, bounds_of, declare, title_o
 CLASSIFICATION = ("accuracy", "f1", "auc")
 DRAWS = 1000  # of the bootstrap
 DROPS = ("f1_drop_uniform", "f1_drop_permuted")
-OF_FRAGILITY = {"f1": weighted_f1, "balanced_accuracy": weighted_balanced_accuracy}
+ORDERS = 10  # random orders that AUC is taken of: each takes a sort of the texts
+
+
+def weighted_auc_of_each(weights: np.ndarray, label: np.ndarray, scores: np.ndarray, classes: int) -> np.ndarray:
+    """`weighted_auc` of (instance, ...) scores: (draw, ...); NaN of more than two classes, and where one is missing."""
+    each = scores.reshape(len(label), -1).T
+    none = np.full(len(weights), nan)
+    found = [none if classes > 2 or np.isnan(one).any() else weighted_auc(weights, label, one) for one in each]
+    return np.stack(found, axis=1).reshape(len(weights), *scores.shape[1:])
+
+
+OF_FRAGILITY = {"f1": weighted_f1, "balanced_accuracy": weighted_balanced_accuracy, "auc": weighted_auc_of_each}
 UNDER = {
     "": "{}",
     "_uniform": "{} with uniform attention",
@@ -114,7 +125,7 @@ def fragility(instances: pd.DataFrame, quantities: Sequence[str] = ("f1", *DROPS
     In the columns of `summarise`. f1_uniform and f1_permuted are F1 under equal weights and under random orders, the
     mean of each order's own F1; the drops are these less f1, so below 0 where the model loses, as the paper prints
     them. Intervals pair texts and seeds. The same of balanced accuracy, which a model that comes to predict one class
-    alone does not change as F1 does.
+    alone does not change as F1 does, and of AUC, which has no threshold, of the first ORDERS orders.
 
     Args:
         instances: measured with lib.interventions.substituted().
@@ -189,9 +200,10 @@ def fragility_of(names: Sequence[str]) -> Statistic:
     wanted = {score: of for score, of in OF_FRAGILITY.items() if any(name.startswith(score) for name in names)}
 
     def statistic(weights: np.ndarray, table: np.ndarray) -> np.ndarray:
-        label, classes, found = table[:, 0, 0], max(2, int(table.max()) + 1), {}
+        predicted, odds = table[..., 1 : -2 - ORDERS], table[..., -2 - ORDERS :]
+        label, classes, found = table[:, 0, 0], max(2, int(table[..., : -2 - ORDERS].max()) + 1), {}
         for score, of in wanted.items():
-            values = of(weights, label, table[..., 1:], classes)  # (draw, seed, prediction)
+            values = of(weights, label, odds if score == "auc" else predicted, classes)  # (draw, seed, attention)
             own, under = values[..., 0], {"uniform": values[..., 1], "permuted": mean_over(2, values[..., 2:])}
             found |= {score: own} | {f"{score}_{name}": value for name, value in under.items()}
             found |= {f"{score}_drop_{name}": value - own for name, value in under.items()}
@@ -201,14 +213,27 @@ def fragility_of(names: Sequence[str]) -> Statistic:
 
 
 def answers(group: pd.DataFrame) -> np.ndarray:
-    """(instance, seed, (label, prediction, with equal weights, with each random order)) of one configuration."""
+    """(instance, seed, answer) of one configuration.
+
+    The answers are the label; the prediction, with equal weights and with each random order; and the probability of the
+    second class of two, with equal weights and with the first ORDERS orders, NaN where there is none.
+    """
     missing = [name for name in ("under_uniform", "under_permuted") if name not in group]
     if missing:
         raise KeyError(f"no column {missing[0]!r}: measure with lib.interventions.substituted()")
     single = [by_seed(group, name).to_numpy() for name in ("label", "prediction", "under_uniform")]
-    permuted = group.pivot(index="instance", columns="seed", values="under_permuted")
-    permuted = np.stack([np.stack(permuted[seed].to_list()) for seed in permuted], axis=1)
-    return np.concatenate([np.stack(single, axis=2), permuted], axis=2)
+    odds = np.full((*single[0].shape, 2 + ORDERS), nan)
+    if "under_permuted_probability" in group:
+        odds[..., :2] = np.stack([by_seed(group, f"{one}probability") for one in ("", "under_uniform_")], axis=2)
+        orders = in_each_order(group, "under_permuted_probability")[..., :ORDERS]
+        odds[..., 2 : 2 + orders.shape[2]] = orders
+    return np.concatenate([np.stack(single, axis=2), in_each_order(group, "under_permuted"), odds], axis=2)
+
+
+def in_each_order(group: pd.DataFrame, column: str) -> np.ndarray:
+    """(instance, seed, order) of a column of arrays of one configuration."""
+    table = group.pivot(index="instance", columns="seed", values=column)
+    return np.stack([np.stack(table[seed].to_list()) for seed in table], axis=1)
 
 
 def seeds_of(group: pd.DataFrame) -> list:
@@ -265,8 +290,8 @@ def by_seed_rows(rows: pd.DataFrame) -> pd.DataFrame:
     Args:
         rows: of `summarise` and the like; others may lie between them.
     Returns:
-        the columns of rows but `of_seeds`. Of a row for one seed `per` is "seed" and value is that seed's; se_texts is
-        still that of the mean over the seeds together, and what follows from all seeds is missing.
+        the columns of rows but `of_seeds` and `sides`. Of a row for one seed `per` is "seed" and value is that seed's;
+        se_texts is still that of the mean over the seeds together, and what follows from all seeds is missing.
     """
     rows = rows.reset_index(drop=True)
     if "of_seeds" not in rows or "value" not in rows:
@@ -276,7 +301,8 @@ def by_seed_rows(rows: pd.DataFrame) -> pd.DataFrame:
     single = rows.loc[rows.index[many].repeat(rows.loc[many, "of_seeds"].map(len))]
     single = single.assign(seed=[seed for seed, _ in pairs], value=[value for _, value in pairs], per="seed")
     single = single.drop(columns=list(OVER), errors="ignore")
-    return pd.concat([single, rows[~many]]).sort_index(kind="stable").reset_index(drop=True).drop(columns="of_seeds")
+    both = pd.concat([single, rows[~many]]).sort_index(kind="stable").reset_index(drop=True)
+    return both.drop(columns=["of_seeds", "sides"], errors="ignore")
 
 
 def over_seeds(rows: pd.DataFrame, about: Iterable[str] = ()) -> pd.DataFrame:

@@ -20,7 +20,8 @@ STEP = 20  # from one model to the next
 NAMES = 420  # and for those of claims
 CELL = 66  # at least, from one dataset to the next: a number with its sign and two marks
 COLOR_OF = dict(zip(ANSWERS, (COLORS[number] for number in (2, 1, 0, 4, 5)), strict=True)) | {CONTRAST: INK}
-SAID = {"yes": COLORS[2], "no": COLORS[1], "undecided": "#9a9a9a"}  # what a claim says of attention as an explanation
+# what a claim says of attention as an explanation
+SIDE_COLORS = {"yes": COLORS[2], "no": COLORS[1], "undecided": "#9a9a9a"}
 THIN = "\N{THIN SPACE}"
 DOUBTS = {"weak witness": "w", "could be chance": "c", "stale": "s"}  # marks of an outlined cell, by a letter
 BANDS = {  # of a kind of claim, from its bound: where the effect would be none, or too little
@@ -216,8 +217,8 @@ def claims(cells: pd.DataFrame, datasets: Sequence[str]) -> alt.TopLevelMixin:
         datasets: in the order of their columns.
     """
     rows = cells_in_words(cells)
-    words = [word for word in SAID if word in set(rows["says"])]
-    color = alt.Color("says:N", title=None, scale=alt.Scale(domain=words, range=[SAID[word] for word in words]))
+    words = [word for word in SIDE_COLORS if word in set(rows["says"])]
+    color = alt.Color("says:N", title=None, scale=alt.Scale(domain=words, range=[SIDE_COLORS[word] for word in words]))
     width, quiet = min(82, max(CELL, WIDTH / max(1, len(datasets)))), {"domain": False, "ticks": False}
     top = alt.Axis(orient="top", labelAngle=0, labelExpr="split(datum.label, /[-_]/)", offset=30, **quiet)
     apart = alt.Scale(paddingInner=0.1, paddingOuter=0)

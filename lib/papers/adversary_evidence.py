@@ -51,7 +51,8 @@ def evidence(
     of_base = models[(models["variant"] == "base") & (models["encoder"] == "bilstm")]
     first = of_base.iloc[0]
     theirs = first["attention"] == "additive" and first["projection"] == "softmax" and models["label"].max() <= 1
-    about = {"within": bool(theirs)} | witness_of(known, of_base)
+    entropies = of_seeds.assign(entropy_of_attention=entropies_of(list(of_seeds["attention_weights"])))
+    about = {"within": bool(theirs)} | witness_of(known, of_base, reasons=[uniform_attention(entropies)])
     printed, whole = table(KEY, first["dataset"]), adversaries[adversaries["trains"] == "all"]
     parts = [
         *of_scores(models, guided, about, printed),
@@ -101,8 +102,6 @@ def of_distances(
     models: pd.DataFrame, of_seeds: pd.DataFrame, per_instance: pd.DataFrame, about: dict, dataset: str
 ) -> Iterator[pd.DataFrame]:
     """Section 3.3: how far other seeds move the attention, beside a search, equal weights, and by class."""
-    entropies = of_seeds.assign(entropy_of_attention=entropies_of(list(of_seeds["attention_weights"])))
-    about = with_reasons(about, {"excluded": uniform_attention(entropies)})
     seeds = of_seeds[["seed", "instance", "jsd_of_seeds"]]
     searched = per_instance[per_instance["epsilon"] == per_instance["epsilon"].min()]
     uniform = models[(models["variant"] == "uniform") & (models["encoder"] == "bilstm")]

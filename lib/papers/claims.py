@@ -174,7 +174,8 @@ class Claim:
 
     def compared(self, model: str, row: Mapping, **more) -> pd.DataFrame:
         """`evidence` of a row of `lib.analysis.contrast`, or of `mean_effect`; more: other arguments."""
-        parts = {name: row[name] for name in ("of_seeds", "first", "second", "se", "n")}
+        first, second = row.get("sides", (row["first"], row["second"]))
+        parts = {"first": first, "second": second} | {name: row[name] for name in ("of_seeds", "se", "n")}
         return self.evidence(model, **(parts | more))
 
 
@@ -291,16 +292,28 @@ def in_words(claim: Claim, some: pd.DataFrame, found: Verdict) -> str:
 
 
 def notes(some: pd.DataFrame) -> list[str]:
-    """What is noted; of several studies, with the seeds of each: ["seeds 0, 1: of whole texts +0.022"]."""
-    studies = {note: [str(seed) for seed in same["seed"].unique()] for note, same in some.groupby("note", sort=False)}
+    """What is noted; of several studies, with all seeds of each: ["seeds 0, 1: of whole texts +0.022"]."""
+    studies = dict(list(some.groupby("note", sort=False)))
     if len(studies) < 2:
         return list(studies)
-    return [f"seed{'s'[: len(seeds) > 1]} {', '.join(seeds)}: {note}" for note, seeds in studies.items() if note]
+    whole = "run_seeds" in some  # else of those that are judged
+    seeds = {
+        note: same["run_seeds"].iloc[0].split() if whole else [str(seed) for seed in same["seed"].unique()]
+        for note, same in studies.items()
+        if note
+    }
+    return [f"seed{'s'[: len(given) > 1]} {', '.join(given)}: {note}" for note, given in seeds.items()]
 
 
 def sides_in_words(claim: Claim, some: pd.DataFrame) -> str:
-    """average 0.360, BiLSTM 0.210: what the effect compares, means over seeds; "" where nothing is known."""
+    """average 0.360, BiLSTM 0.210: what the effect compares, means over seeds; "" where nothing is known.
+
+    Of several studies that kept their means alone these may be of other seeds than the effect is: "" then.
+    """
     means = some[["first", "second"]].astype(float).mean()
+    apart = abs(abs(means["first"] - means["second"]) - abs(some["value"].astype(float).mean()))
+    if claim.is_difference and "run_seeds" in some and some["run_seeds"].nunique() > 1 and apart > 0.0005:
+        return ""
     return ", ".join(
         f"{side} {mean:.3f}" for side, mean in zip(claim.sides, means, strict=True) if side and not isnan(mean)
     )

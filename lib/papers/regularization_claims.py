@@ -99,10 +99,10 @@ CLAIMS = {
             "direction",
             ON_PAR,
             "of F1",
-            "the base: most layers against one, two classes",
+            "the base: more layers against one, two classes",
             f"a deep model that learns nothing loses nothing: {GATES} (of one layer)",
             "a deep base that loses more",
-            ("change with most layers", "with one"),
+            ("change with more layers", "with one"),
         ),
         Claim(
             KEY,

@@ -178,14 +178,15 @@ def on_par(models: Models) -> Iterator[pd.DataFrame]:
 def fragile(models: Models) -> Iterator[pd.DataFrame]:
     """Section 4.1: with other attention they lose more F1."""
     shorts = {"permuted": "attention matters more", "uniform": "equal weights cost more"}
-    wanted = [f"{score}_drop_{under}" for under in shorts for score in ("f1", "balanced_accuracy")]
+    wanted = [f"{score}_drop_{under}" for under in shorts for score in ("f1", "balanced_accuracy", "auc")]
     for its, control, base in models.trios((*SHOWN, LEARNED_TYING)):
         rows = models.compare((control, its), wanted)
-        against = models.compare((base, its), wanted[::2]) if control != base else None
+        against = models.compare((base, its), wanted[::3]) if control != base else None
         how = models.judged(its, control, reasons=models.gates(its, control), within=its["variant"] in JUDGED)
         for under, short in shorts.items():
             name = f"f1_drop_{under}"
             note = f"of balanced accuracy {signed(rows.loc[f'balanced_accuracy_drop_{under}'])}"
+            note += f", of AUC {signed(rows.loc[f'auc_drop_{under}'])}" if models.two_classes else ""
             note += f"; against the base {signed(against.loc[name])}" if control != base else ""
             printed = models.printed("table1", name, base, its)
             yield CLAIMS[short].compared(named(its), rows.loc[name], printed=printed, note=note, **how)
@@ -249,12 +250,12 @@ def grounded(models: Models) -> Iterator[pd.DataFrame]:
 
 def robust_by_depth(models: Models) -> Iterator[pd.DataFrame]:
     """Appendix B: the more layers, the less the base loses."""
-    one, most = (models.depths("base")[end] for end in (0, -1))
-    if one != most:
-        row = models.compare((most, one), [PERMUTED]).iloc[0]
-        how = models.judged(most, one, reasons=models.off_par(most, one) + models.even(most, one))
-        printed = models.printed("table6", PERMUTED, most, one)
-        yield CLAIMS["depth makes attention matter less"].compared(named(most), row, printed=printed, **how)
+    one, *deeper = models.depths("base")
+    for deep in deeper:
+        row = models.compare((deep, one), [PERMUTED]).iloc[0]
+        how = models.judged(deep, one, reasons=models.off_par(deep, one) + models.even(deep, one))
+        printed = models.printed("table6", PERMUTED, deep, one)
+        yield CLAIMS["depth makes attention matter less"].compared(named(deep), row, printed=printed, **how)
 
 
 def diminishing(models: Models) -> Iterator[pd.DataFrame]:

@@ -66,8 +66,8 @@ def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]
 
 def terms(findings: Iterable[dict[str, Any]]) -> dict[str, str]:
     """Those of TERMS that stand in a report's findings."""
-    said = " ".join(finding["sentence"] for finding in findings)
-    return {term: meaning for term, meaning in TERMS.items() if re.search(rf"\b{term}\b", said, re.IGNORECASE)}
+    sentences = " ".join(finding["sentence"] for finding in findings)
+    return {term: meaning for term, meaning in TERMS.items() if re.search(rf"\b{term}\b", sentences, re.IGNORECASE)}
 
 
 def outputs(notebook: Any, kind: str) -> list[Any]:

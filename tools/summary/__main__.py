@@ -102,8 +102,8 @@ def claims_of(rows: pd.DataFrame) -> str:
     datasets = in_order(rows["dataset"])
     chance = rows["marks"].map(lambda marks: "; could be chance" if "could be chance" in marks else "")
     alone = (rows["size"] + ": ").where(rows["model"].ne("") & rows["size"].ne(""), "")
-    rows = rows.assign(said=alone + rows["words"] + chance)
-    table = rows.pivot(index="short", columns="dataset", values="said").fillna("–")
+    rows = rows.assign(written=alone + rows["words"] + chance)
+    table = rows.pivot(index="short", columns="dataset", values="written").fillna("–")
     claims = rows.drop_duplicates("short")[["short", "claim"]].itertuples(index=False)
     lines = [[f"*{short}*: {claim}", *table.loc[short, datasets]] for short, claim in claims]
     return grid(["claim", *datasets], lines)

@@ -116,13 +116,13 @@ def sentence(table: pd.DataFrame, values: pd.DataFrame, paper: str) -> str:
     first = pd.concat([by_doubt[by_doubt["answer"].isin([*DECIDED, MIXED])], by_doubt]).iloc[0]
     marks = f" ({', '.join(first['marks'])})" if first["marks"] else ""
     if first["answer"] == MIXED:
-        models, said = re.split(r"; | \(", first["words"])[0], f"On {first['dataset']}, “{first['claim']}”"
-        full = f"{said} is mixed: {models}; {first['size']}{marks}."
-        return full if len(full.split()) <= LONGEST else f"{said}: {models}{marks}."
+        models, claim = re.split(r"; | \(", first["words"])[0], f"On {first['dataset']}, “{first['claim']}”"
+        full = f"{claim} is mixed: {models}; {first['size']}{marks}."
+        return full if len(full.split()) <= LONGEST else f"{claim}: {models}{marks}."
     model = first["model"] and f" for {first['model']}"
-    said = f"“{first['claim']}” is {first['answer']} on {first['dataset']}{model}{marks}"
-    full = f"{said}: {'; '.join(filter(None, (first['levels'], first['size'])))}."
-    return full if len(full.split()) <= LONGEST else f"{said}: {first['size']}."
+    claim = f"“{first['claim']}” is {first['answer']} on {first['dataset']}{model}{marks}"
+    full = f"{claim}: {'; '.join(filter(None, (first['levels'], first['size'])))}."
+    return full if len(full.split()) <= LONGEST else f"{claim}: {first['size']}."
 
 
 def that_count(table: pd.DataFrame, paper: str) -> str:
@@ -251,8 +251,8 @@ def sides(found: pd.DataFrame) -> tuple[str, list[Asked], str]:
 
 def short_answer(asked: Sequence[Asked]) -> str:
     """The answer in few words: what the questions that have one come to, and how many have none."""
-    said = {"Yes": "{yes}", "Mostly yes": "{yes}, by most tests", "No": "{no}", "Mostly no": "{no}, by most tests"}
-    clauses = [said[one.word].format(**one.question._asdict()) for one in asked if one.word in said]
+    words = {"Yes": "{yes}", "Mostly yes": "{yes}, by most tests", "No": "{no}", "Mostly no": "{no}, by most tests"}
+    clauses = [words[one.word].format(**one.question._asdict()) for one in asked if one.word in words]
     settled = [one.word for one in asked if not one.word.startswith(UNSETTLED)]
     rest, agreed = len(QUESTIONS) - len(settled), {"Yes": "It is", "No": "It is not"}
     first = "Not settled" if rest else agreed.get("".join(set(settled)), "It depends on what is asked")
@@ -278,7 +278,7 @@ def of_question(decided: pd.DataFrame, found: pd.DataFrame) -> tuple[str, str, l
     numbers += "; all are of one claim" if len(decided) > 1 and decided["short"].nunique() == 1 else ""
     claims = decided.loc[~made_up(decided), "short"].nunique()
     word = in_a_word(real, [len(yes), len(no)], claims)
-    tests = [f"{said}{quoted(some.iloc[0], found)}" for said, some in (("Yes", yes), ("No", no)) if len(some)]
+    tests = [f"{side}{quoted(some.iloc[0], found)}" for side, some in (("Yes", yes), ("No", no)) if len(some)]
     others = found[~made_up(found) & found["side"].eq("") & found["answer"].isin(["open", "negligible"])]
     others = to_quote(others[~others["short"].isin(decided["short"])])
     if word.startswith(UNSETTLED) and len(others):
