@@ -27,10 +27,10 @@ from tools.report.__main__ import main
 from tools.report.execute import Failed
 from tools.report.page import kept, page
 from tools.summary import studies as summary
-from tools.summary.__main__ import RENDERED, in_repository, markdown, picture, readme
+from tools.summary.__main__ import RENDERED, markdown, picture, readme
 from tools.summary.answers import Tables, answer, sentence, sides, that_count
 from tools.summary.claims import CELL, by_verdict, cells, controlled, in_words, totals, verdicts
-from tools.summary.page import FILES, studies_of, write_summary
+from tools.summary.page import FILES, found_in, studies_of, write_summary
 from tools.summary.values import INCOMPLETE, counts, unexplained, values
 
 KEY = ("bilstm", "additive", "softmax", "base", 1)
@@ -531,7 +531,7 @@ def test_a_page_in_the_repository_opens_offline_and_has_the_numbers_of_the_kept_
 def test_all_that_is_made_from_the_kept_tables_is_up_to_date(monkeypatch, tmp_path):
     """The README, its picture, the summary as Markdown and as a page."""
     monkeypatch.undo()
-    found, text = in_repository(), (PROJECT / "README.md").read_text(encoding="utf-8")
+    found, text = found_in(RENDERED, results.FOLDER), (PROJECT / "README.md").read_text(encoding="utf-8")
     for place in ("<!-- answer -->", "<!-- papers -->", "(reports/results/claims.svg)", "(reports/results/summary.md)"):
         assert place in text
     again = "run python -m tools.summary"
@@ -557,7 +557,7 @@ def test_no_text_ends_a_cell_of_the_markdown_table():
 
 
 def test_without_any_report_it_is_one_sentence(tmp_path, nowhere):
-    text = write_summary(tmp_path / "new", nowhere).read_text()
+    text = write_summary(tmp_path / "new", found_in(tmp_path, nowhere)).read_text()
     assert "There is nothing to sum up yet" in text and text.count("Not run yet.") == len(PAPERS)
     assert pd.read_csv(tmp_path / "new" / FILES[0]).empty and len(pd.read_csv(tmp_path / "new" / FILES[1])) == 1140
 
@@ -567,9 +567,9 @@ def test_a_report_enters_and_leaves_with_its_page(tmp_path, nowhere):
     report(tmp_path, "unknown-planted", [row()], [effect("b", "supported")], notebook="unknown")
     (tmp_path / "half.html").write_text(here.read_text()[:-20])
     assert [one.page for one in studies_of(tmp_path)] == ["correlation-planted.html"]
-    assert 'href="correlation-planted.html#claim-a"' in write_summary(tmp_path, nowhere).read_text()
+    assert 'href="correlation-planted.html#claim-a"' in write_summary(tmp_path, found_in(tmp_path, nowhere)).read_text()
     here.rename(tmp_path / "earlier")  # as a report that fails is put away
-    assert "correlation-planted" not in write_summary(tmp_path, nowhere).read_text()
+    assert "correlation-planted" not in write_summary(tmp_path, found_in(tmp_path, nowhere)).read_text()
     assert pd.read_csv(tmp_path / FILES[0]).empty
 
 
@@ -580,7 +580,7 @@ def test_what_a_parameter_turned_into_another_experiment_is_known(tmp_path):
 
 def test_the_tables_read_back_as_what_was_summed_up(tmp_path, nowhere):
     report(tmp_path, "correlation-sst", [row(dataset="sst")], [effect('a, "b"\n', "supported")], dataset="sst")
-    write_summary(tmp_path, nowhere)
+    write_summary(tmp_path, found_in(tmp_path, nowhere))
     studies = studies_of(tmp_path)
     matrix = cells(verdicts(studies))
     assert matrix[["short", "dataset", "answer"]].to_numpy().tolist() == [['a, "b"\n', "sst", "supported"]]
@@ -620,7 +620,7 @@ def test_hostile_names_are_shown_and_never_run(chromium, tmp_path, nowhere):
     found = [effect(evil, "supported", evil, note=evil, printed=-0.2), effect(evil, "open", "two")]
     found += [effect(evil, "supported", "three", witness="weak").assign(code="of other code")]
     report(tmp_path, "correlation-a b#", [row(dataset=evil)], found, dataset=evil, profile="paper")
-    page_of_all = write_summary(tmp_path, nowhere)
+    page_of_all = write_summary(tmp_path, found_in(tmp_path, nowhere))
     with visit(chromium, page_of_all, "dark", width=375, linked=tmp_path / "correlation-a b#.html") as seen:
         sheet = seen.page
         sheet.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")

@@ -200,10 +200,10 @@ def fragility_of(names: Sequence[str]) -> Statistic:
     wanted = {score: of for score, of in OF_FRAGILITY.items() if any(name.startswith(score) for name in names)}
 
     def statistic(weights: np.ndarray, table: np.ndarray) -> np.ndarray:
-        predicted, odds = table[..., 1 : -2 - ORDERS], table[..., -2 - ORDERS :]
+        predicted, scores = table[..., 1 : -2 - ORDERS], table[..., -2 - ORDERS :]
         label, classes, found = table[:, 0, 0], max(2, int(table[..., : -2 - ORDERS].max()) + 1), {}
         for score, of in wanted.items():
-            values = of(weights, label, odds if score == "auc" else predicted, classes)  # (draw, seed, attention)
+            values = of(weights, label, scores if score == "auc" else predicted, classes)  # (draw, seed, attention)
             own, under = values[..., 0], {"uniform": values[..., 1], "permuted": mean_over(2, values[..., 2:])}
             found |= {score: own} | {f"{score}_{name}": value for name, value in under.items()}
             found |= {f"{score}_drop_{name}": value - own for name, value in under.items()}
@@ -222,12 +222,12 @@ def answers(group: pd.DataFrame) -> np.ndarray:
     if missing:
         raise KeyError(f"no column {missing[0]!r}: measure with lib.interventions.substituted()")
     single = [by_seed(group, name).to_numpy() for name in ("label", "prediction", "under_uniform")]
-    odds = np.full((*single[0].shape, 2 + ORDERS), nan)
+    scores = np.full((*single[0].shape, 2 + ORDERS), nan)
     if "under_permuted_probability" in group:
-        odds[..., :2] = np.stack([by_seed(group, f"{one}probability") for one in ("", "under_uniform_")], axis=2)
+        scores[..., :2] = np.stack([by_seed(group, f"{one}probability") for one in ("", "under_uniform_")], axis=2)
         orders = in_each_order(group, "under_permuted_probability")[..., :ORDERS]
-        odds[..., 2 : 2 + orders.shape[2]] = orders
-    return np.concatenate([np.stack(single, axis=2), in_each_order(group, "under_permuted"), odds], axis=2)
+        scores[..., 2 : 2 + orders.shape[2]] = orders
+    return np.concatenate([np.stack(single, axis=2), in_each_order(group, "under_permuted"), scores], axis=2)
 
 
 def in_each_order(group: pd.DataFrame, column: str) -> np.ndarray:

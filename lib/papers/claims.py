@@ -202,7 +202,7 @@ def verdicts(evidence: pd.DataFrame, claims: Mapping[str, Claim], these_models: 
 
 def read_evidence(text: str) -> pd.DataFrame:
     """Rows of EVIDENCE from CSV text; every other column is text."""
-    given = pd.read_csv(StringIO(text), dtype=str, keep_default_na=False)
+    given = pd.read_csv(StringIO(text), dtype=object, keep_default_na=False)
     numbers = {name: pd.to_numeric(given[name]) for name in NUMBERS}
     whole = {name: given[name].astype(int) for name in ("seed", "n")}
     return given.assign(**numbers, **whole, within=given["within"] == "True")

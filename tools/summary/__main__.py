@@ -19,8 +19,7 @@ from tools.report.figures import environment
 from tools.report.page import TERMS, summaries_in
 from tools.summary.answers import DATASETS, Tables, answer, of_papers
 from tools.summary.claims import RATE, in_order, totals
-from tools.summary.page import studies_of, write_summary
-from tools.summary.studies import kept
+from tools.summary.page import found_in, write_summary
 from tools.summary.values import counts, unexplained
 
 RENDERED = PROJECT / "reports" / "rendered"
@@ -129,17 +128,12 @@ def grid(head: list[str], rows: list[list[str]]) -> str:
     )
 
 
-def in_repository() -> Tables:
-    """What is found in the rendered reports and the kept results of the repository."""
-    return Tables.of([*studies_of(RENDERED), *kept(FOLDER)])
-
-
 def main() -> None:
     """Writes README's answer and table, the picture, summary.md and the rendered summary."""
-    found, page = in_repository(), PROJECT / "README.md"
+    found, page = found_in(RENDERED, FOLDER), PROJECT / "README.md"
     page.write_text(readme(page.read_text(encoding="utf-8"), found), encoding="utf-8")
     (FOLDER / "summary.md").write_text(markdown(found), encoding="utf-8")
-    print(page, FOLDER / "summary.md", picture(found), write_summary(RENDERED, FOLDER), sep="\n")
+    print(page, FOLDER / "summary.md", picture(found), write_summary(RENDERED, found), sep="\n")
 
 
 if __name__ == "__main__":

@@ -64,18 +64,19 @@ class Answer(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What is found in all studies: rows of `verdicts`, of `cells`, and of `values`."""
+    """What is found in all studies: rows of `verdicts`, of `cells`, and of `values`; and the studies."""
 
     claims: pd.DataFrame
     cells: pd.DataFrame
     values: pd.DataFrame
+    studies: list[Study]
 
     @classmethod
     def of(cls, studies: Iterable[Study]) -> "Tables":
         """Judged anew."""
         studies = list(studies)
         claims = verdicts(studies)
-        return cls(claims, cells(claims), values(studies))
+        return cls(claims, cells(claims), values(studies), studies)
 
 
 def current(table: pd.DataFrame) -> pd.DataFrame:

@@ -19,14 +19,14 @@ SIGNS |= {"mixed": "±"}
 FILES = ("summary-claims.csv", "summary-values.csv", "summary-matrix.csv")  # the last: a row for each cell of claims
 
 
-def write_summary(folder: Path, results: Path | None = None) -> Path:
-    """Write summary.html and its tables into `folder`, from the reports in it and the kept tables in `results`.
+def found_in(folder: Path, results: Path | None = None) -> Tables:
+    """What is found in the reports in `folder`, and in the kept tables as `tools.summary.studies.kept` has them."""
+    return Tables.of([*studies_of(folder), *summary.kept(results)])
 
-    Args:
-        results: as in `tools.summary.studies.kept`.
-    """
-    studies = [*studies_of(folder), *summary.kept(results)]
-    claims, table, values = Tables.of(studies)
+
+def write_summary(folder: Path, found: Tables | None = None) -> Path:
+    """Write summary.html and its tables into `folder`, by default from what is `found_in` it."""
+    claims, table, values, studies = found or found_in(folder)
     page, matrix = environment().get_template("summary.html.j2"), table.assign(marks=table["marks"].map("; ".join))
     for name, one in zip(FILES, (claims, values, matrix), strict=True):
         write_text(folder / name, one.to_csv(index=False))
