@@ -234,9 +234,12 @@ NO_WITNESSES = pd.DataFrame(columns=COLUMNS)
 @pytest.mark.parametrize(("attention", "gradient", "word"), [(0.9, 0.5, "supported"), (0.5, 0.9, "contradicted")])
 def test_naming_the_reason_is_judged_by_its_difference(attention, gradient, word):
     given = rows_of(reason_top_attention_weights=attention, reason_top_gradient_times_input=gradient)
+    given["attention_weights"] = [np.array([0.9, 0.05, 0.05])] * len(given)
+    even = given.assign(attention_weights=[np.array([0.34, 0.33, 0.33])] * len(given))
     for short in ("attention names the reason", "attention names the shortcut"):
-        rows = pd.concat(naming(short, given, NO_WITNESSES))
-        assert papers.verdicts(rows, CLAIMS)["verdict"].tolist() == [word]
+        for some, expected in ((given, word), (even, "no verdict"), (given.assign(variant="adversary"), "contrast")):
+            rows = pd.concat(naming(short, some, NO_WITNESSES))
+            assert papers.verdicts(rows, CLAIMS)["verdict"].tolist() == [expected]
     assert not list(naming(short, given[:0], NO_WITNESSES))
 
 

@@ -9,7 +9,8 @@ import pandas as pd
 from lib.analysis import mean_effect, witness_of
 from lib.analysis.ground_truth import DETECTORS
 from lib.analysis.summarising import configurations
-from lib.papers.claims import EVIDENCE, Claim
+from lib.analysis.token_values import entropies_of
+from lib.papers.claims import EVIDENCE, Claim, uniform_attention
 from lib.quantity import declare, title_of
 
 KEY = "ours2026"
@@ -29,8 +30,9 @@ CLAIMS = {
             "direction",
             0.05,
             "of the texts",
-            scope="good witnesses on texts with a known reason that they answer right",
-            control=NAMES,
+            scope="good witnesses on texts with a known reason that they answer right; not adversaries, which are to "
+            "attend elsewhere",
+            control=f"{NAMES}; no verdict where attention is nearly uniform",
             refuted="a gradient that names the reason as often or more",
             sides=("attention", "gradient × input"),
         ),
@@ -130,10 +132,13 @@ def naming(short: str, instances: pd.DataFrame, known: pd.DataFrame) -> Iterator
     for key, group in configurations(instances.assign(**{name: instances[sides[0]] - instances[sides[1]]})):
         first, second = (group.groupby("seed")[side].mean().to_dict() for side in sides)
         row = mean_effect(group, name).to_dict() | {"first": first, "second": second}
+        entropies = group.assign(entropy_of_attention=entropies_of(list(group["attention_weights"])))
+        about = witness_of(known, group, reasons=[uniform_attention(entropies)])
+        about["within"] = key["variant"] != "adversary"
         parts = [key[part] for part in ("encoder", "attention", "projection", "variant")]
         parts.append(key["dataset"].partition("shortcut=")[2])
         model = " + ".join(title_of(part) for part in parts if part not in ("", "softmax", "base"))
-        yield CLAIMS[short].compared(model, row, **witness_of(known, group))
+        yield CLAIMS[short].compared(model, row, **about)
 
 
 def along_cues(turned: pd.DataFrame, explanations: list[str]) -> Iterator[pd.DataFrame]:
