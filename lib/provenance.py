@@ -20,12 +20,15 @@ MIB = 1024**2 if sys.platform == "darwin" else 1024  # in the system's unit of m
 
 
 def commit(folder: Path = PROJECT) -> str:
-    """The commit of `folder`, with "modified" where a tracked file differs; "unknown" and the reason without one."""
+    """The commit of `folder`, with "modified" where a tracked file differs; "unknown" and the reason without one.
+
+    Kept tables and rendered pages, in reports/, make nothing: one report after another finds them changed.
+    """
     try:
         top, head = _git(folder, "rev-parse", "--show-toplevel", "HEAD").split("\n")[:2]
         if Path(top).resolve() != Path(folder).resolve():
             return "unknown (no git checkout)"  # a checkout around the project is not the project's
-        changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
+        changed = _git(folder, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!reports")
     except FileNotFoundError:
         return "unknown (git is not installed)"
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired, ValueError):

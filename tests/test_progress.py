@@ -71,10 +71,14 @@ def test_the_commit_says_when_files_were_modified(tmp_path):
 
     git("init")
     (tmp_path / "file").write_text("one")
-    git("add", "file")
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "reports" / "kept.csv").write_text("one")
+    git("add", "file", "reports")
     git("commit", "-m", "one")
     clean = commit(tmp_path)
     assert len(clean) == 12
+    (tmp_path / "reports" / "kept.csv").write_text("two")
+    assert commit(tmp_path) == clean, "what a report before it kept does not alter this one's code"
     (tmp_path / "file").write_text("two")
     assert commit(tmp_path) == f"{clean}, modified"
     (tmp_path / "inner").mkdir()
