@@ -25,7 +25,7 @@ CLAIMS = {
     for one in (
         claim(
             "attention names the reason",
-            "The most attended word is part of the reason more often than the top word of gradient × input",
+            "The most attended word is part of the reason more often than gradient × input's top word",
             "ours, for Jain & Wallace",
             "direction",
             0.05,
@@ -38,7 +38,7 @@ CLAIMS = {
         ),
         claim(
             "attention names the shortcut",
-            "The most attended word is part of the shortcut more often than the top word of gradient × input",
+            "The most attended word is part of the shortcut more often than gradient × input's top word",
             "ours, for Bastings et al.",
             "direction",
             0.05,
