@@ -231,7 +231,9 @@ def test_an_adversary_no_farther_than_imitation_is_none():
 def test_no_verdict_rests_on_uniform_attention():
     even = found(weights=(0.34, 0.33, 0.33))
     judged = even[even["verdict"] != "contrast"]
-    assert judged["verdict"].eq("no verdict").all() and judged["reason"].str.contains("nearly uniform").all()
+    assert (
+        judged["verdict"].eq("no verdict").all() and judged["reason"].str.contains("attention is nearly uniform").all()
+    )
 
 
 def test_of_news_the_paper_claims_only_that_attention_is_not_needed():

@@ -557,7 +557,7 @@ def test_no_text_ends_a_cell_of_the_markdown_table():
 
 
 def test_without_any_report_it_is_one_sentence(tmp_path, nowhere):
-    text = write_summary(tmp_path / "new", found_in(tmp_path, nowhere)).read_text()
+    text = write_summary(tmp_path / "new", found_in(tmp_path / "new", nowhere)).read_text()
     assert "There is nothing to sum up yet" in text and text.count("Not run yet.") == len(PAPERS)
     assert pd.read_csv(tmp_path / "new" / FILES[0]).empty and len(pd.read_csv(tmp_path / "new" / FILES[1])) == 1140
 

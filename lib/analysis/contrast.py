@@ -171,8 +171,8 @@ def effect_of(quantity: str, seeds: Sequence[int], each: OfSeeds, texts: int, dr
     if texts and len(seeds) and draws:
         drawn = bootstrap(lambda some: mean_over(-1, each(some)), texts, draws)
     row = {"quantity": quantity, "difference": float(mean_over(0, of_seeds)), "first": np.nan, "second": np.nan}
-    of_seeds = dict(zip(map(int, seeds), map(float, of_seeds), strict=True))
-    return pd.Series(row | {"unit": unit_of(quantity), "of_seeds": of_seeds, "se": standard_error(drawn), "n": texts})
+    row |= {"unit": unit_of(quantity), "of_seeds": by_number(seeds, of_seeds)}
+    return pd.Series(row | {"se": standard_error(drawn), "n": texts})
 
 
 def score_difference(

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from lib.analysis.contrast import contrast, effect_of
+from lib.analysis.contrast import by_number, contrast, effect_of
 from lib.analysis.statistics import mean_over, weighted_mean
 from lib.analysis.summarising import by_seed, summarise
 from lib.analysis.tradeoff import AXES
@@ -128,7 +128,7 @@ def advantage(single: pd.DataFrame, curve: pd.DataFrame, at: str) -> pd.Series:
     row = effect_of(name, seeds, each, len(texts) if seeds else 0, 1000)
     if seeds and len(texts):
         values = sides(np.ones((1, len(texts))))[:, 0]
-        row["first"], row["second"] = (dict(zip(seeds, map(float, side), strict=True)) for side in values)
+        row["first"], row["second"] = (by_number(seeds, side) for side in values)
     return row
 
 

@@ -9,7 +9,7 @@ import torch
 from scipy.stats import binomtest
 from torch import Tensor
 
-from lib.analysis.contrast import standard_error
+from lib.analysis.contrast import by_number, standard_error
 from lib.analysis.statistics import bootstrap, interval_over_texts_and_seeds, mean_over, ratio
 from lib.analysis.summarising import SUMMARY, by_seed, configurations, summarise
 from lib.analysis.token_values import deciding
@@ -235,7 +235,7 @@ def flips_sooner(instances: pd.DataFrame, first: str, second: str) -> pd.DataFra
         row = {"first": first, "second": second, "first_sooner": shares[0], "second_sooner": shares[1]}
         row |= dict(zip(("first_texts", "second_texts"), of_seeds.mean(axis=1), strict=True))
         row |= ratio_of_counts(wins) | {"p": max(map(sign_test, *of_seeds))}
-        row["of_seeds"] = dict(zip(map(int, tables[0].columns), log_ratio(*of_seeds), strict=True))
+        row["of_seeds"] = by_number(tables[0].columns, log_ratio(*of_seeds))
         row |= {"n": int((~neither).any(axis=1).sum()), "left_out": int((neither.all(axis=1) & several).sum())}
         rows.append(key | row | {"seeds": neither.shape[1]})
     return pd.DataFrame(rows)

@@ -200,8 +200,9 @@ def fragility_of(names: Sequence[str]) -> Statistic:
     wanted = {score: of for score, of in OF_FRAGILITY.items() if any(name.startswith(score) for name in names)}
 
     def statistic(weights: np.ndarray, table: np.ndarray) -> np.ndarray:
-        predicted, scores = table[..., 1 : -2 - ORDERS], table[..., -2 - ORDERS :]
-        label, classes, found = table[:, 0, 0], max(2, int(table[..., : -2 - ORDERS].max()) + 1), {}
+        answered, scores = table[..., : -2 - ORDERS], table[..., -2 - ORDERS :]
+        label, predicted = answered[:, 0, 0], answered[..., 1:]
+        classes, found = max(2, int(answered.max()) + 1), {}
         for score, of in wanted.items():
             values = of(weights, label, scores if score == "auc" else predicted, classes)  # (draw, seed, attention)
             own, under = values[..., 0], {"uniform": values[..., 1], "permuted": mean_over(2, values[..., 2:])}

@@ -21,7 +21,7 @@ from lib.analysis.curves import curvature
 from lib.analysis.histories import FAR, ON_PAR
 from lib.analysis.statistics import weighted_mean
 from lib.analysis.summarising import by_seed
-from lib.analysis.token_values import entropies_of
+from lib.analysis.token_values import with_entropies
 from lib.papers.adversary_claims import CLAIMS, KEY, NEWS
 from lib.papers.claims import counted, uniform_attention
 from lib.published import printed_effect, table
@@ -51,7 +51,7 @@ def evidence(
     of_base = models[(models["variant"] == "base") & (models["encoder"] == "bilstm")]
     first = of_base.iloc[0]
     theirs = first["attention"] == "additive" and first["projection"] == "softmax" and models["label"].max() <= 1
-    entropies = of_seeds.assign(entropy_of_attention=entropies_of(list(of_seeds["attention_weights"])))
+    entropies = with_entropies(of_seeds, ["attention"])
     about = {"within": bool(theirs)} | witness_of(known, of_base, reasons=[uniform_attention(entropies)])
     printed, whole = table(KEY, first["dataset"]), adversaries[adversaries["trains"] == "all"]
     parts = [

@@ -9,7 +9,7 @@ import pandas as pd
 from lib.analysis import mean_effect, witness_of
 from lib.analysis.ground_truth import DETECTORS
 from lib.analysis.summarising import configurations
-from lib.analysis.token_values import entropies_of
+from lib.analysis.token_values import with_entropies
 from lib.papers.claims import EVIDENCE, Claim, uniform_attention
 from lib.quantity import declare, title_of
 
@@ -132,7 +132,7 @@ def naming(short: str, instances: pd.DataFrame, known: pd.DataFrame) -> Iterator
     for key, group in configurations(instances.assign(**{name: instances[sides[0]] - instances[sides[1]]})):
         first, second = (group.groupby("seed")[side].mean().to_dict() for side in sides)
         row = mean_effect(group, name).to_dict() | {"first": first, "second": second}
-        entropies = group.assign(entropy_of_attention=entropies_of(list(group["attention_weights"])))
+        entropies = with_entropies(group, ["attention"])
         about = witness_of(known, group, reasons=[uniform_attention(entropies)])
         about["within"] = key["variant"] != "adversary"
         parts = [key[part] for part in ("encoder", "attention", "projection", "variant")]
