@@ -152,7 +152,7 @@ def test_adversary_on_hostile_words_and_a_text_beyond_the_adversarys_bound(monke
     page = report(monkeypatch, tmp_path, "adversary", "dataset agnews", *TINY)
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["images"] == 0
-    assert shown["charts"] == charts_made(page) == 9
+    assert shown["charts"] == charts_made(page) == 10
     assert "longer than 5,000 tokens" in shown["text"] and "agnews does not say which words decide" in shown["text"]
     assert EMOJI in Path(page).read_text()
 
@@ -187,7 +187,7 @@ def test_adversary_on_hostile_words_with_reasons(monkeypatch, tmp_path, chromium
     monkeypatch.setenv("DATA_HOME", str(home_of_reasons(tmp_path)))
     page = report(monkeypatch, tmp_path, "adversary", "dataset eraser_movies", "divergence jsd", "tvd full", *TINY)
     shown = opened(chromium, page)
-    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 9
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 10
     assert "takes attention off the words that decide the label" in shown["text"]
     assert "1 of 1 adversaries reached the maximum number of epochs" in shown["text"]
     assert "No text was left out, and every value is defined" in shown["text"]
@@ -228,7 +228,7 @@ def test_sparsity_on_hostile_words_with_reasons(monkeypatch, tmp_path, chromium)
     page = report(monkeypatch, tmp_path, "sparsity", "dataset eraser_movies", *SPARSE)
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["images"] == 0
-    assert shown["charts"] == charts_made(page) == 7
+    assert shown["charts"] == charts_made(page) == 8
     assert "More of the support are words that decide the label" in shown["text"]
     assert "Learning rates of this report: BiLSTM 0.001, Transformer 0.001 (fast), 4 epochs" in shown["text"]
     assert EMOJI in Path(page).read_text()
@@ -241,7 +241,7 @@ def test_sparsity_with_one_encoder_and_a_long_text(monkeypatch, tmp_path, chromi
     imitations = "lambdas 0", "frozen_lambdas 0"  # in table 5 nothing is compared, and no adversary judged
     page = report(monkeypatch, tmp_path, "sparsity", *choices, *SPARSE, *imitations)
     shown = opened(chromium, page)
-    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 6
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 7
     assert "An adversary whose attention alone learns" not in shown["text"]
     assert "α was learned to be 1." in shown["text"] and "at most 300 epochs, until dev AUC has not" in shown["text"]
     assert "agnews does not say which words decide" in shown["text"]
@@ -279,7 +279,7 @@ def test_erasure_on_words_alone_by_the_authors_way(monkeypatch, tmp_path, chromi
     choices = "dataset planted", "random_item authors_code", "encoders flan-noenc", "common_support yes"
     page = report(monkeypatch, tmp_path, "erasure", *choices)
     shown = opened(chromium, page)
-    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 7
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 8
     assert "These texts are not cut into sentences, so there is no HAN" in shown["text"]
     assert "There is no model with an encoder among the chosen" in shown["text"]
     assert "rows that every ranking flips" in shown["text"] and shown["findings"] >= 1
