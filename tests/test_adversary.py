@@ -333,6 +333,15 @@ def test_every_dataset_and_variant_has_its_runs():
         assert all(run.base.seed == run.seed for run in runs if run.base)
 
 
+def test_what_only_imitates_is_no_adversary_that_guides_and_has_no_recipe():
+    settings = papers.PAPERS["adversary"].settings(dataset="sst", profile="paper", lambdas=(0.0,), device="cpu")
+    guides = papers.PAPERS["adversary"].runs(settings, "guides")
+    assert guides and "guide_adversary" not in {run.variant for run in guides}
+    assert papers.PAPERS["adversary"].runs(settings, "recipes") == []
+    imitating = papers.PAPERS["adversary"].runs(settings, "imitation_guides")
+    assert {run.base.option("lambda") for run in imitating} == {0}
+
+
 def test_train_all_trains_a_guide_before_what_it_guides(tmp_path):
     with processes.environment({"CACHE_HOME": str(tmp_path)}):
         one_epoch = (("embedding_size", 20), ("epochs", 1), ("hidden_size", 16))

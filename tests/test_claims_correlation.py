@@ -162,6 +162,13 @@ def test_uniform_attention_is_no_witness_that_permuting_changes_little():
     assert row["verdict"] == "contradicted" and "34% of the texts count" in row["evidence"]
 
 
+def test_what_is_more_beyond_chance_but_less_of_what_chance_leaves_has_no_verdict():
+    for tau, word in ((0.75, "no verdict"), (0.65, "supported")):  # .375 and .125 of what is left; the other has .3
+        found = judged(study({tau_name(GRADIENT): tau, "agreement_by_chance": 0.6}))
+        row = of_bilstm(found, SIMPLE)
+        assert row["verdict"] == word and ("average 30%, BiLSTM 3" in row["evidence"]) == (word == "no verdict")
+
+
 def test_tokens_that_are_all_read_alike_do_not_support_that_attention_is_less_needed_than_by_chance():
     values = {"permutation": 0.01, "largest_change": 0.02, "permutation_share_by_chance": 0.3}
     found = judged(study(values, spread=0.001))

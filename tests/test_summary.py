@@ -29,7 +29,7 @@ from tools.report.page import kept, page
 from tools.summary import studies as summary
 from tools.summary.__main__ import RENDERED, markdown, picture, readme
 from tools.summary.answers import Tables, answer, sentence, sides, that_count
-from tools.summary.claims import CELL, by_verdict, cells, controlled, in_words, totals, verdicts
+from tools.summary.claims import CELL, by_verdict, cells, controlled, in_words, totals, typical, verdicts
 from tools.summary.page import FILES, found_in, studies_of, write_summary
 from tools.summary.values import INCOMPLETE, counts, unexplained, values
 
@@ -165,17 +165,28 @@ def test_each_model_of_a_claim_is_decided_by_the_best_study_that_has_it():
 
 def test_false_discoveries_are_controlled_over_all_verdicts_open_ones_too():
     """Benjamini & Yekutieli (2001) by hand: p(i) m (1 + 1/2 + ... + 1/m) / i, and no more than that of a larger p."""
-    words = ["supported", "contradicted", "open", "negligible", "open", CONTRAST, "no verdict"]
-    ps = [0.0005, 0.02, 0.4, 0.004, NAN, 1e-9, NAN]
-    found = controlled(pd.DataFrame({"verdict": words, "p": ps, "reason": "", "witness": "good", "stale": ""}))
-    factor = 4 * (1 + 1 / 2 + 1 / 3 + 1 / 4)  # the open one without a p is no test
-    wanted = [0.0005 * factor, 0.02 * factor / 3, 0.4 * factor / 4, 0.004 * factor / 2, NAN, NAN, NAN]
+    words = ["supported", "contradicted", "open", "negligible", "open", CONTRAST, "no verdict", "open"]
+    ps, seeds = [0.0005, 0.02, 0.4, 0.004, NAN, 1e-9, NAN, 0.25], [5, 5, 5, 5, 5, 5, 5, 2]
+    table = {"verdict": words, "p": ps, "seeds": seeds, "reason": "", "witness": "good", "stale": ""}
+    found = controlled(pd.DataFrame(table))
+    factor = 4 * (1 + 1 / 2 + 1 / 3 + 1 / 4)  # the open ones without a p, or of two runs, are no tests
+    wanted = [0.0005 * factor, 0.02 * factor / 3, 0.4 * factor / 4, 0.004 * factor / 2, NAN, NAN, NAN, NAN]
     assert found["adjusted"].tolist() == pytest.approx(wanted, nan_ok=True)
-    assert found["passes"].tolist() == [True, False, False, True, False, False, False]
+    assert found["passes"].tolist() == [True, False, False, True, False, False, False, False]
     assert {one["word"]: one["fails"] for one in totals(found)} == {
         "supported": 0, "contradicted": 1, "negligible": 0, "open": 0, "contrast": 0, "no verdict": 0
     }  # fmt: skip
-    assert controlled(found.iloc[-2:])["adjusted"].isna().all()
+    assert controlled(found.iloc[-3:])["adjusted"].isna().all()
+
+
+def test_runs_that_models_share_are_not_added():
+    first = pd.Series({"kind": "most runs"})
+    for effects, seeds, shown in (
+        ((1.0, 2 / 3), (3, 3), "2 to 3 of 3"),
+        ((2 / 3, 2 / 3), (3, 3), "2 of 3"),
+        ((1.0, 0.6), (3, 5), "3 of 3, 3 of 5"),
+    ):
+        assert typical(pd.DataFrame({"effect": effects, "seeds": seeds}), first) == shown
 
 
 def test_a_verdict_passes_or_not_by_how_many_others_there_are():

@@ -1,5 +1,6 @@
 """The rules by which a claim is judged: the partition, the seeds, the trends, and how often they are wrong."""
 
+from dataclasses import replace
 from itertools import permutations, product
 
 import numpy as np
@@ -303,7 +304,33 @@ def test_a_trend_that_is_a_contrast_has_an_effect_and_no_p():
         of_seeds = {(seed, at): at + seed / 9 for seed in range(3) for at in (1.0, 2.0, 3.0)}
         rows = rising.evidence("BiLSTM", of_seeds, within=within)
         words = verdicts(rows, {rising.short: rising})["evidence"][0]
-        assert "in the claim's direction, +1.000 [" in words and (", p " in words) == p
+        assert "in the claim's direction, +1.000 (of single seeds +1.000, +1.000, +1.000)" in words
+        assert (", p " in words) == p and "[" not in words, "its p is by permutation, not by an interval over few taus"
+
+
+def test_fewer_than_three_seeds_have_no_interval_and_no_verdict():
+    held = claim()
+    for of_seeds, seeds in (({0: 0.3}, 1), ({0: 0.3, 1: 0.31}, 2), ({0: 0.3, 1: 0.31, 2: 0.32}, 3)):
+        row = verdicts(held.evidence("BiLSTM", of_seeds, se=0.01, n=300), {held.short: held}).iloc[0]
+        assert np.isnan(row["low"]) == np.isnan(row["high"]) == (seeds < 3)
+        assert (
+            row["effect"] > 0 and (row["verdict"] == "open") == (seeds < 3) and ("[" in row["evidence"]) == (seeds > 2)
+        )
+
+
+def test_what_a_claim_needs_is_asked_of_all_seeds_together_however_they_were_run():
+    reason = "no item flips more than {:.0%}"
+    held = replace(claim("little"), bound=0.25, sides=("", "best item"), needs=(0.25, reason))
+    values, best = {0: 0.2, 1: 0.2, 2: 0.2, 3: 0.3, 4: 0.3}, {0: 0.22, 1: 0.22, 2: 0.22, 3: 0.32, 4: 0.32}
+    one = held.evidence("BiLSTM", values, second=best, n=300)  # .26 on average
+    parts = [held.evidence("BiLSTM", {seed: values[seed]}, second=best[seed], n=300) for seed in values]
+    for rows in (one, pd.concat(parts, ignore_index=True)):
+        found = verdicts(rows, {held.short: held}).iloc[0]
+        assert found["verdict"] == "open" and found["seeds"] == 5
+    few = verdicts(one[one["seed"] < 3], {held.short: held}).iloc[0]
+    assert few["verdict"] == "no verdict" and few["reason"] == "no item flips more than 22%"
+    outside = verdicts(one[one["seed"] < 3].assign(within=False), {held.short: held}).iloc[0]
+    assert outside["reason"] == "" and outside["effect"] == pytest.approx(0.2)
 
 
 def test_quick_answers_are_about_these_models_alone():

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from lib.analysis.contrast import contrast, mean_effect
 from lib.analysis.measuring import RUN
 from lib.analysis.statistics import Estimate, Spread
-from lib.analysis.summarising import by_seed, configurations, refuse_unknown, scores_of
+from lib.analysis.summarising import by_seed, configurations, refuse_unknown, scores_of, seeds_of
 from lib.datasets.assembly import subset
 from lib.datasets.corpus import Corpus, Instance
 from lib.quantity import RUN_COLUMNS, declare, title_of
@@ -108,7 +108,7 @@ def against_baseline(instances: pd.DataFrame, answers: pd.DataFrame, score: str 
                 f"{'/'.join(map(str, key.values()))} and the baseline were measured on other texts; the comparison is "
                 "paired by text"
             )
-        row = contrast([score], scores_of([score]), (table, of_words), True, 1000).iloc[0]
+        row = contrast([score], scores_of([score]), (table, of_words), True, 1000, seeds=seeds_of(group)).iloc[0]
         rows.append(key | row.to_dict())
     return pd.DataFrame(rows)
 

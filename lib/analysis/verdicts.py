@@ -107,8 +107,8 @@ def judge(
         level = level_of(looks if few else looks + 1)
         enough = needed(kind, bound, found.effect, len(values), spread, se_texts, texts, level)
         about = replace(about, needed=enough)
-    if few:
-        return replace(about, reason="one run" if len(values) == 1 else f"fewer than {FEW} seeds")
+    if few:  # an interval over texts, or over two seeds, would seem to decide
+        return replace(about, low=nan, high=nan, reason="one run" if len(values) == 1 else f"fewer than {FEW} seeds")
     about = replace(about, word=word, p=min(1.0, looks * p_of(found, kind, bound, word, refuted_by_none)))
     about = replace(about, halved=answer(kind, low, high, bound / 2), doubled=answer(kind, low, high, bound * 2))
     if word == "open":

@@ -87,10 +87,13 @@ def frozen_sweep(settings: Settings) -> list[Run]:
 
 
 def recipes(settings: Settings) -> list[Run]:
-    """In profile paper the adversary of table 4 with each of CHANGES: which of them makes its distance?"""
-    if settings.profile == "quick":
-        return []
+    """In profile paper the adversary of table 4 with each of CHANGES: which of them makes its distance?
+
+    With lambda 0 alone there is none, nor one that guides: such a model imitates its base.
+    """
     lambdas = settings.lambdas or LAMBDAS[settings.profile]
+    if settings.profile == "quick" or not any(lambdas):
+        return []
     theirs = printed_effect(table(KEY, settings.dataset), "lambda", {})
     strength = theirs if theirs in lambdas else guiding(lambdas)
     seeds = settings.seeds_or(ADVERSARY_SEEDS[settings.profile])[:CHANGED_SEEDS]
@@ -104,7 +107,8 @@ def guides(settings: Settings) -> list[Run]:
     found = []
     for adversary in sweep(replace(settings, lambdas=[strength])):
         learned = replace(adversary.base, encoder="average")
-        guided = [("base", adversary.base), ("adversary", adversary), ("instance_adversary", adversary.base)]
+        guided = [("base", adversary.base), ("instance_adversary", adversary.base)]
+        guided += [("adversary", adversary)] if strength else []
         found += [replace(learned, variant="uniform"), learned]
         found += [replace(learned, variant=f"guide_{kind}", base=base) for kind, base in guided]
     return found

@@ -113,6 +113,7 @@ def of_distances(
         gap = declare("jsd_gap", "nats", bounds=(-JSD_BOUNDS[1], JSD_BOUNDS[1]))
         row = mean_effect(both.assign(**{gap: both["jsd"] - both["jsd_of_seeds"]}), gap)
         row["first"], row["second"] = both["jsd"].mean(), both["jsd_of_seeds"].mean()
+        row["se"] = with_pairs(row["se"], both.groupby("seed")["jsd_of_seeds"].mean())
         yield CLAIMS[short].compared("BiLSTM", row, **of)
     if of_seeds["label"].max() <= 1:
         of = limited(about, dataset, "diabetes")
@@ -135,7 +136,17 @@ def between_classes(of_seeds: pd.DataFrame) -> pd.Series:
     name = declare("jsd_of_seeds_by_class", "nats", bounds=(-JSD_BOUNDS[1], JSD_BOUNDS[1]))
     row = effect_of(name, values.columns, each, len(values))
     row["first"], row["second"] = (float(np.nanmean(side)) for side in sides)
+    row["se"] = with_pairs(row["se"], pd.Series(row["of_seeds"]))
     return row
+
+
+def with_pairs(se: float, of_seeds: pd.Series) -> float:
+    """The standard error over texts, with what the spread over seeds lacks where each value is of pairs of seeds.
+
+    Each pair is in the values of both of its seeds, so that the variance of their mean is four times that of
+    independent ones (the jackknife of a mean over pairs); the spread of the values accounts for one of the four.
+    """
+    return float(np.sqrt(se**2 + 3 * of_seeds.var() / len(of_seeds))) if len(of_seeds) > 1 else se
 
 
 def judged(runs: pd.DataFrame, moved: bool = False) -> tuple[pd.DataFrame, dict[str, str]]:
@@ -150,7 +161,7 @@ def judged(runs: pd.DataFrame, moved: bool = False) -> tuple[pd.DataFrame, dict[
     counts = why[why != ""].value_counts()
     reasons = "; ".join(f"{count} of {counted(len(runs), 'run')}: {reason}" for reason, count in counts.items())
     if (why != "").all():
-        return runs, {"excluded": reasons or "no adversary was trained"}
+        return runs, {"excluded": reasons or "no run has a lambda above 0"}
     return runs[why == ""], {"note": f"left out, {reasons}" if reasons else ""}
 
 

@@ -85,6 +85,7 @@ class Claim:
     question          which of QUESTIONS it then helps to answer
     refuted_by_none   whether a negligible effect refutes it too, unless its interval is wholly above 0
     proves_little     whether weights that chance has placed, or a model without skill, could support it too
+    needs             what the second side must exceed, over all seeds of a model, and why there is no verdict else
     """
 
     paper: str
@@ -102,6 +103,7 @@ class Claim:
     question: str = ""
     refuted_by_none: bool = False
     proves_little: bool = False
+    needs: tuple[float, str] = (-inf, "")
 
     def __post_init__(self):
         if self.kind not in KINDS:
@@ -189,7 +191,7 @@ def verdicts(evidence: pd.DataFrame, claims: Mapping[str, Claim], these_models: 
     """
     rows = []
     for short, same in evidence.groupby("short", sort=False):
-        models = dict(list(same.groupby("model", sort=False)))
+        models = {model: gated(claims[short], some) for model, some in same.groupby("model", sort=False)}
         clear = {model: allowed(some) for model, some in models.items()}
         scope = {model: some["within"].iloc[0] for model, some in models.items()}
         for model, some in models.items():
@@ -198,6 +200,14 @@ def verdicts(evidence: pd.DataFrame, claims: Mapping[str, Claim], these_models: 
             some = clear[model] if len(clear[model]) else some
             rows.append(row_of(claims[short], model, some, like, these_models))
     return pd.DataFrame(rows, columns=VERDICT)
+
+
+def gated(claim: Claim, some: pd.DataFrame) -> pd.DataFrame:
+    """The evidence of one model, none of it allowed where the second side is not above what the claim needs."""
+    (least, reason), there = claim.needs, some.loc[some["excluded"].eq(""), "second"].astype(float).mean()
+    if there > least or not reason or not some["within"].iloc[0]:
+        return some
+    return some.assign(excluded=some["excluded"].mask(some["excluded"].eq(""), reason.format(there)))
 
 
 def read_evidence(text: str) -> pd.DataFrame:
@@ -263,6 +273,7 @@ def verdict_of(claim: Claim, some: pd.DataFrame, like: list, these_models: bool)
     if claim.kind == "trend":
         table = some.pivot(index="seed", columns="at", values="value")
         found = judge_trend(table.columns, table.to_numpy(), often)
+        found = replace(found, low=nan, high=nan)  # its p is by permutation, and an interval over few taus is not
     elif claim.kind == "most runs":
         found = judge_runs(some["value"].dropna(), often)
     else:
@@ -329,7 +340,8 @@ def effect_in_words(claim: Claim, found: Verdict) -> str:
         return f"in {round(found.effect * runs)} of {counted(runs, 'run')} ({limits})"
     if claim.kind == "trend":
         chance = "" if isnan(found.p) else f", {p_in_words(found.p)}"
-        return f"tau-b with what is varied, in the claim's direction, {effect}{interval}{chance}"
+        each = f" (of single seeds {', '.join(f'{tau:{form}}' for tau in found.of_seeds)})"
+        return f"tau-b with what is varied, in the claim's direction, {effect}{each}{chance}"
     name = "difference " if claim.is_difference else ""
     return f"{name}{effect}{interval} {claim.unit}"
 

@@ -1,6 +1,6 @@
 """The claims of Jain & Wallace (2019), and the evidence on them; the paper itself is lib.papers.correlation."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 
 import pandas as pd
@@ -92,7 +92,7 @@ CLAIMS = {
             "Gradient × input has the weight of the token as a factor, and so agrees with any attention: with one that "
             "is shuffled among the tokens and imposed too, most of all in the average encoder, where a state is its "
             "word's alone. Each tau is less that of the shuffled attention: attention by chance gives a difference of "
-            "0.",
+            "0. No verdict where of what chance leaves, up to 1, the other reaches more.",
             "a BiLSTM whose attention agrees as much or more, beyond chance",
             ("simple encoder, less chance", "BiLSTM, less chance"),
         ),
@@ -346,18 +346,23 @@ def contrasts(
         of_pair = [{"encoder": encoder, "attention": attention} for encoder in pair]
         row = difference(rows, column, tuple(of_pair), paired=True)
         model = title_of(attention) + ("" if claimed else other)
-        note = agreement_of(groups) if column == "agreement_beyond_chance" else ""
+        note, turned = agreement_of(groups) if column == "agreement_beyond_chance" else ("", "")
         more = {"within": claimed, "note": note, "printed": printed_effect(theirs, column, *of_pair)}
-        yield CLAIMS[short].compared(model, row, **more, **known_of(witnesses, *groups))
+        yield CLAIMS[short].compared(model, row, **more, **known_of(witnesses, *groups, reasons=[turned]))
 
 
-def agreement_of(groups: list[pd.DataFrame]) -> str:
-    """The taus of attention and gradient × input of encoders, and those by chance, in words."""
+def agreement_of(groups: list[pd.DataFrame]) -> tuple[str, str]:
+    """The taus of attention and gradient × input of two encoders, and those by chance, in words.
+
+    And why they allow no verdict: of what chance leaves, from its tau to 1, the other encoder reaches the larger share.
+    """
     means = [(group[tau_name(GRADIENT)].mean(), group["agreement_by_chance"].mean()) for group in groups]
     names = [title_of(group["encoder"].iloc[0]) for group in groups]
-    return "; ".join(
-        f"{name} {own:.3f}, by chance {chance:.3f}" for name, (own, chance) in zip(names, means, strict=True)
-    )
+    beyond, shares = zip(*((own - chance, (own - chance) / (1 - chance)) for own, chance in means), strict=True)
+    parts = [f"{name} {own:.3f}, by chance {chance:.3f}" for name, (own, chance) in zip(names, means, strict=True)]
+    reached = ", ".join(f"{name} {share:.0%}" for name, share in zip(names, shares, strict=True))
+    turned = (beyond[0] - beyond[1]) * (shares[0] - shares[1]) < 0
+    return "; ".join(parts), f"of what chance leaves it is the other way round: {reached}" if turned else ""
 
 
 def recurrent(encoder: str) -> bool:
@@ -365,10 +370,10 @@ def recurrent(encoder: str) -> bool:
     return encoder == "bilstm" or encoder not in models.ENCODERS
 
 
-def known_of(witnesses: pd.DataFrame, *groups: pd.DataFrame) -> dict[str, str]:
-    """`witness` of models, and `excluded`: why they allow no verdict, by what they learned or by uniform attention."""
+def known_of(witnesses: pd.DataFrame, *groups: pd.DataFrame, reasons: Iterable[str] = ()) -> dict[str, str]:
+    """`witness` of models, and `excluded`: what they learned, uniform attention, or other reasons for no verdict."""
     even = [uniform_attention(group, f"the {title_of(group['encoder'].iloc[0])}'s") for group in groups]
-    return witness_of(witnesses, *groups, reasons=even)
+    return witness_of(witnesses, *groups, reasons=[*even, *reasons])
 
 
 def note_of(short: str, group: pd.DataFrame, shares: pd.DataFrame, of_model: Mapping[str, str]) -> str:

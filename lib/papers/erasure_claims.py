@@ -83,6 +83,7 @@ _CLAIMS = [
         control="no verdict where no single item flips more than a quarter: then it is true of any item",
         refuted="the top item flips more than a quarter of the decisions",
         sides=("", "best single item"),
+        needs=(FEW, "no single item flips the decision in more than {:.0%} of the texts: true of any ranking"),
     ),
     _proves_little(
         "attention flips sooner than a random order",

@@ -11,7 +11,7 @@ from lib.analysis import excluded_by, flips_sooner, mean_effect, with_effects, w
 from lib.analysis.erasure import NEAR_ZERO
 from lib.models import HIERARCHICAL
 from lib.papers.claims import Claim, uniform_attention
-from lib.papers.erasure_claims import CLAIMS, FEW, KEY, MANY_CLASSES, SHIFT
+from lib.papers.erasure_claims import CLAIMS, KEY, MANY_CLASSES, SHIFT
 from lib.published import printed_effect
 from lib.quantity import CHANGE_BOUNDS, declare, title_of, unit_of
 
@@ -170,8 +170,6 @@ def unfit(short: str, there: pd.DataFrame) -> str:
         return "the fewest are known of no text: the read-out is not affine, or nothing flips"
     if short == "a far larger weight often matters little more" and (some := there["some_item_matters"].mean()) < 0.5:
         return f"in only {some:.0%} of these texts does any ranking's top item change the output by {NEAR_ZERO:g} nats"
-    if short == "erasing it flips few decisions" and (best := there["some_item_flips"].mean()) <= FEW:
-        return f"no single item flips the decision in more than {best:.0%} of the texts: true of any ranking"
     return ""
 
 

@@ -30,6 +30,8 @@ TERMS = {  # what findings take as known
     "dot": "attention by a scaled inner product",
     "adversary": "other attention, or another model, with the same predictions",
     "leave-one-out": "how much a prediction changes without a word",
+    "gradient × input": "a first-order guess of how much each word moves the prediction",
+    "hidden state": "what an encoder makes of a word in its text",
     "top item": "the word or sentence with the most attention",
     "base": "the plain model, which others imitate or are compared with",
     "BiLSTM": "a recurrent network that reads in both directions",
@@ -66,7 +68,11 @@ def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]
 
 def terms(findings: Iterable[dict[str, Any]]) -> dict[str, str]:
     """Those of TERMS that stand in a report's findings."""
-    sentences = " ".join(finding["sentence"] for finding in findings)
+    return terms_in(" ".join(finding["sentence"] for finding in findings))
+
+
+def terms_in(sentences: str) -> dict[str, str]:
+    """Those of TERMS that stand in a text."""
     return {term: meaning for term, meaning in TERMS.items() if re.search(rf"\b{term}\b", sentences, re.IGNORECASE)}
 
 

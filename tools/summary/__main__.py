@@ -3,6 +3,7 @@
 README's answer and table, claims.svg and summary.md beside them, and the summary's page among the rendered reports.
 """
 
+import argparse
 import re
 from html import escape
 from pathlib import Path
@@ -16,7 +17,7 @@ from lib.papers.claims import QUESTIONS
 from lib.provenance import PROJECT
 from lib.results import FOLDER
 from tools.report.figures import environment
-from tools.report.page import TERMS, summaries_in
+from tools.report.page import summaries_in, terms_in
 from tools.summary.answers import DATASETS, Tables, answer, of_papers
 from tools.summary.claims import RATE, in_order, totals
 from tools.summary.page import found_in, write_summary
@@ -33,13 +34,14 @@ def readme(text: str, found: Tables) -> str:
     `<!-- rendered -->` and `<!-- end -->`.
     """
     rows = [[*words, f"[{name}](notebooks/{name}.ipynb)"] for *words, name in of_papers(found.cells, found.values)]
-    terms = "; ".join(f"*{term}*: {meaning}" for term, meaning in (TERMS | DATASETS).items())
     lead, by_question, counting, rest = answer(found.cells, found.values)
     listed = [f"- **{one.question.asked}** {one.short}" for one in by_question]
     tests = [f"- **{one.question.asked}**\n" + "\n".join(f"  - {test}" for test in one.tests) for one in by_question]
     details = [folded("A test for each answer", "\n".join(tests))] if tests else []
-    details += [folded("How it was counted, and the words", "\n\n".join(filter(None, (counting, f"{terms}."))))]
     table = grid(["paper", "claim", "what we find", "tests", "notebook"], rows)
+    known = terms_in("\n".join([lead, *listed, *details, counting, table, rest])) | DATASETS
+    terms = "; ".join(f"*{term}*: {meaning}" for term, meaning in known.items())
+    details += [folded("How it was counted, and the words", "\n\n".join(filter(None, (counting, f"{terms}."))))]
     parts = {
         "answer": "\n\n".join(filter(None, (lead, "\n".join(listed), *details))),
         "papers": "\n\n".join(filter(None, (table, rest))),
@@ -130,6 +132,7 @@ def grid(head: list[str], rows: list[list[str]]) -> str:
 
 def main() -> None:
     """Writes README's answer and table, the picture, summary.md and the rendered summary."""
+    argparse.ArgumentParser(prog="python -m tools.summary", description=main.__doc__).parse_args()
     found, page = found_in(RENDERED, FOLDER), PROJECT / "README.md"
     page.write_text(readme(page.read_text(encoding="utf-8"), found), encoding="utf-8")
     (FOLDER / "summary.md").write_text(markdown(found), encoding="utf-8")

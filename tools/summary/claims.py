@@ -9,6 +9,7 @@ import pandas as pd
 from scipy import stats
 
 from lib import tables
+from lib.analysis.statistics import FEW
 from lib.analysis.verdicts import ANSWERS
 from lib.datasets import DATASETS
 from lib.papers import PAPERS, TITLES
@@ -83,7 +84,7 @@ def controlled(found: pd.DataFrame) -> pd.DataFrame:
     make none: they are no tests, and more of them leave the others as they are. Nor are contrasts, and what has no
     verdict.
     """
-    counts = ~found["verdict"].isin([CONTRAST, "no verdict"])
+    counts = ~found["verdict"].isin([CONTRAST, "no verdict"]) & found["seeds"].ge(FEW)
     ps = found.loc[counts, "p"].astype(float).dropna().clip(0, 1)
     adjusted = pd.Series(stats.false_discovery_control(ps, method="by") if len(ps) else [], index=ps.index, dtype=float)
     return found.assign(adjusted=adjusted, passes=adjusted.reindex(found.index).le(RATE))
@@ -206,9 +207,19 @@ def cell(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def typical(judged: pd.DataFrame, first: Mapping[str, Any]) -> str:
-    """The median effect over models; of a claim about most runs in how many runs of all models it holds: 5 of 6."""
+    """The median effect over models; of a claim about most runs in how many it holds: 2 to 3 of 3, or 3 of 3, 2 of 5.
+
+    Models of such a claim may share runs, so that these are not added.
+    """
     if first["kind"] == "most runs" and len(judged):
-        return f"{round((judged['effect'] * judged['seeds']).sum())} of {judged['seeds'].sum():.0f}"
+        holds, runs = (judged["effect"] * judged["seeds"]).round().astype(int), judged["seeds"].astype(int)
+        if runs.nunique() > 1:
+            return ", ".join(f"{some} of {all_of}" for some, all_of in zip(holds, runs, strict=True))
+        return (
+            f"{holds.min()} to {holds.max()} of {runs.max()}"
+            if holds.nunique() > 1
+            else f"{holds.max()} of {runs.max()}"
+        )
     return in_digits(judged["effect"].median(), first)
 
 
