@@ -166,7 +166,7 @@ def test_what_is_more_beyond_chance_but_less_of_what_chance_leaves_has_no_verdic
     for tau, word in ((0.75, "no verdict"), (0.65, "supported")):  # .375 and .125 of what is left; the other has .3
         found = judged(study({tau_name(GRADIENT): tau, "agreement_by_chance": 0.6}))
         row = of_bilstm(found, SIMPLE)
-        assert row["verdict"] == word and ("average 30%, BiLSTM 3" in row["evidence"]) == (word == "no verdict")
+        assert row["verdict"] == word and ("the other way round" in row["reason"]) == (word == "no verdict")
 
 
 def test_tokens_that_are_all_read_alike_do_not_support_that_attention_is_less_needed_than_by_chance():
