@@ -89,7 +89,7 @@ def frozen_sweep(settings: Settings) -> list[Run]:
 def recipes(settings: Settings) -> list[Run]:
     """In profile paper the adversary of table 4 with each of CHANGES: which of them makes its distance?
 
-    With lambda 0 alone there is none, nor one that guides: such a model imitates its base.
+    With lambda 0 alone there is none: such a model only imitates its base.
     """
     lambdas = settings.lambdas or LAMBDAS[settings.profile]
     if settings.profile == "quick" or not any(lambdas):
@@ -102,7 +102,10 @@ def recipes(settings: Settings) -> list[Run]:
 
 
 def guides(settings: Settings) -> list[Run]:
-    """The guided MLP (section 3.4), which is Jain & Wallace's average encoder: without and with each guide."""
+    """The guided MLP (section 3.4), which is Jain & Wallace's average encoder: without and with each guide.
+
+    With lambda 0 alone no adversary guides, but `imitation_guides`.
+    """
     strength = guiding(settings.lambdas or LAMBDAS[settings.profile])
     found = []
     for adversary in sweep(replace(settings, lambdas=[strength])):

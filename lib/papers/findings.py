@@ -103,7 +103,7 @@ def effect_in_brief(row: Mapping, interval: bool, sides: bool = False) -> str:
         return f" ({row['effect']:.0%} of {counted(row['seeds'], 'run')}{weak})"
     effect, low, high = (in_digits(row[name], row) for name in ("effect", "low", "high"))
     few = row["reason"] if row["verdict"] == "open" and row["seeds"] < FEW else ""
-    ends = f" [{low}, {high}]" if interval and low and not few else ""  # over texts alone it would seem to decide
+    ends = f" [{low}, {high}]" if interval and low else ""
     levels = f"{row['sides']}; " if sides and row["sides"] else ""
     return f" ({levels}{effect}{ends} {unit_in_brief(row)}{few and f'; {few}'}{weak})"
 

@@ -212,15 +212,17 @@ def typical(judged: pd.DataFrame, first: Mapping[str, Any]) -> str:
     Models of such a claim may share runs, so that these are not added.
     """
     if first["kind"] == "most runs" and len(judged):
-        holds, runs = (judged["effect"] * judged["seeds"]).round().astype(int), judged["seeds"].astype(int)
-        if runs.nunique() > 1:
-            return ", ".join(f"{some} of {all_of}" for some, all_of in zip(holds, runs, strict=True))
-        return (
-            f"{holds.min()} to {holds.max()} of {runs.max()}"
-            if holds.nunique() > 1
-            else f"{holds.max()} of {runs.max()}"
-        )
+        held, effects = runs_held(judged), judged["effect"]
+        if judged["seeds"].nunique() > 1:
+            return ", ".join(held)
+        fewest, most = held[effects.argmin()], held[effects.argmax()]
+        return most if fewest == most else f"{fewest.split()[0]} to {most}"
     return in_digits(judged["effect"].median(), first)
+
+
+def runs_held(judged: pd.DataFrame) -> list[str]:
+    """In how many of its runs a claim about most runs holds, of each model: ["3 of 3", "2 of 3"]."""
+    return [f"{row.effect * row.seeds:.0f} of {row.seeds:.0f}" for row in judged.itertuples()]
 
 
 def size(judged: pd.DataFrame) -> str:
@@ -233,7 +235,7 @@ def size(judged: pd.DataFrame) -> str:
         return ""
     first = known.iloc[0]
     if first["kind"] == "most runs":
-        return " and ".join(f"{row.effect * row.seeds:.0f} of {row.seeds:.0f}" for row in known.itertuples()) + " runs"
+        return " and ".join(runs_held(known)) + " runs"
     least, most, low, high = (
         in_digits(number, first)
         for number in (known["effect"].min(), known["effect"].max(), first["low"], first["high"])
