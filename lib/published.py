@@ -120,7 +120,7 @@ def tolerance(quantity: str, unit: str, value: float) -> float:
     | tau-b, JSD                                     | .06                                             |
     | changes of F1, TVD                             | a quarter of the published size, at least .01   |
     | other shares                                   | the same, and at most .06                       |
-    | other nats, such as mutual information         | a quarter of the published size, at least .01   |
+    | mutual information                             | a tenth of the published size                   |
 
     A printed sd is one over texts, and sets none.
     """
@@ -128,6 +128,8 @@ def tolerance(quantity: str, unit: str, value: float) -> float:
         return 0.02
     if unit == "tau-b" or quantity == "jsd":
         return 0.06
+    if unit == "nats":
+        return abs(value) / 10
     quarter = max(0.01, abs(value) / 4)
     return min(quarter, 0.06) if unit == "fraction" and quantity not in EFFECTS else quarter
 

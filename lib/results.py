@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from lib import provenance
+from lib.analysis.statistics import FEW
 from lib.analysis.summarising import by_seed_rows
 from lib.atomic_write import write_text
 from lib.datasets import Own
@@ -63,19 +64,40 @@ def keep(
     if not isinstance(first, Run):
         return "not kept: the model is your own; only results of models that are trained here are kept"
     made = {"commit": commit or provenance.commit()} | provenance_of(settings, trained)
-    tables = zip(KEYS, (by_seed_rows(values), evidence), strict=True)
-    tables = {name: table.assign(**made).infer_objects() for name, table in tables}  # numbers, beside an empty table
+    folder = Path(os.environ.get("RESULTS_HOME") or FOLDER)
+    paths = {name: folder / f"{notebook}-{first.dataset}{ending}.csv" for name, ending in ENDINGS.items()}
+    before = {name: path.read_text(encoding="utf-8") if path.exists() else "" for name, path in paths.items()}
+    evidence = evidence.assign(**made)
+    parts = {"values": by_seed_rows(values).assign(**made), "evidence": evidence}
+    if not (refused := not_kept(settings)):
+        parts["evidence"] = evidence.assign(looked=looked(before["evidence"], evidence))
+    tables = {name: table.infer_objects() for name, table in parts.items()}  # numbers, beside an empty table
     texts = {name: table.to_csv(index=False, float_format="%.6g") for name, table in tables.items()}
     left = {"dataset": str(first.dataset), **texts}
-    if refused := not_kept(settings):
+    if refused:
         return Kept(f"not kept: {refused}", left)
-    folder = Path(os.environ.get("RESULTS_HOME") or FOLDER)
     folder.mkdir(parents=True, exist_ok=True)
-    paths = {name: folder / f"{notebook}-{first.dataset}{ending}.csv" for name, ending in ENDINGS.items()}
     for name, path in paths.items():
-        write_text(path, merged(path.read_text(encoding="utf-8") if path.exists() else "", texts[name], KEYS[name]))
+        write_text(path, merged(before[name], texts[name], KEYS[name]))
     names = " and ".join(path.name for path in paths.values())
     return Kept(f"kept in {names}; python -m tools.summary shows them in the README", left)
+
+
+def looked(old: str, new: pd.DataFrame) -> list[str]:
+    """Of each row of new evidence with how many seeds, FEW or more, its claim was judged of its model so far: "3 5".
+
+    Args:
+        old: the kept evidence that it goes to, as CSV text.
+    """
+    kept = pd.read_csv(StringIO(old), dtype=str, keep_default_na=False) if old else pd.DataFrame(columns=[*new])
+    kept = kept[kept["corpus"].isin(new["corpus"])] if "corpus" in kept else kept[:0]
+    sizes = {}
+    for pair, same in new.groupby(["short", "model"]):
+        before = kept[kept["short"].eq(pair[0]) & kept["model"].eq(pair[1])]
+        seeds = len({*same["seed"].astype(str), *before["seed"]} - {NO_SEED})
+        again = " ".join(before.get("looked", ())).split()
+        sizes[pair] = " ".join(sorted({*again, *([str(seeds)] if seeds >= FEW else [])}, key=int))
+    return [sizes[pair] for pair in zip(new["short"], new["model"], strict=True)]
 
 
 def merged(old: str, new: str, keys: Sequence[str]) -> str:

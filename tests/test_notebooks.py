@@ -213,9 +213,10 @@ def test_regularization_where_no_reason_is_known(monkeypatch, tmp_path, chromium
     choices = "dataset agnews", "attentions dot", "delta 1", "eta 0.1", "frozen tying,mlm", "layers 1"
     page = report(monkeypatch, tmp_path, "regularization", *choices, *SHORT)
     shown = opened(chromium, page)
-    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 13
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 11
     assert "agnews does not say which words decide" in shown["text"]
     assert "delta for dot attention: 1. eta for dot attention: 0.1." in " ".join(shown["text"].split())
+    assert "there are no two values of delta" in shown["text"] and "two values of eta" in shown["text"]
     assert "No model has more than one layer" in shown["text"]
     assert "models alone, and the intervals over texts." in shown["text"]
 

@@ -79,6 +79,11 @@ def test_a_seed_replaces_itself_and_another_part_stays(tmp_path):
     assert of_seeds.to_dict() == {0: 0.1, 1: 0.2, 2: 0.6, 3: 0.4}
     assert evidence.loc["bilstm", "commit"].sort_index().tolist() == ["first", "first", "second", "second"]
     assert study.seeds == ("0", "1", "2", "3") and study.commit == "second, first" and not study.stale
+    keep(tmp_path, dict.fromkeys(range(4), 0.5))
+    again = kept(tmp_path, "-evidence").groupby("model")["looked"].unique()
+    assert again["bilstm"].tolist() == ["3 4"] and again["average"].tolist() == [""], (
+        "run anew, it was still seen twice"
+    )
 
 
 def test_differences_of_two_runs_are_put_together_too():

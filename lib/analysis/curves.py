@@ -207,16 +207,18 @@ def prices(imitated: pd.DataFrame) -> pd.DataFrame:
             adversary's loss did.
     Returns:
         variant, the columns of `price_difference`, raw, raw_low, raw_high (the same with nothing subtracted), failed
-        (why the adversaries by themselves allow no answer, else "").
+        (why they show nothing about attention, else "").
     """
     rows = []
     for variant, some in imitated[imitated["variant"] != "base"].groupby("variant", sort=False):
         of_base = imitated[(imitated["variant"] == "base") & imitated["seed"].isin(some["seed"])]
-        raw = price_difference(some, of_base, net=False)
-        failed = dict.fromkeys(why for of in (some, of_base) for why in (failed_imitation(of), unfinished(of)) if why)
+        raw, net = price_difference(some, of_base, net=False), price_difference(some, of_base)
+        failed = [why for of in (some, of_base) for why in (failed_imitation(of), unfinished(of))]
+        if (floor := max(net["floor"], net["base_floor"])) >= abs(net["difference"]):
+            failed.append(f"the floor, {floor:.3f}, exceeds the effect")
         row = {f"raw{end}": raw[name] for end, name in (("", "difference"), ("_low", "low"), ("_high", "high"))}
-        row |= {"failed": "; ".join(failed)}
-        rows.append({"variant": variant} | price_difference(some, of_base).to_dict() | row)
+        row |= {"failed": "; ".join(dict.fromkeys(filter(None, failed)))}
+        rows.append({"variant": variant} | net.to_dict() | row)
     return pd.DataFrame(rows)
 
 

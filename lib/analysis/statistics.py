@@ -47,9 +47,9 @@ def interval(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def t_interval(values: np.ndarray) -> tuple[float, float]:
-    """Student's 95% interval for the mean of values (seed,); NaN for fewer than two."""
+    """Student's 95% interval for the mean of values (seed,); NaN for fewer than FEW."""
     values = values[~np.isnan(values)]
-    if len(values) < 2:
+    if len(values) < FEW:
         return np.nan, np.nan
     half = special.stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / np.sqrt(len(values))
     return values.mean() - half, values.mean() + half

@@ -336,7 +336,8 @@ def with_intervals(found: pd.DataFrame) -> pd.DataFrame:
     seeds = found["seeds"].to_numpy()
     over_texts = found.get("se_texts", pd.Series(nan, found.index)).to_numpy() * special.ndtri((1 + LEVEL) / 2)
     over_seeds = found["sd_seeds"].to_numpy() / np.sqrt(seeds) * special.stdtrit(seeds - 1, (1 + LEVEL) / 2)
-    parts = np.stack([over_texts, np.where(seeds >= FEW, over_seeds, nan)])
+    over_seeds = np.where(seeds >= FEW, over_seeds, nan)
+    parts = np.stack([over_texts, over_seeds])
     both = np.where(np.isnan(parts).all(axis=0), nan, np.linalg.norm(np.nan_to_num(parts), axis=0))
     least, most = np.transpose([limits(name) for name in found["quantity"]]) if len(found) else (nan, nan)
     for of, half in {"": both, "_texts": over_texts, "_seeds": over_seeds}.items():

@@ -173,7 +173,8 @@ def effects(found: pd.DataFrame) -> alt.TopLevelMixin:
         raise Empty("nothing to draw: no verdict has an effect")
     words = [word for word in COLOR_OF if word in set(known["verdict"])]
     drawn = [panel(same, words) for _, same in known.groupby("short", sort=False)]
-    see = "Large: the effect, its 95% interval and its verdict; small: single seeds; band: the bound of the claim."
+    interval = ", its 95% interval" if known["low"].notna().any() else ""
+    see = f"Large: the effect{interval} and its verdict; small: single seeds; band: the bound of the claim."
     weak = "Pale: models that are weak witnesses." if known["witness"].eq(WEAK).any() else ""
     return titled(alt.vconcat(*drawn, spacing=14), "What each verdict rests on", [see, weak])
 

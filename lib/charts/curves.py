@@ -131,9 +131,9 @@ def sweep_by_model(
 
 def lines_over(base: alt.Chart, summary: pd.DataFrame, setting: str, x: alt.X, color: alt.Color) -> list[alt.Chart]:
     """Layers over a hyperparameter: the interval of each series, and its line."""
-    if summary.empty:
-        raise Empty("nothing to draw: the summary has no row")
-    x = x.axis(values=sorted(summary[setting].unique()), grid=False, format="~r")
+    if summary[setting].nunique() < 2:
+        raise Empty(f"nothing to draw: there are no two values of {title_of(setting)}")
+    x = x.axis(values=sorted(summary[setting].unique()), grid=False, format="~g")
     y = alt.Y("value:Q", title=unit_of(summary["quantity"].iloc[0]))
     tips = [alt.Tooltip("series:N", title="of"), alt.Tooltip(f"{setting}:Q"), *number_tips(".3f", "value")]
     line = base.mark_line(point=True, strokeWidth=2).encode(x, y, color, tooltip=tips)
@@ -191,7 +191,9 @@ def tradeoff(points: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin:
     layers = [*line_layers(color, curves), *mark_layers(color, order)]
     height = 300 if len(panels) == 1 else 240
     drawn = facets(frame, layers, "texts", height, axes=70, widest=WIDTH, sort=panels)
-    note = "A point for each run, bars: 95% over texts; the base itself would be at 0. Dashed: each curve's chord."
+    bent = points.groupby(["series", "texts", "seed"])["at"].count().gt(2).any()
+    note = "A point for each run, bars: 95% over texts; the base itself would be at 0. λ: the weight of distance."
+    note += " Dashed: each curve's chord." if bent else ""
     return titled(drawn, title, [see, note])
 
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import pandas as pd
 
 from lib.analysis.baseline import excluded_by
-from lib.analysis.statistics import FEW
 from lib.analysis.verdicts import KINDS, Verdict, judge, judge_runs, judge_trend
 from lib.quantity import title_of
 
@@ -42,8 +41,8 @@ class Question(NamedTuple):
 # A claim that speaks for attention as an explanation says yes to one of these, one against it no.
 QUESTIONS = {
     "matters": Question(
-        "Does what gets the most attention matter most to the prediction?",
-        "what gets the most attention matters most to the prediction",
+        "Does what gets the most attention matter more to the prediction than by chance?",
+        "what gets the most attention matters more to the prediction than by chance",
         "what gets the most attention often matters little to the prediction",
     ),
     "needed": Question(
@@ -57,9 +56,9 @@ QUESTIONS = {
         "other attention gives the same prediction",
     ),
     "ranks": Question(
-        "Does attention rank words as gradient × input and leave-one-out do?",
-        "attention ranks words as gradient × input and leave-one-out do",
-        "attention does not rank words as gradient × input and leave-one-out do",
+        "Does attention over an encoder's states rank words as gradients and leave-one-out do?",
+        "attention over an encoder's states ranks words as gradients and leave-one-out do",
+        "attention over an encoder's states does not rank words as gradients and leave-one-out do",
     ),
     "words": Question(
         "Is attention to a hidden state attention to its word?",
@@ -184,20 +183,21 @@ class Claim:
 def verdicts(evidence: pd.DataFrame, claims: Mapping[str, Claim], these_models: bool = False) -> pd.DataFrame:
     """Each claim with its verdict for each model: the columns VERDICT.
 
+    What excludes one seed of a model excludes it, whether its seeds ran together or not.
+
     Args:
-        evidence: rows of EVIDENCE, of one study; where several runs were kept together, with their columns commit and
-            run_seeds, which say how often they were judged (`looks`). claims: by `short`.
+        evidence: rows of EVIDENCE, of one study; kept ones say in the column looked with how many seeds they were
+            judged so far. claims: by `short`.
         these_models: the answers are about these models alone (profile quick), and only texts vary.
     """
     rows = []
     for short, same in evidence.groupby("short", sort=False):
         models = {model: gated(claims[short], some) for model, some in same.groupby("model", sort=False)}
-        clear = {model: allowed(some) for model, some in models.items()}
+        judged = [model for model, some in models.items() if some["excluded"].eq("").all()]
         scope = {model: some["within"].iloc[0] for model, some in models.items()}
         for model, some in models.items():
-            others = [name for name in models if name != model and len(clear[name]) and scope[name] == scope[model]]
-            like = [clear[name]["value"].to_numpy(float) for name in others]
-            some = clear[model] if len(clear[model]) else some
+            others = [name for name in judged if name != model and scope[name] == scope[model]]
+            like = [models[name]["value"].to_numpy(float) for name in others]
             rows.append(row_of(claims[short], model, some, like, these_models))
     return pd.DataFrame(rows, columns=VERDICT)
 
@@ -224,7 +224,7 @@ def row_of(claim: Claim, model: str, some: pd.DataFrame, like: list, these_model
     Of several kept studies the model is as good a witness as in the worst.
 
     Args:
-        some: the evidence that allows a verdict; where none does, all of the model's.
+        some: the model's evidence.
     """
     found, first = verdict_of(claim, some, like, these_models), some.iloc[0]
     word = found.word if first["within"] else CONTRAST
@@ -245,26 +245,9 @@ def row_of(claim: Claim, model: str, some: pd.DataFrame, like: list, these_model
     return {name: row[name] for name in VERDICT}
 
 
-def allowed(some: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the seeds that allow a verdict: what excludes one point of a seed's dial excludes them all."""
-    return some[~some["seed"].isin(some.loc[some["excluded"].ne(""), "seed"])]
-
-
 def looks(some: pd.DataFrame) -> int:
-    """How often a model was judged: with three seeds or more, and again with each run that added some.
-
-    Args:
-        some: its evidence; of one run, or without the columns commit and run_seeds, it was judged once.
-    """
-    if not {"commit", "run_seeds"} <= set(some):
-        return 1
-    runs = sorted((set(same) for _, same in some.groupby(["commit", "run_seeds"])["seed"]), key=min)
-    together, found = set(), 0
-    for seeds in runs:
-        added = seeds - together
-        together |= seeds
-        found += bool(added) and len(together) >= FEW
-    return max(found, 1)
+    """How often a model was judged: once with each number of seeds, three or more, that it has had."""
+    return max(len({size for sizes in some.get("looked", ()) for size in sizes.split()}), 1)
 
 
 def verdict_of(claim: Claim, some: pd.DataFrame, like: list, these_models: bool) -> Verdict:

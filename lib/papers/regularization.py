@@ -225,7 +225,7 @@ def below_the_papers(settings: RegularizationSettings) -> list[str]:
         used = {one: variant(settings, of, one, seed).option(name) for one in settings.attentions}
         found += [
             f"{name} {value:g} for {attention} attention is {least / value:,.0f} times below the paper's least: "
-            f"section 5 compares {of} with the base with fixed embeddings, which it may hardly differ from."
+            f"section 5 compares {of} with the base with fixed embeddings."
             for attention, value in used.items()
             if value < least
         ]

@@ -21,8 +21,7 @@ PROJECTIONS = ("softmax", "sparsemax")
 VARIANTS = {"attention": "adversary_frozen", "all": "adversary_unfrozen", "attention from the base": "frozen_from_base"}
 CONTROL = "average"  # an encoder without context
 MEASURES = {"gradient": "the gradient", "leave_one_out": "leave-one-out"}
-TO_HIDDEN = "inputs_to_states_entropy"
-OWN = "inputs_to_states_own_share"
+TO_HIDDEN, OWN = "inputs_to_states_entropy", "inputs_to_states_own_share"
 FACETS = "a state's norm stands for its facets"
 PRECISION = "rationale_support_precision"
 SLOPE = "kendall_tau_lambda_vs_entropy_of_input_importance"
@@ -96,9 +95,9 @@ def by_measure(name: str, words: str, figure: str) -> Iterator[Claim]:
     )
 
 
-def along(short: str, sentence: str, source: str, control: str, refuted: str) -> Claim:
+def along(short: str, sentence: str, source: str, control: str, refuted: str, **speaks: str) -> Claim:
     """A claim on what rises along sparsegen's lambda; `sentence` may say that its opposite falls."""
-    return Claim(KEY, short, sentence, source, "trend", 0, "tau-b", SCOPE, control, refuted)
+    return Claim(KEY, short, sentence, source, "trend", 0, "tau-b", SCOPE, control, refuted, **speaks)
 
 
 OTHERS = (
@@ -147,6 +146,7 @@ OTHERS = (
         "table 2",
         SHUFFLED,
         "no trend, or a rising one, which the text of section 4 claims",
+        **AGAINST | {"speaks": "for"},
     ),
     Claim(
         KEY,
@@ -268,9 +268,8 @@ def contextual(measured: pd.DataFrame, before: pd.DataFrame, known: pd.DataFrame
     both = pd.concat([measured.assign(variant="trained"), before.assign(variant="untrained")])
     for model, where, rows in of_models(measured):
         between = tuple(where | {"variant": variant} for variant in ("trained", "untrained"))
-        row = difference(both, TO_HIDDEN, between, paired=True)
         found = about(known, rows, attention=False)
-        yield CLAIMS[MIXED].compared(model, row, **found)
+        yield CLAIMS[MIXED].compared(model, difference(both, TO_HIDDEN, between, paired=True), **found)
         others = mean_effect(rows.assign(**{OWN: 1 - rows[OWN]}), OWN)
         note = f"untrained {1 - group_of(before, where)[OWN].mean():.3f}"
         yield CLAIMS[OTHERS_MORE].compared(model, others, note=note, **found)
@@ -308,6 +307,7 @@ def no_sparser(measured: pd.DataFrame, everyone: pd.DataFrame, known: pd.DataFra
 
 def along_lambda(sweep: pd.DataFrame, known: pd.DataFrame, theirs: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """Table 2, figure 3 and the open question: what rises or falls with sparsegen's lambda, if attention is uneven."""
+    every = sweep.groupby("encoder")["lambda"].unique()
     uneven = sweep.groupby(["encoder", "lambda"]).filter(lambda rows: not uniform_attention(rows))
     sweep = pd.concat([uneven, sweep[~sweep["encoder"].isin(uneven["encoder"])]])
     directions = [(FALLS, OF_INPUT, -1, "")]
@@ -323,8 +323,10 @@ def along_lambda(sweep: pd.DataFrame, known: pd.DataFrame, theirs: pd.DataFrame)
                 both = rows.groupby("lambda")[share].mean().iloc[[0, -1]]
                 note += f"; of the largest that its ties allow {both.iloc[0]:.0%} and {both.iloc[1]:.0%}"
             apart = by_ties(rows, column, share) if share and note else ""
-            where = {"encoder": rows["encoder"].iloc[0]}
-            printed = sign * printed_effect(theirs, SLOPE, where) if column == OF_INPUT else nan
+            encoder = rows["encoder"].iloc[0]
+            out = ", ".join(f"{one:g}" for one in sorted({*every[encoder]} - {*rows["lambda"]}))
+            note += f"; left out, since attention is uniform there: lambda {out}" if out else ""
+            printed = sign * printed_effect(theirs, SLOPE, {"encoder": encoder}) if column == OF_INPUT else nan
             made = about_sweep(known, rows, apart) | {"n": rows["instance"].nunique(), "printed": printed, "note": note}
             yield CLAIMS[short].evidence(model, sign * means, **made)
 
@@ -339,8 +341,7 @@ def by_ties(rows: pd.DataFrame, tau: str, share: str) -> str:
 
 def about_sweep(known: pd.DataFrame, rows: pd.DataFrame, *reasons: str) -> dict[str, object]:
     """`about` of the models of a sweep: attention must not be uniform at every lambda."""
-    least = rows.groupby("lambda")["entropy_of_attention"].mean().idxmin()
-    uniform = uniform_attention(rows[rows["lambda"] == least])
+    uniform = uniform_attention(rows[rows["lambda"] == rows.groupby("lambda")["entropy_of_attention"].mean().idxmin()])
     named = rows.assign(projection=rows["lambda"].map(sparsegen_name))
     return about(known, named, attention=False, reasons=[uniform, *reasons])
 

@@ -24,9 +24,10 @@ COUNTED = (
     "that is open, or a weak witness that disagrees, and it does not), and at least one of them is accurate and passes "
     "the correction for multiple testing (false discovery rate 5%). Of {number}, {real} {are} on "
     "real texts, {alone} rest on one kind of model, and {ours} are of claims that we added. A question leans to an "
-    "answer of two tests or more, and more than twice as many as the other has. Most claims were written down after "
-    "the first runs on sst. Tests share models and texts: they are no independent votes. Many claims count for neither "
-    "side: shuffled weights, for one, leave a model less sure, so that erasing an item flips its decision more easily. "
+    "answer of two tests or more, on two datasets or more, and more than twice as many as the other has. Most claims "
+    "were written down after the first runs on sst. Tests share models and texts: they are no independent votes. Many "
+    "claims count for neither side: shuffled weights, for one, leave a model less sure, so that erasing an item flips "
+    "its decision more easily. In doubt is what weak witnesses alone say, or what could be chance. "
     "Where seeds were added, each look at the same model has its share of the 5%. A BiLSTM's dot attention "
     "stays nearly uniform from torch's default start of its query (Tutek & Šnajder 2020, appendix C), and has no "
     "verdict; started from N(0, 1) it is judged on sst. All else about Jain & Wallace's BiLSTMs on real texts is about "
@@ -185,7 +186,8 @@ def tally(found: pd.DataFrame) -> str:
 
 
 def compared(values: pd.DataFrame, causes: bool = False) -> str:
-    """Of 80 published values within reach, we measured 48: 11 are the same, 22 different, 15 open.
+    """Of 80 published values within reach, we measured 48: 11 are the same, 22 different, 15 open (1 same and 9 open
+    in one run or two, which can't be different).
 
     Args:
         causes: with how many of the different have a cause on record.
@@ -197,8 +199,9 @@ def compared(values: pd.DataFrame, causes: bool = False) -> str:
     if not one["ours"]:
         return f"None of {reached} has one of ours yet."
     known = f" (for {one['explained']} an experiment found the cause, for {one['partly']} a part or a probable one)"
-    same = f"{one['same']} are the same" + (f" ({one['few']} in one run or two)" if one["few"] else "")
-    numbers = f"{same}, {one['different']} different{known if causes else ''}, {one['open']} open"
+    numbers = f"{one['same']} are the same, {one['different']} different{known if causes else ''}, {one['open']} open"
+    of_few = f"{one['few_same']} of the same and {one['few'] - one['few_same']} of the open"
+    numbers += f" ({of_few} rest on one run or two, which can't be different)" if one["few"] else ""
     part = int(once(values).query("ours.notna()")["dataset"].isin(INCOMPLETE).sum()) if causes else 0
     shares = ", ".join(f"{name} {share:.0%}" for name, share in INCOMPLETE.items())
     beside = f" {part} of ours are of datasets with a part of their training texts ({shares})." if part else ""
@@ -232,13 +235,13 @@ def sides(found: pd.DataFrame) -> tuple[str, list[Asked], str]:
     Returns:
         the answer in few words; each of QUESTIONS with a test that counts; and how the tests were counted.
     """
-    found = found[~doubted(found)]
-    decided = found[found["side"].ne("") & ~stale(found)]
+    clear = found[~doubted(found)]
+    decided = clear[clear["side"].ne("") & ~stale(clear)]
     decided = to_quote(decided.assign(turned=decided["answer"].ne("supported")), "turned")  # supported reads easier
     asked = [
-        Asked(question, *of_question(decided[decided["question"].eq(name)], every))
+        Asked(question, *of_question(decided[decided["question"].eq(name)], found[found["question"].eq(name)]))
         for name, question in QUESTIONS.items()
-        if len(every := found[found["question"].eq(name)])
+        if clear["question"].eq(name).any()
     ]
     numbers = {"number": counted(len(decided), "test"), "real": int((~made_up(decided)).sum())}
     numbers |= {"alone": int(decided["model"].ne("").sum()), "ours": int(decided["ours"].sum())}
@@ -270,17 +273,18 @@ def of_question(decided: pd.DataFrame, found: pd.DataFrame) -> tuple[str, str, l
     And Yes: “...” (supported; ...).
 
     Args:
-        found: the question's cells without a doubt; what they gave elsewhere is stated beside a claim that is quoted,
-            and where too few decide on real texts, one is quoted that could have.
+        found: the question's cells; what they gave elsewhere is stated beside a claim that is quoted, and where too
+            few decide on real texts, one without a doubt is quoted that could have.
     """
     yes, no = (decided[decided["side"].eq(side)] for side in ("for", "against"))
     real = [int((~made_up(some)).sum()) for some in (yes, no)]
     numbers = "; ".join(says(*one) for one in zip(("yes", "no"), (len(yes), len(no)), real, strict=True))
     numbers += "; all are of one claim" if len(decided) > 1 and decided["short"].nunique() == 1 else ""
     claims = decided.loc[~made_up(decided), "short"].nunique()
-    word = in_a_word(real, [len(yes), len(no)], claims)
+    word = in_a_word(real, [len(yes), len(no)], claims, [some["dataset"].nunique() for some in (yes, no)])
     tests = [f"{side}{quoted(some.iloc[0], found)}" for side, some in (("Yes", yes), ("No", no)) if len(some)]
-    others = found[~made_up(found) & found["side"].eq("") & found["answer"].isin(["open", "negligible"])]
+    others = found[~made_up(found) & ~doubted(found) & found["side"].eq("")]
+    others = others[others["answer"].isin(["open", "negligible"])]
     others = to_quote(others[~others["short"].isin(decided["short"])])
     if word.startswith(UNSETTLED) and len(others):
         tests.append(f"Not decided{quoted(others.iloc[0], found.iloc[:0])}")
@@ -298,13 +302,13 @@ def in_brief(some: pd.DataFrame, found: pd.DataFrame) -> str:
     if some.empty:
         return ""
     row = some.iloc[0]
-    same = found[found["short"].eq(row["short"]) & found["answer"].eq(row["answer"])]
+    same = found[found["short"].eq(row["short"]) & found["answer"].eq(row["answer"]) & ~doubted(found)]
     order = in_order(same["dataset"])
     same = same.sort_values("dataset", key=lambda names: names.map(order.index)).to_dict("records")
     unit = "runs" if row["unit"] == "of the runs" else row["unit"]
     shown = [f"{one['shown']} {'' if number else unit}".strip() for number, one in enumerate(same)]
     where = ", ".join(f"{size} on {one['dataset']}" for size, one in zip(shown, same, strict=True))
-    opposite = "We find the opposite of " if row["answer"] == "contradicted" else ""
+    opposite = "We find the opposite of " if turned(row) else ""
     word = "" if row["answer"] in ("supported", "contradicted") else f"{verdict_of(row)}, "
     return f"{opposite}“{row['claim']}”: {'; '.join([word + where, *elsewhere(row, found)])}."
 
@@ -314,10 +318,16 @@ def verdict_of(row: Mapping[str, Any]) -> str:
     return row["words"] if row["answer"] == MIXED else row["answer"]
 
 
+def turned(row: Mapping[str, Any]) -> bool:
+    """Whether a cell says the opposite of its claim."""
+    return row["answer"] == "contradicted" or (row["answer"] == MIXED and "contradicted" in row["words"])
+
+
 def elsewhere(row: Mapping[str, Any], found: pd.DataFrame) -> list[str]:
-    """open on snli; one run only on babi2: where the claim of a cell has another answer."""
-    others = found[found["short"].eq(row["short"]) & found["answer"].ne(row["answer"])]
+    """open on snli; one run only on babi2; supported, in doubt, on imdb: where a cell's claim has another answer."""
+    others = found[found["short"].eq(row["short"]) & (found["answer"].ne(row["answer"]) | doubted(found))]
     words = others["answer"].mask(others["answer"].eq("open") & others["seeds"].le(1), "one run only")
+    words = words.where(~doubted(others) | words.eq("open"), words + ", in doubt,")
     return [f"{word} on {', '.join(same['dataset'])}" for word, same in others.groupby(words, sort=False)]
 
 
@@ -329,18 +339,18 @@ def says(word: str, tests: int, real: int) -> str:
     return f"{counted(tests, 'test')} {'says' if tests == 1 else 'say'} {word}, {where}"
 
 
-def in_a_word(real: Sequence[int], every: Sequence[int], claims: int) -> str:
+def in_a_word(real: Sequence[int], every: Sequence[int], claims: int, datasets: Sequence[int]) -> str:
     """The answer to a question by its tests on real texts; where they are too few, what all of its tests lean to.
 
     Args:
         real, every: how many tests on real texts, and how many in all, say yes, and how many no.
-        claims: of how many claims those on real texts are.
+        claims: of how many claims those on real texts are. datasets: on how many all that say yes are, and no.
     """
     few = sum(real) < ENOUGH or claims < CLAIMS
     pro, con = every if few else real
     word = "" if pro <= 2 * con and con <= 2 * pro else "yes" if pro > con else "no"
     if few:
-        return f"{UNSETTLED}, leaning to {word}" if word and max(pro, con) > 1 else UNSETTLED
+        return f"{UNSETTLED}, leaning to {word}" if word and datasets[word == "no"] > 1 else UNSETTLED
     return f"Mostly {word}" if word and pro and con else (word or "yes and no").capitalize()
 
 
@@ -352,7 +362,7 @@ def quoted(row: Mapping[str, Any], found: pd.DataFrame) -> str:
     place = ", ".join(filter(None, (row["model"], row["dataset"])))
     numbers = "; ".join(filter(None, (row["levels"], measured(row))))
     where = "; ".join([whose, f"{place}: {numbers}", *elsewhere(row, found)])
-    if row["answer"] == "contradicted":
+    if turned(row):
         return f". We find the opposite of “{row['claim']}” ({where})."
     return f": “{row['claim']}” ({verdict_of(row)}; {where})."
 

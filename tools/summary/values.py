@@ -69,14 +69,15 @@ def counts(values: pd.DataFrame, *by: str) -> pd.DataFrame:
 
     Returns:
         the columns `by`, published, out of reach (`lib.published.out_of_reach`), those with one of ours,
-        same, different and open, few (of the same: in one run or two), explained and partly (of the different), quick
+        same, different and open, few (in one run or two) and few_same, explained and partly (of the different), quick
         (ours are of a profile other than `paper`).
     """
     values = once(values)
     ours = values["ours"].notna()
     flags = {"published": values["theirs"].notna(), "out_of_reach": out_of_reach(values), "ours": ours}
     flags |= {answer: values["answer"].eq(answer) for answer in ANSWERS}
-    flags["few"] = values["answer"].eq(SAME) & values["seeds"].lt(FEW)
+    flags["few"] = ours & values["seeds"].lt(FEW)
+    flags["few_same"] = flags["few"] & values["answer"].eq(SAME)
     known, partly = explained(values), values["cause"].str.startswith(DOUBTFUL)
     flags |= {"explained": known & ~partly, "partly": known & partly, "quick": ours & values["profile"].ne("paper")}
     numbers = pd.DataFrame(flags).astype(int)
