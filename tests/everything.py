@@ -19,13 +19,13 @@ from lib.importance import (
     gradient,
     gradient_times_input,
     gradient_times_input_definition,
+    inner_attention,
     integrated_gradients,
     leave_one_out,
     leave_one_out_unseen,
     leave_one_out_with_sign,
     quantity,
 )
-from lib.importance.inner_attention import inner_attention
 from lib.importance.rankings import RANKINGS
 from lib.importance.state_gradients import of_inputs_to_states
 from lib.interventions import (

@@ -240,7 +240,6 @@ def test_summarise_is_the_closed_form_for_a_mean():
     assert row["sd_seeds"] == pytest.approx(by_seed.mean().std())
     assert row["sd_instances"] == pytest.approx(np.sqrt((by_seed.std() ** 2).mean()))
     t = stats.t.interval(0.95, 2, by_seed.mean().mean(), stats.sem(by_seed.mean()))
-    np.testing.assert_allclose([row["low_seeds"], row["high_seeds"]], t)
     both = np.hypot(half, (t[1] - t[0]) / 2)
     assert (row["high"] - row["low"]) / 2 == pytest.approx(both, rel=0.06)
     assert (row["n"], row["seeds"], row["undefined"]) == (400, 3, 0)
@@ -260,10 +259,10 @@ def test_an_undefined_value_is_counted_and_never_averaged_in():
 def test_one_seed_has_no_interval_over_seeds_and_a_run_measured_twice_is_refused():
     frame = table(30, seeds=(4,))
     row = summarise(frame, ["tau"]).iloc[0]
-    assert np.isnan([row["sd_seeds"], row["low_seeds"], row["high_seeds"]]).all() and row["seeds"] == 1
+    assert np.isnan(row["sd_seeds"]) and row["seeds"] == 1
     with pytest.raises(ValueError, match="instance 0 of seed 4 occurs twice"):
         summarise(pd.concat([frame, frame]), ["tau"])
-    assert np.isnan(t_interval(np.array([1.0, np.nan]))).all()
+    assert np.isnan(t_interval(np.array([1.0, 2.0, np.nan]))).all(), "two seeds say nothing about others"
 
 
 def weights_of(count, draws):

@@ -36,7 +36,7 @@ from lib.papers.correlation_claims import (
     evidence,
     with_gaps,
     with_shares,
-    with_violations,
+    with_violation_gaps,
 )
 from lib.quantity import tau_name
 from lib.training import Run
@@ -195,7 +195,7 @@ def without_skill(seeds=4, texts=40, length=14) -> pd.DataFrame:
                 tested.decoder.weight.mul_(8)
             given = batch((length,) * texts, seed=seed)
             frames.append(measure(tested, [given], measures, Run("planted", encoder, "additive", seed=seed)))
-    measured = with_violations(pd.concat(frames, ignore_index=True))
+    measured = with_violation_gaps(pd.concat(frames, ignore_index=True))
     return with_entropies(correlate(measured, PAIRS), ["attention"])
 
 

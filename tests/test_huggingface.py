@@ -12,7 +12,7 @@ from lib import importance, interventions
 from lib.analysis import attention_weights, correlate, measure_all, summarise
 from lib.datasets.batches import Batch, collate
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
-from lib.importance.inner_attention import inner_attention
+from lib.importance import inner_attention
 from lib.importance.rankings import RANKINGS
 from lib.interventions.substitution import heads_of, imposed_head, uniform_head
 from lib.metrics import jensen_shannon, probabilities, total_variation

@@ -25,7 +25,7 @@ from lib.analysis import (
 )
 from lib.datasets import load
 from lib.datasets.batches import Batch
-from lib.importance.inner_attention import inner_attention
+from lib.importance import inner_attention
 from lib.importance.rankings import RANKINGS
 from lib.importance.state_gradients import of_inputs_to_states, state_gradients
 from lib.interventions.substitution import uniform_head

@@ -57,7 +57,7 @@ def test_the_rows_of_single_seeds_put_together_are_what_was_summarised():
     assert len(kept) == 4 * len(rows) + 1 and kept["per"].eq("seed").sum() == 4 * len(rows)
     back = over_seeds(kept)
     assert back.iloc[-1]["difference"] == 0.1
-    numbers = ["value", "low", "high", "sd_seeds", "sd_instances", "low_seeds", "high_seeds", "n", "seeds", "se_texts"]
+    numbers = ["value", "low", "high", "sd_seeds", "sd_instances", "n", "seeds", "se_texts"]
     keys = ["encoder", "quantity", "unit"]
     assert back.iloc[:-1][keys].values.tolist() == rows[keys].values.tolist()
     np.testing.assert_allclose(back.iloc[:-1][numbers].astype(float), rows[numbers].astype(float), rtol=1e-12)

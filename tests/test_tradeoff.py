@@ -71,7 +71,6 @@ def test_distances_to_the_base_are_scipys_whatever_the_batches():
         moved = abs(alone[0]["probability"][place] - alone[1]["probability"][place])
         assert row["tvd"] == pytest.approx(moved, abs=1e-6) and row["tvd_half"] == row["tvd"] / 2
         assert row["base_prediction"] == alone[0]["prediction"][place]
-        assert row["base_max_attention"] == pytest.approx(p.max(), abs=1e-6)
 
 
 def test_a_base_of_other_data_is_refused():

@@ -7,11 +7,10 @@ import torch
 from small import batch, model
 from torch import nn
 
-from lib.importance import leave_one_out, leave_one_out_unseen
-from lib.importance.inner_attention import inner_attention, rollout
+from lib.importance import inner_attention, leave_one_out, leave_one_out_unseen
 from lib.interventions.substitution import imposed_head, uniform_head
 from lib.metrics import probabilities
-from lib.models.transformer import Transformer, positions
+from lib.models.transformer import Transformer, positions, rollout
 
 
 def test_it_is_torchs_encoder_layer_on_positions_and_embeddings():

@@ -18,6 +18,7 @@ from lib.quantity import RUN_COLUMNS, declare, title_of
 
 NAME = "TF-IDF + logistic regression"
 SAME = 1e-6  # probabilities that differ by less over all texts are one answer
+WEAK = "weak"  # a witness
 BEHIND = 0.02  # of accuracy: a model that is farther below the baseline is a weak witness about attention
 STRENGTHS = (0.1, 1.0, 10.0, 100.0)
 TRIED = 1_000_000  # tokens of train on which each of them is tried
@@ -141,7 +142,7 @@ def witnesses(instances: pd.DataFrame, answers: pd.DataFrame, these_models: bool
         none = f"its accuracy, {estimate.effect:.3f}, is not above the largest class, {majority:.3f}"
         weak = estimate.effect < np.nanmax([of_words, average]) - BEHIND
         numbers = (estimate.effect, low, majority, of_words, average)
-        rows.append((*key, *numbers, "weak" if weak else "good", "" if low > majority else none))
+        rows.append((*key, *numbers, WEAK if weak else "good", "" if low > majority else none))
     columns = ["accuracy", "low", "majority", "baseline", "average", "witness", "excluded"]
     return pd.DataFrame(rows, columns=[*RUN_COLUMNS, *columns])
 
@@ -165,7 +166,7 @@ def witness_of(known: pd.DataFrame, *groups: pd.DataFrame, reasons: Iterable[str
     """
     keys = {tuple(key) for group in groups for key in group[list(RUN_COLUMNS)].drop_duplicates().to_numpy()}
     of = known.loc[[tuple(key) in keys for key in known[list(RUN_COLUMNS)].to_numpy()]]
-    worst = "" if of.empty else "weak" if of["witness"].eq("weak").any() else "good"
+    worst = "" if of.empty else WEAK if of["witness"].eq(WEAK).any() else "good"
     return {"witness": worst, "excluded": excluded_by(*of["excluded"], *reasons)}
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from lib.datasets.batches import Batch, micro_batches
+from lib.metrics.distances import probabilities
 from lib.models.evaluation import WORDS, eval_mode, words_at_once
 from lib.models.interface import ModelOutput
 from lib.progress import Progress
@@ -144,11 +145,7 @@ def forward(model: nn.Module, batch: Batch) -> ModelOutput:
 
 def described(batch: Batch, logits: Tensor) -> list[dict]:
     """What every row has: instance, length, label, prediction, probability, left_out."""
-    if logits.shape[1] == 1:
-        one = logits[:, 0].double().sigmoid()
-        distribution = torch.stack([1 - one, one], dim=1)
-    else:
-        distribution = logits.double().softmax(dim=1)
+    distribution = probabilities(logits.double())
     top, prediction = distribution.max(dim=1)
     probability = distribution[:, 1] if distribution.shape[1] == 2 else top
     columns = {

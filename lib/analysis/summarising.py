@@ -18,7 +18,6 @@ from lib.analysis.statistics import (
     interval_over_texts_and_seeds,
     mean_over,
     standard_error,
-    t_interval,
     weighted_auc,
     weighted_balanced_accuracy,
     weighted_f1,
@@ -55,10 +54,9 @@ FRAGILITY = tuple(
 SUMMARY = [
     *RUN_COLUMNS,
     *("quantity", "value", "unit", "low", "high", "sd_instances", "sd_seeds"),
-    *("low_texts", "high_texts", "low_seeds", "high_seeds"),
-    *("n", "seeds", "undefined", "left_out", "se_texts", "of_seeds"),
+    *("low_texts", "high_texts", "n", "seeds", "undefined", "left_out", "se_texts", "of_seeds"),
 ]
-OVER = ("low", "high", "sd_seeds", "low_texts", "high_texts", "low_seeds", "high_seeds", "seeds")  # of all seeds
+OVER = ("low", "high", "sd_seeds", "low_texts", "high_texts", "seeds")  # of all seeds
 OF_RUNS = ("seed", "value", "se_texts", "sd_instances", "n", "undefined", "left_out")  # of a run, or of those together
 AGAIN = {"se_texts": "mean"} | dict.fromkeys(("n", "undefined", "left_out"), "max")  # of several runs together
 OF_CONTRASTS = ("first", "second", "difference", "word", "se", "p")  # of the runs together, where value is a difference
@@ -69,11 +67,11 @@ def summarise(instances: pd.DataFrame, quantities: Iterable[str] | None = None) 
 
     value is the mean over seeds of each run's mean over its instances; [low, high] is its 95% interval over
     instances and seeds together (of one seed: over instances alone); [low_texts, high_texts] is the percentile
-    bootstrap over instances, the trained models as they are; [low_seeds, high_seeds] is Student's 95% interval over
-    the seeds' means (NaN for one seed); sd_instances the sd over instances within a run (pooled over the seeds), as the
-    papers print it; sd_seeds the sd of the seeds' means. An undefined value is counted (`undefined`, over all seeds),
-    never averaged in; n is the number of instances with a value in at least one seed; left_out counts the texts beyond
-    a quantity's `max_tokens`; se_texts is the value's standard error over texts, and of_seeds the value in each seed.
+    bootstrap over instances, the trained models as they are; sd_instances the sd over instances within a run (pooled
+    over the seeds), as the papers print it; sd_seeds the sd of the seeds' means. An undefined value is counted
+    (`undefined`, over all seeds), never averaged in; n is the number of instances with a value in at least one seed;
+    left_out counts the texts beyond a quantity's `max_tokens`; se_texts is the value's standard error over texts, and
+    of_seeds the value in each seed.
 
     Args:
         quantities: columns; by default every measured number but the p-values.
@@ -156,13 +154,12 @@ def estimates(
     for name, values, drawn in zip(names, of_seeds, samples.T, strict=True):
         value = float(mean_over(0, values))
         low, high = np.clip(interval_over_texts_and_seeds(value, drawn, values), *bounds_of(name))
-        low_seeds, high_seeds = np.clip(t_interval(values), *bounds_of(name))
         low_texts, high_texts = map(float, interval(drawn))
         row = {"quantity": name, "value": value, "unit": unit_of(name), "low": float(low), "high": float(high)}
         row |= {"low_texts": low_texts, "high_texts": high_texts, "se_texts": standard_error(drawn)}
         row |= {"of_seeds": dict(zip(seeds, map(float, values), strict=True))}
         row |= {"sd_instances": np.nan, "sd_seeds": float(pd.Series(values).std())}
-        row |= {"low_seeds": float(low_seeds), "high_seeds": float(high_seeds), "n": len(table), "seeds": len(values)}
+        row |= {"n": len(table), "seeds": len(values)}
         rows.append(row | {"undefined": int(np.isnan(values).sum()), "left_out": 0})
     return rows
 
@@ -331,16 +328,15 @@ def over_seeds(rows: pd.DataFrame, about: Iterable[str] = ()) -> pd.DataFrame:
 
 def with_intervals(found: pd.DataFrame) -> pd.DataFrame:
     """With the intervals that `summarise` gives: over texts and seeds (`interval_over_texts_and_seeds`), over
-    texts alone, over seeds alone; they end where the quantity's values do, if that is known here.
+    texts alone; they end where the quantity's values do, if that is known here.
     """
     seeds = found["seeds"].to_numpy()
     over_texts = found.get("se_texts", pd.Series(nan, found.index)).to_numpy() * special.ndtri((1 + LEVEL) / 2)
     over_seeds = found["sd_seeds"].to_numpy() / np.sqrt(seeds) * special.stdtrit(seeds - 1, (1 + LEVEL) / 2)
-    over_seeds = np.where(seeds >= FEW, over_seeds, nan)
-    parts = np.stack([over_texts, over_seeds])
+    parts = np.stack([over_texts, np.where(seeds >= FEW, over_seeds, nan)])
     both = np.where(np.isnan(parts).all(axis=0), nan, np.linalg.norm(np.nan_to_num(parts), axis=0))
     least, most = np.transpose([limits(name) for name in found["quantity"]]) if len(found) else (nan, nan)
-    for of, half in {"": both, "_texts": over_texts, "_seeds": over_seeds}.items():
+    for of, half in {"": both, "_texts": over_texts}.items():
         found[f"low{of}"] = np.clip(found["value"] - half, least, most)
         found[f"high{of}"] = np.clip(found["value"] + half, least, most)
     return found

@@ -30,7 +30,7 @@ def measure_versus_base(
 
     Besides the quantities: attention_weights, max_attention; tvd, between the predictions, a fraction of probability
     (of both classes: |change of p|), and tvd_half, half of it, as Wiegreffe & Pinter (2019) count it; jsd, between the
-    attentions, in nats; base_prediction, base_max_attention; by what adversaries differ, lambda and `trains`
+    attentions, in nats; base_prediction; by what adversaries differ, lambda and `trains`
     (`kind_trained`); and whether they converged: their loss, and the distance (`still_leaving`). seed is the base's of
     an adversary, whatever its own.
 
@@ -96,7 +96,6 @@ def distances(base: BaseOutputs) -> list[Quantity]:
         Quantity("tvd", tvd, "fraction"),
         Quantity("jsd", jsd, "nats", JSD_BOUNDS),
         Quantity("base_prediction", lambda model, batch, _: base.prediction[batch.instance].argmax(dim=1), "class"),
-        Quantity("base_max_attention", lambda model, batch, _: base.attention.at(batch).amax(dim=1), "fraction"),
     ]
 
 

@@ -23,7 +23,6 @@ KINDS = {
 ENOUGH = 5  # seeds: with fewer their spread is pooled over like models
 MOST = 20  # seeds that are worth asking for
 NOT_BY_SEEDS = "more seeds would not decide it"
-FEWEST_OF_A_TREND = 3  # seeds
 SHUFFLES = 10_000  # of a dial's values, where there are more orders than that
 
 
@@ -193,7 +192,7 @@ def judge_trend(at: Sequence[float], values: np.ndarray, looks: int = 1) -> Verd
 
     The effect is the mean over seeds of Kendall's tau-b within each seed. Its p is two-sided, against the dial's
     values shuffled within each seed: all orders, or SHUFFLES of them. Decided with the same sign in each of at least
-    FEWEST_OF_A_TREND seeds. Where seeds have different points, those count that all have, if they are three or more.
+    FEW seeds. Where seeds have different points, those count that all have, if they are three or more.
 
     Args:
         at: the dial's values (point,). values: (seed, point). looks: as of `judge`.
@@ -215,8 +214,8 @@ def judge_trend(at: Sequence[float], values: np.ndarray, looks: int = 1) -> Verd
     half = stats.t.ppf((1 + level_of(looks)) / 2, seeds - 1) * taus.std(ddof=1) / np.sqrt(seeds) if seeds > 1 else nan
     low, high = np.clip((effect - half, effect + half), -1, 1)
     about = Verdict("open", effect, float(low), float(high), p, tuple(taus))
-    if seeds < FEWEST_OF_A_TREND:
-        return replace(about, reason=f"a trend needs {FEWEST_OF_A_TREND} seeds")
+    if seeds < FEW:
+        return replace(about, reason=f"a trend needs {FEW} seeds")
     agree = abs(np.sign(taus).sum()) == seeds
     if p <= 1 - LEVEL and agree:
         return replace(about, word="supported" if effect > 0 else "contradicted")

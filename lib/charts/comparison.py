@@ -166,7 +166,7 @@ def effects(found: pd.DataFrame) -> alt.TopLevelMixin:
     """Rows of lib.papers.verdicts, a panel for each claim: effect, 95% interval, single seeds, and the bound as a band.
 
     Raises:
-        ValueError: no verdict has an effect.
+        Empty: no verdict has an effect.
     """
     known = found[found["effect"].notna()]
     if known.empty:

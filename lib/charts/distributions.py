@@ -189,7 +189,7 @@ def boxes(
     Args:
         instances: rows of lib.analysis.measure; `along` has texts, drawn in the order in which they come.
     Raises:
-        ValueError: no text has a value.
+        Empty: no text has a value.
     """
     rows = [
         {**box_of(values, whiskers), "encoder": title_of(encoder), along: title_of(at), "series": title_of(quantity)}

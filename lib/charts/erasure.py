@@ -53,7 +53,7 @@ def differences(instances: pd.DataFrame, ranking: str, way: str, title: str, see
     Args:
         instances: with the columns of lib.interventions.single_erasure, measured under the name "top".
     Raises:
-        ValueError: no text has several items.
+        Empty: no text has several items.
     """
     columns = {name: instances[f"top_{ranking}_{way}_delta_{name}"] for name in ("alpha", "js")}
     frame = pd.DataFrame(columns).assign(encoder=instances["encoder"]).dropna()

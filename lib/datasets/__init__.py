@@ -28,7 +28,7 @@ def load(name: str, profile: str = "paper", data_home: str | Path | None = None,
     Args:
         name: one of DATASETS, with dials where it has any (`spec`), or your own text by `own_text`.
         profile: how much of it is read (lib.profiles).
-        data_home: the folder of datasets; None: $DATA_HOME if set. Then data/raw of the project.
+        data_home: the folder of datasets; None or "": $DATA_HOME if set. Then data/raw of the project.
         options: what the dataset offers (`DATASETS[name].options`).
     Raises:
         DataError: unknown name, profile or option; missing or damaged data.

@@ -2,7 +2,7 @@
 
 A deletion changes the states of at most `reach` tokens on each side (none under the average encoder). All others keep
 their score and logits: prefix and suffix sums over them, kept as logarithms so that nothing cancels or vanishes however
-unequal the scores are (B3 of the exact algorithms, with logarithms).
+unequal the scores are.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """How much each token matters to the prediction, by gradients and by leaving it out.
 
-Each measure is there twice: `<name>_definition`, as its paper writes it, and `<name>`, which gives the same by an exact
+Where a measure is there twice, `<name>_definition` is as its paper writes it, and `<name>` gives the same by an exact
 shortcut where the model has one (lib.fast.shortcuts).
 """
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from lib.importance.attention_times import attention_times_contribution, attention_times_norm
+from lib.importance.attention import attention_times_contribution, attention_times_norm, inner_attention
 from lib.importance.gradients import (
     change_from_baseline,
     gradient,
@@ -17,7 +17,6 @@ from lib.importance.gradients import (
     gradient_times_input_definition,
     integrated_gradients,
 )
-from lib.importance.inner_attention import inner_attention, rollout
 from lib.importance.leave_one_out import (
     MAX_TOKENS,
     leave_one_out,

@@ -8,18 +8,6 @@ from lib.papers.findings import sentences
 from lib.papers.paper import Paper, what_varies
 from lib.papers.settings import Settings
 
-__all__ = [
-    "PAPERS",
-    "TITLES",
-    "Claim",
-    "Paper",
-    "Settings",
-    "counted",
-    "sentences",
-    "verdicts",
-    "what_varies",
-]
-
 _modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
 _papers = [module.PAPER for module in _modules if hasattr(module, "PAPER")]
 PAPERS: dict[str, Paper] = {paper.name: paper for paper in sorted(_papers, key=lambda one: (one.key[-4:], one.key))}

@@ -189,7 +189,6 @@ PAPER = Paper(
     "adversary",
     KEY,
     "Wiegreffe & Pinter 2019",
-    "Sarah Wiegreffe and Yuval Pinter (2019): Attention is not not Explanation. EMNLP.",
     "Replacing one text's attention does not rule out explanation: one model that does so for all is harder to find",
     AdversarySettings,
     (base_seeds, uniform, guides, imitation_guides, sweep, frozen_sweep, recipes),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from lib.analysis.baseline import excluded_by
+from lib.analysis.baseline import WEAK, excluded_by
 from lib.analysis.verdicts import KINDS, Verdict, judge, judge_runs, judge_trend
 from lib.quantity import title_of
 
@@ -24,7 +24,6 @@ VERDICT = [
     *("seeds", "n", "of_seeds", "p", "needed", "reason", "halved", "doubled", "witness", "printed", "source", "scope"),
     *("control", "refuted", "side", "question", "signed", "sides"),
 ]
-WEAK = "weak"  # a witness
 UNIFORM = 0.97  # of the entropy of equal weights: attention beyond counts as uniform
 TINY = 1e-6  # a p below is shown as a bound
 CONTRAST = "contrast"  # in place of a verdict, outside a claim's scope

@@ -10,20 +10,10 @@ import pandas as pd
 from lib import published
 from lib.datasets import spec
 from lib.models.attention import QUERY_INITS
-from lib.papers.correlation_claims import CLAIMS, KEY, evidence, with_gaps, with_shares, with_violations
+from lib.papers.correlation_claims import CLAIMS, KEY, evidence
 from lib.papers.paper import Paper
 from lib.papers.settings import Settings, setting
 from lib.training import Run
-
-__all__ = [
-    "PAPER",
-    "evidence_by_start",
-    "explained_by_norm",
-    "values_by_start",
-    "with_gaps",
-    "with_shares",
-    "with_violations",
-]  # what the notebook calls
 
 # Runs
 
@@ -207,7 +197,6 @@ PAPER = Paper(
     "correlation",
     KEY,
     "Jain & Wallace 2019",
-    "Sarthak Jain and Byron C. Wallace (2019): Attention is not Explanation. NAACL.",
     "Attention agrees only weakly with gradients and leave-one-out, and other attention gives the same prediction",
     CorrelationSettings,
     (every_model,),

@@ -246,7 +246,7 @@ def with_gaps(instances: pd.DataFrame) -> pd.DataFrame:
     return instances.assign(**{declare(name, "tau-b", titles[name], (-2, 2)): one for name, one in found.items()})
 
 
-def with_violations(instances: pd.DataFrame) -> pd.DataFrame:
+def with_violation_gaps(instances: pd.DataFrame) -> pd.DataFrame:
     """`lib.analysis.with_violations` of attention and MEASURES, and random less attention, as it is and beyond chance.
 
     The columns violation_gap, and violation_beyond_chance: it less `violation_by_chance`.
@@ -307,7 +307,7 @@ def evidence(
     """What each claim is judged by: rows of EVIDENCE.
 
     Args:
-        instances: with `with_gaps`, `with_violations` and `with_shares`. witnesses: of `lib.analysis.witnesses`.
+        instances: with `with_gaps`, `with_violation_gaps` and `with_shares`. witnesses: of `lib.analysis.witnesses`.
         shares: of `lib.analysis.significance` of GRADIENT and LEAVE_ONE_OUT, with the column quantity.
         theirs: the published values of the dataset.
     """

@@ -165,7 +165,6 @@ PAPER = Paper(
     "erasure",
     KEY,
     "Serrano & Smith 2019",
-    "Sofia Serrano and Noah A. Smith (2019): Is Attention Interpretable? ACL.",
     "The most attended items matter more than others, but not reliably: other orders of erasing flip decisions sooner",
     ErasureSettings,
     (every_model,),

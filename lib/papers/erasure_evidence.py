@@ -10,7 +10,7 @@ from lib import published
 from lib.analysis import excluded_by, flips_sooner, mean_effect, with_effects, with_entropies, witness_of
 from lib.analysis.erasure import NEAR_ZERO
 from lib.models import HIERARCHICAL
-from lib.papers.claims import Claim, uniform_attention
+from lib.papers.claims import WEAK, Claim, uniform_attention
 from lib.papers.erasure_claims import CLAIMS, KEY, MANY_CLASSES, SHIFT
 from lib.published import printed_effect
 from lib.quantity import CHANGE_BOUNDS, declare, title_of, unit_of
@@ -257,6 +257,6 @@ def paired(
     both = pair[pair[name].notna()]
     sides = {"first": float(both[column].mean()), "second": float(both[f"{column}_of_other"].mean())}
     excluded = excluded_by(*(about[encoder]["excluded"] for encoder in models))
-    worst = "weak" if any(about[encoder]["witness"] == "weak" for encoder in models) else "good"
+    worst = WEAK if any(about[encoder]["witness"] == WEAK for encoder in models) else "good"
     more = sides | {"within": within, "witness": worst, "excluded": excluded}
     return claim.compared(" against ".join(map(title_of, models)), mean_effect(pair, name), **more)

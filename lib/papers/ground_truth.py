@@ -330,7 +330,6 @@ PAPER = Paper(
     "ground_truth",
     KEY,
     "Ours: the tests tested",
-    "This project: which explanation finds what a model uses, and which test would have caught a liar?",
     "Where the reason of a prediction is known, explanations and the papers' tests of them can themselves be tested",
     GroundTruthSettings,
     (models, variants, dials, blinded, honest, liars, lambdas, adversaries, guided, shortcuts, clean),

@@ -18,6 +18,7 @@ Part = Callable[[Settings], list[Run]]
 class Paper:
     """A paper that the notebook of the same name re-runs.
 
+    name          of its notebook
     key, title    in data/published.csv, and for a reader: "jain2019", "Jain & Wallace 2019"
     claim         what it claims, in one sentence
     settings      the parameters of its notebook
@@ -33,7 +34,6 @@ class Paper:
     name: str
     key: str
     title: str
-    citation: str
     claim: str
     settings: type[Settings]
     parts: tuple[Part, ...]
@@ -58,8 +58,8 @@ class Paper:
         return published.table(self.key, dataset)
 
 
-def what_varies(trained: Sequence[Trained], profile: str) -> str:
-    """What the intervals of a report on these models are over, in a sentence."""
-    if profile != "quick":
-        return f"The intervals are over {over_what(len({one.run.seed for one in trained}))}."
-    return f"Profile quick: the verdicts are of {counted(len(trained), 'model')} alone, and the intervals over texts."
+def what_varies(trained: Sequence[Trained], these_models: bool) -> str:
+    """What the intervals of a report are over, in a sentence; these_models: as of `lib.papers.verdicts`."""
+    if these_models:
+        return f"The verdicts are of {counted(len(trained), 'model')} alone, and the intervals over texts."
+    return f"The intervals are over {over_what(len({one.run.seed for one in trained}))}."

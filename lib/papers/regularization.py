@@ -236,7 +236,6 @@ PAPER = Paper(
     "regularization",
     KEY,
     "Tutek & Šnajder 2020",
-    "Martin Tutek and Jan Šnajder (2020): Staying True to Your Word: (How) Can Attention Become Explanation? RepL4NLP.",
     "If hidden states stay close to their words, attention matters more and, it seems, is harder to replace",
     RegularizationSettings,
     (delta_sweep, eta_sweep, variants, learned, shorter, layers, adversaries, dot_initialisation),

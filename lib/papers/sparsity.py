@@ -250,8 +250,6 @@ PAPER = Paper(
     "sparsity",
     KEY,
     "Meister et al. 2021",
-    "Clara Meister, Stefan Lazov, Isabelle Augenstein and Ryan Cotterell (2021): Is Sparse Attention more "
-    "Interpretable? ACL.",
     "Attention, sparse or not, weighs hidden states that mix their inputs, so it does not tell which inputs matter",
     SparsitySettings,
     (models, sweep, spectrum, without_context, starts, adversaries, frozen_adversaries),

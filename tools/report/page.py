@@ -4,7 +4,6 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable
 from functools import cache
 from html import escape
 from importlib.metadata import version
@@ -59,16 +58,12 @@ def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]
     contents = [entry for entry in cells.contents if entry[0] in (2, 3)]
     return environment().get_template("report.html.j2").render(
         summary=summary, kept=json_for_html(summary), left=json_for_html(next(iter(outputs(notebook, LEFT)), {})),
-        time=spoken(summary["seconds"]), parameters=parameters, terms=terms(summary["findings"]),
+        terms=terms_in(" ".join(finding["sentence"] for finding in summary["findings"])),
+        time=spoken(summary["seconds"]), parameters=parameters,
         heading=heading + end, introduction=introduction, parts=parts, contents=contents,
         claims=next((anchor for _, anchor, _ in contents if anchor.endswith("what-we-find")), ""),
         style=style(), scripts=scripts, policy=policy(scripts),
     )  # fmt: skip
-
-
-def terms(findings: Iterable[dict[str, Any]]) -> dict[str, str]:
-    """Those of TERMS that stand in a report's findings."""
-    return terms_in(" ".join(finding["sentence"] for finding in findings))
 
 
 def terms_in(sentences: str) -> dict[str, str]:

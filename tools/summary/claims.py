@@ -115,7 +115,7 @@ def in_words(rows: pd.DataFrame) -> str:
     words = f"{word} for {'both' if count == 2 else f'all {count}'}" if count > 1 else word
     if others:
         words = ", ".join([f"{count} of {len(rows)} {word}", *(f"{number} {other}" for other, number in others)])
-    weak = rows["witness"].eq("weak") & rows["verdict"].ne("no verdict")
+    weak = rows["witness"].eq(WEAK) & rows["verdict"].ne("no verdict")
     return "; ".join(filter(None, (words + by_weak(weak.sum()), beside)))
 
 
@@ -125,7 +125,7 @@ def totals(found: pd.DataFrame) -> list[dict[str, Any]]:
     for word, count in by_verdict(found).items():
         same = found[found["verdict"] == word]
         fails = int((~same["passes"].astype(bool)).sum()) if word in DECIDED else 0
-        weak, stale = (int(same[name].eq(value).sum()) for name, value in (("witness", "weak"), ("stale", "stale")))
+        weak, stale = (int(same[name].eq(value).sum()) for name, value in (("witness", WEAK), ("stale", "stale")))
         rows.append({"word": word, "count": count, "weak": weak, "fails": fails, "stale": stale})
     return rows
 
@@ -186,7 +186,7 @@ def cell(rows: pd.DataFrame) -> dict[str, Any]:
     """What the verdicts for the models of one claim and dataset have in common; see `cells`."""
     judged = rows[~rows["verdict"].isin([CONTRAST, UNDECIDED])]
     some = judged if len(judged) else rows
-    weak, chance = some["witness"].eq("weak"), some["verdict"].isin(DECIDED) & ~some["passes"].astype(bool)
+    weak, chance = some["witness"].eq(WEAK), some["verdict"].isin(DECIDED) & ~some["passes"].astype(bool)
     marks = {"weak witness": weak.all(), "could be chance": chance.any() and (weak | chance).all()}
     marks |= {"stale": some["stale"].eq("stale").any()}
     answer, sound = kind(rows), judged[~weak[judged.index]]

@@ -24,7 +24,7 @@ class Study:
     """What a notebook left of a dataset: one run of it, or several that were kept together.
 
     values           as given to `lib.results.keep`
-    evidence         rows of EVIDENCE, and where each comes from; of tables kept before a table of verdicts instead
+    evidence         rows of EVIDENCE, and where each comes from
     seeds, commit    of its runs, as text; settings: sizes, parameters and device in words
     stale            whether other training code than the present made one of them
     page, made       the file of its report and when it was made; "" for kept tables, whose report lies elsewhere
