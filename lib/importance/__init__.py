@@ -27,6 +27,7 @@ from lib.importance.leave_one_out import (
 )
 from lib.importance.rankings import RANKINGS, by_first_order, by_gradient_definition
 from lib.importance.state_gradients import facets, inputs_to_states, of_inputs_to_states, state_gradients_definition
+from lib.models.transformer import rollout
 from lib.quantity import Quantity
 
 LONGEST = dict.fromkeys(
