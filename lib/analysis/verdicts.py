@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import stats
 
 from lib.analysis.correlation import kendall
-from lib.analysis.statistics import FEW, LEVEL, SEED, Estimate, Spread
+from lib.analysis.statistics import FEW, LEVEL, SEED, Estimate, Spread, t_interval
 
 ANSWERS = ("supported", "contradicted", "negligible", "open", "no verdict")
 KINDS = {
@@ -211,8 +211,7 @@ def judge_trend(at: Sequence[float], values: np.ndarray, looks: int = 1) -> Verd
     effect, seeds = float(taus.mean()), len(taus)
     shuffled = shuffled_taus(at, values)
     p = min(1.0, looks * float((np.abs(shuffled) >= abs(effect) - 1e-12).mean()))
-    half = stats.t.ppf((1 + level_of(looks)) / 2, seeds - 1) * taus.std(ddof=1) / np.sqrt(seeds) if seeds > 1 else nan
-    low, high = np.clip((effect - half, effect + half), -1, 1)
+    low, high = np.clip(t_interval(taus), -1, 1)
     about = Verdict("open", effect, float(low), float(high), p, tuple(taus))
     if seeds < FEW:
         return replace(about, reason=f"a trend needs {FEW} seeds")
@@ -229,7 +228,7 @@ def trend(instances: pd.DataFrame, by: str, quantity: str) -> pd.Series:
     """Kendall's tau-b between a dial and a quantity's mean over the texts (Meister et al. 2021, table 2).
 
     Returns:
-        quantity, tau (the mean over seeds of tau within each), tau_low, tau_high (Student's 95% interval over seeds),
+        quantity, tau (the mean over seeds of tau within each), tau_low, tau_high (`t_interval`),
         sd_seeds (of tau), p (`judge_trend`), first, last (the quantity's mean at the least and the largest value),
         points, seeds, n (texts).
     """
