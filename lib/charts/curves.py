@@ -133,7 +133,7 @@ def lines_over(base: alt.Chart, summary: pd.DataFrame, setting: str, x: alt.X, c
     """Layers over a hyperparameter: the interval of each series, and its line."""
     if summary[setting].nunique() < 2:
         raise Empty(f"nothing to draw: there are no two values of {title_of(setting)}")
-    x = x.axis(values=sorted(summary[setting].unique()), grid=False, format="~g")
+    x = x.axis(values=sorted(summary[setting].unique()), grid=False, format=".4~g")
     y = alt.Y("value:Q", title=unit_of(summary["quantity"].iloc[0]))
     tips = [alt.Tooltip("series:N", title="of"), alt.Tooltip(f"{setting}:Q"), *number_tips(".3f", "value")]
     line = base.mark_line(point=True, strokeWidth=2).encode(x, y, color, tooltip=tips)
