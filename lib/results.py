@@ -64,21 +64,21 @@ def keep(
     if not isinstance(first, Run):
         return "not kept: the model is your own; only results of models that are trained here are kept"
     made = {"commit": commit or provenance.commit()} | provenance_of(settings, trained)
+    tables = {"values": by_seed_rows(values).assign(**made), "evidence": evidence.assign(**made)}
     folder = Path(os.environ.get("RESULTS_HOME") or FOLDER)
     paths = {name: folder / f"{notebook}-{first.dataset}{ending}.csv" for name, ending in ENDINGS.items()}
-    before = {name: path.read_text(encoding="utf-8") if path.exists() else "" for name, path in paths.items()}
-    evidence = evidence.assign(**made)
-    parts = {"values": by_seed_rows(values).assign(**made), "evidence": evidence}
+    old = {}
     if not (refused := not_kept(settings)):
-        parts["evidence"] = evidence.assign(looked=looked(before["evidence"], evidence))
-    tables = {name: table.infer_objects() for name, table in parts.items()}  # numbers, beside an empty table
+        old = {name: path.read_text(encoding="utf-8") if path.exists() else "" for name, path in paths.items()}
+        tables["evidence"]["looked"] = looked(old["evidence"], tables["evidence"])
+    tables = {name: table.infer_objects() for name, table in tables.items()}  # numbers, beside an empty table
     texts = {name: table.to_csv(index=False, float_format="%.6g") for name, table in tables.items()}
     left = {"dataset": str(first.dataset), **texts}
     if refused:
         return Kept(f"not kept: {refused}", left)
     folder.mkdir(parents=True, exist_ok=True)
     for name, path in paths.items():
-        write_text(path, merged(before[name], texts[name], KEYS[name]))
+        write_text(path, merged(old[name], texts[name], KEYS[name]))
     names = " and ".join(path.name for path in paths.values())
     return Kept(f"kept in {names}; python -m tools.summary shows them in the README", left)
 

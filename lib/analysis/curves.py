@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from lib.analysis.baseline import excluded_by
 from lib.analysis.contrast import by_number, contrast, effect_of
 from lib.analysis.statistics import mean_over, weighted_mean
 from lib.analysis.summarising import by_seed, summarise
@@ -217,7 +218,7 @@ def prices(imitated: pd.DataFrame) -> pd.DataFrame:
         if (floor := max(net["floor"], net["base_floor"])) >= abs(net["difference"]):
             failed.append(f"the floor, {floor:.3f}, exceeds the effect")
         row = {f"raw{end}": raw[name] for end, name in (("", "difference"), ("_low", "low"), ("_high", "high"))}
-        row |= {"failed": "; ".join(dict.fromkeys(filter(None, failed)))}
+        row |= {"failed": excluded_by(*failed)}
         rows.append({"variant": variant} | net.to_dict() | row)
     return pd.DataFrame(rows)
 

@@ -221,9 +221,6 @@ def row_of(claim: Claim, model: str, some: pd.DataFrame, like: list, these_model
     """The verdict on a claim for one model, with all that a reader needs to see beside it.
 
     Of several kept studies the model is as good a witness as in the worst.
-
-    Args:
-        some: the model's evidence.
     """
     found, first = verdict_of(claim, some, like, these_models), some.iloc[0]
     word = found.word if first["within"] else CONTRAST

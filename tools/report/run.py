@@ -112,7 +112,7 @@ def _data_files(notebook: Path, values: dict[str, Any]) -> list[Path]:
     from lib.datasets import DataError, files, own, spec, word_vectors
 
     settings = parameters.all_values(notebook, values)
-    home, found = settings.get("data_home") or None, []
+    home, found = settings.get("data_home"), []
     with kernel_environment(), chdir(PROJECT):
         try:
             found += word_vectors.files_of(settings.get("vectors", "auto"), home)

@@ -36,8 +36,8 @@ class Request:
 
     @property
     def data_home(self) -> str | None:
-        """The folder of datasets; None: the default."""
-        return self.settings.get("data_home") or None
+        """The folder of datasets; None or "": the default."""
+        return self.settings.get("data_home")
 
     @property
     def swept(self) -> list[str]:
