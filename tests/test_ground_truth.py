@@ -204,6 +204,10 @@ def test_the_auroc_is_scikit_learns_and_its_pairs_have_its_variance():
     one = rows[(rows["short"] == "the test finds liars") & (rows["model"] == "test")]
     assert one["value"].mean() == pytest.approx(value) and len(one) == one["n"].iloc[0] == 30
     assert 1.96 * one["se"].iloc[0] == pytest.approx((high - low) / 2, rel=0.25)
+    value, low, high = ground_truth.auroc(liars + 9, honest)
+    assert (value, high) == (1, 1) and 0.9 < low < 0.95, "30 of each tell something, not all"
+    apart = pd.concat(areas(suspicion([*liars + 9], [*honest], **{TRIVIAL: np.zeros(60)})))
+    assert 1.96 * apart["se"].iloc[0] == pytest.approx(1 - low)
 
 
 def test_the_threshold_is_of_other_honest_models_than_the_false_alarms():

@@ -302,12 +302,17 @@ def counted_liars(instances: pd.DataFrame) -> pd.DataFrame:
 
 
 def auroc(found: np.ndarray, honest: np.ndarray) -> tuple[float, float, float]:
-    """How often a liar is more suspicious than an honest model, ties half, with DeLong's 95% interval (1988)."""
+    """How often a liar is more suspicious than an honest model, ties half, with DeLong's 95% interval (1988).
+
+    The standard error is at least 1 / n, n of the fewer: one model more on the other side. DeLong's is 0 where all
+    liars are above all honest models, which few models would be by chance too.
+    """
     if not len(found) or not len(honest):
         return np.nan, np.nan, np.nan
     above = (found[:, None] > honest) + 0.5 * (found[:, None] == honest)
     value, parts = above.mean(), (above.mean(axis=1), above.mean(axis=0))
-    half = 1.96 * np.sqrt(sum(part.var(ddof=1) / len(part) for part in parts if len(part) > 1))
+    error = np.sqrt(sum(part.var(ddof=1) / len(part) for part in parts if len(part) > 1))
+    half = 1.96 * max(error, 1 / min(above.shape))
     return value, max(0.0, value - half), min(1.0, value + half)
 
 

@@ -187,6 +187,9 @@ def areas(suspicion: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
 
 def over_pairs(values: np.ndarray) -> dict:
-    """The mean over pairs of models as evidence of one study: its error is between the pairs, not between its seeds."""
-    error = values.std(ddof=1) / np.sqrt(len(values))
+    """The mean over pairs of models as evidence of one study: its error is between the pairs, not between its seeds.
+
+    It is at least that of one pair, as in `lib.analysis.ground_truth.auroc`.
+    """
+    error = max(values.std(ddof=1) / np.sqrt(len(values)), 1 / len(values))
     return {"of_seeds": dict.fromkeys(range(len(values)), float(values.mean())), "se": float(error), "n": len(values)}
