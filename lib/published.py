@@ -15,7 +15,7 @@ from lib.quantity import RUN_COLUMNS
 KEYS = [*RUN_COLUMNS, "quantity"]
 PLACE = ["paper", "table", *KEYS]
 INTERVALS = ("low", "high", "low_texts", "high_texts", "sd_seeds", "seeds", "n")
-SAME, DIFFERENT, OPEN = ANSWERS = ("same", "different", "open")
+SAME, DIFFERENT, OPEN = OUTCOMES = ("same", "different", "open")
 NOT_EXPLAINED = "Not explained"  # how a cause begins where what was tried does not explain a difference
 SCORES = ("accuracy", "f1", "auc", "f1_uniform", "f1_permuted")
 EFFECTS = ("f1_drop_uniform", "f1_drop_permuted", "tvd")  # of any size, .01 as well as .8

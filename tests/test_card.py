@@ -18,7 +18,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from lib import charts, datasets, tables
 from lib.analysis import against_baseline, baseline, classification, score_difference
 from lib.analysis.baseline import STRENGTHS, strength
-from lib.datasets import about, card, counted, duplicates, word_vectors
+from lib.datasets import about, card, duplicates, sizes, word_vectors
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
 from tools.fetch.sources import sources
 
@@ -320,7 +320,7 @@ def test_other_texts_and_other_scores_are_refused():
 
 def test_what_the_papers_count_is_counted_under_their_names():
     corpus = random_corpus()
-    found, texts = counted(corpus), card(corpus).set_index("split")
+    found, texts = sizes(corpus), card(corpus).set_index("split")
     assert found["train_size"] == texts.loc["train", "texts"]
     assert found["test_positive"] == np.sum(corpus.test.labels == 1) == found["test_size"] - found["test_negative"]
     assert found["average_length"] == pytest.approx(texts.loc["train", "tokens_mean"])

@@ -231,7 +231,7 @@ def test_what_is_different_is_counted_and_named_until_a_cause_is_on_record(monke
     far = study([row(value=0.9, sd_seeds=0.001, seeds=3)], seeds="0 1 2")
     found = values([far])
     numbers = counts(found, "paper", "dataset").set_index(["paper", "dataset"]).loc[("jain2019", "sst")]
-    assert numbers[["ours", *published.ANSWERS, "explained"]].tolist() == [1, 0, 1, 0, 0]
+    assert numbers[["ours", *published.OUTCOMES, "explained"]].tolist() == [1, 0, 1, 0, 0]
     named = {
         "Jain & Wallace 2019, sst": ["BiLSTM · additive · softmax: attention / gradient × input 0.351, ours 0.900"]
     }

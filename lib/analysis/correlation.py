@@ -18,7 +18,7 @@ from lib.numerics import by_length
 from lib.quantity import RUN_COLUMNS, Quantity, declare, tau_name, title_of
 from lib.training import Trained
 
-LEVEL = 0.05
+SIGNIFICANT = 0.05
 CELLS = 2**20  # most tokens in one call of kendall_tau
 
 
@@ -37,7 +37,7 @@ def correlate(instances: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd.D
     for pair in pairs:
         name = tau_name(pair)
         tau, p = taus(*(token_values(instances, side) for side in pair))
-        columns = {name: tau, f"{name}_p": p, f"{name}_significant": np.where(np.isnan(p), np.nan, p <= LEVEL)}
+        columns = {name: tau, f"{name}_p": p, f"{name}_significant": np.where(np.isnan(p), np.nan, p <= SIGNIFICANT)}
         left_out = inherited(result["left_out"], map(column_of, pair), tuple(columns))
         result = result.assign(**columns, left_out=left_out)
     return result
@@ -79,7 +79,7 @@ def permutation_null(instances: pd.DataFrame, pair: tuple[str, str]) -> float:
 def share_significant(p: np.ndarray) -> float:
     """The share of p-values <= .05 among those that are defined; NaN when none is."""
     p = p[~np.isnan(p)]
-    return float((p <= LEVEL).mean()) if len(p) else np.nan
+    return float((p <= SIGNIFICANT).mean()) if len(p) else np.nan
 
 
 def significance(instances: pd.DataFrame, pair: tuple[str, str]) -> pd.DataFrame:

@@ -43,7 +43,7 @@ def card(corpus: Corpus, vectors: Vectors | None = None) -> pd.DataFrame:
     return pd.DataFrame(rows).merge(duplicates(corpus).drop(columns="texts"), on="split")
 
 
-def counted(corpus: Corpus) -> dict[str, float]:
+def sizes(corpus: Corpus) -> dict[str, float]:
     """What the papers' data tables count, by the names of data/published.csv: average_length, train_size, vocabulary.
 
     Lengths are those of train; a table of a paper may be of all splits.

@@ -6,7 +6,7 @@ from lib.papers.claims import Claim
 
 KEY = "serrano2019"
 OFTEN = 0.47  # log of 1.6, the least ratio that the paper reports for a model with an encoder
-FEW = 0.25  # of the decisions
+FEW_FLIPS = 0.25  # of the decisions
 SHIFT = 0.25  # of the attention
 ALL, ENCODED, MANY_CLASSES = "all models", "models with an encoder", "all models, with more than two classes"
 TIE = "two orders that know nothing of the model are sooner equally often: 0"
@@ -79,11 +79,11 @@ _CLAIMS = [
     _against["matters"](
         "erasing it flips few decisions",
         "Erasing the most attended item leaves the vast majority of decisions as they were",
-        *("section 4.2, table 2", "little", FEW, "of the decisions flip", "models over sentences"),
+        *("section 4.2, table 2", "little", FEW_FLIPS, "of the decisions flip", "models over sentences"),
         control="no verdict where no single item flips more than a quarter: then it is true of any item",
         refuted="the top item flips more than a quarter of the decisions",
         sides=("", "best single item"),
-        needs=(FEW, "no single item flips the decision in more than {:.0%} of the texts: true of any ranking"),
+        needs=(FEW_FLIPS, "no single item flips the decision in more than {:.0%} of the texts: true of any ranking"),
     ),
     _proves_little(
         "attention flips sooner than a random order",

@@ -8,7 +8,7 @@ import pandas as pd
 from lib import published
 from lib.analysis.statistics import FEW
 from lib.papers import PAPERS, TITLES, Paper
-from lib.published import ANSWERS, DIFFERENT, INTERVALS, KEYS, NOT_EXPLAINED, PLACE, SAME, once, out_of_reach
+from lib.published import DIFFERENT, INTERVALS, KEYS, NOT_EXPLAINED, OUTCOMES, PLACE, SAME, once, out_of_reach
 from lib.quantity import title_of
 from lib.tables import text
 from tools.summary.studies import ABOUT, Study, preferred
@@ -75,7 +75,7 @@ def counts(values: pd.DataFrame, *by: str) -> pd.DataFrame:
     values = once(values)
     ours = values["ours"].notna()
     flags = {"published": values["theirs"].notna(), "out_of_reach": out_of_reach(values), "ours": ours}
-    flags |= {answer: values["answer"].eq(answer) for answer in ANSWERS}
+    flags |= {answer: values["answer"].eq(answer) for answer in OUTCOMES}
     flags["few"] = ours & values["seeds"].lt(FEW)
     flags["few_same"] = flags["few"] & values["answer"].eq(SAME)
     known, partly = explained(values), values["cause"].str.startswith(DOUBTFUL)
