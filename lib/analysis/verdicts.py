@@ -212,7 +212,7 @@ def judge_trend(at: Sequence[float], values: np.ndarray, looks: int = 1) -> Verd
     shuffled = shuffled_taus(at, values)
     p = min(1.0, looks * float((np.abs(shuffled) >= abs(effect) - 1e-12).mean()))
     low, high = np.clip(t_interval(taus), -1, 1)
-    about = Verdict("open", effect, float(low), float(high), p, tuple(taus))
+    about = Verdict("open", effect, float(low), float(high), p, tuple(taus), n=len(at))
     if seeds < FEW:
         return replace(about, reason=f"a trend needs {FEW} seeds")
     agree = abs(np.sign(taus).sum()) == seeds

@@ -167,8 +167,8 @@ DEPARTURES = (
     ),
     (
         "word vectors",
-        "not stated",
-        "learned from the texts (data/README.md), else random",
+        "not stated; hyperparameters as in Jain & Wallace",
+        "word2vec of the datasets' texts; random where there is no file",
         "SST, three seeds: F1 of the base .763 from random ones, .847 from these (data/differences.csv)",
     ),
     (

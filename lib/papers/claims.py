@@ -22,7 +22,7 @@ NUMBERS = ("at", "value", "first", "second", "se", "printed")
 VERDICT = [
     *("paper", "short", "claim", "model", "verdict", "evidence", "effect", "low", "high", "unit", "bound", "kind"),
     *("seeds", "n", "of_seeds", "p", "needed", "reason", "halved", "doubled", "witness", "printed", "source", "scope"),
-    *("control", "refuted", "side", "question", "signed", "sides"),
+    *("control", "refuted", "side", "question", "signed", "sides", "proves_little"),
 ]
 UNIFORM = 0.97  # of the entropy of equal weights: attention beyond counts as uniform
 TINY = 1e-6  # a p below is shown as a bound
@@ -276,7 +276,8 @@ def in_words(claim: Claim, some: pd.DataFrame, found: Verdict) -> str:
     if not isnan(found.effect):
         parts.append(effect_in_words(claim, found))
     if claim.kind != "most runs" and found.of_seeds:
-        texts = f", {found.n:,} {'pairs of models' if claim.unit == 'AUROC' else 'texts'}" if found.n else ""
+        of = "values of the dial" if claim.kind == "trend" else "pairs of models" if claim.unit == "AUROC" else "texts"
+        texts = f", {found.n:,} {of}" if found.n else ""
         parts.append(f"{counted(len(found.of_seeds), 'seed')}{texts}")
     return "; ".join(filter(None, [*parts, *notes(some)])) or found.reason
 
@@ -310,9 +311,11 @@ def sides_in_words(claim: Claim, some: pd.DataFrame) -> str:
 
 
 def effect_in_words(claim: Claim, found: Verdict) -> str:
-    """The effect of a verdict with its interval and unit."""
-    form = "+.3f" if claim.signed else ".3f"
-    effect, low, high = (format(number, form) for number in (found.effect, found.low, found.high))
+    """The effect of a verdict with its interval and unit; a fourth digit where three would put an end on the bound."""
+    numbers = (found.effect, found.low, found.high)
+    digits = 4 if claim.bound in {round(abs(number), 3) for number in numbers if abs(number) != claim.bound} else 3
+    form = f"{'+' if claim.signed else ''}.{digits}f"
+    effect, low, high = (format(number, form) for number in numbers)
     interval = "" if isnan(found.low) else f" [{low}, {high}]"
     if claim.kind == "most runs":
         runs, limits = len(found.of_seeds), f"limits {found.low:.0%} and {found.high:.0%}"

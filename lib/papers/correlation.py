@@ -99,8 +99,8 @@ DEPARTURES = (
     (
         "word vectors",
         "300-d fastText of simple English; zeros for words without one",
-        "a file where there is one, else learned from the texts; section 1 names them",
-        "taus differ with the vectors' norm: section 7",
+        "word2vec of the datasets' texts; random where there is no file, and of bAbI; section 1 names them",
+        "taus differ with the vectors' norm: section 7, or the kept table where that has none",
     ),
     ("average encoder", "ReLU in the text, tanh in their code", "tanh", "unknown"),
     (

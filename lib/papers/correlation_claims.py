@@ -138,9 +138,11 @@ CLAIMS = {
             0.02,
             "TVD",
             CONTRASTED,
-            "Two models without skill, or of uniform attention, do not differ.",
+            "Of uniform attention the two do not differ. It speaks for neither side: weights that chance has placed, "
+            "permuted, move the average encoder more too, as one token can change its prediction more.",
             "a BiLSTM that permuting changes as much or more",
             ("simple encoder", "BiLSTM"),
+            proves_little=True,
         ),
         Claim(
             KEY,

@@ -148,7 +148,7 @@ def of_column(
     """The evidence for a claim about the mean of a column, those of its two sides beside it."""
     column, *sides = columns
     there = rows[rows[column].notna()]
-    first, second = (float(there[side].mean()) if side else nan for side in sides)
+    first, second = (there.groupby("seed")[side].mean().to_dict() if side else nan for side in sides)
     excluded = standing["excluded"] or (unfit(short, there) if within else "")
     more = {"within": within, "printed": printed_of(short, rows), "note": note_of(short, there)}
     more |= standing | {"excluded": excluded, "first": first, "second": second}
@@ -255,7 +255,8 @@ def paired(
     name = declare("context_difference", "fraction", None, CHANGE_BOUNDS)
     pair[name] = pair[column] - pair[f"{column}_of_other"]
     both = pair[pair[name].notna()]
-    sides = {"first": float(both[column].mean()), "second": float(both[f"{column}_of_other"].mean())}
+    means = both.groupby("seed")[[column, f"{column}_of_other"]].mean()
+    sides = {"first": means[column].to_dict(), "second": means[f"{column}_of_other"].to_dict()}
     excluded = excluded_by(*(about[encoder]["excluded"] for encoder in models))
     worst = WEAK if any(about[encoder]["witness"] == WEAK for encoder in models) else "good"
     more = sides | {"within": within, "witness": worst, "excluded": excluded}

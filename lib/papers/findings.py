@@ -19,13 +19,16 @@ def sentences(found: pd.DataFrame, ours: bool = True) -> dict[str, str]:
     With the id of its place in the report, where the numbers of each model are. Before them stands `on_balance`. Claims
     that are decided for a model come first, then those that are open. The effect has its 95% interval where a claim is
     about one or two models, and its two sides where one model has a verdict. An answer that counts in `on_balance` says
-    yes or no to attention as an explanation. Claims that are ours have a sentence if `ours`, and count in any case.
+    yes or no to attention as an explanation. Claims that chance could meet too come last in either group, and say so.
+    Those that are ours have a sentence if `ours`, or if they count.
     """
     found = found[found["verdict"] != CONTRAST]
     result, mentioned = dict.fromkeys(on_balance(found), ""), set()
-    found = found if ours else found[~found["source"].str.startswith("ours")]
-    groups = found.groupby(["claim", "short"], sort=False)
-    for (claim, short), same in sorted(groups, key=lambda group: group[1]["verdict"].map(RANK).min()):
+    counts = found.groupby("short")["side"].transform(lambda same: sides_of(found.loc[same.index]).ne("").any())
+    found = found if ours else found[~found["source"].str.startswith("ours") | counts.astype(bool)]
+    groups = found.groupby(["proves_little", "claim", "short"], sort=False)
+    order = sorted(groups, key=lambda group: (group[1]["verdict"].map(RANK).min(), group[0][0]))
+    for (little, claim, short), same in order:
         alone = same["verdict"].ne("no verdict").sum() == 1
         numbers = [effect_in_brief(row, interval=len(same) <= 2, sides=alone) for _, row in same.iterrows()]
         named = [f"{model}{number}" for model, number in zip(same["model"], numbers, strict=True)]
@@ -39,7 +42,8 @@ def sentences(found: pd.DataFrame, ours: bool = True) -> dict[str, str]:
             if names and word != "no verdict"
         ]
         parts += unjudged(same[same["verdict"] == "no verdict"], mentioned)
-        result[f"{claim}: {'; '.join(parts)}."] = anchor(short)
+        decided = little and same["verdict"].map(RANK).min() == 0
+        result[f"{claim}: {'; '.join(parts)}{'; chance could meet it too' if decided else ''}."] = anchor(short)
     return result
 
 
@@ -65,7 +69,7 @@ def on_balance(found: pd.DataFrame) -> list[str]:
     ]
     parts += [f"{len(rest)} {'decides' if len(rest) == 1 else 'decide'} nothing{why}"] if len(rest) else []
     beside = " The other claims answer neither yes nor no." if found["question"].eq("").any() else ""
-    each = " Each rests on a 95% interval, not corrected for the number of checks."
+    each = " Each rests on a 95% interval of this run alone, not corrected for the number of checks."
     return [f"{asked}: {', '.join(parts)}.{each}{beside}"]
 
 
@@ -119,6 +123,6 @@ def in_digits(number: float, row: Mapping) -> str:
 
 
 def unit_in_brief(row: Mapping) -> str:
-    """The unit of the effect of a verdict: tau-b; of shares of runs "of the runs", of trends "tau-b of the trend"."""
-    of_kind = {"most runs": "of the runs", "trend": "tau-b of the trend"}
+    """The unit of the effect of a verdict: tau-b; of shares of runs "of the runs", of trends "tau-b in ..."."""
+    of_kind = {"most runs": "of the runs", "trend": "tau-b in the claim's direction"}
     return of_kind.get(row["kind"], row["unit"].partition(" (")[0])

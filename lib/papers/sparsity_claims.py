@@ -58,8 +58,8 @@ def by_measure(name: str, words: str, figure: str) -> Iterator[Claim]:
         unit="tau-b",
         scope=BOTH,
         control="An average encoder, with the same zeros, whose states depend on their own word alone: its gap is "
-        "subtracted. It speaks for neither side: the gradient of a state has the state's weight as a factor and agrees "
-        "with weights in any order, that of an input does not",
+        "subtracted. It speaks for neither side: the importance of a state grows with its weight, so it agrees with "
+        "weights in any order; that of an input need not",
         refuted="a gap no larger than where states and inputs are interchangeable",
         sides=("gap of the two tau-b", "average encoder's"),
         proves_little=True,

@@ -25,8 +25,8 @@ from tools.summary.values import counts, unexplained
 
 RENDERED = PROJECT / "reports" / "rendered"
 HEADS = {"published": "published", "out_of_reach": "out of reach", "ours": "ours", "same": "same"}
-HEADS |= {"different": "different", "explained": "of these with a cause"}
-HEADS |= {"partly": "with a part of it or a probable one", "open": "open"}
+HEADS |= {"different": "different", "explained": "of these with a probable cause"}
+HEADS |= {"partly": "with a part of one", "open": "open"}
 
 
 def readme(text: str, found: Tables) -> str:

@@ -174,7 +174,7 @@ def tally(found: pd.DataFrame) -> str:
     few, found = int(once.sum()), found[~once]
     pro, con, small = beyond_doubt(found)
     idle, _, _ = beyond_doubt(found[found["idle"].astype(bool)])
-    of_idle = f" ({idle} of them are of claims that attention in a random order could also meet)" if idle else ""
+    of_idle = f" ({idle} of them are of claims that chance could meet too, mostly attention in a random order)" if idle else ""
     parts = [f"{pro} supported{of_idle}", f"{con} contradicted", *([f"{small} negligible"] if small else [])]
     doubt = int(found["answer"].isin(DECIDED).sum()) - pro - con - small
     parts += [f"{doubt} decided only by weak witnesses or possibly by chance"] if doubt else []
@@ -198,7 +198,7 @@ def compared(values: pd.DataFrame, causes: bool = False) -> str:
     reached = f"{one['published'] - one['out_of_reach']:,} published values within reach"
     if not one["ours"]:
         return f"None of {reached} has one of ours yet."
-    known = f" (for {one['explained']} an experiment found the cause, for {one['partly']} a part or a probable one)"
+    known = f" (for {one['explained']} we have a probable cause, for {one['partly']} a part of one)"
     numbers = f"{one['same']} are the same, {one['different']} different{known if causes else ''}, {one['open']} open"
     of_few = f"{one['few_same']} of the same and {one['few'] - one['few_same']} of the open"
     numbers += f" ({of_few} rest on one run or two, which can't be different)" if one["few"] else ""
@@ -320,7 +320,7 @@ def verdict_of(row: Mapping[str, Any]) -> str:
 
 def turned(row: Mapping[str, Any]) -> bool:
     """Whether a cell says the opposite of its claim."""
-    return row["answer"] == "contradicted" or (row["answer"] == MIXED and "contradicted" in row["words"])
+    return row["answer"] == "contradicted"
 
 
 def elsewhere(row: Mapping[str, Any], found: pd.DataFrame) -> list[str]:

@@ -19,7 +19,7 @@ SERIES = ("trains", "lambda", "rate", "ranking", "way", "series", "at", "first",
 SERIES += ("vector_scale",)
 # Of the texts that the papers train on (dev, where it is cut from them, among them) the share that the kept runs read.
 INCOMPLETE = {"agnews": 0.31, "snli": 0.04, "babi3": 0.1}
-DOUBTFUL = ("In part", "Probably")  # how causes begin that are a part, or not certain
+IN_PART = "In part"  # how causes begin that are a part; all are probable at best: no paper states every setting
 
 
 def partners(study: Study) -> pd.DataFrame:
@@ -78,7 +78,7 @@ def counts(values: pd.DataFrame, *by: str) -> pd.DataFrame:
     flags |= {answer: values["answer"].eq(answer) for answer in OUTCOMES}
     flags["few"] = ours & values["seeds"].lt(FEW)
     flags["few_same"] = flags["few"] & values["answer"].eq(SAME)
-    known, partly = explained(values), values["cause"].str.startswith(DOUBTFUL)
+    known, partly = explained(values), values["cause"].str.startswith(IN_PART)
     flags |= {"explained": known & ~partly, "partly": known & partly, "quick": ours & values["profile"].ne("paper")}
     numbers = pd.DataFrame(flags).astype(int)
     return numbers.groupby([values[name] for name in by], sort=False).sum().reset_index()
