@@ -158,7 +158,8 @@ def test_a_sweep_draws_a_line_and_an_interval_for_each_quantity():
 
 
 def test_what_the_intervals_of_a_report_are_over():
-    models = [SimpleNamespace(run=SimpleNamespace(seed=seed)) for seed in (0, 1, 2, 2)]
-    assert papers.what_varies(models[:2], False) == "The intervals are over texts.", "two seeds do not say how far"
-    assert papers.what_varies(models, False) == "The intervals are over texts and seeds."
+    models = [SimpleNamespace(run=SimpleNamespace(seed=seed, encoder="bilstm")) for seed in (0, 1, 2, 2)]
+    two, three = (papers.what_varies(some, False) for some in (models[:2], models))
+    assert two.startswith("The intervals are over texts: 2 seeds of BiLSTM."), "two seeds do not say how far"
+    assert three.startswith("The intervals are over texts and seeds: 3 seeds of BiLSTM.")
     assert "The verdicts are of 4 models alone, and the intervals over texts" in papers.what_varies(models, True)

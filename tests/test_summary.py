@@ -468,7 +468,7 @@ def test_the_answer_quotes_real_texts_first_and_says_what_others_gave():
     assert "Not decided" not in flat(sides(pd.DataFrame([*table[:2], elsewhere]))[1])[-1], "it decides elsewhere"
     other = [one | {"answer": "contradicted"} for one in table[:1]]
     _, ((_, _, _, (text,)),), _ = sides(pd.DataFrame(other))
-    assert "Yes. We find the opposite of “It is so” (Jain" in text
+    assert "Yes. We find the opposite of “It is so” (contradicted; Jain" in text
     ours = [one | {"ours": one["dataset"] == "sst"} for one in table[:2]]
     _, ((_, _, _, (text,)),), _ = sides(pd.DataFrame(ours))
     assert "(supported; section 4 of Jain" in text, "real texts go before the papers' own claims"

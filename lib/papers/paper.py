@@ -9,6 +9,7 @@ from lib import published
 from lib.analysis.statistics import over_what
 from lib.papers.claims import Claim, counted
 from lib.papers.settings import Settings
+from lib.quantity import title_of
 from lib.training import Run, Trained
 
 Part = Callable[[Settings], list[Run]]
@@ -62,4 +63,7 @@ def what_varies(trained: Sequence[Trained], these_models: bool) -> str:
     """What the intervals of a report are over, in a sentence; these_models: as of `lib.papers.verdicts`."""
     if these_models:
         return f"The verdicts are of {counted(len(trained), 'model')} alone, and the intervals over texts."
-    return f"The intervals are over {over_what(len({one.run.seed for one in trained}))}."
+    seeds = len({one.run.seed for one in trained})
+    encoders = ", ".join(dict.fromkeys(title_of(one.run.encoder) for one in trained))
+    of = f"{counted(seeds, 'seed')} of {encoders}"
+    return f"The intervals are over {over_what(seeds)}: {of}. The summary judges all kept runs together."

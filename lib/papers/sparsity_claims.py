@@ -142,7 +142,7 @@ OTHERS = (
     ),
     along(
         FALLS,
-        "The entropy of the inputs' gradients falls as sparsegen's lambda rises",
+        "The entropy of the inputs' gradients falls as sparsegen's lambda rises (table 2; by the text it rises)",
         "table 2",
         SHUFFLED,
         "no trend, or a rising one, which the text of section 4 claims",

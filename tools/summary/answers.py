@@ -174,7 +174,7 @@ def tally(found: pd.DataFrame) -> str:
     few, found = int(once.sum()), found[~once]
     pro, con, small = beyond_doubt(found)
     idle, _, _ = beyond_doubt(found[found["idle"].astype(bool)])
-    of_idle = f" ({idle} of them are of claims that chance could meet too, mostly attention in a random order)" if idle else ""
+    of_idle = f" ({idle} of them of claims that chance, mostly attention in a random order, could meet)" if idle else ""
     parts = [f"{pro} supported{of_idle}", f"{con} contradicted", *([f"{small} negligible"] if small else [])]
     doubt = int(found["answer"].isin(DECIDED).sum()) - pro - con - small
     parts += [f"{doubt} decided only by weak witnesses or possibly by chance"] if doubt else []
@@ -308,9 +308,8 @@ def in_brief(some: pd.DataFrame, found: pd.DataFrame) -> str:
     unit = "runs" if row["unit"] == "of the runs" else row["unit"]
     shown = [f"{one['shown']} {'' if number else unit}".strip() for number, one in enumerate(same)]
     where = ", ".join(f"{size} on {one['dataset']}" for size, one in zip(shown, same, strict=True))
-    opposite = "We find the opposite of " if turned(row) else ""
     word = "" if row["answer"] in ("supported", "contradicted") else f"{verdict_of(row)}, "
-    return f"{opposite}“{row['claim']}”: {'; '.join([word + where, *elsewhere(row, found)])}."
+    return f"{opening(row)}“{row['claim']}”: {'; '.join([word + where, *elsewhere(row, found)])}."
 
 
 def verdict_of(row: Mapping[str, Any]) -> str:
@@ -318,9 +317,12 @@ def verdict_of(row: Mapping[str, Any]) -> str:
     return row["words"] if row["answer"] == MIXED else row["answer"]
 
 
-def turned(row: Mapping[str, Any]) -> bool:
-    """Whether a cell says the opposite of its claim."""
-    return row["answer"] == "contradicted"
+def opening(row: Mapping[str, Any]) -> str:
+    """What stands before the claim of a cell that does not speak as the claim does; "" where it does."""
+    if row["answer"] == "contradicted":
+        return "We find the opposite of "
+    claim, refutes = claim_of(row), row["answer"] != "supported" and row["side"]
+    return "We do not find " if claim and refutes and row["side"] != claim.speaks else ""
 
 
 def elsewhere(row: Mapping[str, Any], found: pd.DataFrame) -> list[str]:
@@ -362,9 +364,8 @@ def quoted(row: Mapping[str, Any], found: pd.DataFrame) -> str:
     place = ", ".join(filter(None, (row["model"], row["dataset"])))
     numbers = "; ".join(filter(None, (row["levels"], measured(row))))
     where = "; ".join([whose, f"{place}: {numbers}", *elsewhere(row, found)])
-    if turned(row):
-        return f". We find the opposite of “{row['claim']}” ({where})."
-    return f": “{row['claim']}” ({verdict_of(row)}; {where})."
+    before = f". {opening(row)}" if opening(row) else ": "
+    return f"{before}“{row['claim']}” ({verdict_of(row)}; {where})."
 
 
 def measured(row: Mapping[str, Any]) -> str:
