@@ -204,20 +204,21 @@ def test_regularization_on_hostile_words_with_reasons(monkeypatch, tmp_path, chr
     assert shown["charts"] == charts_made(page) == 15
     assert "A regularized model's attention ranks the words that decide the label higher" in shown["text"]
     assert "so splits are compared each with its own" in shown["text"]
-    assert "probability of a token alone</th>" in Path(page).read_text()  # of shorter word vectors, in a fold
+    text = Path(page).read_text()
+    assert "probability of a token alone</th>" in text and "vector_scale 0.3, seed 0" in text  # in a fold
     assert EMOJI in Path(page).read_text()
 
 
 def test_regularization_where_no_reason_is_known(monkeypatch, tmp_path, chromium):
     monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 600)))
-    choices = "dataset agnews", "attentions dot", "delta 1", "eta 0.1", "frozen tying,mlm", "layers 1"
+    choices = "dataset agnews", "attentions dot", "delta 1", "eta 0.1", "frozen tying,mlm", "layers 1", "vector_scale 1"
     page = report(monkeypatch, tmp_path, "regularization", *choices, *SHORT)
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 11
     assert "agnews does not say which words decide" in shown["text"]
     assert "delta for dot attention: 1. eta for dot attention: 0.1." in " ".join(shown["text"].split())
     assert "there are no two values of delta" in shown["text"] and "two values of eta" in shown["text"]
-    assert "No model has more than one layer" in shown["text"]
+    assert "No model has more than one layer" in shown["text"] and "vector_scale 0.3" not in Path(page).read_text()
     assert "models alone, and the intervals over texts." in shown["text"]
 
 
