@@ -12,6 +12,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from lib import provenance
@@ -36,6 +37,7 @@ KEYS = {"values": (*RUN_COLUMNS, "quantity", "seed", *OPTIONS), "evidence": ("sh
 ENDINGS = {"values": "", "evidence": "-evidence"}
 # Settings that "chosen" does not name: they are in other columns, are folders, or choose which of the models are run.
 ELSEWHERE = {"dataset", "profile", "seeds", "device", "vectors", "data_home", "show_text", "encoders", "attentions"}
+OF_ADVERSARIES = ("price", "point")  # quantities of `regularization`
 NO_SEED = "-1"  # of evidence without a value
 
 
@@ -105,7 +107,8 @@ def merged(old: str, new: str, keys: Sequence[str]) -> str:
 
     Tables of other texts are replaced whole, and those from before rows had the digest of their texts. Evidence without
     a value, of no seed, goes where the same claim and model have some. A row of several seeds together, such as a
-    trend, stays where a new one by the same code is of fewer seeds, or of fewer points.
+    trend, stays where a new one by the same code is of fewer seeds, or of fewer points; of OF_ADVERSARIES those that
+    were trained longer stay, whatever their seeds.
     """
     tables = [pd.read_csv(StringIO(text), dtype=str, keep_default_na=False) for text in (old or new, new)]
     if tables[1].empty:
@@ -117,12 +120,16 @@ def merged(old: str, new: str, keys: Sequence[str]) -> str:
         for table in tables  # a whole number: 2.0 in a table with empty cells is 2 in another
     )
     if all({"per", "run_seeds", "code"} <= set(table) for table in tables):
-        kept = [pd.DataFrame({"seeds": table["run_seeds"].str.split().str.len()}) for table in tables]
-        for size, table in zip(kept, tables, strict=True):
+        sizes = [pd.DataFrame({"seeds": table["run_seeds"].str.split().str.len()}) for table in tables]
+        for size, table in zip(sizes, tables, strict=True):
             size["points"] = pd.to_numeric(table["points"]).fillna(0) if "points" in table else 0
-        before = dict(zip(zip(of_old, tables[0]["code"], strict=True), kept[0].to_numpy().tolist(), strict=True))
-        known = [before.get(one, (0, 0)) for one in zip(of_new, tables[1]["code"], strict=True)]
-        stays = tables[1]["per"].ne("seed") & (known > kept[1].to_numpy()).any(axis=1)
+            of_adversaries = table["adversary_epochs"].where(table["quantity"].isin(OF_ADVERSARIES), "")
+            size["epochs"] = pd.to_numeric(of_adversaries.str.split().str[-1]).fillna(0)
+        before = dict(zip(zip(of_old, tables[0]["code"], strict=True), sizes[0].to_numpy().tolist(), strict=True))
+        known = np.array([before.get(one, (0, 0, 0)) for one in zip(of_new, tables[1]["code"], strict=True)])
+        larger, smaller = known > sizes[1].to_numpy(), known < sizes[1].to_numpy()
+        longer = larger[:, 2] | (larger[:, :2].any(axis=1) & ~smaller[:, 2])
+        stays = tables[1]["per"].ne("seed") & longer
         tables[1], of_new = tables[1][~stays], of_new[~stays]
     both = pd.concat([tables[1], tables[0][~of_old.isin(set(of_new))]], ignore_index=True).fillna("")
     if "short" in both:

@@ -203,8 +203,9 @@ def test_the_partners_of_published_values_are_of_a_studys_models_alone():
 
 
 def test_a_trend_of_several_seeds_is_not_replaced_by_one_of_fewer():
-    def table(seeds: str, tau: float, code: str = "a") -> str:
-        row = {"quantity": "entropy", "seed": "", "per": "", "tau": tau, "run_seeds": seeds, "code": code}
+    def table(seeds: str, tau: float, code: str = "a", quantity: str = "entropy", epochs: str = "") -> str:
+        row = {"quantity": quantity, "seed": "", "per": "", "tau": tau, "run_seeds": seeds, "code": code}
+        row["adversary_epochs"] = epochs
         alone = row | {"seed": "0", "per": "seed", "tau": ""}
         return pd.DataFrame([row, alone]).assign(corpus="c").to_csv(index=False)
 
@@ -216,6 +217,11 @@ def test_a_trend_of_several_seeds_is_not_replaced_by_one_of_fewer():
     assert kept(table("0 1 2", 0.3), table("0", 0.1)) == [0.3]
     assert kept(table("0", 0.1), table("0 1 2", 0.3)) == [0.3] == kept(table("0 1", 0.1), table("1 2", 0.3))
     assert kept(table("0 1 2", 0.3, code="old"), table("0", 0.1)) == [0.1], "of other code"
+
+    short, long = (table(seeds, tau, "a", "price", n) for seeds, tau, n in (("0 1 2", 0.1, "12"), ("0 1", 0.3, "300")))
+    assert kept(short, long) == kept(long, short) == [0.3], "of adversaries that were trained longer"
+    short, long = (text.replace("price", "entropy") for text in (short, long))
+    assert kept(short, long) == kept(long, short) == [0.1], "of no adversary"
 
     def of_points(*numbers: int) -> list[str]:
         return [

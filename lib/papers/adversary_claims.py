@@ -4,13 +4,13 @@ from lib.analysis.histories import FAR, ON_PAR
 from lib.papers.claims import Claim
 
 KEY = "wiegreffe2019"
-MATTERS = 0.01  # of F1: the paper calls .009 "little to no improvement", and goes on with datasets of .023 and more
+MATTERS = 0.01  # of F1: SST's .009 is "borderline" in the paper; the other datasets that it keeps have .023 and more
 NATS = 0.05  # of JSD
 PRICE = 0.01  # of probability: by as much a per-instance adversary may change a prediction
 CLASSIFIERS = "binary classification by a BiLSTM with additive attention"
 ANOTHER = (
-    "it speaks for neither side: attention that a search has moved far away, with the same prediction, guides as well "
-    "on made-up reviews"
+    "it speaks for neither side: attention that a search has moved far away, with the same prediction, guides nearly "
+    "as well on made-up reviews (F1 .938, the base's .956, equal weights .739)"
 )
 BY_EQUAL = "It speaks for neither side: on sst equal weights, which know nothing, are as much better a guide"
 NEWS = ("20news", "agnews")  # which the paper leaves out after section 3.2: equal weights do as well there
@@ -29,7 +29,7 @@ CLAIMS = {
         claim(
             "attention is needed",
             "Learned attention classifies better than equal weights do",
-            "section 3.2, table 2",
+            "section 3.2, table 2; the paper too finds little or none on AG News, 20 Newsgroups and SST",
             "direction",
             MATTERS,
             "F1",
@@ -42,7 +42,7 @@ CLAIMS = {
         claim(
             "seeds move attention less",
             "Training with another seed changes attention less than a search for each text's adversary does",
-            "section 3.3, figure 3",
+            "section 3.3, figure 3; in Diabetes' negative texts the paper finds that seeds move it far too",
             "direction",
             NATS,
             "nats",
@@ -129,7 +129,7 @@ CLAIMS = {
         claim(
             "adversaries misguide",
             "The base's attention is a better guide than a trained adversary's",
-            "section 4, table 3",
+            "section 4, table 3; Anemia is the paper's exception",
             "direction",
             MATTERS,
             "F1",

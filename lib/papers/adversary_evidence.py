@@ -161,7 +161,7 @@ def judged(runs: pd.DataFrame, moved: bool = False) -> tuple[pd.DataFrame, dict[
     counts = why[why != ""].value_counts()
     reasons = "; ".join(f"{count} of {counted(len(runs), 'run')}: {reason}" for reason, count in counts.items())
     if (why != "").all():
-        return runs, {"excluded": reasons or "no run has a lambda above 0"}
+        return runs, {"excluded": reasons or "not measured of a run with a lambda above 0"}
     return runs[why == ""], {"note": f"left out, {reasons}" if reasons else ""}
 
 
