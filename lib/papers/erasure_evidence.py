@@ -258,6 +258,7 @@ def paired(
     means = both.groupby("seed")[[column, f"{column}_of_other"]].mean()
     sides = {"first": means[column].to_dict(), "second": means[f"{column}_of_other"].to_dict()}
     excluded = excluded_by(*(about[encoder]["excluded"] for encoder in models))
-    worst = WEAK if any(about[encoder]["witness"] == WEAK for encoder in models) else "good"
+    known = [about[encoder]["witness"] for encoder in models]
+    worst = WEAK if WEAK in known else known[0]
     more = sides | {"within": within, "witness": worst, "excluded": excluded}
     return claim.compared(" against ".join(map(title_of, models)), mean_effect(pair, name), **more)
