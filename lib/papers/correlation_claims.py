@@ -138,8 +138,7 @@ CLAIMS = {
             0.02,
             "TVD",
             CONTRASTED,
-            "Of uniform attention the two do not differ. It speaks for neither side: weights that chance has placed, "
-            "permuted, move the average encoder more too, as one token can change its prediction more.",
+            "It speaks for neither side: weights that chance has placed, permuted, move the average encoder more too.",
             "a BiLSTM that permuting changes as much or more",
             ("simple encoder", "BiLSTM"),
             proves_little=True,
