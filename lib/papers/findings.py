@@ -24,11 +24,10 @@ def sentences(found: pd.DataFrame, ours: bool = True) -> dict[str, str]:
     """
     found = found[found["verdict"] != CONTRAST]
     result, mentioned = dict.fromkeys(on_balance(found), ""), set()
-    counts = found.groupby("short")["side"].transform(lambda same: sides_of(found.loc[same.index]).ne("").any())
-    found = found if ours else found[~found["source"].str.startswith("ours") | counts.astype(bool)]
+    counting = found.loc[sides_of(found).ne(""), "short"]
+    found = found if ours else found[~found["source"].str.startswith("ours") | found["short"].isin(counting)]
     groups = found.groupby(["proves_little", "claim", "short"], sort=False)
-    order = sorted(groups, key=lambda group: (group[1]["verdict"].map(RANK).min(), group[0][0]))
-    for (little, claim, short), same in order:
+    for (little, claim, short), same in sorted(groups, key=lambda one: (one[1]["verdict"].map(RANK).min(), one[0][0])):
         alone = same["verdict"].ne("no verdict").sum() == 1
         numbers = [effect_in_brief(row, interval=len(same) <= 2, sides=alone) for _, row in same.iterrows()]
         named = [f"{model}{number}" for model, number in zip(same["model"], numbers, strict=True)]
@@ -42,8 +41,8 @@ def sentences(found: pd.DataFrame, ours: bool = True) -> dict[str, str]:
             if names and word != "no verdict"
         ]
         parts += unjudged(same[same["verdict"] == "no verdict"], mentioned)
-        decided = little and same["verdict"].map(RANK).min() == 0
-        result[f"{claim}: {'; '.join(parts)}{'; chance could meet it too' if decided else ''}."] = anchor(short)
+        parts += ["chance could meet it too"] if little and same["verdict"].map(RANK).min() == 0 else []
+        result[f"{claim}: {'; '.join(parts)}."] = anchor(short)
     return result
 
 

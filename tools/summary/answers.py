@@ -364,8 +364,8 @@ def quoted(row: Mapping[str, Any], found: pd.DataFrame) -> str:
     place = ", ".join(filter(None, (row["model"], row["dataset"])))
     numbers = "; ".join(filter(None, (row["levels"], measured(row))))
     where = "; ".join([whose, f"{place}: {numbers}", *elsewhere(row, found)])
-    before = f". {opening(row)}" if opening(row) else ": "
-    return f"{before}“{row['claim']}” ({verdict_of(row)}; {where})."
+    start = opening(row)
+    return f"{f'. {start}' if start else ': '}“{row['claim']}” ({verdict_of(row)}; {where})."
 
 
 def measured(row: Mapping[str, Any]) -> str:
