@@ -24,7 +24,7 @@ def headline(sentence: str, chart=None, place: str = "") -> None:
     Args:
         sentence: computed from what was measured, not typed; a second finding is a second call.
         chart: an Altair chart to draw, small, in the list of reports; none where it is a sentence instead.
-        place: the id of its evidence in the report, to which the first box links; see lib.papers.sentences.
+        place: the id of its evidence in the report, to which the first box links; see papers.sentences.
     """
     finding = {"sentence": str(sentence), "place": place}
     finding["chart"] = chart.to_dict() if hasattr(chart, "to_dict") else None

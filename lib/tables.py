@@ -11,9 +11,9 @@ from pandas.io.formats.style import Styler
 
 from lib.analysis.statistics import over_what
 from lib.analysis.verdicts import ANSWERS, KINDS
-from lib.papers import TITLES
-from lib.papers.claims import CONTRAST, WEAK, anchor, by_their_numbers, by_weak, p_in_words
 from lib.quantity import RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
+from papers import TITLES
+from papers.claims import CONTRAST, WEAK, anchor, by_their_numbers, by_weak, p_in_words
 
 TEXT = "text-align: left; vertical-align: top"
 NUMBER = "text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums"
@@ -202,7 +202,7 @@ def departures(rows: Iterable[tuple[str, str, str, str]]) -> HTML:
 
 
 def verdicts(found: pd.DataFrame) -> HTML:
-    """Rows of lib.papers.verdicts, a table for each claim: what it states, and each model's verdict with numbers."""
+    """Rows of papers.verdicts, a table for each claim: what it states, and each model's verdict with numbers."""
     return HTML("".join(claim(same) for _, same in found.groupby("short", sort=False)))
 
 
@@ -223,7 +223,7 @@ def claim(same: pd.DataFrame) -> str:
 
 
 def stated(row: Mapping[str, Any]) -> dict[str, str]:
-    """What a claim states, from a row of lib.papers.verdicts: its scope, what decides, its control."""
+    """What a claim states, from a row of papers.verdicts: its scope, what decides, its control."""
     bound = f"{row['bound']:g} {row['unit']}" if row["kind"] not in ("trend", "most runs") else ""
     found = {"Of": row["scope"], "Supported if": KINDS[row["kind"]], "Bound": bound}
     found |= {"Control": row["control"], "Refuted by": row["refuted"]}
@@ -231,7 +231,7 @@ def stated(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def doubts(row: Mapping[str, Any]) -> list[str]:
-    """What speaks against taking a row of lib.papers.verdicts at its word."""
+    """What speaks against taking a row of papers.verdicts at its word."""
     needed = f"{row['needed']} seeds would decide" if row["needed"] > 0 else ""
     return [*filter(None, (row["reason"], needed, "weak witness" if row["witness"] == WEAK else ""))]
 
@@ -259,7 +259,7 @@ def intervals(low: Iterable[float], high: Iterable[float]) -> list[str]:
 
 
 def beside(values: pd.DataFrame, percent: bool = False) -> HTML:
-    """A table made by lib.published.beside: ours with its 95% interval, theirs, the difference, and what to make of it.
+    """A table made by papers.published.beside: ours with its 95% interval, theirs, the difference, what to make of it.
 
     Without any published value there are no columns for it.
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 SERVER = multiprocessing.get_context("forkserver")
-PRELOADED = "ipykernel.kernelapp lib.analysis lib.charts lib.papers lib.results lib.tables"
+PRELOADED = "ipykernel.kernelapp lib.analysis lib.charts papers papers.results lib.tables"
 PRELOADED += " torch._dynamo spacy.lang.en captum.attr matplotlib.colors"  # what these load only where it is used
 SERVER.set_forkserver_preload(PRELOADED.split())
 

@@ -1,7 +1,7 @@
 """The runs of a notebook, by its name and parameters."""
 
-from lib.papers import PAPERS
 from lib.training import Run
+from papers import PAPERS
 
 
 def runs(notebook: str, dataset: str = "planted", profile: str = "quick", **others) -> list[Run]:

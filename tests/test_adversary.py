@@ -13,7 +13,8 @@ from scipy import stats
 from scipy.special import rel_entr
 from scipy.stats import entropy
 
-from lib import analysis, papers, processes, results
+import papers
+from lib import analysis, processes
 from lib.analysis.tradeoff import distances
 from lib.datasets import DATASETS
 from lib.datasets.batches import batches, collate
@@ -24,6 +25,7 @@ from lib.training.building import build
 from lib.training.guided_attention import PerWord, guide
 from lib.training.tasks import Adversary, BaseOutputs, Classification, kept_epoch, stands_still
 from lib.training.trained import batches_of, task_of
+from papers import results
 
 SMALL = (("embedding_size", 20), ("epochs", 3), ("hidden_size", 16))
 BASE = Run("planted", vectors="random", options=SMALL)

@@ -13,13 +13,14 @@ import vl_convert
 from nbconvert import HTMLExporter
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from lib import charts, published
+from lib import charts
 from lib.analysis import classification, summarise
 from lib.charts import distributions
 from lib.charts.text import visible
 from lib.charts.theme import STATIC, titled
-from lib.papers.claims import Claim, verdicts
 from lib.quantity import RUN_COLUMNS, declare, tau_name
+from papers import published
+from papers.claims import Claim, verdicts
 from tests import small
 from tools.report.execute import kernel_environment
 

@@ -7,12 +7,13 @@ import pandas as pd
 import planned
 import pytest
 
-from lib import papers, tables
+import papers
+from lib import tables
 from lib.analysis import examples, joined
 from lib.charts.curves import sweep
-from lib.papers.correlation_claims import EACH_OTHER, GRADIENT
-from lib.papers.settings import types
 from lib.quantity import tau_name
+from papers.correlation_claims import EACH_OTHER, GRADIENT
+from papers.settings import types
 from tools.report.parameters import find_notebook, known_parameters
 
 TAUS = [tau_name(pair) for pair in (GRADIENT, EACH_OTHER)]

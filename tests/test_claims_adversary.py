@@ -4,12 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib import analysis, papers
+import papers
+from lib import analysis
 from lib.analysis.histories import last_gain
 from lib.analysis.tradeoff import f1_of
-from lib.papers import adversary_evidence
-from lib.papers.adversary_claims import CLAIMS
 from lib.quantity import declare
+from papers import adversary_evidence
+from papers.adversary_claims import CLAIMS
 
 PAPER = papers.PAPERS["adversary"]
 RUN = {"dataset": "sst", "encoder": "bilstm", "attention": "additive", "projection": "softmax", "layers": 1}

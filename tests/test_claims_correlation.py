@@ -10,7 +10,8 @@ import pytest
 import torch
 from small import batch, model
 
-from lib import charts, interventions, papers, published
+import papers
+from lib import charts, interventions
 from lib.analysis import attention_weights, correlate, measure, violation_by_chance, with_entropies, witnesses
 from lib.analysis.statistics import weighted_median
 from lib.charts import curves
@@ -23,9 +24,11 @@ from lib.importance import (
     leave_one_out_with_sign,
     quantity,
 )
-from lib.papers import correlation
-from lib.papers.claims import CONTRAST, UNIFORM
-from lib.papers.correlation_claims import (
+from lib.quantity import tau_name
+from lib.training import Run
+from papers import correlation, published
+from papers.claims import CONTRAST, UNIFORM
+from papers.correlation_claims import (
     BY_NORM,
     CLAIMS,
     EACH_OTHER,
@@ -38,8 +41,6 @@ from lib.papers.correlation_claims import (
     with_shares,
     with_violation_gaps,
 )
-from lib.quantity import tau_name
-from lib.training import Run
 
 TEXTS, SEEDS = 200, 5
 interventions.permutation_effect()  # declares its name, as do measured columns

@@ -8,12 +8,12 @@ import planned
 import pytest
 from scipy.stats import binomtest
 
-from lib import papers
+import papers
 from lib.analysis import flips_sooner, witnesses
 from lib.importance.rankings import RANKINGS
 from lib.interventions import single_erasure, until_flip
-from lib.papers.erasure_claims import CLAIMS
-from lib.papers.erasure_evidence import BEYOND, FEWEST_TEXTS
+from papers.erasure_claims import CLAIMS
+from papers.erasure_evidence import BEYOND, FEWEST_TEXTS
 
 MEASURED = single_erasure(RANKINGS), until_flip(RANKINGS)  # whose columns the tables here have
 PAPER = papers.PAPERS["erasure"]

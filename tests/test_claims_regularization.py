@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib import papers
+import papers
 from lib.analysis import prices, witnesses
-from lib.papers import PAPERS
-from lib.papers.regularization_claims import CLAIMS, LEARNED_TYING
-from lib.papers.regularization_evidence import (
+from lib.quantity import RUN_COLUMNS
+from papers import PAPERS
+from papers.regularization_claims import CLAIMS, LEARNED_TYING
+from papers.regularization_evidence import (
     ALONE,
     RATIONALE,
     Models,
@@ -28,7 +29,6 @@ from lib.papers.regularization_evidence import (
     on_the_rationale,
     robust_by_depth,
 )
-from lib.quantity import RUN_COLUMNS
 
 NAMES = ("base", "frozen", "concat", "residual", "tying", "mlm")
 FROZEN = ("residual", "tying", "mlm")

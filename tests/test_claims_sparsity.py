@@ -5,11 +5,13 @@ import pandas as pd
 import pytest
 from scipy.stats import kendalltau
 
-from lib import papers, published
+import papers
 from lib.analysis import with_ceiling, witnesses
 from lib.analysis.correlation import share_of_ceiling
-from lib.papers.claims import EVIDENCE, uniform_attention
-from lib.papers.sparsity_claims import (
+from lib.quantity import declare, tau_name
+from papers import published
+from papers.claims import EVIDENCE, uniform_attention
+from papers.sparsity_claims import (
     AGREES,
     ANEW,
     APART,
@@ -30,7 +32,6 @@ from lib.papers.sparsity_claims import (
     evidence,
     misled,
 )
-from lib.quantity import declare, tau_name
 
 TEXTS, LAMBDAS = 60, (-10.0, 0.0, 0.5, 0.9)
 ABOUT_STATES = (MIXED, OTHERS_MORE, FACETS)

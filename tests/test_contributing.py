@@ -20,7 +20,7 @@ TOUCHED = {  # at most, by recipe
     "A measure": {"lib/importance/hidden_gradient_norm.py", "notebooks/correlation.ipynb"},
     "A dataset": {"lib/datasets/rotten_tomatoes.py"},
     "A chart": {"lib/charts/reliability.py", "notebooks/correlation.ipynb"},
-    "A paper": {"lib/papers/conicity.py", "notebooks/conicity.ipynb"},
+    "A paper": {"papers/conicity.py", "notebooks/conicity.ipynb"},
 }
 
 

@@ -13,7 +13,8 @@ import torch
 from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 
-from lib import charts, importance, papers
+import papers
+from lib import charts, importance
 from lib.analysis import attention_weights, ground_truth, measure
 from lib.analysis.token_values import average_precision
 from lib.datasets.batches import batches
@@ -22,11 +23,11 @@ from lib.importance.rankings import RANKINGS
 from lib.interventions import frame_effect, normalised_scores, shapley, shortened, without_reason
 from lib.metrics.distances import probabilities
 from lib.models import wired
-from lib.papers import ground_truth as parts
-from lib.papers.ground_truth_claims import CLAIMS, TRIVIAL, along_cues, areas, naming, outside
 from lib.quantity import declare
 from lib.training import train
 from lib.training.guided_attention import rationales
+from papers import ground_truth as parts
+from papers.ground_truth_claims import CLAIMS, TRIVIAL, along_cues, areas, naming, outside
 
 
 def silent(message: str) -> None:

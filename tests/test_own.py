@@ -25,9 +25,9 @@ import notebooks
 from lib import datasets
 from lib.datasets import DataError, own, own_text
 from lib.datasets.own import looks_like_labels, looks_like_texts
-from lib.papers import PAPERS
-from lib.results import keep
 from lib.training import Run, cache, train, train_all
+from papers import PAPERS
+from papers.results import keep
 from tools.report.__main__ import main
 from tools.report.parameters import report_name
 from tools.report.run import fingerprint

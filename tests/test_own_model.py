@@ -12,7 +12,8 @@ from safetensors.torch import save_file
 from small import Foreign, NotAffine, batch, model, shortened_by_hand
 from torch import nn
 
-from lib import importance, interventions, papers, results
+import papers
+from lib import importance, interventions
 from lib.analysis import (
     adversary_method,
     attention_weights,
@@ -37,6 +38,7 @@ from lib.projections import softmax
 from lib.training import Run
 from lib.training.own_model import ModelError, own_model
 from lib.training.trained import load_corpus
+from papers import results
 from tools.report import parameters, run
 from tools.report.page import page
 from tools.report.parameters import Refused

@@ -4,8 +4,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from lib import papers, published, tables
+import papers
+from lib import tables
 from lib.quantity import RUN_COLUMNS, tau_name, title_of, unit_of
+from papers import published
 
 TAU = "kendall_tau_attention_vs_gradient_times_input"
 

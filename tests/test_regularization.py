@@ -24,7 +24,8 @@ from sklearn.metrics import (
 )
 from torch.nn import functional
 
-from lib import papers, processes
+import papers
+from lib import processes
 from lib.analysis import (
     at_an_end,
     dev_scores,
@@ -49,12 +50,12 @@ from lib.interventions import permuted, substituted, token_probabilities, token_
 from lib.metrics import mutual_information as information
 from lib.metrics import probabilities
 from lib.models import AttentionClassifier
-from lib.papers import PAPERS
-from lib.papers.regularization import imitation, variants
 from lib.training import Run, losses, train
 from lib.training.building import build, word_table
 from lib.training.tasks import MaskedLanguageModel, Tying, masked
 from lib.training.trained import load_corpus, load_vectors, task_of
+from papers import PAPERS
+from papers.regularization import imitation, variants
 
 SMALL = (("embedding_size", 16), ("epochs", 2), ("hidden_size", 16))
 BASE = Run("planted", vectors="random", recipe="tutek2020", options=SMALL)

@@ -12,10 +12,11 @@ import planned
 import pytest
 from test_claims import instances
 
-from lib import papers, results
+import papers
 from lib.analysis import classification, summarise
 from lib.analysis.summarising import by_seed_rows, over_seeds
-from lib.papers.claims import Claim, read_evidence
+from papers import results
+from papers.claims import Claim, read_evidence
 from tools.summary import studies
 from tools.summary.values import partners
 

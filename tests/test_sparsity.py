@@ -10,7 +10,8 @@ import torch
 from scipy import stats
 from small import batch, model
 
-from lib import charts, papers
+import papers
+from lib import charts
 from lib.analysis import (
     attention_weights,
     left_out,

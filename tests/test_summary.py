@@ -17,12 +17,11 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from pages import visit
 
 import notebooks
-from lib import published, results
 from lib.notebook import Kept
-from lib.papers import PAPERS, Claim
-from lib.papers.claims import CONTRAST, EVIDENCE, QUESTIONS, anchor, by_their_numbers
 from lib.provenance import PROJECT
 from lib.quantity import RUN_COLUMNS
+from papers import PAPERS, Claim, published, results
+from papers.claims import CONTRAST, EVIDENCE, QUESTIONS, anchor, by_their_numbers
 from tools.report.__main__ import main
 from tools.report.execute import Failed
 from tools.report.page import kept, page
@@ -93,7 +92,7 @@ def study(rows=(), evidence=(), notebook="correlation", dataset="sst", seeds="0 
 
 
 def ran_notebook(rows, evidence, dataset: str, seeds: str = "0 1"):
-    """A notebook that ran, whose last cell's line is what `lib.results.keep` returns."""
+    """A notebook that ran, whose last cell's line is what `papers.results.keep` returns."""
     texts = dict(zip(("values", "evidence"), texts_of(rows, evidence, seeds), strict=True))
     shown, _ = DisplayFormatter().format(Kept("not kept", {"dataset": dataset} | texts))
     return new_notebook(cells=[new_code_cell("keep", outputs=[new_output("execute_result", data=shown)])])

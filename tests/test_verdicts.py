@@ -11,8 +11,8 @@ from scipy import stats
 from lib import tables
 from lib.analysis.statistics import Estimate, Spread
 from lib.analysis.verdicts import KINDS, NOT_BY_SEEDS, answer, judge, judge_runs, judge_trend, share_limits
-from lib.papers.claims import EVIDENCE, VERDICT, Claim, anchor, verdicts
-from lib.papers.findings import sentences
+from papers.claims import EVIDENCE, VERDICT, Claim, anchor, verdicts
+from papers.findings import sentences
 
 TEXTS, BOUND = 400, 0.05
 

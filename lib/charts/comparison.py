@@ -9,10 +9,10 @@ import pandas as pd
 from lib.analysis.statistics import over_what
 from lib.analysis.verdicts import ANSWERS
 from lib.charts.theme import COLORS, INK, SHAPES, WIDTH, Empty, dashed_line, facets, number_tips, series_color, titled
-from lib.papers import TITLES
-from lib.papers.claims import CONTRAST, WEAK, counted
-from lib.papers.findings import SAYS
 from lib.quantity import columns_of_encoders, describe_encoders, title_of
+from papers import TITLES
+from papers.claims import CONTRAST, WEAK, counted
+from papers.findings import SAYS
 
 OURS = "ours, with 95% interval"
 LABELS = 230  # pixels for the names of models
@@ -34,7 +34,7 @@ BANDS = {  # of a kind of claim, from its bound: where the effect would be none,
 
 
 def taus_beside(beside: pd.DataFrame) -> alt.TopLevelMixin:
-    """Every mean tau of a table made by lib.published.beside, one panel per pair of measures."""
+    """Every mean tau of a table made by papers.published.beside, one panel per pair of measures."""
     taus = beside["quantity"].str.startswith("kendall_tau_") & ~beside["quantity"].str.endswith(("_significant", "_p"))
     title = "Rank correlation of measures, beside the published values"
     see = "1: both measures rank tokens alike; 0: as chance would."
@@ -42,7 +42,7 @@ def taus_beside(beside: pd.DataFrame) -> alt.TopLevelMixin:
 
 
 def performance_beside(beside: pd.DataFrame, baseline: pd.DataFrame) -> alt.TopLevelMixin:
-    """F1, accuracy and AUC of a table made by lib.published.beside, one panel each.
+    """F1, accuracy and AUC of a table made by papers.published.beside, one panel each.
 
     Args:
         baseline: scores of one model without attention, rows of lib.analysis.classification: a dashed line each.
@@ -65,7 +65,7 @@ def values_beside(
     zero: bool = False,
     lines: Mapping[str, float] | None = None,
 ) -> alt.TopLevelMixin:
-    """Every quantity of a table made by lib.published.beside, one panel each, a row for each configuration.
+    """Every quantity of a table made by papers.published.beside, one panel each, a row for each configuration.
 
     Args:
         axis: the title of the x axis. shared: one scale for all panels, else each has its own.
@@ -163,7 +163,7 @@ def against_people(points: pd.DataFrame, title: str, see: str, ceiling: float) -
 
 
 def effects(found: pd.DataFrame) -> alt.TopLevelMixin:
-    """Rows of lib.papers.verdicts, a panel for each claim: effect, 95% interval, single seeds, and the bound as a band.
+    """Rows of papers.verdicts, a panel for each claim: effect, 95% interval, single seeds, and the bound as a band.
 
     Raises:
         Empty: no verdict has an effect.

@@ -72,7 +72,7 @@ def terms_in(sentences: str) -> dict[str, str]:
 
 
 def outputs(notebook: Any, kind: str) -> list[Any]:
-    """The notebook's outputs of one MIME type: HEADLINE, what it found, LEFT, the tables of `lib.results.keep`, ..."""
+    """The notebook's outputs of one MIME type: HEADLINE, what it found, LEFT, those of `papers.results.keep`, ..."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     return [output.data[kind] for cell in cells for output in cell.outputs if kind in output.get("data", {})]
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 from lib.datasets import Own
-from lib.papers import PAPERS, Settings
-from lib.papers.settings import Kind, literal, refuse, seeds_of, types, value_of
 from lib.provenance import PROJECT, committed
 from lib.training.own_model import located
+from papers import PAPERS, Settings
+from papers.settings import Kind, literal, refuse, seeds_of, types, value_of
 
 NOTEBOOKS = PROJECT / "notebooks"
 OF_TRAINING = ("encoders", "attentions", "seeds", "projection", "vectors")  # your own model has them already

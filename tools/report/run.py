@@ -13,9 +13,9 @@ from typing import Any
 
 from lib.atomic_write import alone, write_text
 from lib.notebook import HEADLINE
-from lib.papers import PAPERS
 from lib.progress import spoken
 from lib.provenance import commit
+from papers import PAPERS
 from tools.report import parameters
 from tools.report.execute import kernel_environment, run_notebook
 from tools.report.page import first_chart, kept_summary, outputs, page, title, write_index

@@ -12,10 +12,10 @@ from urllib.parse import quote
 import pandas as pd
 
 from lib import charts
-from lib.papers import TITLES
-from lib.papers.claims import QUESTIONS
 from lib.provenance import PROJECT
-from lib.results import FOLDER
+from papers import TITLES
+from papers.claims import QUESTIONS
+from papers.results import FOLDER
 from tools.report.figures import environment
 from tools.report.page import summaries_in, terms_in
 from tools.summary.answers import DATASETS, Tables, answer, of_papers

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from lib.papers import PAPERS, TITLES
-from lib.papers.claims import CONTRAST, QUESTIONS, Question, counted
-from lib.papers.ground_truth_claims import KEY as OURS
-from lib.published import once
+from papers import PAPERS, TITLES
+from papers.claims import CONTRAST, QUESTIONS, Question, counted
+from papers.ground_truth_claims import KEY as OURS
+from papers.published import once
 from tools.summary.claims import DECIDED, MIXED, UNDECIDED, cells, claim_of, in_order, verdicts
 from tools.summary.studies import Study
 from tools.summary.values import INCOMPLETE, counts, values

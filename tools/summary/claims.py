@@ -12,11 +12,11 @@ from lib import tables
 from lib.analysis.statistics import FEW
 from lib.analysis.verdicts import ANSWERS
 from lib.datasets import DATASETS
-from lib.papers import PAPERS, TITLES
-from lib.papers.claims import CONTRAST, VERDICT, WEAK, Claim, by_their_numbers, by_weak, p_in_words
-from lib.papers.claims import verdicts as judged
-from lib.papers.findings import in_digits, unit_in_brief
-from lib.results import is_stale
+from papers import PAPERS, TITLES
+from papers.claims import CONTRAST, VERDICT, WEAK, Claim, by_their_numbers, by_weak, p_in_words
+from papers.claims import verdicts as judged
+from papers.findings import in_digits, unit_in_brief
+from papers.results import is_stale
 from tools.summary.studies import ABOUT, Study, preferred
 from tools.summary.values import INCOMPLETE
 
@@ -43,7 +43,7 @@ def verdicts(studies: Iterable[Study]) -> pd.DataFrame:
     """One row for each claim, dataset and model; of several studies the first of `preferred` that can be judged.
 
     Returns:
-        the columns VERDICT, dataset, adjusted and passes (`controlled`), and ABOUT. Papers in the order of lib.papers,
+        the columns VERDICT, dataset, adjusted and passes (`controlled`), and ABOUT. Papers in the order of papers,
         claims and models in that of their studies, datasets by name.
     """
     parts = [verdicts_of(one).assign(study=number) for number, one in enumerate(preferred(studies))]

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from lib.atomic_write import write_text
-from lib.papers import PAPERS, TITLES
-from lib.papers.claims import CONTRAST, anchor
 from lib.quantity import title_of
+from papers import PAPERS, TITLES
+from papers.claims import CONTRAST, anchor
 from tools.report.figures import environment
 from tools.report.page import TERMS, kept, policy, style
 from tools.summary import claims as judged

@@ -10,10 +10,10 @@ from urllib.parse import quote
 import pandas as pd
 
 from lib.analysis.summarising import over_seeds
-from lib.papers import PAPERS
-from lib.papers.claims import counted, read_evidence
-from lib.results import ABOUT as MADE
-from lib.results import FOLDER, is_stale
+from papers import PAPERS
+from papers.claims import counted, read_evidence
+from papers.results import ABOUT as MADE
+from papers.results import FOLDER, is_stale
 
 # Where a row of a summary comes from.
 ABOUT = ("profile", "run_seeds", "commit", "settings", "report", "made", "altered", "stale")
@@ -23,7 +23,7 @@ ABOUT = ("profile", "run_seeds", "commit", "settings", "report", "made", "altere
 class Study:
     """What a notebook left of a dataset: one run of it, or several that were kept together.
 
-    values           as given to `lib.results.keep`
+    values           as given to `papers.results.keep`
     evidence         rows of EVIDENCE, and where each comes from
     seeds, commit    of its runs, as text; settings: sizes, parameters and device in words
     stale            whether other training code than the present made one of them

@@ -5,12 +5,11 @@ from typing import Any
 
 import pandas as pd
 
-from lib import published
 from lib.analysis.statistics import FEW
-from lib.papers import PAPERS, TITLES, Paper
-from lib.published import DIFFERENT, INTERVALS, KEYS, NOT_EXPLAINED, OUTCOMES, PLACE, SAME, once, out_of_reach
 from lib.quantity import title_of
 from lib.tables import text
+from papers import PAPERS, TITLES, Paper, published
+from papers.published import DIFFERENT, INTERVALS, KEYS, NOT_EXPLAINED, OUTCOMES, PLACE, SAME, once, out_of_reach
 from tools.summary.studies import ABOUT, Study, preferred
 
 OURS = [*KEYS, "value", "unit", *INTERVALS]
@@ -42,7 +41,7 @@ def values(studies: Iterable[Study]) -> pd.DataFrame:
 
     Returns:
         paper, table, the keys, theirs, unit, ours, low, high, seeds, difference, tolerance, answer, reason and cause
-        (`lib.published.beside`), where ours comes from, note.
+        (`papers.published.beside`), where ours comes from, note.
     """
     studies = preferred(studies)
     with_values = {name: paper for name, paper in PAPERS.items() if len(paper.published())}
@@ -68,7 +67,7 @@ def counts(values: pd.DataFrame, *by: str) -> pd.DataFrame:
     """How many published values there are, each once, and what ours say, for each value of the columns `by`.
 
     Returns:
-        the columns `by`, published, out of reach (`lib.published.out_of_reach`), those with one of ours,
+        the columns `by`, published, out of reach (`papers.published.out_of_reach`), those with one of ours,
         same, different and open, few (in one run or two) and few_same, explained and partly (of the different), quick
         (ours are of a profile other than `paper`).
     """

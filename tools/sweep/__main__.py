@@ -9,9 +9,9 @@ from pathlib import Path
 
 from lib.datasets.corpus import Corpus
 from lib.datasets.own import Own
-from lib.papers.claims import counted
 from lib.processes import cores
 from lib.progress import spoken
+from papers.claims import counted
 from tools.report import parameters
 from tools.report.__main__ import print_lists
 from tools.report.parameters import PROJECT, Refused

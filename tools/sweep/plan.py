@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from lib.atomic_write import write_json
 from lib.datasets import DataError
 from lib.datasets.corpus import Corpus
-from lib.papers import PAPERS, Settings
 from lib.training import Run, cache, stages, train_all, with_bases
 from lib.training.trained import Corpora, entry_name
+from papers import PAPERS, Settings
 from tools.report import parameters
 
 BUNDLE = 200.0  # seconds: runs that take less share a job with others of their kind

@@ -10,8 +10,8 @@ from lib.analysis import mean_effect, witness_of
 from lib.analysis.ground_truth import DETECTORS
 from lib.analysis.summarising import configurations
 from lib.analysis.token_values import with_entropies
-from lib.papers.claims import EVIDENCE, Claim, uniform_attention
 from lib.quantity import declare, title_of
+from papers.claims import EVIDENCE, Claim, uniform_attention
 
 KEY = "ours2026"
 TRIVIAL = next(test for test in DETECTORS if test.startswith("trivial"))

@@ -12,13 +12,13 @@ from lib.analysis.ground_truth import CHANGES, LITTLE_MASS, SAME_ACCURACY, expla
 from lib.analysis.summarising import rows_where
 from lib.datasets import Own, spec, with_dials
 from lib.models import ATTENTIONS
-from lib.papers.claims import counted
-from lib.papers.ground_truth_claims import CLAIMS, KEY, TRIVIAL, evidence
-from lib.papers.paper import Paper
-from lib.papers.settings import Settings, setting
 from lib.quantity import Quantity, declare
 from lib.training import Run, Trained
 from lib.training.fitting import evaluate
+from papers.claims import counted
+from papers.ground_truth_claims import CLAIMS, KEY, TRIVIAL, evidence
+from papers.paper import Paper
+from papers.settings import Settings, setting
 
 ENCODERS = {"quick": ("bilstm", "average", "conv"), "paper": ("bilstm", "average", "conv", "flan-rnn")}
 # Small models from random vectors, of which dozens are trained in minutes.

@@ -1,6 +1,6 @@
 """What Tutek & Snajder (2020) claim, and how each claim is judged."""
 
-from lib.papers.claims import Claim
+from papers.claims import Claim
 
 KEY = "tutek2020"
 RECOMMENDED = ("tying", "mlm")

@@ -7,13 +7,13 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from lib import published
 from lib.datasets import spec
 from lib.models.attention import QUERY_INITS
-from lib.papers.correlation_claims import CLAIMS, KEY, evidence
-from lib.papers.paper import Paper
-from lib.papers.settings import Settings, setting
 from lib.training import Run
+from papers import published
+from papers.correlation_claims import CLAIMS, KEY, evidence
+from papers.paper import Paper
+from papers.settings import Settings, setting
 
 # Runs
 

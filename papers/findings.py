@@ -7,7 +7,7 @@ import pandas as pd
 
 from lib.analysis.statistics import FEW
 from lib.analysis.verdicts import ANSWERS
-from lib.papers.claims import CONTRAST, WEAK, anchor, counted
+from papers.claims import CONTRAST, WEAK, anchor, counted
 
 RANK = dict.fromkeys(ANSWERS, 0) | {"open": 1, "no verdict": 2}  # which come first
 SAYS = {"for": "yes", "against": "no"}

@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from lib import published
 from lib.datasets import spec
 from lib.datasets.corpus import Corpus
 from lib.models import ENCODERS, HIERARCHICAL
 from lib.models.encoders import FLAN as OF_WORDS
-from lib.papers.erasure_claims import CLAIMS, KEY
-from lib.papers.erasure_evidence import MADE_UP, evidence
-from lib.papers.paper import Paper
-from lib.papers.settings import Settings, setting
 from lib.training import Run
+from papers import published
+from papers.erasure_claims import CLAIMS, KEY
+from papers.erasure_evidence import MADE_UP, evidence
+from papers.paper import Paper
+from papers.settings import Settings, setting
 
 FLAN, HAN = tuple(OF_WORDS), tuple(HIERARCHICAL)
 SEEDS = {"quick": 1, "paper": None}  # None: the profile's

@@ -6,13 +6,13 @@ import pandas as pd
 
 from lib.analysis.histories import USUAL
 from lib.models import ATTENTIONS
-from lib.papers.adversary_claims import CLAIMS, KEY
-from lib.papers.adversary_evidence import evidence, guiding
-from lib.papers.paper import Paper
-from lib.papers.settings import Settings, setting
-from lib.published import printed_effect, table
 from lib.training import Run
 from lib.training.losses import DIVERGENCES, ENDS, REDUCTIONS, TVDS
+from papers.adversary_claims import CLAIMS, KEY
+from papers.adversary_evidence import evidence, guiding
+from papers.paper import Paper
+from papers.published import printed_effect, table
+from papers.settings import Settings, setting
 
 # Runs
 

@@ -6,14 +6,14 @@ from math import nan
 
 import pandas as pd
 
-from lib import published
 from lib.analysis import excluded_by, flips_sooner, mean_effect, with_effects, with_entropies, witness_of
 from lib.analysis.erasure import NEAR_ZERO
 from lib.models import HIERARCHICAL
-from lib.papers.claims import WEAK, Claim, uniform_attention
-from lib.papers.erasure_claims import CLAIMS, KEY, MANY_CLASSES, SHIFT
-from lib.published import printed_effect
 from lib.quantity import CHANGE_BOUNDS, declare, title_of, unit_of
+from papers import published
+from papers.claims import WEAK, Claim, uniform_attention
+from papers.erasure_claims import CLAIMS, KEY, MANY_CLASSES, SHIFT
+from papers.published import printed_effect
 
 FEWEST_SENTENCES = 4  # of a text that counts for a model over sentences: of fewer any order is nearly the best
 FEWEST_TEXTS = 50  # that a model is judged by
@@ -83,7 +83,7 @@ MOST = [
 
 
 def evidence(measured: pd.DataFrame, by_chance: pd.DataFrame, known: pd.DataFrame, way: str = "paper") -> pd.DataFrame:
-    """What each claim is judged by: rows of lib.papers.claims.EVIDENCE.
+    """What each claim is judged by: rows of papers.claims.EVIDENCE.
 
     Models over sentences are judged by texts of FEWEST_SENTENCES or more.
 

@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from lib.models import ATTENTIONS as KINDS_OF_ATTENTION
-from lib.papers.paper import Paper
-from lib.papers.regularization_claims import CLAIMS, KEY
-from lib.papers.regularization_evidence import evidence
-from lib.papers.settings import Settings, setting
 from lib.training import Run
 from lib.training.runs import REGULARIZED
+from papers.paper import Paper
+from papers.regularization_claims import CLAIMS, KEY
+from papers.regularization_evidence import evidence
+from papers.settings import Settings, setting
 
 # Runs
 

@@ -9,14 +9,14 @@ import pandas as pd
 
 from lib.analysis.measuring import measure_all
 from lib.models.attention import QUERY_INITS
-from lib.papers.paper import Paper
-from lib.papers.regularization import TO_THE_END, imitation
-from lib.papers.settings import Settings, setting
-from lib.papers.sparsity_claims import CLAIMS, CONTROL, KEY, OF_INPUT, PROJECTIONS, SLOPE, evidence
 from lib.projections import Sparsegen, projection, sparsegen_name
 from lib.quantity import Quantity
 from lib.training import Run, Trained
 from lib.training.building import build
+from papers.paper import Paper
+from papers.regularization import TO_THE_END, imitation
+from papers.settings import Settings, setting
+from papers.sparsity_claims import CLAIMS, CONTROL, KEY, OF_INPUT, PROJECTIONS, SLOPE, evidence
 
 # Runs
 
@@ -167,7 +167,7 @@ def printed_sds(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     """The standard deviations over texts that the paper prints, beside ours.
 
     Args:
-        ours: rows of `lib.analysis.summarise`. theirs: rows of `lib.published.table`.
+        ours: rows of `lib.analysis.summarise`. theirs: rows of `papers.published.table`.
     """
     keys = ["encoder", "projection", "quantity"]
     both = ours[[*keys, "sd_instances"]].merge(theirs.loc[theirs["sd"].notna(), [*keys, "sd"]], on=keys)

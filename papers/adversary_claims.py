@@ -1,7 +1,7 @@
 """What Wiegreffe & Pinter (2019) claim, and what would refute it."""
 
 from lib.analysis.histories import FAR, ON_PAR
-from lib.papers.claims import Claim
+from papers.claims import Claim
 
 KEY = "wiegreffe2019"
 MATTERS = 0.01  # of F1: SST's .009 is "borderline" in the paper; the other datasets that it keeps have .023 and more

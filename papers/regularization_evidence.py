@@ -8,15 +8,15 @@ from math import hypot
 import numpy as np
 import pandas as pd
 
-from lib import published
 from lib.analysis import difference, fragility_by_length, fragility_difference, score_difference, witness_of
 from lib.analysis.correlation import kendall
 from lib.analysis.summarising import rows_where
 from lib.analysis.word_states import NAME, SAMPLES, information_difference
-from lib.papers.claims import EVIDENCE, UNIFORM
-from lib.papers.regularization_claims import ATTENDS, CLAIMS, KEY, LEARNED_TYING, ON_PAR, RECOMMENDED
-from lib.published import printed_effect
 from lib.quantity import declare, title_of
+from papers import published
+from papers.claims import EVIDENCE, UNIFORM
+from papers.published import printed_effect
+from papers.regularization_claims import ATTENDS, CLAIMS, KEY, LEARNED_TYING, ON_PAR, RECOMMENDED
 
 SHOWN = ("concat", "residual", *RECOMMENDED)  # the first two are baselines to the paper: contrast
 JUDGED = (*RECOMMENDED, LEARNED_TYING)  # where substituted attention is all that counts
@@ -147,7 +147,7 @@ def evidence(
     of_starts: pd.DataFrame,
     frozen: Iterable[str] = (),
 ) -> pd.DataFrame:
-    """Rows of lib.papers.claims.EVIDENCE on each of CLAIMS.
+    """Rows of papers.claims.EVIDENCE on each of CLAIMS.
 
     Args:
         measured, deeper: models of one layer and of more, epochs, witnesses, frozen: as `Models` has them.

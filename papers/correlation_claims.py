@@ -1,4 +1,4 @@
-"""The claims of Jain & Wallace (2019), and the evidence on them; the paper itself is lib.papers.correlation."""
+"""The claims of Jain & Wallace (2019), and the evidence on them; the paper itself is papers.correlation."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
@@ -9,9 +9,9 @@ from lib import analysis, models
 from lib.analysis import difference, mean_effect, witness_of
 from lib.analysis.statistics import weighted_mean, weighted_median
 from lib.analysis.summarising import configurations, rows_where
-from lib.papers.claims import UNIFORM, Claim, adversary_of, uniform_attention
-from lib.published import printed_effect
 from lib.quantity import CHANGE_BOUNDS, declare, tau_name, title_of
+from papers.claims import UNIFORM, Claim, adversary_of, uniform_attention
+from papers.published import printed_effect
 
 KEY = "jain2019"
 GRADIENT = ("attention", "gradient_times_input")

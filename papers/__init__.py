@@ -3,10 +3,10 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
-from lib.papers.claims import Claim, counted, verdicts
-from lib.papers.findings import sentences
-from lib.papers.paper import Paper, what_varies
-from lib.papers.settings import Settings
+from papers.claims import Claim, counted, verdicts
+from papers.findings import sentences
+from papers.paper import Paper, what_varies
+from papers.settings import Settings
 
 _modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
 _papers = [module.PAPER for module in _modules if hasattr(module, "PAPER")]

@@ -6,13 +6,13 @@ from math import nan
 import numpy as np
 import pandas as pd
 
-from lib import published
 from lib.analysis import difference, excluded_by, group_of, mean_effect, score_difference, witness_of
 from lib.analysis.correlation import kendall, share_of_ceiling
-from lib.papers.claims import Claim, by_model, uniform_attention
 from lib.projections import sparsegen_name
-from lib.published import printed_effect
 from lib.quantity import declare, tau_name, title_of
+from papers import published
+from papers.claims import Claim, by_model, uniform_attention
+from papers.published import printed_effect
 
 KEY = "meister2021"
 ENCODERS = ("bilstm", "transformer")  # the paper's

@@ -22,10 +22,10 @@ from lib.analysis.histories import FAR, ON_PAR
 from lib.analysis.statistics import weighted_mean
 from lib.analysis.summarising import by_seed
 from lib.analysis.token_values import with_entropies
-from lib.papers.adversary_claims import CLAIMS, KEY, NEWS
-from lib.papers.claims import counted, uniform_attention
-from lib.published import printed_effect, table
 from lib.quantity import JSD_BOUNDS, declare
+from papers.adversary_claims import CLAIMS, KEY, NEWS
+from papers.claims import counted, uniform_attention
+from papers.published import printed_effect, table
 
 GUIDING = 1e-3  # lambda of the adversary that guides the MLP, in table 3
 
@@ -39,7 +39,7 @@ def evidence(
     per_instance: pd.DataFrame,
     known: pd.DataFrame,
 ) -> pd.DataFrame:
-    """What each claim is judged by: rows of lib.papers.claims.EVIDENCE.
+    """What each claim is judged by: rows of papers.claims.EVIDENCE.
 
     Args:
         models: `measure_versus_base` of base and uniform models. of_seeds: `across_seeds` of the bases.

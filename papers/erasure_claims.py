@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from lib.papers.claims import Claim
+from papers.claims import Claim
 
 KEY = "serrano2019"
 OFTEN = 0.47  # log of 1.6, the least ratio that the paper reports for a model with an encoder

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from lib import published
 from lib.analysis.statistics import over_what
-from lib.papers.claims import Claim, counted
-from lib.papers.settings import Settings
 from lib.quantity import title_of
 from lib.training import Run, Trained
+from papers import published
+from papers.claims import Claim, counted
+from papers.settings import Settings
 
 Part = Callable[[Settings], list[Run]]
 
@@ -26,7 +26,7 @@ class Paper:
     parts         the runs of its notebook, by the functions that list them; `beside`: those that it trains beside them
     swept         parameters that dev chooses where none is given, each with the part that has a run for each value
     claims        by their short names
-    evidence      from the notebook's tables: what each claim is judged by (lib.papers.claims.EVIDENCE)
+    evidence      from the notebook's tables: what each claim is judged by (papers.claims.EVIDENCE)
     partners      (kept rows, those of models by themselves) -> more rows, under the names that published.csv has
     seconds       of a report in profile quick on planted reviews, beside its trainings
     departures    where our settings differ: (setting, paper, ours, effect if known), for `lib.tables.departures`
@@ -55,12 +55,12 @@ class Paper:
         return list(dict.fromkeys(run for one in parts for run in one(settings)))
 
     def published(self, dataset: str | None = None) -> pd.DataFrame:
-        """Its published values, of one dataset where given: rows of data/published.csv (`lib.published.table`)."""
+        """Its published values, of one dataset where given: rows of data/published.csv (`papers.published.table`)."""
         return published.table(self.key, dataset)
 
 
 def what_varies(trained: Sequence[Trained], these_models: bool) -> str:
-    """What the intervals of a report are over, in a sentence; these_models: as of `lib.papers.verdicts`."""
+    """What the intervals of a report are over, in a sentence; these_models: as of `papers.verdicts`."""
     if these_models:
         return f"The verdicts are of {counted(len(trained), 'model')} alone, and the intervals over texts."
     seeds = len({one.run.seed for one in trained})

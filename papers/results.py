@@ -21,11 +21,11 @@ from lib.analysis.summarising import by_seed_rows
 from lib.atomic_write import write_text
 from lib.datasets import Own
 from lib.notebook import Kept
-from lib.papers import Settings
 from lib.provenance import PROJECT
 from lib.quantity import RUN_COLUMNS
 from lib.training import Run, Trained, cache
 from lib.training.trained import CODE, CODE_OF
+from papers import Settings
 
 FOLDER = PROJECT / "reports" / "results"
 # Where a row comes from: columns that each row has.
@@ -59,7 +59,7 @@ def keep(
         settings: of the notebook; nothing is kept where they make another experiment than the paper's.
         trained: the runs that were measured, all of one dataset; nothing is kept of those of your own model.
         values: of `summarise` and the like; those with `of_seeds` become a row for each seed.
-        evidence: rows of `lib.papers.claims.EVIDENCE`, from which the summary judges anew.
+        evidence: rows of `papers.claims.EVIDENCE`, from which the summary judges anew.
         commit: of the code that ran; by default of the code as it is now.
     """
     first = trained[0].run
