@@ -195,12 +195,6 @@ def difference(rows: pd.DataFrame, over: str = "") -> pd.DataFrame:
     return rows[named].assign(**values, **interval)
 
 
-def departures(rows: Iterable[tuple[str, str, str, str]]) -> HTML:
-    """Where our settings differ from a paper's (`Paper.departures`): the setting, theirs, ours, the effect if known."""
-    columns = ["setting", "paper", "ours", "effect, if known"]
-    return show(pd.DataFrame(rows, columns=columns), "No setting differs.")
-
-
 def verdicts(found: pd.DataFrame) -> HTML:
     """Rows of papers.verdicts, a table for each claim: what it states, and each model's verdict with numbers."""
     return HTML("".join(claim(same) for _, same in found.groupby("short", sort=False)))

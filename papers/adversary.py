@@ -137,54 +137,6 @@ def partners(rows: pd.DataFrame, of_models: pd.DataFrame) -> list[pd.DataFrame]:
     return [adversaries.replace({"quantity": {"tvd_half": "tvd"}}), guided]
 
 
-DEPARTURES = (
-    ("epoch", "highest ROC-AUC on test", "highest ROC-AUC on dev", "theirs is a little too good"),
-    (
-        "when training of a base ends",
-        "after 8 epochs",
-        "after 8 epochs, or 3 that bring no higher AUC on dev",
-        "none in five seeds of the BiLSTM on SST: the same epoch is kept",
-    ),
-    (
-        "an adversary's loss",
-        "in their code the sum over a batch, times the (batch, 1) weights of its classes, summed again",
-        "the sum over a batch, as in the formula; theirs with -p reduction twice",
-        "theirs is about 30 times larger, which under Adam makes weight decay about 30 times weaker: section 4",
-    ),
-    ("TVD and divergence in it", "half and whole TVD, KL", "half TVD, KL; -p tvd full, -p divergence jsd", "section 4"),
-    ("divergence at padding", "undefined as released", "0", "none: theirs cannot be run as released"),
-    (
-        "an adversary's epochs",
-        "until 10 bring no lower training loss, at most 80; the lowest is kept",
-        "until 10 lower it by less than .0001, at most 300; the last is kept; theirs with -p ends lowest",
-        "section 4",
-    ),
-    (
-        "lambda of table 4",
-        "highest F1 on test",
-        "highest F1 on dev, in each seed by itself",
-        "theirs is a little too good",
-    ),
-    (
-        "word vectors",
-        "not stated; hyperparameters as in Jain & Wallace",
-        "word2vec of the datasets' texts; random where there is no file",
-        "SST, three seeds: F1 of the base .763 from random ones, .846 from these (data/differences.csv)",
-    ),
-    (
-        "figure 3 a-d",
-        "one base; the caption says maximum JSD",
-        "every seed is the base once; the median over the others, the maximum a switch (over_seeds)",
-        "none on the mean; seeds count",
-    ),
-    (
-        "per-instance adversary",
-        "their search",
-        "their search, keeping its best iterate; and the optimum",
-        ".05 to .10 nats farther",
-    ),
-)
-
 PAPER = Paper(
     "adversary",
     KEY,
@@ -196,5 +148,4 @@ PAPER = Paper(
     evidence,
     partners=partners,
     seconds=45.0,
-    departures=DEPARTURES,
 )

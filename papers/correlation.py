@@ -92,77 +92,6 @@ def vector_scales(settings: Settings) -> list[Run]:
     return [replace(run, options=(*run.options, ("vector_scale", scale))) for scale, run in chosen]
 
 
-# Settings
-
-DEPARTURES = (
-    ("runs of a model", "one, without a seed", "several seeds, at least three in profile paper", "intervals of 95%"),
-    (
-        "word vectors",
-        "300-d fastText of simple English; zeros for words without one",
-        "word2vec of the datasets' texts; random where there is no file, and of bAbI; section 1 names them",
-        "taus differ with the vectors' norm: section 7, or the kept table where that has none",
-    ),
-    ("average encoder", "ReLU in the text, tanh in their code", "tanh", "unknown"),
-    (
-        "nearly uniform attention",
-        "counted like any other",
-        "no verdict on a model whose attention is nearly uniform, mostly the BiLSTM with dot attention",
-        "of their BiLSTMs often half are not judged: permuting equal weights changes nothing. The default start of the "
-        "query is why (Tutek & Šnajder 2020, appendix C); with `query_init` normal they learn to attend",
-    ),
-    ("texts", "20News: 1,426 and 334 texts; bAbI: 10,000 stories", "as section 1 counts them", "unknown"),
-    (
-        "words",
-        "by spaCy's English rules",
-        "by the same rules, or on SST by spaces, which differ for one text of train",
-        "none",
-    ),
-    (
-        "undefined taus",
-        "averaged in: 62 of their values are missing",
-        "counted, and left out of the means",
-        "values where they have none",
-    ),
-    (
-        "significant taus",
-        "share with p ≤ .05",
-        "beside it that of shuffled tokens, and at a false-discovery rate of 5%",
-        "section 3",
-    ),
-    (
-        "adversary",
-        "the last iterate of the search",
-        "its best one within epsilon, and the exact optimum",
-        "it gets farther",
-    ),
-    (
-        "epsilon of the adversary",
-        "searched at .01, with questions in effect at .005, as their code sums |p - q|; the farthest within .05",
-        ".01 for both, and .05 for both",
-        "section 5 shows both",
-    ),
-    (
-        "when training ends",
-        "after 8 epochs",
-        "after 8 epochs, or 3 that bring no higher AUC on dev",
-        "none in five seeds of the BiLSTM on SST: the same epoch is kept",
-    ),
-    (
-        "epoch that is kept",
-        "the best on dev, never the first, by their code",
-        "the best on dev, the first too",
-        "other weights in the runs that keep their first: section 2 counts them",
-    ),
-    (
-        "names of the taus",
-        "their code swaps those of attention / gradient and attention / leave-one-out",
-        "the published values are named by what they are",
-        "as released, a mean of .07 and at most .29 off",
-    ),
-    ("attention that answers questions", "with weight decay", "without", "unknown"),
-    ("average that answers questions", "over padding too", "over the words alone", "unknown"),
-)
-
 # Published values that ours miss
 
 
@@ -204,5 +133,4 @@ PAPER = Paper(
     evidence,
     beside=(vector_scales,),
     seconds=65.0,
-    departures=DEPARTURES,
 )

@@ -125,22 +125,6 @@ TABLE1 = {
     "test_size": "texts of test",
     "classes": "classes",
 }
-DEPARTURES = (
-    ("texts and classes", "up to 3,000,000 texts, 5 or 10 classes", "those of the dataset above", "not known"),
-    (
-        "learning rate, dropout, epochs",
-        "appendix A.1, for each of their datasets; epochs in their code",
-        "theirs of Yahoo for agnews4, of IMDB-10 for all else; 1e-3, no dropout and at most 12 epochs (quick: 8) for "
-        "synthetic texts and in profile quick",
-        "fewer steps on few texts: SST's FLAN-noenc keeps an early epoch and is hardly sure of anything (section 2)",
-    ),
-    ("word vectors", "word2vec, trained on the texts", "the same; random in profile quick and for synthetic texts", ""),
-    ("start and end of a text", "none", "FLAN reads a token for each, and does not attend to them", "not measured"),
-    ("the other item r", "drawn once for each text", "the mean over all, exactly; drawn in figures 3 and 4", "none"),
-    ("the fewest items", "computationally prohibitive", "found exactly (section 6)", "none on the paper's numbers"),
-    ("models over sentences", "all texts of two sentences or more", "claims: texts of four or more", "fewer ties"),
-    ("seeds", "one", "one in profile quick, else the profile's", "verdicts with intervals over seeds"),
-)
 
 
 def table1(corpus: Corpus) -> pd.DataFrame:
@@ -173,5 +157,4 @@ PAPER = Paper(
     beside=(without_context,),
     partners=partners,
     seconds=15.0,
-    departures=DEPARTURES,
 )

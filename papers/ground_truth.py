@@ -309,23 +309,6 @@ def take_home(matrix: pd.DataFrame, caught: pd.DataFrame, copies: pd.DataFrame) 
     return ". ".join(sentence[0].upper() + sentence[1:] for sentence in sentences) + "."
 
 
-DEPARTURES = (
-    (
-        "liars' reviews",
-        "Pruthi et al.: real texts with words that decide",
-        "planted, without negation and distractors",
-        "with them liars of this size lose .08 of accuracy",
-    ),
-    ("liars' epoch", "the best on dev", "that whose minimised loss on dev is least", "unknown"),
-    (
-        "shortcut's label",
-        "follows the text's own in half of the data",
-        "drawn against it in half of the cases",
-        "the shortcut decides",
-    ),
-    ("curve at matched JSD", "Wiegreffe & Pinter, section 4", "left out: it needs a sweep for each of the models", ""),
-)
-
 PAPER = Paper(
     "ground_truth",
     KEY,
@@ -336,5 +319,4 @@ PAPER = Paper(
     CLAIMS,
     evidence,
     seconds=60.0,
-    departures=DEPARTURES,
 )

@@ -29,7 +29,6 @@ class Paper:
     evidence      from the notebook's tables: what each claim is judged by (papers.claims.EVIDENCE)
     partners      (kept rows, those of models by themselves) -> more rows, under the names that published.csv has
     seconds       of a report in profile quick on planted reviews, beside its trainings
-    departures    where our settings differ: (setting, paper, ours, effect if known), for `lib.tables.departures`
     """
 
     name: str
@@ -44,7 +43,6 @@ class Paper:
     swept: Mapping[str, Part] = field(default_factory=dict)
     partners: Callable[[pd.DataFrame, pd.DataFrame], list[pd.DataFrame]] = lambda rows, of_models: []
     seconds: float = 60.0
-    departures: tuple[tuple[str, str, str, str], ...] = ()
 
     def runs(self, settings: Settings, part: str | None = None) -> list[Run]:
         """All runs of the notebook, each once, or those of a part; KeyError with the known parts for another."""

@@ -167,66 +167,6 @@ def dot_initialisation(settings: Settings) -> list[Run]:
     return normal + [replace(run, options=(*run.options, ("query_init", "default"))) for run in normal]
 
 
-# What is not as in the paper, or not printed in it.
-DEPARTURES = (
-    ("seeds", "five runs", "three in profile paper, if nothing else is set", "wider intervals"),
-    (
-        "epochs",
-        "not printed; by appendix A as in Jain & Wallace: 8",
-        "in profile paper until AUC on dev has not risen for 10 epochs, at most 100; the best is kept. 8: -p "
-        "papers_epochs yes",
-        "20news, tying + dot: F1 .628 after 8 epochs with fixed embeddings, one seed; to the end .878, and .902 with "
-        "learned ones, three seeds",
-    ),
-    (
-        "which embeddings are fixed",
-        "those of mlm; of others it does not say",
-        "those of residual, tying and mlm; section 3 has tying, not the others, with embeddings that learn",
-        "20news, additive, eta .003, three seeds: .38 of the .76 nats that mlm gains over the base are those of "
-        "freezing alone",
-    ),
-    (
-        "word vectors",
-        "not printed; by appendix A as in Jain & Wallace: fastText",
-        "word2vec of the datasets' texts, at their own norm",
-        "20news, mutual information of the base, two seeds: 4.11 nats; with vectors x .3 2.56; the paper 1.57. After 8 "
-        "epochs, one seed, 4.01 and 2.94, and another k-means gives the same. Section 5 has both norms. MLM classifies "
-        "worse with vectors x .3: F1 .728 on 20news, two seeds, where it has .881 at full norm",
-    ),
-    (
-        "delta and eta",
-        "delta 1 to 30, eta .1 to 5; which goes with which dataset is not stated",
-        "chosen on dev for each attention, with one seed; in profile paper from .01 to .1 and to 1, farther where the "
-        "best is the first or the last",
-        "20news: a token's vector has a squared norm of 145 on average, and no state in (-1, 1) comes nearer than "
-        "11.9. So even delta 1 outweighs the labels' loss of at most .7, and dev prefers less: one seed, AUC on dev, "
-        "additive: delta .01 .950, .03 .957, .1 .912; eta .001 .945, .003 .955, .01 .944, .1 .917, 1 .816. SST: delta "
-        ".01 .906, .03 .906, .1 .893; eta .003 .913, .01 .916, .1 .914, 1 .902 (its kept additive runs take .1, "
-        "dot .01; agnews those of SST)",
-    ),
-    (
-        "loss",
-        "not printed; by appendix A as in Jain & Wallace",
-        "the positive class is weighted by its frequency, as in Jain and Wallace's code",
-        "",
-    ),
-    (
-        "optimiser",
-        "not printed; by appendix A as in Jain & Wallace",
-        "Adam with amsgrad, no weight decay on attention, as in Jain and Wallace's code",
-        "",
-    ),
-    ("masked words", "not in its text", "unknown words are never masked; the loss is summed over a text", ""),
-    ("orders of permuted attention", "not in its text", "100 of each text", ""),
-    (
-        "adversaries",
-        "lambda and epochs are not in its text",
-        "three values of lambda, in profile paper until the loss stands still, if nothing else is set; Eq. 6 alone; of "
-        "base and mlm",
-        "after 10 epochs pure imitation was farther from the model (TVD .178) than an adversary (.132)",
-    ),
-)
-
 LEAST = {"delta": ("tying", 1.0), "eta": ("mlm", 0.1)}  # whose weight it is, and the paper's least
 
 
@@ -255,5 +195,4 @@ PAPER = Paper(
     evidence,
     swept={"delta": delta_sweep, "eta": eta_sweep},
     seconds=65.0,
-    departures=DEPARTURES,
 )

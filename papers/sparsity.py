@@ -174,67 +174,6 @@ def printed_sds(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     return both.rename(columns={"sd_instances": "sd over texts", "sd": "theirs"})
 
 
-# Departures: setting, paper, ours, effect if known
-
-DEPARTURES = (
-    (
-        "learning rates",
-        "1e-4 (BiLSTM), 1e-5 (Transformer); the attention's the same or ten times that",
-        "in profile paper theirs for tables 1, 3 and 6, until AUC on dev has not risen for some epochs; 1e-3 beside "
-        "them, and for the encoder without context, the sweeps and the adversaries; the attention's the same",
-        "On SST (softmax, one run, tau-b of attention): with the inputs' gradient, BiLSTM, .466 fast, .100 published, "
-        "paper .25; with leave-one-out of the states, Transformer with the default start, .341, .110, .16. BiLSTM, "
-        "softmax, published, the attention's ten times as large: inputs' gradient .314, leave-one-out .229, states' "
-        ".940 and .934 (paper .80, .49; the same rate .80, .61); 20news .180, .141, .956, .765 (paper .24, .17, .78, "
-        ".70; the same rate .16, .13, .76, .64). 20news has 36 steps an epoch: the Transformer under sparsemax "
-        "ends after 48 epochs with an AUC of .62 on dev where 20 without a rise end it, and has .94 after 300. More "
-        "patience hardly helps the BiLSTM there: F1 on test, two seeds, is .84 and .81 under softmax, .82 and .86 "
-        "under sparsemax, if 20 epochs without a rise end it, .84 and .83, .82 and .86, if 60 do; at the fast rate .92 "
-        "and .91, .90 and .87",
-    ),
-    (
-        "start of the query of dot attention",
-        "not stated",
-        "N(0, 1); torch's default beside it, where there is a Transformer",
-        "With the default attention stays uniform: entropy .991 of the largest on SST, .996 on 20news",
-    ),
-    (
-        "frozen adversary",
-        "all parameters of the base are transferred",
-        "both: all of them, or all but the attention, which starts at random, from another seed than the base's did",
-        "From all of the base's, where both terms of the loss are 0 and flat, some runs move and some do not. Lambda "
-        "1, profile paper: on made-up reviews all 6, to a JSD of .60 to .67; on SST one of two BiLSTMs, to .68, and "
-        "neither Transformer; on 20news the one BiLSTM, to .68. Theirs have .62. "
-        "Nor does attention that training hardly moved, such as a dot query's, leave the start of the base's own seed: "
-        "SST, Transformer, one run, lambda 1: JSD .000; from another seed's .676 with accuracy .734 (base .758; paper "
-        ".57 and .76)",
-    ),
-    ("whose adversaries", "the projection is not stated", "those of the models under softmax", "not tested"),
-    (
-        "loss of the adversaries",
-        "a footnote names Wiegreffe & Pinter's, with KL; the caption of table 5 says JSD; one weight, not stated",
-        "with JSD, which is bounded; several weights, and 0 as a control",
-        "not tested",
-    ),
-    (
-        "a hidden state left out",
-        "not described",
-        "taken from what attention weighs; the other scores are projected anew",
-        "SST, profile quick, two Transformers, 20 texts, tau-b (section 4): under sparsemax ours .99; hidden from the "
-        "last layer's self-attention too .35, from both layers' .29; the token deleted .16; the paper .25. Softmax "
-        ".74, .56, .42, .24; the paper .16. 20news, profile paper, one Transformer, at least 130 texts: sparsemax .99, "
-        ".35, .32, .17; the paper .15; softmax .78, .37, .26, .11; the paper .05. The more of the encoder it is hidden "
-        "from, the lower; the token deleted is nearest in three of four. That is leave-one-out of the inputs, and "
-        "theirs of states and of inputs are nearly equal there",
-    ),
-    ("dropout of the Transformer", "not stated", ".1", "not tested"),
-    ("states of the BiLSTM", "128; whether in all or a direction is not stated", "64 a direction", "not tested"),
-    ("loss", "not described", "summed over a batch; classes weighted as in Jain & Wallace's code", "not tested"),
-    ("tau of table 2", "over which lambdas is not stated", "the mean over seeds of tau in each", "SST: section 5"),
-    ("word vectors, the grid of lambda, the epoch that is kept", "not stated", "see sections 1, 3 and 5", "not tested"),
-)
-
-
 def partners(rows: pd.DataFrame, of_models: pd.DataFrame) -> list[pd.DataFrame]:
     """Table 2, the taus along sparsegen's lambda, and table 5, the adversaries farthest away."""
     slopes = rows.reindex(columns=list(dict.fromkeys([*rows, "tau", "tau_low", "tau_high"])))
@@ -257,5 +196,4 @@ PAPER = Paper(
     evidence,
     partners=partners,
     seconds=100.0,
-    departures=DEPARTURES,
 )

@@ -211,9 +211,3 @@ def test_the_shown_table_reads_well_and_escapes_what_comes_from_data():
     html = tables.beside(published.beside(ours(), published.table("jain2019", "sst")).iloc[:1]).data
     assert "Jain &amp; Wallace 2019, released results" in html and "+0.009" in html and "dataset sst" in html
     assert title_of(TAU) == "attention / gradient × input"
-
-
-def test_settings_that_differ_are_a_table():
-    shown = tables.departures((("vectors", "fastText", "word2vec < 1M", "tau +.2"), ("epochs", "8", "5", ""))).data
-    assert shown.count("<tr") == 3 and "fastText" in shown and "word2vec &lt; 1M" in shown
-    assert tables.departures(()).data == "<p>No setting differs.</p>"
