@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lib.fast.counter_rng import orders, streams_of
+from lib.fast.counter_rng import orders_in_any_batch, streams_of
 from lib.models import AttentionModel, ModelOutput
 from lib.models.readout import class_terms, projection_of, sum_of_others
 from lib.numerics import by_length
@@ -97,18 +97,3 @@ def permuted(
         # the product turned round: with few classes, a ninth of the time
         logits[rows] = (token_logits[rows, :width].mT @ shuffled.mT).mT + bias
     return logits
-
-
-def orders_in_any_batch(stream: np.ndarray, draws: int, real: np.ndarray) -> np.ndarray:
-    """`lib.fast.counter_rng.orders`, whose keys depend on the width: each row by the power of two above its length.
-
-    It stands here, since trained weights depend on the code of `counter_rng`.
-    """
-    lengths, tokens = real.sum(axis=1), real.shape[1]
-    widths = 2 ** np.ceil(np.log2(np.maximum(lengths, 2))).astype(int)
-    found = np.empty((len(real), draws, tokens), np.int64)
-    for width in np.unique(widths):
-        rows = np.flatnonzero(widths == width)
-        order = orders(stream[rows], draws, np.arange(width) < lengths[rows, None])[:, :, :tokens]
-        found[rows, :, : order.shape[2]], found[rows, :, order.shape[2] :] = order, np.arange(order.shape[2], tokens)
-    return found

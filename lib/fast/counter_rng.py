@@ -61,6 +61,18 @@ def orders(stream: np.ndarray, draws: int, real: np.ndarray) -> np.ndarray:
     return np.bitwise_and(keys[:, :, :tokens], low, out=np.empty((*keys.shape[:2], tokens), np.int64), casting="unsafe")
 
 
+def orders_in_any_batch(stream: np.ndarray, draws: int, real: np.ndarray) -> np.ndarray:
+    """`orders`, whose keys depend on the width: each row by the power of two above its length."""
+    lengths, tokens = real.sum(axis=1), real.shape[1]
+    widths = 2 ** np.ceil(np.log2(np.maximum(lengths, 2))).astype(int)
+    found = np.empty((len(real), draws, tokens), np.int64)
+    for width in np.unique(widths):
+        rows = np.flatnonzero(widths == width)
+        order = orders(stream[rows], draws, np.arange(width) < lengths[rows, None])[:, :, :tokens]
+        found[rows, :, : order.shape[2]], found[rows, :, order.shape[2] :] = order, np.arange(order.shape[2], tokens)
+    return found
+
+
 def _mixed(state: np.ndarray) -> np.ndarray:
     """In place, in blocks that stay in the processor's cache through the eight operations."""
     state = np.ascontiguousarray(state)  # or `flat` would be a copy

@@ -1,6 +1,5 @@
 """The untrained model of a run, and the word vectors that it starts from."""
 
-import inspect
 from contextlib import AbstractContextManager
 from itertools import pairwise
 from pathlib import Path
@@ -91,7 +90,7 @@ def word2vec(corpus: Corpus, size: int = 200, seed: int = 0) -> Vectors:
     import gensim  # takes a second, and only these vectors need it
 
     decides = {"corpus": corpus.checksum, "size": size, "seed": seed, "gensim": gensim.__version__}
-    decides["code"] = inspect.getsource(learn_word2vec)
+    decides["weights"] = cache.WEIGHTS
     name = f"word2vec-{corpus.name.replace('-', '_')}-{corpus.profile}-seed{seed}-{cache.digest(decides)[:16]}"
 
     def make(folder: Path) -> tuple[str, ...]:

@@ -1,13 +1,10 @@
 """Finished runs on disk, named by a hash of what decides them, never half-written; checkpoints of unfinished ones."""
 
-import ast
 import hashlib
 import json
 import os
 import shutil
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
@@ -20,12 +17,7 @@ from lib.atomic_write import alone, write_json
 
 PROJECT = Path(__file__).resolve().parents[2]
 Weights = dict[str, Tensor]
-
-# Code that cannot change the weights of a run whose splits and epochs are hashed as well: what prepares datasets and
-# what only organises the work. The per-instance adversary counts for the runs that it guides (lib.training.trained).
-LEFT_OUT = ("lib.datasets", "lib.profiles", "lib.progress", "lib.atomic_write", "lib.interventions")
-LEFT_OUT += ("lib.training.cache", "lib.processes")
-KEPT = ("lib.datasets.batches", "lib.datasets.corpus")
+WEIGHTS = 1  # the version of what training gives; whoever changes what training gives raises it
 
 
 def home() -> Path:
@@ -42,59 +34,6 @@ def file_digest(path: Path) -> str:
     """SHA-256 of a file: 64 hex digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-# --- what a run's code is
-
-
-@cache
-def code_fingerprint(module: str) -> str:
-    """Hash of what a module and all it imports from lib *do*: their abstract syntax, no comments, no docstrings.
-
-    Read once a process, as the modules themselves are.
-    """
-    return digest({name: _syntax(tree) for name, tree in code_of(module).items()})
-
-
-def code_of(module: str) -> dict[str, ast.Module]:
-    """A module and all that it imports from lib, also inside functions, but for LEFT_OUT: name -> syntax tree."""
-    waiting, trees = [module], {}
-    while waiting:
-        name = waiting.pop()
-        left_out = name.startswith(LEFT_OUT) and name not in (*KEPT, module)
-        path = _source(name) if name.startswith("lib.") and name not in trees and not left_out else None
-        if path:
-            trees[name] = ast.parse(path.read_text(encoding="utf-8"))
-            waiting.extend(_imported(trees[name]))
-    return trees
-
-
-def _source(module: str) -> Path | None:
-    path = PROJECT.joinpath(*module.split("."))
-    candidates = (path.with_suffix(".py"), path / "__init__.py")
-    return next((candidate for candidate in candidates if candidate.is_file()), None)
-
-
-def _imported(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-def _syntax(tree: ast.Module) -> str:
-    """The tree as Python 3.11 writes it; 3.12 adds type parameters, 3.13 leaves out what is empty."""
-    everything = {"show_empty": True} if sys.version_info >= (3, 13) else {}
-    return ast.dump(_without_docstrings(tree), **everything).replace(", type_params=[]", "")
-
-
-def _without_docstrings(tree: ast.Module) -> ast.Module:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node, clean=False):
-            node.body = node.body[1:]
-    return tree
 
 
 # --- entries

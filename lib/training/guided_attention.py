@@ -7,6 +7,7 @@ from torch import Tensor
 
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Split
+from lib.interventions.adversary import adversarial_attention
 from lib.models import AttentionClassifier
 
 EPSILON = 0.01  # how far the per-instance adversary may move the prediction (Jain & Wallace 2019)
@@ -69,8 +70,6 @@ def guide(kind: str, model: AttentionClassifier, split: Split, batches: Iterable
         output = model(batch)
         weights = output.attention
         if kind == "guide_instance_adversary":
-            from lib.interventions.adversary import adversarial_attention  # the only runs that depend on its code
-
             method = "exact" if output.logits.shape[1] == 1 else "gradient"
             weights, _ = adversarial_attention(model, output, EPSILON, method, instance=batch.instance)
         given.append((batch.to("cpu"), weights.masked_fill(~output.mask, 0).cpu()))

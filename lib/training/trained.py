@@ -25,9 +25,6 @@ from lib.training.guided_attention import guide, rationales
 from lib.training.runs import Run, is_guided, stages, with_bases
 
 TINY = 500_000  # tokens of all epochs: starting processes would take longer than training
-# The code that decides the weights of a run, with all that it imports; a variant may depend on more.
-CODE = ("lib.training.trained",)
-CODE_OF = {"guide_instance_adversary": (*CODE, "lib.interventions.adversary")}
 
 
 @dataclass(frozen=True)
@@ -116,15 +113,15 @@ def is_trained(run: Run, corpus: Corpus, data_home: str | Path | None = None) ->
 
 
 def entry_name(run: Run, corpus: Corpus, data_home: str | Path | None = None) -> str:
-    """Readable name and hash of what decides the weights: run, data, vectors, code, torch, kind of device."""
+    """Readable name and hash of what decides the weights: run, device, data, vectors, torch, `cache.WEIGHTS`."""
     vectors = load_vectors(run, corpus, data_home)
     decides = {
         "run": asdict(run) | {"vectors": vectors.checksum, "base": None},  # not where the file lies
         "base": entry_name(run.base, corpus, data_home) if run.base else None,
         "epochs": run.epochs,
         "corpus": corpus.checksum,
-        "code": [cache.code_fingerprint(module) for module in CODE_OF.get(run.variant, CODE)],
         "torch": torch.__version__,
+        "weights": cache.WEIGHTS,
     }
     if run.variant == "liar":  # it learns from what the corpus' checksum leaves out
         decides["reasons"] = [one.rationale for split in (corpus.train, corpus.dev) for one in split.instances]
