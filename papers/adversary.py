@@ -1,18 +1,24 @@
 """Wiegreffe & Pinter (2019)."""
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pandas as pd
 
+from lib.analysis import mean_effect, of_runs, score_difference, with_entropies
 from lib.analysis.histories import USUAL
+from lib.analysis.summarising import rows_where
 from lib.models import ATTENTIONS
+from lib.quantity import JSD_BOUNDS, declare
 from lib.training import Run
 from lib.training.losses import DIVERGENCES, ENDS, REDUCTIONS, TVDS
-from papers.adversary_claims import CLAIMS, KEY
-from papers.adversary_evidence import evidence, guiding
 from papers.paper import Paper
 from papers.published import printed_effect, table
 from papers.settings import Settings, setting
+
+KEY = "wiegreffe2019"
+
 
 # Runs
 
@@ -137,15 +143,100 @@ def partners(rows: pd.DataFrame, of_models: pd.DataFrame) -> list[pd.DataFrame]:
     return [adversaries.replace({"quantity": {"tvd_half": "tvd"}}), guided]
 
 
+# What its findings read
+
+GUIDING = 1e-3  # lambda of the adversary that guides the MLP, in table 3
+
+
+def tables(
+    of_models: pd.DataFrame, of_seeds: pd.DataFrame, guides: pd.DataFrame, adversaries: pd.DataFrame,
+    dev: pd.DataFrame, searches: pd.DataFrame,
+) -> dict[str, pd.DataFrame]:  # fmt: skip
+    """What the findings read.
+
+    Args:
+        of_models: `measure_versus_base` of base and uniform models. of_seeds: `across_seeds` of the bases.
+        guides: the MLPs; `imitation_guides` have the variant guide_imitation.
+        adversaries: `measure_versus_base` of both sweeps. dev: `adversaries_by_dev` of them.
+        searches: the search per instance: seed, instance, jsd.
+    """
+    of_models, of_seeds = (with_entropies(rows, ["attention"]) for rows in (of_models, of_seeds))
+    both = {"measured": pd.concat([of_models, guides]), "bases": of_seeds, "guides": guides, "searches": searches}
+    return both | {"adversaries": adversaries[adversaries["trains"] == "all"], "dev": dev[dev["trains"] == "all"]}
+
+
+def search_less_seeds(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+    """W2: how much farther from the base's attention the search for each text goes than other seeds do."""
+    yield from less_seeds(tables, tables["searches"])
+
+
+def equal_weights_less_seeds(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+    """W2b: how much farther equal weights are."""
+    rows = tables["measured"]
+    yield from less_seeds(tables, rows_where(rows, {"variant": "uniform", "encoder": "bilstm"}))
+
+
+def less_seeds(tables: Mapping[str, pd.DataFrame], other: pd.DataFrame) -> Iterator[tuple]:
+    """JSD of other attention from the base's, less that of the same model under other seeds."""
+    keys, bases = ["seed", "instance"], tables["bases"]
+    both = other[[*keys, "jsd"]].merge(bases.drop(columns="jsd", errors="ignore"), on=keys)
+    both = both.dropna(subset=["jsd", "jsd_of_seeds"])
+    gap = declare("jsd_gap", "nats", bounds=(-JSD_BOUNDS[1], JSD_BOUNDS[1]))
+    row = mean_effect(both.assign(**{gap: both["jsd"] - both["jsd_of_seeds"]}), gap)
+    row["se"] = with_pairs(row["se"], both.groupby("seed")["jsd_of_seeds"].mean())
+    yield {"model": "BiLSTM"}, [bases], row
+
+
+def with_pairs(se: float, of_seeds: pd.Series) -> float:
+    """The standard error over texts, with what the spread over seeds lacks where each value is of pairs of seeds.
+
+    Each pair is in the values of both of its seeds, so that the variance of their mean is four times that of
+    independent ones (the jackknife of a mean over pairs); the spread of the values accounts for one of the four.
+    """
+    return float(np.sqrt(se**2 + 3 * of_seeds.var() / len(of_seeds))) if len(of_seeds) > 1 else se
+
+
+def base_guide_less_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+    """W3c: F1 of the MLP by the base's attention, less that by the adversary's, of adversaries that moved."""
+    dev, guides = tables["dev"], tables["guides"]
+    moved = dev[dev["lambda"].eq(guiding(dev["lambda"])) & (dev["lambda"] > 0) & dev["why"].eq("") & dev["moved"]]
+    rows = guides[guides["seed"].isin(moved["seed"])]
+    if len(rows):
+        between = {"variant": "guide_base"}, {"variant": "guide_adversary"}
+        groups = [rows_where(rows, side) for side in between]
+        yield {"model": "MLP"}, groups[:1], score_difference(rows, "f1", between, test=False)
+
+
+def chosen(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The rows of the adversaries that each seed chose on dev."""
+    return of_runs(tables["adversaries"], tables["dev"][tables["dev"]["chosen"]])
+
+
+def distance_of_the_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+    """W4: how far the attention of the adversary that dev chose is from the base's."""
+    if len(rows := chosen(tables)):
+        yield {"model": "BiLSTM"}, [tables["bases"]], mean_effect(rows, "jsd")
+
+
+def f1_of_the_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+    """W4b: its F1 less that of the base of its seed."""
+    if len(rows := chosen(tables)):
+        base = rows_where(tables["measured"], {"variant": "base", "encoder": "bilstm"})
+        both = pd.concat([base[base["seed"].isin(rows["seed"])], rows])
+        between = {"variant": "adversary"}, {"variant": "base"}
+        yield {"model": "BiLSTM"}, [base], score_difference(both, "f1", between, test=False)
+
+
+def guiding(lambdas: Iterable[float]) -> float:
+    """The lambda of the adversary that guides the MLP: that of table 3, or where there is none the largest."""
+    return GUIDING if GUIDING in set(lambdas) else max(lambdas)
+
+
 PAPER = Paper(
     "adversary",
     KEY,
-    "Wiegreffe & Pinter 2019",
-    "Replacing one text's attention does not rule out explanation: one model that does so for all is harder to find",
     AdversarySettings,
     (base_seeds, uniform, guides, imitation_guides, sweep, frozen_sweep, recipes),
-    CLAIMS,
-    evidence,
     partners=partners,
     seconds=45.0,
 )

@@ -1,5 +1,6 @@
 """Jain & Wallace (2019)."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import ClassVar
@@ -7,13 +8,19 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
+from lib import analysis
+from lib.analysis import mean_effect
 from lib.datasets import spec
 from lib.models.attention import QUERY_INITS
+from lib.quantity import CHANGE_BOUNDS, declare, tau_name, title_of
 from lib.training import Run
 from papers import published
-from papers.correlation_claims import CLAIMS, KEY, evidence
+from papers.effects import UNIFORM, each_model, named
 from papers.paper import Paper
 from papers.settings import Settings, setting
+
+KEY = "jain2019"
+
 
 # Runs
 
@@ -122,15 +129,103 @@ def explained_by_norm(scales: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFram
     return both.rename(columns={"value": "theirs", **named}).assign(norm=words)
 
 
+# What its findings read
+
+PAIR = ("attention", "gradient_times_input")
+GRADIENTS = ("gradient_times_input", "gradient_of_input")  # that attention is held against, J7
+SEARCH = "adversary_gradient_jsd"
+TITLES = {  # and bounds, where a difference has others
+    "permutation_of_uneven": ("permutation, where attention is not uniform",),
+    "permutation_share": ("permutation, share of the largest change",),
+    "permutation_beyond_chance": ("permutation less that by chance", (-1, 1)),
+    "adversary_share": ("adversary, share of the largest JSD",),
+    "search_share": ("gradient search, share of the largest JSD",),
+    "chance_share": ("adversary by chance, share of the largest JSD",),
+    "adversary_beyond_chance": ("adversary less the one by chance", (-1, 1)),
+}
+
+
+def with_gaps(instances: pd.DataFrame) -> pd.DataFrame:
+    """The instances with how much less attention agrees than other measures do: differences of taus (tau-b).
+
+    gap_to_gradient         gradient × input / leave-one-out less attention / gradient × input
+    gap_to_leave_one_out    gradient × input / leave-one-out less attention / leave-one-out
+    gap_to_norm             norm of the gradient / leave-one-out less attention / leave-one-out
+    agreement_beyond_chance    attention / gradient × input less agreement_by_chance
+    """
+    by_gradient, by_norm = ((name, "leave_one_out_of_input") for name in GRADIENTS)
+    attention = ("attention", "leave_one_out_of_input")
+    gaps = {"gap_to_gradient": (by_gradient, PAIR), "gap_to_leave_one_out": (by_gradient, attention)}
+    gaps["gap_to_norm"] = (by_norm, attention)
+    columns = {name: instances[tau_name(one)] - instances[tau_name(less)] for name, (one, less) in gaps.items()}
+    titles = {name: " less ".join(title_of(tau_name(pair)) for pair in pairs) for name, pairs in gaps.items()}
+    columns["agreement_beyond_chance"] = instances[tau_name(PAIR)] - instances["agreement_by_chance"]
+    titles["agreement_beyond_chance"] = f"{title_of(tau_name(PAIR))} less that by chance"
+    return instances.assign(**{declare(name, "tau-b", titles[name], (-2, 2)): of for name, of in columns.items()})
+
+
+def with_violation_gaps(instances: pd.DataFrame) -> pd.DataFrame:
+    """With how often the top word is evidence against the prediction (`lib.analysis.with_violations`), and two columns:
+
+    violation_gap               of a random word less that of the most attended one
+    violation_beyond_chance     it less violation_by_chance
+    """
+    measures = ("attention_times_norm", "attention_times_contribution", "gradient_times_input")
+    rows = analysis.with_violations(instances, ("attention", *measures))
+    gap = rows["violation_random"] - rows["violation_attention"]
+    name = declare("violation_gap", "fraction", "faithfulness violation / random less attention", CHANGE_BOUNDS)
+    beyond = declare("violation_beyond_chance", "fraction", f"{title_of(name)}, less chance", (-2, 2))
+    return rows.assign(**{name: gap, beyond: gap - rows["violation_by_chance"]})
+
+
+def with_shares(instances: pd.DataFrame) -> pd.DataFrame:
+    """The instances with what permuting and the adversary do, as fractions; NaN where a text says nothing about it.
+
+    permutation_of_uneven    `permutation`, of texts whose attention is not uniform
+    permutation_share        of the largest change, of these texts
+    permutation_beyond_chance        it less permutation_share_by_chance
+    adversary_share, chance_share    JSD of the adversary, and of the one by chance, of the largest that there is
+    search_share             the same of the gradient search, where the adversary is the exact optimum
+    adversary_beyond_chance          the one less the other
+
+    Needs `permutation`, `largest_change`, permutation_share_by_chance, the adversary (`adversary_of`), the one by
+    chance, `largest_jsd`, and entropy_of_attention.
+    """
+    jsd, most = adversary_of(instances), instances["largest_jsd"].where(instances["length"] > 1)
+    uneven, change = instances["entropy_of_attention"] <= UNIFORM, instances["largest_change"]
+    own, chance = (instances[name] / most for name in (jsd, jsd.replace("_jsd", "_by_chance")))
+    share = (instances["permutation"] / change).where(uneven & (change > 0))
+    columns = {
+        "permutation_of_uneven": instances["permutation"].where(uneven),
+        "permutation_share": share,
+        "permutation_beyond_chance": share - instances["permutation_share_by_chance"],
+        "adversary_share": own,
+        "chance_share": chance,
+        "adversary_beyond_chance": own - chance,
+    }
+    columns |= {"search_share": instances[SEARCH] / most} if jsd != SEARCH and SEARCH in instances else {}
+    return instances.assign(**{declare(name, "fraction", *TITLES[name]): one for name, one in columns.items()})
+
+
+def adversary_of(instances: pd.DataFrame) -> str:
+    """The column of the per-instance adversary's JSD: the exact optimum, or with several outputs the search's."""
+    return next(name for name in ("adversary_exact_jsd", SEARCH) if name in instances)
+
+
+def attention_against_the_best_gradient(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+    """J7: tau of attention with leave-one-out, less that of the gradient that agrees with it best in the same run."""
+    for key, rows in each_model(tables["measured"], ["encoder", "attention"]):
+        gaps = [mean_effect(rows, name) for name in ("gap_to_leave_one_out", "gap_to_norm")]
+        best = {seed: -max(gap["of_seeds"][seed] for gap in gaps) for seed in gaps[0]["of_seeds"]}
+        widest = max(gaps, key=lambda gap: gap["difference"])
+        yield {"model": named(key.values())}, [rows], {"of_seeds": best, "se": widest["se"], "n": widest["n"]}
+
+
 PAPER = Paper(
     "correlation",
     KEY,
-    "Jain & Wallace 2019",
-    "Attention agrees only weakly with gradients and leave-one-out, and other attention gives the same prediction",
     CorrelationSettings,
     (every_model,),
-    CLAIMS,
-    evidence,
     beside=(vector_scales,),
     seconds=65.0,
 )

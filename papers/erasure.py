@@ -1,20 +1,27 @@
 """Serrano & Smith (2019)."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import nan
 
 import numpy as np
 import pandas as pd
 
+from lib.analysis import flips_sooner, with_effects, with_entropies
 from lib.datasets import spec
 from lib.datasets.corpus import Corpus
 from lib.models import ENCODERS, HIERARCHICAL
 from lib.models.encoders import FLAN as OF_WORDS
+from lib.quantity import declare
 from lib.training import Run
 from papers import published
-from papers.erasure_claims import CLAIMS, KEY
-from papers.erasure_evidence import MADE_UP, evidence
+from papers.effects import each_model, named
 from papers.paper import Paper
 from papers.settings import Settings, setting
+
+KEY = "serrano2019"
+MADE_UP = "planted"  # how the names of made-up texts begin
+
 
 FLAN, HAN = tuple(OF_WORDS), tuple(HIERARCHICAL)
 SEEDS = {"quick": 1, "paper": None}  # None: the profile's
@@ -145,15 +152,47 @@ def partners(rows: pd.DataFrame, of_models: pd.DataFrame) -> list[pd.DataFrame]:
     return [rows[rows["ranking"].eq("attention") & rows["way"].eq("authors_code") & rows["value"].notna()]]
 
 
+# What its findings read
+
+FEWEST_SENTENCES = 4  # of a text that counts for a model over sentences: of fewer any order is nearly the best
+
+
+def tables(measured: pd.DataFrame, shuffled: pd.DataFrame, way: str = "paper") -> dict[str, pd.DataFrame]:
+    """What the findings read: the effects of erasing in each text, beside those of shuffled weights.
+
+    Args:
+        measured: every model with the columns of lib.interventions.single_erasure as "top", of until_flip as "removed",
+            and attention_weights. shuffled: the same rows with "top" and "removed" of `placed_by_chance`.
+        way: how the other item of figures 3 and 4 was drawn.
+    """
+    own, chance = (with_effects(of_long_texts(one), way) for one in (measured, shuffled))
+    keys, column = ["encoder", "seed", "instance"], "top_gap_js"
+    both = own.merge(chance[[*keys, column]], on=keys, suffixes=("", "_shuffled"))
+    declare(f"{column}_shuffled", "nats")
+    return {"measured": with_entropies(both, ["attention"])}
+
+
+def of_long_texts(measured: pd.DataFrame) -> pd.DataFrame:
+    """The rows without what was measured of texts of fewer than FEWEST_SENTENCES where sentences are erased."""
+    short = measured["encoder"].isin(list(HIERARCHICAL)) & (measured["removed_items"] < FEWEST_SENTENCES)
+    columns = [name for name in measured if name.startswith(("top_", "removed_"))]
+    kept = measured.copy()
+    kept.loc[short, columns] = nan
+    return kept
+
+
+def gradient_sooner_to_later(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+    """S3: log of how many times as often the gradient flips the decision sooner than attention, as later."""
+    for key, rows in each_model(tables["measured"], ["encoder"]):
+        row = flips_sooner(rows, "gradient", "attention").iloc[0]
+        yield {"model": named(key.values())}, [rows], row
+
+
 PAPER = Paper(
     "erasure",
     KEY,
-    "Serrano & Smith 2019",
-    "The most attended items matter more than others, but not reliably: other orders of erasing flip decisions sooner",
     ErasureSettings,
     (every_model,),
-    CLAIMS,
-    evidence,
     beside=(without_context,),
     partners=partners,
     seconds=15.0,

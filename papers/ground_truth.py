@@ -1,24 +1,32 @@
 """Ours: which explanation finds what a model uses, and which of the papers' tests would have caught a liar?"""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
+import numpy as np
 import pandas as pd
 
 from lib import importance, interventions
 from lib.analysis import attention_on_rationale, attention_weights, correlate, measure_all, with_entropies
-from lib.analysis.ground_truth import CHANGES, LITTLE_MASS, SAME_ACCURACY, explanation_matrix, with_test_values
+from lib.analysis.ground_truth import (
+    CHANGES,
+    LITTLE_MASS,
+    SAME_ACCURACY,
+    explanation_matrix,
+    with_test_values,
+)
 from lib.analysis.summarising import rows_where
 from lib.datasets import Own, spec, with_dials
 from lib.models import ATTENTIONS
-from lib.quantity import Quantity, declare
+from lib.quantity import RUN_COLUMNS, Quantity, declare, title_of
 from lib.training import Run, Trained
 from lib.training.fitting import evaluate
-from papers.claims import counted
-from papers.ground_truth_claims import CLAIMS, KEY, TRIVIAL, evidence
 from papers.paper import Paper
 from papers.settings import Settings, setting
+
+KEY = "ours2026"
+
 
 ENCODERS = {"quick": ("bilstm", "average", "conv"), "paper": ("bilstm", "average", "conv", "flan-rnn")}
 # Small models from random vectors, of which dozens are trained in minutes.
@@ -38,7 +46,6 @@ ADVERSARY_LAMBDA = 0.01
 STEADY = 0.01  # of the probability of a blinded text: less counts as no effect of its frame
 ACCURACIES = ("on copies", "on clean texts", "without the shortcut")
 FOLLOWS = 0.95  # accuracy on copies of a model that follows a shortcut
-ENOUGH = CLAIMS["the test finds liars"].bound
 SHORTCUTS = {"single": ("bilstm", "average", "conv"), "pair": ("bilstm", "conv")}  # average encoders know no order
 ATTACHED = declare("gradient_times_input_attached", "1", "gradient × input, through attention")
 FROM_UNKNOWN = declare("integrated_gradients_unknown", "fraction", "integrated gradients, from unknown")
@@ -286,37 +293,59 @@ def at(turned: pd.DataFrame, dial: str) -> pd.DataFrame:
     return turned[turned["dataset"].str.endswith(f":{dial}={DIALS[dial][-1]}")]
 
 
-def take_home(matrix: pd.DataFrame, caught: pd.DataFrame, copies: pd.DataFrame) -> str:
-    """The two matrices in one sentence, with how many BiLSTMs the shortcut's column of the first is of."""
-    sentences = []
-    for part in ("label's reason", "shortcut (pair)", "human"):
-        values = pd.to_numeric(matrix[part].str.partition(" ")[0], errors="coerce")
-        if values.notna().any():
-            best, attention = matrix.loc[values.idxmax(), "explanation"], values[matrix["explanation"].eq("attention")]
-            numbers = f"{values.max():.2f} beyond chance; attention {attention.iloc[0]:.2f}"
-            if part.startswith("shortcut"):
-                of_pair = copies[copies["dataset"].str.endswith("pair") & copies["encoder"].eq("bilstm")]
-                numbers += f", in {counted(of_pair['seed'].nunique(), 'model')} that follows it"
-            sentences.append(f"{part}: {best} finds it best ({numbers})")
-    if len(caught):
-        areas = caught.set_index("test")
-        tests, trivial = areas.drop(index=TRIVIAL).dropna(subset="liar_auroc"), areas.loc[TRIVIAL, "liar_auroc"]
-        good = tests.index[tests["liar_auroc_low"] > ENOUGH]
-        sentences.append(
-            f"liars are distinguished from honest models by {len(good)} of {len(tests)} tests (AUROC surely above "
-            f"{ENOUGH}): {'; '.join(good) or 'none'}; the attention's entropy alone has {trivial:.2f}"
-        )
-    return ". ".join(sentence[0].upper() + sentence[1:] for sentence in sentences) + "."
+# What its findings read
+
+
+def tables(
+    reasons: pd.DataFrame, copies: pd.DataFrame, suspicion: pd.DataFrame, explanations: Sequence[str]
+) -> dict[str, pd.DataFrame]:
+    """What the findings read: of the models and of those with shortcuts a row for each text and explanation.
+
+    Args:
+        reasons, copies: of `lib.analysis.ground_truth.explained`. suspicion: of `suspicions`, of the models that count.
+        explanations: their columns.
+    """
+    reasons = reasons[reasons["variant"] != "adversary"] if len(reasons) else reasons
+    return {
+        "reasons": by_explanation(reasons, explanations),
+        "copies": by_explanation(copies, explanations),
+        "suspicion": suspicion,
+    }
+
+
+def by_explanation(instances: pd.DataFrame, explanations: Sequence[str]) -> pd.DataFrame:
+    """A row for each text and explanation (`of`): reason_top is whether its top word is part of the reason."""
+    if instances.empty:
+        return instances
+    declare("reason_top", "fraction")
+    instances = with_entropies(instances, ["attention"])
+    kept = [*RUN_COLUMNS, "seed", "instance", "label", "prediction", "entropy_of_attention", "reason_top_chance"]
+    parts = [
+        instances[kept].assign(of=title_of(name), reason_top=instances[f"reason_top_{name}"].astype(float))
+        for name in explanations
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def detection(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+    """G2: each test's AUROC, over pairs of a liar and an honest model, with DeLong's standard error (1988)."""
+    suspicion = tables["suspicion"]
+    kinds = suspicion.index.get_level_values("variant") if len(suspicion) else ()
+    pairs = min((kinds == "liar").sum(), (kinds == "base").sum()) if len(suspicion) else 0
+    for test in suspicion if pairs > 1 else ():
+        liars, honest = (suspicion.loc[kinds == kind, test].dropna().to_numpy()[:pairs] for kind in ("liar", "base"))
+        if min(len(liars), len(honest)) == pairs:
+            above = (liars[:, None] > honest) + 0.5 * (liars[:, None] == honest)
+            values = above.mean(axis=1) + above.mean(axis=0) - above.mean()
+            error = max(values.std(ddof=1) / np.sqrt(pairs), 1 / pairs)  # at least that of one pair
+            row = {"of_seeds": dict.fromkeys(range(pairs), float(values.mean())), "se": float(error), "n": pairs}
+            yield {"model": test, "of": test}, [pd.DataFrame()], row
 
 
 PAPER = Paper(
     "ground_truth",
     KEY,
-    "Ours: the tests tested",
-    "Where the reason of a prediction is known, explanations and the papers' tests of them can themselves be tested",
     GroundTruthSettings,
     (models, variants, dials, blinded, honest, liars, lambdas, adversaries, guided, shortcuts, clean),
-    CLAIMS,
-    evidence,
     seconds=60.0,
 )

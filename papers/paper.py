@@ -1,18 +1,21 @@
-"""A paper: its runs, its claims, its published values, and the settings of its notebook."""
+"""A paper: its runs, its published values, and the settings of its notebook."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import pandas as pd
 
-from lib.analysis.statistics import over_what
-from lib.quantity import title_of
-from lib.training import Run, Trained
+from lib.analysis.summarising import over_seeds
+from lib.quantity import RUN_COLUMNS
+from lib.training import Run
 from papers import published
-from papers.claims import Claim, counted
+from papers.results import ABOUT
 from papers.settings import Settings
 
 Part = Callable[[Settings], list[Run]]
+# A kept row with one of these is one of several, and none of them is the value of the model alone.
+SERIES = ("trains", "lambda", "rate", "ranking", "way", "series", "at", "first", "against", "start", "epoch")
+SERIES += ("vector_scale",)
 
 
 @dataclass(frozen=True)
@@ -20,29 +23,27 @@ class Paper:
     """A paper that the notebook of the same name re-runs.
 
     name          of its notebook
-    key, title    in data/published.csv, and for a reader: "jain2019", "Jain & Wallace 2019"
-    claim         what it claims, in one sentence
+    key           in data/published.csv: "jain2019"
     settings      the parameters of its notebook
     parts         the runs of its notebook, by the functions that list them; `beside`: those that it trains beside them
     swept         parameters that dev chooses where none is given, each with the part that has a run for each value
-    claims        by their short names
-    evidence      from the notebook's tables: what each claim is judged by (papers.claims.EVIDENCE)
     partners      (kept rows, those of models by themselves) -> more rows, under the names that published.csv has
     seconds       of a report in profile quick on planted reviews, beside its trainings
     """
 
     name: str
     key: str
-    title: str
-    claim: str
     settings: type[Settings]
     parts: tuple[Part, ...]
-    claims: Mapping[str, Claim]
-    evidence: Callable[..., pd.DataFrame] | None = None
     beside: tuple[Part, ...] = ()
     swept: Mapping[str, Part] = field(default_factory=dict)
     partners: Callable[[pd.DataFrame, pd.DataFrame], list[pd.DataFrame]] = lambda rows, of_models: []
     seconds: float = 60.0
+
+    @property
+    def title(self) -> str:
+        """For a reader: "Jain & Wallace 2019"."""
+        return published.TITLES.get(self.key, self.key)
 
     def runs(self, settings: Settings, part: str | None = None) -> list[Run]:
         """All runs of the notebook, each once, or those of a part; KeyError with the known parts for another."""
@@ -56,12 +57,16 @@ class Paper:
         """Its published values, of one dataset where given: rows of data/published.csv (`papers.published.table`)."""
         return published.table(self.key, dataset)
 
+    def ours(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Our values under the names that published.csv has for them, each once: what `published.beside` takes.
 
-def what_varies(trained: Sequence[Trained], these_models: bool) -> str:
-    """What the intervals of a report are over, in a sentence; these_models: as of `papers.verdicts`."""
-    if these_models:
-        return f"The verdicts are of {counted(len(trained), 'model')} alone, and the intervals over texts."
-    seeds = len({one.run.seed for one in trained})
-    encoders = ", ".join(dict.fromkeys(title_of(one.run.encoder) for one in trained))
-    of = f"{counted(seeds, 'seed')} of {encoders}"
-    return f"The intervals are over {over_what(seeds)}: {of}. The summary judges all kept runs together."
+        Args:
+            rows: of `papers.results.kept`, a row for each seed, of one set of runs of this notebook.
+        """
+        values = over_seeds(rows, (*ABOUT, "notebook"))
+        names = [*RUN_COLUMNS, "quantity", "value", "unit", *published.INTERVALS]
+        values = values.reindex(columns=list(dict.fromkeys([*values, *names, *SERIES])))
+        of_models = values[values["value"].notna() & values[list(SERIES)].isna().all(axis=1)]
+        parts = [of_models, *self.partners(values, of_models)]
+        found = published.with_text_keys(pd.concat([part[names] for part in parts if len(part)] or [values[names][:0]]))
+        return found.drop_duplicates(published.KEYS, ignore_index=True)

@@ -15,8 +15,15 @@ from lib.quantity import RUN_COLUMNS
 KEYS = [*RUN_COLUMNS, "quantity"]
 PLACE = ["paper", "table", *KEYS]
 INTERVALS = ("low", "high", "low_texts", "high_texts", "sd_seeds", "seeds", "n")
-SAME, DIFFERENT, OPEN = OUTCOMES = ("same", "different", "open")
-NOT_EXPLAINED = "Not explained"  # how a cause begins where what was tried does not explain a difference
+TITLES = {
+    "jain2019": "Jain & Wallace 2019",
+    "serrano2019": "Serrano & Smith 2019",
+    "wiegreffe2019": "Wiegreffe & Pinter 2019",
+    "tutek2020": "Tutek & Šnajder 2020",
+    "meister2021": "Meister et al. 2021",
+    "ours2026": "Ours: the tests tested",
+}
+SAME, NEAR, DIFFERENT = ANSWERS = ("same", "within a seed", "different")
 SCORES = ("accuracy", "f1", "auc", "f1_uniform", "f1_permuted")
 EFFECTS = ("f1_drop_uniform", "f1_drop_permuted", "tvd")  # of any size, .01 as well as .8
 RUNS = {"tutek2020": 5}  # runs that a printed value is the mean of (section 4.1); the other papers speak of no mean
@@ -34,13 +41,14 @@ def _published() -> pd.DataFrame:
     frame = pd.read_csv(SOURCE, keep_default_na=False, dtype=str)
     frame["value"] = frame["value"].astype(float)
     frame["sd"] = pd.to_numeric(frame["sd"])  # NaN where none is printed
+    frame["counted"] = frame["counted"] == "yes"
     return frame
 
 
 def table(paper: str | None = None, dataset: str | None = None) -> pd.DataFrame:
     """The published values, of one paper and of one dataset where given; none for a dataset that no paper reports.
 
-    Columns: those of data/published.csv; value in `unit`, sd NaN where none is printed, all else text.
+    Columns: those of data/published.csv; value in `unit`, sd NaN where none is printed, counted a bool, all else text.
     """
     frame = _published()
     for column, wanted in (("paper", paper), ("dataset", dataset)):
@@ -81,9 +89,9 @@ def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
         ours: the columns of lib.analysis.summarise; all after `unit` may be missing.
         theirs: the columns of `table`.
     Returns:
-        the keys, unit, ours, low, high, sd_seeds, seeds, paper, table, theirs, difference (ours less theirs),
-        tolerance, answer and reason (`answered`; "" where there is nothing to compare), cause (of a different value:
-        what is on record in data/differences.csv, else ""), note.
+        the keys, unit, ours, low, high, sd_seeds, seeds, paper, table, theirs, source (the paper's title),
+        difference (ours less theirs), tolerance, answer (one of ANSWERS; "" where there is nothing to compare), cause
+        (of a different value: what is on record in data/differences.csv, else ""), counted, note.
     Raises:
         ValueError: a key occurs twice in ours, or the units of two partners differ.
     """
@@ -92,7 +100,7 @@ def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     if len(twice):
         raise ValueError(f"ours has {named(twice.iloc[0])} more than once; summarise it first")
     ours = ours.reindex(columns=[*KEYS, "value", "unit", *INTERVALS])
-    theirs = theirs.reindex(columns=[*KEYS, "value", "unit", "paper", "table", "note"])
+    theirs = theirs.reindex(columns=[*KEYS, "value", "unit", "paper", "table", "counted", "note"])
     ours, theirs = (frame.assign(place=range(len(frame))) for frame in (ours, theirs))
     both = ours.merge(theirs, on=KEYS, how="outer", suffixes=("", "_theirs"))
     both = both.sort_values(["place", "place_theirs"], ignore_index=True)  # as ours, then what is theirs alone
@@ -104,13 +112,16 @@ def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     both = both.rename(columns={"value": "ours", "value_theirs": "theirs"})
     both["difference"] = both["ours"] - both["theirs"]
     both[["paper", "table", "note"]] = both[["paper", "table", "note"]].fillna("")
+    both["counted"] = both["counted"].eq(True)
+    both["source"] = both["paper"].map(TITLES).fillna(both["paper"])
     both["tolerance"] = [tolerance(*row) for row in zip(both["quantity"], both["unit"], both["theirs"], strict=True)]
-    both[["answer", "reason"]] = [answered(row) for _, row in both.iterrows()] or None
+    spreads = both.loc[both["seeds"] >= FEW].groupby("quantity")["sd_seeds"].median()
+    both["spread"] = both["sd_seeds"].where(both["seeds"] >= FEW, both["quantity"].map(spreads))
+    both["answer"] = [answer(row) for row in both.to_dict("records")]
     both = both.merge(differences()[[*PLACE, "cause"]], on=PLACE, how="left")
     both["cause"] = both["cause"].where(both["answer"] == DIFFERENT).fillna("")
-    of_ours, of_theirs = ("ours", "low", "high", "sd_seeds", "seeds"), ("paper", "table", "theirs")
-    judged = ("difference", "tolerance", "answer", "reason", "cause")
-    return both[[*KEYS, "unit", *of_ours, *of_theirs, *judged, "note"]]
+    of_ours, of_theirs = ("ours", "low", "high", "sd_seeds", "seeds"), ("paper", "table", "source", "theirs")
+    return both[[*KEYS, "unit", *of_ours, *of_theirs, "difference", "tolerance", "answer", "cause", "counted", "note"]]
 
 
 def tolerance(quantity: str, unit: str, value: float) -> float:
@@ -126,7 +137,7 @@ def tolerance(quantity: str, unit: str, value: float) -> float:
     """
     if quantity in SCORES:
         return 0.02
-    if unit == "tau-b" or quantity == "jsd":
+    if unit == "tau-b" or quantity.endswith("jsd"):
         return 0.06
     if unit == "nats":
         return abs(value) / 10
@@ -134,77 +145,42 @@ def tolerance(quantity: str, unit: str, value: float) -> float:
     return min(quarter, 0.06) if unit == "fraction" and quantity not in EFFECTS else quarter
 
 
-def answered(row: pd.Series) -> tuple[str, str]:
-    """Whether a published value and ours are the same, different or open, and of an open one why.
+def answer(row: Mapping[str, float]) -> str:
+    """Whether a published value and ours are the same, within a seed or different; "" where one of them is missing.
 
-    *same*: they differ by at most the tolerance, and the half-width of our 95% interval is at most that too. With fewer
-    than FEW seeds, whose spread that interval leaves out, each seed must be within the tolerance; the reason says so.
-    *different*: they differ by more than the tolerance, and by more than seeds (and texts) would make it (`chance`).
-    *open*: the rest. Fewer than FEW seeds are never different.
+    *same*: they differ by at most the tolerance, or the published value lies in our 95% interval.
+    *within a seed*: it lies where one more run of ours would, with 95% probability (`reach`). *different*: the rest.
     """
     if pd.isna(row["difference"]):
-        return "", ""
-    size, seeds = abs(row["difference"]), pd.to_numeric(row["seeds"], errors="coerce")
-    allowed = row["tolerance"] + ROUNDING
-    few = {1: "one run", 2: "two runs"}.get(seeds, "")
-    apart = row["sd_seeds"] / sqrt(2) if seeds == 2 else 0  # of each seed from their mean
-    if size + apart <= allowed and (row["high"] - row["low"]) / 2 <= allowed:
-        return SAME, few
-    if not seeds >= FEW or pd.isna(row["sd_seeds"]):
-        return OPEN, few or "its spread over seeds is not known"
-    if size <= allowed:
-        return OPEN, "ours too imprecise"
-    return (DIFFERENT, "") if size > chance(row) else (OPEN, "seeds could make the difference")
+        return ""
+    size = abs(row["difference"])
+    if size <= row["tolerance"] + ROUNDING or row["low"] <= row["theirs"] <= row["high"]:
+        return SAME
+    return NEAR if size <= reach(row) else DIFFERENT
 
 
-def chance(row: pd.Series) -> float:
-    """How far a mean of THEIR runs may lie from ours by chance: the half-width of a 95% prediction interval.
+def reach(row: Mapping[str, float]) -> float:
+    """How far a published value may lie from ours by chance: the half-width of a 95% prediction interval.
 
-    t s sqrt(1/n + 1/m): s the sd of our n seeds, m the runs that theirs is a mean of (RUNS). To it is added, as squares
-    of half-widths, what other test texts make: for both sides where theirs are others (SAME_TEXTS); where we read a
-    sample of theirs for ours alone, with the correction for a finite population; nothing where we read all of them.
+    t s sqrt(1/n + 1/m): s the sd of our n seeds (of fewer than FEW that of like quantities: `spread`), m the runs that
+    theirs is a mean of (RUNS). To it is added, as squares of half-widths, what other test texts make: for both sides
+    where theirs are others (SAME_TEXTS); where we read a sample of theirs for ours alone, with the correction for a
+    finite population; nothing where we read all of them.
     """
     n, m = float(row["seeds"]), RUNS.get(row["paper"], 1)
-    of_seeds = stats.t.ppf(0.975, n - 1) * row["sd_seeds"] * sqrt(1 / n + 1 / m)
+    t = stats.t.ppf(0.975, n - 1) if n >= FEW else stats.norm.ppf(0.975)
+    of_seeds = t * row["spread"] * sqrt(1 / n + 1 / m)
     wide = row["high"] - row["low"] if pd.isna(row["low_texts"]) else row["high_texts"] - row["low_texts"]
     texts = SAME_TEXTS.get(row["dataset"])
     other = max(0.0, 1 - row["n"] / texts) if texts else 2.0
-    return hypot(of_seeds, sqrt(other) * wide / 2)
-
-
-def unlike(both: pd.DataFrame) -> pd.DataFrame:
-    """What is not the same of a table of `beside`, each value once: the different, then the open, each farthest first.
-
-    How far is measured by the tolerance.
-    """
-    both = once(both[both["answer"].isin((DIFFERENT, OPEN))])
-    far = both["difference"].abs() / both["tolerance"]
-    both = both.assign(far=far).sort_values(["answer", "far"], ascending=[True, False], ignore_index=True)
-    return both.drop(columns="far")
-
-
-def once(values: pd.DataFrame) -> pd.DataFrame:
-    """Each published value once, of a table with its paper, table and keys.
-
-    Tutek & Snajder's tables 1 and 6 share 48 values; Wiegreffe & Pinter's table 2 has those of Jain & Wallace too.
-    """
-    values = values[values["table"].ne("table2, reported")]
-    return values[~values.duplicated(["paper", *KEYS])]
-
-
-def out_of_reach(values: pd.DataFrame) -> pd.Series:
-    """Whether a value is no result of ours to be had: sizes of data, settings such as lambda, and the two counts of
-    Serrano & Smith's section 5.4 over all their models on all their datasets together, while a run is of one.
-    """
-    sizes = values["unit"].isin(COUNTED) | values["encoder"].eq("")
-    return sizes | values["quantity"].eq("lambda") | values["dataset"].eq("all")
+    return hypot(*(0.0 if pd.isna(part) else part for part in (of_seeds, sqrt(other) * wide / 2)))
 
 
 @cache
 def differences() -> pd.DataFrame:
     """Why published values and ours differ, as far as an experiment says: data/differences.csv, a row for each value.
 
-    Columns: PLACE, cause (NOT_EXPLAINED where what was tried does not explain it), experiment, gave; `cause` ends
+    Columns: PLACE, cause, experiment, gave; `cause` ends
     with the experiment and what it gave.
     """
     frame = pd.read_csv(SOURCE.with_name("differences.csv"), keep_default_na=False, dtype=str)

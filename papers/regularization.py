@@ -1,15 +1,24 @@
 """Tutek & Snajder (2020)."""
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 
+import pandas as pd
+
+from lib.analysis import with_entropies
+from lib.analysis.summarising import rows_where
+from lib.analysis.word_states import NAME, SAMPLES, information_difference
 from lib.models import ATTENTIONS as KINDS_OF_ATTENTION
+from lib.quantity import declare, title_of
 from lib.training import Run
 from lib.training.runs import REGULARIZED
+from papers.effects import named
 from papers.paper import Paper
-from papers.regularization_claims import CLAIMS, KEY
-from papers.regularization_evidence import evidence
 from papers.settings import Settings, setting
+
+KEY = "tutek2020"
+
 
 # Runs
 
@@ -184,15 +193,51 @@ def below_the_papers(settings: RegularizationSettings) -> list[str]:
     return found
 
 
+# What its findings read
+
+LEARNED_TYING = "tying_with_learned_embeddings"
+ALONE = declare("token_probability_mean", "fraction")
+declare("rationale_average_precision_attention", "fraction")
+
+
+def tables(
+    measured: pd.DataFrame, deeper: pd.DataFrame, information: pd.DataFrame, frozen: Iterable[str] = ()
+) -> dict[str, pd.DataFrame]:
+    """What the findings read.
+
+    Args:
+        measured, deeper: every variant, with one layer and with more, measured with substituted attention and
+            token_probability_mean, with the rationale's average precision where there is one.
+        information: rows of lib.analysis.information. frozen: the variants whose embeddings do not learn.
+    """
+    both = with_entropies(pd.concat([measured, deeper]) if len(deeper) else measured, ["attention"])
+    right = both[both["label"] == both["prediction"]]
+    return {
+        "measured": both,
+        "right": right,
+        "information": information.assign(fixed=information["variant"].isin(frozen)),
+    }
+
+
+def information(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+    """T3: mutual information of words and states, of a variant less its control: the base with as fixed embeddings."""
+    known, measured = tables["information"], tables["measured"]
+    attention = measured["attention"].iloc[0]
+    for variant, rows in known.groupby("variant", sort=False):
+        control = "frozen" if rows["fixed"].all() and "frozen" in set(known["variant"]) else "base"
+        if variant in ("base", "frozen"):
+            continue
+        row = information_difference(known, NAME + SAMPLES[0], (variant, control))
+        where = {"attention": attention, "layers": 1}
+        groups = [rows_where(measured, where | {"variant": name}) for name in (variant, control)]
+        yield {"model": f"{named([variant, attention])}, against {title_of(control)}"}, groups, row
+
+
 PAPER = Paper(
     "regularization",
     KEY,
-    "Tutek & Šnajder 2020",
-    "If hidden states stay close to their words, attention matters more and, it seems, is harder to replace",
     RegularizationSettings,
     (delta_sweep, eta_sweep, variants, learned, shorter, layers, adversaries, dot_initialisation),
-    CLAIMS,
-    evidence,
     swept={"delta": delta_sweep, "eta": eta_sweep},
     seconds=65.0,
 )

@@ -1,44 +1,38 @@
-"""What the `paper` runs of each notebook and dataset gave, row by row: kept for the README and the summary.
+"""The results that are kept: what each run of a notebook in profile paper gave, for the summary and its pages.
 
-<notebook>-<dataset>.csv has a row for each run and quantity, and <notebook>-<dataset>-evidence.csv one for each claim,
-model and seed. Several runs, of more seeds or of another part of a notebook, merge in them.
+NOTEBOOK-DATASET.csv has a row for each run and quantity, NOTEBOOK-DATASET-findings.csv one for each finding, model and
+run. The key of a row is its whole run, so that a row is replaced by the same run alone: runs on other texts, of other
+sizes, from other vectors or by another recipe stand beside each other.
 """
 
+import csv
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import fields
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from lib import provenance
-from lib.analysis.statistics import FEW
 from lib.analysis.summarising import by_seed_rows
-from lib.atomic_write import write_text
+from lib.atomic_write import alone, write_text
 from lib.datasets import Own
 from lib.notebook import Kept
 from lib.provenance import PROJECT
 from lib.quantity import RUN_COLUMNS
-from lib.training import Run, Trained, cache
-from lib.training.trained import CODE, CODE_OF
-from papers import Settings
+from lib.training import Run, Trained
+from lib.training.cache import WEIGHTS
+from papers.effects import EFFECT, MODEL
+from papers.settings import Settings
 
 FOLDER = PROJECT / "reports" / "results"
-# Where a row comes from: columns that each row has.
-ABOUT = ("commit", "code", "profile", "chosen", "device", "vectors", "corpus", "run_seeds", "adversary_epochs")
-ABOUT += ("train_texts", "dev_texts", "test_texts")
-# What a newer run's rows replace: those with the same of these columns. Options of runs and of measures among them.
+# What a row's run read, and how it was trained, beside dataset, model and seed: a part of its key.
+RUN = ("texts", "train_texts", "dev_texts", "test_texts", "vectors", "recipe", "weights")
+ABOUT = (*RUN, "runs", "commit", "profile", "device")
 OPTIONS = ("trains", "lambda", "rate", "ranking", "way", "series", "at", "against", "start", "vector_scale")
-KEYS = {"values": (*RUN_COLUMNS, "quantity", "seed", *OPTIONS), "evidence": ("short", "model", "seed", "at")}
-ENDINGS = {"values": "", "evidence": "-evidence"}
-# Settings that "chosen" does not name: they are in other columns, are folders, or choose which of the models are run.
-ELSEWHERE = {"dataset", "profile", "seeds", "device", "vectors", "data_home", "show_text", "encoders", "attentions"}
-OF_ADVERSARIES = ("price", "point")  # quantities of `regularization`
-NO_SEED = "-1"  # of evidence without a value
+KEYS = {"values": (*RUN_COLUMNS, "quantity", "seed", *OPTIONS), "findings": ("finding", "model", "seed")}
+ENDINGS = {"values": "", "findings": "-findings"}
 
 
 def keep(
@@ -46,97 +40,88 @@ def keep(
     settings: Settings,
     trained: Sequence[Trained],
     values: pd.DataFrame,
-    evidence: pd.DataFrame,
+    effects: pd.DataFrame,
     commit: str = "",
 ) -> Kept | str:
     """Leaves both tables to the report; of a run in profile `paper`, or a part of one, it puts them into files too.
 
-    The files are in $RESULTS_HOME, by default in reports/results of the project. Rows of the same
-    configuration, options, quantity and seed that are there already are replaced, all others stay. Each row carries
-    where it comes from: the columns ABOUT.
+    The files are in $RESULTS_HOME, by default in reports/results of the project. One process at a time writes them.
 
     Args:
         settings: of the notebook; nothing is kept where they make another experiment than the paper's.
         trained: the runs that were measured, all of one dataset; nothing is kept of those of your own model.
         values: of `summarise` and the like; those with `of_seeds` become a row for each seed.
-        evidence: rows of `papers.claims.EVIDENCE`, from which the summary judges anew.
+        effects: of `papers.effects.compute`.
         commit: of the code that ran; by default of the code as it is now.
     """
     first = trained[0].run
     if not isinstance(first, Run):
         return "not kept: the model is your own; only results of models that are trained here are kept"
-    made = {"commit": commit or provenance.commit()} | provenance_of(settings, trained)
-    tables = {"values": by_seed_rows(values).assign(**made), "evidence": evidence.assign(**made)}
-    folder = Path(os.environ.get("RESULTS_HOME") or FOLDER)
-    paths = {name: folder / f"{notebook}-{first.dataset}{ending}.csv" for name, ending in ENDINGS.items()}
-    old = {}
-    if not (refused := not_kept(settings)):
-        old = {name: path.read_text(encoding="utf-8") if path.exists() else "" for name, path in paths.items()}
-        tables["evidence"]["looked"] = looked(old["evidence"], tables["evidence"])
-    tables = {name: table.infer_objects() for name, table in tables.items()}  # numbers, beside an empty table
+    tables = {"values": by_seed_rows(values).infer_objects(), "findings": effects}
+    tables = {name: with_run(table, trained, commit or provenance.commit()) for name, table in tables.items()}
     texts = {name: table.to_csv(index=False, float_format="%.6g") for name, table in tables.items()}
     left = {"dataset": str(first.dataset), **texts}
-    if refused:
+    if refused := not_kept(settings):
         return Kept(f"not kept: {refused}", left)
+    folder, names = home(), {name: f"{notebook}-{first.dataset}{ending}.csv" for name, ending in ENDINGS.items()}
     folder.mkdir(parents=True, exist_ok=True)
-    for name, path in paths.items():
-        write_text(path, merged(old[name], texts[name], KEYS[name]))
-    names = " and ".join(path.name for path in paths.values())
-    return Kept(f"kept in {names}; python -m tools.summary shows them in the README", left)
+    with alone(folder / f".{notebook}-{first.dataset}.lock"):
+        try:
+            merged = {name: merge(read(folder / file), rows_in(texts[name]), name) for name, file in names.items()}
+        except Damaged as error:
+            return Kept(f"not kept: {error}", left)
+        for name, file in names.items():
+            write_text(folder / file, merged[name].to_csv(index=False))
+    return Kept(f"kept in {' and '.join(names.values())}; python -m tools.summary shows them", left)
 
 
-def looked(old: str, new: pd.DataFrame) -> list[str]:
-    """Of each row of new evidence with how many seeds, FEW or more, its claim was judged of its model so far: "3 5".
+def home() -> Path:
+    """The folder of kept results."""
+    return Path(os.environ.get("RESULTS_HOME") or FOLDER)
 
-    Args:
-        old: the kept evidence that it goes to, as CSV text.
+
+def merge(old: pd.DataFrame, new: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """The new rows, then those of the old whose key no new one has. All cells are text."""
+    taken = set(keys(new, kind))
+    both = [new, old[[key not in taken for key in keys(old, kind)]]]
+    return pd.concat(both, ignore_index=True).fillna("")
+
+
+def keys(rows: pd.DataFrame, kind: str) -> list[tuple]:
+    """What names each row: its run; of one that is of several runs together, all of their seeds."""
+    together = rows["runs"].where(rows["per"].ne("seed"), "") if "per" in rows else ""
+    named = rows.reindex(columns=[*KEYS[kind], *RUN], fill_value="").assign(together=together)
+    whole = named.fillna("").astype(str).replace(r"\.0$", "", regex=True)  # 2.0 beside empty cells is 2
+    return list(whole.itertuples(index=False, name=None))
+
+
+class Damaged(ValueError):
+    """A kept table that cannot be read whole."""
+
+
+def read(path: Path) -> pd.DataFrame:
+    """The rows of a kept table as text; none where there is no file.
+
+    Raises:
+        Damaged: with the first line that is no row of it. Nothing is lost: a damaged table is never written over.
     """
-    kept = pd.read_csv(StringIO(old), dtype=str, keep_default_na=False) if old else pd.DataFrame(columns=[*new])
-    kept = kept[kept["corpus"].isin(new["corpus"])] if "corpus" in kept else kept[:0]
-    sizes = {}
-    for pair, same in new.groupby(["short", "model"]):
-        before = kept[kept["short"].eq(pair[0]) & kept["model"].eq(pair[1])]
-        seeds = len({*same["seed"].astype(str), *before["seed"]} - {NO_SEED})
-        again = " ".join(before.get("looked", ())).split()
-        sizes[pair] = " ".join(sorted({*again, *([str(seeds)] if seeds >= FEW else [])}, key=int))
-    return [sizes[pair] for pair in zip(new["short"], new["model"], strict=True)]
+    return rows_in(path.read_text(encoding="utf-8"), path) if path.exists() else pd.DataFrame(columns=list(ABOUT))
 
 
-def merged(old: str, new: str, keys: Sequence[str]) -> str:
-    """The rows of two kept tables, as CSV text: the new ones, then those of the old whose keys no new one has.
-
-    Tables of other texts are replaced whole, and those from before rows had the digest of their texts. Evidence without
-    a value, of no seed, goes where the same claim and model have some. A row of several seeds together, such as a
-    trend, stays where a new one by the same code is of fewer seeds, or of fewer points; of OF_ADVERSARIES those that
-    were trained longer stay, whatever their seeds.
-    """
-    tables = [pd.read_csv(StringIO(text), dtype=str, keep_default_na=False) for text in (old or new, new)]
-    if tables[1].empty:
-        return old or new
-    if set(tables[0].get("corpus", ())) != set(tables[1]["corpus"]):
-        return new
-    of_old, of_new = (
-        table.reindex(columns=list(keys), fill_value="").replace(r"\.0$", "", regex=True).apply(tuple, axis=1)
-        for table in tables  # a whole number: 2.0 in a table with empty cells is 2 in another
-    )
-    if all({"per", "run_seeds", "code"} <= set(table) for table in tables):
-        sizes = [pd.DataFrame({"seeds": table["run_seeds"].str.split().str.len()}) for table in tables]
-        for size, table in zip(sizes, tables, strict=True):
-            size["points"] = pd.to_numeric(table["points"]).fillna(0) if "points" in table else 0
-            of_adversaries = table["adversary_epochs"].where(table["quantity"].isin(OF_ADVERSARIES), "")
-            size["epochs"] = pd.to_numeric(of_adversaries.str.split().str[-1]).fillna(0)
-        before = dict(zip(zip(of_old, tables[0]["code"], strict=True), sizes[0].to_numpy().tolist(), strict=True))
-        known = np.array([before.get(one, (0, 0, 0)) for one in zip(of_new, tables[1]["code"], strict=True)])
-        larger, smaller = known > sizes[1].to_numpy(), known < sizes[1].to_numpy()
-        longer = larger[:, 2] | (larger[:, :2].any(axis=1) & ~smaller[:, 2])
-        stays = tables[1]["per"].ne("seed") & longer
-        tables[1], of_new = tables[1][~stays], of_new[~stays]
-    both = pd.concat([tables[1], tables[0][~of_old.isin(set(of_new))]], ignore_index=True).fillna("")
-    if "short" in both:
-        measured = set(both.loc[both["seed"] != NO_SEED, ["short", "model"]].itertuples(index=False, name=None))
-        pairs = pd.Series(list(both[["short", "model"]].itertuples(index=False, name=None)), dtype=object)
-        both = both[(both["seed"] != NO_SEED) | ~pairs.isin(measured)]
-    return both.to_csv(index=False)
+def rows_in(text: str, path: Path | str = "the table") -> pd.DataFrame:
+    """The rows of CSV text, every cell as text."""
+    reader = csv.reader(StringIO(text), strict=True)
+    head = []
+    try:
+        for row in reader:
+            head = head or row
+            if len(row) != len(head) or not set(ABOUT) <= set(head) or any("\0" in cell for cell in row):
+                raise csv.Error(f"{len(row)} cells, {len(head)} columns")
+    except csv.Error as error:
+        raise Damaged(f"line {reader.line_num} of {path} is damaged ({error}); mend it or move it away") from None
+    if not head:
+        raise Damaged(f"{path} is empty; mend it or move it away")
+    return pd.read_csv(StringIO(text), dtype=str, keep_default_na=False)
 
 
 def not_kept(settings: Settings) -> str:
@@ -145,45 +130,63 @@ def not_kept(settings: Settings) -> str:
         return f"the profile is {settings.profile!r}; only results of 'paper' are"
     if isinstance(settings.dataset, Own):
         return "the text is your own; only results on public datasets are"
-    altered = [name for name in changed(settings) if name in settings.altering()]
+    altered = [one.name for one in fields(settings) if getattr(settings, one.name) != one.default]
+    altered = [name for name in altered if name in settings.altering()]
     return f"{' and '.join(altered)} made it another experiment than the paper's" if altered else ""
 
 
-def changed(settings: Settings) -> dict[str, Any]:
-    """The settings that are not their defaults, by name."""
-    defaults = {one.name: one.default for one in fields(settings)}
-    return {name: getattr(settings, name) for name, usual in defaults.items() if getattr(settings, name) != usual}
+def with_run(rows: pd.DataFrame, trained: Sequence[Trained], commit: str) -> pd.DataFrame:
+    """The rows with the columns ABOUT: what each was made from."""
+    first, corpus = trained[0], trained[0].corpus
+    runs = [one.run for one in trained]
+    sizes = {f"{name}_texts": len(getattr(corpus, name)) for name in ("train", "dev", "test")}
+    made = {"texts": corpus.checksum[:12], **sizes, "vectors": Path(first.vectors.source.partition(" (")[0]).name}
+    made |= {"recipe": [recipe_of(row, runs) for row in rows.to_dict("records")], "weights": WEIGHTS}
+    made |= {"runs": " ".join(map(str, provenance.seeds_of(trained))), "commit": commit, "profile": first.run.profile}
+    return rows.assign(**made, device=first.run.device_kind)
 
 
-def in_words(chosen: dict[str, Any]) -> list[str]:
-    """layers 2 3, papers_epochs True: each setting with its value, but those of ELSEWHERE."""
-    texts = {name: " ".join(map(str, value)) if isinstance(value, tuple) else value for name, value in chosen.items()}
-    return [f"{name} {text}" for name, text in texts.items() if name not in ELSEWHERE]
+def recipe_of(row: dict, runs: Sequence[Run]) -> str:
+    """How the run of a row was trained: the recipe and the options that all runs have that it may be of."""
+    named = {name: str(row[name]) for name in MODEL if name != "dataset" and not missing(row.get(name))}
+    same = [run for run in runs if all(str(getattr(run, name, named[name])) == named[name] for name in named)]
+    of_seed = [run for run in same if missing(row.get("seed")) or (run.base or run).seed == int(row["seed"])]
+    options = [set(run.options) for run in of_seed or same or runs]
+    recipes = sorted({run.recipe for run in of_seed or same or runs})
+    return " ".join([*recipes, *(f"{name}={value}" for name, value in sorted(set.intersection(*options)))])
 
 
-def provenance_of(settings: Settings, trained: Sequence[Trained]) -> dict[str, str | int]:
-    """The columns ABOUT but the commit."""
-    first, corpus = trained[0].run, trained[0].corpus
-    adversaries = [one.run for one in trained if one.run.variant == "adversary" and one.run.option("trains") == "all"]
-    made = {
-        "code": training_code(next((CODE_OF[one.run.variant] for one in trained if one.run.variant in CODE_OF), CODE)),
-        "profile": first.profile,
-        "chosen": ", ".join(in_words(changed(settings))),
-        "device": first.device_kind,
-        "vectors": re.sub(r"\S*/|(, seed \d+)? \(.*|, seed \d+$", "", trained[0].vectors.source),  # a file by its name
-        "corpus": corpus.checksum[:12],
-        "run_seeds": " ".join(map(str, provenance.seeds_of(trained))),
-        "adversary_epochs": " ".join(sorted({str(run.epochs) for run in adversaries})),
-    }
-    return made | {f"{name}_texts": len(getattr(corpus, name)) for name in ("train", "dev", "test")}
+def missing(value: object) -> bool:
+    """Whether a cell is empty."""
+    return value is None or value == "" or bool(pd.isna(value))
 
 
-def training_code(modules: Sequence[str]) -> str:
-    """What training does, by the syntax of these modules and of all that they import: 12 hex digits."""
-    return cache.digest([cache.code_fingerprint(module) for module in modules])[:12]
+def kept(kind: str, notebook: str | None = None, dataset: str | None = None) -> pd.DataFrame:
+    """All kept rows of a kind, "values" or "findings", of one notebook and dataset where given.
+
+    Columns: notebook, and those of the tables; numbers where a number is meant.
+
+    Raises:
+        Damaged: a table that cannot be read whole.
+    """
+    parts = [pd.DataFrame(columns=["notebook", *(EFFECT if kind == "findings" else KEYS["values"]), *ABOUT])]
+    for path in sorted(home().glob("*.csv")):
+        name, _, of = path.stem.removesuffix(ENDINGS["findings"]).partition("-")
+        if path.stem == f"{name}-{of}{ENDINGS[kind]}" and notebook in (None, name) and dataset in (None, of):
+            parts.append(read(path).assign(notebook=name))
+    rows = pd.concat(parts, ignore_index=True).fillna("")
+    numbers = [name for name in rows if name in ("value", "chance", "se", "n", "seed", "lambda", "train_texts", "at")]
+    numbers += [name for name in rows if name.endswith(("_texts", "_instances", "_seeds")) or name in ("low", "high")]
+    return rows.assign(**{name: pd.to_numeric(rows[name]) for name in dict.fromkeys(numbers)})
 
 
-def is_stale(rows: pd.DataFrame) -> pd.Series:
-    """Whether other training code than the present made each row; so do rows that do not say what made them."""
-    present = [training_code(modules) for modules in (CODE, *CODE_OF.values())]
-    return ~rows.get("code", pd.Series("", index=rows.index)).isin(present)
+def main_runs(rows: pd.DataFrame) -> pd.Series:
+    """Which kept rows are of the main experiment of their notebook and dataset: on the most texts, of the most runs.
+
+    Others, such as those from a second set of word vectors, stand beside it.
+    """
+    by = ["notebook", "dataset", *RUN[:5]]
+    sets = rows.groupby(by)["seed"].agg(runs="nunique", rows="size").reset_index()
+    sets = sets.sort_values(["train_texts", "runs", "rows"], ascending=False).drop_duplicates(by[:2])
+    chosen = set(sets[by].itertuples(index=False, name=None))
+    return pd.Series([key in chosen for key in rows[by].itertuples(index=False, name=None)], rows.index, dtype=bool)

@@ -1,22 +1,29 @@
 """Meister et al. (2021)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import inf
 
 import pandas as pd
 
+from lib.analysis import score_difference
 from lib.analysis.measuring import measure_all
+from lib.analysis.summarising import rows_where
 from lib.models.attention import QUERY_INITS
 from lib.projections import Sparsegen, projection, sparsegen_name
-from lib.quantity import Quantity
+from lib.quantity import Quantity, declare, tau_name
 from lib.training import Run, Trained
 from lib.training.building import build
+from papers.effects import each_model, named, uniform
 from papers.paper import Paper
 from papers.regularization import TO_THE_END, imitation
 from papers.settings import Settings, setting
-from papers.sparsity_claims import CLAIMS, CONTROL, KEY, OF_INPUT, PROJECTIONS, SLOPE, evidence
+
+KEY = "meister2021"
+CONTROL = "average"  # an encoder without context
+PROJECTIONS = ("softmax", "sparsemax")
+
 
 # Runs
 
@@ -185,15 +192,69 @@ def partners(rows: pd.DataFrame, of_models: pd.DataFrame) -> list[pd.DataFrame]:
     return [slopes, others[theirs].assign(projection="")]  # the paper does not say which
 
 
+# What its findings read
+
+AWAY = 0.4  # nats of JSD: an adversary that stays nearer does not attend elsewhere
+# Of published.csv, by what is trained; from all of the base's parameters, as theirs start, only some runs move.
+VARIANTS = {"attention": "adversary_frozen", "all": "adversary_unfrozen", "attention from the base": "frozen_from_base"}
+TO_HIDDEN, OWN = "inputs_to_states_entropy", "inputs_to_states_own_share"
+SLOPE = "kendall_tau_lambda_vs_entropy_of_input_importance"
+OF_INPUT = "entropy_of_gradient_of_input"
+
+
+def tables(measured: pd.DataFrame, sweep: pd.DataFrame, adversaries: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """What the findings read.
+
+    Args:
+        measured: every encoder under softmax and sparsemax, with taus, entropies and TO_HIDDEN.
+        sweep: every encoder under sparsegen along the column lambda; where its attention is uniform it is left out.
+        adversaries: rows of `measure_versus_base`, of the bases too, with entropy_of_attention.
+    """
+    taus = {
+        name: [tau_name(("attention", f"{name}_of_{of}")) for of in ("hidden", "input")]
+        for name in ("gradient", "leave_one_out")
+    }
+    gaps = {
+        declare(f"gap_{name}", "tau-b", None, (-2, 2)): measured[one] - measured[less]
+        for name, (one, less) in taus.items()
+    }
+    uneven = sweep.groupby(["encoder", "lambda"]).filter(lambda rows: not uniform(rows.drop(columns="lambda")))
+    sweep = pd.concat([uneven, sweep[~sweep["encoder"].isin(uneven["encoder"])]])
+    return {"measured": measured.assign(**gaps), "sweep": sweep, "adversaries": adversaries}
+
+
+def lost_by_adversaries_trained_anew(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+    """M5b: accuracy of the imitation less that of the adversary, both trained anew."""
+    yield from lost(tables["adversaries"], ["all"])
+
+
+def lost_by_frozen_adversaries(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+    """M5: the same where only the attention learns."""
+    yield from lost(tables["adversaries"], ["attention", "attention from the base"])
+
+
+def lost(adversaries: pd.DataFrame, trains: Sequence[str]) -> Iterator[tuple]:
+    """Accuracy of what only imitates less that of each adversary; of those that moved AWAY, unless none did."""
+    theirs = adversaries[adversaries["trains"].isin(trains)]
+    for key, some in each_model(theirs[theirs["lambda"] > 0], ["trains", "encoder", "projection", "lambda"]):
+        where = {name: key[name] for name in ("trains", "encoder", "projection")}
+        imitation = rows_where(theirs, where | {"lambda": 0}).assign(variant="imitation")
+        base = rows_where(adversaries, {name: key[name] for name in ("encoder", "projection")} | {"variant": "base"})
+        jsd = some.groupby("seed")["jsd"].mean()
+        far = jsd.index[jsd >= AWAY] if (jsd >= AWAY).any() else jsd.index
+        both = pd.concat([some, imitation])
+        both = both[both["seed"].isin(far)]
+        row = score_difference(both, "accuracy", ({"variant": "imitation"}, {"variant": "adversary"}), test=False)
+        start = ", from the base" if "base" in key["trains"] else ""
+        model = f"{named([key['encoder'], key['projection']])}, lambda {key['lambda']:g}{start}"
+        yield {"model": model, "variant": VARIANTS[key["trains"]]}, [base], row
+
+
 PAPER = Paper(
     "sparsity",
     KEY,
-    "Meister et al. 2021",
-    "Attention, sparse or not, weighs hidden states that mix their inputs, so it does not tell which inputs matter",
     SparsitySettings,
     (models, sweep, spectrum, without_context, starts, adversaries, frozen_adversaries),
-    CLAIMS,
-    evidence,
     partners=partners,
     seconds=100.0,
 )

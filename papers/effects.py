@@ -1,0 +1,252 @@
+"""The effect of each finding in each model and run: what findings.toml says, computed from a notebook's tables.
+
+A row is a finding, a model and a run (its seed); `papers.judge` puts the runs together.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from itertools import product
+from math import nan, sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lib.analysis import difference, fragility_difference, mean_effect, score_difference
+from lib.analysis.correlation import kendall
+from lib.analysis.statistics import FEW, Estimate, Spread, weighted_mean, weighted_median
+from lib.analysis.summarising import DROPS, rows_where
+from lib.quantity import RUN_COLUMNS, declare, title_of, unit_of
+
+SOURCE = Path(__file__).with_name("findings.toml")
+MODEL = (*RUN_COLUMNS, "of")  # of: an explanation or a test
+EFFECT = ["finding", "model", *MODEL, "seed", "value", "chance", "se", "n", "left_out"]
+UNIFORM = 0.97  # of the entropy of equal weights: attention beyond counts as uniform
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a paper states, and how it is measured; the fields of findings.toml."""
+
+    id: str
+    notebook: str
+    sentence: str
+    source: str
+    quantity: str
+    unit: str
+    predicts: str
+    effect: Mapping[str, Any]
+    d: float = 0.0
+    threshold: float | str = 0.0
+    chance: str = ""
+    ours: bool = False
+    within_on: tuple[str, ...] = ()
+    shows: Mapping[str, list[str]] = field(default_factory=dict)
+    datasets: tuple[str, ...] = ()
+    printed: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def beyond_chance(self) -> bool:
+        """Whether the effect is held against what chance gives, not against a number."""
+        return self.threshold == "chance"
+
+    def is_about(self, model: Mapping[str, Any]) -> bool:
+        """Whether a row of `compute` is of a model that the finding is about; one's own model is."""
+        return all(model[name] in allowed or model[name] not in KNOWN[name] for name, allowed in self.shows.items())
+
+
+def read(path: Path = SOURCE) -> dict[str, Finding]:
+    """The findings by id, in the order of the file."""
+    by_notebook = tomllib.loads(path.read_text(encoding="utf-8"))
+    return {
+        name: Finding(name, notebook, **entry) for notebook, of in by_notebook.items() for name, entry in of.items()
+    }
+
+
+FINDINGS = read()
+# The values of a column that findings speak of: an encoder that none of them names is one's own.
+KNOWN = {name: {value for one in FINDINGS.values() for value in one.shows.get(name, ())} for name in MODEL}
+KNOWN["encoder"] |= {"bilstm", "average", "conv", "transformer", "flan-noenc", "han-noenc"}
+KNOWN["variant"] |= {"base", "concat", "residual", "adversary", "uniform", "tying_with_learned_embeddings"}
+KNOWN["attention"] |= {"dot"}
+KNOWN["projection"] |= {"sparsemax", "sparsegen"}
+
+
+def compute(notebook: str, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Every effect that a notebook's tables have: the columns EFFECT.
+
+    value and chance are of one run; se is the standard error over texts of the mean over all these runs (of its
+    distance from chance, where the finding is about that), n the number of texts, left_out why the model is no
+    evidence, "" where it is.
+
+    Args:
+        tables: "measured", and others that findings name.
+    """
+    of_notebook = [one for one in FINDINGS.values() if one.notebook == notebook]
+    rows = [row for finding in of_notebook for row in effects_of(finding, tables)]
+    return pd.DataFrame(rows, columns=EFFECT)
+
+
+def effects_of(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[dict]:
+    """The rows of one finding."""
+    kind = next(kind for kind in KINDS if kind in finding.effect)
+    for model, groups, row in KINDS[kind](finding, tables):
+        about = {"finding": finding.id, "se": row["se"], "n": int(row["n"])}
+        about |= {name: "" for name in MODEL} | identity(groups[0]) | model
+        about["left_out"] = left_out(groups)
+        chance = row.get("chance", {})
+        for seed, value in row["of_seeds"].items():
+            if not np.isnan(value):
+                yield about | {"seed": seed, "value": value, "chance": chance.get(seed, nan)}
+
+
+def identity(rows: pd.DataFrame) -> dict[str, Any]:
+    """The run columns that have one value in all rows."""
+    there = [name for name in RUN_COLUMNS if name in rows and rows[name].nunique(dropna=False) == 1]
+    return {name: rows[name].iloc[0] for name in there}
+
+
+# --- kinds of effect: (finding, tables) -> (the model's name and columns, its rows, the effect by run) of each model
+
+
+def of_single(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+    """The mean or median of a column over the texts of each model, beside what chance gives."""
+    effect, chance = finding.effect, finding.chance
+    column, middle = effect.get("mean") or effect["median"], weighted_median if "median" in effect else weighted_mean
+    for key, rows in each_model(table_of(finding, tables, column), effect.get("by", [])):
+        if rows[column].isna().all():
+            continue
+        apart = declare(f"{column}_beyond_chance", unit_of(column), None, (-2, 2))
+        gap = rows.assign(**{apart: rows[column] - rows[chance]}) if finding.beyond_chance else rows
+        row = mean_effect(gap, apart if finding.beyond_chance else column, middle=middle).to_dict()
+        if chance:
+            both = rows[rows[column].notna() & rows[chance].notna()]
+            row["chance"] = both.groupby("seed")[chance].mean().to_dict()
+        if finding.beyond_chance:
+            row["of_seeds"] = {seed: value + row["chance"].get(seed, nan) for seed, value in row["of_seeds"].items()}
+        of = key.pop("of", "")
+        yield {"model": named(key.values()) + (of and f": {of}"), "of": of}, [rows], row
+
+
+def of_pair(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+    """A column, or a score, of one group of runs less that of another, in pairs of one text and seed."""
+    effect = finding.effect
+    score, column = effect.get("score"), effect.get("paired")
+    firsts, seconds = alternatives(effect["more"]), alternatives(effect["less"])
+    pairs = list(zip(firsts, seconds, strict=True) if len(firsts) == len(seconds) else product(firsts, seconds))
+    for key, rows in each_model(table_of(finding, tables, column), effect.get("by", [])):
+        for between in pairs:
+            groups = [rows_where(rows, side) for side in between]
+            there = all(len(group) and (score or group[column].notna().any()) for group in groups)
+            if not there or not set(groups[0]["seed"]) & set(groups[1]["seed"]):
+                continue
+            if score in DROPS:
+                row = fragility_difference(rows, between, [score]).iloc[0]
+            elif score:
+                row = score_difference(rows, score, between, test=False)
+            else:
+                row = difference(rows, column, between, paired=True)
+            place = 1 if effect.get("named") == "less" else 0
+            own = [
+                value
+                for name, value in between[place].items()
+                if len(pairs) > 1 or value == between[1 - place].get(name)
+            ]
+            yield {"model": named([*own, *key.values()])}, [groups[place], groups[1 - place]], row
+
+
+def of_trend(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+    """Kendall's tau-b between a dial and a column's mean over the texts, within each seed."""
+    column, along = finding.effect["trend"], finding.effect["along"]
+    for key, rows in each_model(table_of(finding, tables, column), finding.effect.get("by", [])):
+        of_seeds, points = tau_with(rows.groupby(["seed", along])[column].mean().unstack())
+        yield {"model": named(key.values())}, [rows], {"of_seeds": of_seeds, "se": 0.0, "n": points}
+
+
+def tau_with(means: pd.DataFrame) -> tuple[dict[int, float], int]:
+    """Kendall's tau-b of the columns (the dial) with each row (a seed), and how many points it has.
+
+    Where seeds have different points, those count that all have, if they are three or more; else there is no tau.
+    """
+    whole = means.dropna(axis=1)
+    means = whole if whole.shape[1] >= 3 else means
+    if means.shape[1] < 3:
+        return {}, means.shape[1]
+    taus = kendall(np.array(means.columns, dtype=float), means.to_numpy(dtype=float, copy=True))
+    return dict(zip(means.index, map(float, taus), strict=True)), means.shape[1]
+
+
+def of_call(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+    """What a function of the notebook's module computes."""
+    yield from getattr(import_module(f"papers.{finding.notebook}"), finding.effect["call"])(tables)
+
+
+KINDS = {"mean": of_single, "median": of_single, "paired": of_pair, "score": of_pair, "trend": of_trend}
+KINDS["call"] = of_call
+
+
+def table_of(finding: Finding, tables: Mapping[str, pd.DataFrame], column: str | None = None) -> pd.DataFrame:
+    """The table that a finding reads, the rows that its `where` selects; none where the column was not measured."""
+    table = tables.get(finding.effect.get("of", "measured"))
+    if table is None or table.empty or (column and column not in table):
+        return pd.DataFrame({name: [] for name in (*RUN_COLUMNS, "of", "seed", *filter(None, [column]))})
+    return rows_where(table, finding.effect["where"]) if "where" in finding.effect else table
+
+
+def each_model(rows: pd.DataFrame, by: list[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """({column: value}, rows) of each model: each group of the columns `by`, or all rows where there are none."""
+    if not by:
+        yield from [({}, rows)] if len(rows) else []
+        return
+    for key, group in rows.groupby(by, sort=False, dropna=False):
+        yield dict(zip(by, key, strict=True)), group
+
+
+def alternatives(where: Mapping[str, Any]) -> list[dict]:
+    """The columns that select a group of runs, once for each value of one that has several."""
+    lists = (value if isinstance(value, list) else [value] for value in where.values())
+    return [dict(zip(where, values, strict=True)) for values in product(*lists)]
+
+
+def named(parts) -> str:
+    """BiLSTM + additive: a model by its parts, without those that go without saying."""
+    return " + ".join(title_of(str(part)) for part in parts if part not in ("", "softmax", "base", 1)) or "base"
+
+
+# --- which models are no evidence
+
+
+def left_out(groups: list[pd.DataFrame]) -> str:
+    """Why models are no evidence about attention: they did not learn the task, or attend uniformly; else ""."""
+    return "; ".join(dict.fromkeys(filter(None, [*map(not_learned, groups), *map(uniform, groups)])))
+
+
+def not_learned(rows: pd.DataFrame) -> str:
+    """Whether a model's accuracy is not above the largest class of test, with its whole 95% interval."""
+    if not {"label", "prediction", "instance"} <= set(rows):
+        return ""
+    answers = rows.drop_duplicates(["instance", "seed"]) if "lambda" not in rows else rows
+    right = (answers["label"] == answers["prediction"]).astype(float)
+    of_texts = right.groupby(answers["instance"]).mean()
+    of_seeds = right.groupby(answers["seed"]).mean().to_numpy()
+    spread = [(Spread.of([of_seeds]), len(of_seeds))] if len(of_seeds) >= FEW else []
+    estimate = Estimate.over(of_seeds.mean(), spread, of_texts.std() / sqrt(len(of_texts)), len(of_texts))
+    largest = answers.drop_duplicates("instance")["label"].value_counts(normalize=True).max()
+    if estimate.interval()[0] > largest:
+        return ""
+    return f"accuracy {estimate.effect:.3f}, not above the largest class, {largest:.3f}"
+
+
+def uniform(rows: pd.DataFrame) -> str:
+    """Whether a run attends uniformly: then no other weights can change anything. Equal weights are meant to."""
+    column = "entropy_of_attention"
+    if column not in rows or rows[column].isna().all() or "uniform" in set(rows["variant"]):
+        return ""
+    if "lambda" in rows and "trains" not in rows:  # along a dial: it must not be uniform at every point
+        most = rows.groupby(["lambda", "seed"])[column].mean().groupby("lambda").max().min()
+    else:
+        most = rows.groupby("seed")[column].mean().max()
+    return f"attention is uniform: {most:.1%} of the largest entropy" if most > UNIFORM else ""

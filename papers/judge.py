@@ -1,0 +1,116 @@
+"""Four words: what the runs of a finding come to.
+
+yes, no       the 95% interval, over runs and texts, lies wholly on the side that the paper predicts, or on the other
+none          it holds 0 and lies within d of it
+can't tell    else, and with fewer than three runs
+"""
+
+from collections.abc import Sequence
+from math import inf, nan
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from lib.analysis.statistics import FEW, Estimate, Spread
+from papers.effects import FINDINGS, MODEL, Finding
+
+YES, NO, NONE, OPEN = WORDS = ("yes", "no", "none", "can't tell")
+FOUND = ["finding", "model", *MODEL, "effect", "low", "high", "chance", "runs", "n", "word", "left_out"]
+LIMITS = {"fraction": (-1.0, 1.0), "F1": (-1.0, 1.0), "tau-b": (-2.0, 2.0)}
+
+
+def judge(effects: pd.DataFrame, these_models: bool = False) -> pd.DataFrame:
+    """One row for each finding, dataset and model: the columns FOUND.
+
+    effect is the mean over runs, [low, high] its 95% interval over runs and texts, NaN with fewer than three runs;
+    of a ratio both are ratios. The word is "" for a level, and where the model is left out.
+
+    Args:
+        effects: rows of `papers.effects.compute`, also of several notebooks or kept runs together.
+        these_models: the question is about these very models, so that only texts vary.
+    """
+    groups = effects.groupby(["finding", "dataset", "model"], sort=False)
+    rows = [row_of(FINDINGS[key[0]], rows, these_models) for key, rows in groups if key[0] in FINDINGS]
+    order = {name: place for place, name in enumerate(FINDINGS)}
+    found = pd.DataFrame(rows, columns=FOUND)
+    return found.sort_values("finding", key=lambda names: names.map(order), kind="stable", ignore_index=True)
+
+
+def row_of(finding: Finding, rows: pd.DataFrame, these_models: bool) -> dict:
+    """What the runs of one model come to."""
+    first, chance = rows.iloc[0], float(rows["chance"].mean())
+    against = chance if finding.beyond_chance else 0.0
+    values = rows["value"].to_numpy(float) - (rows["chance"].to_numpy(float) if finding.beyond_chance else 0.0)
+    low, high = interval(values, float(rows["se"].mean()), int(rows["n"].max()), these_models)
+    reasons = "; ".join(dict.fromkeys(filter(None, rows["left_out"])))
+    word = "" if reasons else word_for(finding, low, high, str(first["dataset"]))
+    numbers = np.array([values.mean(), low, high]) + against
+    least, most = LIMITS.get(finding.unit, (-inf, inf))
+    numbers = np.exp(numbers) if finding.unit == "times" else np.clip(numbers, least, most)
+    about = {name: first[name] for name in ("finding", "model", *MODEL)} | {"chance": chance, "runs": len(values)}
+    about |= dict(zip(("effect", "low", "high"), map(float, numbers), strict=True))
+    return about | {"n": int(rows["n"].max()), "word": word, "left_out": reasons}
+
+
+def interval(values: Sequence[float], se: float, texts: int, these_models: bool) -> tuple[float, float]:
+    """The 95% interval of the mean over runs; NaN with fewer than three, unless it is of these models alone."""
+    values = np.asarray(values, dtype=float)
+    if len(values) < FEW and not these_models:
+        return nan, nan
+    spread = [] if these_models else [(Spread.of([values]), len(values))]
+    return Estimate.over(float(values.mean()), spread, se, texts).interval()
+
+
+def word_for(finding: Finding, low: float, high: float, dataset: str = "") -> str:
+    """The word for an interval of the effect, less what chance gives where the finding is about that."""
+    predicts = "within" if dataset in finding.within_on else finding.predicts
+    if predicts == "level":
+        return ""
+    if np.isnan(low) or np.isnan(high):
+        return OPEN
+    if predicts == "within":
+        inside, outside = -finding.d <= low and high <= finding.d, low > finding.d or high < -finding.d
+        return YES if inside else NO if outside else OPEN
+    threshold = 0.0 if finding.beyond_chance else float(finding.threshold)
+    threshold = np.log(threshold) if finding.unit == "times" else threshold
+    if predicts == "below":
+        low, high, threshold = -high, -low, -threshold
+    if low > threshold or high < threshold:
+        return YES if low > threshold else NO
+    return NONE if not threshold and -finding.d <= low and high <= finding.d else OPEN
+
+
+class Together(NamedTuple):
+    """The effect over datasets: the random-effects mean with its interval, and in how many it is above 0."""
+
+    mean: float
+    low: float
+    high: float
+    above: int
+    of: int
+
+
+def over_datasets(found: pd.DataFrame) -> Together:
+    """The mean over the datasets that have an interval (Hartung & Knapp 2001), NaN for fewer than three.
+
+    The variance between them is that of DerSimonian & Laird (1986).
+
+    Args:
+        found: rows of `judge` of one finding and one kind of model, a dataset each.
+    """
+    rows = found[found["left_out"].eq("") & found["low"].notna()]
+    centre = rows["chance"].to_numpy(float) if len(rows) and FINDINGS[rows["finding"].iloc[0]].beyond_chance else 0.0
+    effects = rows["effect"].to_numpy(float) - centre
+    if len(rows) < FEW:
+        return Together(nan, nan, nan, int((effects > 0).sum()), len(rows))
+    variances = ((rows["high"] - rows["low"]).to_numpy(float) / (2 * stats.norm.ppf(0.975))) ** 2
+    fixed = 1 / variances
+    q = (fixed * (effects - np.average(effects, weights=fixed)) ** 2).sum()
+    between = max(0.0, (q - (len(rows) - 1)) / (fixed.sum() - (fixed**2).sum() / fixed.sum()))
+    weights = 1 / (variances + between)
+    mean = float(np.average(effects, weights=weights))
+    variance = (weights * (effects - mean) ** 2).sum() / ((len(rows) - 1) * weights.sum())
+    half = float(stats.t.ppf(0.975, len(rows) - 1) * np.sqrt(variance))
+    return Together(mean, mean - half, mean + half, int((effects > 0).sum()), len(rows))
