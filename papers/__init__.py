@@ -3,10 +3,11 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
+from lib.provenance import PROJECT
 from papers.paper import Paper
 from papers.published import TITLES
 from papers.settings import Settings
 
-_modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
-_papers = [module.PAPER for module in _modules if hasattr(module, "PAPER")]
+_names = [module.name for module in iter_modules(__path__) if (PROJECT / "notebooks" / f"{module.name}.ipynb").exists()]
+_papers = [import_module(f"{__name__}.{name}").PAPER for name in _names]
 PAPERS: dict[str, Paper] = {paper.name: paper for paper in sorted(_papers, key=lambda one: (one.key[-4:], one.key))}

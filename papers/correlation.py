@@ -10,9 +10,11 @@ import pandas as pd
 
 from lib import analysis
 from lib.analysis import mean_effect
+from lib.analysis.statistics import weighted_median
+from lib.analysis.summarising import configurations
 from lib.datasets import spec
 from lib.models.attention import QUERY_INITS
-from lib.quantity import CHANGE_BOUNDS, declare, tau_name, title_of
+from lib.quantity import CHANGE_BOUNDS, declare, tau_name, title_of, unit_of
 from lib.training import Run
 from papers import published
 from papers.effects import UNIFORM, each_model, named
@@ -39,7 +41,7 @@ SMALL_VECTORS = 50
 class CorrelationSettings(Settings):
     """The parameters of `correlation`, the notebook that also reads texts with a question.
 
-    vector_scales  what the word vectors are multiplied by in section 7, beside 1; none: the profile's
+    vector_scales  what the word vectors are multiplied by in section 6, beside 1; none: the profile's
     query_init     how the query of dot attention starts: default, as torch initialises it, with which attention often
                    stays uniform, or normal, from N(0, 1) (Tutek & Šnajder 2020, appendix C)
     """
@@ -70,20 +72,6 @@ def answering(settings: Settings, encoder: str, attention: str, seed: int) -> Ru
             options["embedding_size"] = SMALL_VECTORS
             run = replace(run, vectors="random")
     return replace(run, options=tuple(options.items()))
-
-
-def values_by_start(settings: CorrelationSettings, summary: pd.DataFrame) -> pd.DataFrame:
-    """The values to keep: those of dot attention whose query starts from N(0, 1) are no partners of the paper's."""
-    if settings.query_init == "default":
-        return summary
-    return summary.assign(start=summary["attention"].eq("dot").map({True: settings.query_init}))
-
-
-def evidence_by_start(settings: CorrelationSettings, evidence: pd.DataFrame) -> pd.DataFrame:
-    """The evidence: models with dot attention whose query starts from N(0, 1) are others than the paper's."""
-    if settings.query_init == "default":
-        return evidence
-    return evidence.assign(model=evidence["model"].str.replace(r"\bdot$", "dot, query from N(0, 1)", regex=True))
 
 
 def vector_scales(settings: Settings) -> list[Run]:
@@ -162,6 +150,39 @@ def with_gaps(instances: pd.DataFrame) -> pd.DataFrame:
     columns["agreement_beyond_chance"] = instances[tau_name(PAIR)] - instances["agreement_by_chance"]
     titles["agreement_beyond_chance"] = f"{title_of(tau_name(PAIR))} less that by chance"
     return instances.assign(**{declare(name, "tau-b", titles[name], (-2, 2)): of for name, of in columns.items()})
+
+
+def with_classes(instances: pd.DataFrame) -> pd.DataFrame:
+    """With the taus of attention, and whether they are significant, by predicted class: NaN in texts of the other.
+
+    As table 2 prints them, of two classes: kendall_tau_attention_vs_gradient_times_input_class_0 and the like.
+    """
+    taus = [tau_name(PAIR), tau_name(("attention", "leave_one_out_of_input"))]
+    names = [name for tau in taus for name in (tau, f"{tau}_significant") if name in instances]
+    kinds = (0, 1) if instances[["label", "prediction"]].max().max() < 2 else ()
+    columns = {
+        declare(f"{name}_class_{kind}", unit_of(name)): instances[name].where(instances["prediction"] == kind)
+        for name in names
+        for kind in kinds
+    }
+    return instances.assign(**columns)
+
+
+def permutation_medians(instances: pd.DataFrame) -> pd.DataFrame:
+    """The median change by permuting, by the largest weight (bins of .25) and the predicted class, as figure 6 has it.
+
+    Rows of `lib.analysis.summarise` with the quantities permutation_median_bin_1_class_0 and the like.
+    """
+    rows, kinds = [], (0, 1) if instances[["label", "prediction"]].max().max() < 2 else ()
+    for key, group in configurations(instances):
+        bins = np.ceil(group["max_attention"].clip(1e-9) * 4)
+        for number, kind in product(range(1, 5), kinds):
+            name = declare(f"permutation_median_bin_{number}_class_{kind}", "fraction")
+            inside = group["permutation"].where(bins.eq(number) & group["prediction"].eq(kind))
+            row = mean_effect(group.assign(**{name: inside}), name, middle=weighted_median)
+            about = {"quantity": name, "value": row["difference"], "unit": "fraction", "of_seeds": row["of_seeds"]}
+            rows += [key | about | {"se_texts": row["se"], "n": row["n"]}] if row["n"] else []
+    return pd.DataFrame(rows)
 
 
 def with_violation_gaps(instances: pd.DataFrame) -> pd.DataFrame:

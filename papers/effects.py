@@ -155,7 +155,11 @@ def of_pair(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tu
                 for name, value in between[place].items()
                 if len(pairs) > 1 or value == between[1 - place].get(name)
             ]
-            yield {"model": named([*own, *key.values()])}, [groups[place], groups[1 - place]], row
+            yield (
+                {"model": effect.get("label") or named([*own, *key.values()])},
+                [groups[place], groups[1 - place]],
+                row,
+            )
 
 
 def of_trend(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:

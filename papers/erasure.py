@@ -107,12 +107,6 @@ def model(settings: Settings, encoder: str, seed: int) -> Run:
     return replace(run, vectors=vectors, options=tuple(options.items()))
 
 
-def without_context(settings: Settings) -> list[Run]:
-    """A yardstick: an average encoder, trained as in the other papers, on the same texts."""
-    runs = [settings.run("average", "additive", seed) for seed in settings.seeds_or(SEEDS[settings.profile])]
-    return [replace(run, options=tuple(settings.of_dataset.items())) for run in runs]
-
-
 def printed(dataset: str, encoder: str) -> dict[str, float]:
     """The options that the paper and its authors' code have for an encoder on a dataset."""
     recipe = PRINTED[LIKE.get(dataset, dataset if dataset in PRINTED else "imdb10")]
@@ -193,7 +187,6 @@ PAPER = Paper(
     KEY,
     ErasureSettings,
     (every_model,),
-    beside=(without_context,),
     partners=partners,
     seconds=15.0,
 )

@@ -47,7 +47,7 @@ def row_of(finding: Finding, rows: pd.DataFrame, these_models: bool) -> dict:
     reasons = "; ".join(dict.fromkeys(filter(None, rows["left_out"])))
     word = "" if reasons else word_for(finding, low, high, str(first["dataset"]))
     numbers = np.array([values.mean(), low, high]) + against
-    least, most = LIMITS.get(finding.unit, (-inf, inf))
+    least, most = (-1.0, 1.0) if "trend" in finding.effect else LIMITS.get(finding.unit, (-inf, inf))
     numbers = np.exp(numbers) if finding.unit == "times" else np.clip(numbers, least, most)
     about = {name: first[name] for name in ("finding", "model", *MODEL)} | {"chance": chance, "runs": len(values)}
     about |= dict(zip(("effect", "low", "high"), map(float, numbers), strict=True))

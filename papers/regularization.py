@@ -1,6 +1,6 @@
 """Tutek & Snajder (2020)."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -217,6 +217,15 @@ def tables(
         "right": right,
         "information": information.assign(fixed=information["variant"].isin(frozen)),
     }
+
+
+def evenness(histories: Mapping[tuple[str, int], Sequence[Mapping]]) -> pd.DataFrame:
+    """The attention's entropy on dev at the last epoch, a row for each start of the query and seed (appendix C)."""
+    rows = [
+        {"start": start, "seed": seed, "entropy": history[-1]["dev_attention_entropy"]}
+        for (start, seed), history in histories.items()
+    ]
+    return pd.DataFrame(rows)
 
 
 def information(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:

@@ -18,7 +18,7 @@ from lib import provenance
 from lib.analysis.summarising import by_seed_rows
 from lib.atomic_write import alone, write_text
 from lib.datasets import Own
-from lib.notebook import Kept
+from lib.notebook import LEFT
 from lib.provenance import PROJECT
 from lib.quantity import RUN_COLUMNS
 from lib.training import Run, Trained
@@ -28,11 +28,35 @@ from papers.settings import Settings
 
 FOLDER = PROJECT / "reports" / "results"
 # What a row's run read, and how it was trained, beside dataset, model and seed: a part of its key.
-RUN = ("texts", "train_texts", "dev_texts", "test_texts", "vectors", "recipe", "weights")
+RUN = ("texts", "train_texts", "dev_texts", "test_texts", "vectors", "recipe", "version")
 ABOUT = (*RUN, "runs", "commit", "profile", "device")
-OPTIONS = ("trains", "lambda", "rate", "ranking", "way", "series", "at", "against", "start", "vector_scale")
+OPTIONS = ("weights", "trains", "lambda", "rate", "ranking", "way", "series", "at", "against", "start", "vector_scale")
 KEYS = {"values": (*RUN_COLUMNS, "quantity", "seed", *OPTIONS), "findings": ("finding", "model", "seed")}
 ENDINGS = {"values": "", "findings": "-findings"}
+
+
+class Kept(str):
+    """What became of a notebook's tables, in a sentence; as a cell's last line it leaves them to the report.
+
+    values, effects    what there is of this dataset now: this run's rows together with those kept of the same
+                       experiment; or, where nothing is kept, of this run alone
+    own                whether the model or the text is one's own
+    these_models       whether the findings are about these very models, so that only texts vary
+    """
+
+    values: pd.DataFrame
+    effects: pd.DataFrame
+    own: bool
+    these_models: bool
+    left: dict[str, str]
+
+    def __new__(cls, sentence: str, **parts) -> "Kept":
+        made = super().__new__(cls, sentence)
+        made.__dict__.update(parts)
+        return made
+
+    def _repr_mimebundle_(self, **_) -> dict[str, object]:
+        return {LEFT: self.left, "text/plain": str(self)}
 
 
 def keep(
@@ -42,7 +66,7 @@ def keep(
     values: pd.DataFrame,
     effects: pd.DataFrame,
     commit: str = "",
-) -> Kept | str:
+) -> Kept:
     """Leaves both tables to the report; of a run in profile `paper`, or a part of one, it puts them into files too.
 
     The files are in $RESULTS_HOME, by default in reports/results of the project. One process at a time writes them.
@@ -54,25 +78,30 @@ def keep(
         effects: of `papers.effects.compute`.
         commit: of the code that ran; by default of the code as it is now.
     """
-    first = trained[0].run
-    if not isinstance(first, Run):
-        return "not kept: the model is your own; only results of models that are trained here are kept"
+    own_model, own_text = not isinstance(trained[0].run, Run), isinstance(settings.dataset, Own)
+    about = {"own": own_model or own_text, "these_models": own_model or own_text or settings.profile == "quick"}
     tables = {"values": by_seed_rows(values).infer_objects(), "findings": effects}
+    if own_model:
+        sentence = "not kept: the model is your own; only results of models that are trained here are kept"
+        return Kept(sentence, values=tables["values"], effects=effects, left={}, **about)
     tables = {name: with_run(table, trained, commit or provenance.commit()) for name, table in tables.items()}
     texts = {name: table.to_csv(index=False, float_format="%.6g") for name, table in tables.items()}
-    left = {"dataset": str(first.dataset), **texts}
+    about |= {"values": tables["values"], "effects": effects, "left": {"dataset": str(settings.dataset), **texts}}
     if refused := not_kept(settings):
-        return Kept(f"not kept: {refused}", left)
-    folder, names = home(), {name: f"{notebook}-{first.dataset}{ending}.csv" for name, ending in ENDINGS.items()}
+        return Kept(f"not kept: {refused}", **about)
+    dataset, folder = str(settings.dataset), home()
+    names = {name: f"{notebook}-{dataset}{ending}.csv" for name, ending in ENDINGS.items()}
     folder.mkdir(parents=True, exist_ok=True)
-    with alone(folder / f".{notebook}-{first.dataset}.lock"):
+    with alone(folder / f".{notebook}-{dataset}.lock"):
         try:
             merged = {name: merge(read(folder / file), rows_in(texts[name]), name) for name, file in names.items()}
         except Damaged as error:
-            return Kept(f"not kept: {error}", left)
+            return Kept(f"not kept: {error}", **about)
         for name, file in names.items():
             write_text(folder / file, merged[name].to_csv(index=False))
-    return Kept(f"kept in {' and '.join(names.values())}; python -m tools.summary shows them", left)
+    same = {name: main_runs(kept(name, notebook, dataset), name) for name in names}
+    about |= {"values": same["values"], "effects": same["findings"]}
+    return Kept(f"kept in {' and '.join(names.values())}; python -m tools.summary shows them", **about)
 
 
 def home() -> Path:
@@ -141,7 +170,7 @@ def with_run(rows: pd.DataFrame, trained: Sequence[Trained], commit: str) -> pd.
     runs = [one.run for one in trained]
     sizes = {f"{name}_texts": len(getattr(corpus, name)) for name in ("train", "dev", "test")}
     made = {"texts": corpus.checksum[:12], **sizes, "vectors": Path(first.vectors.source.partition(" (")[0]).name}
-    made |= {"recipe": [recipe_of(row, runs) for row in rows.to_dict("records")], "weights": WEIGHTS}
+    made |= {"recipe": [recipe_of(row, runs) for row in rows.to_dict("records")], "version": WEIGHTS}
     made |= {"runs": " ".join(map(str, provenance.seeds_of(trained))), "commit": commit, "profile": first.run.profile}
     return rows.assign(**made, device=first.run.device_kind)
 
@@ -164,7 +193,7 @@ def missing(value: object) -> bool:
 def kept(kind: str, notebook: str | None = None, dataset: str | None = None) -> pd.DataFrame:
     """All kept rows of a kind, "values" or "findings", of one notebook and dataset where given.
 
-    Columns: notebook, and those of the tables; numbers where a number is meant.
+    Columns: notebook, and those of the tables; an empty cell of text is "" among findings, NaN among values.
 
     Raises:
         Damaged: a table that cannot be read whole.
@@ -173,20 +202,30 @@ def kept(kind: str, notebook: str | None = None, dataset: str | None = None) -> 
     for path in sorted(home().glob("*.csv")):
         name, _, of = path.stem.removesuffix(ENDINGS["findings"]).partition("-")
         if path.stem == f"{name}-{of}{ENDINGS[kind]}" and notebook in (None, name) and dataset in (None, of):
-            parts.append(read(path).assign(notebook=name))
-    rows = pd.concat(parts, ignore_index=True).fillna("")
-    numbers = [name for name in rows if name in ("value", "chance", "se", "n", "seed", "lambda", "train_texts", "at")]
-    numbers += [name for name in rows if name.endswith(("_texts", "_instances", "_seeds")) or name in ("low", "high")]
-    return rows.assign(**{name: pd.to_numeric(rows[name]) for name in dict.fromkeys(numbers)})
+            parts.append(typed(read(path), kind).assign(notebook=name))
+    return pd.concat(parts, ignore_index=True)
 
 
-def main_runs(rows: pd.DataFrame) -> pd.Series:
-    """Which kept rows are of the main experiment of their notebook and dataset: on the most texts, of the most runs.
+def typed(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """The rows of a kept table, or of one that is about to be kept, as numbers and text."""
+    texts = {*ABOUT, "seed", *((*MODEL, "model", "left_out") if kind == "findings" else ())}
+    texts = [name for name in rows if name in texts]
+    rows = pd.read_csv(StringIO(rows.to_csv(index=False)), dtype=dict.fromkeys(texts, str), low_memory=False)
+    rows[texts] = rows[texts].fillna("")
+    return rows.assign(seed=pd.to_numeric(rows["seed"]), train_texts=pd.to_numeric(rows["train_texts"]))
 
-    Others, such as those from a second set of word vectors, stand beside it.
+
+def main_runs(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """The kept rows of the main experiment of each notebook and dataset: on the most texts, of the most runs.
+
+    Others, such as those from a second set of word vectors or by another recipe, stand beside it. Of a model that was
+    trained by several recipes the one with the most runs is taken.
     """
-    by = ["notebook", "dataset", *RUN[:5]]
-    sets = rows.groupby(by)["seed"].agg(runs="nunique", rows="size").reset_index()
-    sets = sets.sort_values(["train_texts", "runs", "rows"], ascending=False).drop_duplicates(by[:2])
-    chosen = set(sets[by].itertuples(index=False, name=None))
-    return pd.Series([key in chosen for key in rows[by].itertuples(index=False, name=None)], rows.index, dtype=bool)
+    read, place = [*RUN[:5]], ["notebook", "dataset"]
+    named = [name for name in KEYS[kind] if name in rows and name not in ("seed", "dataset")]
+    for by, of in ((place, read), ([*place, *read, *named], ["recipe"])):
+        sets = rows.groupby([*by, *of], dropna=False)["seed"].agg(runs="nunique", rows="size").reset_index()
+        first = [name for name in ("train_texts", "runs", "rows") if name in sets]
+        sets = sets.sort_values(first, ascending=False, kind="stable").drop_duplicates(by)
+        rows = rows.merge(sets[[*by, *of]], on=[*by, *of])
+    return rows

@@ -76,7 +76,7 @@ class Cells:
     def output(self, data: dict[str, Any]) -> str:
         """One output in the richest form that the page can show; only this project's own HTML is taken as HTML.
 
-        A finding is shown in the page's first box alone.
+        The findings are shown at the page's top alone.
         """
         if HEADLINE in data:
             return ""
@@ -93,9 +93,9 @@ class Cells:
 
 
 def folded(html: str, shown: str) -> str:
-    """A table of more than LONG_TABLE rows behind a line that says what is in it; verdicts and all else as `shown`."""
+    """A table of more than LONG_TABLE rows behind a line that says what is in it; all else as `shown`."""
     rows = html.count("<tr") - 1
-    if html.count("<table") != 1 or rows <= LONG_TABLE or 'id="claim-' in html:
+    if html.count("<table") != 1 or rows <= LONG_TABLE or "class='beside'" in html:
         return shown
     heads = re.findall(r"<th\b[^>]*>(.*?)</th>", html.partition("<tbody")[0], re.DOTALL)  # escaped where it was made
     about = ", ".join(filter(None, (re.sub(r"<[^>]+>", "", head).strip() for head in heads)))

@@ -18,61 +18,37 @@ from lib.notebook import LEFT
 from lib.progress import spoken
 from lib.training.cache import home
 from tools.report.cells import Cells
-from tools.report.figures import TEMPLATES, environment, json_for_html, small_drawing
-
-TERMS = {  # what findings take as known
-    "tau-b": "how well two rankings agree, from -1 to 1",
-    "TVD": "how far two predictions are apart, from 0 to 1",
-    "JSD": "how far two distributions, of attention or of predictions, are apart, from 0 to .69 nats",
-    "AUROC": "how often a test suspects a lying model more than an honest one; chance is .5",
-    "additive": "attention by a small network (Bahdanau et al.)",
-    "dot": "attention by a scaled inner product",
-    "adversary": "other attention, or another model, with the same predictions",
-    "leave-one-out": "how much a prediction changes without a word",
-    "gradient × input": "a first-order guess of how much each word moves the prediction",
-    "hidden state": "what an encoder makes of a word in its text",
-    "top item": "the word or sentence with the most attention",
-    "base": "the plain model, which others imitate or are compared with",
-    "BiLSTM": "a recurrent network that reads in both directions",
-    "FLAN-rnn": "a recurrent network with attention over words",
-    "weak witness": "a model more than .02 less accurate than TF-IDF with logistic regression or an average encoder, "
-    "or one compared with it",
-}
+from tools.report.figures import TEMPLATES, environment, figure, json_for_html, small_drawing
 
 
-def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]]) -> str:
+def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]], found: dict[str, Any]) -> str:
     """The report of a notebook that ran.
 
     Args:
         notebook: nbformat's node, with outputs.
         summary: what the list of reports shows of this one; kept in the page, where the list reads it.
         parameters: name, value, default and help of each parameter.
+        found: of `papers.show.headline`: what stands at the top.
     """
     cells = Cells()
     elsewhere = {"parameters", "injected-parameters"}  # they have a place of their own on the page
+    top = figure(found["chart"], 0) if found.get("chart") else ""
     parts = cells.parts([cell for cell in notebook.cells if not elsewhere & set(cell.metadata.get("tags", []))])
     opening = parts.pop(0) if parts and notebook.cells[0].cell_type == "markdown" else ""
-    heading, end, introduction = opening.rpartition("</h1>")  # what is found stands between them
+    heading, end, introduction = opening.rpartition("</h1>")
     heading = heading.replace(escape(title(notebook), quote=False), escape(summary["title"], quote=False))
-    scripts = [vega(), (TEMPLATES / "page.js").read_text(encoding="utf-8")] if cells.charts else []
-    contents = [entry for entry in cells.contents if entry[0] in (2, 3)]
+    scripts = [vega(), (TEMPLATES / "page.js").read_text(encoding="utf-8")] if cells.charts or top else []
     return environment().get_template("report.html.j2").render(
         summary=summary, kept=json_for_html(summary), left=json_for_html(next(iter(outputs(notebook, LEFT)), {})),
-        terms=terms_in(" ".join(finding["sentence"] for finding in summary["findings"])),
-        time=spoken(summary["seconds"]), parameters=parameters,
-        heading=heading + end, introduction=introduction, parts=parts, contents=contents,
-        claims=next((anchor for _, anchor, _ in contents if anchor.endswith("what-we-find")), ""),
+        time=spoken(summary["seconds"]), parameters=parameters, found=found, top=top,
+        heading=heading + end, introduction=introduction, parts=parts,
+        contents=[entry for entry in cells.contents if entry[0] in (2, 3)],
         style=style(), scripts=scripts, policy=policy(scripts),
     )  # fmt: skip
 
 
-def terms_in(sentences: str) -> dict[str, str]:
-    """Those of TERMS that stand in a text."""
-    return {term: meaning for term, meaning in TERMS.items() if re.search(rf"\b{term}\b", sentences, re.IGNORECASE)}
-
-
 def outputs(notebook: Any, kind: str) -> list[Any]:
-    """The notebook's outputs of one MIME type: HEADLINE, what it found, LEFT, those of `papers.results.keep`, ..."""
+    """The notebook's outputs of one MIME type: HEADLINE, its findings, or LEFT, the tables of `papers.results.keep`."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     return [output.data[kind] for cell in cells for output in cell.outputs if kind in output.get("data", {})]
 
@@ -115,11 +91,9 @@ def write_index(folder: Path) -> Path:
     return write_text(folder / "index.html", environment().get_template("index.html.j2").render(shown))
 
 
-def first_chart(file: str, findings: list[dict[str, Any]]) -> str:
-    """The first chart of a report's findings as SVG text, small, for the list of reports; "" where there is none."""
-    charts = [finding["chart"] for finding in findings if finding.get("chart")]
-    identity = "c" + hashlib.sha256(file.encode()).hexdigest()[:6]
-    return small_drawing(charts[0], identity) if charts else ""
+def first_chart(file: str, chart: dict[str, Any] | None) -> str:
+    """The chart of a report's findings as SVG text, small, for the list of reports; "" where there is none."""
+    return small_drawing(chart, "c" + hashlib.sha256(file.encode()).hexdigest()[:6]) if chart else ""
 
 
 def policy(scripts: list[str]) -> str:

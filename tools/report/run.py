@@ -22,6 +22,7 @@ from tools.report.page import first_chart, kept_summary, outputs, page, title, w
 from tools.report.parameters import PROJECT
 
 SHOWN = 3  # findings on the terminal
+SOURCES = (".py", ".toml", ".j2", ".css", ".js")
 
 
 def make_report(notebook: Path, values: dict[str, Any], folder: Path, force: bool = False) -> bool:
@@ -58,6 +59,7 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
     ]
     settings = {entry["name"]: entry["value"] for entry in known}
     model, data = (Path(settings.get(name) or "").name for name in ("model", "data"))
+    found = next(iter(outputs(ran, HEADLINE)), {})
     own = " and ".join(filter(None, (model.partition(":")[0], data)))
     summary = {
         "file": target.name,
@@ -68,17 +70,17 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
         "dataset": data or str(settings.get("dataset", "")),
         "parameters": settings,
         "changed": [entry["name"] for entry in known if entry["value"] != entry["default"]],
-        "findings": outputs(ran, HEADLINE),
+        "findings": found.get("lines", []),
         "commit": made_from,
         "versions": f"Python {sys.version.split()[0]}, torch {version('torch')}, altair {version('altair')}",
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "seconds": round(time.monotonic() - started, 1),
     }
-    summary["drawing"] = first_chart(target.name, summary["findings"])
-    write_text(target, page(ran, summary, known))
+    summary["drawing"] = first_chart(target.name, found.get("chart"))
+    write_text(target, page(ran, summary, known, found))
     print(f"{target.stem}: made in {spoken(summary['seconds'])}: {target}")
-    for finding in summary["findings"][:SHOWN]:
-        print(f"    {finding['sentence']}")
+    for line in summary["findings"][:SHOWN]:
+        print(f"    {line}")
     if (more := len(summary["findings"]) - SHOWN) > 0:
         print(f"    {more} more on the page")
 
@@ -94,8 +96,8 @@ def fingerprint(notebook: Path, values: dict[str, Any]) -> str:
     What your own model reads, such as its weights, is not known: its report is made anew each time.
     """
     digest = hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode())
-    folders = (PROJECT / "lib", PROJECT / "tools" / "report")
-    library = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".j2", ".css", ".js")]
+    folders = (PROJECT / "lib", PROJECT / "papers", PROJECT / "tools" / "report")
+    library = [path for folder in folders for path in folder.rglob("*") if path.suffix in SOURCES]
     names = ("constraints.txt", "requirements.txt", "data/published.csv", "data/differences.csv")
     fixed = [notebook, *(PROJECT / name for name in names)]
     for path in [*fixed, *sorted(library), *_data_files(notebook, values)]:

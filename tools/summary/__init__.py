@@ -1,1 +1,1 @@
-"""The summary of all reports: for the reader of a folder of reports, and for the reader of the repository."""
+"""The summary of the kept results: README's answer, its picture, summary.md and summary.html."""

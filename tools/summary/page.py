@@ -1,57 +1,121 @@
-"""The summary of all reports: reports/summary.html, and its tables as CSV."""
+"""The summary of the kept results as pages: README, summary.md, summary.html, and the picture."""
 
+from functools import cache
 from pathlib import Path
 
+import jinja2
+import pandas as pd
+from nbconvert.filters import markdown2html
+
 from lib.atomic_write import write_text
-from lib.quantity import title_of
-from papers import PAPERS, TITLES
-from papers.claims import CONTRAST, anchor
-from tools.report.figures import environment
-from tools.report.page import TERMS, kept, policy, style
-from tools.summary import claims as judged
-from tools.summary import studies as summary
-from tools.summary.answers import DATASETS, Tables, answer
-from tools.summary.studies import Study
-from tools.summary.values import counts, groups, model, number, unexplained
+from lib.provenance import PROJECT
+from papers import PAPERS, judge, published, results, show
+from papers.effects import FINDINGS
+from tools.report.figures import figure
+from tools.report.page import policy, style, vega
+from tools.summary.answer import Answer
 
-SIGNS = {"supported": "✓", "contradicted": "✗", "negligible": "≈", "open": "?", "no verdict": "–", CONTRAST: "·"}
-SIGNS |= {"mixed": "±"}
-FILES = ("summary-claims.csv", "summary-values.csv", "summary-matrix.csv")  # the last: a row for each cell of claims
+RENDERED = PROJECT / "reports" / "rendered"
+PICTURE = ("J6", "J1", "J4", "J7", "W1", "T1", "M1", "S3")  # one panel a question
 
 
-def found_in(folder: Path, results: Path | None = None) -> Tables:
-    """What is found in the reports in `folder`, and in the kept tables as `tools.summary.studies.kept` has them."""
-    return Tables.of([*studies_of(folder), *summary.kept(results)])
+def answer() -> Answer:
+    """The answer from the kept results."""
+    found = judge.judge(results.main_runs(results.kept("findings"), "findings"))
+    values = results.main_runs(results.kept("values"), "values")
+    parts = []
+    for name, paper in PAPERS.items():
+        rows = values[values["notebook"].eq(name)]
+        ours = [paper.ours(same) for _, same in rows.groupby("dataset", sort=False)]
+        theirs = paper.published()
+        if len(theirs):
+            ours = pd.concat(ours).drop_duplicates(published.KEYS) if ours else pd.DataFrame(columns=published.KEYS)
+            parts.append(published.beside(ours, theirs))
+    both = pd.concat(parts, ignore_index=True)
+    return Answer(found, both[both["theirs"].notna()])
 
 
-def write_summary(folder: Path, found: Tables | None = None) -> Path:
-    """Write summary.html and its tables into `folder`, by default from what is `found_in` it."""
-    claims, table, values, studies = found or found_in(folder)
-    page, matrix = environment().get_template("summary.html.j2"), table.assign(marks=table["marks"].map("; ".join))
-    for name, one in zip(FILES, (claims, values, matrix), strict=True):
-        write_text(folder / name, one.to_csv(index=False))
-    shown = page.render(
-        made_here=sum(bool(one.page) for one in studies), kept=sum(not one.page for one in studies), files=FILES,
-        answer=answer(table, values), cells=table.set_index(["paper", "short", "dataset"]).to_dict("index"),
-        anchor=anchor, papers=[(name, claims[claims["paper"] == paper]) for paper, name in TITLES.items()],
-        groups=groups(values), total=counts(values.assign(all="all"), "all").to_dict("records")[0],
-        verdicts=judged.totals(claims), rate=f"{judged.RATE:.0%}", unexplained=unexplained(values),
-        of=judged, model=model, number=number, title_of=title_of, source=summary.source,
-        signs=SIGNS, terms=TERMS | DATASETS, style=style(), policy=policy([]),
-    )  # fmt: skip
-    return write_text(folder / "summary.html", shown)
+@cache
+def environment() -> jinja2.Environment:
+    """The templates, which are Markdown; what stands in HTML is escaped by `papers.show`."""
+    loader = jinja2.FileSystemLoader(Path(__file__).parent)
+    return jinja2.Environment(loader=loader, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
-def studies_of(folder: Path) -> list[Study]:
-    """The studies of the finished reports in `folder` that left their tables."""
-    studies = []
-    for path in sorted(folder.glob("*.html")):
-        about, left = kept(path, "summary", "tables")
-        if about and left and about["notebook"] in PAPERS and "evidence" in left:
-            profile = str(about["parameters"].get("profile", ""))
-            altering = PAPERS[about["notebook"]].settings.altering()
-            altered = tuple(name for name in about.get("changed", ()) if name in altering)
-            tables = left["dataset"], left["values"], left["evidence"]
-            source = {"page": path.name, "made": about["made"], "altered": altered}
-            studies.append(summary.study(about["notebook"], *tables, profile, **source))
-    return studies
+def render(template: str, of: Answer, **more) -> str:
+    """A template with the answer's numbers."""
+    given = {name: getattr(of, name) for name in dir(of) if not name.startswith("_")}
+    return environment().get_template(template).render(**given, **more)
+
+
+def picture(of: Answer, columns: int = 2):
+    """The forest plots of PICTURE, by dataset, and below them every printed value against ours."""
+    rows = show.by_dataset(of.found, PICTURE)
+    rows = rows.sort_values("finding", key=lambda names: names.map(PICTURE.index), kind="stable")
+    return show.forest(rows, "dataset", columns), show.scatter(of.values)
+
+
+def markdown(of: Answer) -> str:
+    """summary.md: the findings by dataset, and how the printed values compare."""
+    found = show.by_dataset(of.found, FINDINGS)
+    found = found.assign(shown=[show.in_brief(row) for row in found.to_dict("records")])
+    found.loc[found["left_out"].ne(""), "shown"] = "–"
+    wide = found.pivot(index="finding", columns="dataset", values="shown").fillna("")
+    parts = [
+        (notebook, wide.loc[[name for name in wide.index if FINDINGS[name].notebook == notebook]])
+        for notebook in PAPERS
+    ]
+    parts = [(PAPERS[notebook].title, table.loc[:, table.ne("").any()]) for notebook, table in parts if len(table)]
+    missing = [name for name in FINDINGS if name not in wide.index]
+    return render(
+        "summary.md.j2",
+        of,
+        parts=parts,
+        counts=show.counts(of.values),
+        missing=missing,
+        FINDINGS=FINDINGS,
+        TITLES=published.TITLES,
+    )
+
+
+def page(of: Answer) -> str:
+    """summary.html: the answer, the picture, every finding by dataset, and the papers' tables with ours beneath."""
+    numbered = enumerate((chart for chart in picture(of) if hasattr(chart, "to_dict")), start=1)
+    drawings = [figure(chart.to_dict(), number) for number, chart in numbered]
+    scripts = [vega(), (PROJECT / "tools" / "report" / "templates" / "page.js").read_text(encoding="utf-8")]
+    tables = []
+    for name, paper in PAPERS.items():
+        found = of.found[of.found["finding"].map(lambda one: FINDINGS[one].notebook).eq(name)]
+        about = found[[FINDINGS[row["finding"]].is_about(row) for row in found.to_dict("records")]]
+        values = of.values[of.values["paper"].eq(paper.key) & of.values["ours"].notna()]
+        tables.append(
+            (
+                paper.title,
+                show.findings(about).data,
+                show.beside(values, paper.key == "tutek2020").data if len(values) else "",
+            )
+        )
+    parts = {name: markdown2html(render(f"{name}.md.j2", of)) for name in ("answer", "papers")}
+    return render(
+        "summary.html.j2",
+        of,
+        drawings=drawings,
+        tables=tables,
+        scripts=scripts,
+        policy=policy(scripts),
+        style=style(),
+        **parts,
+    )
+
+
+def write_summary(folder: Path) -> Path:
+    """Writes summary.html and summary-values.csv into a folder; nothing where they are newer than what they rest on."""
+    path = folder / "summary.html"
+    code = [one for room in ("papers", "tools/summary") for one in (PROJECT / room).iterdir()]
+    rests_on = [*results.home().glob("*.csv"), *code, published.SOURCE]
+    if path.exists() and path.stat().st_mtime > max(one.stat().st_mtime for one in rests_on):
+        return path
+    of = answer()
+    columns = [name for name in of.values if name != "source"]
+    write_text(folder / "summary-values.csv", of.values[columns].to_csv(index=False, float_format="%.6g"))
+    return write_text(path, page(of))

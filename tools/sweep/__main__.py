@@ -10,8 +10,7 @@ from pathlib import Path
 from lib.datasets.corpus import Corpus
 from lib.datasets.own import Own
 from lib.processes import cores
-from lib.progress import spoken
-from papers.claims import counted
+from lib.progress import counted, spoken
 from tools.report import parameters
 from tools.report.__main__ import print_lists
 from tools.report.parameters import PROJECT, Refused

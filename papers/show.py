@@ -1,0 +1,318 @@
+"""What a reader sees of findings and printed values: a table, a forest plot, the papers' tables with ours beneath."""
+
+from collections.abc import Iterable, Mapping
+from html import escape
+from math import nan
+from textwrap import wrap
+
+import altair as alt
+import numpy as np
+import pandas as pd
+from IPython.display import HTML, display
+
+from lib import tables
+from lib.charts.theme import COLORS, INK, Empty, dashed_line, number_tips, or_a_sentence, titled
+from lib.notebook import HEADLINE
+from lib.quantity import RUN_COLUMNS, title_of
+from papers import PAPERS
+from papers.effects import FINDINGS, Finding
+from papers.judge import NO, NONE, OPEN, YES
+from papers.published import ANSWERS, KEYS, TITLES, printed_effect, table
+
+WORD_COLORS = {YES: COLORS[2], NO: COLORS[1], NONE: COLORS[0], OPEN: "#9a9a9a", "": INK}
+ANSWER_COLORS = dict(zip(ANSWERS, (COLORS[2], COLORS[0], COLORS[1]), strict=True))
+# What is asked of one's own model and text: may its attention be shown? At most seven rows.
+BOX = ("J1", "J4", "J5", "J5c", "J6", "J7", "S2", "S3")
+LABEL = 210  # pixels for the names of models; half for those of datasets
+WIDTH = 940  # of a row of panels
+OTHERS = "other data:"
+TICK = "#8d939c"
+NOT_COUNTED = "printed for a training set of which we read a part"
+
+
+# --- findings
+
+
+def own_first(found: pd.DataFrame, own: bool) -> pd.DataFrame:
+    """The rows for the top of a report: of the models that each finding is about; of one's own model or text the box.
+
+    Args:
+        found: rows of `papers.judge.judge`. own: the model or the text is one's own.
+    """
+    rows = found[[FINDINGS[row["finding"]].is_about(row) for row in found.to_dict("records")]]
+    if own:
+        rows = rows[rows["finding"].isin(BOX)]
+        rows = rows[rows["model"].eq(rows["model"].iloc[0])] if len(rows) else rows
+    return rows
+
+
+def headline(found: pd.DataFrame, own: bool = False) -> None:
+    """Displays the findings; a report has them at its top.
+
+    Args:
+        found: rows of `papers.judge.judge`. own: the model or the text is one's own.
+    """
+    rows = own_first(found, own)
+    shown, drawing = findings(rows).data, forest(rows)
+    chart = drawing.to_dict() if hasattr(drawing, "to_dict") else None
+    lines = [f"{FINDINGS[row['finding']].sentence}: {in_brief(row)}" for row in rows.to_dict("records")]
+    top = {"lines": lines, "table": shown, "chart": chart, "own": own, "shown": may_be_shown(rows) if own else []}
+    display({HEADLINE: top, "text/html": shown, "text/plain": "\n".join(lines)}, raw=True)
+
+
+def findings(found: pd.DataFrame) -> HTML:
+    """One table: what is stated, of which model, the effect with its interval, what chance gives, what is printed."""
+    if found.empty:
+        return HTML("<p>No finding is about these models.</p>")
+    rows = [cells(row) for row in found.to_dict("records")]
+    texts = pd.DataFrame(rows)
+    if found["dataset"].nunique() == 1:
+        texts = texts.drop(columns="dataset")
+    texts["finding"] = texts["finding"].mask(texts["finding"].eq(texts["finding"].shift()), "")
+    empty = [name for name in ("chance", "the paper") if texts[name].eq("").all()]
+    return HTML(tables.html(texts.drop(columns=empty), numbers=["measured", "chance", "the paper"]))
+
+
+def cells(row: Mapping) -> dict[str, str]:
+    """A row of `findings` as text."""
+    finding = FINDINGS[row["finding"]]
+    sentence = f"{finding.sentence} ({finding.source})"
+    word = f"– {row['left_out']}" if row["left_out"] else row["word"]
+    runs = f", {row['runs']} run{'s' if row['runs'] > 1 else ''}"
+    return {
+        "finding": sentence,
+        "model": row["model"],
+        "dataset": row["dataset"],
+        "measured": f"{measured(row)} {unit_of(finding)}{runs}",
+        "chance": number(row["chance"], finding),
+        "the paper": number(printed(row), finding),
+        "is it so?": word or "a level",
+    }
+
+
+def in_brief(row: Mapping) -> str:
+    """+.15 [+.12, +.18] tau-b, yes: the effect of a row and its word."""
+    word = "" if row["left_out"] else row["word"]
+    return f"{measured(row)} {unit_of(FINDINGS[row['finding']])}{word and ', '}{word}"
+
+
+def measured(row: Mapping) -> str:
+    """The effect of a row with its interval."""
+    finding = FINDINGS[row["finding"]]
+    effect, low, high = (number(row[name], finding) for name in ("effect", "low", "high"))
+    return f"{effect} [{low}, {high}]" if low else effect
+
+
+def number(value: float, finding: Finding) -> str:
+    """A number of a finding: two digits after the point, three below .1; a sign where 0 is what it is held against."""
+    if pd.isna(value):
+        return ""
+    signed = not finding.beyond_chance and finding.predicts != "level" and finding.unit != "times"
+    signed = signed and finding.threshold in (0.0, -0.05, 0.02)
+    digits = 2 if abs(value) >= 0.0995 or finding.unit == "times" else 3
+    return f"{value:{'+' if signed else ''}.{digits}f}".replace("0.", ".", 1).replace("-", "−")
+
+
+def unit_of(finding: Finding) -> str:
+    """The unit behind a number; none for a fraction or a ratio."""
+    return {"fraction": "", "times": "times"}.get(finding.unit, finding.unit)
+
+
+def printed(row: Mapping) -> float:
+    """The paper's own printed effect for a row; NaN where it prints none."""
+    finding = FINDINGS[row["finding"]]
+    if not (of := finding.printed):
+        return nan
+    theirs = table(PAPERS[finding.notebook].key, str(row["dataset"]))
+    same = {name: row[name] for name in of.get("match", ())}
+    value = printed_effect(theirs, of["quantity"], same | of.get("where", {}))
+    if "less" in of or "less_where" in of:
+        value -= printed_effect(theirs, of.get("less", of["quantity"]), same | of.get("less_where", {}))
+    return value
+
+
+def may_be_shown(found: pd.DataFrame) -> list[str]:
+    """The two lines of *May its attention be shown?*: as where the model reads, and as why it decides."""
+    rows = {row["finding"]: row for row in found.to_dict("records")}
+    if not {"J5c", "J6", "J7"} <= set(rows):
+        return []
+    if any(rows[name]["left_out"] for name in ("J5c", "J6", "J7")):
+        return [f"– {rows['J6']['left_out'] or rows['J7']['left_out'] or rows['J5c']['left_out']}."]
+    reads = rows["J6"]["word"] == YES and rows["J5c"]["word"] == YES
+    decides = rows["J7"]["word"] == YES
+    return [
+        f"As where the model reads: {'yes' if reads else 'no'}.",
+        f"As why it decides: {'yes' if decides else 'no; leave-one-out shows what each word changes'}.",
+    ]
+
+
+@or_a_sentence
+def forest(found: pd.DataFrame, rows: str = "model", columns: int = 1) -> alt.TopLevelMixin:
+    """A panel for each finding, a row for each model or dataset: the effect with its 95% interval.
+
+    A hollow diamond is what the paper printed, a grey tick what chance gives; a hollow point has fewer than three runs.
+    The paper's own datasets come first, then a line, then others.
+
+    Args:
+        found: rows of `papers.judge.judge`. rows: model or dataset. columns: panels beside each other.
+    """
+    found = found[found["left_out"].eq("")]
+    if found.empty:
+        raise Empty("nothing to draw: every model is left out")
+    width = WIDTH // columns - (LABEL if rows == "model" else LABEL // 2)
+    panels = [panel(same, rows, width) for _, same in found.groupby("finding", sort=False)]
+    drawn = alt.concat(*panels, columns=columns, spacing=18).resolve_scale(color="shared")
+    see = "Point: our effect, with its 95% interval over runs and texts; hollow: fewer than three runs. "
+    see += "Diamond: what the paper printed. Grey tick: what chance gives."
+    return titled(drawn, "What was found", [see])
+
+
+def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
+    """The rows of one finding."""
+    finding = FINDINGS[same["finding"].iloc[0]]
+    own = same["dataset"].isin(finding.datasets)
+    places = list(
+        dict.fromkeys([*same.loc[own, rows], *([OTHERS] if rows == "dataset" and not own.all() else []), *same[rows]])
+    )
+    data = same[["effect", "low", "high", "chance", "runs"]].assign(
+        row=same[rows],
+        printed=[printed(row) for row in same.to_dict("records")],
+        hollow=same["low"].isna(),
+        word=same["word"].replace("", "level"),
+    )
+    y = alt.Y("row:N", title=None, scale=alt.Scale(domain=places), axis=alt.Axis(grid=True, labelLimit=LABEL))
+    axis = alt.Axis(tickCount=5, titleLimit=width + LABEL)
+    x = alt.X("effect:Q", title=f"{finding.quantity} ({finding.unit})", scale=alt.Scale(zero=True), axis=axis)
+    words = [word or "level" for word in WORD_COLORS]
+    color = alt.Color("word:N", title=None, scale=alt.Scale(domain=words, range=list(WORD_COLORS.values())))
+    tips = ["row:N", "word:N", "runs:Q", *number_tips(".3f", "effect", "low", "high", "chance", "printed")]
+    base = alt.Chart(data)
+    filled, hollow = base.transform_filter("!datum.hollow"), base.transform_filter("datum.hollow")
+    layers = [base.mark_tick(color=TICK, thickness=2.5, size=15).encode(alt.X("chance:Q"), y)]
+    layers += [filled.mark_rule(strokeWidth=2.5).encode(alt.X("low:Q"), alt.X2("high"), y, color)]
+    layers += [filled.mark_point(filled=True, size=60, opacity=1).encode(x, y, color, tooltip=tips)]
+    layers += [hollow.mark_point(filled=False, size=55, opacity=1).encode(x, y, color, tooltip=tips)]
+    layers += [base.mark_point(shape="diamond", size=90, color=INK, opacity=1).encode(alt.X("printed:Q"), y)]
+    if finding.predicts != "level" and not finding.beyond_chance:
+        layers.insert(0, dashed_line("x", float(finding.threshold)))
+    title = alt.TitleParams(wrap(finding.sentence, width // 5), fontSize=12, offset=4)
+    return alt.layer(*layers).properties(width=width, height=alt.Step(17), title=title)
+
+
+# --- printed beside ours
+
+
+def beside(values: pd.DataFrame, percent: bool = False) -> HTML:
+    """The papers' tables with ours beneath each value: rows and columns as theirs; ours alone where nothing is printed.
+
+    Args:
+        values: rows of `papers.published.beside`. percent: fractions in percent.
+    """
+    if values.empty:
+        return HTML("<p>There is nothing to show.</p>")
+    theirs = values[values["theirs"].notna()]
+    parts = [values] if theirs.empty else []
+    for _, same in theirs.groupby(["paper", "table"], sort=False):
+        ours = values[values["theirs"].isna() & values["quantity"].isin(same["quantity"])]
+        parts.append(pd.concat([same, ours]))
+    return HTML("".join(one_table(part, percent) for part in parts))
+
+
+def one_table(values: pd.DataFrame, percent: bool) -> str:
+    """One table of a paper: a row for each model, a column for each quantity, theirs above ours."""
+    first, several = values.iloc[0], [name for name in RUN_COLUMNS if values[name].nunique() > 1]
+    rows = values.assign(cell=[beneath(row, percent) for row in values.to_dict("records")])
+    rows = rows.drop_duplicates(KEYS)
+    by = several or ["dataset"]
+    order, names = rows[by].drop_duplicates(), list(dict.fromkeys(rows["quantity"]))
+    wide = rows.pivot(index=by, columns="quantity", values="cell").reindex(columns=names).reset_index()
+    wide = order.merge(wide, on=by, how="left").fillna("")
+    head = "".join(f"<th scope='col'>{escape(title_of(name))}</th>" for name in (*by, *names))
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(title_of(str(row[name])))}</td>" for name in by)
+        + "".join(f"<td class='number'>{row[name]}</td>" for name in names) + "</tr>"
+        for row in wide.to_dict("records")
+    )  # fmt: skip
+    fixed = " · ".join(title_of(str(first[name])) for name in RUN_COLUMNS if name not in by and first[name])
+    unit = "percent" if percent else ", ".join(dict.fromkeys(values["unit"]))
+    caption = (
+        f"{TITLES.get(first['paper'], first['paper'])}, {first['table']}: {fixed} ({unit}). Above theirs, below ours."
+    )
+    inside = f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+    return f"<div class='scroll'><table class='beside'>{inside}</table></div>"
+
+
+def beneath(row: Mapping, percent: bool) -> str:
+    """Theirs above ours with its interval, in the colour of the answer; grey where the value does not count."""
+    scale, digits = (100, 1) if percent and row["unit"] == "fraction" else (1, 3)
+
+    def shown(value: float) -> str:
+        return "–" if pd.isna(value) else f"{value * scale:.{digits}f}".replace("-", "−")
+
+    ours = shown(row["ours"])
+    interval = "" if pd.isna(row["low"]) or pd.isna(row["ours"]) else f" [{shown(row['low'])}, {shown(row['high'])}]"
+    kind = row["answer"].replace(" ", "-") if row["counted"] else "uncounted"
+    title = escape(row["answer"] if row["counted"] else NOT_COUNTED, quote=True)
+    if pd.isna(row["theirs"]):
+        return f"{ours}{interval}"
+    return f"{shown(row['theirs'])}<br><span class='{kind}' title='{title}'>{ours}{interval}</span>"
+
+
+@or_a_sentence
+def scatter(values: pd.DataFrame, width: int = 200) -> alt.TopLevelMixin:
+    """Printed (x) against ours (y), a dot for each value that counts, a panel for each paper, with the diagonal."""
+    rows = values[values["counted"] & values["ours"].notna() & values["theirs"].notna() & values["unit"].ne("nats")]
+    if rows.empty:
+        raise Empty("nothing to draw: no printed value has one of ours")
+    data = rows[["source", "theirs", "ours", "answer", "dataset", "quantity"]]
+    x, y = alt.X("theirs:Q", title="printed"), alt.Y("ours:Q", title="ours")
+    color = alt.Color(
+        "answer:N", title=None, scale=alt.Scale(domain=list(ANSWER_COLORS), range=list(ANSWER_COLORS.values()))
+    )
+    dots = (
+        alt.Chart()
+        .mark_circle(size=14, opacity=0.6)
+        .encode(x, y, color, tooltip=["dataset", "quantity", "theirs", "ours", "answer"])
+    )
+    ends = [data[["theirs", "ours"]].to_numpy().min(), data[["theirs", "ours"]].to_numpy().max()]
+    diagonal = alt.Chart().mark_line(color=INK, strokeWidth=1, strokeDash=[3, 3]).encode(alt.X("d0:Q"), alt.Y("d0:Q"))
+    diagonal = diagonal.transform_calculate(d0=f"datum.answer == '{ANSWERS[0]}' ? {ends[0]} : {ends[1]}")
+    drawn = (
+        alt.layer(diagonal, dots, data=data)
+        .properties(width=width, height=width)
+        .facet(alt.Facet("source:N", title=None), columns=4)
+    )
+    return titled(drawn, "Every printed value that counts, against ours", ["On the dashed line they are equal."])
+
+
+def counts(values: pd.DataFrame) -> pd.DataFrame:
+    """Of each paper how many printed values count, how many of them have ours, and how these compare.
+
+    Returns:
+        paper, counted, ours, one column for each of ANSWERS, r (Pearson's, of theirs with ours), distance (the median
+        size of the difference).
+    """
+    rows = []
+    for paper, same in values[values["counted"]].groupby("paper", sort=False):
+        ours = same[same["ours"].notna()]
+        row = {"paper": paper, "counted": len(same), "ours": len(ours)}
+        row |= {answer: int(ours["answer"].eq(answer).sum()) for answer in ANSWERS}
+        r = float(np.corrcoef(ours["theirs"], ours["ours"])[0, 1]) if len(ours) > 2 else nan
+        rows.append(row | {"r": r, "distance": float(ours["difference"].abs().median())})
+    return pd.DataFrame(rows)
+
+
+def by_dataset(found: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
+    """The rows of some findings in the models that each is about, one model for each dataset."""
+    rows = found[[FINDINGS[row["finding"]].is_about(row) for row in found.to_dict("records")]]
+    rows = rows[rows["finding"].isin(list(names)) & ~rows["dataset"].str.contains(":")]
+    own = [
+        dict(zip(FINDINGS[name].datasets, range(99), strict=False)).get(of, 99)
+        for name, of in rows[["finding", "dataset"]].to_numpy()
+    ]
+    return (
+        rows.assign(own=own)
+        .sort_values("own", kind="stable")
+        .drop(columns="own")
+        .drop_duplicates(["finding", "dataset"])
+    )

@@ -1,0 +1,134 @@
+"""The numbers in README's sentences, looked up by the ids of findings, and whether the sentences still hold."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from lib.quantity import title_of
+from papers import show
+from papers.effects import FINDINGS, Finding
+from papers.published import DIFFERENT, NEAR, ROUNDING, SAME, tolerance
+
+
+@dataclass
+class Answer:
+    """What the templates say with numbers.
+
+    A key is the id of a finding, a dataset and, where it is not the first that the finding is about, the model:
+    "J1 sst", "J1 sst average + additive".
+
+    found     rows of `papers.judge.judge`, of the main runs
+    values    rows of `papers.published.beside`
+    failed    the sentences that the results no longer bear out, with what they lean on
+    """
+
+    found: pd.DataFrame
+    values: pd.DataFrame
+    failed: list[str] = field(default_factory=list)
+
+    def row(self, key: str) -> dict:
+        """The row of a key; KeyError where there is none."""
+        name, dataset, *model = key.split(maxsplit=2)
+        rows = self.found[self.found["finding"].eq(name) & self.found["dataset"].eq(dataset)].to_dict("records")
+        rows = [row for row in rows if (row["model"] == model[0] if model else FINDINGS[name].is_about(row))]
+        if not rows:
+            raise KeyError(f"no kept result of {key!r}")
+        return rows[0]
+
+    def effect(self, key: str) -> str:
+        """The effect, without its interval."""
+        return show.number(self.row(key)["effect"], self.finding(key))
+
+    def interval(self, key: str) -> str:
+        """The effect with its interval, and the number of runs where they are fewer than three."""
+        row = self.row(key)
+        return show.measured(row) + (f" ({row['runs']} run{'s' if row['runs'] > 1 else ''})" if row["runs"] < 3 else "")
+
+    def runs(self, key: str) -> int:
+        """How many runs it is of."""
+        return int(self.row(key)["runs"])
+
+    def paper(self, key: str) -> str:
+        """What the paper printed."""
+        return show.number(show.printed(self.row(key)), self.finding(key))
+
+    def ends(self, name: str, datasets: str, what: str = "effect", model: str = "", percent: bool = False) -> str:
+        """The least and the largest over datasets: "0.25 to 0.37"; of "gain", beyond chance.
+
+        Args:
+            what: effect, chance, gain or paper.
+        """
+        rows = [self.row(f"{name} {dataset} {model}".strip()) for dataset in datasets.split()]
+        pick: dict[str, Callable[[dict], float]] = {
+            "gain": lambda row: row["effect"] - row["chance"],
+            "paper": show.printed,
+        }
+        numbers = sorted(pick.get(what, lambda row: row[what])(row) for row in rows)
+        both = [f"{one:.0%}"[:-1] if percent else show.number(one, FINDINGS[name]) for one in (numbers[0], numbers[-1])]
+        return " to ".join(dict.fromkeys(both))
+
+    def gain(self, key: str) -> str:
+        """How far an effect is beyond chance, in points."""
+        row = self.row(key)
+        return f"{row['effect'] - row['chance']:.0%}"[:-1]
+
+    def percent(self, key: str) -> str:
+        """An effect in percent."""
+        return f"{self.row(key)['effect']:.0%}"
+
+    def value(self, side: str, dataset: str, quantity: str, percent: bool = False, **where: str) -> str:
+        """A value of published.csv, "theirs", or "ours" with its interval."""
+        rows = self.values[self.values["dataset"].eq(dataset) & self.values["quantity"].eq(quantity)]
+        for name, wanted in where.items():
+            rows = rows[rows[name].eq(wanted)]
+        if rows.empty:
+            raise KeyError(f"no value of {quantity!r} on {dataset} where {where}")
+        row, scale, digits = rows.iloc[0], 100 if percent else 1, 1 if percent else 2
+        theirs, ours, low, high = (
+            f"{row[name] * scale:.{digits}f}".replace("0.", ".", 1).replace("-", "−") if pd.notna(row[name]) else ""
+            for name in ("theirs", "ours", "low", "high")
+        )
+        return theirs if side == "theirs" else f"{ours} [{low}, {high}]" if low else ours
+
+    def same(self, key: str) -> str:
+        """Whether the printed effect and ours are the same (`papers.published.answer`), or ours smaller or larger."""
+        row, theirs = self.row(key), show.printed(self.row(key))
+        finding = self.finding(key)
+        allowed = tolerance("f1" if finding.unit == "F1" else "effect", finding.unit, theirs) + ROUNDING
+        if abs(row["effect"] - theirs) <= allowed or row["low"] <= theirs <= row["high"]:
+            return "**Same**"
+        return "Ours is smaller" if row["effect"] < theirs else "Ours is larger"
+
+    def leans(self, needs: str, caller: Callable[[], str]) -> str:
+        """A sentence, while each finding that it leans on has the word that it needs; else these findings.
+
+        Args:
+            needs: "J6 sst = yes, J6 snli = can't tell".
+        """
+        pairs = [part.rpartition("=")[::2] for part in needs.split(",")]
+        wrong = [key.strip() for key, word in pairs if self.word(key) != word.strip()]
+        if not wrong:
+            return caller()
+        self.failed.append(f"{', '.join(wrong)}: {caller().strip()}")
+        return " ".join(
+            f"{self.finding(key).sentence}, on {title_of(key.split()[1])}: {self.word(key)}." for key in wrong
+        )
+
+    def word(self, key: str) -> str:
+        """The word of a key; "" where its model is left out."""
+        row = self.row(key.strip())
+        return "" if row["left_out"] else row["word"]
+
+    @staticmethod
+    def finding(key: str) -> Finding:
+        """The finding of a key."""
+        return FINDINGS[key.split()[0]]
+
+    def compared(self) -> dict[str, str]:
+        """Of the printed values that count how many have ours, and how many are what, in percent."""
+        counts = show.counts(self.values)
+        ours = int(counts["ours"].sum())
+        shares = {answer: f"{counts[answer].sum() / ours:.0%}" for answer in (SAME, NEAR, DIFFERENT)}
+        r = {row.paper: f"{row.r:.2f}".replace("0.", ".", 1) for row in counts.itertuples() if pd.notna(row.r)}
+        return {"ours": f"{ours:,}", "counted": f"{counts['counted'].sum():,}"} | shares | {"r": r}
