@@ -55,11 +55,16 @@ def row_of(finding: Finding, rows: pd.DataFrame, these_models: bool) -> dict:
 
 
 def interval(values: Sequence[float], se: float, texts: int, these_models: bool) -> tuple[float, float]:
-    """The 95% interval of the mean over runs; NaN with fewer than three, unless it is of these models alone."""
+    """The 95% interval of the mean over runs; NaN with fewer than three, unless it is of these models alone.
+
+    NaN too where nothing varies, as of a trend within one run, or of one that is the same in all.
+    """
     values = np.asarray(values, dtype=float)
     if len(values) < FEW and not these_models:
         return nan, nan
     spread = [] if these_models else [(Spread.of([values]), len(values))]
+    if not se and (these_models or len(set(values)) == 1):  # a trend in one run: nothing varies
+        return nan, nan
     return Estimate.over(float(values.mean()), spread, se, texts).interval()
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from IPython.display import HTML, display
 
 from lib import tables
-from lib.charts.theme import COLORS, INK, Empty, dashed_line, number_tips, or_a_sentence, titled
+from lib.charts.theme import COLORS, INK, Empty, number_tips, or_a_sentence, titled
 from lib.notebook import HEADLINE
 from lib.quantity import RUN_COLUMNS, title_of
 from papers import PAPERS
@@ -83,7 +83,7 @@ def cells(row: Mapping) -> dict[str, str]:
         "finding": sentence,
         "model": row["model"],
         "dataset": row["dataset"],
-        "measured": f"{measured(row)} {unit_of(finding)}{runs}",
+        "measured": f"{measured(row)}{unit_of(finding)}{runs}",
         "chance": number(row["chance"], finding),
         "the paper": number(printed(row), finding),
         "is it so?": word or "a level",
@@ -93,7 +93,7 @@ def cells(row: Mapping) -> dict[str, str]:
 def in_brief(row: Mapping) -> str:
     """+.15 [+.12, +.18] tau-b, yes: the effect of a row and its word."""
     word = "" if row["left_out"] else row["word"]
-    return f"{measured(row)} {unit_of(FINDINGS[row['finding']])}{word and ', '}{word}"
+    return f"{measured(row)}{unit_of(FINDINGS[row['finding']])}{word and ', '}{word}"
 
 
 def measured(row: Mapping) -> str:
@@ -114,8 +114,8 @@ def number(value: float, finding: Finding) -> str:
 
 
 def unit_of(finding: Finding) -> str:
-    """The unit behind a number; none for a fraction or a ratio."""
-    return {"fraction": "", "times": "times"}.get(finding.unit, finding.unit)
+    """The unit behind a number; none for a fraction."""
+    return "" if finding.unit == "fraction" else f" {finding.unit}"
 
 
 def printed(row: Mapping) -> float:
@@ -171,13 +171,11 @@ def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
     """The rows of one finding."""
     finding = FINDINGS[same["finding"].iloc[0]]
     own = same["dataset"].isin(finding.datasets)
-    places = list(
-        dict.fromkeys([*same.loc[own, rows], *([OTHERS] if rows == "dataset" and not own.all() else []), *same[rows]])
-    )
+    others = [OTHERS] if rows == "dataset" and own.any() and not own.all() else []
+    places = list(dict.fromkeys([*same.loc[own, rows], *others, *same[rows]]))
     data = same[["effect", "low", "high", "chance", "runs"]].assign(
         row=same[rows],
         printed=[printed(row) for row in same.to_dict("records")],
-        hollow=same["low"].isna(),
         word=same["word"].replace("", "level"),
     )
     y = alt.Y("row:N", title=None, scale=alt.Scale(domain=places), axis=alt.Axis(grid=True, labelLimit=LABEL))
@@ -186,15 +184,22 @@ def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
     words = [word or "level" for word in WORD_COLORS]
     color = alt.Color("word:N", title=None, scale=alt.Scale(domain=words, range=list(WORD_COLORS.values())))
     tips = ["row:N", "word:N", "runs:Q", *number_tips(".3f", "effect", "low", "high", "chance", "printed")]
-    base = alt.Chart(data)
-    filled, hollow = base.transform_filter("!datum.hollow"), base.transform_filter("datum.hollow")
-    layers = [base.mark_tick(color=TICK, thickness=2.5, size=15).encode(alt.X("chance:Q"), y)]
-    layers += [filled.mark_rule(strokeWidth=2.5).encode(alt.X("low:Q"), alt.X2("high"), y, color)]
-    layers += [filled.mark_point(filled=True, size=60, opacity=1).encode(x, y, color, tooltip=tips)]
-    layers += [hollow.mark_point(filled=False, size=55, opacity=1).encode(x, y, color, tooltip=tips)]
-    layers += [base.mark_point(shape="diamond", size=90, color=INK, opacity=1).encode(alt.X("printed:Q"), y)]
+    hollow = data["low"].isna()
+
+    def layer(there: pd.Series, mark: str, *channels, **looks) -> list[alt.Chart]:
+        chart = getattr(alt.Chart(data[there]), f"mark_{mark}")(**looks)
+        return [chart.encode(*channels, y, tooltip=tips)] if there.any() else []
+
+    layers = layer(data["chance"].notna(), "tick", alt.X("chance:Q"), color=TICK, thickness=2.5, size=15)
+    layers += layer(~hollow, "rule", alt.X("low:Q"), alt.X2("high"), color, strokeWidth=2.5)
+    layers += layer(~hollow, "point", x, color, filled=True, size=60, opacity=1)
+    layers += layer(hollow, "point", x, color, filled=False, size=55, opacity=1)
+    layers += layer(
+        data["printed"].notna(), "point", alt.X("printed:Q"), shape="diamond", size=90, color=INK, opacity=1
+    )
     if finding.predicts != "level" and not finding.beyond_chance:
-        layers.insert(0, dashed_line("x", float(finding.threshold)))
+        line = alt.Chart(pd.DataFrame({"at": [float(finding.threshold)]}))
+        layers.insert(0, line.mark_rule(color=INK, strokeDash=[4, 3]).encode(alt.X("at:Q")))
     title = alt.TitleParams(wrap(finding.sentence, width // 5), fontSize=12, offset=4)
     return alt.layer(*layers).properties(width=width, height=alt.Step(17), title=title)
 
