@@ -20,6 +20,11 @@ def spoken(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things: "1 seed", "2 seeds"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 class Progress:
     """Prints a line for each step; in JupyterLab each in place of the last.
 

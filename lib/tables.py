@@ -2,25 +2,19 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
-from typing import Any
 
-import numpy as np
 import pandas as pd
 from IPython.display import HTML
 from pandas.io.formats.style import Styler
 
 from lib.analysis.statistics import over_what
-from lib.analysis.verdicts import ANSWERS, KINDS
 from lib.quantity import RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
-from papers import TITLES
-from papers.claims import CONTRAST, WEAK, anchor, by_their_numbers, by_weak, p_in_words
 
 TEXT = "text-align: left; vertical-align: top"
 NUMBER = "text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums"
-PALE = "opacity: 0.55"
 WIDE = {"quantity": "min-width: 13em", **dict.fromkeys(("encoder", "95%"), "white-space: nowrap")}
 SETTINGS = ("lambda", "delta", "eta")  # not measured: shown with all their digits
-HIDDEN = ("of_seeds", "se", "se_texts")  # columns for the kept results and the verdicts
+HIDDEN = ("of_seeds", "se", "se_texts")  # columns for the kept results
 NAMED = (*RUN_COLUMNS, "quantity")  # columns that hold names of parts of a model or of quantities
 CARD = {  # columns of lib.datasets.card, for a reader
     "vocabulary": "words of the vocabulary",
@@ -34,19 +28,12 @@ OF_TEXTS, FRACTIONS = ("again", "other_label"), ("with_vector", "unknown", "toke
 MOST_CLASSES = 12  # that a card names
 
 
-def html(
-    texts: pd.DataFrame,
-    caption: str = "",
-    numbers: Collection[str] = (),
-    styled: bool = True,
-    grey: Collection[int] = (),
-) -> str:
+def html(texts: pd.DataFrame, caption: str = "", numbers: Collection[str] = (), styled: bool = True) -> str:
     """A frame of texts as an HTML table, written by pandas' Styler; every text in it is escaped.
 
     Args:
         numbers: columns that are aligned to the right and not broken into lines; all others are aligned to the left.
         styled: False for a plain table without classes, which keeps a page with many rows small.
-        grey: the numbers of rows that are paler than the others.
     """
     table = Styler(texts, uuid_len=32, cell_ids=False, caption=escape(caption) or None).hide(axis="index")
     table = table.format(escape="html").format_index(escape="html", axis="columns")
@@ -55,8 +42,6 @@ def html(
     table.set_table_styles(
         {name: [{"selector": "", "props": props}] for name, props in columns.items()}, overwrite=False
     )
-    if grey:
-        table.apply(lambda row: [PALE if row.name in grey else ""] * len(row), axis=1)
     return table.to_html(exclude_styles=not styled)
 
 
@@ -84,7 +69,7 @@ def show(frame: pd.DataFrame, empty: str = "There is nothing to show.", index: s
 def text(value: object, column: str, digits: int) -> str:
     """One value for a reader; a dash where there is none."""
     if isinstance(value, str):
-        return TITLES.get(value, value) if column == "paper" else title_of(value) if column in NAMED else value
+        return title_of(value) if column in NAMED else value
     if pd.isna(value):
         return "–"
     if isinstance(value, bool) or float(value).is_integer():
@@ -195,104 +180,7 @@ def difference(rows: pd.DataFrame, over: str = "") -> pd.DataFrame:
     return rows[named].assign(**values, **interval)
 
 
-def verdicts(found: pd.DataFrame) -> HTML:
-    """Rows of papers.verdicts, a table for each claim: what it states, and each model's verdict with numbers."""
-    return HTML("".join(claim(same) for _, same in found.groupby("short", sort=False)))
-
-
-def claim(same: pd.DataFrame) -> str:
-    """One claim and how many models have which verdict; folded, what it states and each model's numbers."""
-    first, weak, counted = same.iloc[0], same["witness"].eq(WEAK), []
-    for word in (*ANSWERS, CONTRAST):
-        of_word = same["verdict"].eq(word)
-        note = by_weak((of_word & weak).sum()) if word != CONTRAST else ""
-        counted += [f"{word} {of_word.sum()}{note}"] if of_word.any() else []
-    parts = "<br>".join(f"<b>{name}</b>: {escape(words)}" for name, words in stated(first).items())
-    sentence = f"<b>{escape(first['short'])}</b>: {escape(first['claim'])} ({escape(first['source'])})."
-    table = pd.DataFrame([verdict_row(row) for _, row in same.iterrows()])
-    table = table.drop(columns=[name for name in table if table[name].eq("").all()])
-    shown = html(table, numbers=["p"], grey=list(np.flatnonzero(weak)))
-    inside = f'<p id="{anchor(first["short"])}"><small>{parts}</small></p>{shown}'
-    return f'<details class="claim"><summary>{sentence} <em>{", ".join(counted)}</em></summary>{inside}</details>'
-
-
-def stated(row: Mapping[str, Any]) -> dict[str, str]:
-    """What a claim states, from a row of papers.verdicts: its scope, what decides, its control."""
-    bound = f"{row['bound']:g} {row['unit']}" if row["kind"] not in ("trend", "most runs") else ""
-    found = {"Of": row["scope"], "Supported if": KINDS[row["kind"]], "Bound": bound}
-    found |= {"Control": row["control"], "Refuted by": row["refuted"]}
-    return {name: words for name, words in found.items() if words}
-
-
-def doubts(row: Mapping[str, Any]) -> list[str]:
-    """What speaks against taking a row of papers.verdicts at its word."""
-    needed = f"{row['needed']} seeds would decide" if row["needed"] > 0 else ""
-    return [*filter(None, (row["reason"], needed, "weak witness" if row["witness"] == WEAK else ""))]
-
-
-def verdict_row(row: pd.Series) -> dict[str, str]:
-    """One model's verdict on a claim as text by column, "" where there is nothing to see."""
-    why = "; ".join(doubts(row))
-    moved = {"half": row["halved"], "twice": row["doubled"]}
-    moved = [f"{word} at {times} of it" for times, word in moved.items() if word not in ("", row["verdict"])]
-    return {
-        "model": row["model"],
-        "verdict": row["verdict"] + (f" ({why})" if why else ""),
-        "evidence": row["evidence"],
-        "single seeds": row["of_seeds"] if row["kind"] != "most runs" else "",
-        "p": "" if pd.isna(row["p"]) else p_in_words(row["p"]).removeprefix("p "),
-        "with another bound": ", ".join(moved) if row["verdict"] != CONTRAST else "",
-        "the paper's own numbers": by_their_numbers(row["kind"], row["bound"], row["printed"]),
-    }
-
-
 def intervals(low: Iterable[float], high: Iterable[float]) -> list[str]:
     """ "0.123 to 0.456" of each pair of bounds."""
     pairs = zip(low, high, strict=True)
     return ["–" if pd.isna(a) else f"{text(a, '', 3)} to {text(b, '', 3)}" for a, b in pairs]
-
-
-def beside(values: pd.DataFrame, percent: bool = False) -> HTML:
-    """A table made by papers.published.beside: ours with its 95% interval, theirs, the difference, what to make of it.
-
-    Without any published value there are no columns for it.
-
-    Args:
-        percent: fractions in percent.
-    """
-    if values.empty:
-        return HTML("<p>There is nothing to show: no row.</p>")
-    several_units = values["unit"].nunique() > 1 or percent
-    rows = pd.DataFrame([beside_row(row, percent, several_units) for _, row in values.iterrows()])
-    missing = {"sd of seeds": values["sd_seeds"].isna(), "cause": values["cause"].eq("")}
-    missing |= dict.fromkeys(("theirs", "difference", "it is"), values["theirs"].isna())
-    rows = rows.drop(columns=[name for name, everywhere in missing.items() if everywhere.all()])
-    names = (*RUN_COLUMNS, "published in")
-    constant = [name for name in names if rows[name].replace("–", None).nunique() <= 1]
-    common = {name: next((text for text in rows[name] if text not in ("", "–")), "") for name in constant}
-    common |= {} if several_units else {"unit": values["unit"].iloc[0]}
-    caption = [f"{name} {text}" for name, text in common.items() if text] + [describe_encoders(values)]
-    rows = rows.drop(columns=[*constant, *columns_of_encoders(values)])
-    numbers = [name for name in rows if name not in (*names, "quantity")]
-    return HTML(html(rows, " · ".join(filter(None, caption)), numbers))
-
-
-def beside_row(row: pd.Series, percent: bool, with_unit: bool) -> dict[str, str]:
-    """One row of `beside` as text by column."""
-    scale, unit, digits = (100, "%", 1) if percent and row["unit"] == "fraction" else (1, row["unit"], 3)
-
-    def number(value: float, sign: str = "") -> str:
-        return "–" if pd.isna(value) else f"{value * scale:{sign}.{digits}f}".replace("-", "−")
-
-    return {
-        **{name: title_of(str(row[name])) for name in RUN_COLUMNS},
-        "quantity": title_of(row["quantity"]) + (f" ({unit})" if with_unit else ""),
-        "ours": number(row["ours"]),
-        "95% interval": "–" if pd.isna(row["low"]) else f"{number(row['low'])} to {number(row['high'])}",
-        "sd of seeds": number(row["sd_seeds"]),
-        "theirs": number(row["theirs"]),
-        "difference": number(row["difference"], "+"),
-        "it is": ": ".join(filter(None, (row["answer"], row["reason"]))) or "–",
-        "cause": row["cause"],
-        "published in": f"{TITLES.get(row['paper'], row['paper'])}, {row['table']}" if row["paper"] else "–",
-    }

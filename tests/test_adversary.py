@@ -20,12 +20,12 @@ from lib.datasets import DATASETS
 from lib.datasets.batches import batches, collate
 from lib.metrics import kullback_leibler, probabilities, total_variation
 from lib.models import GuidedClassifier
+from lib.provenance import seeds_of
 from lib.training import Run, fitting, losses, train, train_all
 from lib.training.building import build
 from lib.training.guided_attention import PerWord, guide
 from lib.training.tasks import Adversary, BaseOutputs, Classification, kept_epoch, stands_still
 from lib.training.trained import batches_of, task_of
-from papers import results
 
 SMALL = (("embedding_size", 20), ("epochs", 3), ("hidden_size", 16))
 BASE = Run("planted", vectors="random", options=SMALL)
@@ -207,7 +207,7 @@ def test_a_frozen_adversary_from_another_seed_stands_beside_its_own_base(base):
     assert torch.equal(other.model.decoder.weight, base.model.decoder.weight)
     found = analysis.measure_versus_base([base, other], [base, base])
     assert set(found["seed"]) == {base.run.seed}, "pairs are of one seed"
-    assert results.provenance_of(papers.PAPERS["adversary"].settings(), [other])["run_seeds"] == str(base.run.seed)
+    assert seeds_of([other]) == [base.run.seed]
 
 
 def test_a_frozen_adversary_minimises_what_the_whole_model_would(base, monkeypatch):

@@ -1,5 +1,6 @@
 """measure, correlate, summarise, classification and contrasts against brute force, SciPy and scikit-learn."""
 
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,14 +10,18 @@ import torch
 from scipy import stats
 from sklearn import metrics as judge
 
+from lib import tables
 from lib.analysis import (
     attention_weights,
     classification,
     contrast,
     correlate,
     difference,
+    examples,
+    joined,
     left_out,
     max_attention,
+    mean_effect,
     measure,
     measure_all,
     significance,
@@ -24,7 +29,17 @@ from lib.analysis import (
 )
 from lib.analysis.contrast import mean_of
 from lib.analysis.correlation import permutation_null
-from lib.analysis.statistics import bootstrap, t_interval, weighted_auc, weighted_f1, weighted_mean
+from lib.analysis.statistics import (
+    Estimate,
+    Spread,
+    bootstrap,
+    share_limits,
+    t_interval,
+    weighted_auc,
+    weighted_f1,
+    weighted_mean,
+    weighted_median,
+)
 from lib.datasets.batches import batches, collate
 from lib.quantity import Quantity, bounds_of, declare, tau_name, title_of, unit_of
 from tests import small
@@ -426,3 +441,101 @@ def test_what_is_no_list_of_quantities_is_refused():
         measure(small.model(), batches(small.split(LENGTHS), 3), {"max_attention": max_attention})
     with pytest.raises(ValueError, match="two quantities are called 'max_attention'"):
         measure(small.model(), batches(small.split(LENGTHS), 3), [max_attention, max_attention])
+
+
+def test_an_interval_adds_the_squares_of_what_texts_and_seeds_vary():
+    values, se, texts = np.array([0.10, 0.14, 0.18]), 0.02, 400
+    low, high = Estimate.over(0.14, [(Spread.of([values]), 3)], se, texts).interval()
+    half = np.hypot(stats.t.ppf(0.975, 2) * 0.04 / np.sqrt(3), stats.t.ppf(0.975, texts - 1) * se)
+    assert (low, high) == pytest.approx((0.14 - half, 0.14 + half))
+    of_seeds = Estimate.over(0.14, [(Spread.of([values]), 3)], 0.0).interval()
+    assert of_seeds == pytest.approx(t_interval(values)), "with seeds alone it is Student's"
+    pooled = Spread.of([np.array([0.1, 0.2, 0.15]), np.array([0.25, 0.15, 0.2, np.nan]), np.array([0.5])])
+    assert (pooled.variance, pooled.df) == (pytest.approx((0.005 + 0.005) / 4), 4)
+
+
+def test_a_share_has_its_exact_limits():
+    low, high = share_limits(4, 5)
+    assert stats.binom.sf(3, 5, low) == pytest.approx(0.05) and stats.binom.cdf(4, 5, high) == pytest.approx(0.05)
+    assert share_limits(0, 5)[0] == 0 and share_limits(5, 5)[1] == 1
+
+
+def test_the_mean_of_one_configuration_has_each_seed_and_its_error_over_texts():
+    frame = table()
+    found, middle = (mean_effect(frame, "tau", middle=of) for of in (weighted_mean, weighted_median))
+    by_seed, averaged = frame.groupby("seed")["tau"], frame.groupby("instance")["tau"].mean()
+    assert found["of_seeds"] == pytest.approx(by_seed.mean().to_dict())
+    assert found["difference"] == pytest.approx(averaged.mean()) and found["n"] == 400
+    assert found["se"] == pytest.approx(averaged.std() / np.sqrt(400), rel=0.06)
+    assert middle["of_seeds"] == pytest.approx(by_seed.median().to_dict())
+    none = mean_effect(frame.assign(tau=np.nan), "tau")
+    assert none["n"] == 0 and np.isnan([none["difference"], none["se"], *none["of_seeds"].values()]).all()
+
+
+@pytest.mark.parametrize("draws", [1, 40])
+def test_a_weighted_median_is_that_of_repeated_texts(draws):
+    random = np.random.default_rng(0)
+    values, weights = random.normal(size=(31, 3)), random.integers(0, 4, (draws, 31)).astype(float)
+    values[5, 0], values[3, 1], values[:, 2] = values[6, 0], np.nan, np.nan
+    found = weighted_median(weights, values)
+    for row, column in product(range(draws), range(2)):
+        repeated = np.repeat(values[:, column], weights[row].astype(int))
+        assert found[row, column] == pytest.approx(np.nanmedian(repeated))
+    assert np.isnan(found[:, 2]).all() and np.isnan(weighted_median(np.ones((1, 0)), np.empty((0, 2)))).all()
+
+
+def texts_of(n=60, seeds=4) -> pd.DataFrame:
+    """Texts that are all predicted right, half of either class."""
+    frame = table(n, range(seeds))
+    frame["label"] = frame["prediction"] = frame["instance"] % 2
+    return frame.assign(probability=np.random.default_rng(0).uniform(0, 0.4, len(frame)) + 0.6 * frame["label"])
+
+
+def test_examples_follow_their_rule():
+    frame = texts_of()
+    chosen = examples(frame, ("bad", "good"), far="tau")
+    first = frame[frame["seed"] == 0]
+    assert chosen["seed"].eq(0).all()
+    assert chosen.iloc[0]["probability"] == first.loc[first["label"] == 0, "probability"].min()
+    assert chosen.iloc[1]["probability"] == first.loc[first["label"] == 1, "probability"].max()
+    sureness = (first["probability"] - 0.5).abs()
+    assert chosen.iloc[2]["instance"] == first.loc[sureness.idxmin(), "instance"]
+    assert "good" in chosen.iloc[1]["why"]
+
+
+def test_examples_are_short_right_and_have_an_adversary():
+    frame = texts_of(seeds=1)
+    frame.loc[frame["probability"].idxmax(), "length"] = 61  # too long to read
+    second = frame.loc[frame["length"] < 61, "probability"].idxmax()
+    frame.loc[second, "prediction"] = 0  # wrong
+    third = frame.loc[(frame["length"] < 61) & (frame["prediction"] == 1), "probability"].idxmax()
+    frame.loc[third, "tau"] = np.nan  # left out
+    allowed = frame[(frame["length"] < 61) & (frame["prediction"] == 1) & frame["tau"].notna()]
+    farthest = allowed.index[3]
+    frame.loc[farthest, "tau"] = 9.0
+    chosen = examples(frame, ("bad", "good"), far="tau")
+    assert chosen.index[1] == allowed["probability"].idxmax() and chosen.index[-1] == farthest
+    assert examples(frame.assign(length=100), ("bad", "good")).shape[0] == 3, "long texts where there is no short one"
+
+
+def test_joined_adds_columns_and_refuses_what_does_not_fit():
+    frame = texts_of()
+    run = ["dataset", "encoder", "attention", "projection", "variant", "layers", "seed", "instance", "left_out"]
+    more = frame[run].assign(extra=1.5, left_out=[(("extra", "why"),)] * len(frame))
+    both = joined(frame, more)
+    assert both["extra"].eq(1.5).all() and both["left_out"].iloc[0] == (("extra", "why"),)
+    arrays = frame[run].assign(weights=[np.array([0.5, np.nan])] * len(frame), left_out=more["left_out"])
+    weighed = joined(both, arrays)
+    pd.testing.assert_frame_equal(joined(joined(weighed, more), arrays.copy(deep=True)), weighed)  # a cell run again
+    with pytest.raises(ValueError, match="both tables hold extra"):
+        joined(both, more.assign(extra=1.6))
+    with pytest.raises(ValueError, match="not of the same runs"):
+        joined(frame, more.iloc[::-1])
+
+
+def test_a_table_says_once_what_is_the_same_and_escapes_the_rest():
+    frame = pd.DataFrame({"dataset": ["<b>x</b>"] * 2, "quantity": ["f1", "auc"], "value": [0.12345, 1e-7]})
+    html = tables.show(frame).data
+    assert html.count("&lt;b&gt;x") == 1 and "<b>" not in html
+    assert ">0.123<" in html and ">1e-07<".replace("-", "−") in html and ">F1<" in html
+    assert tables.show(frame.iloc[:0], "None.").data == "<p>None.</p>"

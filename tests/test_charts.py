@@ -15,12 +15,12 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from lib import charts
 from lib.analysis import classification, summarise
-from lib.charts import distributions
+from lib.charts import curves, distributions
+from lib.charts.comparison import OURS, one_row_per_value
 from lib.charts.text import visible
 from lib.charts.theme import STATIC, titled
 from lib.quantity import RUN_COLUMNS, declare, tau_name
 from papers import published
-from papers.claims import Claim, verdicts
 from tests import small
 from tools.report.execute import kernel_environment
 
@@ -78,7 +78,8 @@ def token_curves(tokens) -> alt.TopLevelMixin:
 
 def all_charts(frame: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
     ours = pd.concat([summarise(frame, [tau_name(PAIR)]), classification(frame)])
-    beside = published.beside(ours, published.table("jain2019", "sst"))
+    theirs = published.table("jain2019", "sst")
+    beside = published.beside(ours, theirs[~theirs["quantity"].str.contains("_class_")])
     return {
         "lengths": charts.length_histogram(
             SimpleNamespace(title="SST", splits=[small.split((3, 5, 2000), name="train")])
@@ -292,41 +293,57 @@ def test_a_long_text_is_shortened_around_its_highest_weights_and_says_so():
     assert "… 4,992 tokens …" in html and "34 of 20,000 tokens shown" in html and "hold 98%" in html
 
 
-def test_effects_have_their_interval_seeds_and_bound():
-    stated = ("section 4", "direction", 0.05, "tau-b", "any", "chance gives 0", "it falls")
-    claims = {short: Claim("jain2019", short, "It rises", *stated) for short in ("a", "b")}
-    rows = [claims["a"].evidence("one", {0: 0.2, 1: 0.22, 2: 0.19}, se=0.01, n=400, witness="weak")]
-    rows += [claims["b"].evidence("two", {0: 0.01, 1: 0.03}, se=0.01, n=400), claims["b"].evidence("none", {})]
-    found = verdicts(pd.concat(rows), claims)
-    spec = charts.effects(found).to_dict()
-    data = list(spec["datasets"].values())
-    assert [{"start": -0.05, "end": 0.05}] in data and "weak" in spec["description"]
-    assert [{"model": "one", "value": value} for value in (0.2, 0.22, 0.19)] in data
-    effect = next(one for rows in data for one in rows if one.get("pale"))
-    assert effect["effect"] == pytest.approx(0.61 / 3) and effect["low"] == pytest.approx(found["low"].iloc[0])
-    without = charts.effects(found.assign(low=np.nan, high=np.nan)).to_json()  # an empty layer would have no scale
-    bars = charts.effects(found).to_json().count('"x2"'), without.count('"x2"')
-    assert bars == (3, 2), "two bands, and the interval of three seeds; two seeds have none"
-    with pytest.raises(ValueError, match="no verdict has an effect"):
-        charts.comparison.effects(found[found["model"] == "none"])
+def test_a_published_value_is_a_series_by_its_source():
+    scores = classification(instances(encoders=("bilstm",)))
+    printed = published.beside(scores, published.table("jain2019", "sst"))
+    rows = one_row_per_value(printed.assign(source=printed["source"].where(printed["source"].eq(""), "a later paper")))
+    assert rows["series"].unique().tolist() == [OURS, "a later paper"]
+    drawn = charts.values_beside(printed, "Title", "See.", "percent").to_dict()
+    assert {row["series"] for row in next(iter(drawn["datasets"].values()))} == {OURS, "Jain & Wallace 2019"}
 
 
-def test_the_picture_of_the_claims_says_what_counts_on_which_side_and_units_once():
-    names = ["question", "short", "dataset", "answer", "side", "shown", "size", "unit", "marks", "ours"]
-    found = ["Q", "a", "sst", "supported", "against", "+0.20", "+0.20 tau-b", "tau-b", [], False]
-    weak = ["Q", "a", "20news", "open", "", "+0.01", "+0.01 tau-b", "tau-b", ["weak witness"], False]
-    chance = ["Q", "a", "imdb", "supported", "for", "+0.30", "+0.30 tau-b", "tau-b", ["could be chance"], False]
-    none = ["R", "b", "sst", "no verdict", "", "", "", "of the items, along it", [], True]
-    cells = pd.DataFrame([found, weak, chance, none], columns=names)
-    drawn = charts.claims(cells, ["sst", "20news", "imdb"])
-    (rows,) = drawn.to_dict()["datasets"].values()
-    shown = [row["shown"].replace("\N{THIN SPACE}", " ") for row in rows]
-    assert shown == ["+0.20", "+0.01 w", "+0.30 c", "–"]
-    assert [row["says"] for row in rows] == ["no", "undecided", "yes", "undecided"]
-    assert [row["filled"] for row in rows] == [True, False, False, False], "only what counts"
-    assert [row["unit"] for row in rows] == ["tau-b", "", "", "of the items"]
-    assert [row["short"] for row in rows] == ["a", "a", "a", "ours: b"], "what the paper does not claim"
-    words = re.findall(r"<text[^>]*>([^<]+)</text>", vl_convert.vegalite_to_svg(drawn.to_json()))
-    subtitle = " ".join(drawn.to_dict()["title"]["subtitle"])
-    assert "does not count; w weak witness, c could be chance. Grey" in subtitle, "only what occurs is explained"
-    assert words.index("sst") < words.index("20news") and words.index("Q") < words.index("R")
+SETTINGS = pd.DataFrame({"setting": [0.1, 0.1, 1, 1], "quantity": [tau_name(PAIR), "jsd_exact"] * 2, "value": 0.5})
+
+
+def test_a_sweep_draws_a_line_and_an_interval_for_each_quantity():
+    rows = SETTINGS.assign(low=0.4, high=0.6)
+    chart = curves.sweep(rows, "setting", "Title", "See.", scale="log").to_dict()
+    drawn = [row for rows in chart["datasets"].values() for row in rows if "series" in row]
+    assert len(chart["layer"]) == 3 and {row["setting"] for row in drawn} == {0.1, 1}
+    with pytest.raises(ValueError, match="nothing to draw"):
+        curves.sweep(rows.iloc[:0], "setting", "Title", "See.")
+
+
+def test_a_sweep_is_drawn_for_each_model_with_the_published_values():
+    rows = pd.DataFrame(
+        {"encoder": ["conv", "conv", "bilstm", "bilstm"], "attention": "dot", "vector_scale": [1, 0.1] * 2}
+    )
+    rows = rows.assign(quantity=tau_name(PAIR), value=0.5, low=0.4, high=0.6)
+    theirs = rows.iloc[:1].assign(value=0.3)
+    chart = charts.sweep_by_model(rows, "vector_scale", "Title", "See.", theirs).to_dict()
+    drawn = [row for rows in chart["datasets"].values() for row in rows]
+    assert [row["value"] for row in drawn] == [0.5] * 4 + [0.3] and drawn[-1]["encoder"] == "conv"
+    with pytest.raises(ValueError, match="nothing to draw"):
+        curves.sweep_by_model(rows.iloc[:0], "vector_scale", "Title", "See.", theirs)
+
+
+def test_the_share_within_a_bound_is_that_of_the_texts():
+    frame = instances(encoders=("bilstm", "average"))
+    chart = charts.shares_within(frame, "permuted_change_of_p", [0.05], "Title", "See.").to_dict()
+    (lines,) = [rows for rows in chart["datasets"].values() if "share" in rows[0]]
+    for encoder, series in (("bilstm", "BiLSTM + dot"), ("average", "average + dot")):
+        at = {row["bound"]: row["share"] for row in lines if row["series"] == series}
+        own = frame.loc[frame["encoder"].eq(encoder) & frame["attention"].eq("dot"), "permuted_change_of_p"]
+        assert len(at) == 101 and at[0.2] == pytest.approx((own <= 0.2).mean(), abs=1e-6)
+
+
+def test_a_histogram_of_differences_has_the_mean_of_each_model():
+    frame = instances()
+    gap = declare("gap", "tau-b", None, (-2, 2))
+    chart = charts.difference_histogram(
+        frame.assign(**{gap: frame[tau_name(PAIR)] / 2}), {"half": gap}, "Title", "See."
+    )
+    (bins,) = chart.to_dict()["datasets"].values()
+    means = {(row["encoder"], row["attention"]): row["mean"] for row in bins}
+    own = frame[frame["encoder"].eq("bilstm") & frame["attention"].eq("dot")]
+    assert means["BiLSTM", "dot"] == pytest.approx(own[tau_name(PAIR)].mean() / 2)

@@ -6,6 +6,7 @@ import pytest
 import small
 import torch
 import vl_convert
+from scipy.stats import binomtest
 
 from lib import charts
 from lib.analysis import (
@@ -17,6 +18,8 @@ from lib.analysis import (
     on_common_support,
     top_on_rationale,
     versus_fewest,
+    with_drawn,
+    with_effects,
     with_flips,
     with_random,
 )
@@ -96,6 +99,9 @@ def test_which_ranking_flips_sooner():
     never = flips_sooner(removed(removed_gradient_count=[NONE] * 6), "gradient", "attention").iloc[0]
     assert (never["first_sooner"], never["second_sooner"], never["ratio"]) == (0, 1, pytest.approx(0.5 / 3.5))
     assert (never["low"], never["high"]) == (0, pytest.approx(2.42, abs=0.01)), "exact: none of three texts"
+    always = flips_sooner(removed(removed_attention_count=[NONE] * 6), "gradient", "attention").iloc[0]
+    share = binomtest(4, 4).proportion_ci().low
+    assert (always["low"], always["high"]) == (pytest.approx(share / (1 - share)), np.inf)
 
 
 def test_random_orders_are_averaged_where_they_flip():
@@ -119,6 +125,28 @@ def test_how_far_from_the_fewest():
     found = versus_fewest(removed(), ["attention"])
     assert found["optimal_attention"].tolist() == pytest.approx([0, 0, 0, 1, NONE, NONE], nan_ok=True)
     assert found["extra_attention"].tolist() == pytest.approx([1, 1, NONE, 0, NONE, NONE], nan_ok=True)
+
+
+def test_what_the_top_item_does_beyond_the_others_and_how_often_it_flips_sooner():
+    drawn = {
+        "top_attention_paper_delta_alpha": [0.4] * 6,
+        "top_attention_paper_delta_js": [0.01, -0.1, 0.3, 0, 0, NONE],
+    }
+    tops = {f"top_attention_{name}": [0.5, 0, 1, 1, NONE, 0] for name in ("js", "flip")}
+    others = {f"top_attention_others_{name}": [0.25, 0.5, 1, 0, NONE, 0] for name in ("js", "flip")}
+    product = {"removed_product_count": [1, 4, 4, 1, NONE, NONE]}
+    frame = removed(**drawn, **tops, **others, **product)
+    found = with_effects(frame)
+    assert found["top_gap_js"].tolist() == pytest.approx([0.25, -0.5, 0, 1, NONE, 0], nan_ok=True)
+    assert found["top_gap_flip"].tolist() == pytest.approx([0.25, -0.5, 0, 1, NONE, 0], nan_ok=True)
+    assert found["sooner_product_than_attention"].tolist() == pytest.approx([1, -1, 1, 0, NONE, NONE], nan_ok=True)
+    # of two random orders: both later; neither flips; neither attention's nor the second does; level and later
+    assert found["sooner_attention_than_random"].tolist() == pytest.approx([1, 1, -1, 0.5, NONE, NONE], nan_ok=True)
+    columns = ("drawn_negative", "delta_alpha_where_negative", "delta_alpha_elsewhere", "near_zero_at_large")
+    of_drawn = with_drawn(frame)[list(columns)]
+    assert found[list(columns)].equals(of_drawn)
+    expected = [[0, NONE, 0.4, 1], [1, 0.4, NONE, NONE], [0, NONE, 0.4, 0], [0, NONE, 0.4, NONE]]
+    assert of_drawn.to_numpy()[:4] == pytest.approx(np.array(expected), nan_ok=True)
 
 
 def drawn_items(texts: int = 300) -> pd.DataFrame:

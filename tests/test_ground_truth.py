@@ -27,7 +27,6 @@ from lib.quantity import declare
 from lib.training import train
 from lib.training.guided_attention import rationales
 from papers import ground_truth as parts
-from papers.ground_truth_claims import CLAIMS, TRIVIAL, along_cues, areas, naming, outside
 
 
 def silent(message: str) -> None:
@@ -185,9 +184,9 @@ def test_a_liar_keeps_its_accuracy_and_moves_its_attention(tmp_path, monkeypatch
     assert masses["liar"].mean() < 0.01 < 0.5 < masses["base"].mean()
 
 
-def suspicion(liars: list, honest: list, **others) -> pd.DataFrame:
+def suspicion(liars: list, honest: list) -> pd.DataFrame:
     index = [("liar", seed) for seed in range(len(liars))] + [("base", seed) for seed in range(len(honest))]
-    table = pd.DataFrame({"test": [*liars, *honest], **others})
+    table = pd.DataFrame({"test": [*liars, *honest]})
     return table.set_index(pd.MultiIndex.from_tuples(index, names=["variant", "seed"]))
 
 
@@ -201,14 +200,19 @@ def test_the_auroc_is_scikit_learns_and_its_pairs_have_its_variance():
         roc_auc_score(label, np.concatenate([random.choice(liars, 30), random.choice(honest, 30)])) for _ in range(400)
     ]
     assert high - low == pytest.approx(2 * 1.96 * np.std(drawn), rel=0.15)
-    rows = pd.concat(areas(suspicion(list(liars), list(honest), **{TRIVIAL: np.zeros(60)})))
-    one = rows[(rows["short"] == "the test finds liars") & (rows["model"] == "test")]
-    assert one["value"].mean() == pytest.approx(value) and len(one) == one["n"].iloc[0] == 30
-    assert 1.96 * one["se"].iloc[0] == pytest.approx((high - low) / 2, rel=0.25)
+    (effect,) = effects_of(suspicion(liars, honest))
+    assert effect["of_seeds"] == pytest.approx(dict.fromkeys(range(30), value)) and effect["n"] == 30
+    assert 1.96 * effect["se"] == pytest.approx((high - low) / 2, rel=0.25)
     value, low, high = ground_truth.auroc(liars + 9, honest)
     assert (value, high) == (1, 1) and 0.9 < low < 0.95, "30 of each tell something, not all"
-    apart = pd.concat(areas(suspicion([*liars + 9], [*honest], **{TRIVIAL: np.zeros(60)})))
-    assert 1.96 * apart["se"].iloc[0] == pytest.approx(1 - low)
+    (apart,) = effects_of(suspicion(liars + 9, honest))
+    assert 1.96 * apart["se"] == pytest.approx(1 - low)
+    assert effects_of(suspicion(liars[:1], honest[:1])) == []
+
+
+def effects_of(table: pd.DataFrame) -> list[dict]:
+    """What G2 makes of each test."""
+    return [row for _, _, row in parts.detection({"suspicion": table})]
 
 
 def test_the_threshold_is_of_other_honest_models_than_the_false_alarms():
@@ -220,63 +224,6 @@ def test_the_threshold_is_of_other_honest_models_than_the_false_alarms():
     shown = ground_truth.test_matrix(ground_truth.detection(table, counts))
     assert shown["adversaries found"].tolist() == ["–"] and shown["liars found"].tolist() == ["0.50 (0.03 to 0.97)"]
     assert "AUROC, liar" in ground_truth.test_matrix(ground_truth.detection(table, counts), areas=True)
-
-
-def rows_of(**columns) -> pd.DataFrame:
-    """Texts of one model with three seeds, without spread beyond a little noise."""
-    random, frames = np.random.default_rng(0), []
-    for seed in range(3):
-        frame = pd.DataFrame({"instance": range(50), "seed": seed, "encoder": "bilstm", "attention": "additive"})
-        frame = frame.assign(dataset="planted", projection="softmax", variant="base", layers=1, left_out=[()] * 50)
-        frames.append(frame.assign(**{name: value + random.normal(0, 0.01, 50) for name, value in columns.items()}))
-    return pd.concat(frames, ignore_index=True)
-
-
-COLUMNS = ["dataset", "encoder", "attention", "projection", "variant", "layers", "witness", "excluded"]
-NO_WITNESSES = pd.DataFrame(columns=COLUMNS)
-
-
-@pytest.mark.parametrize(("attention", "gradient", "word"), [(0.9, 0.5, "supported"), (0.5, 0.9, "contradicted")])
-def test_naming_the_reason_is_judged_by_its_difference(attention, gradient, word):
-    given = rows_of(reason_top_attention_weights=attention, reason_top_gradient_times_input=gradient)
-    given["attention_weights"] = [np.array([0.9, 0.05, 0.05])] * len(given)
-    even = given.assign(attention_weights=[np.array([0.34, 0.33, 0.33])] * len(given))
-    for short in ("attention names the reason", "attention names the shortcut"):
-        for some, expected in ((given, word), (even, "no verdict"), (given.assign(variant="adversary"), "contrast")):
-            rows = pd.concat(naming(short, some, NO_WITNESSES))
-            assert papers.verdicts(rows, CLAIMS)["verdict"].tolist() == [expected]
-    assert not list(naming(short, given[:0], NO_WITNESSES))
-
-
-@pytest.mark.parametrize(("share", "word"), [(1.0, "supported"), (0.8, "contradicted"), (0.96, "open")])
-def test_credit_outside_is_little_or_not(share, word):
-    given = rows_of(reason_top_gradient_of_input=share)
-    spread = given.assign(
-        reason_top_gradient_of_input=given["reason_top_gradient_of_input"] + given["seed"] * 0.02 - 0.02
-    )
-    rows = pd.concat(outside(spread if word == "open" else given, ["gradient_of_input"]))
-    assert papers.verdicts(rows, CLAIMS)["verdict"].tolist() == [word]
-
-
-@pytest.mark.parametrize(("slope", "word"), [(-0.2, "supported"), (0.2, "contradicted"), (0.0, "no verdict")])
-def test_redundancy_is_a_trend(slope, word):
-    frames = [
-        rows_of().assign(dataset=f"planted:cues={cues}", beyond_chance_leave_one_out_of_input=0.9 + slope * cues)
-        for cues in (1, 2, 3, 4)
-    ]
-    rows = pd.concat(along_cues(pd.concat(frames, ignore_index=True), ["leave_one_out_of_input"]))
-    assert papers.verdicts(rows, CLAIMS)["verdict"].tolist() == [word]
-
-
-@pytest.mark.parametrize(("gap", "word"), [(4.0, "supported"), (-4.0, "contradicted"), (1.2, "open")])
-def test_a_test_finds_liars_or_not(gap, word):
-    random = np.random.default_rng(3)
-    table = suspicion(list(random.normal(gap, 1, 20)), list(random.normal(0, 1, 20)), **{TRIVIAL: random.random(40)})
-    found = papers.verdicts(pd.concat(areas(table)), CLAIMS).set_index(["short", "model"])
-    assert found.loc[("the test finds liars", "test"), "verdict"] == word
-    assert found.loc[("the test finds liars", TRIVIAL), "verdict"] == "contrast"
-    more = {"supported": "supported", "contradicted": "contradicted"}.get(word)
-    assert more is None or found.loc[("the test finds more than the entropy does", "test"), "verdict"] == more
 
 
 def test_the_runs_of_each_dataset():

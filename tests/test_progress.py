@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from lib import progress, provenance
-from lib.progress import Progress, spoken
+from lib.progress import Progress, counted, spoken
 from lib.provenance import commit
 
 
@@ -48,8 +48,9 @@ def test_an_error_inside_is_shown_and_raised(capsys):
     assert "stopped by ZeroDivisionError" in capsys.readouterr().out
 
 
-def test_seconds_in_words():
+def test_seconds_and_counts_in_words():
     assert [spoken(seconds) for seconds in (0.4, 59.6, 200, 7500)] == ["0 s", "1 min 0 s", "3 min 20 s", "2 h 5 min"]
+    assert [counted(number, "seed") for number in (0, 1, 2)] == ["0 seeds", "1 seed", "2 seeds"]
 
 
 def test_provenance_says_what_made_a_result():

@@ -28,6 +28,7 @@ import papers
 from lib import processes
 from lib.analysis import (
     at_an_end,
+    best_epochs,
     dev_scores,
     difference,
     fragility,
@@ -36,6 +37,7 @@ from lib.analysis import (
     on_dev,
     on_rationale,
     price_difference,
+    prices,
     summarise,
     tried,
 )
@@ -573,6 +575,14 @@ def test_weights_are_chosen_by_dev_alone():
     assert table["chosen"].tolist() == [False, True], "of equals the one that regularizes more"
 
 
+def test_the_epochs_that_runs_keep_stand_beside_each_other():
+    histories = [[{"dev_attention_entropy": value} for value in of] for of in ((0.9, 0.4), (0.8, 0.7, 0.6))]
+    runs = [replace(variant("tying", delta=1.0), seed=seed) for seed in (0, 1)]
+    pairs = zip(runs, histories, (2, 1), strict=True)
+    (row,) = best_epochs([SimpleNamespace(run=run, history=of, chosen=k) for run, of, k in pairs]).to_dict("records")
+    assert (row["variant"], row["of"], row["epochs_kept"], row["attention_entropy"]) == ("tying", 2, "2 1", "0.40 0.80")
+
+
 def test_a_weight_below_all_of_the_papers_is_named():
     paper = papers.PAPERS["regularization"]
     settings = paper.settings(dataset="planted", attentions=("additive", "dot"), delta=(0.01, 1.0), eta=(0.1,))
@@ -614,7 +624,7 @@ def test_what_imitation_costs_is_taken_off_the_price():
 
     first, base = curve_rows(0.4, variant="mlm", seed=1), curve_rows(0.1)
     plain = price_difference(first, base)
-    assert np.isnan(plain["floor"]) and plain["points"] == 3 and plain["of_seeds"] == {0: plain["difference"]}
+    assert np.isnan(plain["floor"]) and plain["points"] == 3
     row = price_difference(with_floor(first, 0.3), with_floor(base, 0.05))
     raw = price_difference(with_floor(first, 0.3), with_floor(base, 0.05), net=False)["difference"]
     assert raw == pytest.approx(row["difference"] + 0.25, abs=0.01)
@@ -630,6 +640,50 @@ def test_what_imitation_costs_is_taken_off_the_price():
     only = [with_floor(rows, 0.1)[lambda rows: rows["lambda"] == 0] for rows in (first, base)]  # none but imitations
     row = price_difference(*only)
     assert (row["points"], row["floor"]) == (1, pytest.approx(0.1)) and np.isnan(row["difference"])
+
+
+def imitated(price: float = 0.6, floor: float = 0.01, converged: bool = True, seeds: int = 3) -> pd.DataFrame:
+    """Adversaries of mlm and tying, which pay `price` for each nat of JSD, and of the base, which pay .1."""
+    parts, random = [], np.random.default_rng(0)
+    for name in ("base", "mlm", "tying"):
+        for seed, at, jsd in ((seed, *point) for seed in range(seeds) for point in ((0, 0.01), (0.1, 0.1), (0.2, 0.6))):
+            tvd = floor + (0.1 if name == "base" else price) * jsd * (at > 0) + random.normal(0, 0.003, 100)
+            rows = pd.DataFrame({"instance": range(100), "jsd": jsd + random.normal(0, 0.003, 100), "tvd": tvd})
+            parts.append(rows.assign(**{"lambda": at}, variant=name, seed=seed))
+    frame = pd.concat(parts).assign(dataset="made_up", encoder="bilstm", attention="additive", projection="softmax")
+    return frame.assign(layers=1, label=1, prediction=1, base_prediction=1, converged=converged)
+
+
+def price_of_mlm(frame: pd.DataFrame) -> pd.Series:
+    return prices(frame).set_index("variant").loc["mlm"]
+
+
+def test_a_price_says_nothing_where_imitation_explains_it_or_training_did_not_end():
+    row = price_of_mlm(imitated())
+    assert row["failed"] == "" and row["low"] > 0 and row["raw"] == pytest.approx(row["difference"], abs=0.01)
+    assert price_of_mlm(imitated(price=0.02))["difference"] < 0
+    assert price_of_mlm(imitated(floor=0.3))["failed"].startswith("the floor, 0.3")
+    assert "did not converge" in price_of_mlm(imitated(converged=False))["failed"]
+    few = imitated()
+    assert price_of_mlm(few[few["lambda"] == 0])["points"] == 1
+    assert price_of_mlm(few[few["lambda"] != 0.1])["failed"] == ""
+    few.loc[(few["variant"] == "mlm") & (few["lambda"] == 0.2), "converged"] = False
+    assert price_of_mlm(few)["failed"] == "an adversary of MLM did not converge"
+
+
+def test_imitation_that_fails_says_how():
+    frame = imitated()
+    wrong = (frame["variant"] == "mlm") & (frame["lambda"] == 0)
+    frame.loc[wrong, "tvd"] += 0.5
+    frame.loc[wrong & (frame["instance"] < 10), "prediction"] = 0
+    why = price_of_mlm(frame)["failed"]
+    assert why.startswith("imitation of MLM alone is 0.100 below it in accuracy, is farther from its predictions")
+    one = imitated()
+    first = (one["variant"] == "mlm") & (one["lambda"] == 0) & (one["seed"] == 1) & (one["instance"] < 10)
+    one.loc[first, "prediction"] = 0
+    assert price_of_mlm(one)["failed"].startswith("imitation of MLM alone is"), "one seed is enough"
+    none = imitated().query("variant != 'mlm' or `lambda` > 0")
+    assert price_of_mlm(none)["failed"] == "no adversary of MLM only imitates"
 
 
 def test_rationales_of_another_split_are_refused():

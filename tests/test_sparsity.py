@@ -1,6 +1,7 @@
-"""What `sparsity` trains, measures and concludes."""
+"""What `sparsity` trains and measures."""
 
 from dataclasses import replace
+from itertools import permutations, product
 
 import numpy as np
 import pandas as pd
@@ -19,15 +20,15 @@ from lib.analysis import (
     measure_all,
     support_on_rationale,
     trend,
+    with_ceiling,
     with_entropies,
     with_support,
     with_violations,
 )
-from lib.analysis.correlation import kendall
-from lib.analysis.verdicts import judge_trend
+from lib.analysis.correlation import kendall, share_of_ceiling
 from lib.metrics import normalized_entropy
 from lib.projections import sparsegen_name, sparsegen_strength
-from lib.quantity import RUN_COLUMNS, Quantity, declare, unit_of
+from lib.quantity import RUN_COLUMNS, Quantity, declare, tau_name, unit_of
 from lib.training import Run, fitting, train
 from lib.training.tasks import Classification
 
@@ -121,23 +122,71 @@ def along_lambda(slope: float, noise: float, seeds: int = 3, texts: int = 60) ->
     return pd.concat(frames, ignore_index=True)
 
 
-def means_of(frame: pd.DataFrame) -> np.ndarray:
-    """(seed, lambda) of the entropy."""
-    return np.array([[frame[(frame["seed"] == seed) & (frame["lambda"] == at)]["entropy"].mean() for at in LAMBDAS]
-                     for seed in frame["seed"].unique()])  # fmt: skip
+def of_means(means: np.ndarray) -> pd.DataFrame:
+    """One text, whose entropy in each seed along lambda is (seed, lambda); none where that is NaN."""
+    places = [(*place, value) for place, value in np.ndenumerate(means) if not np.isnan(value)]
+    return pd.DataFrame(places, columns=["seed", "lambda", "entropy"]).assign(instance=0)
 
 
 def test_the_trend_along_a_hyperparameter():
-    row = trend(along_lambda(-0.1, 0.01), "lambda", "entropy")
+    rows = along_lambda(-0.1, 0.01)
+    row = trend(rows, "lambda", "entropy")
     assert (row["points"], row["seeds"], row["n"]) == (5, 3, 60)
     assert row["tau"] == row["tau_high"] == pytest.approx(-1) and row["p"] < 0.01
     assert row["first"] == pytest.approx(1.5, abs=0.01) and row["last"] == pytest.approx(0.41, abs=0.01)
-    judged = judge_trend(LAMBDAS, means_of(along_lambda(-0.1, 0.01)))
-    assert row["tau"] == judged.effect and row["sd_seeds"] == pytest.approx(np.std(judged.of_seeds, ddof=1))
     row = trend(along_lambda(0, 1.0), "lambda", "entropy")
     assert row["tau_low"] < 0 < row["tau_high"] and row["p"] > 0.05
     one = trend(along_lambda(-0.1, 0.01, seeds=1), "lambda", "entropy")
     assert one["tau"] == pytest.approx(-1) and np.isnan(one["tau_low"]), "one seed says nothing about others"
+    few = trend(rows[rows["lambda"] > 0], "lambda", "entropy")
+    flat = trend(rows.assign(entropy=0.5), "lambda", "entropy")
+    assert np.isnan([few["tau"], few["p"], flat["tau"], flat["p"]]).all() and few["points"] == 2
+
+
+def test_a_trend_is_held_against_all_orders_of_its_dial():
+    at, values = range(3), np.array([[0.1, 0.2, 0.3], [0.2, 0.3, 0.9], [0.1, 0.3, 0.25]])
+    found = trend(of_means(values), "lambda", "entropy")
+    taus = [[stats.kendalltau(at, row[list(order)]).statistic for order in permutations(at)] for row in values]
+    means, own = np.array([np.mean(each) for each in product(*taus)]), [each[0] for each in taus]
+    assert found["tau"] == pytest.approx(means[0]) and found["sd_seeds"] == pytest.approx(np.std(own, ddof=1))
+    assert found["p"] == pytest.approx((abs(means) >= means[0] - 1e-12).mean()), "14 of 216 orders are as far from 0"
+    for rising in (np.sort(values, axis=1), -np.sort(values, axis=1)):
+        assert trend(of_means(rising), "lambda", "entropy")["p"] == pytest.approx(2 / 216)
+
+
+def test_a_trend_over_many_values_is_rarely_found_where_there_is_none():
+    random = np.random.default_rng(0)
+    found = [trend(of_means(random.normal(size=(3, 6))), "lambda", "entropy")["p"] for _ in range(60)]
+    assert np.mean([p <= 0.05 for p in found]) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 60)
+    rising = np.arange(6) + random.normal(0, 0.3, (3, 6))
+    assert trend(of_means(rising), "lambda", "entropy")["p"] < 0.01
+
+
+def test_a_trend_counts_the_points_that_every_seed_has():
+    rising = np.arange(6) + np.zeros((3, 6))
+    rising[2, [1, 4]], rising[2, [0, 2]] = np.nan, rising[2, [2, 0]]
+    found = trend(of_means(rising), "lambda", "entropy")
+    assert found["tau"] == pytest.approx((1 + 1 + stats.kendalltau(range(4), [2, 0, 3, 5]).statistic) / 3)
+    rising[1, [0, 3]] = np.nan  # two points are left in common: each seed by itself, the whole ones alone
+    found = trend(of_means(rising), "lambda", "entropy")
+    assert found["tau"] == pytest.approx(1) and np.isnan(found["tau_low"])
+
+
+def test_the_ceiling_of_sparse_attention_is_the_largest_tau_that_its_ties_allow():
+    random, length = np.random.default_rng(0), 9
+    for support in (1, 2, 5, length):
+        weights = np.concatenate([1 + np.arange(support), np.zeros(length - support)])
+        best = stats.kendalltau(weights, np.arange(length) + 100 * (weights > 0)).statistic
+        taus = {tau_name(("attention", "gradient_of_input")): [best]}
+        row = with_ceiling(
+            pd.DataFrame({"length": [length], "attention_support": [support]} | taus), ["gradient_of_input"]
+        )
+        assert row["tau_ceiling"].item() == pytest.approx(best)
+        assert row[share_of_ceiling("gradient_of_input")].item() == pytest.approx(1)
+        others = [stats.kendalltau(weights, random.permutation(length)).statistic for _ in range(50)]
+        assert max(others) <= best + 1e-12
+    alone = pd.DataFrame({"length": [1], "attention_support": [1]} | {name: [np.nan] for name in taus})
+    assert np.isnan(with_ceiling(alone, ["gradient_of_input"])["tau_ceiling"].item())
 
 
 def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():

@@ -1,18 +1,9 @@
 """From a model and its texts to a table with one row per instance; then means, differences and trends of its rows."""
 
-from lib.analysis.baseline import against_baseline, baseline, excluded_by, same_answers, witness_of, witnesses
-from lib.analysis.contrast import (
-    contrast,
-    difference,
-    effect_of,
-    fragility_by_length,
-    fragility_difference,
-    group_of,
-    mean_effect,
-    score_difference,
-)
-from lib.analysis.correlation import correlate, significance, taus_by_option, with_ceiling
-from lib.analysis.curves import advantage, curvatures, points, price_difference, prices
+from lib.analysis.baseline import against_baseline, baseline, same_answers
+from lib.analysis.contrast import contrast, difference, fragility_difference, mean_effect, score_difference
+from lib.analysis.correlation import correlate, significance, taus_by_option, trend, with_ceiling
+from lib.analysis.curves import curvatures, points, price_difference, prices
 from lib.analysis.erasure import (
     box_values,
     by_ranking,
@@ -33,7 +24,6 @@ from lib.analysis.histories import (
     best_epochs,
     by_recipe,
     dev_scores,
-    kept_epochs,
     not_converged,
     on_dev,
     recipe_effects,
@@ -60,5 +50,4 @@ from lib.analysis.tradeoff import (
     of_runs,
     single_runs,
 )
-from lib.analysis.verdicts import trend
 from lib.analysis.word_states import information

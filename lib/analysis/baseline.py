@@ -1,6 +1,6 @@
 """How far words alone get, without attention: TF-IDF and logistic regression, measured as the models are."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -8,18 +8,15 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from lib.analysis.contrast import contrast, mean_effect
+from lib.analysis.contrast import contrast
 from lib.analysis.measuring import RUN
-from lib.analysis.statistics import Estimate, Spread
 from lib.analysis.summarising import by_seed, configurations, refuse_unknown, scores_of, seeds_of
 from lib.datasets.assembly import subset
 from lib.datasets.corpus import Corpus, Instance
-from lib.quantity import RUN_COLUMNS, declare, title_of
+from lib.quantity import title_of
 
 NAME = "TF-IDF + logistic regression"
 SAME = 1e-6  # probabilities that differ by less over all texts are one answer
-WEAK = "weak"  # a witness
-BEHIND = 0.02  # of accuracy: a model that is farther below the baseline is a weak witness about attention
 STRENGTHS = (0.1, 1.0, 10.0, 100.0)
 TRIED = 1_000_000  # tokens of train on which each of them is tried
 MOST_TOKENS = 10_000_000  # of train that it reads: the pairs of words of many more would not fit into memory
@@ -114,39 +111,6 @@ def against_baseline(instances: pd.DataFrame, answers: pd.DataFrame, score: str 
     return pd.DataFrame(rows)
 
 
-def witnesses(instances: pd.DataFrame, answers: pd.DataFrame, these_models: bool = False) -> pd.DataFrame:
-    """Which models learned enough to be witnesses about attention: a row for each configuration.
-
-    A model that is not above the largest class of test with its whole 95% interval is none. One that is more than
-    BEHIND below the TF-IDF baseline, or below an average encoder on the same texts, is a weak one.
-
-    Args:
-        answers: what `baseline` gives. these_models: the interval is over texts alone.
-    Returns:
-        RUN_COLUMNS, accuracy, low, majority, baseline, average (the best of average encoders; NaN without), witness
-        (good or weak), excluded (why it is none, else "").
-    """
-    right = declare("is_right", "fraction")
-    scored = instances.assign(**{right: (instances["label"] == instances["prediction"]).astype(float)})
-    found = {tuple(key.values()): mean_effect(group, right) for key, group in configurations(scored)}
-    spread = Spread.of(list(row["of_seeds"].values()) for row in found.values())
-    spread = Spread(0.0, 0) if these_models else spread
-    majority = float(answers["label"].value_counts(normalize=True).max())
-    of_words = float((answers["label"] == answers["prediction"]).mean())
-    place = list(RUN_COLUMNS).index("encoder")
-    average = max((row["difference"] for key, row in found.items() if key[place] == "average"), default=np.nan)
-    rows = []
-    for key, row in found.items():
-        estimate = Estimate.over(row["difference"], [(spread, len(row["of_seeds"]))], row["se"], row["n"])
-        low = estimate.interval()[0]
-        none = f"its accuracy, {estimate.effect:.3f}, is not above the largest class, {majority:.3f}"
-        weak = estimate.effect < np.nanmax([of_words, average]) - BEHIND
-        numbers = (estimate.effect, low, majority, of_words, average)
-        rows.append((*key, *numbers, WEAK if weak else "good", "" if low > majority else none))
-    columns = ["accuracy", "low", "majority", "baseline", "average", "witness", "excluded"]
-    return pd.DataFrame(rows, columns=[*RUN_COLUMNS, *columns])
-
-
 def same_answers(instances: pd.DataFrame) -> list[str]:
     """A sentence for each model, single seeds apart, that gives all texts the same answer and probability."""
     found = []
@@ -156,20 +120,3 @@ def same_answers(instances: pd.DataFrame) -> list[str]:
             answer = f"gives all {len(rows):,} texts the same answer (probability {rows['probability'].mean():.3f})"
             found.append(f"{name} {answer}: measures of what changes its prediction have nothing to compare.")
     return found
-
-
-def witness_of(known: pd.DataFrame, *groups: pd.DataFrame, reasons: Iterable[str] = ()) -> dict[str, str]:
-    """`witness` of the rows of models, the worst of them, and `excluded`, why they are none; "" where it is not known.
-
-    Args:
-        known: what `witnesses` gives. groups: rows with RUN_COLUMNS. reasons: why else they are none, "" for nothing.
-    """
-    keys = {tuple(key) for group in groups for key in group[list(RUN_COLUMNS)].drop_duplicates().to_numpy()}
-    of = known.loc[[tuple(key) in keys for key in known[list(RUN_COLUMNS)].to_numpy()]]
-    worst = "" if of.empty else WEAK if of["witness"].eq(WEAK).any() else "good"
-    return {"witness": worst, "excluded": excluded_by(*of["excluded"], *reasons)}
-
-
-def excluded_by(*reasons: str) -> str:
-    """The reasons that there are, in one sentence."""
-    return "; ".join(dict.fromkeys(filter(None, reasons)))

@@ -20,10 +20,8 @@ from lib.analysis.summarising import DROPS, answers, by_seed, fragility_of, rows
 from lib.quantity import RUN_COLUMNS, unit_of
 
 DRAWS = 2000  # of the bootstrap, and of the randomisation test
-BY_LENGTH = "balanced_accuracy_drop_permuted"  # which does not follow the share of a class in either half, as F1 does
 Between = tuple[dict, dict]  # the run columns that select each of two groups
 Pooled = Callable[[np.ndarray, np.ndarray], np.ndarray]
-OfSeeds = Callable[[np.ndarray], np.ndarray]  # weights (draw, text) -> (draw, seed)
 
 
 def contrast(
@@ -54,7 +52,7 @@ def contrast(
         quantity, first, second (values), difference, low, high (95%), word: "higher" where the interval lies above 0,
         "lower" below 0, "open" else, or where fewer than FEW paired seeds differ in sign; unit, n (texts), seeds (of
         the two groups); p; se, the standard error over texts; of_seeds, the difference in each seed where they are
-        paired ({} else), and sides, the two values of each seed ({seed: value} of either side; else the values).
+        paired ({} else).
     """
     pooled = pooled or (lambda weights, table: mean_over(-1, statistic(weights, table)))
     first, second = groups
@@ -69,14 +67,12 @@ def contrast(
     for name, one, other, drawn, *each in zip(quantities, *values, samples.T, *of_seeds, strict=True):
         apart = [each[0] - each[1]] if paired else each  # what varies over seeds
         low, high = interval_over_texts_and_seeds(one - other, drawn, *apart)
-        both = np.broadcast_arrays(*each) if paired else each
         differ = paired and len(apart[0]) < FEW and len(np.unique(np.sign(apart[0]))) > 1
         rows.append(
             {"quantity": name, "first": float(one), "second": float(other), "difference": float(one - other)}
             | {"low": low, "high": high, "word": "open" if differ else direction(low, high), "unit": unit_of(name)}
             | {"n": len(first), "seeds": tuple(map(len, each)), "se": standard_error(drawn)}
             | {"of_seeds": by_number(seeds, apart[0]) if paired else {}}
-            | {"sides": [by_number(seeds, side) for side in both] if paired else [float(one), float(other)]}
         )
     found = pd.DataFrame(rows)
     return found.assign(p=swapped_p(pooled, groups, draws)) if test else found
@@ -146,33 +142,22 @@ def difference(instances: pd.DataFrame, quantity: str, between: Between, paired:
 
 
 def mean_effect(instances: pd.DataFrame, quantity: str, middle: Pooled = weighted_mean) -> pd.Series:
-    """The mean of a quantity of one configuration, as a row of `contrast` with nothing to compare.
+    """The mean of a quantity of one configuration, with what `contrast` says of a difference.
 
     Args:
         middle: the mean over the texts, or `weighted_median`: (weights (draw, text), table (text, seed)) -> (draw,
             seed).
     Returns:
-        quantity, difference (the mean over seeds), of_seeds, se (over texts), n, first and second (NaN), unit.
+        quantity, difference (the mean over seeds), unit, of_seeds, se (over texts), n.
     """
     table = by_seed(instances, quantity).dropna(how="all")
-    values = table.to_numpy()
-    return effect_of(quantity, table.columns, lambda some: middle(some, values), len(table))
-
-
-def effect_of(quantity: str, seeds: Sequence[int], each: OfSeeds, texts: int, draws: int = DRAWS) -> pd.Series:
-    """An effect that each seed has by itself, as a row of `mean_effect`.
-
-    Args:
-        each: NaN where a seed has none. texts: how many there are.
-    """
-    of_seeds, drawn = np.full(len(seeds), np.nan), np.empty(0)
-    if texts and len(seeds):
-        of_seeds = each(np.ones((1, texts)))[0]
-    if texts and len(seeds) and draws:
-        drawn = bootstrap(lambda some: mean_over(-1, each(some)), texts, draws)
-    row = {"quantity": quantity, "difference": float(mean_over(0, of_seeds)), "first": np.nan, "second": np.nan}
-    row |= {"unit": unit_of(quantity), "of_seeds": by_number(seeds, of_seeds)}
-    return pd.Series(row | {"se": standard_error(drawn), "n": texts})
+    values, of_seeds, drawn = table.to_numpy(), np.full(table.shape[1], np.nan), np.empty(0)
+    if values.size:
+        of_seeds = middle(np.ones((1, len(values))), values)[0]
+        drawn = bootstrap(lambda some: mean_over(-1, middle(some, values)), len(values), DRAWS)
+    row = {"quantity": quantity, "difference": float(mean_over(0, of_seeds)), "unit": unit_of(quantity)}
+    row |= {"of_seeds": by_number(table.columns, of_seeds), "se": standard_error(drawn), "n": len(values)}
+    return pd.Series(row)
 
 
 def score_difference(
@@ -209,22 +194,6 @@ def fragility_difference(
     pair = same_texts(instances, between)
     groups, seeds = [answers(group) for group in pair], by_seed(pair[0], "label").columns
     return contrast(quantities, fragility_of(quantities), groups, True, draws, seeds=seeds)
-
-
-def fragility_by_length(instances: pd.DataFrame, where: dict) -> pd.Series:
-    """BY_LENGTH of the shorter half of a configuration's texts less that of the longer: a row of `contrast`.
-
-    Texts longer than the median are the longer half.
-    """
-    group = group_of(instances, where)
-    lengths, statistic = by_seed(group, "length"), fragility_of([BY_LENGTH])
-    longer = (lengths > np.median(lengths.iloc[:, 0])).to_numpy(dtype=np.float64)[..., None]
-    halves = [np.concatenate([half, answers(group)], axis=2) for half in (1 - longer, longer)]
-
-    def of_half(weights: np.ndarray, table: np.ndarray) -> np.ndarray:
-        return statistic(weights * table[:, 0, 0], table[..., 1:])
-
-    return contrast([BY_LENGTH], of_half, halves, True, 1000, seeds=lengths.columns).iloc[0]
 
 
 def same_texts(instances: pd.DataFrame, between: Between) -> list[pd.DataFrame]:

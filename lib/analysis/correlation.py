@@ -1,7 +1,9 @@
-"""Rank correlation of two measures over the tokens of a text."""
+"""Rank correlation: of two measures over the tokens of a text, and of a dial with a quantity's mean."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import permutations
+from math import factorial
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,7 @@ from scipy.stats import false_discovery_control
 from torch import Tensor
 
 from lib.analysis.measuring import measure_all
-from lib.analysis.statistics import SEED
+from lib.analysis.statistics import SEED, t_interval
 from lib.analysis.summarising import SUMMARY, summarise
 from lib.analysis.token_values import column_of, inherited, token_values
 from lib.metrics import kendall_tau
@@ -20,6 +22,7 @@ from lib.training import Trained
 
 SIGNIFICANT = 0.05
 CELLS = 2**20  # most tokens in one call of kendall_tau
+SHUFFLES = 10_000  # of a dial's values, where there are more orders than that
 
 
 def correlate(instances: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
@@ -163,3 +166,51 @@ def kendall(at: np.ndarray, values: np.ndarray) -> np.ndarray:
     rows = torch.tensor(values.reshape(-1, len(at)))
     tau, _ = kendall_tau(torch.tensor(at).expand_as(rows), rows, torch.ones_like(rows, dtype=torch.bool))
     return tau.numpy().reshape(values.shape[:-1])
+
+
+def trend(instances: pd.DataFrame, by: str, quantity: str) -> pd.Series:
+    """Kendall's tau-b between a dial, such as an adversary's lambda, and a quantity's mean over the texts.
+
+    Meister et al. (2021), table 2. tau is that within each seed, the mean over seeds; p is two-sided, against the
+    dial's values shuffled within each seed (`shuffled_taus`). Where seeds have different values of the dial, those
+    count that all have, if they are three or more. NaN for fewer values, and where the quantity is constant.
+
+    Args:
+        by: the dial's column.
+    Returns:
+        quantity, tau, tau_low, tau_high (`t_interval` over seeds), sd_seeds (of tau), p, first, last (the quantity's
+        mean at the least and the largest value), points, seeds, n (texts).
+    """
+    means = instances.groupby(["seed", by])[quantity].mean().unstack()
+    shared = means.dropna(axis=1)
+    shared = shared if shared.shape[1] >= 3 else means
+    at, values = (np.array(part, dtype=float) for part in (shared.columns, shared))
+    each = kendall(at, values) if len(at) >= 3 else np.full(len(values), np.nan)
+    values, each = values[~np.isnan(each)], each[~np.isnan(each)]
+    tau, p = np.nan, np.nan
+    if len(each):
+        tau = float(each.mean())
+        p = float((np.abs(shuffled_taus(at, values)) >= abs(tau) - 1e-12).mean())
+    low, high = np.clip(t_interval(each), -1, 1)
+    parts = {"quantity": quantity, "tau": tau, "tau_low": low, "tau_high": high, "p": p}
+    ends = {"sd_seeds": pd.Series(each).std(), "first": means.iloc[:, 0].mean(), "last": means.iloc[:, -1].mean()}
+    counts = {"points": means.shape[1], "seeds": len(means), "n": instances["instance"].nunique()}
+    return pd.Series(parts | ends | counts)
+
+
+def shuffled_taus(at: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The mean over seeds of tau with the dial's values shuffled within each: all orders where SHUFFLES hold them.
+
+    The order as it is counts among them: with it the p is (b + 1) / (m + 1).
+    """
+    seeds, points = values.shape
+    if factorial(points) ** seeds <= SHUFFLES:
+        orders = np.array(list(permutations(range(points))))
+        each = [kendall(at, row[orders]) for row in values]
+        total = each[0]
+        for taus in each[1:]:
+            total = (total[:, None] + taus).ravel()
+        return total / seeds
+    random = np.random.default_rng(SEED)
+    shuffled = random.permuted(np.broadcast_to(values, (SHUFFLES, seeds, points)), axis=2)
+    return np.append(kendall(at, shuffled).mean(axis=1), kendall(at, values).mean())

@@ -5,12 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from lib.analysis.baseline import excluded_by
-from lib.analysis.contrast import by_number, contrast, effect_of
+from lib.analysis.contrast import contrast
 from lib.analysis.statistics import mean_over, weighted_mean
-from lib.analysis.summarising import by_seed, summarise
+from lib.analysis.summarising import summarise
 from lib.analysis.tradeoff import AXES
-from lib.quantity import CHANGE_BOUNDS, declare, title_of
+from lib.quantity import title_of
 
 GRID = 50  # values of JSD at which two curves are compared
 OF_PRICE = ("first", "second", "difference", "low", "high", "se")
@@ -49,97 +48,38 @@ def by_class(instances: pd.DataFrame, classes: Sequence[str]) -> Iterator[tuple[
 
 
 def curvatures(kinds: Mapping[str, pd.DataFrame], classes: Sequence[str] = ()) -> pd.DataFrame:
-    """`curvature` of each kind of adversary, of all texts and of each class that the base predicts: a row for a seed.
+    """Is the curve of mean TVD over mean JSD convex (attention is easily moved) or concave (it has its price)?
 
+    Wiegreffe & Pinter (2019), section 4 and figure 5. A seed's curve goes from its smallest lambda to its largest, the
+    chord joins its ends. Each seed has its own: where runs of one lambda either moved or stayed, their means lie on a
+    chord.
+
+    Args:
+        kinds: rows of `measure_versus_base` of each kind of adversary. classes: names of the classes; of each that the
+            base predicts there are curves too.
     Returns:
-        adversary, texts, seed, below_chord (fraction), n.
+        adversary, texts ("all texts" or a class), seed, below_chord (fraction), n: a row for a seed.
     """
     found = []
     for kind, instances in kinds.items():
         for texts, rows in by_class(instances, classes):
-            for seed, some in rows.groupby("seed"):
-                row = curvature(some, draws=0)
-                found.append((kind, texts, seed, row["difference"], row["n"]))
+            for seed, table in zip(*tables_of_seeds(rows), strict=True):
+                below = below_chord(weighted_mean(np.ones((1, len(table))), table))[0]
+                found.append((kind, texts, seed, float(below), len(table)))
     return pd.DataFrame(found, columns=["adversary", "texts", "seed", "below_chord", "n"])
 
 
-def curvature(instances: pd.DataFrame, draws: int = 1000) -> pd.Series:
-    """Is the curve of mean TVD over mean JSD convex (attention is easily moved) or concave (it has its price)?
-
-    Wiegreffe & Pinter (2019), section 4 and figure 5. A seed's curve goes from its smallest lambda to its largest, the
-    chord joins its ends. The effect is the mean TVD by which the curve runs below the chord: the area between them over
-    the chord's JSD. Each seed has its own: where runs of one lambda either moved or stayed, their means lie on a chord.
-
-    Args:
-        instances: rows of `measure_versus_base` of one kind of adversary.
-    Returns:
-        a row of `mean_effect`, a fraction of probability. A seed has none whose curve has fewer than three points, or
-        does not end farther away than it starts.
-    """
-    seeds, tables = tables_of_seeds(instances)
-
-    def each(weights: np.ndarray) -> np.ndarray:
-        return np.stack([below_chord(weighted_mean(weights, table)) for table in tables], axis=1)
-
-    name = declare("below_chord", "fraction", bounds=CHANGE_BOUNDS)
-    return effect_of(name, seeds, each, len(tables[0]) if seeds else 0, draws)
-
-
 def below_chord(corners: np.ndarray) -> np.ndarray:
-    """By how much curves run below their chords on average: (draw, point, (JSD, TVD)) -> (draw,), a fraction."""
+    """By how much curves run below their chords on average: (draw, point, (JSD, TVD)) -> (draw,), a fraction.
+
+    The area between curve and chord, over the chord's JSD. NaN for a curve of fewer than three points, and for one
+    that does not end farther away than it starts.
+    """
     jsd, tvd = np.moveaxis(corners, -1, 0)
     width = jsd[:, -1] - jsd[:, 0]
     curve = (width > 0) & (corners.shape[1] > 2)
     under_the_chord = width * (tvd[:, 0] + tvd[:, -1]) / 2
     return np.where(curve, (under_the_chord - np.trapezoid(tvd, jsd)) / np.where(curve, width, 1), np.nan)
-
-
-def advantage(single: pd.DataFrame, curve: pd.DataFrame, at: str) -> pd.Series:
-    """How much better a point lies than the curve of trained adversaries of the same seed.
-
-    At the same TVD its JSD less the curve's: how much farther it goes for the same change of predictions (nats). At
-    the same JSD the curve's TVD less its own: how much less it changes predictions. The curve is straight between its
-    points, in their order along `at`, and ends with them: a seed has no effect whose point lies beyond an end.
-
-    Args:
-        single: rows with jsd and tvd, one for each text and seed. curve: rows of `measure_versus_base`.
-        at: "tvd" or "jsd".
-    Returns:
-        a row of `mean_effect`; first and second are the point's and the curve's value in each seed.
-    """
-    texts = np.intersect1d(by_seed(single, "jsd").dropna().index, curve["instance"])
-    pair = [rows[rows["instance"].isin(texts)] for rows in (single.assign(**{"lambda": 0.0}), curve)]
-    (ours, points), (theirs, curves) = map(tables_of_seeds, pair)
-    seeds = [one for one in ours if one in theirs]
-    tables = [(points[ours.index(one)], curves[theirs.index(one)]) for one in seeds]
-    x = AXES.index(at)
-
-    def sides(weights: np.ndarray) -> np.ndarray:
-        """(side, draw, seed): the value of the point and of the curve at the point's place."""
-        means = [[weighted_mean(weights, table) for table in both] for both in tables]
-        points = np.stack([one[:, 0] for one, _ in means], axis=1)
-        heights = [interpolated(points[:, k, x], other, x) for k, (_, other) in enumerate(means)]
-        return np.stack([points[..., 1 - x], np.stack(heights, axis=1)])
-
-    def each(weights: np.ndarray) -> np.ndarray:
-        point, line = sides(weights)
-        return point - line if at == "tvd" else line - point
-
-    name = declare(f"advantage_at_equal_{at}", "nats" if at == "tvd" else "fraction", bounds=(-1.0, 1.0))
-    row = effect_of(name, seeds, each, len(texts) if seeds else 0, 1000)
-    if seeds and len(texts):
-        values = sides(np.ones((1, len(texts))))[:, 0]
-        row["first"], row["second"] = (by_number(seeds, side) for side in values)
-    return row
-
-
-def interpolated(x: np.ndarray, curves: np.ndarray, axis: int) -> np.ndarray:
-    """The other axis of curves (draw, point, axis) where one axis is x (draw,): (draw,); NaN beyond their ends."""
-    found = []
-    for at, curve in zip(x, curves, strict=True):
-        known, other = curve[np.argsort(curve[:, axis])].T[[axis, 1 - axis]]
-        found.append(np.interp(at, known, other, left=np.nan, right=np.nan))
-    return np.array(found)
 
 
 def tables_of_seeds(instances: pd.DataFrame) -> tuple[list[int], list[np.ndarray]]:
@@ -163,7 +103,7 @@ def price_difference(instances: pd.DataFrame, base: pd.DataFrame, net: bool = Tr
         net: whether the price of imitation is subtracted.
     Returns:
         first, second, difference (fraction; means over the shared range), low, high (95%, over texts and, where there
-        are several, seeds), se (over texts), of_seeds; from, to (nats: the shared range; NaN where there is none);
+        are several, seeds), se (over texts); from, to (nats: the shared range; NaN where there is none);
         floor, base_floor (TVD of either model's adversary that only imitates; NaN without one), points (of either
         curve, the fewer), n, seeds.
     """
@@ -178,11 +118,11 @@ def price_difference(instances: pd.DataFrame, base: pd.DataFrame, net: bool = Tr
         return means - means[:, :1] * np.array([0.0, 1.0]) if net else means
 
     ours, theirs = (curve(ones, values)[0] for values in averaged)
-    points, found = min(len(ours), len(theirs)), dict.fromkeys((*OF_PRICE, "from", "to"), np.nan) | {"of_seeds": {}}
+    points, found = min(len(ours), len(theirs)), dict.fromkeys((*OF_PRICE, "from", "to"), np.nan)
     reached = [of[:, 0] for of in (ours, theirs)]  # JSD
     start, end = (max(map(np.min, reached)), min(map(np.max, reached))) if points else (0.0, 0.0)
     if start < end:
-        grid, seeds = np.linspace(start, end, GRID), sorted({*instances["seed"]} & {*base["seed"]})
+        grid = np.linspace(start, end, GRID)
         heights = contrast(
             ["tvd"],
             lambda weights, values: np.stack(
@@ -192,9 +132,8 @@ def price_difference(instances: pd.DataFrame, base: pd.DataFrame, net: bool = Tr
             paired=True,
             draws=1000,
             pooled=lambda weights, values: height(curve(weights, mean_over(3, values)), grid),
-            seeds=seeds,
         ).iloc[0]
-        found = heights[[*OF_PRICE, "of_seeds"]].to_dict() | {"from": start, "to": end}
+        found = heights[list(OF_PRICE)].to_dict() | {"from": start, "to": end}
     for name, there, values in zip(("floor", "base_floor"), floors, averaged, strict=True):
         found[name] = float(weighted_mean(ones, values)[0, 0, 1]) if there else np.nan
     return pd.Series(found | {"points": points, "n": len(pair[0]), "seeds": pair[0].shape[-1]})
@@ -218,7 +157,7 @@ def prices(imitated: pd.DataFrame) -> pd.DataFrame:
         if (floor := max(net["floor"], net["base_floor"])) >= abs(net["difference"]):
             failed.append(f"the floor, {floor:.3f}, exceeds the effect")
         row = {f"raw{end}": raw[name] for end, name in (("", "difference"), ("_low", "low"), ("_high", "high"))}
-        row |= {"failed": excluded_by(*failed)}
+        row |= {"failed": "; ".join(dict.fromkeys(filter(None, failed)))}
         rows.append({"variant": variant} | net.to_dict() | row)
     return pd.DataFrame(rows)
 

@@ -12,10 +12,9 @@ from torch import Tensor
 
 from lib.analysis.correlation import taus as pair_taus
 from lib.analysis.measuring import BATCH, declared_columns, forward, joined, measure
-from lib.analysis.statistics import t_interval, weighted_auc, weighted_f1
+from lib.analysis.statistics import share_limits, t_interval, weighted_auc, weighted_f1
 from lib.analysis.summarising import summarise
 from lib.analysis.token_values import PREFIX, Rationales, marked_tokens, on_rationale
-from lib.analysis.verdicts import share_limits
 from lib.datasets.batches import Batch, batches
 from lib.importance import MAX_TOKENS
 from lib.interventions import normalised_scores

@@ -96,23 +96,19 @@ def not_converged(adversaries: Sequence[Trained]) -> str:
     return f"{capped} of {len(adversaries)} adversaries reached the maximum number of epochs ({most})"
 
 
-def kept_epochs(trained: Sequence[Trained]) -> pd.DataFrame:
-    """Which epoch each run keeps, of at most how many, and the entropy of its attention on dev there, of the largest.
+def best_epochs(trained: Sequence[Trained]) -> pd.DataFrame:
+    """Which epochs the runs of each model keep, of at most how many, seeds side by side: a row a model.
 
-    A run that keeps the last of them was not trained to the end: with more epochs it might do better.
+    attention_entropy is that of dev at these epochs, of the largest. A run that keeps the last of them was not trained
+    to the end: with more epochs it might do better.
     """
     rows = [
-        {name: getattr(one.run, name) for name in ("attention", "variant", "layers", "seed")}
+        {name: getattr(one.run, name) for name in ("attention", "variant", "layers")}
         | {"of": one.run.epochs, "epoch": one.chosen}
         | {"entropy": one.history[one.chosen - 1]["dev_attention_entropy"]}
         for one in trained
     ]
-    return pd.DataFrame(rows)
-
-
-def best_epochs(trained: Sequence[Trained]) -> pd.DataFrame:
-    """`kept_epochs`, a row a model, seeds side by side."""
-    groups = kept_epochs(trained).groupby(["attention", "variant", "layers", "of"], sort=False)
+    groups = pd.DataFrame(rows).groupby(["attention", "variant", "layers", "of"], sort=False)
     return groups.agg(
         epochs_kept=("epoch", lambda kept: " ".join(map(str, kept))),
         attention_entropy=("entropy", lambda values: " ".join(f"{value:.2f}" for value in values)),

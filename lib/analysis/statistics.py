@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from math import inf, nan
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special, stats
 
 LEVEL = 0.95  # of every interval
-LEAST_P = 1e-12  # the least p-value: smaller ones are shown as this
 FEW = 3  # seeds: fewer say nothing about others, and the interval is of these very models
 CELLS = 2_000_000  # most weights held at once: 16 MB
 SEED = 0  # of every bootstrap and randomisation test: the same rows have the same interval
@@ -99,23 +98,17 @@ class Estimate:
         parts += [(float(np.sqrt(spread.variance / seeds)), spread.df) for spread, seeds in spreads if spread.df]
         return cls(effect, tuple(parts))
 
-    def half(self, tail: float) -> float:
-        """The half-width of the interval that leaves `tail` on either side."""
-        return float(np.linalg.norm([se * special.stdtrit(df, tail) for se, df in self.parts if se]))
-
-    def interval(self, level: float = LEVEL) -> tuple[float, float]:
-        """The two-sided interval."""
-        half = self.half((1 - level) / 2)
+    def interval(self) -> tuple[float, float]:
+        """The two-sided 95% interval."""
+        half = float(np.linalg.norm([se * special.stdtrit(df, (1 - LEVEL) / 2) for se, df in self.parts if se]))
         return self.effect - half, self.effect + half
 
-    def p_above(self, bound: float) -> float:
-        """The one-sided p that the effect is not above `bound`: the tail whose interval ends there."""
-        gap = self.effect - bound
-        if gap < 0:
-            return 1 - Estimate(-self.effect, self.parts).p_above(-bound)
-        if not gap or gap >= self.half(LEAST_P):
-            return 0.5 if not gap else LEAST_P
-        return float(optimize.brentq(lambda tail: self.half(tail) - gap, LEAST_P, 0.5, xtol=LEAST_P))
+
+def share_limits(k: int, n: int) -> tuple[float, float]:
+    """The exact one-sided 95% limits of a share, k of n: below and above (Clopper & Pearson 1934)."""
+    low = stats.beta.ppf(1 - LEVEL, k, n - k + 1) if k else 0.0
+    high = stats.beta.ppf(LEVEL, k + 1, n - k) if k < n else 1.0
+    return float(low), float(high)
 
 
 def interval_over_texts_and_seeds(value: float, samples: np.ndarray, *groups: np.ndarray) -> tuple[float, float]:

@@ -288,7 +288,7 @@ def by_seed_rows(rows: pd.DataFrame) -> pd.DataFrame:
     Args:
         rows: of `summarise` and the like; others may lie between them.
     Returns:
-        the columns of rows but `of_seeds` and `sides`. Of a row for one seed `per` is "seed" and value is that seed's;
+        the columns of rows but `of_seeds`. Of a row for one seed `per` is "seed" and value is that seed's;
         se_texts is still that of the mean over the seeds together, and what follows from all seeds is missing.
     """
     rows = rows.reset_index(drop=True)
@@ -300,7 +300,7 @@ def by_seed_rows(rows: pd.DataFrame) -> pd.DataFrame:
     single = single.assign(seed=[seed for seed, _ in pairs], value=[value for _, value in pairs], per="seed")
     single = single.drop(columns=list(OVER), errors="ignore")
     both = pd.concat([single, rows[~many]]).sort_index(kind="stable").reset_index(drop=True)
-    return both.drop(columns=["of_seeds", "sides"], errors="ignore")
+    return both.drop(columns="of_seeds")
 
 
 def over_seeds(rows: pd.DataFrame, about: Iterable[str] = ()) -> pd.DataFrame:

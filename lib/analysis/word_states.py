@@ -113,7 +113,7 @@ def jackknife_error(without: np.ndarray) -> float:
 
 
 def summary(found: pd.DataFrame) -> pd.DataFrame:
-    """Means of plug_in over the seeds with Student's 95% interval, in columns that papers.published.beside takes.
+    """Means of plug_in over the seeds with Student's 95% interval, in the columns of `summarise`.
 
     Args:
         found: rows of `information`.

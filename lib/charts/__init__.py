@@ -5,12 +5,10 @@
 """
 
 from lib.charts import comparison, curves, distributions, erasure
-from lib.charts.comparison import claims
 from lib.charts.text import attention_text, token_curves
 from lib.charts.theme import MIME, Empty, enable, or_a_sentence
 
-against_people, effects = or_a_sentence(comparison.against_people), or_a_sentence(comparison.effects)
-values_beside = or_a_sentence(comparison.values_beside)
+against_people, values_beside = or_a_sentence(comparison.against_people), or_a_sentence(comparison.values_beside)
 performance_beside, taus_beside = or_a_sentence(comparison.performance_beside), or_a_sentence(comparison.taus_beside)
 learning_curves, shares_within = or_a_sentence(curves.learning_curves), or_a_sentence(curves.shares_within)
 sweep, sweep_by_model = or_a_sentence(curves.sweep), or_a_sentence(curves.sweep_by_model)

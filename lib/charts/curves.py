@@ -111,7 +111,7 @@ def sweep_by_model(
 
     Args:
         summary: rows of lib.analysis.summarise, with the hyperparameter in the column `setting`.
-        theirs: rows of papers.published.table; those of the summary's quantities are dashed.
+        theirs: published values: encoder, attention, quantity, value; those of the summary's quantities are dashed.
     """
     models = summary[["encoder", "attention", "quantity"]].drop_duplicates()
     known = models.merge(theirs[[*models, "value"]], how="inner")

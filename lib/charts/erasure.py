@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 
 from lib.charts.theme import COLORS, INK, WIDTH, Empty, caption_of_rows, dashed_line, facets, number_tips, titled
+from lib.progress import counted
 from lib.quantity import title_of
 
 AXES = "columns: erasing another item flips the decision; rows: erasing the top item of a ranking does"
@@ -43,7 +44,7 @@ def flip_tables(tables: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin
     )
     first = tables.iloc[0]
     texts, seeds = int(tables["n"].max()), int(first["seeds"])
-    note = f"{first['dataset']}; at most {texts:,} texts of two or more items, {seeds} seed{'' if seeds == 1 else 's'}."
+    note = f"{first['dataset']}; at most {texts:,} texts of two or more items, {counted(seeds, 'seed')}."
     return titled(drawn, title, [see, note])
 
 
