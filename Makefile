@@ -4,6 +4,7 @@
 #   make reports DATASETS="sst 20news" PROFILE=paper SEEDS=5   each optional, as NOTEBOOKS, JOBS, ON, DEVICE, DATA_HOME
 #   make test         run the tests
 #   make faults       the tests of what a sweep withstands, with twenty kills of a grid and of a whole report: half an hour
+#   make readme       check that README is what the kept results give
 #   make lab          JupyterLab on working copies of the notebooks, in lab/, on this machine only
 #   make bench        how fast the exact shortcuts are beside their definitions, and how their cost grows
 #   make environment  set up .venv alone: some minutes, about 2 GB
@@ -44,7 +45,7 @@ else
   unexport DATA_HOME
 endif
 
-.PHONY: help reports test faults lab bench clean environment
+.PHONY: help reports test faults readme lab bench clean environment
 .DEFAULT_GOAL := help
 
 help:
@@ -62,6 +63,9 @@ test: $(STAMP)
 
 faults: $(STAMP)
 	@KILLS=20 $(RUN) -m pytest -q tests/test_faults.py --durations=0
+
+readme: $(STAMP)
+	@$(RUN) -m tools.summary --check
 
 lab: $(STAMP)
 	@echo "JupyterLab on http://127.0.0.1:8888 (or the port below), for this machine only; stop it with Ctrl-C"

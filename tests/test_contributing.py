@@ -14,13 +14,14 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 PROJECT = Path(__file__).resolve().parents[1]
-BLOCK = re.compile(r"```python\n# (?P<place>[^\n]+)\n(?P<code>.*?)```", re.DOTALL)
+BLOCK = re.compile(r"```(?:python|toml)\n# (?P<place>[^\n]+)\n(?P<code>.*?)```", re.DOTALL)
 TOUCHED = {  # at most, by recipe
     "An encoder": {"lib/models/encoders.py"},
     "A measure": {"lib/importance/hidden_gradient_norm.py", "notebooks/correlation.ipynb"},
     "A dataset": {"lib/datasets/rotten_tomatoes.py"},
     "A chart": {"lib/charts/reliability.py", "notebooks/correlation.ipynb"},
-    "A paper": {"papers/conicity.py", "notebooks/conicity.ipynb"},
+    "A finding": {"papers/findings.toml"},
+    "A paper": {"papers/conicity.py", "papers/findings.toml", "notebooks/conicity.ipynb"},
 }
 
 
@@ -32,7 +33,7 @@ def recipes() -> dict[str, list[tuple[str, str]]]:
 
 
 def file_of(place: str) -> str:
-    return re.search(r"[\w/]+\.(?:py|ipynb)", place)[0]
+    return re.search(r"[\w/]+\.(?:py|ipynb|toml)", place)[0]
 
 
 def carry_out(project: Path, place: str, code: str) -> None:
@@ -115,15 +116,17 @@ def test_each_recipe_names_its_files_and_no_other():
 
 def test_the_recipes_code_passes_the_checks_of_the_project(copy):
     for check in (["check"], ["format", "--check"]):
-        ran = subprocess.run([sys.executable, "-m", "ruff", *check, "lib"], cwd=copy, capture_output=True, text=True)
+        ran = subprocess.run(
+            [sys.executable, "-m", "ruff", *check, "lib", "papers"], cwd=copy, capture_output=True, text=True
+        )
         assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 def test_what_the_recipes_add_is_in_reports(copy):
-    """An encoder, a measure, a dataset and a chart in one, and a paper with one claim."""
+    """An encoder, a measure, a dataset, a chart and a finding in one, and a paper with its finding."""
     chosen = "-p dataset rotten_tomatoes -p seeds 0"
     more = "-p encoders gru -p attentions additive -p vectors random"
     page, paper = reports(copy, f"correlation {chosen} {more}", f"conicity {chosen}")
     shown = ("Rotten Tomatoes", "gru", "gradient norm of the hidden states", "Is the model as right as it is sure?")
-    assert [words for words in shown if words not in page] == []
-    assert "Hidden states have a conicity over .5" in paper and "n states that point anywhere" in paper
+    assert [words for words in (*shown, "The top word by attention × norm is evidence") if words not in page] == []
+    assert re.search(r"The hidden states of a BiLSTM point the same way.*?\d \[.*?\] ?, 1 run", paper, re.DOTALL)
