@@ -83,7 +83,7 @@ def compute(notebook: str, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     evidence, "" where it is.
 
     Args:
-        tables: "measured", and others that findings name.
+        tables: "measured", and others that findings name; "answers", every model on all texts, where these are of some.
     """
     of_notebook = [one for one in FINDINGS.values() if one.notebook == notebook]
     rows = [row for finding in of_notebook for row in effects_of(finding, tables)]
@@ -96,11 +96,16 @@ def effects_of(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator
     for model, groups, row in KINDS[kind](finding, tables):
         about = {"finding": finding.id, "se": row["se"], "n": int(row["n"])}
         about |= {name: "" for name in MODEL} | identity(groups[0]) | model
-        about["left_out"] = left_out(groups)
+        about["left_out"] = left_out([all_answers(rows, tables) for rows in groups])
         chance = row.get("chance", {})
         for seed, value in row["of_seeds"].items():
             if not np.isnan(value):
                 yield about | {"seed": seed, "value": value, "chance": chance.get(seed, nan)}
+
+
+def all_answers(rows: pd.DataFrame, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """All texts of the model of these rows, which may be of some texts alone: from the table "answers" where it is."""
+    return rows_where(tables["answers"], identity(rows)) if "answers" in tables and len(rows) else rows
 
 
 def identity(rows: pd.DataFrame) -> dict[str, Any]:
@@ -128,7 +133,8 @@ def of_single(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[
         if finding.beyond_chance:
             row["of_seeds"] = {seed: value + row["chance"].get(seed, nan) for seed, value in row["of_seeds"].items()}
         of = key.pop("of", "")
-        yield {"model": named(key.values()) + (of and f": {of}"), "of": of}, [rows], row
+        parts = [value for name, value in key.items() if name != "dataset"]
+        yield {"model": named(parts) + (of and f": {of}"), "of": of}, [rows], row
 
 
 def of_pair(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:

@@ -297,16 +297,22 @@ def at(turned: pd.DataFrame, dial: str) -> pd.DataFrame:
 
 
 def tables(
-    reasons: pd.DataFrame, copies: pd.DataFrame, suspicion: pd.DataFrame, explanations: Sequence[str]
+    answers: pd.DataFrame,
+    reasons: pd.DataFrame,
+    copies: pd.DataFrame,
+    suspicion: pd.DataFrame,
+    explanations: Sequence[str],
 ) -> dict[str, pd.DataFrame]:
     """What the findings read: of the models and of those with shortcuts a row for each text and explanation.
 
     Args:
+        answers: every model on all texts, with attention_weights.
         reasons, copies: of `lib.analysis.ground_truth.explained`. suspicion: of `suspicions`, of the models that count.
         explanations: their columns.
     """
     reasons = reasons[reasons["variant"] != "adversary"] if len(reasons) else reasons
     return {
+        "answers": with_entropies(answers, ["attention"]),
         "reasons": by_explanation(reasons, explanations),
         "copies": by_explanation(copies, explanations),
         "suspicion": suspicion,

@@ -31,7 +31,7 @@ FOLDER = PROJECT / "reports" / "results"
 RUN = ("texts", "train_texts", "dev_texts", "test_texts", "vectors", "recipe", "version")
 ABOUT = (*RUN, "runs", "commit", "profile", "device")
 OPTIONS = ("weights", "trains", "lambda", "rate", "ranking", "way", "series", "at", "against", "start", "vector_scale")
-KEYS = {"values": (*RUN_COLUMNS, "quantity", "seed", *OPTIONS), "findings": ("finding", "model", "seed")}
+KEYS = {"values": (*RUN_COLUMNS, "quantity", "seed", *OPTIONS), "findings": ("finding", "dataset", "model", "seed")}
 ENDINGS = {"values": "", "findings": "-findings"}
 
 
@@ -99,14 +99,20 @@ def keep(
             return Kept(f"not kept: {error}", **about)
         for name, file in names.items():
             write_text(folder / file, merged[name].to_csv(index=False))
-    same = {name: main_runs(kept(name, notebook, dataset), name) for name in names}
-    about |= {"values": same["values"], "effects": same["findings"]}
+    same = {name: alike(kept(name, notebook, dataset), rows_in(texts[name])) for name in names}
+    about |= {"values": main_runs(same["values"], "values"), "effects": main_runs(same["findings"], "findings")}
     return Kept(f"kept in {' and '.join(names.values())}; python -m tools.summary shows them", **about)
 
 
 def home() -> Path:
     """The folder of kept results."""
     return Path(os.environ.get("RESULTS_HOME") or FOLDER)
+
+
+def alike(rows: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
+    """The kept rows that read what the new ones read: the same texts, as many of them, and the same word vectors."""
+    read = {tuple(row) for row in new[[*RUN[:5]]].astype(str).itertuples(index=False, name=None)}
+    return rows[[row in read for row in rows[[*RUN[:5]]].astype(str).itertuples(index=False, name=None)]]
 
 
 def merge(old: pd.DataFrame, new: pd.DataFrame, kind: str) -> pd.DataFrame:
@@ -134,7 +140,10 @@ def read(path: Path) -> pd.DataFrame:
     Raises:
         Damaged: with the first line that is no row of it. Nothing is lost: a damaged table is never written over.
     """
-    return rows_in(path.read_text(encoding="utf-8"), path) if path.exists() else pd.DataFrame(columns=list(ABOUT))
+    try:
+        return rows_in(path.read_text(encoding="utf-8"), path) if path.exists() else pd.DataFrame(columns=list(ABOUT))
+    except UnicodeDecodeError as error:
+        raise Damaged(f"{path} is no text from byte {error.start} on; mend it or move it away") from None
 
 
 def rows_in(text: str, path: Path | str = "the table") -> pd.DataFrame:
@@ -148,8 +157,8 @@ def rows_in(text: str, path: Path | str = "the table") -> pd.DataFrame:
                 raise csv.Error(f"{len(row)} cells, {len(head)} columns")
     except csv.Error as error:
         raise Damaged(f"line {reader.line_num} of {path} is damaged ({error}); mend it or move it away") from None
-    if not head:
-        raise Damaged(f"{path} is empty; mend it or move it away")
+    if not text.endswith("\n"):
+        raise Damaged(f"the last line of {path} has no end; mend it or move it away")
     return pd.read_csv(StringIO(text), dtype=str, keep_default_na=False)
 
 
@@ -219,11 +228,11 @@ def main_runs(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
     """The kept rows of the main experiment of each notebook and dataset: on the most texts, of the most runs.
 
     Others, such as those from a second set of word vectors or by another recipe, stand beside it. Of a model that was
-    trained by several recipes the one with the most runs is taken.
+    trained by several recipes, or versions of training, the one with the most runs is taken.
     """
     read, place = [*RUN[:5]], ["notebook", "dataset"]
     named = [name for name in KEYS[kind] if name in rows and name not in ("seed", "dataset")]
-    for by, of in ((place, read), ([*place, *read, *named], ["recipe"])):
+    for by, of in ((place, read), ([*place, *read, *named], ["recipe", "version"])):
         sets = rows.groupby([*by, *of], dropna=False)["seed"].agg(runs="nunique", rows="size").reset_index()
         first = [name for name in ("train_texts", "runs", "rows") if name in sets]
         sets = sets.sort_values(first, ascending=False, kind="stable").drop_duplicates(by)

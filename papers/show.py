@@ -39,11 +39,17 @@ def own_first(found: pd.DataFrame, own: bool) -> pd.DataFrame:
     Args:
         found: rows of `papers.judge.judge`. own: the model or the text is one's own.
     """
-    rows = found[[FINDINGS[row["finding"]].is_about(row) for row in found.to_dict("records")]]
+    rows = about(found)
     if own:
         rows = rows[rows["finding"].isin(BOX)]
         rows = rows[rows["model"].eq(rows["model"].iloc[0])] if len(rows) else rows
     return rows
+
+
+def about(found: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the models that each finding is about."""
+    mask = [FINDINGS[row["finding"]].is_about(row) for row in found.to_dict("records")]
+    return found[pd.Series(mask, found.index, dtype=bool)]
 
 
 def headline(found: pd.DataFrame, own: bool = False) -> None:
@@ -309,8 +315,8 @@ def counts(values: pd.DataFrame) -> pd.DataFrame:
 
 def by_dataset(found: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     """The rows of some findings in the models that each is about, one model for each dataset."""
-    rows = found[[FINDINGS[row["finding"]].is_about(row) for row in found.to_dict("records")]]
-    rows = rows[rows["finding"].isin(list(names)) & ~rows["dataset"].str.contains(":")]
+    rows = about(found)
+    rows = rows[rows["finding"].isin(list(names))]
     own = [
         dict(zip(FINDINGS[name].datasets, range(99), strict=False)).get(of, 99)
         for name, of in rows[["finding", "dataset"]].to_numpy()

@@ -24,7 +24,7 @@ MISSING = {
 OPTIONAL = ("gpu",)  # reported where it is missing, never a failure: few machines have one
 LONG = ("test_faults.py", "test_notebooks.py", "test_contributing.py", "test_growth.py", "test_documents.py")
 # Whole files, the longest first: none is left for the end when all others are through.
-HEAVY = "regularization report_page report training importance summary datasets claims_correlation ground_truth own"
+HEAVY = "regularization report_page report training importance summary datasets ground_truth own"
 NOT_RUN = Counter()  # of this process: of several that test side by side it is the one that reports
 
 

@@ -8,7 +8,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 RIGHT_TO_LEFT = "\u202eשלום\u202c"
 EMOJI = "😀"
-CHARTS = 5
+CHARTS = 6
 
 PARAMETERS = """\
 dataset = "planted"  # the texts
@@ -26,7 +26,7 @@ import altair as alt, pandas as pd, sys
 from IPython.display import Markdown, display
 from lib import charts
 from lib.progress import Progress
-from lib.notebook import headline
+from lib.notebook import HEADLINE
 charts.enable()
 evil = {HOSTILE!r}
 words = [evil, {RIGHT_TO_LEFT!r}, {EMOJI!r}, "</script>", "film", "word" * 5000]
@@ -85,5 +85,7 @@ def hostile(folder: Path) -> Path:
         "frame.assign(**{f'a long name of column {i}': 1.5 for i in range(20)})",
         "display(Markdown(f'# {evil} {note} $\\\\text{{{evil}}}$'))\nnote",
         "## What we find",
-        "headline(f'A finding {evil} {note}', bars)\nheadline('Another finding.')",
+        "from lib import tables\nlines = [f'A finding {evil} {note}', 'Another finding.']",
+        "top = {'lines': lines, 'table': tables.html(pd.DataFrame({'finding': lines})), 'chart': bars.to_dict()}\n"
+        "display({HEADLINE: top | {'own': False, 'shown': []}}, raw=True)",
     )

@@ -68,7 +68,7 @@ def test_what_the_project_imports_is_required():
         *PROJECT.glob("benchmarks/**/*.py"),
     ]:
         found = re.findall(r"^\s*(?:from|import) ([a-zA-Z0-9_]+)", path.read_text(encoding="utf-8"), re.MULTILINE)
-        foreign = set(found) - set(sys.stdlib_module_names) - {"lib", "tools", "tests", "benchmarks", "small"}
+        foreign = set(found) - set(sys.stdlib_module_names) - {"lib", "papers", "tools", "tests", "benchmarks", "small"}
         local = {name for name in foreign if (path.parent / f"{name}.py").exists()}
         names = {(known | below).get(name, name).lower().replace("_", "-") for name in foreign - local}
         assert names <= set(required), f"{path.name} imports {sorted(names - set(required))}"

@@ -425,7 +425,7 @@ def written(target: Path, mark: str) -> Path:
     """A finished page with a fingerprint."""
     about = {"file": target.name, "notebook": "correlation", "title": "a", "fingerprint": mark, "dataset": "planted"}
     about |= {"parameters": {}, "changed": [], "findings": [], "commit": "", "versions": "", "made": "", "seconds": 1.0}
-    target.write_text(page(new_notebook(cells=[new_code_cell("1")]), about, []), encoding="utf-8")
+    target.write_text(page(new_notebook(cells=[new_code_cell("1")]), about, [], {}), encoding="utf-8")
     return target
 
 

@@ -30,11 +30,14 @@ from tools.report.page import kept_summary
 from tools.report.parameters import Refused, find_notebook, given_parameters, known_parameters, report_name, slug
 from tools.report.run import fingerprint
 
+FOUND = """from lib.notebook import HEADLINE
+display({HEADLINE: {'lines': ['One.'], 'table': '', 'chart': None, 'own': False, 'shown': []}}, raw=True)"""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("studies")
-    notebooks.save(made / "small.ipynb", "print('counted')", "from lib.notebook import headline\nheadline('One.')")
+    notebooks.save(made / "small.ipynb", "print('counted')", FOUND)
     notebooks.save(made / "failing.ipynb", "## The hard part", "x = 0", "1 / x")
     notebooks.save(made / "killed.ipynb", "print('so far')", "## The hungry part", "import os\nos.kill(os.getpid(), 9)")
     notebooks.save(made / "slow.ipynb", "## The slow part", "import time\ntime.sleep(600)")
@@ -325,10 +328,10 @@ def test_logs_fold_when_they_are_long_and_keep_the_last_of_an_overwritten_line()
     assert "\x1b" not in log("\x1b[31mred\x1b[0m", "Log")
 
 
-def test_a_long_table_is_folded_behind_its_columns_and_verdicts_never_are():
+def test_a_long_table_is_folded_behind_its_columns_and_the_papers_tables_never_are():
     frame = pd.DataFrame({"<b>model": range(9), "tau-b": range(9)})
     short, long = (tables.show(rows).data for rows in (frame.iloc[1:], frame))
-    assert folded(short, "shown") == folded(f'<p id="claim-a"></p>{long}', "shown") == folded(long + long, "shown")
+    assert folded(short, "shown") == folded(f"<p class='beside'></p>{long}", "shown") == folded(long + long, "shown")
     line, _, rest = folded(long, "shown").partition("</summary>")
     assert line.endswith('Table of 9 rows: <span dir="auto">&lt;b&gt;model, tau-b</span>')
     assert rest == "shown</details>"

@@ -11,6 +11,10 @@ from papers.effects import FINDINGS, Finding
 from papers.published import DIFFERENT, NEAR, ROUNDING, SAME, tolerance
 
 
+class Missing(KeyError):
+    """A number that no kept result gives."""
+
+
 @dataclass
 class Answer:
     """What the templates say with numbers.
@@ -28,12 +32,12 @@ class Answer:
     failed: list[str] = field(default_factory=list)
 
     def row(self, key: str) -> dict:
-        """The row of a key; KeyError where there is none."""
+        """The row of a key; `Missing` where there is none."""
         name, dataset, *model = key.split(maxsplit=2)
         rows = self.found[self.found["finding"].eq(name) & self.found["dataset"].eq(dataset)].to_dict("records")
         rows = [row for row in rows if (row["model"] == model[0] if model else FINDINGS[name].is_about(row))]
         if not rows:
-            raise KeyError(f"no kept result of {key!r}")
+            raise Missing(f"no kept result of {key!r}")
         return rows[0]
 
     def effect(self, key: str) -> str:
@@ -83,7 +87,7 @@ class Answer:
         for name, wanted in where.items():
             rows = rows[rows[name].eq(wanted)]
         if rows.empty:
-            raise KeyError(f"no value of {quantity!r} on {dataset} where {where}")
+            raise Missing(f"no value of {quantity!r} on {dataset} where {where}")
         row, scale, digits = rows.iloc[0], 100 if percent else 1, 1 if percent else 2
         theirs, ours, low, high = (
             f"{row[name] * scale:.{digits}f}".replace("0.", ".", 1).replace("-", "−") if pd.notna(row[name]) else ""
@@ -107,7 +111,11 @@ class Answer:
             needs: "J6 sst = yes, J6 snli = can't tell".
         """
         pairs = [part.rpartition("=")[::2] for part in needs.split(",")]
-        wrong = [key.strip() for key, word in pairs if self.word(key) != word.strip()]
+        try:
+            wrong = [key.strip() for key, word in pairs if self.word(key) != word.strip()]
+        except Missing as error:
+            self.failed.append(str(error))
+            return ""
         if not wrong:
             return caller()
         self.failed.append(f"{', '.join(wrong)}: {caller().strip()}")

@@ -13,7 +13,7 @@ from papers import PAPERS, judge, published, results, show
 from papers.effects import FINDINGS
 from tools.report.figures import figure
 from tools.report.page import policy, style, vega
-from tools.summary.answer import Answer
+from tools.summary.answer import Answer, Missing
 
 RENDERED = PROJECT / "reports" / "rendered"
 PICTURE = ("J6", "J1", "J4", "J7", "W1", "T1", "M1", "S3")  # one panel a question
@@ -43,9 +43,13 @@ def environment() -> jinja2.Environment:
 
 
 def render(template: str, of: Answer, **more) -> str:
-    """A template with the answer's numbers."""
+    """A template with the answer's numbers; "" where one of them is missing, which `failed` names then."""
     given = {name: getattr(of, name) for name in dir(of) if not name.startswith("_")}
-    return environment().get_template(template).render(**given, **more)
+    try:
+        return environment().get_template(template).render(**given, **more)
+    except Missing as error:
+        of.failed.append(str(error))
+        return ""
 
 
 def picture(of: Answer, columns: int = 2):
@@ -86,12 +90,11 @@ def page(of: Answer) -> str:
     tables = []
     for name, paper in PAPERS.items():
         found = of.found[of.found["finding"].map(lambda one: FINDINGS[one].notebook).eq(name)]
-        about = found[[FINDINGS[row["finding"]].is_about(row) for row in found.to_dict("records")]]
         values = of.values[of.values["paper"].eq(paper.key) & of.values["ours"].notna()]
         tables.append(
             (
                 paper.title,
-                show.findings(about).data,
+                show.findings(show.about(found)).data,
                 show.beside(values, paper.key == "tutek2020").data if len(values) else "",
             )
         )
