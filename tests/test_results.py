@@ -1,232 +1,260 @@
-"""Kept results: a row for each run and quantity, several runs in one file, and which of them are stale."""
+"""Kept results: the key of a row is its whole run, damage is never written over, and several may keep at once."""
 
-from dataclasses import replace
-from io import StringIO
+import multiprocessing
 from pathlib import Path
 from types import SimpleNamespace
-from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 import planned
 import pytest
-from test_claims import instances
+from test_findings import J1, PLACE, effect_rows, texts
 
-import papers
 from lib.analysis import classification, summarise
 from lib.analysis.summarising import by_seed_rows, over_seeds
-from papers import results
-from papers.claims import Claim, read_evidence
-from tools.summary import studies
-from tools.summary.values import partners
+from papers import PAPERS, results
+from papers.effects import FINDINGS
 
-TAU = "kendall_tau_attention_vs_gradient_times_input"
-CLAIM = Claim("jain2019", "it rises", "It rises", "section 4", "direction", 0.05, "tau-b", "any", "0", "it falls")
+FORK = multiprocessing.get_context("fork")  # torch is imported once
+FILES = ("correlation-planted.csv", "correlation-planted-findings.csv")
 
 
-def trained(notebook="correlation", profile="paper", corpus="0123456789abcdef", **chosen) -> list[SimpleNamespace]:
-    """What a notebook trained, without models."""
-    texts = SimpleNamespace(train=range(9), dev=range(2), test=range(60), checksum=corpus)
-    vectors = SimpleNamespace(source="/home/me/v.npz")
-    runs = planned.runs(notebook, "planted", profile, **{"device": "cpu"} | chosen)
-    return [SimpleNamespace(run=run, vectors=vectors, corpus=texts) for run in runs]
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch) -> Path:
+    """Nothing is written among the project's own results."""
+    monkeypatch.setenv("RESULTS_HOME", str(tmp_path / "kept"))
+    return tmp_path / "kept"
 
 
-def keep(folder: Path, seeds: dict[int, float], encoder="bilstm", commit="first", **changed) -> str:
-    """Keeps a run of one encoder whose tau is `seeds`, and the evidence on it; `changed`: of what was trained."""
-    frame = instances({encoder: 0.0}, seeds=max(seeds) + 1)
-    frame = frame[frame["seed"].isin(seeds)]
-    frame[TAU] = frame["seed"].map(seeds) + frame.groupby("seed")[TAU].transform(lambda some: some - some.mean())
-    summary = summarise(frame, [TAU]).astype(object)  # as beside an empty table
-    evidence = CLAIM.evidence(encoder, seeds, se=0.01, n=60)
-    corpus = {name: changed.pop(name) for name in ("corpus",) if name in changed}
-    given = {"profile": "paper", "device": "cpu", "encoders": [encoder], "seeds": list(seeds)} | changed
-    settings = papers.PAPERS["correlation"].settings(**given)
-    with patch.dict("os.environ", RESULTS_HOME=str(folder)):
-        return results.keep("correlation", settings, trained(**given, **corpus), summary, evidence, commit)
+def trained(part: str, texts="0123456789abcdef", train=9, source="/home/me/v.npz", **chosen) -> list[SimpleNamespace]:
+    """What a notebook trained, without models; texts: their digest, train: how many, source: of the word vectors."""
+    corpus = SimpleNamespace(train=range(train), dev=range(2), test=range(60), checksum=texts)
+    runs = planned.runs(part, profile="paper", device="cpu", **chosen)
+    return [SimpleNamespace(run=run, vectors=SimpleNamespace(source=source), corpus=corpus) for run in runs]
 
 
-def kept(folder: Path, ending="") -> pd.DataFrame:
-    return pd.read_csv(folder / f"correlation-planted{ending}.csv", dtype=str, keep_default_na=False)
+def keep(values: dict[int, float], part="correlation", commit="first", settings=None, model="one", of=None, **run):
+    """Keeps an F1 and an effect for each seed.
+
+    Args:
+        part: of which runs. settings: of the notebook alone. of: columns of the effect. run: of what was trained.
+    """
+    notebook, about = part.partition("/")[0], {"name": "J2"} | PLACE | {"dataset": "planted", "layers": 1} | (of or {})
+    name = about.pop("name")
+    row = about | {"quantity": "f1", "value": np.mean([*values.values()]), "unit": "fraction", "se_texts": 0.01}
+    rows = effect_rows(name, list(values.values()), model=model, **about).assign(seed=list(values))
+    chosen = {key: value for key, value in run.items() if key not in ("texts", "train", "source")}
+    given = {"profile": "paper", "device": "cpu", "seeds": [*values]} | chosen | (settings or {})
+    made, row = trained(part, seeds=[*values], **run), pd.DataFrame([row | {"of_seeds": values, "n": 60}])
+    return results.keep(notebook, PAPERS[notebook].settings(**given), made, row, rows, commit)
 
 
-def test_the_rows_of_single_seeds_put_together_are_what_was_summarised():
-    frame = instances({"bilstm": 0.3, "average": 0.6})
-    rows = pd.concat([classification(frame), summarise(frame, [TAU])], ignore_index=True)
-    other = pd.DataFrame([{"quantity": "a difference", "difference": 0.1, "of_seeds": {0: 0.1}}])
-    kept = by_seed_rows(pd.concat([rows, other], ignore_index=True))
-    assert len(kept) == 4 * len(rows) + 1 and kept["per"].eq("seed").sum() == 4 * len(rows)
-    back = over_seeds(kept)
-    assert back.iloc[-1]["difference"] == 0.1
-    numbers = ["value", "low", "high", "sd_seeds", "sd_instances", "n", "seeds", "se_texts"]
-    keys = ["encoder", "quantity", "unit"]
-    assert back.iloc[:-1][keys].values.tolist() == rows[keys].values.tolist()
-    np.testing.assert_allclose(back.iloc[:-1][numbers].astype(float), rows[numbers].astype(float), rtol=1e-12)
+TYING = {"part": "regularization/variants", "of": {"name": "T2", "variant": "tying"}}
 
 
-def test_a_seed_replaces_itself_and_another_part_stays(tmp_path):
-    assert keep(tmp_path, {0: 0.1, 1: 0.2, 2: 0.3}).startswith("kept in")
-    keep(tmp_path, {0: 0.5, 1: 0.5}, "average")
-    keep(tmp_path, {2: 0.6, 3: 0.4}, commit="second")
-    (study,) = studies.kept(tmp_path)
-    tau = study.values.set_index("encoder")
-    assert (
-        tau.loc["bilstm", "value"] == pytest.approx(np.mean([0.1, 0.2, 0.6, 0.4])) and tau.loc["bilstm", "seeds"] == 4
-    )
-    assert tau.loc["bilstm", "sd_seeds"] == pytest.approx(np.std([0.1, 0.2, 0.6, 0.4], ddof=1))
-    assert tau.loc["average", "value"] == pytest.approx(0.5) and tau.loc["average", "seeds"] == 2
-    evidence = read_evidence((tmp_path / "correlation-planted-evidence.csv").read_text()).set_index(["model", "seed"])
-    of_seeds = evidence.loc["bilstm", "value"].sort_index()
-    assert of_seeds.to_dict() == {0: 0.1, 1: 0.2, 2: 0.6, 3: 0.4}
-    assert evidence.loc["bilstm", "commit"].sort_index().tolist() == ["first", "first", "second", "second"]
-    assert study.seeds == ("0", "1", "2", "3") and study.commit == "second, first" and not study.stale
-    keep(tmp_path, dict.fromkeys(range(4), 0.5))
-    again = kept(tmp_path, "-evidence").groupby("model")["looked"].unique()
-    assert again["bilstm"].tolist() == ["3 4"] and again["average"].tolist() == [""], (
-        "run anew, it was still seen twice"
-    )
+def kept(kind: str = "findings") -> list[tuple[int, float]]:
+    """(seed, value) of all kept rows."""
+    rows = results.kept(kind)
+    return sorted(zip(rows["seed"], rows["value"], strict=True))
 
 
-def test_differences_of_two_runs_are_put_together_too():
-    parts = [{"quantity": "less", "unit": "fraction", "value": value, "difference": value, "p": value, "se_texts": 0.01,
-              "of_seeds": {seed: value}, "n": 9} for seed, value in ((0, 0.1), (1, 0.3))]  # fmt: skip
-    (row,) = over_seeds(pd.concat([by_seed_rows(pd.DataFrame([part])) for part in parts])).to_dict("records")
-    assert row["value"] == pytest.approx(0.2) and row["seeds"] == 2 and pd.isna(row["difference"])
-
-
-def test_kept_again_a_run_changes_nothing(tmp_path):
-    keep(tmp_path, {0: 0.1, 1: 0.2})
-    before = {path.name: path.read_text() for path in tmp_path.iterdir()}
-    keep(tmp_path, {0: 0.1, 1: 0.2})
-    assert before == {path.name: path.read_text() for path in tmp_path.iterdir()}
-
-
-def test_numbers_are_kept_with_six_digits(tmp_path):
-    keep(tmp_path, {0: 1 / 3, 1: 2 / 3})
-    assert kept(tmp_path)["value"].tolist() == kept(tmp_path, "-evidence")["value"].tolist() == ["0.333333", "0.666667"]
-
-
-def test_tables_of_other_texts_are_replaced_whole(tmp_path):
-    (tmp_path / "correlation-planted.csv").write_text("quantity,value\nf1,0.5\n")
-    keep(tmp_path, {0: 0.1, 1: 0.2})
-    assert kept(tmp_path)["quantity"].eq(TAU).all()
-    keep(tmp_path, {2: 0.3}, "average", corpus="other")
-    assert kept(tmp_path)["encoder"].tolist() == kept(tmp_path, "-evidence")["model"].tolist() == ["average"]
-
-
-def test_evidence_without_a_value_goes_where_there_is_some():
-    def text(of_seeds: dict) -> str:
-        return CLAIM.evidence("one", of_seeds, excluded="" if of_seeds else "uniform").assign(corpus="a").to_csv()
-
-    keys = results.KEYS["evidence"]
-    for old, new in (({}, {0: 0.1}), ({0: 0.1}, {})):
-        assert read_evidence(results.merged(text(old), text(new), keys))["seed"].tolist() == [0]
-    assert read_evidence(results.merged(text({}), text({}), keys))["seed"].tolist() == [-1]
-
-
-def test_each_row_says_where_it_comes_from(tmp_path, monkeypatch):
-    monkeypatch.setenv("RESULTS_HOME", str(tmp_path))
-    given = {"seeds": [0, 4], "adversary_epochs": 80}
-    settings = papers.PAPERS["adversary"].settings(profile="paper", device="cpu", **given)
-    values, evidence = pd.DataFrame({"quantity": ["f1"], "value": [1 / 3]}), CLAIM.evidence("a", {0: 0.1})
-    results.keep("adversary", settings, trained("adversary", **given), values, evidence, "abc")
-    for ending in ("", "-evidence"):
-        row = pd.read_csv(tmp_path / f"adversary-planted{ending}.csv", dtype=str, keep_default_na=False).iloc[0]
-        assert row[list(results.ABOUT)].to_dict() == {
-            "commit": "abc", "code": results.training_code(results.CODE_OF["guide_instance_adversary"]),
-            "profile": "paper", "chosen": "adversary_epochs 80", "device": "cpu", "vectors": "v.npz",
-            "corpus": "0123456789ab", "run_seeds": "0 1 2 3 4 5 6 7 8", "adversary_epochs": "80", "train_texts": "9",
-            "dev_texts": "2", "test_texts": "60",
-        }  # fmt: skip
+# --- what a row's key is
 
 
 @pytest.mark.parametrize(
-    ("source", "words"),
+    ("first", "second"),
     [
-        ("/home/me/v.npz", "v.npz"),
-        (
-            "random numbers, N(0, 1), seed 3 (176 of 503 words (35.0%) from /a/v.npz are too few)",
-            "random numbers, N(0, 1)",
-        ),
-        ("word2vec, learned from train and dev, seed 3", "word2vec, learned from train and dev"),
+        ({"source": "/home/me/v.npz"}, {"source": "/home/me/w.npz"}),
+        ({"delta": [0.01], **TYING}, {"delta": [0.1], **TYING}),
+        ({"train": 9}, {"train": 8}),
+        ({"texts": "0123456789abcdef"}, {"texts": "fedcba9876543210"}),  # as many texts, of other tokens
     ],
+    ids=["vectors", "recipe", "sizes", "tokenization"],
 )
-def test_vectors_are_named_without_a_folder_or_a_seed(source, words):
-    runs = trained(encoders=["average"], seeds=[0])
-    runs[0].vectors = SimpleNamespace(source=source)
-    assert results.provenance_of(papers.PAPERS["correlation"].settings(), runs)["vectors"] == words
+def test_other_runs_stand_beside_each_other_and_the_same_one_replaces_itself(first, second):
+    keep({0: 0.1, 1: 0.2}, **first)
+    keep({1: 0.4, 2: 0.5}, **second)
+    keep({1: 0.3}, commit="second", **first)
+    for kind in results.KEYS:
+        rows = results.kept(kind)
+        assert kept(kind) == [(0, 0.1), (1, 0.3), (1, 0.4), (2, 0.5)]
+        assert rows.loc[rows["value"].eq(0.3), "commit"].tolist() == ["second"]
 
 
-def test_what_other_training_code_made_is_stale(tmp_path, monkeypatch):
-    keep(tmp_path, {0: 0.1, 1: 0.2, 2: 0.3})
-    assert not results.is_stale(kept(tmp_path)).any()
-    monkeypatch.setattr(results.cache, "code_fingerprint", lambda module: "of other code")
-    assert results.is_stale(kept(tmp_path)).all() and studies.kept(tmp_path)[0].stale
-    keep(tmp_path, {2: 0.3})
-    rows = kept(tmp_path)
-    assert dict(zip(rows["seed"], results.is_stale(rows), strict=True)) == {"2": False, "0": True, "1": True}
-    assert results.is_stale(pd.DataFrame({"value": [1.0]})).all(), "a row that does not say what made it"
+def test_kept_again_a_run_changes_nothing_and_numbers_have_six_digits(home):
+    keep({0: 1 / 3, 1: 2 / 3})
+    before = {path.name: path.read_text() for path in home.glob("*.csv")}
+    assert keep({0: 1 / 3, 1: 2 / 3}).startswith(
+        "kept in correlation-planted.csv and correlation-planted-findings.csv;"
+    )
+    assert before == {path.name: path.read_text() for path in home.glob("*.csv")} and sorted(before) == sorted(FILES)
+    assert kept() == kept("values") == [(0, 0.333333), (1, 0.666667)]
 
 
-@pytest.mark.parametrize(
-    ("why", "changed"),
-    [("the profile is 'quick'", {"profile": "quick"}), ("projection made it another", {"projection": "sparsemax"})],
-)
-def test_what_is_not_kept_is_left_to_the_report_alone(tmp_path, why, changed):
-    answer = keep(tmp_path, {0: 0.1, 1: 0.2}, **changed)
-    assert answer.startswith("not kept") and why in answer and not list(tmp_path.iterdir())
-    assert answer.left["dataset"] == "planted" and len(read_evidence(answer.left["evidence"])) == 2
+def test_a_row_says_what_it_was_made_from():
+    source = "word2vec, learned from train, seed 3 (9 words of /home/me/v.npz are too few)"
+    keep({0: 0.1, 4: 0.2}, commit="abc", delta=[0.03], source=source, **TYING)
+    recipe = "tutek2020 delta=0.03 embeddings=frozen epochs=100 patience=10"
+    wanted = {"texts": "0123456789ab", "train_texts": 9, "dev_texts": "2", "test_texts": "60", "recipe": recipe}
+    wanted |= {"vectors": "word2vec, learned from train, seed 3", "version": str(results.WEIGHTS), "runs": "0 4"}
+    wanted |= {"commit": "abc", "profile": "paper", "device": "cpu"}
+    for kind in results.KEYS:
+        assert set(wanted) == set(results.ABOUT) and results.kept(kind).iloc[0][list(wanted)].to_dict() == wanted
 
 
-@pytest.mark.parametrize(
-    ("notebook", "altered"),
-    [
-        ("adversary", {"over_seeds": "max"}),
-        ("erasure", {"common_support": True}),
-        ("regularization", {"frozen": ["mlm"]}),
-        ("ground_truth", {"strength": 0.5}),
-    ],
-)
-def test_another_experiment_than_the_papers_is_not_kept(notebook, altered):
-    of = papers.PAPERS[notebook].settings
+def test_a_short_trial_in_profile_paper_removes_nothing():
+    keep({0: 0.1, 1: 0.2, 2: 0.3}, texts="whole", train=12_000)
+    trial = keep({0: 0.9}, texts="trial", train=300)
+    assert trial.startswith("kept in") and trial.effects["value"].tolist() == trial.values["value"].tolist() == [0.9]
+    assert kept() == kept("values") == [(0, 0.1), (0, 0.9), (1, 0.2), (2, 0.3)]
+    main = results.main_runs(results.kept("findings"), "findings")
+    assert main["value"].tolist() == [0.1, 0.2, 0.3], "the trial is not what the summary shows"
+
+
+def test_runs_of_two_versions_of_the_weights_are_not_pooled(monkeypatch):
+    keep({0: 0.1, 1: 0.2})
+    monkeypatch.setattr(results, "WEIGHTS", results.WEIGHTS + 1)
+    keep({0: 0.3, 1: 0.4, 2: 0.5})
+    assert results.main_runs(results.kept("findings"), "findings")["value"].tolist() == [0.3, 0.4, 0.5]
+
+
+def test_the_main_runs_are_of_the_most_texts_then_the_most_runs_and_one_recipe_for_each_model():
+    keep({0: 0.1, 1: 0.2}, train=12_000, source="few.npz")
+    keep({0: 0.3, 1: 0.4, 2: 0.5}, train=12_000, source="more.npz")
+    keep(dict.fromkeys(range(5), 0.9), train=300)
+    keep({0: 0.1}, delta=[0.01], model="both", **TYING)
+    keep({0: 0.2, 1: 0.3}, delta=[0.1], model="both", **TYING)
+    keep({0: 0.4}, delta=[0.01], model="first alone", **TYING)
+    main = results.main_runs(results.kept("findings"), "findings").groupby("model")["value"].agg(list)
+    assert main.map(sorted).to_dict() == {"one": [0.3, 0.4, 0.5], "both": [0.2, 0.3], "first alone": [0.4]}
+    values = results.main_runs(results.kept("values"), "values").groupby("notebook")["value"].agg(list)
+    assert values.map(sorted).to_dict() == {"correlation": [0.3, 0.4, 0.5], "regularization": [0.2, 0.3]}
+
+
+# --- what is lost never: damage, and several at once
+
+
+CONFLICT = ("<<<<<<< HEAD", "=======", ">>>>>>> other")
+DAMAGE = {  # of the lines of a table: what is left of it, and which line the sentence names
+    "conflict markers": (lambda lines: "\n".join([*lines[:2], CONFLICT[0], *lines[2:], *CONFLICT[1:], ""]), 3),
+    "zeros": (lambda lines: "\n".join([*lines, "\0" * 40]), 5),
+    "half a row": (lambda lines: "\n".join(lines)[: -len(lines[-1]) // 2], 4),
+    "cut in quotation marks": (lambda lines: "\n".join(lines).rpartition('one""')[0], 4),
+    "cut in the last cell": (lambda lines: "\n".join(lines)[:-2], None),
+    "nothing": (lambda lines: "", None),
+    "no text": (lambda lines: "\udcff", None),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("file", FILES)
+def test_a_damaged_table_is_never_written_over_and_its_line_is_named(home, file, damage):
+    keep({0: 0.1, 1: 0.2, 2: 0.3}, model='"one", quoted', source='/home/me/"one", quoted.npz')
+    damaged, line = DAMAGE[damage]
+    lines = (home / file).read_text().splitlines()
+    (home / file).write_bytes(damaged(lines).encode(errors="surrogateescape"))
+    before = {path.name: path.read_bytes() for path in home.glob("*.csv")}
+    answer = keep({0: 0.4})
+    assert answer.startswith("not kept: ") and file in answer and "mend it or move it away" in answer
+    assert f"line {line} of" in answer if line else "line 1" not in answer
+    assert before == {path.name: path.read_bytes() for path in home.glob("*.csv")}
+    assert answer.effects["value"].tolist() == answer.values["value"].tolist() == [0.4], "the report has its own"
+    with pytest.raises(results.Damaged):
+        results.kept("findings" if "findings" in file else "values")
+
+
+def keep_when_all_are_there(barrier, seed: int) -> None:
+    barrier.wait()
+    for model in range(3):
+        keep({seed: seed / 10 + 0.1}, model=f"model {model}")
+
+
+def test_four_processes_that_keep_four_seeds_at_once_keep_them_all():
+    keep({9: 0.9})
+    barrier = FORK.Barrier(4)
+    processes = [FORK.Process(target=keep_when_all_are_there, args=(barrier, seed)) for seed in range(4)]
+    for one in processes:
+        one.start()
+    for one in processes:
+        one.join(60)
+    assert kept("values") == [(0, 0.1), (1, 0.2), (2, 0.3), (3, 0.4), (9, 0.9)]
+    assert kept() == [*((seed, value) for seed, value in kept("values")[:4] for _ in range(3)), (9, 0.9)]
+
+
+# --- what is not kept, and what a notebook gets
+
+
+def test_what_is_no_result_of_the_papers_is_left_to_the_report_alone(home, tmp_path):
+    table = pd.DataFrame({"text": [f"some words of text {place % 7}" for place in range(60)], "label": [0, 1] * 30})
+    table.to_csv(tmp_path / "mine.csv", index=False)
+    for given, why, own, these in (
+        ({"profile": "quick"}, "the profile is 'quick'", False, True),
+        ({"projection": "sparsemax"}, "projection made it another experiment", False, False),
+        ({"data": str(tmp_path / "mine.csv")}, "the text is your own", True, True),
+    ):
+        answer = keep({0: 0.1, 1: 0.2}, settings=given)
+        assert answer.startswith("not kept: ") and why in answer and not home.exists()
+        assert (answer.own, answer.these_models) == (own, these)
+        assert results.rows_in(answer.left["findings"])["value"].tolist() == ["0.1", "0.2"] and answer.left["dataset"]
+
+
+def test_nothing_is_left_of_ones_own_model(home):
+    own = [SimpleNamespace(run=SimpleNamespace(profile="paper"), corpus=None)]
+    values = pd.DataFrame([{"quantity": "f1", "value": 0.15, "of_seeds": {0: 0.1, 1: 0.2}}])
+    answer = results.keep(
+        "correlation", PAPERS["correlation"].settings(profile="paper"), own, values, effect_rows("J2", [0.1])
+    )
+    assert answer.startswith("not kept: the model is your own") and answer.left == {} and not home.exists()
+    assert answer.own and answer.these_models and answer.values["value"].tolist() == [0.1, 0.2]
+
+
+def test_a_notebook_gets_its_own_rows_with_those_that_are_kept_of_the_same_experiment():
+    first = keep({0: 0.1, 1: 0.2})
+    assert not first.own and not first.these_models
+    again = keep({1: 0.5, 2: 0.3}, model="one")
+    for rows in (again.values, again.effects):
+        assert sorted(zip(rows["seed"], rows["value"], strict=True)) == [(0, 0.1), (1, 0.5), (2, 0.3)]
+    assert results.rows_in(again.left["values"])["value"].tolist() == ["0.5", "0.3"], "its page has this run alone"
+    assert again.left["dataset"] == "planted"
+
+
+ALTERED = {"adversary": {"over_seeds": "max"}, "erasure": {"common_support": True}}
+ALTERED |= {"regularization": {"frozen": ["mlm"]}, "ground_truth": {"strength": 0.5}}
+
+
+@pytest.mark.parametrize("notebook", ALTERED)
+def test_another_experiment_than_the_papers_is_not_kept(notebook):
+    of, altered = PAPERS[notebook].settings, ALTERED[notebook]
     assert not results.not_kept(of(profile="paper", seeds=[0, 3]))
     assert results.not_kept(of(profile="paper", **altered)).startswith(next(iter(altered)))
 
 
-def test_the_partners_of_published_values_are_of_a_studys_models_alone():
-    """Not of the same models with shorter word vectors, which have the same names."""
-    (one,) = [
-        study for study in studies.kept(results.FOLDER) if (study.notebook, study.dataset) == ("correlation", "sst")
-    ]
-    shorter = one.values[one.values["quantity"].str.startswith("kendall_tau")].assign(vector_scale=0.1)
-    both = replace(one, values=pd.concat([shorter, one.values]))
-    pd.testing.assert_frame_equal(partners(both), partners(one))
+# --- a row for each seed, and the tables in the repository
 
 
-def test_a_trend_of_several_seeds_is_not_replaced_by_one_of_fewer():
-    def table(seeds: str, tau: float, code: str = "a", quantity: str = "entropy", epochs: str = "") -> str:
-        row = {"quantity": quantity, "seed": "", "per": "", "tau": tau, "run_seeds": seeds, "code": code}
-        row["adversary_epochs"] = epochs
-        alone = row | {"seed": "0", "per": "seed", "tau": ""}
-        return pd.DataFrame([row, alone]).assign(corpus="c").to_csv(index=False)
+def test_the_rows_of_single_seeds_put_together_are_what_was_summarised():
+    frame = texts(np.random.default_rng(0), seeds=4, count=60, **{J1: 0.3})
+    rows = pd.concat([classification(frame), summarise(frame, [J1])], ignore_index=True)
+    other = pd.DataFrame([{"quantity": "a difference", "difference": 0.1, "of_seeds": {0: 0.1}}])
+    single = by_seed_rows(pd.concat([rows, other], ignore_index=True))
+    assert len(single) == 4 * len(rows) + 1 and single["per"].eq("seed").sum() == 4 * len(rows)
+    back, keys = over_seeds(single), ["quantity", "unit"]
+    numbers = ["value", "low", "high", "sd_seeds", "sd_instances", "n", "seeds", "se_texts"]
+    assert back.iloc[-1]["difference"] == 0.1
+    assert back.iloc[:-1][keys].to_numpy().tolist() == rows[keys].to_numpy().tolist()
+    np.testing.assert_allclose(back.iloc[:-1][numbers].astype(float), rows[numbers].astype(float), rtol=1e-12)
 
-    def kept(old: str, new: str) -> list[float]:
-        rows = pd.read_csv(StringIO(results.merged(old, new, results.KEYS["values"])))
-        assert len(rows) == 2
-        return rows["tau"].dropna().tolist()
 
-    assert kept(table("0 1 2", 0.3), table("0", 0.1)) == [0.3]
-    assert kept(table("0", 0.1), table("0 1 2", 0.3)) == [0.3] == kept(table("0 1", 0.1), table("1 2", 0.3))
-    assert kept(table("0 1 2", 0.3, code="old"), table("0", 0.1)) == [0.1], "of other code"
-
-    short, long = (table(seeds, tau, "a", "price", n) for seeds, tau, n in (("0 1 2", 0.1, "12"), ("0 1", 0.3, "300")))
-    assert kept(short, long) == kept(long, short) == [0.3], "of adversaries that were trained longer"
-    short, long = (text.replace("price", "entropy") for text in (short, long))
-    assert kept(short, long) == kept(long, short) == [0.1], "of no adversary"
-
-    def of_points(*numbers: int) -> list[str]:
-        return [
-            table("0 1 2", 0.1 * n).replace("corpus", "points,corpus").replace(",c\n", f",{n},c\n") for n in numbers
-        ]
-
-    assert kept(*of_points(6, 1)) == kept(*of_points(1, 6)) == [pytest.approx(0.6)], "of the longer dial"
+def test_every_kept_table_of_the_repository_can_be_read_and_says_what_it_is_of(monkeypatch):
+    monkeypatch.setenv("RESULTS_HOME", str(results.FOLDER))
+    files = {path.stem.removesuffix("-findings") for path in results.FOLDER.glob("*-*.csv")}
+    findings, values = results.kept("findings"), results.kept("values")
+    for rows in (findings, values):
+        assert set(rows["notebook"] + "-" + rows["dataset"].str.partition(":")[0]) == files
+        about = rows[list(results.ABOUT)].astype(str)
+        assert about.ne("").all(axis=None) and about["profile"].eq("paper").all()
+    assert findings["value"].notna().all() and findings["n"].gt(0).all() and findings["se"].ge(0).all()
+    assert findings["seed"].mod(1).eq(0).all() and values["quantity"].ne("").all()
+    names = findings[["finding", "notebook"]].drop_duplicates().to_numpy()
+    assert all(FINDINGS[name].notebook == notebook for name, notebook in names)
+    assert not findings.duplicated(["notebook", *results.KEYS["findings"], *results.RUN]).any(), "each row once"
