@@ -59,18 +59,19 @@ def headline(found: pd.DataFrame, own: bool = False) -> None:
         found: rows of `papers.judge.judge`. own: the model or the text is one's own.
     """
     rows = own_first(found, own)
-    shown, drawing = findings(rows).data, forest(rows)
+    shown, drawing = findings(rows, not own).data, forest(rows)
     chart = drawing.to_dict() if hasattr(drawing, "to_dict") else None
-    lines = [f"{FINDINGS[row['finding']].sentence}: {in_brief(row)}" for row in rows.to_dict("records")]
+    first = rows.drop_duplicates("finding").to_dict("records")
+    lines = [f"{FINDINGS[row['finding']].sentence}: {in_brief(row)}" for row in first]
     top = {"lines": lines, "table": shown, "chart": chart, "own": own, "shown": may_be_shown(rows) if own else []}
     display({HEADLINE: top, "text/html": shown, "text/plain": "\n".join(lines)}, raw=True)
 
 
-def findings(found: pd.DataFrame) -> HTML:
+def findings(found: pd.DataFrame, sources: bool = True) -> HTML:
     """One table: what is stated, of which model, the effect with its interval, what chance gives, what is printed."""
     if found.empty:
         return HTML("<p>No finding is about these models.</p>")
-    rows = [cells(row) for row in found.to_dict("records")]
+    rows = [cells(row, sources) for row in found.to_dict("records")]
     texts = pd.DataFrame(rows)
     if found["dataset"].nunique() == 1:
         texts = texts.drop(columns="dataset")
@@ -79,10 +80,10 @@ def findings(found: pd.DataFrame) -> HTML:
     return HTML(tables.html(texts.drop(columns=empty), numbers=["measured", "chance", "the paper"]))
 
 
-def cells(row: Mapping) -> dict[str, str]:
+def cells(row: Mapping, sources: bool) -> dict[str, str]:
     """A row of `findings` as text."""
     finding = FINDINGS[row["finding"]]
-    sentence = f"{finding.sentence} ({finding.source})"
+    sentence = f"{finding.sentence} ({finding.source})" if sources else finding.sentence
     word = f"– {row['left_out']}" if row["left_out"] else row["word"]
     runs = f", {row['runs']} run{'s' if row['runs'] > 1 else ''}"
     return {

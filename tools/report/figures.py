@@ -1,10 +1,10 @@
 """Charts in a report: drawn by the page's own Vega, with title, description and the data they were made from."""
 
-import copy
 import json
 import re
 from collections.abc import Iterator
 from functools import cache
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ def described(spec: dict[str, Any]) -> str:
 
 def prepared(spec: dict[str, Any], description: str) -> dict[str, Any]:
     """The chart as the page draws it: title in the caption, no background of its own, and as wide as the column."""
-    spec = copy.deepcopy(spec)
+    spec = rounded(spec)
     for part in _titled(spec):
         part.pop("title", None)
     spec["background"] = "transparent"
@@ -63,6 +63,15 @@ def prepared(spec: dict[str, Any], description: str) -> dict[str, Any]:
         spec["width"] = "container"
         spec.pop("autosize", None)  # a width of "container" has its own
     return spec
+
+
+def rounded(value: Any) -> Any:
+    """A copy of a specification whose fractions have five digits: more cannot be seen, and they are most of a page."""
+    if isinstance(value, dict):
+        return {name: rounded(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [rounded(one) for one in value]
+    return float(f"{value:.5g}") if isinstance(value, float) and isfinite(value) else value
 
 
 def datasets(spec: dict[str, Any]) -> list[list[dict[str, Any]]]:
