@@ -76,8 +76,8 @@ def findings(found: pd.DataFrame, sources: bool = True) -> HTML:
     if found["dataset"].nunique() == 1:
         texts = texts.drop(columns="dataset")
     texts["finding"] = texts["finding"].mask(texts["finding"].eq(texts["finding"].shift()), "")
-    empty = [name for name in ("chance", "the paper") if texts[name].eq("").all()]
-    return HTML(tables.html(texts.drop(columns=empty), numbers=["measured", "chance", "the paper"]))
+    empty = [name for name in ("chance", "paper") if texts[name].eq("").all()]
+    return HTML(tables.html(texts.drop(columns=empty), numbers=["measured", "runs", "chance", "paper"]))
 
 
 def cells(row: Mapping, sources: bool) -> dict[str, str]:
@@ -85,14 +85,14 @@ def cells(row: Mapping, sources: bool) -> dict[str, str]:
     finding = FINDINGS[row["finding"]]
     sentence = f"{finding.sentence} ({finding.source})" if sources else finding.sentence
     word = f"– {row['left_out']}" if row["left_out"] else row["word"]
-    runs = f", {row['runs']} run{'s' if row['runs'] > 1 else ''}"
     return {
         "finding": sentence,
         "model": row["model"],
         "dataset": row["dataset"],
-        "measured": f"{measured(row)}{unit_of(finding)}{runs}",
+        "measured": f"{measured(row)}{unit_of(finding)}",
+        "runs": str(row["runs"]),
         "chance": number(row["chance"], finding),
-        "the paper": number(printed(row), finding),
+        "paper": number(printed(row), finding),
         "is it so?": word or "a level",
     }
 
@@ -166,7 +166,7 @@ def forest(found: pd.DataFrame, rows: str = "model", columns: int = 1) -> alt.To
     found = found[found["left_out"].eq("")]
     if found.empty:
         raise Empty("nothing to draw: every model is left out")
-    width = WIDTH // columns - (LABEL if rows == "model" else LABEL // 2)
+    width = 480 if rows == "model" else WIDTH // columns - LABEL // 2
     panels = [panel(same, rows, width) for _, same in found.groupby("finding", sort=False)]
     drawn = alt.concat(*panels, columns=columns, spacing=18).resolve_scale(color="shared")
     see = "Point: our effect, with its 95% interval over runs and texts; hollow: fewer than three runs. "
@@ -225,7 +225,8 @@ def beside(values: pd.DataFrame, percent: bool = False) -> HTML:
     theirs = values[values["theirs"].notna()]
     parts = [values] if theirs.empty else []
     for _, same in theirs.groupby(["paper", "table"], sort=False):
-        ours = values[values["theirs"].isna() & values["quantity"].isin(same["quantity"])]
+        alone = values["theirs"].isna() & values["encoder"].isin(same["encoder"])
+        ours = values[alone & values["quantity"].isin(same["quantity"])]
         parts.append(pd.concat([same, ours]))
     return HTML("".join(one_table(part, percent) for part in parts))
 

@@ -82,11 +82,11 @@ def test_hostile_words_are_shown_and_never_run(unfolded):
 
 def test_a_detail_is_closed_until_it_is_opened_or_linked_to_and_its_chart_is_as_wide_as_the_page(chromium, made):
     with visit(chromium, made) as seen:
-        chart, other = (seen.page.locator(f"#figure-{number} svg.marks").first for number in (2, 1))
+        chart, other = (seen.page.locator(f"#figure-{number} svg.marks").first for number in (3, 2))
         assert not chart.is_visible() and other.is_visible()
         seen.page.set_viewport_size({"width": 700, "height": 800})
         seen.page.get_by_text("A smaller part").last.click()
-        seen.page.wait_for_function("document.querySelector('#figure-2 svg.marks').getBoundingClientRect().width > 500")
+        seen.page.wait_for_function("document.querySelector('#figure-3 svg.marks').getBoundingClientRect().width > 500")
         assert seen.page.get_by_text("It is folded.").is_visible() and seen.wrong == []
         seen.page.reload()
         seen.page.wait_for_selector("html[data-charts=drawn]")
@@ -113,7 +113,7 @@ def test_the_policy_stops_what_might_slip_through(chromium, made):
 def test_each_chart_says_in_words_and_numbers_what_it_shows(seen):
     assert seen.page.locator("figure.chart details.data table").count() >= notebooks.CHARTS
     assert seen.page.locator("[data-chart][aria-label]:not([aria-label=''])").count() == notebooks.CHARTS
-    assert "The first 200 of 600 rows." in seen.page.locator("#figure-3").inner_html()
+    assert "The first 200 of 600 rows." in seen.page.locator("#figure-4").inner_html()
 
 
 def test_the_page_is_complete(seen):
@@ -131,7 +131,7 @@ def test_the_page_is_complete(seen):
 
 
 def test_charts_answer_to_the_pointer(seen):
-    seen.page.locator("#figure-1 svg .mark-rect.role-mark path").first.hover()
+    seen.page.locator("#figure-2 svg .mark-rect.role-mark path").first.hover()
     seen.page.wait_for_selector("#vg-tooltip-element.visible")
     assert seen.wrong == []
 

@@ -50,7 +50,7 @@ def test_jobs_are_counted_from_one(capsys):
 def test_a_report_needs_the_papers_runs_with_their_bases(notebook):
     found, chooses = needed(report(notebook).request)
     dataset = report(notebook).request.settings["dataset"]
-    beside = {"correlation": ["correlation/vector_scales"], "erasure": ["erasure/without_context"]}
+    beside = {"correlation": ["correlation/vector_scales"]}
     parts = [notebook, *beside.get(notebook, [])]
     assert found == with_bases([run for part in parts for run in runs(part, dataset)]) and chooses == []
 

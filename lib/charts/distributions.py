@@ -35,7 +35,7 @@ SEE_JSD = (
     "Were attention the reason for the prediction, the upper rows would lie to the left: a sharp attention could not "
     "move far."
 )
-POINTS = 3500  # of all violins of a chart together
+POINTS = 2000  # of all violins of a chart together
 
 
 def binned(values: np.ndarray, edges: np.ndarray) -> pd.DataFrame:
@@ -254,7 +254,7 @@ def violins_by_max_attention(
     rows = rows.assign(row=np.minimum((rows["max_attention"].to_numpy() * 4).astype(int), 3))
     groups = list(rows.groupby(["encoder", "attention", "prediction", "row"], sort=False))
     bounds = JSD_BOUNDS if in_nats else (0.0, max(1.0, float(rows[value].max())))
-    points = max(8, min(60, POINTS // len(groups)))
+    points = max(8, min(40, POINTS // len(groups)))
     places, parts = places_of(len(names)), []
     for (encoder, attention, predicted, row), group in groups:
         offset, sides = places[int(predicted)]

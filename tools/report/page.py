@@ -32,12 +32,13 @@ def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]
     """
     cells = Cells()
     elsewhere = {"parameters", "injected-parameters"}  # they have a place of their own on the page
-    top = figure(found["chart"], 0) if found.get("chart") else ""
+    cells.charts = int(bool(found.get("chart")) and not found["own"])
+    top = figure(found["chart"], 1) if cells.charts else ""
     parts = cells.parts([cell for cell in notebook.cells if not elsewhere & set(cell.metadata.get("tags", []))])
     opening = parts.pop(0) if parts and notebook.cells[0].cell_type == "markdown" else ""
     heading, end, introduction = opening.rpartition("</h1>")
     heading = heading.replace(escape(title(notebook), quote=False), escape(summary["title"], quote=False))
-    scripts = [vega(), (TEMPLATES / "page.js").read_text(encoding="utf-8")] if cells.charts or top else []
+    scripts = [vega(), (TEMPLATES / "page.js").read_text(encoding="utf-8")] if cells.charts else []
     return environment().get_template("report.html.j2").render(
         summary=summary, kept=json_for_html(summary), left=json_for_html(next(iter(outputs(notebook, LEFT)), {})),
         time=spoken(summary["seconds"]), parameters=parameters, found=found, top=top,
