@@ -105,7 +105,8 @@ def effects_of(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator
 
 def all_answers(rows: pd.DataFrame, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """All texts of the model of these rows, which may be of some texts alone: from the table "answers" where it is."""
-    return rows_where(tables["answers"], identity(rows)) if "answers" in tables and len(rows) else rows
+    answers = rows_where(tables["answers"], identity(rows)) if "answers" in tables and len(rows) else rows
+    return answers if len(answers) else rows
 
 
 def identity(rows: pd.DataFrame) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What a reader sees of findings and printed values: a table, a forest plot, the papers' tables with ours beneath."""
 
+import re
 from collections.abc import Iterable, Mapping
 from html import escape
 from math import nan
@@ -117,7 +118,12 @@ def number(value: float, finding: Finding) -> str:
     signed = not finding.beyond_chance and finding.predicts != "level" and finding.unit != "times"
     signed = signed and finding.threshold in (0.0, -0.05, 0.02)
     digits = 2 if abs(value) >= 0.0995 or finding.unit == "times" else 3
-    return f"{value:{'+' if signed else ''}.{digits}f}".replace("0.", ".", 1).replace("-", "−")
+    return short(f"{value:{'+' if signed else ''}.{digits}f}")
+
+
+def short(number: str) -> str:
+    """A number without the 0 before its point: .31, −.05, 10.25."""
+    return re.sub(r"(?<!\d)0\.", ".", number).replace("-", "−")
 
 
 def unit_of(finding: Finding) -> str:
@@ -183,12 +189,12 @@ def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
     data = same[["effect", "low", "high", "chance", "runs"]].assign(
         row=same[rows],
         printed=[printed(row) for row in same.to_dict("records")],
-        word=same["word"].replace("", "level"),
+        word=same["word"].replace("", "measured"),
     )
     y = alt.Y("row:N", title=None, scale=alt.Scale(domain=places), axis=alt.Axis(grid=True, labelLimit=LABEL))
     axis = alt.Axis(tickCount=5, titleLimit=width + LABEL)
     x = alt.X("effect:Q", title=f"{finding.quantity} ({finding.unit})", scale=alt.Scale(zero=True), axis=axis)
-    words = [word or "level" for word in WORD_COLORS]
+    words = [word or "measured" for word in WORD_COLORS]
     color = alt.Color("word:N", title=None, scale=alt.Scale(domain=words, range=list(WORD_COLORS.values())))
     tips = ["row:N", "word:N", "runs:Q", *number_tips(".3f", "effect", "low", "high", "chance", "printed")]
     hollow = data["low"].isna()

@@ -90,7 +90,7 @@ class Answer:
             raise Missing(f"no value of {quantity!r} on {dataset} where {where}")
         row, scale, digits = rows.iloc[0], 100 if percent else 1, 1 if percent else 2
         theirs, ours, low, high = (
-            f"{row[name] * scale:.{digits}f}".replace("0.", ".", 1).replace("-", "−") if pd.notna(row[name]) else ""
+            show.short(f"{row[name] * scale:.{digits}f}") if pd.notna(row[name]) else ""
             for name in ("theirs", "ours", "low", "high")
         )
         return theirs if side == "theirs" else f"{ours} [{low}, {high}]" if low else ours
@@ -99,6 +99,8 @@ class Answer:
         """Whether the printed effect and ours are the same (`papers.published.answer`), or ours smaller or larger."""
         row, theirs = self.row(key), show.printed(self.row(key))
         finding = self.finding(key)
+        if pd.isna(theirs):
+            return "Not printed"
         allowed = tolerance("f1" if finding.unit == "F1" else "effect", finding.unit, theirs) + ROUNDING
         if abs(row["effect"] - theirs) <= allowed or row["low"] <= theirs <= row["high"]:
             return "**Same**"
@@ -138,5 +140,5 @@ class Answer:
         counts = show.counts(self.values)
         ours = int(counts["ours"].sum())
         shares = {answer: f"{counts[answer].sum() / ours:.0%}" for answer in (SAME, NEAR, DIFFERENT)}
-        r = {row.paper: f"{row.r:.2f}".replace("0.", ".", 1) for row in counts.itertuples() if pd.notna(row.r)}
+        r = {row.paper: show.short(f"{row.r:.2f}") for row in counts.itertuples() if pd.notna(row.r)}
         return {"ours": f"{ours:,}", "counted": f"{counts['counted'].sum():,}"} | shares | {"r": r}

@@ -1,6 +1,7 @@
 """The summary of the kept results as pages: README, summary.md, summary.html, and the picture."""
 
 from functools import cache
+from html import escape
 from pathlib import Path
 
 import jinja2
@@ -64,6 +65,7 @@ def markdown(of: Answer) -> str:
     found = show.by_dataset(of.found, FINDINGS)
     found = found.assign(shown=[show.in_brief(row) for row in found.to_dict("records")])
     found.loc[found["left_out"].ne(""), "shown"] = "–"
+    found["dataset"] = found["dataset"].map(escape)
     wide = found.pivot(index="finding", columns="dataset", values="shown").fillna("")
     parts = [
         (notebook, wide.loc[[name for name in wide.index if FINDINGS[name].notebook == notebook]])
