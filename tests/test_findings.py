@@ -457,7 +457,6 @@ def test_a_model_that_learned_nothing_is_evidence_for_no_finding(notebook):
     assert taken.empty, taken[["finding", "model"]].drop_duplicates()
 
 
-@pytest.mark.xfail(strict=True, raises=ZeroDivisionError, reason="the table `answers` has no models with shortcuts")
 def test_each_kind_of_shortcut_is_a_model_that_its_own_rows_judge():
     random, columns = np.random.default_rng(17), {"reason_top": 0.5, "reason_top_chance": 0.2, "of": "attention"}
     kinds = [texts(random, dataset=f"sst:shortcut={kind}", **columns) for kind in ("single", "pair")]

@@ -96,7 +96,7 @@ def test_same_within_a_seed_and_different_at_their_borders(value, half, sd, answ
 
 
 def test_the_spread_of_one_run_is_borrowed_from_like_quantities():
-    encoders = {"bilstm": (1, nan), "average": (3, 0.03), "conv": (3, 0.01), "transformer": (4, 0.02), "mlp": (2, 0.5)}
+    encoders = {"bilstm": (1, nan), "average": (3, 0.09), "conv": (3, 0.01), "transformer": (4, 0.02), "mlp": (2, 0.5)}
     rows = [ours(quantity="f1", unit="fraction", value=0.9, low=nan, high=nan, encoder=name, seeds=seeds, sd_seeds=sd)
             for name, (seeds, sd) in encoders.items()]  # fmt: skip
     printed = published.table("jain2019", "sst").query("quantity == 'f1' and encoder == 'bilstm'")
@@ -125,6 +125,8 @@ ONE_MORE, MEAN_OF_FIVE = (stats.t.ppf(0.975, 3) * 0.02 * (1 / 4 + 1 / m) ** 0.5 
 def test_within_reach_is_a_prediction_interval_for_a_mean_of_their_runs(paper, dataset, n, expected):
     row = SPREAD | {"paper": paper, "dataset": dataset, "n": n}
     assert published.reach(row) == pytest.approx(expected)
+    half = stats.norm.ppf(0.975) * 0.02 * (1 / 2 + 1 / published.RUNS.get(paper, 1)) ** 0.5
+    assert n != 1725 or published.reach(row | {"seeds": 2}) == pytest.approx(half), "no t of so few"
     if dataset == "20news":  # without an interval over texts the whole one stands in
         wide = (MEAN_OF_FIVE**2 + 0.15**2 + 0.15**2) ** 0.5
         assert published.reach(row | {"low_texts": nan}) == pytest.approx(wide)

@@ -100,6 +100,8 @@ def test_a_row_says_what_it_was_made_from():
     wanted |= {"commit": "abc", "profile": "paper", "device": "cpu"}
     for kind in results.KEYS:
         assert set(wanted) == set(results.ABOUT) and results.kept(kind).iloc[0][list(wanted)].to_dict() == wanted
+    runs = [one.run for delta in (0.01, 0.1) for one in trained(TYING["part"], delta=[delta], seeds=[0])]
+    assert results.recipe_of({"variant": "tying"}, runs) == recipe.replace(" delta=0.03", ""), "what all runs share"
 
 
 def test_a_short_trial_in_profile_paper_removes_nothing():
@@ -137,7 +139,7 @@ def test_the_main_runs_are_of_the_most_texts_then_the_most_runs_and_one_recipe_f
 CONFLICT = ("<<<<<<< HEAD", "=======", ">>>>>>> other")
 DAMAGE = {  # of the lines of a table: what is left of it, and which line the sentence names
     "conflict markers": (lambda lines: "\n".join([*lines[:2], CONFLICT[0], *lines[2:], *CONFLICT[1:], ""]), 3),
-    "zeros": (lambda lines: "\n".join([*lines, "\0" * 40]), 5),
+    "zeros": (lambda lines: "\n".join(lines)[:-1] + "\0\n", 4),
     "half a row": (lambda lines: "\n".join(lines)[: -len(lines[-1]) // 2], 4),
     "cut in quotation marks": (lambda lines: "\n".join(lines).rpartition('one""')[0], 4),
     "cut in the last cell": (lambda lines: "\n".join(lines)[:-2], None),
