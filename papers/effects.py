@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import product
-from math import nan, sqrt
+from math import inf, nan, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ class Finding:
     within_on: tuple[str, ...] = ()
     shows: Mapping[str, list[str]] = field(default_factory=dict)
     datasets: tuple[str, ...] = ()
+    bounds: tuple[float, float] = (-inf, inf)
     printed: Mapping[str, Any] = field(default_factory=dict)
 
     @property

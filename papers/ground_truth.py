@@ -335,7 +335,7 @@ def by_explanation(instances: pd.DataFrame, explanations: Sequence[str]) -> pd.D
 
 def detection(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     """G2: each test's AUROC, over pairs of a liar and an honest model, with DeLong's standard error (1988)."""
-    suspicion = tables["suspicion"]
+    suspicion, dataset = tables["suspicion"], tables["answers"]["dataset"].iloc[0]
     kinds = suspicion.index.get_level_values("variant") if len(suspicion) else ()
     pairs = min((kinds == "liar").sum(), (kinds == "base").sum()) if len(suspicion) else 0
     for test in suspicion if pairs > 1 else ():
@@ -345,7 +345,7 @@ def detection(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
             values = above.mean(axis=1) + above.mean(axis=0) - above.mean()
             error = max(values.std(ddof=1) / np.sqrt(pairs), 1 / pairs)  # at least that of one pair
             row = {"of_seeds": dict.fromkeys(range(pairs), float(values.mean())), "se": float(error), "n": pairs}
-            yield {"model": test, "of": test}, [pd.DataFrame()], row
+            yield {"model": test, "of": test, "dataset": dataset}, [pd.DataFrame()], row
 
 
 PAPER = Paper(

@@ -6,7 +6,7 @@ can't tell    else, and with fewer than three runs
 """
 
 from collections.abc import Sequence
-from math import inf, nan
+from math import nan
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,6 @@ from papers.effects import FINDINGS, MODEL, Finding
 
 YES, NO, NONE, OPEN = WORDS = ("yes", "no", "none", "can't tell")
 FOUND = ["finding", "model", *MODEL, "effect", "low", "high", "chance", "runs", "n", "word", "left_out"]
-LIMITS = {"fraction": (-1.0, 1.0), "F1": (-1.0, 1.0), "tau-b": (-2.0, 2.0)}
 
 
 def judge(effects: pd.DataFrame, these_models: bool = False) -> pd.DataFrame:
@@ -43,28 +42,23 @@ def row_of(finding: Finding, rows: pd.DataFrame, these_models: bool) -> dict:
     first, chance = rows.iloc[0], float(rows["chance"].mean())
     against = chance if finding.beyond_chance else 0.0
     values = rows["value"].to_numpy(float) - (rows["chance"].to_numpy(float) if finding.beyond_chance else 0.0)
-    low, high = interval(values, float(rows["se"].mean()), int(rows["n"].max()), these_models)
+    few = "trend" in finding.effect and these_models  # whose error over texts is not known
+    low, high = (nan, nan) if few else interval(values, float(rows["se"].mean()), int(rows["n"].max()), these_models)
     reasons = "; ".join(dict.fromkeys(filter(None, rows["left_out"])))
     word = "" if reasons else word_for(finding, low, high, str(first["dataset"]))
     numbers = np.array([values.mean(), low, high]) + against
-    least, most = (-1.0, 1.0) if "trend" in finding.effect else LIMITS.get(finding.unit, (-inf, inf))
-    numbers = np.exp(numbers) if finding.unit == "times" else np.clip(numbers, least, most)
+    numbers = np.exp(numbers) if finding.unit == "times" else np.clip(numbers, *finding.bounds)
     about = {name: first[name] for name in ("finding", "model", *MODEL)} | {"chance": chance, "runs": len(values)}
     about |= dict(zip(("effect", "low", "high"), map(float, numbers), strict=True))
     return about | {"n": int(rows["n"].max()), "word": word, "left_out": reasons}
 
 
 def interval(values: Sequence[float], se: float, texts: int, these_models: bool) -> tuple[float, float]:
-    """The 95% interval of the mean over runs; NaN with fewer than three, unless it is of these models alone.
-
-    NaN too where nothing varies, as of a trend within one run, or of one that is the same in all.
-    """
+    """The 95% interval of the mean over runs; NaN with fewer than three, unless it is of these models alone."""
     values = np.asarray(values, dtype=float)
     if len(values) < FEW and not these_models:
         return nan, nan
     spread = [] if these_models else [(Spread.of([values]), len(values))]
-    if not se and (these_models or len(set(values)) == 1):  # a trend in one run: nothing varies
-        return nan, nan
     return Estimate.over(float(values.mean()), spread, se, texts).interval()
 
 
@@ -98,7 +92,7 @@ class Together(NamedTuple):
 
 
 def over_datasets(found: pd.DataFrame) -> Together:
-    """The mean over the datasets that have an interval (Hartung & Knapp 2001), NaN for fewer than three.
+    """The mean over datasets with an interval (Hartung & Knapp 2001), NaN for fewer than three; ratios by their logs.
 
     The variance between them is that of DerSimonian & Laird (1986).
 
@@ -106,11 +100,16 @@ def over_datasets(found: pd.DataFrame) -> Together:
         found: rows of `judge` of one finding and one kind of model, a dataset each.
     """
     rows = found[found["left_out"].eq("") & found["low"].notna()]
-    centre = rows["chance"].to_numpy(float) if len(rows) and FINDINGS[rows["finding"].iloc[0]].beyond_chance else 0.0
-    effects = rows["effect"].to_numpy(float) - centre
+    if rows.empty:
+        return Together(nan, nan, nan, 0, 0)
+    finding = FINDINGS[rows["finding"].iloc[0]]
+    effects, low, high = (rows[name].to_numpy(float) for name in ("effect", "low", "high"))
+    if finding.unit == "times":
+        effects, low, high = np.log(effects), np.log(low), np.log(high)
+    effects = effects - (rows["chance"].to_numpy(float) if finding.beyond_chance else 0.0)
     if len(rows) < FEW:
         return Together(nan, nan, nan, int((effects > 0).sum()), len(rows))
-    variances = ((rows["high"] - rows["low"]).to_numpy(float) / (2 * stats.norm.ppf(0.975))) ** 2
+    variances = ((high - low) / (2 * stats.norm.ppf(0.975))) ** 2
     fixed = 1 / variances
     q = (fixed * (effects - np.average(effects, weights=fixed)) ** 2).sum()
     between = max(0.0, (q - (len(rows) - 1)) / (fixed.sum() - (fixed**2).sum() / fixed.sum()))

@@ -108,7 +108,7 @@ def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     for _, row in wrong.iterrows():
         where = f"in {row['unit']} here and in {row['unit_theirs']} in {row['paper']} {row['table']}"
         raise ValueError(f"{named(row)} is {where} ({len(wrong)} such rows); both must be in one unit")
-    both["unit"] = both["unit"].fillna(both["unit_theirs"])
+    both["unit"] = both["unit"].astype(object).where(both["unit"].notna(), both["unit_theirs"])
     both = both.rename(columns={"value": "ours", "value_theirs": "theirs"})
     both["difference"] = both["ours"] - both["theirs"]
     both[["paper", "table", "note"]] = both[["paper", "table", "note"]].fillna("")

@@ -214,6 +214,7 @@ def tables(
     right = both[both["label"] == both["prediction"]]
     return {
         "measured": both,
+        "answers": both,
         "right": right,
         "information": information.assign(fixed=information["variant"].isin(frozen)),
     }

@@ -28,7 +28,7 @@ LABEL = 210  # pixels for the names of models; half for those of datasets
 WIDTH = 940  # of a row of panels
 OTHERS = "other data:"
 TICK = "#8d939c"
-NOT_COUNTED = "printed for a training set of which we read a part"
+NOT_COUNTED = "does not count: we read a part of the training set, or it is printed twice"
 
 
 # --- findings

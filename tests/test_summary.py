@@ -83,7 +83,9 @@ def test_a_sentence_stands_while_its_findings_have_their_words(small):
     sentence = "The most attended word is evidence."
     assert small.leans("J6 sst = yes, J6 imdb = can't tell", lambda: sentence) == sentence and small.failed == []
     shown = small.leans("J6 sst = yes, J6 imdb = yes", lambda: f" {sentence} ")
-    assert shown.startswith(FINDINGS["J6"].sentence) and "imdb: can't tell" in shown and "sst" not in shown
+    assert (
+        shown.startswith(FINDINGS["J6"].sentence) and "can't tell" in shown and "imdb" in shown and "sst" not in shown
+    )
     assert sentence not in shown and small.failed == [f"J6 imdb: {sentence}"]
     assert sentence not in small.leans("J6 agnews = yes", lambda: sentence), "its model is left out"
     assert small.word("J6 agnews") == "" and len(small.failed) == 2

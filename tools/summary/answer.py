@@ -122,7 +122,8 @@ class Answer:
             return caller()
         self.failed.append(f"{', '.join(wrong)}: {caller().strip()}")
         return " ".join(
-            f"{self.finding(key).sentence}, on {title_of(key.split()[1])}: {self.word(key)}." for key in wrong
+            f"{self.finding(key).sentence}, on {title_of(key.split()[1])}: {show.in_brief(self.row(key))}."
+            for key in wrong
         )
 
     def word(self, key: str) -> str:

@@ -67,6 +67,7 @@ def markdown(of: Answer) -> str:
     found.loc[found["left_out"].ne(""), "shown"] = "–"
     found["dataset"] = found["dataset"].map(escape)
     wide = found.pivot(index="finding", columns="dataset", values="shown").fillna("")
+    wide["over the paper's datasets"] = [together(found[found["finding"].eq(name)]) for name in wide.index]
     parts = [
         (notebook, wide.loc[[name for name in wide.index if FINDINGS[name].notebook == notebook]])
         for notebook in PAPERS
@@ -82,6 +83,16 @@ def markdown(of: Answer) -> str:
         FINDINGS=FINDINGS,
         TITLES=published.TITLES,
     )
+
+
+def together(rows: pd.DataFrame) -> str:
+    """The random-effects mean over the paper's own datasets, and in how many the effect is above 0 (or chance)."""
+    finding = FINDINGS[rows["finding"].iloc[0]]
+    of = judge.over_datasets(rows[rows["dataset"].isin(finding.datasets)]) if finding.predicts != "level" else None
+    if of is None or pd.isna(of.mean):
+        return ""
+    mean, low, high = (show.short(f"{value:+.2f}") for value in (of.mean, of.low, of.high))
+    return f"{mean} [{low}, {high}]; above {'chance' if finding.beyond_chance else '0'} in {of.above} of {of.of}"
 
 
 def page(of: Answer) -> str:
