@@ -212,7 +212,8 @@ def test_the_auroc_is_scikit_learns_and_its_pairs_have_its_variance():
 
 def effects_of(table: pd.DataFrame) -> list[dict]:
     """What G2 makes of each test."""
-    return [row for _, _, row in parts.detection({"suspicion": table})]
+    answers = pd.DataFrame({"dataset": ["planted"]})
+    return [row for _, _, row in parts.detection({"suspicion": table, "answers": answers})]
 
 
 def test_the_threshold_is_of_other_honest_models_than_the_false_alarms():

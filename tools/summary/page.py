@@ -1,5 +1,6 @@
 """The summary of the kept results as pages: README, summary.md, summary.html, and the picture."""
 
+import hashlib
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -17,6 +18,7 @@ from tools.report.page import policy, style, vega
 from tools.summary.answer import Answer, Missing
 
 RENDERED = PROJECT / "reports" / "rendered"
+VALUES = "summary-values.csv"
 PICTURE = ("J6", "J1", "J4", "J7", "W1", "T1", "M1", "S3")  # one panel a question
 
 
@@ -95,7 +97,7 @@ def together(rows: pd.DataFrame) -> str:
     return f"{mean} [{low}, {high}]; above {'chance' if finding.beyond_chance else '0'} in {of.above} of {of.of}"
 
 
-def page(of: Answer) -> str:
+def page(of: Answer, mark: str = "") -> str:
     """summary.html: the answer, the picture, every finding by dataset, and the papers' tables with ours beneath."""
     numbered = enumerate((chart for chart in picture(of) if hasattr(chart, "to_dict")), start=1)
     drawings = [figure(chart.to_dict(), number) for number, chart in numbered]
@@ -115,6 +117,7 @@ def page(of: Answer) -> str:
     return render(
         "summary.html.j2",
         of,
+        mark=mark,
         drawings=drawings,
         tables=tables,
         scripts=scripts,
@@ -125,13 +128,32 @@ def page(of: Answer) -> str:
 
 
 def write_summary(folder: Path) -> Path:
-    """Writes summary.html and summary-values.csv into a folder; nothing where they are newer than what they rest on."""
-    path = folder / "summary.html"
-    code = [one for room in ("papers", "tools/summary") for one in (PROJECT / room).iterdir()]
-    rests_on = [*results.home().glob("*.csv"), *code, published.SOURCE]
-    if path.exists() and path.stat().st_mtime > max(one.stat().st_mtime for one in rests_on):
+    """Writes summary.html and its values into a folder: the rendered ones, where they rest on the same files."""
+    path, mark = folder / "summary.html", fingerprint()
+    if is_made_from(path, mark):
         return path
+    if is_made_from(RENDERED / path.name, mark):
+        write_text(folder / VALUES, (RENDERED / VALUES).read_text(encoding="utf-8"))
+        return write_text(path, (RENDERED / path.name).read_text(encoding="utf-8"))
     of = answer()
     columns = [name for name in of.values if name != "source"]
-    write_text(folder / "summary-values.csv", of.values[columns].to_csv(index=False, float_format="%.6g"))
-    return write_text(path, page(of))
+    write_text(folder / VALUES, of.values[columns].to_csv(index=False, float_format="%.6g"))
+    return write_text(path, page(of, mark))
+
+
+def fingerprint() -> str:
+    """What the summary rests on: the kept tables, the printed values, and the code that compares them."""
+    code = [
+        path for room in ("papers", "tools/summary", "tools/report/templates") for path in (PROJECT / room).iterdir()
+    ]
+    paths = [*results.home().glob("*-*.csv"), published.SOURCE, *(path for path in code if path.is_file())]
+    summed = hashlib.sha256()
+    for path in sorted(paths, key=lambda path: path.name):
+        summed.update(path.name.encode() + b"\0" + path.read_bytes())
+    return summed.hexdigest()[:16]
+
+
+def is_made_from(path: Path, mark: str) -> bool:
+    """Whether a summary is finished and has this fingerprint."""
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    return f'name="fingerprint" content="{mark}"' in text and text.rstrip().endswith("</html>")
