@@ -89,12 +89,12 @@ def cells(row: Mapping, sources: bool) -> dict[str, str]:
     return {
         "finding": sentence,
         "model": row["model"],
-        "dataset": row["dataset"],
+        "dataset": re.sub("([:,])", r"\1 ", row["dataset"]),  # so that a long name breaks
         "measured": f"{measured(row)}{unit_of(finding)}",
         "runs": str(row["runs"]),
         "chance": number(row["chance"], finding),
         "paper": number(printed(row), finding),
-        "is it so?": word or "a level",
+        "is it so?": word or "–",
     }
 
 
