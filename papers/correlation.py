@@ -159,13 +159,17 @@ def with_classes(instances: pd.DataFrame) -> pd.DataFrame:
     """
     taus = [tau_name(PAIR), tau_name(("attention", "leave_one_out_of_input"))]
     names = [name for tau in taus for name in (tau, f"{tau}_significant") if name in instances]
-    kinds = (0, 1) if instances[["label", "prediction"]].max().max() < 2 else ()
     columns = {
         declare(f"{name}_class_{kind}", unit_of(name)): instances[name].where(instances["prediction"] == kind)
         for name in names
-        for kind in kinds
+        for kind in two_classes(instances)
     }
     return instances.assign(**columns)
+
+
+def two_classes(instances: pd.DataFrame) -> tuple[int, ...]:
+    """The classes, where there are two; none where there are more."""
+    return (0, 1) if instances[["label", "prediction"]].max().max() < 2 else ()
 
 
 def permutation_medians(instances: pd.DataFrame) -> pd.DataFrame:
@@ -173,7 +177,7 @@ def permutation_medians(instances: pd.DataFrame) -> pd.DataFrame:
 
     Rows of `lib.analysis.summarise` with the quantities permutation_median_bin_1_class_0 and the like.
     """
-    rows, kinds = [], (0, 1) if instances[["label", "prediction"]].max().max() < 2 else ()
+    rows, kinds = [], two_classes(instances)
     for key, group in configurations(instances):
         bins = np.ceil(group["max_attention"].clip(1e-9) * 4)
         for number, kind in product(range(1, 5), kinds):

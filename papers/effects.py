@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from lib.analysis import difference, fragility_difference, mean_effect, score_difference
-from lib.analysis.correlation import kendall
+from lib.analysis.correlation import taus_by_seed
 from lib.analysis.statistics import FEW, Estimate, Spread, weighted_mean, weighted_median
 from lib.analysis.summarising import DROPS, rows_where
 from lib.quantity import RUN_COLUMNS, declare, title_of, unit_of
@@ -174,21 +174,9 @@ def of_trend(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[t
     """Kendall's tau-b between a dial and a column's mean over the texts, within each seed."""
     column, along = finding.effect["trend"], finding.effect["along"]
     for key, rows in each_model(table_of(finding, tables, column), finding.effect.get("by", [])):
-        of_seeds, points = tau_with(rows.groupby(["seed", along])[column].mean().unstack())
-        yield {"model": named(key.values())}, [rows], {"of_seeds": of_seeds, "se": 0.0, "n": points}
-
-
-def tau_with(means: pd.DataFrame) -> tuple[dict[int, float], int]:
-    """Kendall's tau-b of the columns (the dial) with each row (a seed), and how many points it has.
-
-    Where seeds have different points, those count that all have, if they are three or more; else there is no tau.
-    """
-    whole = means.dropna(axis=1)
-    means = whole if whole.shape[1] >= 3 else means
-    if means.shape[1] < 3:
-        return {}, means.shape[1]
-    taus = kendall(np.array(means.columns, dtype=float), means.to_numpy(dtype=float, copy=True))
-    return dict(zip(means.index, map(float, taus), strict=True)), means.shape[1]
+        points, taus = taus_by_seed(rows.groupby(["seed", along])[column].mean().unstack())
+        of_seeds = dict(zip(points.index, map(float, taus), strict=True))
+        yield {"model": named(key.values())}, [rows], {"of_seeds": of_seeds, "se": 0.0, "n": points.shape[1]}
 
 
 def of_call(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:

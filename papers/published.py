@@ -153,10 +153,14 @@ def answer(row: Mapping[str, float]) -> str:
     """
     if pd.isna(row["difference"]):
         return ""
-    size = abs(row["difference"])
-    if size <= row["tolerance"] + ROUNDING or row["low"] <= row["theirs"] <= row["high"]:
+    if is_same(row["theirs"], row["ours"], row["low"], row["high"], row["tolerance"]):
         return SAME
-    return NEAR if size <= reach(row) else DIFFERENT
+    return NEAR if abs(row["difference"]) <= reach(row) else DIFFERENT
+
+
+def is_same(theirs: float, ours: float, low: float, high: float, tolerance: float) -> bool:
+    """Whether ours differs by at most the tolerance, or the published value lies in our interval [low, high]."""
+    return abs(ours - theirs) <= tolerance + ROUNDING or low <= theirs <= high
 
 
 def reach(row: Mapping[str, float]) -> float:

@@ -28,7 +28,8 @@ from papers.settings import Settings
 
 FOLDER = PROJECT / "reports" / "results"
 # What a row's run read, and how it was trained, beside dataset, model and seed: a part of its key.
-RUN = ("texts", "train_texts", "dev_texts", "test_texts", "vectors", "recipe", "version")
+READ = ("texts", "train_texts", "dev_texts", "test_texts", "vectors")
+RUN = (*READ, "recipe", "version")
 ABOUT = (*RUN, "runs", "commit", "profile", "device")
 OPTIONS = ("weights", "trains", "lambda", "rate", "ranking", "way", "series", "at", "against", "start", "vector_scale")
 KEYS = {"values": (*RUN_COLUMNS, "quantity", "seed", *OPTIONS), "findings": ("finding", "dataset", "model", "seed")}
@@ -111,8 +112,8 @@ def home() -> Path:
 
 def alike(rows: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
     """The kept rows that read what the new ones read: the same texts, as many of them, and the same word vectors."""
-    read = {tuple(row) for row in new[[*RUN[:5]]].astype(str).itertuples(index=False, name=None)}
-    return rows[[row in read for row in rows[[*RUN[:5]]].astype(str).itertuples(index=False, name=None)]]
+    read = {tuple(row) for row in new[[*READ]].astype(str).itertuples(index=False, name=None)}
+    return rows[[row in read for row in rows[[*READ]].astype(str).itertuples(index=False, name=None)]]
 
 
 def merge(old: pd.DataFrame, new: pd.DataFrame, kind: str) -> pd.DataFrame:
@@ -230,7 +231,7 @@ def main_runs(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
     Others, such as those from a second set of word vectors or by another recipe, stand beside it. Of a model that was
     trained by several recipes, or versions of training, the one with the most runs is taken.
     """
-    read, place = [*RUN[:5]], ["notebook", "dataset"]
+    read, place = [*READ], ["notebook", "dataset"]
     named = [name for name in KEYS[kind] if name in rows and name not in ("seed", "dataset")]
     for by, of in ((place, read), ([*place, *read, *named], ["recipe", "version"])):
         sets = rows.groupby([*by, *of], dropna=False)["seed"].agg(runs="nunique", rows="size").reset_index()

@@ -172,8 +172,7 @@ def trend(instances: pd.DataFrame, by: str, quantity: str) -> pd.Series:
     """Kendall's tau-b between a dial, such as an adversary's lambda, and a quantity's mean over the texts.
 
     Meister et al. (2021), table 2. tau is that within each seed, the mean over seeds; p is two-sided, against the
-    dial's values shuffled within each seed (`shuffled_taus`). Where seeds have different values of the dial, those
-    count that all have, if they are three or more. NaN for fewer values, and where the quantity is constant.
+    dial's values shuffled within each seed (`shuffled_taus`). NaN where all of `taus_by_seed` are.
 
     Args:
         by: the dial's column.
@@ -182,20 +181,26 @@ def trend(instances: pd.DataFrame, by: str, quantity: str) -> pd.Series:
         mean at the least and the largest value), points, seeds, n (texts).
     """
     means = instances.groupby(["seed", by])[quantity].mean().unstack()
-    shared = means.dropna(axis=1)
-    shared = shared if shared.shape[1] >= 3 else means
+    shared, each = taus_by_seed(means)
     at, values = (np.array(part, dtype=float) for part in (shared.columns, shared))
-    each = kendall(at, values) if len(at) >= 3 else np.full(len(values), np.nan)
     values, each = values[~np.isnan(each)], each[~np.isnan(each)]
-    tau, p = np.nan, np.nan
-    if len(each):
-        tau = float(each.mean())
-        p = float((np.abs(shuffled_taus(at, values)) >= abs(tau) - 1e-12).mean())
+    tau = float(each.mean()) if len(each) else np.nan
+    p = float((np.abs(shuffled_taus(at, values)) >= abs(tau) - 1e-12).mean()) if len(each) else np.nan
     low, high = np.clip(t_interval(each), -1, 1)
     parts = {"quantity": quantity, "tau": tau, "tau_low": low, "tau_high": high, "p": p}
     ends = {"sd_seeds": pd.Series(each).std(), "first": means.iloc[:, 0].mean(), "last": means.iloc[:, -1].mean()}
     counts = {"points": means.shape[1], "seeds": len(means), "n": instances["instance"].nunique()}
     return pd.Series(parts | ends | counts)
+
+
+def taus_by_seed(means: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
+    """The part of `means` that counts, and Kendall's tau-b of its columns (the dial) with each of its rows (a seed).
+
+    Where seeds have different points, those count that all have, if they are three or more. NaN for fewer points.
+    """
+    shared = means.dropna(axis=1) if means.notna().all().sum() >= 3 else means
+    at, values = (np.array(part, dtype=float) for part in (shared.columns, shared))
+    return shared, kendall(at, values) if len(at) >= 3 else np.full(len(values), np.nan)
 
 
 def shuffled_taus(at: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -206,11 +211,6 @@ def shuffled_taus(at: np.ndarray, values: np.ndarray) -> np.ndarray:
     seeds, points = values.shape
     if factorial(points) ** seeds <= SHUFFLES:
         orders = np.array(list(permutations(range(points))))
-        each = [kendall(at, row[orders]) for row in values]
-        total = each[0]
-        for taus in each[1:]:
-            total = (total[:, None] + taus).ravel()
-        return total / seeds
-    random = np.random.default_rng(SEED)
-    shuffled = random.permuted(np.broadcast_to(values, (SHUFFLES, seeds, points)), axis=2)
+        return sum(np.ix_(*(kendall(at, row[orders]) for row in values))).ravel() / seeds
+    shuffled = np.random.default_rng(SEED).permuted(np.broadcast_to(values, (SHUFFLES, seeds, points)), axis=2)
     return np.append(kendall(at, shuffled).mean(axis=1), kendall(at, values).mean())

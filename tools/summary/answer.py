@@ -8,7 +8,7 @@ import pandas as pd
 from lib.quantity import title_of
 from papers import show
 from papers.effects import FINDINGS, Finding
-from papers.published import DIFFERENT, NEAR, ROUNDING, SAME, tolerance
+from papers.published import DIFFERENT, NEAR, SAME, is_same, tolerance
 
 
 class Missing(KeyError):
@@ -72,11 +72,6 @@ class Answer:
         both = [f"{one:.0%}"[:-1] if percent else show.number(one, FINDINGS[name]) for one in (numbers[0], numbers[-1])]
         return " to ".join(dict.fromkeys(both))
 
-    def gain(self, key: str) -> str:
-        """How far an effect is beyond chance, in points."""
-        row = self.row(key)
-        return f"{row['effect'] - row['chance']:.0%}"[:-1]
-
     def percent(self, key: str) -> str:
         """An effect in percent."""
         return f"{self.row(key)['effect']:.0%}"
@@ -96,13 +91,13 @@ class Answer:
         return theirs if side == "theirs" else f"{ours} [{low}, {high}]" if low else ours
 
     def same(self, key: str) -> str:
-        """Whether the printed effect and ours are the same (`papers.published.answer`), or ours smaller or larger."""
+        """Whether the printed effect and ours are the same (`papers.published.is_same`), or ours smaller or larger."""
         row, theirs = self.row(key), show.printed(self.row(key))
         finding = self.finding(key)
         if pd.isna(theirs):
             return "Not printed"
-        allowed = tolerance("f1" if finding.unit == "F1" else "effect", finding.unit, theirs) + ROUNDING
-        if abs(row["effect"] - theirs) <= allowed or row["low"] <= theirs <= row["high"]:
+        allowed = tolerance("f1" if finding.unit == "F1" else "effect", finding.unit, theirs)
+        if is_same(theirs, row["effect"], row["low"], row["high"], allowed):
             return "**Same**"
         return "Ours is smaller" if row["effect"] < theirs else "Ours is larger"
 
