@@ -16,7 +16,7 @@ from lib.interventions.erasure import random_rankings, until_flip
 from lib.interventions.erasure_bounds import least_and_largest, normalised_scores
 from lib.interventions.single_erasure import Effects, logits_without_each_item_definition, single_erasure
 from lib.metrics import jensen_shannon, probabilities
-from lib.models.readout import class_terms
+from lib.models.interface import class_terms
 
 LENGTHS = (5, 1, 2, 7, 9, 4, 3)
 CASES = pytest.mark.parametrize(

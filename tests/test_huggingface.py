@@ -19,11 +19,10 @@ from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models import huggingface
 from lib.models.check_interface import check_interface
 from lib.models.huggingface import HuggingFaceClassifier, corpus_in_subwords, order_of
-from lib.models.readout import OneOutput
 from lib.models.transformer import rollout
 from lib.projections import uniform
 from lib.training import Run
-from lib.training.own_model import own_model
+from lib.training.own_model import OneOutput, own_model
 
 SUBWORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] good bad film the a un ##s ##ly ##good . it was".split()
 TEXTS = (
@@ -150,31 +149,27 @@ def test_a_bert_by_hand_agrees_under_any_attention(transformers, tokenizer, give
         assert torch.allclose(adapted(given, attention=draws[:, k]).logits, expected, atol=1e-9)
 
 
-def test_what_follows_a_head_is_computed_in_small_chunks_too(transformers, tokenizer, given, monkeypatch):
-    for head in ((1, 0), (0, 0)):
-        adapted = HuggingFaceClassifier(tiny(transformers), tokenizer, head)
-        output = adapted(given)
-        assert (output.state is not None) == (head[0] == 1), "of the last layer only what follows is run"
-        draws = output.attention[:, None].flip(0).repeat(1, 5, 1)
-        whole = adapted.read_out(output, draws)
-        for name in ("ROWS", "WORDS"):
-            monkeypatch.setattr(huggingface, name, 7)
-        assert torch.allclose(adapted.read_out(output, draws), whole, atol=1e-12)
+def test_a_read_out_is_made_in_small_chunks_too(transformers, tokenizer, given, monkeypatch):
+    adapted = HuggingFaceClassifier(tiny(transformers), tokenizer)
+    output = adapted(given)
+    draws = output.attention[:, None].flip(0).repeat(1, 5, 1)
+    whole = adapted.read_out(output, draws)
+    monkeypatch.setattr(huggingface, "WORDS", 7)
+    assert torch.allclose(adapted.read_out(output, draws), whole, atol=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("kind", "options", "alone"),
+    ("kind", "options"),
     [
-        ("Roberta", {}, True),
-        ("DistilBert", DISTILBERT, True),
-        ("Electra", {"embedding_size": 8}, True),
-        ("Albert", {"embedding_size": 8}, False),  # its layers are one and the same
+        ("Roberta", {}),
+        ("DistilBert", DISTILBERT),
+        ("Electra", {"embedding_size": 8}),
+        ("Albert", {"embedding_size": 8}),
     ],
 )
-def test_other_kinds_have_the_interface(transformers, tokenizer, given, kind, options, alone):
+def test_other_kinds_have_the_interface(transformers, tokenizer, given, kind, options):
     adapted = HuggingFaceClassifier(tiny(transformers, kind, **options), tokenizer)
     output = check_interface(adapted, given)
-    assert (adapted.recorded.last_layer is not None) == alone
     assert (adapted.read_out(output, uniform(output.scores, output.mask)) - output.logits).abs().max() > 1e-4
 
 
@@ -328,12 +323,3 @@ def test_the_readmes_model_is_measured_from_end_to_end(transformers, tokenizer, 
     measured = correlate(measure_all([own], quantities), [("attention", "loo"), ("inner_rollout", "loo")])
     summary = summarise(measured).set_index("quantity")
     assert summary.loc["kendall_tau_inner_rollout_vs_loo", "n"] == 5 and summary.loc["permutation", "n"] == 6
-
-
-def test_without_transformers_one_sentence_names_what_is_missing(monkeypatch):
-    def missing(name):
-        raise ModuleNotFoundError(f"No module named {name!r}")
-
-    monkeypatch.setattr(huggingface, "import_module", missing)
-    with pytest.raises(ImportError, match="needs the package transformers: pip install transformers"):
-        huggingface.pretrained("anything", corpus_of())

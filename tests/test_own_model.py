@@ -31,12 +31,11 @@ from lib.importance.rankings import RANKINGS
 from lib.importance.state_gradients import of_inputs_to_states, state_gradients
 from lib.interventions.substitution import uniform_head
 from lib.metrics import probabilities, total_variation
-from lib.models import ModelOutput, readout
+from lib.models import ModelOutput, interface
 from lib.models.check_interface import InterfaceError, check_interface
-from lib.models.readout import OneOutput
 from lib.projections import softmax
 from lib.training import Run
-from lib.training.own_model import ModelError, own_model
+from lib.training.own_model import ModelError, OneOutput, own_model
 from lib.training.trained import load_corpus
 from papers import results
 from tools.report import parameters, run
@@ -146,7 +145,7 @@ def test_interventions_on_any_read_out_are_those_on_an_affine_one(outputs, monke
     by_reading = of_interventions(NotAffine(tested), given)
     are_the_same(by_reading, expected, without="removed fewest")
     assert by_reading["removed fewest_count"].isnan().all()
-    monkeypatch.setattr(readout, "CELLS", 30)
+    monkeypatch.setattr(interface, "CELLS", 30)
     are_the_same(of_interventions(NotAffine(tested), given), by_reading)
 
 

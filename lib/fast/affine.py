@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lib.fast.counter_rng import orders_in_any_batch, streams_of
 from lib.models import AttentionModel, ModelOutput
-from lib.models.readout import class_terms, projection_of, sum_of_others
+from lib.models.interface import class_terms, projection_of, sum_of_others
 from lib.numerics import by_length
 from lib.projections import project_the_rest
 

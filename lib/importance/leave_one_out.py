@@ -12,7 +12,7 @@ from lib.importance.gradients import refuse_other_than
 from lib.metrics.distances import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.models.evaluation import measurable, words_at_once
-from lib.models.readout import projection_of, read_each
+from lib.models.interface import projection_of, read_each
 from lib.models.transformer import Transformer
 from lib.numerics import by_length
 from lib.projections import project_the_rest

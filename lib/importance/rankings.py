@@ -11,8 +11,7 @@ from lib.fast.shortcuts import by_shortcut
 from lib.metrics.distances import probabilities
 from lib.models import AttentionModel, ModelOutput
 from lib.models.evaluation import gradients_enabled
-from lib.models.interface import Ranking
-from lib.models.readout import sum_of_others
+from lib.models.interface import Ranking, sum_of_others
 
 
 def by_attention(model: AttentionModel, output: ModelOutput) -> Tensor:

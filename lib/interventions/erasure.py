@@ -16,8 +16,7 @@ from lib.fast.affine import from_the_end
 from lib.fast.counter_rng import bits, streams_of
 from lib.fast.shortcuts import by_shortcut, is_affine
 from lib.models import AttentionModel, ModelOutput
-from lib.models.interface import Ranking
-from lib.models.readout import class_terms, own_attention, read_each
+from lib.models.interface import Ranking, class_terms, own_attention, read_each
 from lib.quantity import CHANGE_BOUNDS, Quantity
 
 ORDERS = 5  # random ones, as in Serrano & Smith's code

@@ -17,8 +17,7 @@ from lib.fast.shortcuts import by_shortcut
 from lib.interventions.erasure import descending, renormalised
 from lib.metrics.distances import jensen_shannon
 from lib.models import AttentionModel, ModelOutput
-from lib.models.interface import Ranking
-from lib.models.readout import own_attention, read_each, two_classes
+from lib.models.interface import Ranking, own_attention, read_each, two_classes
 from lib.quantity import CHANGE_BOUNDS, Quantity
 
 RANDOM_ITEMS = ("paper", "authors_code")

@@ -11,7 +11,7 @@ from lib.fast.counter_rng import streams_of
 from lib.fast.shortcuts import by_shortcut
 from lib.metrics.distances import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
-from lib.models.readout import read_each
+from lib.models.interface import read_each
 from lib.models.transformer import MAX_TOKENS
 from lib.quantity import Quantity
 

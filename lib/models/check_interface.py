@@ -1,6 +1,6 @@
 """Whether a module has the interface of a model: a few forward passes on a few texts; each fault is one sentence."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import torch
@@ -19,11 +19,12 @@ METHODS = {
 }
 FIELDS = ("logits", "scores", "attention", "mask", "hidden", "embeddings")
 PADDING = {"tokens": 0, "mask": False, "guide": 0, "sentence": -1}  # the padding of each field of a batch
-EXTRA = 3  # words of padding
+EXTRA_PADDING = 3  # words
+OF_MODEL, UNDER_EQUAL = "those of model(batch)", "those of model(batch, equal weights)"
 
 
 class InterfaceError(ValueError):
-    """A model does not have the interface; the message names what was found and what is expected."""
+    """A model does not have the interface; the message names what was seen and what is expected."""
 
 
 def check_interface(model: nn.Module, batch: Batch) -> ModelOutput:
@@ -47,12 +48,55 @@ def check_interface(model: nn.Module, batch: Batch) -> ModelOutput:
         check_shapes(output, batch)
         check_attention(output)
         check_gradient(output)
-        with torch.no_grad():
-            imposed = check_imposed_attention(model, batch, output)
-            check_read_out(model, output, imposed)
-            check_independence(model, batch, output)
-        check_from_embeddings(model, batch, output, imposed)
+        for call, logits, expected, name in same_logits(model, batch, output):
+            require_same(call, attempt(call, logits), expected, name)
+        embeddings = output.embeddings.detach().requires_grad_()
+        again = model.from_embeddings(embeddings, batch).logits
+        (gradient,) = torch.autograd.grad(again.sum(), embeddings, allow_unused=True)
+        call = "model.from_embeddings(embeddings, batch)"
+        require(gradient is not None, f"{call} does not compute its logits from the embeddings that it is given")
     return output
+
+
+def same_logits(model: AttentionModel, batch: Batch, output: ModelOutput) -> Iterator[tuple]:
+    """What must give the same logits: (call, its function, the expected logits, what these are)."""
+    own, equal = output.attention.detach(), uniform(output.scores.detach(), output.mask)
+    call = "its own attention imposed, model(batch, attention=output.attention),"
+    yield call, lambda: model(batch, attention=own).logits, output.logits, OF_MODEL
+    imposed = attempt("model(batch, attention=...)", model, batch, attention=equal)
+    used = imposed.attention.shape == equal.shape and (imposed.attention - equal).abs().max() <= tolerance(equal)
+    require(bool(used), "model(batch, attention=given).attention is not the attention that was given")
+    under = ((own, output.logits, OF_MODEL), (equal, imposed.logits, UNDER_EQUAL))
+
+    for attention, logits, name in under:
+        call = f"model.read_out(output, {'output.attention' if attention is own else 'equal weights'})"
+        yield call, lambda attention=attention: model.read_out(output, attention), logits, name
+    call, draws = "model.read_out with attention of shape (batch, draw, token)", torch.stack([own, equal, own], dim=1)
+    expected = torch.stack([output.logits, imposed.logits, output.logits], dim=1)
+    yield call, lambda: model.read_out(output, draws), expected, "those of each draw"
+    nothing = attempt("model.read_out with all weights 0", model.read_out, output, torch.zeros_like(own))
+    require(bool(torch.isfinite(nothing).all()), "model.read_out is not finite with all weights 0")
+    affine = attempt("model.token_logits(output)", model.token_logits, output)
+    for attention, logits, _ in under if affine is not None else ():
+        call, name = "attention @ token_logits + bias", "the logits, or None where the read-out is not affine"
+        yield call, lambda attention=attention: (attention[:, None] @ affine[0])[:, 0] + affine[1], logits, name
+
+    yield "with more padding model(batch)", lambda: model(padded(batch)).logits, output.logits, OF_MODEL
+    texts = [batch.rows(torch.tensor([row], device=batch.tokens.device)) for row in range(len(batch))]
+    alone = "with each text alone model(batch)"
+    yield alone, lambda: torch.cat([model(text).logits for text in texts]), output.logits, OF_MODEL
+    call, embeddings = "model.from_embeddings(output.embeddings, batch", output.embeddings.detach()
+    yield f"{call})", lambda: model.from_embeddings(embeddings, batch).logits, output.logits, OF_MODEL
+    call = f"{call}, attention)"
+    yield call, lambda: model.from_embeddings(embeddings, batch, equal).logits, imposed.logits, UNDER_EQUAL
+
+
+def padded(batch: Batch) -> Batch:
+    """The same texts with more padding behind them."""
+    fields = {name: value for name, value in vars(batch).items() if name in PADDING and value is not None}
+    return replace(
+        batch, **{name: pad(value, (0, EXTRA_PADDING), value=PADDING[name]) for name, value in fields.items()}
+    )
 
 
 def attempt(call: str, function: Callable, *arguments, **options):
@@ -69,12 +113,12 @@ def require(condition: bool, fault: str) -> None:
         raise InterfaceError(fault)
 
 
-def require_same(call: str, found: Tensor, expected: Tensor, name: str = "those of model(batch)") -> None:
-    """Raises InterfaceError where the logits `found` by a call are not the `expected` ones, up to rounding."""
-    found, expected = found.detach(), expected.detach()
-    shapes = tuple(found.shape), tuple(expected.shape)
+def require_same(call: str, logits: Tensor, expected: Tensor, name: str) -> None:
+    """Raises InterfaceError where the logits of a call are not the expected ones, up to rounding."""
+    logits, expected = logits.detach(), expected.detach()
+    shapes = tuple(logits.shape), tuple(expected.shape)
     require(shapes[0] == shapes[1], f"{call} gives logits of shape {shapes[0]}; expected {shapes[1]}")
-    difference = float((found - expected).abs().max())
+    difference = float((logits - expected).abs().max())
     allowed = tolerance(expected) * max(1.0, float(expected.abs().max()))
     require(difference <= allowed, f"{call} gives other logits, by up to {difference:.3g}; expected {name}")
 
@@ -94,10 +138,10 @@ def check_shapes(output: ModelOutput, batch: Batch) -> None:
     shapes = dict.fromkeys(("mask", "scores", "attention"), (texts, tokens))
     shapes |= {"logits": (texts, None), "hidden": (texts, tokens, None), "embeddings": (texts, words, None)}
     for name, shape in shapes.items():
-        found = tuple(getattr(output, name).shape)
-        fits = len(found) == len(shape) and all(e in (None, size) for e, size in zip(shape, found, strict=True))
+        seen = tuple(getattr(output, name).shape)
+        fits = len(seen) == len(shape) and all(e in (None, size) for e, size in zip(shape, seen, strict=True))
         expected = ", ".join("any" if size is None else str(size) for size in shape)
-        require(fits, f"ModelOutput.{name} has shape {found}; expected ({expected}): {texts} texts of {words} words")
+        require(fits, f"ModelOutput.{name} has shape {seen}; expected ({expected}): {texts} texts of {words} words")
     kind = output.mask.dtype
     require(kind == torch.bool, f"ModelOutput.mask is of {kind}; expected torch.bool, True where attention may go")
 
@@ -107,11 +151,8 @@ def check_attention(output: ModelOutput) -> None:
     require(bool(torch.isfinite(output.logits).all()), "ModelOutput.logits are not finite")
     attention = output.attention.detach()
     elsewhere = float(attention.masked_fill(output.mask, 0).abs().max())
-    require(
-        elsewhere == 0,
-        f"the attention has {elsewhere:.3g} off the mask; expected exactly 0 there: on padding, and on what the mask "
-        "leaves out, such as start and end",
-    )
+    where = "on padding, and on what the mask leaves out, such as start and end"
+    require(elsewhere == 0, f"the attention has {elsewhere:.3g} off the mask; expected exactly 0 there: {where}")
     sums, least = attention.sum(dim=-1), float(attention.min())
     furthest = float(sums[(sums - 1).abs().argmax()])
     require(
@@ -131,56 +172,3 @@ def check_gradient(output: ModelOutput) -> None:
         "ModelOutput.embeddings are not in the graph of the logits, so they have no gradient; from_embeddings must "
         "begin with: if torch.is_grad_enabled() and not embeddings.requires_grad: embeddings.requires_grad_()",
     )
-
-
-def check_imposed_attention(model: AttentionModel, batch: Batch, output: ModelOutput) -> ModelOutput:
-    """The attention that is given is the one that is used; returns the output under equal weights."""
-    own, equal = output.attention.detach(), uniform(output.scores.detach(), output.mask)
-    again, imposed = (attempt("model(batch, attention=...)", model, batch, attention=a) for a in (own, equal))
-    require_same("its own attention imposed, model(batch, attention=output.attention),", again.logits, output.logits)
-    used = imposed.attention.shape == equal.shape and (imposed.attention - equal).abs().max() <= tolerance(equal)
-    require(bool(used), "model(batch, attention=given).attention is not the attention that was given")
-    return imposed
-
-
-def check_from_embeddings(model: AttentionModel, batch: Batch, output: ModelOutput, imposed: ModelOutput) -> None:
-    """from_embeddings agrees with the forward pass, also with attention, and reads the embeddings that it is given."""
-    call = "model.from_embeddings(output.embeddings, batch"
-    embeddings = output.embeddings.detach().requires_grad_()
-    found = attempt(f"{call})", model.from_embeddings, embeddings, batch)
-    require_same(f"{call})", found.logits, output.logits)
-    given = attempt(f"{call}, attention)", model.from_embeddings, embeddings, batch, imposed.attention)
-    require_same(f"{call}, attention)", given.logits, imposed.logits, "those of model(batch, attention)")
-    (gradient,) = torch.autograd.grad(found.logits.sum(), embeddings, allow_unused=True)
-    fault = "model.from_embeddings(embeddings, batch) does not compute its logits from the embeddings that it is given"
-    require(gradient is not None, fault)
-
-
-def check_read_out(model: AttentionModel, output: ModelOutput, imposed: ModelOutput) -> None:
-    """read_out and token_logits agree with the forward pass, under its own attention and an imposed one."""
-    own, other = output.attention.detach(), imposed.attention.detach()
-    found = [attempt("model.read_out(output, attention)", model.read_out, output, a) for a in (own, other)]
-    require_same("model.read_out(output, output.attention)", found[0], output.logits)
-    require_same("model.read_out(output, equal weights)", found[1], imposed.logits, "those of the model under them")
-    call = "model.read_out with attention of shape (batch, draw, token)"
-    draws = attempt(call, model.read_out, output, torch.stack([own, other, own], dim=1))
-    expected = torch.stack([output.logits, imposed.logits, output.logits], dim=1)
-    require_same(call, draws, expected, "those of each draw")
-    nothing = attempt("model.read_out with all weights 0", model.read_out, output, torch.zeros_like(own))
-    require(bool(torch.isfinite(nothing).all()), "model.read_out is not finite with all weights 0")
-    affine = attempt("model.token_logits(output)", model.token_logits, output)
-    if affine is not None:
-        call, expected = "attention @ token_logits + bias", "the logits, or None where the read-out is not affine"
-        for a, logits in ((own, output.logits), (other, imposed.logits)):
-            require_same(call, attempt(call, lambda a=a: (a[:, None] @ affine[0])[:, 0] + affine[1]), logits, expected)
-
-
-def check_independence(model: AttentionModel, batch: Batch, output: ModelOutput) -> None:
-    """Neither more padding nor the other texts of the batch change a text's logits."""
-    fields = {name: value for name, value in vars(batch).items() if name in PADDING and value is not None}
-    wider = {name: pad(value, (0, EXTRA), value=PADDING[name]) for name, value in fields.items()}
-    padded = attempt("model(batch) with more padding", model, replace(batch, **wider))
-    require_same("with more padding model(batch)", padded.logits, output.logits)
-    rows = [torch.tensor([row], device=batch.tokens.device) for row in range(len(batch))]
-    alone = torch.cat([attempt("model(batch) of one text", model, batch.rows(row)).logits for row in rows])
-    require_same("with each text alone model(batch)", alone, output.logits)

@@ -2,58 +2,48 @@
 
 BERT and its like read out the state of their first word. The weights of one head at that word are a mechanism: they can
 be replaced. An average over heads, or rollout, is an explanation: `lib.importance.inner_attention` measures it.
-Needs the package transformers, which nothing else in lib needs.
+
+A recorder goes down to every layer as the option `recorder` of the forward pass; our attention function, registered
+with transformers, hands it the scores, weights and values of each layer, and continues with what it returns.
 """
 
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from importlib import import_module
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from warnings import catch_warnings
 
 import torch
 from torch import Tensor, nn
 
+with catch_warnings(action="ignore"):  # of progress bars that a notebook cannot draw
+    import transformers
+    from transformers.masking_utils import AttentionMaskInterface, eager_mask
+    from transformers.modeling_utils import AttentionInterface
+
 from lib.datasets.batches import Batch
-from lib.datasets.corpus import END, SPECIALS, START, Corpus, Instance, Split, Vocabulary, checksum
-from lib.models.huggingface_hooks import AttentionRecorder, HeadPatch, RecordedClassifier, head_output, with_ends
+from lib.datasets.corpus import END, SPECIALS, START, UNKNOWN, Corpus, Instance, Split, Vocabulary, checksum
+from lib.models.evaluation import eval_mode, gradients_enabled
 from lib.models.interface import ModelOutput, require_gradient
-from lib.models.transformer import Imposed
+from lib.models.transformer import Imposed, replaced_heads
 from lib.projections import softmax
 
 WORDS = 2**11  # of one forward pass: every layer of a large model keeps much for each word
-ROWS = 2**12  # classifying tokens of one read-out
-
-
-@dataclass(frozen=True)
-class HeadOutput(ModelOutput):
-    """A ModelOutput whose attention is one head's row of the classifying token.
-
-    scores  (batch, word) of that row, start and end included
-    hidden  (batch, word, size) the values that the head weighs
-    heads   (batch, head, size) the output of every head of the layer at the classifying token
-    state   (batch, hidden) that token's state before the last layer; None where the head is of an earlier layer, or the
-            last one cannot run by itself
-    """
-
-    heads: Tensor | None = None
-    state: Tensor | None = None
+RECORDED = "recorded"  # the name of our attention function among those of transformers
 
 
 class HuggingFaceClassifier(nn.Module):
     """A sequence classifier of transformers that reads out its first word, with the interface of a model.
 
-    `heads` lists every (layer, head) of it.
+    `hidden` of its output are the values (batch, word, size) that the head weighs. `heads` lists every (layer, head).
 
     Args:
-        classifier: as AutoModelForSequenceClassification makes it. It is not changed; its parameters are shared.
+        classifier: as AutoModelForSequenceClassification makes it. From now on it computes its attention by our
+            function, which gives the same.
         tokenizer: its own. Batches must be of a corpus in its subwords (`corpus_in_subwords`).
         attention: (layer, head), each from 0, or from the end with -1.
         order: the number of the model's output for each class of the corpus; None: they are in the same order.
     Raises:
-        ImportError: transformers is not installed.
         ValueError: the model is no classifier, reads out more than its first word, or does not expose its attention.
     """
 
@@ -69,17 +59,10 @@ class HuggingFaceClassifier(nn.Module):
         self.register_buffer("ids", torch.tensor(ids_of(tokenizer)), persistent=False)
         self.order = list(range(classifier.config.num_labels) if order is None else order)
         self.longest = getattr(classifier.config, "max_position_embeddings", None)
-        self.recorded = RecordedClassifier(classifier)
+        self.classifier = classifier
+        self.classifier.set_attn_implementation(RECORDED)
         self.to(next(classifier.parameters()).device)
-        sizes = self.recorded.layers, self.recorded.heads
-        self.heads = list(product(*map(range, sizes)))
-        if len(attention) != 2 or isinstance(attention, str):
-            raise ValueError(f"attention is {attention!r}; allowed: one head, (layer, head)")
-        self.head = tuple(part + size if part < 0 else part for part, size in zip(attention, sizes, strict=True))
-        if self.head not in self.heads:
-            raise ValueError(
-                f"there is no head {attention}; the model has {sizes[0]} layers of {sizes[1]}, from (0, 0)"
-            )
+        self.head, self.heads = self._heads(attention)
 
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
         """The output for a batch; `attention` (batch, word), where given, replaces the head's own."""
@@ -87,21 +70,23 @@ class HuggingFaceClassifier(nn.Module):
 
     def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
         """The same, with `embeddings` (batch, word, embedding), without positions, in place of those of the tokens."""
-        return self._output(embeddings, batch, attention)
+        return self._output(embeddings, batch, HeadPatch(self.head, batch.mask, attention))
 
-    def read_out(self, output: HeadOutput, attention: Tensor) -> Tensor:
+    def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
         """Logits under another attention: (batch, word) or (batch, draw, word) -> the same with class for word.
 
-        Start and end keep their weight; the attention distributes the rest. For a head of the last layer only that
-        layer is computed again, for the first word alone; for others the whole model.
+        Start and end keep their weight; the attention distributes the rest. A forward pass for each draw.
         """
         draws = attention if attention.dim() == 3 else attention[:, None]
-        outputs = head_output(output.scores, output.hidden, output.mask, draws)
-        row = torch.arange(len(outputs), device=outputs.device).repeat_interleave(outputs.shape[1])
-        size = ROWS if output.state is not None else max(1, WORDS // output.mask.shape[1])
-        parts = zip(row.split(size), outputs.flatten(0, 1).split(size), strict=True)
-        logits = torch.cat([self._with_head_output(output, *part) for part in parts]).view(*outputs.shape[:2], -1)
-        return logits if attention.dim() == 3 else logits[:, 0]
+        texts, number, words = draws.shape
+        row = torch.arange(texts, device=draws.device).repeat_interleave(number)
+        size = max(1, WORDS // words)
+        logits = []
+        for rows, given in zip(row.split(size), draws.flatten(0, 1).split(size), strict=True):
+            mask = output.mask[rows]
+            patch = HeadPatch(self.head, mask, given, values=output.hidden[rows])
+            logits.append(self._logits(output.embeddings[rows], mask, patch))
+        return torch.cat(logits).view(*attention.shape[:-1], -1)
 
     def token_logits(self, output: ModelOutput) -> None:
         """None: the layers after the head are not affine."""
@@ -113,34 +98,31 @@ class HuggingFaceClassifier(nn.Module):
     def without_text(self, batch: Batch) -> Tensor:
         """Logits (batch, class) of start and end alone: the same for every text."""
         empty = self._embed(batch.tokens.new_tensor([[START, END]]))
-        logits = self.recorded(empty, torch.ones_like(empty[:, :, 0], dtype=torch.bool), AttentionRecorder())
-        return logits[:, self.order].expand(len(batch), -1)
+        nothing = torch.zeros_like(empty[:, :, 0], dtype=torch.bool)
+        return self._logits(empty, nothing, AttentionRecorder()).expand(len(batch), -1)
 
     def inner_attention(self, batch: Batch) -> Tensor:
         """The attention of all layers, (batch, layer, head, word, word): rows sum to 1 over the text's words."""
-        return self._inner_attention(self._embed(batch.tokens), batch)
+        recorder = AttentionRecorder()
+        self._logits(self._embed(batch.tokens), batch.mask, recorder)
+        return torch.stack(recorder.weights, dim=1)
 
     def with_inner_attention(self, batch: Batch, imposed: Imposed) -> ModelOutput:
         """The output with the weights of some heads replaced: (layer, head) -> weights (batch, word, word)."""
-        return self._output(self._embed(batch.tokens), batch, imposed=imposed)
+        return self._output(self._embed(batch.tokens), batch, HeadPatch(self.head, batch.mask, imposed=imposed))
 
-    def _inner_attention(self, embeddings: Tensor, batch: Batch) -> Tensor:
-        recorder = AttentionRecorder()
-        self.recorded(embeddings, with_ends(batch.mask), recorder)
-        return torch.stack(recorder.weights, dim=1)
-
-    def _output(
-        self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None, imposed: Imposed | None = None
-    ) -> HeadOutput:
+    def _output(self, embeddings: Tensor, batch: Batch, patch: "HeadPatch") -> ModelOutput:
         if batch.query is not None:
             raise ValueError("a Hugging Face classifier reads single texts, and these have a query; leave it out")
         require_gradient(embeddings)
-        patch = HeadPatch(self.head, batch.mask, attention, imposed=imposed)
-        logits = self.recorded(embeddings, with_ends(batch.mask), patch)[:, self.order]
-        attention = softmax(patch.scores, batch.mask) if attention is None else attention
-        in_last = self.recorded.last_layer is not None and self.head[0] == self.recorded.layers - 1
-        fields = patch.scores, attention, batch.mask, patch.values, embeddings
-        return HeadOutput(logits, *fields, heads=patch.heads, state=patch.state if in_last else None)
+        logits = self._logits(embeddings, batch.mask, patch)
+        attention = softmax(patch.scores, batch.mask) if patch.attention is None else patch.attention
+        return ModelOutput(logits, patch.scores, attention, batch.mask, patch.values, embeddings)
+
+    def _logits(self, embeddings: Tensor, mask: Tensor, recorder: "AttentionRecorder") -> Tensor:
+        """(batch, class) of embeddings (batch, word, embedding); `mask` (batch, word) is True between start and end."""
+        inside = with_ends(mask).long()
+        return self.classifier(inputs_embeds=embeddings, attention_mask=inside, recorder=recorder).logits[:, self.order]
 
     def _embed(self, tokens: Tensor) -> Tensor:
         """(batch, word, embedding) of tokens (batch, word), without positions."""
@@ -150,16 +132,21 @@ class HuggingFaceClassifier(nn.Module):
             )
         if tokens.numel() and int(tokens.max()) >= len(self.ids):
             raise ValueError("the batch does not hold subwords of this model's tokenizer; use corpus_in_subwords")
-        return self.recorded.whole.get_input_embeddings()(self.ids[tokens])
+        return self.classifier.get_input_embeddings()(self.ids[tokens])
 
-    def _with_head_output(self, output: HeadOutput, row: Tensor, outputs: Tensor) -> Tensor:
-        """Logits (case, class) of the texts `row` (case,) with `outputs` (case, size) in place of the head's."""
-        if output.state is None:
-            patch = HeadPatch(self.head, output.mask[row], output=outputs)
-            return self.recorded(output.embeddings[row], with_ends(output.mask)[row], patch)[:, self.order]
-        own = torch.arange(output.heads.shape[1], device=outputs.device) == self.head[1]
-        heads = torch.where(own[:, None], outputs[:, None], output.heads[row])
-        return self.recorded.from_heads(output.state[row], heads)[:, self.order]
+    def _heads(self, attention: tuple[int, int]) -> tuple[tuple[int, int], list[tuple[int, int]]]:
+        """The head that reads out, and all heads; ValueError where there is no such one."""
+        if len(attention) != 2 or isinstance(attention, str):
+            raise ValueError(f"attention is {attention!r}; allowed: one head, (layer, head)")
+        probe = self._embed(torch.tensor([[START, UNKNOWN, UNKNOWN, UNKNOWN, END]], device=self.ids.device))
+        sizes = layers_and_heads(self.classifier, probe)
+        heads = list(product(*map(range, sizes)))
+        head = tuple(part + size if part < 0 else part for part, size in zip(attention, sizes, strict=True))
+        if head not in heads:
+            raise ValueError(
+                f"there is no head {attention}; the model has {sizes[0]} layers of {sizes[1]}, from (0, 0)"
+            )
+        return head, heads
 
 
 def pretrained(
@@ -171,32 +158,15 @@ def pretrained(
         source: a folder with model and tokenizer, or a name on the hub, from which it is downloaded.
         attention: of HuggingFaceClassifier. options: of from_pretrained.
     Raises:
-        ImportError: transformers is not installed. OSError: there is no such model.
+        OSError: there is no such model.
         ValueError: the model has other classes than the corpus, or HuggingFaceClassifier refuses it.
     """
-    try:
-        transformers = import_module("transformers")
-    except ImportError as error:
-        raise ImportError("a Hugging Face model needs the package transformers: pip install transformers") from error
-    with without_progress_bars(import_module("transformers.utils.logging")):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(source)
-        classifier = transformers.AutoModelForSequenceClassification.from_pretrained(source, **options)
+    transformers.utils.logging.disable_progress_bar()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(source)
+    classifier = transformers.AutoModelForSequenceClassification.from_pretrained(source, **options)
     model = HuggingFaceClassifier(classifier, tokenizer, attention, order_of(classifier.config, corpus.classes))
     longest = min(tokenizer.model_max_length, model.longest or tokenizer.model_max_length) - 2
     return model, corpus_in_subwords(corpus, tokenizer, longest)
-
-
-@contextmanager
-def without_progress_bars(logging) -> Iterator[None]:
-    """No progress bars of transformers, nor warnings that a notebook cannot draw them."""
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()
 
 
 def order_of(config, classes: Sequence[str]) -> list[int]:
@@ -212,6 +182,9 @@ def order_of(config, classes: Sequence[str]) -> list[int]:
     return [names.index(name) for name in wanted] if sorted(names) == sorted(wanted) else list(range(len(names)))
 
 
+# --- which models can be measured
+
+
 def refuse_other_tasks(classifier: nn.Module) -> None:
     """Raises ValueError where a model does not classify texts into one of several classes."""
     config, kind = getattr(classifier, "config", None), type(classifier).__name__
@@ -223,13 +196,120 @@ def refuse_other_tasks(classifier: nn.Module) -> None:
         raise ValueError(f"the {kind} gives a text several labels at once; it needs one class for each text")
 
 
+def layers_and_heads(classifier: nn.Module, probe: Tensor) -> tuple[int, int]:
+    """The number of layers, and of heads in each.
+
+    Args:
+        probe: (1, word, embedding), a text of several words.
+    Raises:
+        ValueError: attention is not exposed, or more than the first word's state is read out.
+    """
+    recorder, kind, words = AttentionRecorder(), type(classifier).__name__, probe.shape[1]
+    everywhere = torch.ones_like(probe[:, :, 0], dtype=torch.long)
+    with eval_mode(classifier), gradients_enabled(classifier):
+        given = {"inputs_embeds": probe.detach().requires_grad_(), "attention_mask": everywhere}
+        try:
+            output = classifier(**given, recorder=recorder, output_hidden_states=True)
+        except (TypeError, NotImplementedError) as error:
+            raise ValueError(f"a {kind} does not take embeddings, or does not expose its attention: {error}") from error
+        if not recorder.weights or any(weights.shape[2:] != (words, words) for weights in recorder.weights):
+            raise ValueError(f"a {kind} does not expose its attention through transformers' AttentionInterface")
+        (gradient,) = torch.autograd.grad(output.logits.square().sum(), output.hidden_states[-1], allow_unused=True)
+    read = [] if gradient is None else gradient[0].any(dim=-1).nonzero().flatten().tolist()
+    if read != [0]:
+        raise ValueError(
+            f"a {kind} has no classifying token in front: of a text of {words} words it reads out the states of words "
+            f"{read}, counted from 0; allowed: one that reads out word 0 alone, such as BERT, RoBERTa or DistilBERT"
+        )
+    return len(recorder.weights), recorder.weights[0].shape[1]
+
+
+# --- recording and replacing attention during a forward pass
+
+
+class AttentionRecorder:
+    """Keeps the weights of all layers, each (batch, head, word, word)."""
+
+    def __init__(self):
+        self.weights = []
+
+    def attend(self, scores: Tensor, weights: Tensor, values: Tensor) -> Tensor:
+        """The output of the heads of the next layer, (batch, head, word, size)."""
+        self.weights.append(weights)
+        return weights @ values
+
+
+class HeadPatch(AttentionRecorder):
+    """Records one head's row of the first word, and replaces it there.
+
+    After the forward pass it has `scores` (batch, word) and `values` (batch, word, size) of that head.
+
+    Args:
+        head: (layer, head). mask: (batch, word) True on the text's own words.
+        attention: (batch, word) over the mask, in place of the head's weights at the first word, of which start and
+            end keep theirs.
+        values: (batch, word, size), weighed there in place of the head's own.
+        imposed: (layer, head) -> weights (batch, word, word) in place of those of any head.
+    """
+
+    def __init__(
+        self,
+        head: tuple[int, int],
+        mask: Tensor,
+        attention: Tensor | None = None,
+        values: Tensor | None = None,
+        imposed: Imposed | None = None,
+    ):
+        self.head, self.mask, self.attention, self.values, self.imposed = head, mask, attention, values, imposed or {}
+        self.layer, self.scores = -1, None
+
+    def attend(self, scores: Tensor, weights: Tensor, values: Tensor) -> Tensor:
+        """The heads' output, with imposed heads replaced; records the head that reads out."""
+        self.layer += 1
+        weights = replaced_heads(weights, {head: w for (layer, head), w in self.imposed.items() if layer == self.layer})
+        attended = weights @ values
+        layer, head = self.head
+        if self.layer != layer:
+            return attended
+        self.scores = scores[:, head, 0]
+        self.values = values[:, head] if self.values is None else self.values
+        patched = torch.cat([self._row(weights[:, head, :1]) @ self.values, attended[:, head, 1:]], dim=1)
+        return replaced_heads(attended, {head: patched})
+
+    def _row(self, own: Tensor) -> Tensor:
+        """The first word's weights (batch, 1, word) of its own."""
+        if self.attention is None:
+            return own
+        special = softmax(self.scores, with_ends(self.mask)).masked_fill(self.mask, 0)
+        return (special + (1 - special.sum(dim=1, keepdim=True)) * self.attention)[:, None]
+
+
+def with_ends(mask: Tensor) -> Tensor:
+    """(batch, word) True from start to end, of a mask of the words between them."""
+    return torch.arange(mask.shape[1], device=mask.device) < mask.sum(dim=1, keepdim=True) + 2
+
+
+def recorded_attention(module, query, key, value, attention_mask, scaling=None, dropout=0.0, recorder=None, **options):
+    """The "eager" attention function of transformers; the heads' output is the recorder's, if there is one."""
+    key, value = (part.repeat_interleave(query.shape[1] // part.shape[1], dim=1) for part in (key, value))
+    scores = query @ key.mT * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+    scores = scores if attention_mask is None else scores + attention_mask
+    weights = nn.functional.dropout(scores.softmax(dim=-1), p=dropout, training=module.training)
+    attended = weights @ value if recorder is None else recorder.attend(scores, weights, value)
+    return attended.transpose(1, 2).contiguous(), weights
+
+
+AttentionInterface.register(RECORDED, recorded_attention)
+AttentionMaskInterface.register(RECORDED, eager_mask)
+
+
 # --- a corpus in the subwords that such a model reads
 
 
 def vocabulary_of(tokenizer) -> Vocabulary:
     """Padding, unknown, start and end, then every subword of the tokenizer, in its order."""
     subwords = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
-    return Vocabulary(SPECIALS + tuple(f"<unused {k}>" if one is None else one for k, one in enumerate(subwords)))
+    return Vocabulary(SPECIALS + tuple(f"<unused {k}>" if word is None else word for k, word in enumerate(subwords)))
 
 
 def ids_of(tokenizer) -> list[int]:
@@ -252,32 +332,22 @@ def ids_of(tokenizer) -> list[int]:
 
 def corpus_in_subwords(corpus: Corpus, tokenizer, most: int) -> Corpus:
     """The same texts and splits as they were written, in a tokenizer's subwords, the first `most` of each text."""
-    vocabulary, notes, splits = vocabulary_of(tokenizer), [], []
+    kind, vocabulary = type(tokenizer).__name__, vocabulary_of(tokenizer)
+    notes = [f"Tokens are the subwords of a tokenizer, {kind}, of the texts as they were written."]
+    splits = {}
     for split in corpus.splits:
-        cut, longer = _in_subwords(split.instances, tokenizer, most)
-        kept = tuple(one for one in cut if one.tokens)
-        if len(kept) < len(cut):
-            notes.append(f"{len(cut) - len(kept):,} texts of {split.name} without a subword were left out.")
-        if longer:
+        ids = tokenizer([text.text for text in split.instances], add_special_tokens=False, verbose=False)["input_ids"]
+        kept = tuple(in_subwords(*pair, tokenizer, most) for pair in zip(split.instances, ids, strict=True) if pair[1])
+        if len(kept) < len(ids):
+            notes.append(f"{len(ids) - len(kept):,} texts of {split.name} without a subword were left out.")
+        if longer := sum(len(text) > most for text in ids):
             notes.append(f"{longer:,} texts of {split.name} were cut after {most:,} subwords.")
-        splits.append(Split(split.name, kept, vocabulary))
-    tokens = f"Tokens are the subwords of a tokenizer, {type(tokenizer).__name__}, of the texts as they were written."
-    return replace(
-        corpus,
-        **dict(zip(("train", "dev", "test"), splits, strict=True)),
-        vocabulary=vocabulary,
-        notes=(*corpus.notes, tokens, *notes),
-        checksum=checksum(splits, vocabulary),
-    )
+        splits[split.name] = Split(split.name, kept, vocabulary)
+    made = {"vocabulary": vocabulary, "checksum": checksum(splits.values(), vocabulary)}
+    return replace(corpus, **splits, **made, notes=(*corpus.notes, *notes))
 
 
-def _in_subwords(instances: Sequence[Instance], tokenizer, most: int) -> tuple[list[Instance], int]:
-    """The texts in their first `most` subwords, and how many have more."""
-    if not instances:
-        return [], 0
-    cut = tokenizer([one.text for one in instances], add_special_tokens=False, verbose=False)["input_ids"]
-    tokens = [tuple(tokenizer.convert_ids_to_tokens(ids[:most])) for ids in cut]
-    found = [
-        replace(one, tokens=own, rationale=None, sentences=None) for one, own in zip(instances, tokens, strict=True)
-    ]
-    return found, sum(len(ids) > most for ids in cut)
+def in_subwords(instance: Instance, ids: Sequence[int], tokenizer, most: int) -> Instance:
+    """A text with its first `most` subwords as its tokens; rationale and sentences, which are of words, are gone."""
+    tokens = tuple(tokenizer.convert_ids_to_tokens(ids[:most]))
+    return replace(instance, tokens=tokens, rationale=None, sentences=None)

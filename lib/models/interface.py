@@ -1,4 +1,4 @@
-"""The interface of a model: what one forward pass returns, and the four methods that every measure relies on."""
+"""The interface of a model: one forward pass, the four methods that every measure relies on, and the read-out."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,6 +8,10 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
+from lib.numerics import rows_of
+from lib.projections import Projection, softmax
+
+CELLS = 2**20  # texts x draws x tokens of one read-out: 8 MB of doubles
 
 
 @dataclass(frozen=True)
@@ -66,9 +70,70 @@ class AttentionModel(Protocol):
 
 
 Ranking = Callable[[AttentionModel, ModelOutput], Tensor]  # scores (batch, token); the highest is removed first
+Weights = Callable[[Tensor, Tensor], Tensor]  # (rows, draws) -> attention (row, draw, token) in doubles
 
 
 def require_gradient(embeddings: Tensor) -> None:
     """Puts embeddings in the graph where gradients are enabled, also those of a frozen table."""
     if torch.is_grad_enabled() and not embeddings.requires_grad:
         embeddings.requires_grad_()
+
+
+# --- the read-out: under many attentions at once, or as an affine function of the attention
+
+
+def read_each(model: AttentionModel, output: ModelOutput, draws: int, weights: Weights) -> Tensor:
+    """Logits of each text under several attentions of its own, in doubles and of two classes at least.
+
+    Args:
+        draws: how many attentions a text has.
+        weights: (rows (row,), numbers (draw,)) -> those attentions of those texts, (row, draw, token).
+    Returns:
+        (batch, draw, class).
+    """
+    texts, tokens = output.mask.shape
+    every = torch.arange(max(texts, draws), device=output.mask.device)
+    logits = []
+    for rows in every[:texts].split(max(1, CELLS // (tokens * draws))):
+        part, numbers = rows_of(output, rows), every[:draws].split(max(1, CELLS // tokens))
+        attentions = (weights(rows, some).to(output.attention.dtype) for some in numbers)
+        logits.append(torch.cat([model.read_out(part, attention).double() for attention in attentions], dim=1))
+    return two_classes(torch.cat(logits))
+
+
+def two_classes(logits: Tensor) -> Tensor:
+    """(..., class) with one sigmoid output as two classes, the first of which is always 0."""
+    return torch.cat([torch.zeros_like(logits), logits], dim=-1) if logits.shape[-1] == 1 else logits
+
+
+def class_terms(model: AttentionModel, output: ModelOutput) -> tuple[Tensor, Tensor, Tensor]:
+    """The affine read-out, logits = attention @ terms + bias, in doubles and of two classes at least.
+
+    Returns:
+        attention (batch, token) and terms (batch, token, class), both 0 off the mask, and bias (class,).
+    Raises:
+        ValueError: the model's read-out is not affine.
+    """
+    affine = model.token_logits(output)
+    if affine is None:
+        raise ValueError("this needs an affine read-out (model.token_logits), and this model has none")
+    terms, bias = (two_classes(part.double()) for part in affine)
+    return own_attention(output), terms.masked_fill(~output.mask[:, :, None], 0), bias
+
+
+def own_attention(output: ModelOutput) -> Tensor:
+    """(batch, token) in doubles, exactly 0 off the mask."""
+    return output.attention.double().masked_fill(~output.mask, 0)
+
+
+def projection_of(model: AttentionModel) -> Projection:
+    """The projection of the model's attention; softmax if it has no attribute `projection`."""
+    return getattr(model, "projection", softmax)
+
+
+def sum_of_others(values: Tensor) -> Tensor:
+    """For each token the sum over all others, (batch, token, ...): a sum, never a difference of nearly equal sums."""
+    zero = torch.zeros_like(values[:, :1])
+    before = torch.cat([zero, values[:, :-1].cumsum(dim=1)], dim=1)
+    after = torch.cat([values[:, 1:].flip(1).cumsum(dim=1).flip(1), zero], dim=1)
+    return before + after

@@ -5,23 +5,24 @@ The file is run as a program: name only files that you trust.
 
 import sys
 from contextlib import chdir
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
-from torch import nn
+from torch import Tensor, nn
 
 from lib.datasets import Corpus
 from lib.datasets.batches import Batch, collate
 from lib.datasets.files import PROJECT
 from lib.models.check_interface import InterfaceError, check_interface
-from lib.models.readout import OneOutput
+from lib.models.interface import AttentionModel, ModelOutput
 from lib.training import Run
 from lib.training.trained import Trained, load_corpus
 
 FUNCTION = "load"  # where the parameter names none
 TRIED, LONGEST = 6, 100  # texts on which a model is checked, and their most tokens
+BEYOND_THE_INTERFACE = ("projection", "inner_attention", "reads_first", "words_at_once", "heads", "vocabulary")
 
 
 class ModelError(ValueError):
@@ -154,3 +155,47 @@ def some_texts(corpus: Corpus) -> Batch:
     order = np.argsort(lengths, kind="stable")
     short = order[lengths[order] <= LONGEST] if (lengths <= LONGEST).any() else order[:1]
     return collate(corpus.test, np.unique(short[np.linspace(0, len(short) - 1, TRIED).astype(int)]))
+
+
+class OneOutput(nn.Module):
+    """A model of two classes as one sigmoid output, the difference of its logits: sigmoid of it is their softmax.
+
+    What the model has beyond the interface, this one has too.
+    """
+
+    def __init__(self, model: AttentionModel):
+        super().__init__()
+        self.model = model
+        for name in BEYOND_THE_INTERFACE:
+            if hasattr(model, name):
+                setattr(self, name, getattr(model, name))
+        if hasattr(model, "without_text"):
+            self.without_text = lambda batch: second_minus_first(model.without_text(batch))
+        if hasattr(model, "with_inner_attention"):
+            self.with_inner_attention = lambda batch, imposed: as_one_output(model.with_inner_attention(batch, imposed))
+
+    def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
+        return as_one_output(self.model(batch, attention=attention))
+
+    def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
+        """The model's forward pass from embeddings, its two logits as one: (batch, 1)."""
+        return as_one_output(self.model.from_embeddings(embeddings, batch, attention))
+
+    def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
+        """The model's read-out, its two logits as one."""
+        return second_minus_first(self.model.read_out(output, attention))
+
+    def token_logits(self, output: ModelOutput) -> tuple[Tensor, Tensor] | None:
+        """The model's token logits and bias, the two classes as one; None if it has none."""
+        affine = self.model.token_logits(output)
+        return None if affine is None else (second_minus_first(affine[0]), second_minus_first(affine[1]))
+
+
+def as_one_output(output: ModelOutput) -> ModelOutput:
+    """The same forward pass with logits (batch, 1)."""
+    return replace(output, logits=second_minus_first(output.logits))
+
+
+def second_minus_first(logits: Tensor) -> Tensor:
+    """(..., 2) -> (..., 1): the second minus the first."""
+    return logits[..., 1:] - logits[..., :1]
