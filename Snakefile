@@ -1,44 +1,30 @@
-"""Every training and every report is a job. `make reports` writes the plan, plan.json, and runs this in its folder.
+"""Every report is a job, and so is every chunk of trainings. `make reports` writes plan.json, and runs this beside it.
 
-Marks (trained/, made/, chosen/) order the jobs of one plan. Whether something is finished is decided by the cache of
-trained models and by the pages themselves, so that a lost mark loses nothing. Memory, time and GPUs of jobs: profiles/.
+Marks, in done/, order the jobs of one plan. Whether something is finished is decided by the cache of trained models
+and by the pages themselves, so that a lost mark loses nothing. Memory, time and GPUs of jobs: profiles/.
 """
 
 import json
 from pathlib import Path
 
 PLAN = json.loads(Path("plan.json").read_text())
-JOB = f"cd {PLAN['project']!r} && exec {PLAN['python']!r} -m tools.sweep.jobs"
-HERE = str(Path.cwd())
+JOBS = PLAN["jobs"]
+COMMAND = f"cd {PLAN['project']!r} && exec {PLAN['python']!r} -m tools.sweep.jobs {str(Path.cwd())!r}"
 
 
-def job(name):
-    """A job of the plan, or one that was added after a choice on dev."""
-    chosen = [json.loads(path.read_text())["jobs"] for path in Path("chosen").glob("*.json")]
-    return {name: found for jobs in (PLAN["jobs"], *chosen) for name, found in jobs.items()}[name]
+def after(wildcards):
+    return ancient([f"done/{name}" for name in JOBS[wildcards.job]["after"]])
 
 
-def trained(names):
-    return [f"trained/{name}" for name in names]
+def gpu_runs(wildcards):
+    return int(JOBS[wildcards.job]["device"] == "cuda")
 
 
-def needed(report):
-    """The trainings before a report; where dev chooses they are known only when its sweeps are trained."""
-    planned = PLAN["reports"][report]
-    if planned["chooses"]:
-        planned = json.loads(Path(checkpoints.choose.get(report=report).output[0]).read_text())
-    return trained(planned["needs"])
-
-
-def wanted(wildcards):
-    if PLAN["trainings_only"]:
-        return [mark for report in PLAN["reports"] for mark in needed(report)]
-    return [f"made/{report}" for report in PLAN["reports"]]
-
-
-wildcard_constraints:
-    job="[0-9a-f]+",
-    report="[^/]+",
+def priority(wildcards):
+    """Trainings before reports, so that no long one is left for the end; first, with its trainings, what then waits for
+    a choice on dev, since such a report trains the rest itself."""
+    job = JOBS[wildcards.job]
+    return 2 * job["chooses"] + ("runs" in job)
 
 
 localrules:
@@ -47,45 +33,23 @@ localrules:
 
 rule all:
     input:
-        wanted,
+        [f"done/{name}" for name in JOBS],
 
 
 rule train:
     input:
-        lambda wildcards: ancient(trained(job(wildcards.job)["after"])),
+        after,
     output:
-        "trained/{job}",
+        "done/{job,[0-9a-f]{12}}",
     log:
         "logs/{job}.log",
-    priority: lambda wildcards: job(wildcards.job)["rank"]
+    priority: priority
     resources:
-        gpu_runs=lambda wildcards: int(job(wildcards.job)["device"] == "cuda"),
+        gpu_runs=gpu_runs,
     shell:
-        "exec > {log} 2>&1; {JOB} train {HERE:q} {wildcards.job:q}"
+        "exec > {log} 2>&1; {COMMAND} {wildcards.job:q}"
 
 
-checkpoint choose:
-    input:
-        lambda wildcards: ancient(trained(PLAN["reports"][wildcards.report]["needs"])),
+use rule train as report with:
     output:
-        "chosen/{report}.json",
-    log:
-        "logs/choose-{report}.log",
-    resources:
-        gpu_runs=lambda wildcards: int(PLAN["reports"][wildcards.report]["device"] == "cuda"),
-    shell:
-        "exec > {log} 2>&1; {JOB} choose {HERE:q} {wildcards.report:q}"
-
-
-rule report:
-    input:
-        lambda wildcards: ancient(needed(wildcards.report)),
-    output:
-        "made/{report}",
-    log:
-        "logs/{report}.log",
-    priority: lambda wildcards: PLAN["reports"][wildcards.report]["seconds"]
-    resources:
-        gpu_runs=lambda wildcards: int(PLAN["reports"][wildcards.report]["device"] == "cuda"),
-    shell:
-        "exec > {log} 2>&1; {JOB} report {HERE:q} {wildcards.report:q}"
+        "done/{job,.*[^0-9a-f].*}",

@@ -238,5 +238,4 @@ PAPER = Paper(
     AdversarySettings,
     (base_seeds, uniform, guides, imitation_guides, sweep, frozen_sweep, recipes),
     partners=partners,
-    seconds=45.0,
 )

@@ -252,5 +252,4 @@ PAPER = Paper(
     CorrelationSettings,
     (every_model,),
     beside=(vector_scales,),
-    seconds=65.0,
 )

@@ -188,5 +188,4 @@ PAPER = Paper(
     ErasureSettings,
     (every_model,),
     partners=partners,
-    seconds=15.0,
 )

@@ -353,5 +353,4 @@ PAPER = Paper(
     KEY,
     GroundTruthSettings,
     (models, variants, dials, blinded, honest, liars, lambdas, adversaries, guided, shortcuts, clean),
-    seconds=60.0,
 )

@@ -28,7 +28,6 @@ class Paper:
     parts         the runs of its notebook, by the functions that list them; `beside`: those that it trains beside them
     swept         parameters that dev chooses where none is given, each with the part that has a run for each value
     partners      (kept rows, those of models by themselves) -> more rows, under the names that published.csv has
-    seconds       of a report in profile quick on planted reviews, beside its trainings
     """
 
     name: str
@@ -38,7 +37,6 @@ class Paper:
     beside: tuple[Part, ...] = ()
     swept: Mapping[str, Part] = field(default_factory=dict)
     partners: Callable[[pd.DataFrame, pd.DataFrame], list[pd.DataFrame]] = lambda rows, of_models: []
-    seconds: float = 60.0
 
     @property
     def title(self) -> str:

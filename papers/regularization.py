@@ -249,5 +249,4 @@ PAPER = Paper(
     RegularizationSettings,
     (delta_sweep, eta_sweep, variants, learned, shorter, layers, adversaries, dot_initialisation),
     swept={"delta": delta_sweep, "eta": eta_sweep},
-    seconds=65.0,
 )

@@ -256,5 +256,4 @@ PAPER = Paper(
     SparsitySettings,
     (models, sweep, spectrum, without_context, starts, adversaries, frozen_adversaries),
     partners=partners,
-    seconds=100.0,
 )

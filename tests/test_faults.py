@@ -11,21 +11,22 @@ from pathlib import Path
 
 import pytest
 from faults import FORK, Sweep, finished, traces, wait_for_orphans, weights
+from planned import report
 
 from lib.training import train_all
+from lib.training.trained import Corpora
 from tools.report.__main__ import main as make_report
 from tools.report.page import kept, kept_summary
 from tools.sweep import master
 from tools.sweep.__main__ import main
-from tools.sweep.plan import Request, needed
 
 KILLS = int(os.environ.get("KILLS", 0))  # make faults: 20
 KILLS_OF_GRIDS, KILLS_OF_REPORTS = KILLS or 4, KILLS or 1
 JOB = "tools.sweep.jobs"
 # Three trainings that take seconds, each in a job.
-CHOSEN = {"encoders": ["average"], "attentions": ["additive"], "seeds": [0, 1]}
-GRID = ["correlation", "--trainings", "--bundle", "1", "--jobs", "2"]
-GRID += [word for name, value in CHOSEN.items() for word in ("-p", name, ",".join(map(str, value)))]
+CHOSEN = {"encoders": "average", "attentions": "additive", "seeds": "0,1"}
+GRID = ["correlation", "--trainings", "--together", "1", "--jobs", "2"]
+GRID += [word for pair in CHOSEN.items() for word in ("-p", *pair)]
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +39,7 @@ def undisturbed(tmp_path_factory) -> Path:
     home = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "undisturbed"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CACHE_HOME", str(home))
-        runs, _ = needed(Request("correlation", {"dataset": "planted", "profile": "quick"} | CHOSEN))
-        train_all(runs, processes=1)
+        train_here(CHOSEN)
     return home
 
 
@@ -56,6 +56,11 @@ def trained(place, undisturbed) -> Path:
     """The same with a cache where everything is trained."""
     shutil.copytree(undisturbed, place / "cache")
     return place
+
+
+def train_here(chosen: dict[str, str]) -> None:
+    """Trains what a report needs in this process."""
+    train_all(list(report("correlation", *chosen.items()).runs(Corpora(None)).values()), processes=1)
 
 
 def grid(place: Path, **more) -> Sweep:
@@ -128,12 +133,12 @@ def test_a_full_disk_is_reported_and_leaves_nothing_that_looks_finished(place, u
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))  # weights do not fit
 
-    few = [*GRID, "--bundle", "60", "-p", "seeds", "0", "--output", str(place / "reports")]  # two runs in a job
+    few = [*GRID, "--together", "2", "-p", "seeds", "0", "--output", str(place / "reports")]
     sweep = Sweep(few, place / "output", full)
     assert sweep.ended() == 1
     assert "File too large" in sweep.output and "Traceback" not in sweep.output
     assert list(finished(place / "cache")) == []
-    train_all(needed(request_of(few))[0], processes=1)
+    train_here(CHOSEN | {"seeds": "0"})
     found = weights(place / "cache")
     assert len(found) == 2 and found.items() <= weights(undisturbed).items()
 
@@ -188,17 +193,16 @@ def test_of_two_masters_the_second_ends_with_a_sentence_and_a_dead_ones_lock_is_
 
 def test_a_file_that_changes_makes_its_runs_stale(place, capsys):
     rows, mine = "".join(map(two_texts, range(60))), place / "mine.csv"
-    arguments = ["correlation", "--plan", "-p", "data", str(mine), "-p", "encoders", "average", "-p", "seeds", "0"]
-    arguments += ["-p", "attentions", "dot", "--output", str(place / "reports")]
+    chosen = {"data": str(mine), "encoders": "average", "seeds": "0", "attentions": "dot"}
+    arguments = [word for pair in chosen.items() for word in ("-p", *pair)]
     lines = []
     for number in (0, 0, 1):
         mine.write_text(f"text,label\nwar story,{number}\n{rows}")
-        runs, _ = needed(request_of(arguments))
         if not lines:
-            train_all(runs, processes=1)
-        assert main(arguments) == 0
+            train_here(chosen)
+        assert main(["correlation", "--plan", *arguments, "--output", str(place / "reports")]) == 0
         lines += [line for line in capsys.readouterr().out.splitlines() if line.startswith("to do")]
-    assert [line.split(";")[0] for line in lines] == [
+    assert lines == [
         *["to do: 1 report, and 0 trainings in 0 jobs"] * 2,
         "to do: 1 report, and 2 trainings in 1 job",
     ]
@@ -207,14 +211,6 @@ def test_a_file_that_changes_makes_its_runs_stale(place, capsys):
 def two_texts(number: int) -> str:
     """A line of each label."""
     return f"war story {number},0\nshares story {number},1\n"
-
-
-def request_of(arguments: list[str]) -> Request:
-    from tools.sweep.__main__ import arguments as read
-    from tools.sweep.__main__ import reports_of
-
-    (report,) = reports_of(read(arguments))
-    return report.request
 
 
 WHOLE = ["erasure", "-p", "encoders", "flan-noenc", "-p", "seeds", "0"]

@@ -12,12 +12,11 @@ from pages import visit
 from test_own_model import of_docs
 
 from lib.notebook import HEADLINE
-from lib.training.trained import entry_name
 from tools.report.__main__ import main
 from tools.report.page import kept_summary
 from tools.report.parameters import find_notebook, given_parameters
 from tools.report.run import make_report
-from tools.sweep.plan import Corpora, Request, chosen_on_dev, needed
+from tools.sweep.plan import Corpora, Report
 
 pytestmark = pytest.mark.usefixtures("forked_kernels")
 HOSTILE = ("<script>alert(1)</script>", "<img src=x onerror=alert(2)>")
@@ -69,11 +68,9 @@ def report(monkeypatch, folder: Path, notebook: str, *parameters: str) -> str:
 
 def planned(page: Path) -> set[str]:
     """The cache's names of what a sweep trains before this report, which then has nothing left to train."""
-    request = Request(page.stem.split("-")[0], kept_summary(page)["parameters"])
-    runs, chooses = needed(request)
-    corpora = Corpora(request.data_home)
-    runs += needed(chosen_on_dev(request, corpora))[0] if chooses else []
-    return {entry_name(run, corpora.of(run)) for run in runs}
+    settings = kept_summary(page)["parameters"]
+    report = Report(find_notebook(page.stem.split("-")[0]), {}, settings)
+    return set(report.runs(Corpora(report.data_home)))
 
 
 def opened(chromium, page: str) -> dict:

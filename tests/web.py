@@ -20,9 +20,6 @@ class Web:
         self.answers[f"/{name}"] = list(answers)
         return f"{self.address}/{name}"
 
-    def ranges(self) -> list[str | None]:
-        return [headers.get("Range") for headers in self.asked]
-
 
 @contextmanager
 def running():
@@ -60,21 +57,8 @@ def head(handler, status: int, length: int | None, **headers):
     handler.end_headers()
 
 
-def whole(body: bytes, **headers):
-    """The file, or the rest of it where only that is asked for."""
-
-    def answer(handler, web):
-        if asked := handler.headers.get("Range"):
-            start = int(asked.removeprefix("bytes=").removesuffix("-"))
-            if start >= len(body):
-                return head(handler, 416, 0, Content_Range=f"bytes */{len(body)}")
-            head(handler, 206, len(body) - start, Content_Range=f"bytes {start}-{len(body) - 1}/{len(body)}")
-            handler.wfile.write(body[start:])
-        else:
-            head(handler, 200, len(body), **headers)
-            handler.wfile.write(body)
-
-    return answer
+def whole(body: bytes):
+    return says(200, body)
 
 
 def broken_off(body: bytes, after: int, stall: bool = False):
@@ -90,32 +74,10 @@ def broken_off(body: bytes, after: int, stall: bool = False):
     return answer
 
 
-def without_ranges(body: bytes, after: int | None = None):
-    def answer(handler, web):
-        head(handler, 200, len(body))
-        handler.wfile.write(body[:after])
-
-    return answer
-
-
 def says(status: int, body: bytes = b"", length: int | None = None, **headers):
     def answer(handler, web):
         head(handler, status, len(body) if length is None else length, **headers)
         handler.wfile.write(body)
-
-    return answer
-
-
-def endless(block: bytes = b"x" * 4096):
-    """A body without an announced length that does not end."""
-
-    def answer(handler, web):
-        head(handler, 200, None)
-        try:
-            while not web.released.is_set():
-                handler.wfile.write(block)
-        except OSError:
-            pass
 
     return answer
 

@@ -8,28 +8,12 @@ from pathlib import Path
 from lib.datasets import files
 from lib.datasets.files import DataError
 from lib.datasets.mimic import ABOUT, ACCESS, PAGE
-from tools.fetch.download import Patience
 from tools.fetch.install import data_folder, fetch
 from tools.fetch.sources import Source, sources
 
 
-def main(arguments: Sequence[str] | None = None, patience: Patience | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; 0 if all went well, 1 if something did not, 130 if it was interrupted."""
-    chosen = _parser().parse_args(arguments)
-    target = data_folder(chosen.into)
-    try:
-        if chosen.names == ["list"]:
-            return _list([target] if chosen.into else files.homes(), target)
-        return _fetch(_named(chosen.names), target, chosen.again, patience)
-    except KeyboardInterrupt:
-        print("stopped; what has arrived is kept, run it again to go on from there", file=sys.stderr)
-        return 130
-    except DataError as error:
-        print(error, file=sys.stderr)
-        return 1
-
-
-def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m tools.fetch",
         description="Downloads datasets and word vectors from their official addresses and prepares them.",
@@ -38,7 +22,21 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("names", nargs="+", metavar="NAME", help=names)
     parser.add_argument("--again", action="store_true", help="fetch also what is there already")
     parser.add_argument("--into", metavar="DIR", help="the folder of datasets (DATA_HOME if set, else data/raw)")
-    return parser
+    chosen = parser.parse_args(arguments)
+    target = data_folder(chosen.into)
+    try:
+        if chosen.names == ["list"]:
+            return _list([target] if chosen.into else files.homes(), target)
+        failed = [source.name for source in _named(chosen.names) if not _fetched(source, target, chosen.again)]
+    except KeyboardInterrupt:
+        print("stopped; run it again", file=sys.stderr)
+        return 130
+    except DataError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if failed:
+        print(f"not fetched: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
 
 
 def known() -> dict[str, Source]:
@@ -58,30 +56,22 @@ def _named(names: Sequence[str]) -> list[Source]:
     return [known()[name] for name in dict.fromkeys(names)]
 
 
-def _fetch(chosen: list[Source], home: Path, again: bool, patience: Patience | None) -> int:
-    failed = []
-    for one in chosen:
-        print(_about(one), flush=True)
-        try:
-            if not one.addresses and not all((home / name).exists() for name in one.makes):
-                raise DataError(f"{one.name} is not fetched by a program. {one.by_hand} of {home}")
-            done = bool(one.addresses) and fetch(one, home, again, patience)
-        except DataError as error:
-            failed.append(one.name)
-            print(f"{error}\n", file=sys.stderr, flush=True)
-            continue
-        places = ", ".join(str(home / name) for name in one.makes)
-        print(f"{'made' if done else 'already there'}: {places}\n", flush=True)
-    if failed:
-        print(f"not fetched: {', '.join(failed)}", file=sys.stderr)
-    return 1 if failed else 0
-
-
-def _about(one: Source) -> str:
-    start = f"{one.addresses[0].url} (see {one.page})" if one.addresses else one.page
-    lines = [f"{one.name}: {one.title}", f"  licence: {one.licence}", f"  please cite: {one.citation}"]
-    lines += [f"  from: {start}"] + [f"  by hand: {one.by_hand}"] * bool(one.by_hand and one.addresses)
-    return "\n".join(lines)
+def _fetched(source: Source, home: Path, again: bool) -> bool:
+    """Prints the terms of a source and fetches it; False, with the reason printed, where that fails."""
+    by_hand = f"\n  by hand: {source.by_hand}" if source.by_hand and source.addresses else ""
+    start = f"{source.addresses[0].url} (see {source.page})" if source.addresses else source.page
+    about = f"  licence: {source.licence}\n  please cite: {source.citation}\n  from: {start}{by_hand}"
+    print(f"{source.name}: {source.title}\n{about}", flush=True)
+    try:
+        if not source.addresses and not all((home / name).exists() for name in source.makes):
+            raise DataError(f"{source.name} is not fetched by a program. {source.by_hand} of {home}")
+        made = bool(source.addresses) and fetch(source, home, again)
+    except DataError as error:
+        print(f"{error}\n", file=sys.stderr, flush=True)
+        return False
+    places = ", ".join(str(home / name) for name in source.makes)
+    print(f"{'made' if made else 'already there'}: {places}\n", flush=True)
+    return True
 
 
 def _list(homes: list[Path], target: Path) -> int:

@@ -1,25 +1,35 @@
 """Fetching a source as a whole: one process at a time, and its final name only when all of it is ready.
 
-In the data folder `.downloads` holds archives, what has arrived of them, work in progress, and `recorded.json`: the
-checksums of first downloads where none is publicly known, which later downloads from the same address must match.
+In the data folder `.downloads/NAME` holds what a source's archive becomes, and the archive itself until it is prepared.
 """
 
-import json
+import errno
 import os
 import shutil
 import time
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+
+import pooch
+import requests
 
 from lib.atomic_write import alone, write_json
 from lib.datasets import files
 from lib.datasets.files import DataError
-from tools.fetch.disk import digest_of, disk_errors, has_digest, unpack
-from tools.fetch.download import Patience, Refused, download
+from tools.fetch.archive import unpack
 from tools.fetch.prepare import prepare
 from tools.fetch.sources import Address, Source
 
 DOWNLOADS = ".downloads"
+RETRIES = 5  # after a connection that failed or broke off, a busy server, or wrong bytes; with growing pauses
+TIMEOUT = (20, 60)  # seconds to wait for a connection, and without data
+HEADERS = {"Accept-Encoding": "identity", "User-Agent": "attention-and-explanation"}
+
+
+class Refused(Exception):
+    """This address does not give the file, however often one tries; a mirror may."""
 
 
 def data_folder(into: str | Path | None = None) -> Path:
@@ -30,7 +40,7 @@ def data_folder(into: str | Path | None = None) -> Path:
     return homes[0] if homes[0].is_dir() and os.access(homes[0], os.W_OK | os.X_OK) else homes[-1]
 
 
-def fetch(source: Source, home: Path, again: bool = False, patience: Patience | None = None) -> bool:
+def fetch(source: Source, home: Path, again: bool = False) -> bool:
     """Downloads and prepares a source in the data folder `home`; whether anything had to be done.
 
     Args:
@@ -38,29 +48,39 @@ def fetch(source: Source, home: Path, again: bool = False, patience: Patience | 
     Raises:
         DataError: it could not be downloaded, unpacked, prepared or written.
     """
-    downloads = home / DOWNLOADS
-    with disk_errors(downloads):
-        downloads.mkdir(parents=True, exist_ok=True)
-    with alone(downloads / f"{source.name}.lock", lambda: print(f"{source.name}: waiting for another process")):
-        work = downloads / f"{source.name}.making"
-        shutil.rmtree(work, ignore_errors=True)  # of a process that was killed
-        if not _wanted(source, home, again):
-            return False
-        archive, url = _archive(source, downloads, patience)
-        digest = digest_of(archive)
-        _make(source, archive, work, {"address": url or f"found in {DOWNLOADS}", "archive": digest})
-        if url:
-            _remember(url, digest, archive.stat().st_size, downloads)
-        _place(source, home, work)
-        archive.unlink()
-        return True
+    work = home / DOWNLOADS / source.name
+    with disk_errors(work):
+        work.mkdir(parents=True, exist_ok=True)
+        with alone(work.with_suffix(".lock"), lambda: print(f"{source.name}: waiting for another process")):
+            if not _wanted(source, home, again):
+                return False
+            for left in [*work.glob("tmp*"), work / "unpacked", work / "made"]:  # of a process that was killed
+                shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
+            archive, url = _archive(source, work)
+            unpack(archive, work / "unpacked")
+            (work / "made").mkdir()
+            prepare(work / "unpacked", work / "made", source)
+            _place(source, home, work / "made", {"address": url, "archive": f"sha256:{pooch.file_hash(archive)}"})
+            shutil.rmtree(work)
+            return True
+
+
+@contextmanager
+def disk_errors(folder: Path) -> Iterator[None]:
+    """Turns the OSError of a full or write-protected disk into a DataError."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            full = f"the disk of {folder} is full; free some space and run it again"
+            raise DataError(f"{full}, or choose another place with --into") from None
+        raise DataError(f"{error.filename or folder} cannot be written: {error.strerror or error}") from None
 
 
 def _wanted(source: Source, home: Path, again: bool) -> bool:
     """Whether something is missing, or is to be replaced; DataError rather than replace what was not fetched."""
-    products = [home / name for name in source.makes]
-    there = [product for product in products if product.exists()]
-    if len(there) == len(products) and not again:
+    there = [home / name for name in source.makes if (home / name).exists()]
+    if len(there) == len(source.makes) and not again:
         return False
     foreign = next((product for product in there if not record_path(product).exists()), None)
     if foreign:
@@ -69,23 +89,12 @@ def _wanted(source: Source, home: Path, again: bool) -> bool:
     return True
 
 
-def _archive(source: Source, folder: Path, patience: Patience | None) -> tuple[Path, str]:
-    """The archive, and the URL it came from: "" if it is in `folder` already, downloaded earlier or by a person.
-
-    Otherwise it comes from the first address that gives it.
-    """
+def _archive(source: Source, folder: Path) -> tuple[Path, str]:
+    """The archive and its URL, from the first address that gives it; one that is in `folder` already is taken."""
     reasons = []
     for address in sorted(source.addresses, key=lambda one: not (folder / one.file).exists()):
-        path = folder / address.file
-        if path.exists():
-            digests = [_with_record(one, folder).digest for one in source.addresses if one.file == path.name]
-            if any(has_digest(path, digest) for digest in digests):
-                return path, ""
-            found = f"{path.stat().st_size:,} bytes with {digest_of(path)}, expected {digests[0]}"
-            raise DataError(f"{path} is not the published file: {found}; delete it and run this again")
         try:
-            download(_with_record(address, folder), path, patience)
-            return path, address.url
+            return download(address, folder), address.url
         except Refused as refused:
             reasons.append(str(refused))
     names = " or ".join(dict.fromkeys(str(folder / address.file) for address in source.addresses))
@@ -95,39 +104,41 @@ def _archive(source: Source, folder: Path, patience: Patience | None) -> tuple[P
     )
 
 
-def _recorded(folder: Path) -> dict[str, dict]:
-    """{url: digest, size and date of its first download}."""
-    path = folder / "recorded.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+def download(address: Address, folder: Path) -> Path:
+    """The file of an address in a folder, whole and with its digest verified; Refused where it cannot be had."""
+    try:
+        downloader = pooch.HTTPDownloader(
+            progressbar=True, chunk_size=2**18, headers=HEADERS, timeout=TIMEOUT,
+            auth=lambda request: request,  # no login from ~/.netrc
+            hooks={"response": partial(refuse_response, address)},
+        )  # fmt: skip
+        registry, urls = {address.file: address.digest}, {address.file: address.url}
+        keeper = pooch.create(folder, base_url="", registry=registry, urls=urls, retry_if_failed=RETRIES)
+        return Path(keeper.fetch(address.file, downloader=downloader))
+    except requests.TooManyRedirects as error:
+        raise Refused(f"{address.url}: {error}") from None
+    except (requests.RequestException, ValueError) as error:
+        again = f"given up after {RETRIES + 1} tries"
+        if isinstance(error, ValueError) and not isinstance(error, requests.RequestException):
+            raise Refused(f"{address.url} gave other bytes than published, {address.digest}; {again}") from None
+        answer = error.response
+        reason = f"the server answers {answer.status_code} {answer.reason}" if answer is not None else "no connection"
+        raise Refused(f"{address.url}: {reason} ({type(error).__name__}); {again}") from None
 
 
-def _with_record(address: Address, folder: Path) -> Address:
-    """The address with the digest and size of its first download where they are not publicly known."""
-    known = {} if address.digest else _recorded(folder).get(address.url, {})
-    return replace(address, digest=address.digest or known.get("digest"), size=address.size or known.get("size"))
-
-
-def _remember(url: str, digest: str, size: int, folder: Path) -> None:
-    """Records the digest of an archive that could be prepared, if it is the first from its address."""
-    with alone(folder / "recorded.lock"):
-        first = {"digest": digest, "size": size, "date": _today()}
-        write_json(folder / "recorded.json", {url: first} | _recorded(folder))
-
-
-def _today() -> str:
-    return time.strftime("%Y-%m-%d", time.gmtime())
-
-
-def _make(source: Source, archive: Path, work: Path, origin: dict[str, str]) -> None:
-    """The finished products with their records, in the folder `made` of the work."""
-    unpacked, made = work / "unpacked", work / "made"
-    unpack(archive, unpacked, source.unpacked_gib * 2**30, source.members)
-    about = {"source": source.name, "licence": source.licence, "citation": source.citation, "date": _today()}
-    with disk_errors(work):
-        made.mkdir()
-        prepare(unpacked, made, source)
-        for name in source.makes:
-            write_json(record_path(made / name), about | origin)
+def refuse_response(address: Address, response: requests.Response, **_) -> None:
+    """Raises Refused for an answer that is not the file; errors that may pass are left to pooch, which tries again."""
+    status, url, headers = response.status_code, response.url, response.headers
+    if not url.startswith(("https://", "http://127.0.0.1:")):  # or a server on this machine
+        raise Refused(f"{address.url} is not to be had by https alone: it leads to {url}")
+    if 400 <= status < 500 and status not in (408, 425, 429):
+        login = ": it wants a login, or does not serve this place" if status in (401, 403) else ""
+        raise Refused(f"{url} answers {status} {response.reason}{login}")
+    if status == 200 and headers.get("Content-Type", "").lower().startswith("text/html"):
+        raise Refused(f"{url} sends a web page in place of the file (usually a login, a consent form or a warning)")
+    size = headers.get("Content-Length")
+    if status == 200 and None not in (address.size, size) and int(size) != address.size:
+        raise Refused(f"{url} announces {int(size):,} bytes; the published file has {address.size:,}")
 
 
 def record_path(product: Path) -> Path:
@@ -135,15 +146,14 @@ def record_path(product: Path) -> Path:
     return product.with_name(f"{product.stem}.fetched.json") if product.suffix == ".npz" else product / "fetched.json"
 
 
-def _place(source: Source, home: Path, work: Path) -> None:
-    """Renames every product to its final name, in place of what was there before."""
+def _place(source: Source, home: Path, made: Path, origin: dict[str, str]) -> None:
+    """Renames every product to its final name, in place of what was there before, with a record of its origin."""
+    about = {"source": source.name, "licence": source.licence, "citation": source.citation}
+    about |= {"date": time.strftime("%Y-%m-%d", time.gmtime())}
     for name in source.makes:
-        new, final = work / "made" / name, home / name
-        with disk_errors(final):
-            final.parent.mkdir(parents=True, exist_ok=True)
-            if record_path(new).parent != new:
-                record_path(new).replace(record_path(final))
-            if final.is_dir():
-                shutil.rmtree(final)
-            new.replace(final)
-    shutil.rmtree(work)
+        new, final = made / name, home / name
+        final.parent.mkdir(parents=True, exist_ok=True)
+        write_json(record_path(new if new.is_dir() else final), about | origin)
+        if final.is_dir():
+            shutil.rmtree(final)
+        new.replace(final)

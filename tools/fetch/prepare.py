@@ -14,7 +14,6 @@ from sklearn.datasets import load_files
 from sklearn.model_selection import train_test_split
 
 from lib.datasets.files import SUFFIX, DataError, decode, record_of
-from tools.fetch.disk import disk_errors
 from tools.fetch.sources import Source
 
 Splits = dict[str, Iterable[dict]]
@@ -153,16 +152,14 @@ def _pairs(path: Path, classes: tuple[str, ...]) -> Iterator[dict]:
             yield texts | {"label": classes.index(gold)}
 
 
-def babi(unpacked: Path, into: Path, source: Source) -> None:
+def babi(unpacked: Path, source: Source, task: int) -> Splits:
     """Stories of numbered lines; a line with tabs is a question, its answer, and the lines that support it.
 
     The context of a question is all of its story so far, without the earlier questions. It is the version of 10,000
     questions.
     """
-    files = {split: f"en-10k/qa{{}}_*_{split}.txt" for split in ("train", "test")}
-    for task in (1, 2, 3):
-        splits = {split: _questions(one_file(unpacked, pattern.format(task))) for split, pattern in files.items()}
-        write_dataset(into / f"babi{task}", source, splits, f"bAbI task {task}")
+    files = {split: f"en-10k/qa{task}_*_{split}.txt" for split in ("train", "test")}
+    return {split: _questions(one_file(unpacked, pattern)) for split, pattern in files.items()}
 
 
 def _questions(path: Path) -> Iterator[dict]:
@@ -188,40 +185,21 @@ def _questions(path: Path) -> Iterator[dict]:
 def cnn(unpacked: Path, source: Source) -> Splits:
     """Articles with a sentence in which one entity is replaced by `@placeholder`; entities are @entity0, @entity1...
 
-    Either DeepMind's folders of one file for each question, in the order of their names, or Chen, Bolton & Manning's
-    three files, which Jain & Wallace read. The context is one text, its tokens separated by spaces.
+    DeepMind's folders of one file for each question, in the order of their names. The context is one text, its tokens
+    separated by spaces.
     """
-    folders = {"train": "training", "dev": "validation", "test": "test"}
-    root = next((path.parent for path in sorted(unpacked.rglob("training")) if path.is_dir()), None)
-    if root:
-        return {split: _clozes_of_folder(root / name) for split, name in folders.items()}
-    return {split: _clozes_of_file(one_file(unpacked, f"{split}.txt"), split) for split in folders}
+    names = {"train": "training", "dev": "validation", "test": "test"}
+    root = folder(unpacked, "training").parent
+    return {split: _clozes(root / name) for split, name in names.items()}
 
 
-def _clozes_of_folder(split: Path) -> Iterator[dict]:
+def _clozes(split: Path) -> Iterator[dict]:
     for path in sorted(split.glob("*.question")):
-        _, article, question, answer, *_ = (line for _, line in lines_of(path))
-        yield _cloze(path.stem, article, question, answer, f"{split.name}/{path.name}")
-
-
-def _clozes_of_file(path: Path, split: str) -> Iterator[dict]:
-    lines = lines_of(path)
-    for number, ((where, question), (_, answer), (_, article)) in enumerate(zip(lines, lines, lines, strict=True), 1):
-        yield _cloze(f"{split}-{number}", article, question, answer, where)
-
-
-def _cloze(id: str, article: str, question: str, answer: str, where: str) -> dict:
-    article, question, answer = article.strip(), question.strip(), answer.strip()
-    if "@placeholder" not in question or not answer.startswith("@entity") or not article:
-        allowed = "allowed: an @entity, for a question with @placeholder"
-        raise DataError(f"{where} has the answer {answer[:30]!r}; {allowed}")
-    return {"id": id, "context": [article], "question": question, "answer": answer}
-
-
-def word_vectors(unpacked: Path, into: Path, source: Source) -> None:
-    """fastText's text as 32-bit numbers, exactly those of the file; GloVe's, of 3 digits, as 16-bit ones: 1.3 GB."""
-    kind = "<f2" if source.name == "glove" else "<f4"
-    write_vectors(one_file(unpacked, "*.vec", "*.txt"), into / source.makes[0], kind)
+        _, article, question, answer, *_ = (line.strip() for _, line in lines_of(path))
+        if "@placeholder" not in question or not answer.startswith("@entity") or not article:
+            allowed = "allowed: an @entity, for a question with @placeholder"
+            raise DataError(f"{split.name}/{path.name} has the answer {answer[:30]!r}; {allowed}")
+        yield {"id": path.stem, "context": [article], "question": question, "answer": answer}
 
 
 def reviews(unpacked: Path, source: Source) -> Splits:
@@ -255,16 +233,21 @@ def imdb10(unpacked: Path, source: Source) -> Splits:
 SPLITS = {"sst": sst, "imdb": imdb, "20news": newsgroups, "agnews": agnews}
 SPLITS |= {"eraser_movies": eraser_movies, "snli": snli, "cnn": cnn, "imdb10": imdb10}
 SPLITS |= dict.fromkeys(("yelp", "amazon", "yahoo"), reviews)
-OTHERS = {"babi": babi, "fasttext-simple": word_vectors, "glove": word_vectors}
+# fastText's text as 32-bit numbers, exactly those of the file; GloVe's, of 3 digits, as 16-bit ones: 1.3 GB
+VECTORS = {"fasttext-simple": "<f4", "glove": "<f2"}
 
 
 def prepare(unpacked: Path, into: Path, source: Source) -> None:
     """Everything that a source makes, below `into`; DataError where the files are not as published."""
+    first = into / source.makes[0]
     try:
-        if source.name in SPLITS:
-            write_dataset(into / source.makes[0], source, SPLITS[source.name](unpacked, source))
+        if source.name in VECTORS:
+            write_vectors(one_file(unpacked, "*.vec", "*.txt"), first, VECTORS[source.name])
+        elif source.name == "babi":
+            for task, name in enumerate(source.makes, start=1):
+                write_dataset(into / name, source, babi(unpacked, source, task), f"bAbI task {task}")
         else:
-            OTHERS[source.name](unpacked, into, source)
+            write_dataset(first, source, SPLITS[source.name](unpacked, source))
     except DataError:
         raise
     except (FileNotFoundError, LookupError, TypeError, ValueError, csv.Error) as error:
@@ -333,9 +316,7 @@ def _write_split(path: Path, records: Iterable[dict]) -> int:
     with path.open("xb") as raw, gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
         count = 0
         for record in records:
-            line = json.dumps(record, ensure_ascii=False).encode() + b"\n"
-            with disk_errors(path):
-                packed.write(line)
+            packed.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
             count += 1
     if not count:
         raise DataError(f"{path.name} of {path.parent.name} would be empty: no text was found in the official files")
@@ -357,8 +338,7 @@ def write_vectors(text: Path, to: Path, kind: str) -> None:
         if not np.isfinite(vectors[place]).all():
             raise DataError(f"{text.name}, line {number}: NaN, infinity or too large; allowed: finite numbers")
     to.parent.mkdir(parents=True, exist_ok=True)
-    with disk_errors(to):
-        np.savez(to, words=np.array(words), vectors=vectors)
+    np.savez(to, words=np.array(words), vectors=vectors)
 
 
 def _rows(text: Path) -> Iterator[tuple[int, str, list[bytes]]]:

@@ -31,13 +31,11 @@ class Address:
 class Source:
     """A published dataset, or file of word vectors.
 
-    page          where its authors describe it
-    makes         the folders or files it becomes in the data folder
-    addresses     the official one first, then mirrors
-    texts         number of texts in each split as published, as far as known
-    members       patterns of the files of the archive that are needed
-    unpacked_gib  the most that the archive may hold, GiB
-    by_hand       what a person must do where a program may not download it, or cannot
+    page       where its authors describe it
+    makes      the folders or files it becomes in the data folder
+    addresses  the official one first, then mirrors
+    texts      number of texts in each split as published, as far as known
+    by_hand    what a person must do where a program may not download it, or cannot
     """
 
     name: str
@@ -49,8 +47,6 @@ class Source:
     addresses: tuple[Address, ...] = ()
     classes: tuple[str, ...] = ()
     texts: dict[str, int] = field(default_factory=dict, hash=False)
-    members: tuple[str, ...] = ("*",)
-    unpacked_gib: int = 1
     note: str = ""
     by_hand: str = ""
 

@@ -6,17 +6,19 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 from lib.datasets.corpus import Corpus
-from lib.datasets.own import Own
 from lib.processes import cores
-from lib.progress import counted, spoken
+from lib.progress import counted
+from lib.training import cache
+from lib.training.trained import Corpora
 from tools.report import parameters
 from tools.report.__main__ import print_lists
 from tools.report.parameters import PROJECT, Refused
 from tools.sweep import master
 from tools.sweep import plan as plans
-from tools.sweep.plan import Report, Work
+from tools.sweep.plan import Report
 
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
@@ -33,8 +35,8 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--on", default="here", help="a folder in profiles/: where jobs run; default: this machine")
     parser.add_argument("--jobs", type=int, default=cores(), help="at a time on this machine; default: its cores")
     parser.add_argument(
-        "--bundle", type=float, default=plans.BUNDLE, metavar="SECONDS",
-        help="trainings that take less share a job; 0: every training is a job of its own; default: %(default)g",
+        "--together", type=int, default=0, metavar="N",
+        help="trainings that share a job; default: 16 in profile quick, else 1",
     )  # fmt: skip
     parser.add_argument("--output", type=Path, default=PROJECT / "reports", metavar="DIR", help="default: reports/")
     parser.add_argument("--trainings", action="store_true", help="train what the reports need, and make none")
@@ -81,21 +83,30 @@ def reports_of(options: argparse.Namespace) -> list[Report]:
         notebook = parameters.find_notebook(name)
         for dataset in options.datasets or [""]:
             pairs = [*([("dataset", dataset)] if dataset else []), *common]
-            reports.append(Report(notebook, parameters.given_parameters(notebook, pairs)))
+            values = parameters.given_parameters(notebook, pairs)
+            reports.append(Report(notebook, values, parameters.all_values(notebook, values)))
     return reports
 
 
 def sweep(options: argparse.Namespace, reports: list[Report], folder: Path) -> int:
     """Plans, prints what is left, and does it; then what was not made, and why."""
-    works, problems = lacking(options, reports)
-    if works:
-        plan = plans.plan(works, options.output, options.trainings, options.bundle)
-        print(in_words(plan, options.jobs), flush=True)
-        waiting = plan["jobs"] or any(report["chooses"] for report in plan["reports"].values())
-        if not options.plan and (waiting or not options.trainings):
-            plans.write(folder, plan)
-            if not master.run(folder, options.on, options.jobs):
-                problems += master.failures(folder)
+    lacking, problems, corpora = [], [], Corpora(reports[0].data_home)
+    for report in reports:
+        if not options.trainings and report.is_up_to_date(options.output):
+            print(f"{report.name}: up to date")
+            continue
+        try:
+            runs = report.runs(corpora)
+            lacking.append((report, {name: run for name, run in runs.items() if not cache.finished(name)}))
+        except Refused as error:
+            problems.append(f"{report.name}: {error}")
+    if options.plan and reports[0].settings.get("data"):
+        print(*map(as_read, corpora.loaded.values()), sep="\n")
+    if lacking:
+        plan = plans.plan(lacking, options.output, options.together, options.trainings)
+        print(in_words(plan), flush=True)
+        if plan["jobs"] and not options.plan and not master.run(plan, folder, options.on, options.jobs):
+            problems += master.failures(plan, folder)
     if not options.plan and not options.trainings:
         print_lists(options.output)
     for sentence in problems:
@@ -103,41 +114,22 @@ def sweep(options: argparse.Namespace, reports: list[Report], folder: Path) -> i
     return 1 if problems else 0
 
 
-def lacking(options: argparse.Namespace, reports: list[Report]) -> tuple[list[tuple[Report, Work]], list[str]]:
-    """Each report that is not up to date with what it lacks, and a sentence for each that is impossible."""
-    works, problems, corpora = {}, [], {}
-    for report in reports:
-        if not options.trainings and report.is_up_to_date(options.output):
-            print(f"{report.name}: up to date")
-            continue
-        try:
-            works[report.name] = report, report.work(corpora)
-        except Refused as error:
-            problems.append(f"{report.name}: {error}")
-    if options.plan:
-        read = [corpus for one in corpora.values() for corpus in one.loaded.values()]
-        print(*dict.fromkeys(as_read(corpus) for corpus in read if isinstance(corpus.name, Own)), sep="", end="")
-    return list(works.values()), problems
-
-
 def as_read(corpus: Corpus) -> str:
     """How one's own text was read: its columns, splits and classes, a line each."""
     splits = ", ".join(f"{split.name} {len(split):,} texts" for split in corpus.splits)
     labels = Counter(one.label for split in corpus.splits for one in split.instances)
     classes = ", ".join(f"{name} ({labels[number]:,})" for number, name in enumerate(corpus.classes))
-    return "".join(f"{line}\n" for line in (*corpus.notes, f"{splits}; classes: {classes}"))
+    return "\n".join([*corpus.notes, f"{splits}; classes: {classes}"])
 
 
-def in_words(plan: dict, workers: int) -> str:
-    """What a plan does and about how long it takes."""
-    reports = {} if plan["trainings_only"] else plan["reports"]
-    runs = sum(len(job["runs"]) for job in plan["jobs"].values())
-    later = sum(one["later"] for one in plan["reports"].values())
-    seconds = sum(one["seconds"] for one in (*plan["jobs"].values(), *reports.values())) + later
-    more = " and those that wait for a choice on dev" if later else ""
-    jobs = f"{counted(runs, 'training')}{more} in {counted(len(plan['jobs']), 'job')}"
-    about = f"about {spoken(seconds / workers)} with {workers} at a time"
-    return f"to do: {counted(len(reports), 'report')}, and {jobs}; {about}"
+def in_words(plan: dict[str, Any]) -> str:
+    """What a plan does."""
+    training = [job for job in plan["jobs"].values() if "runs" in job]
+    reports = counted(len(plan["jobs"]) - len(training), "report")
+    runs = counted(sum(len(job["runs"]) for job in training), "training")
+    later = any(job["chooses"] for job in plan["jobs"].values())
+    rest = "; what dev chooses is trained by its report" if later else ""
+    return f"to do: {reports}, and {runs} in {counted(len(training), 'job')}{rest}"
 
 
 if __name__ == "__main__":

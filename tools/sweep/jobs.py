@@ -1,91 +1,61 @@
-"""What one job of a sweep does, in a process of its own: train runs, choose on dev, make a report."""
+"""What one job of a sweep does, in a process of its own: train runs, or make a report."""
 
 import os
 import sys
-import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from lib.atomic_write import write_json
-from lib.training import Run, cache, train
-from lib.training.trained import Corpora, entry_name
+from lib.training import train, train_all
+from lib.training.trained import Corpora
 from tools.sweep import plan as plans
+from tools.sweep.plan import Report
 
-MARKS = {"train": "trained", "report": "made"}  # folders of the marks that a job is done, and how long it took
 
-
-def train_planned(plan: dict[str, Any], job: dict[str, Any]) -> None:
-    """Trains the runs of a job of the plan, one after the other; one that fails does not keep the others from it.
+def train_runs(report: Report, names: Sequence[str]) -> None:
+    """Trains runs of a report, one after the other; one that fails does not keep the others from it.
 
     Raises RuntimeError where the plan does not fit the data or code any more, or runs failed.
     """
-    request = request_of(plan, job["report"])
-    corpora, failed = Corpora(request.data_home), []
-
-    def named(request: plans.Request) -> dict[str, Run]:
-        return {entry_name(run, corpora.of(run), corpora.home): run for run in plans.needed(request)[0]}
-
-    by_name = named(request)
-    if request.swept and not by_name.keys() >= set(job["runs"]) and all(map(cache.finished, by_name)):  # dev can choose
-        by_name = named(plans.chosen_on_dev(request, corpora))
-    if gone := [name for name in job["runs"] if name not in by_name]:
+    corpora, failed = Corpora(report.data_home), []
+    runs = report.runs(corpora)
+    if gone := [name for name in names if name not in runs]:
         raise RuntimeError(f"{gone[0]} is not needed any more: data or code changed; start again")
-    for run in (by_name[name] for name in job["runs"]):
+    for run in (runs[name] for name in names):
         try:
             train(run, corpora.home, corpora.of(run), lambda line: print(line, flush=True))
         except (FloatingPointError, RuntimeError) as error:
             traceback.print_exc()
             failed.append(f"{run}: {error}")
     if failed:
-        raise RuntimeError(f"{len(failed)} of {len(job['runs'])} runs failed; {failed[0]}")
+        raise RuntimeError(f"{len(failed)} of {len(names)} runs failed; {failed[0]}")
 
 
-def add_chosen(plan: dict[str, Any], report: str, folder: Path) -> None:
-    """Chooses on dev; the jobs that the report needs then, and all that it needs, go to chosen/<report>.json."""
-    request = request_of(plan, report)
-    corpora = Corpora(request.data_home)
-    work = plans.work_of(plans.chosen_on_dev(request, corpora), corpora)
-    taken = {name: identity for identity, job in plan["jobs"].items() for name in job["runs"]}
-    jobs = plans.jobs_of(report, work, taken, plan["least"])
-    needs = sorted({taken[one.name] for one in work.missing.values()})
-    plans.rank(jobs, {report: plan["reports"][report] | {"needs": needs, "later": 0.0}})
-    write_json(folder / "chosen" / f"{report}.json", {"jobs": jobs, "needs": needs})
+def make(report: Report, output: Path) -> None:
+    """Makes a report; first trains what is known only now that dev can choose."""
+    from tools.report.run import make_report  # with papermill: not for jobs that train
 
-
-def request_of(plan: dict[str, Any], report: str) -> plans.Request:
-    """The request of a planned report."""
-    planned = plan["reports"][report]
-    return plans.Request(Path(planned["notebook"]).stem, planned["settings"])
-
-
-def do(kind: str, folder: Path, name: str) -> None:
-    """Does a job of the plan in `folder`; RuntimeError, which names the place, where a notebook or runs failed."""
-    plan = plans.read(folder)
-    planned = plan["jobs" if kind == "train" else "reports"][name]
-    if planned["device"] == "cpu":  # it stays there, also where its machine has a GPU: other weights were planned
-        os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    if kind == "train":
-        train_planned(plan, planned)
-    elif kind == "choose":
-        add_chosen(plan, name, folder)
-    else:
-        from tools.report.run import make_report  # with papermill: not for jobs that train
-
-        make_report(Path(planned["notebook"]), planned["values"], Path(plan["output"]))
+    if report.swept:
+        corpora = Corpora(report.data_home)
+        train_all(list(report.runs(corpora).values()), corpora.home)
+    make_report(report.notebook, report.values, output)
 
 
 def main(given: list[str]) -> int:
-    """`train FOLDER JOB`, `choose FOLDER REPORT`, `report FOLDER REPORT`; exit code 0, or 1 with a sentence."""
-    kind, folder, name = given[0], Path(given[1]), given[2]
-    started = time.monotonic()
+    """`FOLDER JOB`; exit code 0, or 1 with a sentence. Writes the job's mark."""
+    folder, name = Path(given[0]), given[1]
+    plan = plans.read(folder)
+    job = plan["jobs"][name]
+    planned = plan["reports"][job["report"]]
+    report = Report(Path(planned["notebook"]), planned["values"], planned["settings"])
+    if job["device"] == "cpu":  # it stays there, also where its machine has a GPU: other weights were planned
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
     try:
-        do(kind, folder, name)
-        if kind in MARKS:
-            write_json(folder / MARKS[kind] / name, {"seconds": round(time.monotonic() - started, 1)})
-    except (OSError, RuntimeError) as error:
+        train_runs(report, job["runs"]) if "runs" in job else make(report, Path(plan["output"]))
+        (folder / "done" / name).touch()
+    except (OSError, RuntimeError, plans.parameters.Refused) as error:
         reason = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
-        print(f"{kind} {name} failed: {reason}", file=sys.stderr)
+        print(f"{job['title']} failed: {reason}", file=sys.stderr)
         return 1
     return 0
 
