@@ -7,7 +7,7 @@ import pandas as pd
 from IPython.display import HTML
 from pandas.io.formats.style import Styler
 
-from lib.analysis.statistics import over_what
+from lib.analysis.statistics import interval_source
 from lib.quantity import RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
 
 TEXT = "text-align: left; vertical-align: top"
@@ -130,7 +130,7 @@ def sentences(*lines: str) -> HTML:
 def summary(frame: pd.DataFrame) -> HTML:
     """Rows of lib.analysis.summarise to read: value, 95% intervals, sds, counts."""
     columns = {
-        f"95% over {over_what(frame['seeds'].max())}": intervals(frame["low"], frame["high"]),
+        f"95% over {interval_source(frame['seeds'].max())}": intervals(frame["low"], frame["high"]),
         "95% over texts": intervals(frame["low_texts"], frame["high_texts"]),  # of few seeds the same
         "sd of texts": frame["sd_instances"],
         "sd of seeds": frame["sd_seeds"],
@@ -170,12 +170,12 @@ def difference(rows: pd.DataFrame, over: str = "") -> pd.DataFrame:
     """Rows of lib.analysis.difference as columns to read: the two values, their difference and its interval.
 
     Args:
-        over: what the interval is over; by default as `over_what` says.
+        over: what the interval is over; by default as `interval_source` says.
     """
     parts = ("encoder", "attention", "projection", "variant", "against", "layers", "quantity")
     named = [name for name in parts if name in rows]
     values = {"value": rows["first"], "compared with": rows["second"], "difference": rows["difference"]}
-    over = over or over_what(rows["seeds"].map(max).max())
+    over = over or interval_source(rows["seeds"].max())
     interval = {f"95% over {over}": intervals(rows["low"], rows["high"]), "it is": rows["word"]}
     return rows[named].assign(**values, **interval)
 

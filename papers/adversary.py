@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from lib.analysis import mean_effect, of_runs, score_difference, with_entropies
+from lib.analysis import effects_between, mean_effect, of_runs, with_entropies
 from lib.analysis.histories import USUAL
-from lib.analysis.summarising import rows_where
+from lib.analysis.summaries import rows_where
 from lib.models import ATTENTIONS
 from lib.quantity import JSD_BOUNDS, declare
 from lib.training import Run
@@ -182,9 +182,9 @@ def less_seeds(tables: Mapping[str, pd.DataFrame], other: pd.DataFrame) -> Itera
     both = other[[*keys, "jsd"]].merge(bases.drop(columns="jsd", errors="ignore"), on=keys)
     both = both.dropna(subset=["jsd", "jsd_of_seeds"])
     gap = declare("jsd_gap", "nats", bounds=(-JSD_BOUNDS[1], JSD_BOUNDS[1]))
-    row = mean_effect(both.assign(**{gap: both["jsd"] - both["jsd_of_seeds"]}), gap)
-    row["se"] = with_pairs(row["se"], both.groupby("seed")["jsd_of_seeds"].mean())
-    yield {"model": "BiLSTM"}, [bases], row
+    effect = mean_effect(both.assign(**{gap: both["jsd"] - both["jsd_of_seeds"]}), gap)
+    se = with_pairs(effect.se, both.groupby("seed")["jsd_of_seeds"].mean())
+    yield {"model": "BiLSTM"}, [bases], replace(effect, se=se)
 
 
 def with_pairs(se: float, of_seeds: pd.Series) -> float:
@@ -204,7 +204,7 @@ def base_guide_less_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tu
     if len(rows):
         between = {"variant": "guide_base"}, {"variant": "guide_adversary"}
         groups = [rows_where(rows, side) for side in between]
-        yield {"model": "MLP"}, groups[:1], score_difference(rows, "f1", between, test=False)
+        yield {"model": "MLP"}, groups[:1], effects_between(rows, ["f1"], between)[0]
 
 
 def chosen(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -224,7 +224,7 @@ def f1_of_the_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
         base = rows_where(tables["measured"], {"variant": "base", "encoder": "bilstm"})
         both = pd.concat([base[base["seed"].isin(rows["seed"])], rows])
         between = {"variant": "adversary"}, {"variant": "base"}
-        yield {"model": "BiLSTM"}, [base], score_difference(both, "f1", between, test=False)
+        yield {"model": "BiLSTM"}, [base], effects_between(both, ["f1"], between)[0]
 
 
 def guiding(lambdas: Iterable[float]) -> float:

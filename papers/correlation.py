@@ -10,8 +10,8 @@ import pandas as pd
 
 from lib import analysis
 from lib.analysis import mean_effect
-from lib.analysis.statistics import weighted_median
-from lib.analysis.summarising import configurations
+from lib.analysis.statistics import Effect, weighted_median
+from lib.analysis.summaries import configurations
 from lib.datasets import spec
 from lib.models.attention import QUERY_INITS
 from lib.quantity import CHANGE_BOUNDS, declare, tau_name, title_of, unit_of
@@ -183,9 +183,9 @@ def permutation_medians(instances: pd.DataFrame) -> pd.DataFrame:
         for number, kind in product(range(1, 5), kinds):
             name = declare(f"permutation_median_bin_{number}_class_{kind}", "fraction")
             inside = group["permutation"].where(bins.eq(number) & group["prediction"].eq(kind))
-            row = mean_effect(group.assign(**{name: inside}), name, middle=weighted_median)
-            about = {"quantity": name, "value": row["difference"], "unit": "fraction", "of_seeds": row["of_seeds"]}
-            rows += [key | about | {"se_texts": row["se"], "n": row["n"]}] if row["n"] else []
+            median = mean_effect(group.assign(**{name: inside}), name, middle=weighted_median)
+            about = {"quantity": name, "value": median.value, "unit": "fraction", "of_seeds": median.by_run}
+            rows += [key | about | {"se_texts": median.se, "n": median.n}] if median.n else []
     return pd.DataFrame(rows)
 
 
@@ -241,9 +241,10 @@ def attention_against_the_best_gradient(tables: Mapping[str, pd.DataFrame]) -> I
     """J7: tau of attention with leave-one-out, less that of the gradient that agrees with it best in the same run."""
     for key, rows in each_model(tables["measured"], ["encoder", "attention"]):
         gaps = [mean_effect(rows, name) for name in ("gap_to_leave_one_out", "gap_to_norm")]
-        best = {seed: -max(gap["of_seeds"][seed] for gap in gaps) for seed in gaps[0]["of_seeds"]}
-        widest = max(gaps, key=lambda gap: gap["difference"])
-        yield {"model": named(key.values())}, [rows], {"of_seeds": best, "se": widest["se"], "n": widest["n"]}
+        best = {seed: -max(gap.by_run[seed] for gap in gaps) for seed in gaps[0].by_run}
+        widest = max(gaps, key=lambda gap: gap.value)
+        effect = Effect("gap_to_best_gradient", float(np.mean([*best.values()])), best, widest.se, widest.n)
+        yield {"model": named(key.values())}, [rows], effect
 
 
 PAPER = Paper(

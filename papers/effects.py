@@ -5,7 +5,7 @@ A row is a finding, a model and a run (its seed); `papers.judge` puts the runs t
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from itertools import product
 from math import inf, nan, sqrt
@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lib.analysis import difference, fragility_difference, mean_effect, score_difference
+from lib.analysis import effects_between, mean_effect
 from lib.analysis.correlation import taus_by_seed
-from lib.analysis.statistics import FEW, Estimate, Spread, weighted_mean, weighted_median
-from lib.analysis.summarising import DROPS, rows_where
+from lib.analysis.statistics import Effect, interval, weighted_mean, weighted_median
+from lib.analysis.summaries import rows_where
 from lib.quantity import RUN_COLUMNS, declare, title_of, unit_of
 
 SOURCE = Path(__file__).with_name("findings.toml")
@@ -94,12 +94,12 @@ def compute(notebook: str, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def effects_of(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[dict]:
     """The rows of one finding."""
     kind = next(kind for kind in KINDS if kind in finding.effect)
-    for model, groups, row in KINDS[kind](finding, tables):
-        about = {"finding": finding.id, "se": row["se"], "n": int(row["n"])}
+    for model, groups, effect in KINDS[kind](finding, tables):
+        chance = model.pop("chance", {})
+        about = {"finding": finding.id, "se": effect.se, "n": effect.n}
         about |= {name: "" for name in MODEL} | identity(groups[0]) | model
         about["left_out"] = left_out([all_answers(rows, tables) for rows in groups])
-        chance = row.get("chance", {})
-        for seed, value in row["of_seeds"].items():
+        for seed, value in effect.by_run.items():
             if not np.isnan(value):
                 yield about | {"seed": seed, "value": value, "chance": chance.get(seed, nan)}
 
@@ -116,7 +116,7 @@ def identity(rows: pd.DataFrame) -> dict[str, Any]:
     return {name: rows[name].iloc[0] for name in there}
 
 
-# --- kinds of effect: (finding, tables) -> (the model's name and columns, its rows, the effect by run) of each model
+# --- kinds of effect: (finding, tables) -> (the model's name and columns, its rows, its `Effect`) of each model
 
 
 def of_single(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
@@ -128,15 +128,16 @@ def of_single(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[
             continue
         apart = declare(f"{column}_beyond_chance", unit_of(column), None, (-2, 2))
         gap = rows.assign(**{apart: rows[column] - rows[chance]}) if finding.beyond_chance else rows
-        row = mean_effect(gap, apart if finding.beyond_chance else column, middle=middle).to_dict()
+        measured, by_chance = mean_effect(gap, apart if finding.beyond_chance else column, middle=middle), {}
         if chance:
             both = rows[rows[column].notna() & rows[chance].notna()]
-            row["chance"] = both.groupby("seed")[chance].mean().to_dict()
+            by_chance = both.groupby("seed")[chance].mean().to_dict()
         if finding.beyond_chance:
-            row["of_seeds"] = {seed: value + row["chance"].get(seed, nan) for seed, value in row["of_seeds"].items()}
+            by_run = {seed: value + by_chance.get(seed, nan) for seed, value in measured.by_run.items()}
+            measured = replace(measured, by_run=by_run)
         of = key.pop("of", "")
         parts = [value for name, value in key.items() if name != "dataset"]
-        yield {"model": named(parts) + (of and f": {of}"), "of": of}, [rows], row
+        yield {"model": named(parts) + (of and f": {of}"), "of": of, "chance": by_chance}, [rows], measured
 
 
 def of_pair(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
@@ -151,12 +152,6 @@ def of_pair(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tu
             there = all(len(group) and (score or group[column].notna().any()) for group in groups)
             if not there or not set(groups[0]["seed"]) & set(groups[1]["seed"]):
                 continue
-            if score in DROPS:
-                row = fragility_difference(rows, between, [score]).iloc[0]
-            elif score:
-                row = score_difference(rows, score, between, test=False)
-            else:
-                row = difference(rows, column, between, paired=True)
             place = 1 if effect.get("named") == "less" else 0
             own = [
                 value
@@ -166,7 +161,7 @@ def of_pair(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tu
             yield (
                 {"model": effect.get("label") or named([*own, *key.values()])},
                 [groups[place], groups[1 - place]],
-                row,
+                effects_between(rows, [score or column], between)[0],
             )
 
 
@@ -175,8 +170,8 @@ def of_trend(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[t
     column, along = finding.effect["trend"], finding.effect["along"]
     for key, rows in each_model(table_of(finding, tables, column), finding.effect.get("by", [])):
         points, taus = taus_by_seed(rows.groupby(["seed", along])[column].mean().unstack())
-        of_seeds = dict(zip(points.index, map(float, taus), strict=True))
-        yield {"model": named(key.values())}, [rows], {"of_seeds": of_seeds, "se": 0.0, "n": points.shape[1]}
+        by_run = dict(zip(points.index, map(float, taus), strict=True))
+        yield {"model": named(key.values())}, [rows], Effect(column, float(np.mean(taus)), by_run, 0.0, points.shape[1])
 
 
 def of_call(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
@@ -232,12 +227,12 @@ def not_learned(rows: pd.DataFrame) -> str:
     right = (answers["label"] == answers["prediction"]).astype(float)
     of_texts = right.groupby(answers["instance"]).mean()
     of_seeds = right.groupby(answers["seed"]).mean().to_numpy()
-    spread = [(Spread.of([of_seeds]), len(of_seeds))] if len(of_seeds) >= FEW else []
-    estimate = Estimate.over(of_seeds.mean(), spread, of_texts.std() / sqrt(len(of_texts)), len(of_texts))
+    accuracy, se = of_seeds.mean(), of_texts.std() / sqrt(len(of_texts))
+    low, _ = interval(accuracy, se, of_seeds, len(of_texts))
     largest = answers.drop_duplicates("instance")["label"].value_counts(normalize=True).max()
-    if estimate.interval()[0] > largest:
+    if low > largest:
         return ""
-    return f"accuracy {estimate.effect:.3f}, not above the largest class, {largest:.3f}"
+    return f"accuracy {accuracy:.3f}, not above the largest class, {largest:.3f}"
 
 
 def uniform(rows: pd.DataFrame) -> str:

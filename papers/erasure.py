@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from lib.analysis import flips_sooner, with_effects, with_entropies
+from lib.analysis.statistics import Effect
 from lib.datasets import spec
 from lib.datasets.corpus import Corpus
 from lib.models import ENCODERS, HIERARCHICAL
@@ -179,7 +180,8 @@ def gradient_sooner_to_later(tables: Mapping[str, pd.DataFrame]) -> Iterator[tup
     """S3: log of how many times as often the gradient flips the decision sooner than attention, as later."""
     for key, rows in each_model(tables["measured"], ["encoder"]):
         row = flips_sooner(rows, "gradient", "attention").iloc[0]
-        yield {"model": named(key.values())}, [rows], row
+        effect = Effect("log_ratio", float(np.log(row["ratio"])), row["of_seeds"], row["se"], row["n"])
+        yield {"model": named(key.values())}, [rows], effect
 
 
 PAPER = Paper(

@@ -16,7 +16,8 @@ from lib.analysis.ground_truth import (
     explanation_matrix,
     with_test_values,
 )
-from lib.analysis.summarising import rows_where
+from lib.analysis.statistics import Effect
+from lib.analysis.summaries import rows_where
 from lib.datasets import Own, spec, with_dials
 from lib.models import ATTENTIONS
 from lib.quantity import RUN_COLUMNS, Quantity, declare, title_of
@@ -344,8 +345,9 @@ def detection(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
             above = (liars[:, None] > honest) + 0.5 * (liars[:, None] == honest)
             values = above.mean(axis=1) + above.mean(axis=0) - above.mean()
             error = max(values.std(ddof=1) / np.sqrt(pairs), 1 / pairs)  # at least that of one pair
-            row = {"of_seeds": dict.fromkeys(range(pairs), float(values.mean())), "se": float(error), "n": pairs}
-            yield {"model": test, "of": test, "dataset": dataset}, [pd.DataFrame()], row
+            area = float(values.mean())
+            effect = Effect("auroc", area, dict.fromkeys(range(pairs), area), float(error), pairs)
+            yield {"model": test, "of": test, "dataset": dataset}, [pd.DataFrame()], effect
 
 
 PAPER = Paper(

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from lib.analysis.statistics import FEW, Estimate, Spread
+from lib.analysis import statistics
+from lib.analysis.statistics import FEW
 from papers.effects import FINDINGS, MODEL, Finding
 
 YES, NO, NONE, OPEN = WORDS = ("yes", "no", "none", "can't tell")
@@ -58,8 +59,8 @@ def interval(values: Sequence[float], se: float, texts: int, these_models: bool)
     values = np.asarray(values, dtype=float)
     if len(values) < FEW and not these_models:
         return nan, nan
-    spread = [] if these_models else [(Spread.of([values]), len(values))]
-    return Estimate.over(float(values.mean()), spread, se, texts).interval()
+    runs = values[:0] if these_models else values
+    return statistics.interval(float(values.mean()), se, runs, texts)
 
 
 def word_for(finding: Finding, low: float, high: float, dataset: str = "") -> str:

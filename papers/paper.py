@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from lib.analysis.summarising import over_seeds
+from lib.analysis.summaries import join_seeds
 from lib.quantity import RUN_COLUMNS
 from lib.training import Run
 from papers import published
@@ -61,7 +61,7 @@ class Paper:
         Args:
             rows: of `papers.results.kept`, a row for each seed, of one set of runs of this notebook.
         """
-        values = over_seeds(rows, (*ABOUT, "notebook"))
+        values = join_seeds(rows, (*ABOUT, "notebook"))
         names = [*RUN_COLUMNS, "quantity", "value", "unit", *published.INTERVALS]
         values = values.reindex(columns=list(dict.fromkeys([*values, *names, *SERIES])))
         of_models = values[values["value"].notna() & values[list(SERIES)].isna().all(axis=1)]

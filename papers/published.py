@@ -9,7 +9,7 @@ import pandas as pd
 from scipy import stats
 
 from lib.analysis.statistics import FEW
-from lib.analysis.summarising import rows_where
+from lib.analysis.summaries import rows_where
 from lib.quantity import RUN_COLUMNS
 
 KEYS = [*RUN_COLUMNS, "quantity"]

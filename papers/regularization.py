@@ -7,7 +7,7 @@ from itertools import product
 import pandas as pd
 
 from lib.analysis import with_entropies
-from lib.analysis.summarising import rows_where
+from lib.analysis.summaries import rows_where
 from lib.analysis.word_states import NAME, SAMPLES, information_difference
 from lib.models import ATTENTIONS as KINDS_OF_ATTENTION
 from lib.quantity import declare, title_of
@@ -237,10 +237,10 @@ def information(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
         control = "frozen" if rows["fixed"].all() and "frozen" in set(known["variant"]) else "base"
         if variant in ("base", "frozen"):
             continue
-        row = information_difference(known, NAME + SAMPLES[0], (variant, control))
+        effect = information_difference(known, NAME + SAMPLES[0], (variant, control))
         where = {"attention": attention, "layers": 1}
         groups = [rows_where(measured, where | {"variant": name}) for name in (variant, control)]
-        yield {"model": f"{named([variant, attention])}, against {title_of(control)}"}, groups, row
+        yield {"model": f"{named([variant, attention])}, against {title_of(control)}"}, groups, effect
 
 
 PAPER = Paper(

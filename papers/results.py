@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from lib import provenance
-from lib.analysis.summarising import by_seed_rows
+from lib.analysis.summaries import split_seeds
 from lib.atomic_write import alone, write_text
 from lib.datasets import Own
 from lib.notebook import LEFT
@@ -81,7 +81,7 @@ def keep(
     """
     own_model, own_text = not isinstance(trained[0].run, Run), isinstance(settings.dataset, Own)
     about = {"own": own_model or own_text, "these_models": own_model or own_text or settings.profile == "quick"}
-    tables = {"values": by_seed_rows(values).infer_objects(), "findings": effects}
+    tables = {"values": split_seeds(values).infer_objects(), "findings": effects}
     if own_model:
         sentence = "not kept: the model is your own; only results of models that are trained here are kept"
         return Kept(sentence, values=tables["values"], effects=effects, left={}, **about)

@@ -7,9 +7,9 @@ from math import inf
 
 import pandas as pd
 
-from lib.analysis import score_difference
+from lib.analysis import effects_between
 from lib.analysis.measuring import measure_all
-from lib.analysis.summarising import rows_where
+from lib.analysis.summaries import rows_where
 from lib.models.attention import QUERY_INITS
 from lib.projections import Sparsegen, projection, sparsegen_name
 from lib.quantity import Quantity, declare, tau_name
@@ -244,10 +244,10 @@ def lost(adversaries: pd.DataFrame, trains: Sequence[str]) -> Iterator[tuple]:
         far = jsd.index[jsd >= AWAY] if (jsd >= AWAY).any() else jsd.index
         both = pd.concat([some, imitation])
         both = both[both["seed"].isin(far)]
-        row = score_difference(both, "accuracy", ({"variant": "imitation"}, {"variant": "adversary"}), test=False)
+        effect = effects_between(both, ["accuracy"], ({"variant": "imitation"}, {"variant": "adversary"}))[0]
         start = ", from the base" if "base" in key["trains"] else ""
         model = f"{named([key['encoder'], key['projection']])}, lambda {key['lambda']:g}{start}"
-        yield {"model": model, "variant": VARIANTS[key["trains"]]}, [base], row
+        yield {"model": model, "variant": VARIANTS[key["trains"]]}, [base], effect
 
 
 PAPER = Paper(

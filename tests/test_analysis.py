@@ -14,7 +14,6 @@ from lib import tables
 from lib.analysis import (
     attention_weights,
     classification,
-    contrast,
     correlate,
     difference,
     examples,
@@ -27,13 +26,14 @@ from lib.analysis import (
     significance,
     summarise,
 )
-from lib.analysis.contrast import mean_of
 from lib.analysis.correlation import permutation_null
 from lib.analysis.statistics import (
-    Estimate,
-    Spread,
     bootstrap,
+    compare,
+    estimate,
+    interval,
     share_limits,
+    swap_test,
     t_interval,
     weighted_auc,
     weighted_f1,
@@ -330,32 +330,35 @@ def test_classification_without_a_positive_text_is_undefined_not_wrong():
         classification(frame.iloc[1:])
 
 
-def test_a_difference_is_paired_and_has_a_word():
+AVERAGE_LESS_BILSTM = {"encoder": "average"}, {"encoder": "bilstm"}
+
+
+def test_a_difference_is_paired_by_text_and_seed_and_has_a_word():
     both = pd.concat([table(), table(encoder="average", shift=0.02)])
-    groups = ({"encoder": "average"}, {"encoder": "bilstm"})
-    found = difference(both, "tau", groups)
-    paired = both.groupby(["encoder", "instance"])["tau"].mean()
+    row = difference(both, ["tau"], AVERAGE_LESS_BILSTM).iloc[0]
+    paired = both.pivot(index=["instance", "seed"], columns="encoder", values="tau")
     deltas = paired["average"] - paired["bilstm"]
-    assert found["difference"] == pytest.approx(deltas.mean()) and found["word"] == "higher"
-    assert found["high"] - found["low"] < 0.03  # unpaired it would be .056: the texts' own sd of .2 cancels
-    assert difference(both, "tau", groups[::-1])["word"] == "lower"
+    assert row["difference"] == pytest.approx(deltas.mean()) and row["word"] == "higher" and row["seeds"] == 3
+    assert row["of_seeds"] == pytest.approx(deltas.groupby("seed").mean().to_dict())
+    assert row["high"] - row["low"] < 0.03  # unpaired it would be .056: the texts' own sd of .2 cancels
+    assert difference(both, ["tau"], AVERAGE_LESS_BILSTM[::-1])["word"].item() == "lower"
     same = pd.concat([table(), table(encoder="average", seed=1)])
-    assert difference(same, "tau", groups)["word"] == "open"
+    assert difference(same, ["tau"], AVERAGE_LESS_BILSTM)["word"].item() == "open"
     for of_second, word in ((0.04, "higher"), (-0.02, "open")):  # of two seeds one is .08 higher, the other not
         two = both[both["seed"] < 2].copy()
         two["tau"] += np.where(two["encoder"].eq("average"), two["seed"].map({0: 0.06, 1: of_second - 0.02}), 0)
-        found = difference(two, "tau", groups, paired=True)
-        assert found["low"] > 0 and found["word"] == word
+        row = difference(two, ["tau"], AVERAGE_LESS_BILSTM).iloc[0]
+        assert row["low"] > 0 and row["word"] == word
 
 
 def test_a_difference_knows_that_seeds_differ():
     noisy = [table(encoder=name) for name in ("average", "bilstm")]
     for frame, shifts in zip(noisy, ([0.3, -0.2, 0.05], [0.0, 0.0, 0.0]), strict=True):
         frame["tau"] += frame["seed"].map(dict(enumerate(shifts)))
-    found = difference(pd.concat(noisy), "tau", ({"encoder": "average"}, {"encoder": "bilstm"}))
-    assert found["word"] == "open" and found["seeds"] == (3, 3)
+    row = difference(pd.concat(noisy), ["tau"], AVERAGE_LESS_BILSTM).iloc[0]
+    assert row["word"] == "open"
     seeds_alone = 2 * stats.t.ppf(0.975, 2) * np.std([0.3, -0.2, 0.05], ddof=1) / np.sqrt(3)
-    assert found["high"] - found["low"] == pytest.approx(seeds_alone, rel=0.05)
+    assert row["high"] - row["low"] == pytest.approx(seeds_alone, rel=0.05)
 
 
 def test_an_interval_of_two_seeds_is_of_these_very_models():
@@ -368,46 +371,43 @@ def test_an_interval_of_two_seeds_is_of_these_very_models():
 @pytest.mark.parametrize("seeds", [3, 5])
 def test_intervals_cover_what_other_texts_and_seeds_would_give(seeds):
     random, covered, of_texts, paired = np.random.default_rng(seeds), 0, 0, 0
-    frames = [table(n=100, seeds=range(seeds), encoder=name) for name in ("bilstm", "average")]
     for _ in range(200):
-        values = 0.4 + random.normal(0, 0.15, (100, 1)) + random.normal(0, 0.05, (1, seeds))
-        others = values + 0.1 + random.normal(0, 0.05, (1, seeds))
-        for frame, tau in zip(frames, (values, others), strict=True):
-            frame["tau"] = tau[frame["instance"], frame["seed"]]
-        row = summarise(frames[0], ["tau"]).iloc[0]
-        covered += row["low"] <= 0.4 <= row["high"]
-        of_texts += row["low_texts"] <= 0.4 <= row["high_texts"]
-        found = difference(pd.concat(frames), "tau", ({"encoder": "average"}, {"encoder": "bilstm"}))
-        paired += found["low"] <= 0.1 <= found["high"]
+        values = 0.4 + random.normal(0, 0.15, (100, 1, 1)) + random.normal(0, 0.05, (1, 1, seeds))
+        others = values + 0.1 + random.normal(0, 0.05, (1, 1, seeds))
+        (effect,) = estimate(["tau"], weighted_mean, values, range(seeds), 200)
+        covered += effect.interval()[0] <= 0.4 <= effect.interval()[1]
+        of_texts += effect.over_texts[0] <= 0.4 <= effect.over_texts[1]
+        low, high = compare(["tau"], weighted_mean, (others, values), range(seeds), 200)[0].interval()
+        paired += low <= 0.1 <= high
     assert covered >= 184 and paired >= 184, "at least 92 of 100"
     assert of_texts < 150, "an interval over texts alone knows nothing of other seeds"
 
 
-def test_a_contrast_of_several_quantities_with_its_p_is_that_of_each_alone():
-    groups = np.random.default_rng(0).normal([[0.3]], 1, (2, 40, 3))  # (group, text, seed)
-    groups[1] -= 0.4
+def test_several_quantities_are_compared_as_each_alone_and_their_p_is_scipys():
+    sides = np.random.default_rng(0).normal([[0.3]], 1, (2, 40, 3))  # (side, text, seed)
+    sides[1] -= 0.4
 
     def moments(weights, values):
         return np.stack([weighted_mean(weights, values), weighted_mean(weights, values**2)], axis=1)
 
-    both = contrast(["tau", "accuracy"], moments, groups, paired=True, draws=300, test=True)
-    alone = contrast(["tau"], mean_of, groups, paired=True, draws=300, test=True)
-    pd.testing.assert_frame_equal(both.iloc[:1], alone)
-    means = groups.mean(axis=2)
-    assert both["difference"].tolist() == pytest.approx([(a - b).mean() for a, b in (groups, groups**2)])
-    swapped = stats.permutation_test(means, lambda a, b: (a - b).mean(), permutation_type="samples", n_resamples=5000)
-    assert both.loc[0, "p"] == pytest.approx(swapped.pvalue, abs=0.03) and both.loc[1, "unit"] == "fraction"
-    seeds_alone = contrast(["tau"], mean_of, groups, paired=False, draws=0).iloc[0]
-    halves = stats.sem(groups.mean(axis=1), axis=1) * stats.t.ppf(0.975, 2)
-    assert seeds_alone["high"] - seeds_alone["difference"] == pytest.approx(np.hypot(*halves))
+    def mean(weights, values):
+        return moments(weights, values)[:, :1]
+
+    both = compare(["tau", "accuracy"], moments, sides, range(3), 300)
+    assert both[:1] == compare(["tau"], mean, sides, range(3), 300)
+    assert [effect.value for effect in both] == pytest.approx([(a - b).mean() for a, b in (sides, sides**2)])
+    averaged = sides.mean(axis=2)
+    scipys = stats.permutation_test(averaged, lambda a, b: (a - b).mean(), permutation_type="samples", n_resamples=5000)
+    p = swap_test(moments, sides, 5000)
+    assert p[0] == pytest.approx(scipys.pvalue, abs=0.02) and p[:1] == swap_test(mean, sides, 5000)
 
 
 def test_a_group_that_is_none_or_several_is_refused():
     both = pd.concat([table(), table(encoder="average")])
     with pytest.raises(ValueError, match="selects 2 configurations"):
-        difference(both, "tau", ({"attention": "additive"}, {"encoder": "bilstm"}))
+        difference(both, ["tau"], ({"attention": "additive"}, {"encoder": "bilstm"}))
     with pytest.raises(ValueError, match="selects 0 configurations"):
-        difference(both, "tau", ({"encoder": "conv"}, {"encoder": "bilstm"}))
+        difference(both, ["tau"], ({"encoder": "conv"}, {"encoder": "bilstm"}))
 
 
 def test_units():
@@ -444,14 +444,12 @@ def test_what_is_no_list_of_quantities_is_refused():
 
 
 def test_an_interval_adds_the_squares_of_what_texts_and_seeds_vary():
-    values, se, texts = np.array([0.10, 0.14, 0.18]), 0.02, 400
-    low, high = Estimate.over(0.14, [(Spread.of([values]), 3)], se, texts).interval()
+    values, se, texts = np.array([0.10, 0.14, 0.18, np.nan]), 0.02, 400
     half = np.hypot(stats.t.ppf(0.975, 2) * 0.04 / np.sqrt(3), stats.t.ppf(0.975, texts - 1) * se)
-    assert (low, high) == pytest.approx((0.14 - half, 0.14 + half))
-    of_seeds = Estimate.over(0.14, [(Spread.of([values]), 3)], 0.0).interval()
-    assert of_seeds == pytest.approx(t_interval(values)), "with seeds alone it is Student's"
-    pooled = Spread.of([np.array([0.1, 0.2, 0.15]), np.array([0.25, 0.15, 0.2, np.nan]), np.array([0.5])])
-    assert (pooled.variance, pooled.df) == (pytest.approx((0.005 + 0.005) / 4), 4)
+    assert interval(0.14, se, values, texts) == pytest.approx((0.14 - half, 0.14 + half))
+    assert interval(0.14, np.nan, values) == pytest.approx(t_interval(values)), "with seeds alone it is Student's"
+    assert interval(0.12, se, values[:2]) == pytest.approx((0.12 - 1.959964 * se, 0.12 + 1.959964 * se))
+    assert np.isnan([*interval(0.12, np.nan, values[:2]), *interval(np.nan, se, values)]).all()
 
 
 def test_a_share_has_its_exact_limits():
@@ -462,14 +460,14 @@ def test_a_share_has_its_exact_limits():
 
 def test_the_mean_of_one_configuration_has_each_seed_and_its_error_over_texts():
     frame = table()
-    found, middle = (mean_effect(frame, "tau", middle=of) for of in (weighted_mean, weighted_median))
+    mean, median = (mean_effect(frame, "tau", middle=middle) for middle in (weighted_mean, weighted_median))
     by_seed, averaged = frame.groupby("seed")["tau"], frame.groupby("instance")["tau"].mean()
-    assert found["of_seeds"] == pytest.approx(by_seed.mean().to_dict())
-    assert found["difference"] == pytest.approx(averaged.mean()) and found["n"] == 400
-    assert found["se"] == pytest.approx(averaged.std() / np.sqrt(400), rel=0.06)
-    assert middle["of_seeds"] == pytest.approx(by_seed.median().to_dict())
+    assert mean.by_run == pytest.approx(by_seed.mean().to_dict())
+    assert mean.value == pytest.approx(averaged.mean()) and mean.n == 400
+    assert mean.se == pytest.approx(averaged.std() / np.sqrt(400), rel=0.06)
+    assert median.by_run == pytest.approx(by_seed.median().to_dict())
     none = mean_effect(frame.assign(tau=np.nan), "tau")
-    assert none["n"] == 0 and np.isnan([none["difference"], none["se"], *none["of_seeds"].values()]).all()
+    assert none.n == 0 and np.isnan([none.value, none.se, *none.by_run.values()]).all()
 
 
 @pytest.mark.parametrize("draws", [1, 40])

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 from sklearn.metrics import f1_score, roc_auc_score
 
-from lib.analysis.summarising import rows_where
+from lib.analysis.summaries import rows_where
 from lib.analysis.word_states import NAME, SAMPLES
 from lib.datasets import spec
 from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL

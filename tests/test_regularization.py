@@ -32,7 +32,6 @@ from lib.analysis import (
     dev_scores,
     difference,
     fragility,
-    fragility_difference,
     measure,
     on_dev,
     on_rationale,
@@ -42,9 +41,9 @@ from lib.analysis import (
     tried,
 )
 from lib.analysis import information as instances_information
-from lib.analysis.summarising import FRAGILITY, ORDERS
+from lib.analysis.summaries import DROPS, FRAGILITY, ORDERS
 from lib.analysis.token_values import average_precision, chance
-from lib.analysis.word_states import information_difference, jackknife_error, without_parts, word_states
+from lib.analysis.word_states import differences, jackknife_error, without_parts, word_states
 from lib.datasets import DATASETS
 from lib.datasets.batches import collate
 from lib.datasets.corpus import SPECIALS
@@ -379,7 +378,7 @@ def test_a_difference_of_fragility_pairs_texts_and_seeds():
     base, between = answers(), ({"variant": "tying"}, {"variant": "base"})
     same = base.assign(variant="tying")
     both = pd.concat([base, same])
-    row = fragility_difference(both, between).set_index("quantity").loc["f1_drop_permuted"]
+    row = difference(both, ["f1", *DROPS], between).set_index("quantity").loc["f1_drop_permuted"]
     assert row["difference"] == row["low"] == row["high"] == 0 and row["word"] == "open"
     random = np.random.default_rng(1)
     worse = [
@@ -387,7 +386,7 @@ def test_a_difference_of_fragility_pairs_texts_and_seeds():
         for order, label in zip(base["under_permuted"], base["label"], strict=True)
     ]
     both = pd.concat([base, base.assign(variant="tying", under_permuted=worse)])
-    row = fragility_difference(both, between).set_index("quantity").loc["f1_drop_permuted"]
+    row = difference(both, ["f1", *DROPS], between).set_index("quantity").loc["f1_drop_permuted"]
     assert row["word"] == "lower" and row["high"] < -0.2
     values = {name: fragility(rows, ["f1_drop_permuted"]).loc[0, "value"] for name, rows in both.groupby("variant")}
     assert row["difference"] == pytest.approx(values["tying"] - values["base"])
@@ -476,7 +475,7 @@ def test_information_of_runs_is_at_equal_n_and_higher_where_the_word_is_added():
     ]
     found = instances_information(runs, words=30, clusters=30)
     assert found["n"].groupby(found["quantity"]).nunique().eq(1).all()
-    row = information_difference(found, "mutual_information_most_frequent", ("residual", "base"))
+    row = differences(found, [("residual", "base")]).set_index("quantity").loc["mutual_information_most_frequent"]
     exact = instances_information(runs, words=30, clusters=30, embedding_labels="words")
     assert (exact["plug_in"] > 0.8 * found["plug_in"]).all() and (exact["n"] == found["n"]).all()
     assert row["difference"] > 0 and np.isnan(row["low"]) and row["word"] == "open"  # one seed
@@ -700,7 +699,7 @@ def test_a_text_counts_in_the_seeds_in_which_both_models_have_it():
     tied["token_probability_mean"] = random.random(len(tied))
     both = pd.concat([base, tied])
     right = both[both["label"] == both["prediction"]]
-    row = difference(right, "token_probability_mean", ({"variant": "tying"}, {"variant": "base"}), paired=True)
+    row = difference(right, ["token_probability_mean"], ({"variant": "tying"}, {"variant": "base"})).iloc[0]
     joined = right.pivot(index=["seed", "instance"], columns="variant", values="token_probability_mean").dropna()
     of_seeds = (joined["tying"] - joined["base"]).groupby("seed").mean()
     assert row["difference"] == pytest.approx(of_seeds.mean())

@@ -11,7 +11,7 @@ import pytest
 from test_findings import J1, PLACE, effect_rows, texts
 
 from lib.analysis import classification, summarise
-from lib.analysis.summarising import by_seed_rows, over_seeds
+from lib.analysis.summaries import join_seeds, split_seeds
 from papers import PAPERS, results
 from papers.effects import FINDINGS
 
@@ -238,9 +238,9 @@ def test_the_rows_of_single_seeds_put_together_are_what_was_summarised():
     frame = texts(np.random.default_rng(0), seeds=4, count=60, **{J1: 0.3})
     rows = pd.concat([classification(frame), summarise(frame, [J1])], ignore_index=True)
     other = pd.DataFrame([{"quantity": "a difference", "difference": 0.1, "of_seeds": {0: 0.1}}])
-    single = by_seed_rows(pd.concat([rows, other], ignore_index=True))
+    single = split_seeds(pd.concat([rows, other], ignore_index=True))
     assert len(single) == 4 * len(rows) + 1 and single["per"].eq("seed").sum() == 4 * len(rows)
-    back, keys = over_seeds(single), ["quantity", "unit"]
+    back, keys = join_seeds(single), ["quantity", "unit"]
     numbers = ["value", "low", "high", "sd_seeds", "sd_instances", "n", "seeds", "se_texts"]
     assert back.iloc[-1]["difference"] == 0.1
     assert back.iloc[:-1][keys].to_numpy().tolist() == rows[keys].to_numpy().tolist()

@@ -1,7 +1,6 @@
 """From a model and its texts to a table with one row per instance; then means, differences and trends of its rows."""
 
 from lib.analysis.baseline import against_baseline, baseline, same_answers
-from lib.analysis.contrast import contrast, difference, fragility_difference, mean_effect, score_difference
 from lib.analysis.correlation import correlate, significance, taus_by_option, trend, with_ceiling
 from lib.analysis.curves import curvatures, points, price_difference, prices
 from lib.analysis.erasure import (
@@ -30,7 +29,15 @@ from lib.analysis.histories import (
     tried,
 )
 from lib.analysis.measuring import attention_weights, examples, joined, left_out, max_attention, measure, measure_all
-from lib.analysis.summarising import classification, fragility, per_group, summarise
+from lib.analysis.summaries import (
+    classification,
+    difference,
+    effects_between,
+    fragility,
+    mean_effect,
+    per_group,
+    summarise,
+)
 from lib.analysis.token_values import (
     attention_on_rationale,
     on_rationale,

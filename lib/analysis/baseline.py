@@ -8,9 +8,17 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from lib.analysis.contrast import contrast
 from lib.analysis.measuring import RUN
-from lib.analysis.summarising import by_seed, configurations, refuse_unknown, scores_of, seeds_of
+from lib.analysis.statistics import compare
+from lib.analysis.summaries import (
+    DRAWS,
+    configurations,
+    difference_row,
+    refuse_unknown,
+    score_statistic,
+    seeds_of,
+    stack_columns,
+)
 from lib.datasets.assembly import subset
 from lib.datasets.corpus import Corpus, Instance
 from lib.quantity import title_of
@@ -87,27 +95,28 @@ def share_words(texts: Sequence[Instance]) -> bool:
 
 
 def against_baseline(instances: pd.DataFrame, answers: pd.DataFrame, score: str = "f1") -> pd.DataFrame:
-    """Each configuration's score less the baseline's on the same texts: a row of `contrast` each.
+    """Each configuration's score less the baseline's on the same texts: a `difference_row` each.
 
     Args:
         answers: what `baseline` gives. score: f1 or accuracy.
     Returns:
-        RUN_COLUMNS, then the columns of `contrast`: first is the model, second the baseline.
+        RUN_COLUMNS, then the columns of `difference_row`: first is the model, second the baseline.
     Raises:
         KeyError: another score. ValueError: the two answer for other texts.
     """
     refuse_unknown([score], ("f1", "accuracy"), "score")
-    of_words = answers[["label", "prediction"]].to_numpy(dtype=np.float64)[:, None]  # (instance, seed, column)
+    columns = ["label", "prediction", "probability"]
+    words = answers[columns].to_numpy(dtype=np.float64)[:, None]  # (instance, seed, column)
     rows = []
     for key, group in configurations(instances):
-        table = np.stack([by_seed(group, name).to_numpy() for name in ("label", "prediction")], axis=2)
+        table = stack_columns(group, columns)
         if not np.array_equal(table[:, 0, 0], answers["label"]):
             raise ValueError(
                 f"{'/'.join(map(str, key.values()))} and the baseline were measured on other texts; the comparison is "
                 "paired by text"
             )
-        row = contrast([score], scores_of([score]), (table, of_words), True, 1000, seeds=seeds_of(group)).iloc[0]
-        rows.append(key | row.to_dict())
+        effect = compare([score], score_statistic([score]), (table, words), seeds_of(group), DRAWS)[0]
+        rows.append(key | difference_row(effect))
     return pd.DataFrame(rows)
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from lib.analysis.measuring import measure_all
 from lib.analysis.statistics import SEED, t_interval
-from lib.analysis.summarising import SUMMARY, summarise
+from lib.analysis.summaries import SUMMARY, summarise
 from lib.analysis.token_values import column_of, inherited, token_values
 from lib.metrics import kendall_tau
 from lib.numerics import by_length

@@ -5,14 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from lib.analysis.contrast import contrast
-from lib.analysis.statistics import mean_over, weighted_mean
-from lib.analysis.summarising import summarise
+from lib.analysis.statistics import Effect, bootstrap, mean_over, standard_error, weighted_mean
+from lib.analysis.summaries import DRAWS, difference_row, summarise
 from lib.analysis.tradeoff import AXES
 from lib.quantity import title_of
 
 GRID = 50  # values of JSD at which two curves are compared
-OF_PRICE = ("first", "second", "difference", "low", "high", "se")
+PRICE = ("first", "second", "difference", "low", "high", "se")
 REACHES = 0.02  # of accuracy: an imitation that is farther below what it imitates has failed
 
 
@@ -118,22 +117,22 @@ def price_difference(instances: pd.DataFrame, base: pd.DataFrame, net: bool = Tr
         return means - means[:, :1] * np.array([0.0, 1.0]) if net else means
 
     ours, theirs = (curve(ones, values)[0] for values in averaged)
-    points, found = min(len(ours), len(theirs)), dict.fromkeys((*OF_PRICE, "from", "to"), np.nan)
+    points, found = min(len(ours), len(theirs)), dict.fromkeys((*PRICE, "from", "to"), np.nan)
     reached = [of[:, 0] for of in (ours, theirs)]  # JSD
     start, end = (max(map(np.min, reached)), min(map(np.max, reached))) if points else (0.0, 0.0)
     if start < end:
         grid = np.linspace(start, end, GRID)
-        heights = contrast(
-            ["tvd"],
-            lambda weights, values: np.stack(
-                [height(curve(weights, of), grid) for of in np.moveaxis(values, -1, 0)], axis=-1
-            ),
-            pair,
-            paired=True,
-            draws=1000,
-            pooled=lambda weights, values: height(curve(weights, mean_over(3, values)), grid),
-        ).iloc[0]
-        found = heights[list(OF_PRICE)].to_dict() | {"from": start, "to": end}
+
+        def heights(weights: np.ndarray, sides: list[np.ndarray]) -> list[np.ndarray]:
+            return [height(curve(weights, values), grid) for values in sides]  # (draw,) each
+
+        runs = [heights(ones, [values[..., run] for values in pair]) for run in range(pair[0].shape[-1])]
+        by_run = {run: float(first[0] - second[0]) for run, (first, second) in enumerate(runs)}
+        samples = bootstrap(lambda weights: np.subtract(*heights(weights, averaged)), len(ones[0]), DRAWS)
+        first, second = (float(side[0]) for side in heights(ones, averaged))
+        effect = Effect("tvd", first - second, by_run, standard_error(samples), len(ones[0]), first, second)
+        row = difference_row(effect)
+        found = {name: row[name] for name in PRICE} | {"from": start, "to": end}
     for name, there, values in zip(("floor", "base_floor"), floors, averaged, strict=True):
         found[name] = float(weighted_mean(ones, values)[0, 0, 1]) if there else np.nan
     return pd.Series(found | {"points": points, "n": len(pair[0]), "seeds": pair[0].shape[-1]})
@@ -189,6 +188,6 @@ def unfinished(some: pd.DataFrame) -> str:
 
 
 def height(curves: np.ndarray, grid: np.ndarray) -> np.ndarray:
-    """The mean TVD of curves, straight between their points, over a grid of JSD: (draw, point, (x, y)) -> (draw, 1)."""
+    """The mean TVD of curves, straight between their points, over a grid of JSD: (draw, point, (x, y)) -> (draw,)."""
     ordered = (curve[np.argsort(curve[:, 0])].T for curve in curves)
-    return np.array([[np.interp(grid, *curve).mean()] for curve in ordered])
+    return np.array([np.interp(grid, *curve).mean() for curve in ordered])

@@ -9,9 +9,8 @@ import torch
 from scipy.stats import binomtest
 from torch import Tensor
 
-from lib.analysis.contrast import by_number, standard_error
-from lib.analysis.statistics import bootstrap, interval_over_texts_and_seeds, mean_over, ratio
-from lib.analysis.summarising import SUMMARY, by_seed, configurations, summarise
+from lib.analysis.statistics import bootstrap, interval, mean_over, number_by_seed, ratio, standard_error
+from lib.analysis.summaries import SUMMARY, configurations, seed_table, summarise
 from lib.analysis.token_values import deciding
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Instance
@@ -200,8 +199,8 @@ def flips_sooner(instances: pd.DataFrame, first: str, second: str) -> pd.DataFra
     """
     rows = []
     for key, group in configurations(instances):
-        tables = [by_seed(group, f"removed_{name}_count") for name in (first, second)]
-        several = (by_seed(group, "removed_items").to_numpy() > 1).any(axis=1)
+        tables = [seed_table(group, f"removed_{name}_count") for name in (first, second)]
+        several = (seed_table(group, "removed_items").to_numpy() > 1).any(axis=1)
         neither = np.isnan(tables[0].to_numpy()) & np.isnan(tables[1].to_numpy())
         counts = [np.where(np.isnan(table), np.inf, table) for table in tables]
         wins = np.stack([(counts[a] < counts[b]) & ~neither for a, b in ((0, 1), (1, 0))]).astype(np.float64)
@@ -210,7 +209,7 @@ def flips_sooner(instances: pd.DataFrame, first: str, second: str) -> pd.DataFra
         row = {"first": first, "second": second, "first_sooner": shares[0], "second_sooner": shares[1]}
         row |= dict(zip(("first_texts", "second_texts"), of_seeds.mean(axis=1), strict=True))
         row |= ratio_of_counts(wins) | {"p": max(map(sign_test, *of_seeds))}
-        row["of_seeds"] = by_number(tables[0].columns, log_ratio(*of_seeds))
+        row["of_seeds"] = number_by_seed(tables[0].columns, log_ratio(*of_seeds))
         row |= {"n": int((~neither).any(axis=1).sum()), "left_out": int((neither.all(axis=1) & several).sum())}
         rows.append(key | row | {"seeds": neither.shape[1]})
     return pd.DataFrame(rows)
@@ -231,7 +230,7 @@ def ratio_of_counts(wins: np.ndarray) -> dict[str, float]:
     if means.min() == 0:
         low, high = exact_ratio(*means.round().astype(int))
     else:
-        low, high = np.exp(interval_over_texts_and_seeds(value, logs, log_ratio(*of_seeds)))
+        low, high = np.exp(interval(float(value), standard_error(logs), log_ratio(*of_seeds)))
     return {"ratio": float(np.exp(value)), "low": low, "high": high, "se": se}
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from lib.analysis.correlation import taus as pair_taus
 from lib.analysis.measuring import BATCH, declared_columns, forward, joined, measure
 from lib.analysis.statistics import share_limits, t_interval, weighted_auc, weighted_f1
-from lib.analysis.summarising import summarise
+from lib.analysis.summaries import summarise
 from lib.analysis.token_values import PREFIX, Rationales, marked_tokens, on_rationale
 from lib.datasets.batches import Batch, batches
 from lib.importance import MAX_TOKENS

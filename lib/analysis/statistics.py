@@ -1,6 +1,6 @@
-"""Intervals: the bootstrap by weights, Student's t, and scores that take weights. NumPy and SciPy only."""
+"""Effects and their intervals: over texts by the bootstrap, over runs by Student's t; and scores that take weights."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, nan
 
@@ -8,36 +8,168 @@ import numpy as np
 from scipy import special, stats
 
 LEVEL = 0.95  # of every interval
-FEW = 3  # seeds: fewer say nothing about others, and the interval is of these very models
-CELLS = 2_000_000  # most weights held at once: 16 MB
+FEW = 3  # runs: fewer say nothing about others, and the interval is of these very models
+MAX_WEIGHTS = 2_000_000  # held at once: 16 MB
 SEED = 0  # of every bootstrap and randomisation test: the same rows have the same interval
-# (weights (draw, row), table (row, ...)) -> (draw, quantity, seed): of rows that count with these weights
+# (weights (draw, text), table (text, ...)) -> (draw, quantity, run): of texts that count with these weights
 Statistic = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def over_what(seeds: float) -> str:
-    """What an interval of so many seeds is over."""
-    return "texts and seeds" if seeds >= FEW else "texts"
+@dataclass(frozen=True)
+class Effect:
+    """What a quantity comes to, or its difference between two models: over texts, and in each run.
+
+    value          the mean over runs
+    by_run         {seed: value}
+    se             the standard error over texts of that mean; NaN where it is not known
+    n              texts
+    first, second  of a difference its two values
+    over_texts     the percentile bootstrap's 95% interval over texts, the trained models as they are
+    """
+
+    quantity: str
+    value: float
+    by_run: Mapping[int, float]
+    se: float
+    n: int
+    first: float = nan
+    second: float = nan
+    over_texts: tuple[float, float] = (nan, nan)
+
+    def interval(self) -> tuple[float, float]:
+        """The 95% interval over texts and runs."""
+        return interval(self.value, self.se, np.array([*self.by_run.values()]))
+
+    @property
+    def word(self) -> str:
+        """Where the interval lies: "higher" than 0, "lower", else "open"; open too where FEW runs or less disagree."""
+        low, high = self.interval()
+        if len(self.by_run) < FEW and len(np.unique(np.sign([*self.by_run.values()]))) > 1:
+            return "open"
+        return "higher" if low > 0 else "lower" if high < 0 else "open"
+
+
+def interval(value: float, se: float, runs: np.ndarray, texts: float = inf) -> tuple[float, float]:
+    """The 95% interval of a mean over runs, for what other texts and other runs would give; NaN where nothing is known.
+
+    Texts and runs are crossed. The squares of the half-widths of each one's own interval are added (Zou & Donner 2008,
+    method of variance estimates recovery). Satterthwaite's degrees of freedom, which would give one t for the sum of
+    the variances, are too many for three runs: in simulations up to 8% of its 95% intervals miss.
+
+    Args:
+        se: over texts, of this mean. runs: the values (run,); of fewer than FEW the interval is of these very models.
+        texts: how many, for Student's t of `se`; by default the normal quantile.
+    """
+    runs = runs[~np.isnan(runs)]
+    halves = [] if np.isnan(se) else [se * quantile(max(texts - 1, 1))]
+    if len(runs) >= FEW:
+        halves.append(runs.std(ddof=1) / np.sqrt(len(runs)) * quantile(len(runs) - 1))
+    if np.isnan(value) or not halves:
+        return nan, nan
+    half = float(np.linalg.norm(halves))
+    return value - half, value + half
+
+
+def quantile(df: float) -> float:
+    """The upper quantile of Student's t for an interval of LEVEL."""
+    return float(special.stdtrit(df, (1 + LEVEL) / 2))
+
+
+def t_interval(values: np.ndarray) -> tuple[float, float]:
+    """Student's 95% interval for the mean of values (run,); NaN for fewer than FEW."""
+    return interval(float(mean_over(0, values)), nan, values)
+
+
+def interval_source(runs: float) -> str:
+    """What an interval of so many runs is over."""
+    return "texts and seeds" if runs >= FEW else "texts"
+
+
+def estimate(
+    names: Sequence[str], statistic: Statistic, table: np.ndarray, seeds: Sequence[int], draws: int
+) -> list[Effect]:
+    """The effect of each quantity of a statistic.
+
+    Args:
+        table: (text, ...) of one model. seeds: of its runs, in the table's order. draws: samples of the bootstrap.
+    """
+    by_run = statistic(np.ones((1, len(table))), table)[0]  # (quantity, run)
+    samples = bootstrap(lambda weights: mean_over(2, statistic(weights, table)), len(table), draws)
+    values, low, high = mean_over(1, by_run), *percentiles(samples)
+    return [
+        Effect(name, float(value), number_by_seed(seeds, each), standard_error(drawn), len(table), over_texts=ends)
+        for name, value, each, drawn, *ends in zip(names, values, by_run, samples.T, low, high, strict=True)
+    ]
+
+
+def compare(
+    names: Sequence[str], statistic: Statistic, sides: Sequence[np.ndarray], seeds: Sequence[int], draws: int
+) -> list[Effect]:
+    """The effect of each quantity of a statistic: that of the first table less that of the second.
+
+    The bootstrap draws texts, the same for both; runs of one seed are pairs.
+
+    Args:
+        sides: two tables (text, ...) of the same texts; of as many runs, or the second of one. seeds: of the pairs.
+    """
+
+    def means(weights: np.ndarray) -> list[np.ndarray]:
+        return [mean_over(2, statistic(weights, side)) for side in sides]
+
+    texts = len(sides[0])
+    ones = np.ones((1, texts))
+    by_run = np.subtract(*(statistic(ones, side)[0] for side in sides))  # (quantity, run)
+    samples = bootstrap(lambda weights: np.subtract(*means(weights)), texts, draws)
+    columns = zip(names, *(map(float, mean[0]) for mean in means(ones)), by_run, samples.T, strict=True)
+    return [
+        Effect(name, first - second, number_by_seed(seeds, each), standard_error(drawn), texts, first, second)
+        for name, first, second, each, drawn in columns
+    ]
+
+
+def swap_test(statistic: Statistic, sides: Sequence[np.ndarray], draws: int) -> np.ndarray:
+    """The two-sided p (quantity,) of a paired randomisation test of these very models.
+
+    How often the difference is as large when chance swaps the two sides' rows of each text, those of all runs together.
+    Swapping a pair is swapping its weights: the tables are concatenated, and each draw assigns one row of each pair to
+    either side. Arguments as of `compare`.
+    """
+    random, both, texts = np.random.default_rng(SEED), np.concatenate(sides), len(sides[0])
+
+    def distance(swap: np.ndarray) -> np.ndarray:
+        weights = np.concatenate([~swap, swap], axis=1).astype(np.float64)
+        return abs(mean_over(2, statistic(weights, both)) - mean_over(2, statistic(1 - weights, both)))
+
+    seen = distance(np.zeros((1, texts), dtype=bool))[0]
+    beyond, step = 0, max(1, MAX_WEIGHTS // (2 * texts))
+    for start in range(0, draws, step):
+        beyond += (distance(random.random((min(step, draws - start), texts)) < 0.5) >= seen - 1e-12).sum(axis=0)
+    return (beyond + 1) / (draws + 1)
+
+
+def number_by_seed(seeds: Sequence[int], values: np.ndarray) -> dict[int, float]:
+    """{seed: its value}, in Python's own numbers."""
+    return dict(zip(map(int, seeds), map(float, values), strict=True))
 
 
 def bootstrap(statistic: Callable[[np.ndarray], np.ndarray], count: int, draws: int) -> np.ndarray:
-    """What a statistic is in bootstrap samples of `count` instances: (draws, ...).
+    """What a statistic is in bootstrap samples of `count` texts: (draws, ...).
 
     Args:
-        statistic: weights (draw, instance) -> (draw, ...); the weights are how often each instance was drawn, in chunks
-            of at most CELLS of them.
+        statistic: weights (draw, text) -> (draw, ...); the weights are how often each text was drawn, in chunks of at
+            most MAX_WEIGHTS of them.
     """
-    random, found = np.random.default_rng(SEED), []
-    step = max(1, CELLS // max(count, 1))
+    random, samples = np.random.default_rng(SEED), []
+    step = max(1, MAX_WEIGHTS // max(count, 1))
     for start in range(0, draws, step):
         size = min(step, draws - start)
-        drawn = random.integers(0, count, (size, count)) + np.arange(size)[:, None] * count
+        drawn = random.integers(0, max(count, 1), (size, count)) + np.arange(size)[:, None] * count
         weights = np.bincount(drawn.ravel(), minlength=size * count).reshape(size, count)
-        found.append(statistic(weights.astype(np.float64)))
-    return np.concatenate(found)
+        samples.append(statistic(weights.astype(np.float64)))
+    return np.concatenate(samples)
 
 
-def interval(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def percentiles(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The 95% percentile interval of samples (draw, ...): (low, high), each (...); NaN where all are undefined."""
     undefined = np.isnan(samples).all(axis=0)
     bounds = np.nanquantile(np.where(undefined, 0.0, samples), [0.025, 0.975], axis=0)
@@ -45,63 +177,10 @@ def interval(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
-def t_interval(values: np.ndarray) -> tuple[float, float]:
-    """Student's 95% interval for the mean of values (seed,); NaN for fewer than FEW."""
-    values = values[~np.isnan(values)]
-    if len(values) < FEW:
-        return np.nan, np.nan
-    half = special.stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / np.sqrt(len(values))
-    return values.mean() - half, values.mean() + half
-
-
-@dataclass(frozen=True)
-class Spread:
-    """The variance between seeds, and its degrees of freedom: 0 where it is unknown."""
-
-    variance: float
-    df: float
-
-    @classmethod
-    def of(cls, groups: Iterable[np.ndarray]) -> "Spread":
-        """Pooled over groups of seeds (seed,), each about its own mean."""
-        groups = [values[~np.isnan(values)] for values in map(np.asarray, groups)]
-        df = sum(max(len(values) - 1, 0) for values in groups)
-        squares = sum(((values - values.mean()) ** 2).sum() for values in groups if len(values))
-        return cls(squares / df if df else nan, df)
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """An effect with the standard errors of what varies: texts, and the seeds of each group.
-
-    Texts and seeds are crossed. The squares of the half-widths of each source's own interval are added (Zou & Donner
-    2008, method of variance estimates recovery). Satterthwaite's degrees of freedom, which would give one t for the sum
-    of the variances, are too many for three seeds: in simulations up to 8% of its 95% intervals miss.
-
-    parts    (standard error, degrees of freedom) of each source
-    """
-
-    effect: float
-    parts: tuple[tuple[float, float], ...]
-
-    @classmethod
-    def over(
-        cls, effect: float, spreads: Iterable[tuple[Spread, int]], se_texts: float, texts: float = inf
-    ) -> "Estimate":
-        """The estimate from the mean over seeds.
-
-        Args:
-            spreads: between the seeds of each group, and how many they are. se_texts: the standard error over texts of
-            the mean over these seeds. texts: how many.
-        """
-        parts = [(float(np.nan_to_num(se_texts)), max(texts - 1, 1))]
-        parts += [(float(np.sqrt(spread.variance / seeds)), spread.df) for spread, seeds in spreads if spread.df]
-        return cls(effect, tuple(parts))
-
-    def interval(self) -> tuple[float, float]:
-        """The two-sided 95% interval."""
-        half = float(np.linalg.norm([se * special.stdtrit(df, (1 - LEVEL) / 2) for se, df in self.parts if se]))
-        return self.effect - half, self.effect + half
+def standard_error(samples: np.ndarray) -> float:
+    """The sd of the bootstrap's samples (draw,); NaN for fewer than two."""
+    samples = samples[~np.isnan(samples)]
+    return float(samples.std(ddof=1)) if len(samples) > 1 else nan
 
 
 def share_limits(k: int, n: int) -> tuple[float, float]:
@@ -109,29 +188,6 @@ def share_limits(k: int, n: int) -> tuple[float, float]:
     low = stats.beta.ppf(1 - LEVEL, k, n - k + 1) if k else 0.0
     high = stats.beta.ppf(LEVEL, k + 1, n - k) if k < n else 1.0
     return float(low), float(high)
-
-
-def interval_over_texts_and_seeds(value: float, samples: np.ndarray, *groups: np.ndarray) -> tuple[float, float]:
-    """A 95% interval for what other texts and other seeds would give.
-
-    That of `Estimate`, from the bootstrap over texts and each group's seeds. Groups of fewer than FEW seeds add
-    nothing: the interval is then of these very models.
-
-    Args:
-        value: the estimate. samples: (draw,) of the bootstrap over texts. groups: the values of the seeds (seed,).
-    """
-    se = standard_error(samples)  # NaN where there is none
-    groups = [values[~np.isnan(values)] for values in groups]
-    spreads = [(Spread.of([values]), len(values)) for values in groups if len(values) >= FEW]
-    if np.isnan(value) or not (spreads or not np.isnan(se)):
-        return np.nan, np.nan
-    return Estimate.over(value, spreads, se).interval()
-
-
-def standard_error(samples: np.ndarray) -> float:
-    """The sd of the bootstrap's samples (draw,); NaN for fewer than two."""
-    samples = samples[~np.isnan(samples)]
-    return float(samples.std(ddof=1)) if len(samples) > 1 else nan
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
@@ -142,11 +198,11 @@ def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
 def mean_over(axis: int, values: np.ndarray) -> np.ndarray:
     """The mean along one axis of what is defined; NaN, without a warning, where nothing is."""
     defined = ~np.isnan(values)
-    return ratio(np.where(defined, values, 0.0).sum(axis), defined.sum(axis).astype(np.float64))
+    return ratio(np.where(defined, values, 0.0).sum(axis), defined.sum(axis, dtype=np.float64))
 
 
 def weighted_mean(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """weights (draw, instance), values (instance, ...) with NaN where undefined -> (draw, ...)."""
+    """weights (draw, text), values (text, ...) with NaN where undefined -> (draw, ...)."""
     table = values.reshape(len(values), -1)
     defined = ~np.isnan(table)
     means = ratio(weights @ np.where(defined, table, 0.0), weights @ defined.astype(np.float64))
@@ -154,36 +210,37 @@ def weighted_mean(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def weighted_median(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """weights (draw, instance), values (instance, seed) with NaN where undefined -> (draw, seed); NaN where none is."""
-    found = np.full((len(weights), values.shape[1]), np.nan)
-    for seed, column in enumerate(values.T):
+    """weights (draw, text), values (text, ...) with NaN where undefined -> (draw, ...); NaN where none is."""
+    columns = values.reshape(len(values), int(np.prod(values.shape[1:]))).T
+    medians = np.full((len(weights), len(columns)), np.nan)
+    for place, column in enumerate(columns):
         order = np.argsort(column, kind="stable")[: np.count_nonzero(~np.isnan(column))]  # NaNs are last
-        below = weights[:, order].cumsum(axis=1)
         if not len(order):
             continue
+        below = weights[:, order].cumsum(axis=1)
         half = below[:, -1:] / 2
         lower, upper = (below < half).sum(axis=1), (below <= half).sum(axis=1)
-        middle = [column[order][np.minimum(place, len(order) - 1)] for place in (lower, upper)]
-        found[:, seed] = np.where(half[:, 0] > 0, np.mean(middle, axis=0), np.nan)
-    return found
+        middle = [column[order][np.minimum(rank, len(order) - 1)] for rank in (lower, upper)]
+        medians[:, place] = np.where(half[:, 0] > 0, np.mean(middle, axis=0), np.nan)
+    return medians.reshape(len(weights), *values.shape[1:])
 
 
 def weighted_f1(weights: np.ndarray, label: np.ndarray, prediction: np.ndarray, classes: int = 2) -> np.ndarray:
     """F1 of the positive class for two classes, the mean of all classes' F1 (macro) for more.
 
     Args:
-        weights: (draw, instance). label: (instance,) classes from 0. prediction: the same, or (instance, model).
+        weights: (draw, text). label: (text,) classes from 0. prediction: (text, ...), such as one of each model.
     Returns:
-        (draw,) or (draw, model), fraction; a class that is neither a label nor predicted has no F1 and does not count.
+        (draw, ...), fraction; a class that is neither a label nor predicted has no F1 and does not count.
     """
     models = prediction.reshape(len(label), -1)
-    of_classes = []
+    scores = []
     for kind in (1,) if classes == 2 else range(classes):
-        is_label, is_predicted = (label == kind)[:, None], models == kind  # (instance, model)
+        is_label, is_predicted = (label == kind)[:, None], models == kind  # (text, model)
         hits = weights @ (is_label & is_predicted).astype(np.float64)
         both = weights @ (is_label.astype(np.float64) + is_predicted)  # 2 tp + fp + fn
-        of_classes.append(ratio(2 * hits, both))
-    return mean_over(0, np.stack(of_classes)).reshape(len(weights), *prediction.shape[1:])
+        scores.append(ratio(2 * hits, both))
+    return mean_over(0, np.stack(scores)).reshape(len(weights), *prediction.shape[1:])
 
 
 def weighted_balanced_accuracy(
@@ -196,18 +253,28 @@ def weighted_balanced_accuracy(
     models = prediction.reshape(len(label), -1)
     right = (models == label[:, None]).astype(np.float64)
     kinds = [weights * (label == kind) for kind in range(classes)]
-    of_classes = np.stack([ratio(kind @ right, np.repeat(kind.sum(1)[:, None], right.shape[1], 1)) for kind in kinds])
-    return mean_over(0, of_classes).reshape(len(weights), *prediction.shape[1:])
+    scores = np.stack([ratio(kind @ right, np.repeat(kind.sum(1)[:, None], right.shape[1], 1)) for kind in kinds])
+    return mean_over(0, scores).reshape(len(weights), *prediction.shape[1:])
 
 
-def weighted_auc(weights: np.ndarray, label: np.ndarray, score: np.ndarray) -> np.ndarray:
-    """Area under the ROC curve: how often a positive instance scores above a negative one, ties half.
+def weighted_auc(weights: np.ndarray, label: np.ndarray, score: np.ndarray, classes: int = 2) -> np.ndarray:
+    """Area under the ROC curve: how often a positive text scores above a negative one, ties half.
 
     Args:
-        weights: (draw, instance). label: (instance,) 0 or 1. score: (instance,).
+        weights: (draw, text). label: (text,) 0 or 1. score: (text, ...), such as one of each model.
     Returns:
-        (draw,) fraction, NaN where a sample has one class only.
+        (draw, ...) fraction; NaN where a sample has one class only or a score is missing, and of more than two classes.
     """
+    columns = score.reshape(len(label), -1).T
+    areas = np.full((len(weights), len(columns)), np.nan)
+    for place, column in enumerate(columns):
+        if classes == 2 and not np.isnan(column).any():
+            areas[:, place] = area_under_curve(weights, label, column)
+    return areas.reshape(len(weights), *score.shape[1:])
+
+
+def area_under_curve(weights: np.ndarray, label: np.ndarray, score: np.ndarray) -> np.ndarray:
+    """`weighted_auc` of one score (text,): (draw,)."""
     order = np.argsort(score, kind="stable")
     weights, positive, score = weights[:, order], label[order] == 1, score[order]
     below = np.concatenate([np.zeros((len(weights), 1)), np.cumsum(weights * ~positive, axis=1)], axis=1)

@@ -8,10 +8,10 @@ import torch
 from scipy.special import rel_entr
 from torch import Tensor, nn
 
-from lib.analysis.contrast import score_difference
 from lib.analysis.histories import still_leaving
 from lib.analysis.measuring import BATCH, attention_weights, max_attention, measure
 from lib.analysis.statistics import weighted_f1
+from lib.analysis.summaries import difference
 from lib.datasets.batches import Batch
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models.interface import ModelOutput
@@ -68,7 +68,7 @@ def changes_of_score(measured: pd.DataFrame) -> pd.DataFrame:
     Args:
         measured: rows of `measure_versus_base`, of adversaries and of the bases themselves.
     Returns:
-        encoder, projection, trains, lambda; `score_difference` of the adversary (first) less its base (second), in
+        encoder, projection, trains, lambda; `difference` of the adversary (first) less its base (second), in
         pairs of one seed; jsd, the mean of the attentions' (nats).
     """
     bases, rows = measured[measured["variant"] == "base"], []
@@ -76,9 +76,9 @@ def changes_of_score(measured: pd.DataFrame) -> pd.DataFrame:
     names = ["encoder", "projection", "trains", "lambda"]
     for key, some in adversaries.groupby(names, sort=False):
         base = bases[(bases["encoder"] == key[0]) & (bases["projection"] == key[1])]
-        found = score_difference(pd.concat([some, base]), "accuracy", ({"variant": "adversary"}, {"variant": "base"}))
-        rows.append(dict(zip(names, key, strict=True)) | found.to_dict() | {"jsd": some["jsd"].mean()})
-    return pd.DataFrame(rows)
+        table = difference(pd.concat([some, base]), ["accuracy"], ({"variant": "adversary"}, {"variant": "base"}))
+        rows.append(table.assign(**dict(zip(names, key, strict=True)), jsd=some["jsd"].mean()))
+    return pd.concat(rows, ignore_index=True)
 
 
 def distances(base: BaseOutputs) -> list[Quantity]:

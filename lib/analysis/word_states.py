@@ -1,15 +1,18 @@
 """What hidden states keep of their words: mutual information of embeddings and hidden states, word by word."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from math import nan
 
 import numpy as np
 import pandas as pd
 import torch
 from scipy.special import xlogy
 
-from lib.analysis.contrast import contrast, mean_of
 from lib.analysis.measuring import BATCH, RUN
-from lib.analysis.statistics import t_interval
+from lib.analysis.statistics import Effect, number_by_seed, t_interval
+from lib.analysis.summaries import difference_row
 from lib.datasets.batches import micro_batches
 from lib.datasets.corpus import SPECIALS, Split
 from lib.metrics import mutual_information as measures
@@ -129,20 +132,37 @@ def summary(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def information_difference(found: pd.DataFrame, quantity: str, between: tuple[str, str]) -> pd.Series:
-    """The first variant's mutual information less the second's, in pairs of one seed: a row of `contrast`.
+def differences(measured: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """`information_difference` of pairs of variants, for each sample of words; the intervals are Student's over seeds.
+
+    Returns:
+        the columns of `difference_row`, variant, against.
+    """
+    rows = []
+    for sample, (variant, against) in product(SAMPLES, pairs):
+        effect = information_difference(measured, NAME + sample, (variant, against))
+        row = difference_row(replace(effect, se=nan)) | {"se": effect.se}
+        rows.append(row | {"variant": variant, "against": against})
+    return pd.DataFrame(rows)
+
+
+def information_difference(measured: pd.DataFrame, quantity: str, between: tuple[str, str]) -> Effect:
+    """The first variant's mutual information less the second's, in pairs of one seed.
 
     Of above_null, which does not grow with the number of occupied clusters as the KINDS do.
 
-    Returns:
-        the interval is Student's over seeds; se is over texts, by the jackknife, the clusters as they are; n the texts.
+    The standard error over texts is by the jackknife, the clusters as they are.
+
+    Args:
+        measured: rows of `information`.
     """
-    rows = found[found["quantity"] == quantity]
+    rows = measured[measured["quantity"] == quantity]
     pair = [rows[rows["variant"] == name].set_index("seed") for name in between]
     shared = pair[0].index.intersection(pair[1].index)
     pair = [side.loc[shared] for side in pair]
-    groups = [side["above_null"].to_numpy()[None] for side in pair]  # (one row for all texts, seed)
-    row = contrast([quantity], mean_of, groups, paired=True, draws=0, seeds=shared).iloc[0]
+    values = [side["above_null"].to_numpy() for side in pair]
+    first, second = (float(side.mean()) for side in values)
+    by_run = number_by_seed(shared, values[0] - values[1])
     without = [np.stack(side["without"].to_list()).mean(axis=0) for side in pair]
-    row["se"], row["n"] = jackknife_error(without[0] - without[1]), int(pair[0]["texts"].iloc[0])
-    return row
+    se = jackknife_error(without[0] - without[1])
+    return Effect(quantity, first - second, by_run, se, int(pair[0]["texts"].iloc[0]), first, second)

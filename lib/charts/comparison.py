@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import altair as alt
 import pandas as pd
 
-from lib.analysis.statistics import over_what
+from lib.analysis.statistics import interval_source
 from lib.charts.theme import COLORS, INK, SHAPES, Empty, dashed_line, facets, number_tips, series_color, titled
 from lib.progress import counted
 from lib.quantity import columns_of_encoders, describe_encoders, title_of
@@ -105,7 +105,7 @@ def caption(beside: pd.DataFrame) -> str:
     if beside["seeds"].notna().any():
         most = int(beside["seeds"].max())
         mean = "mean over " if most > 1 else ""
-        parts.append(f"ours: {mean}{counted(most, 'seed')}, interval over {over_what(most)}")
+        parts.append(f"ours: {mean}{counted(most, 'seed')}, interval over {interval_source(most)}")
     alone = int((beside["theirs"].isna() & beside["ours"].notna()).sum())
     parts.append(f"{alone} of ours without a published value" if alone else "")
     return " · ".join(filter(None, parts)) + "."
