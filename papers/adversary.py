@@ -1,10 +1,13 @@
 """Wiegreffe & Pinter (2019)."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import NonNegativeFloat, PositiveInt
+from pydantic.dataclasses import dataclass
 
 from lib.analysis import effects_between, mean_effect, of_runs, with_entropies
 from lib.analysis.histories import USUAL
@@ -15,7 +18,7 @@ from lib.training import Run
 from lib.training.losses import DIVERGENCES, ENDS, REDUCTIONS, TVDS
 from papers.paper import Paper
 from papers.published import printed_effect, table
-from papers.settings import Settings, setting
+from papers.settings import Distinct, Settings, one_of, setting
 
 KEY = "wiegreffe2019"
 
@@ -37,23 +40,27 @@ CHANGED_SEEDS = 3
 
 @dataclass(frozen=True)
 class AdversarySettings(Settings):
-    """Beside those of every notebook.
+    """Beside those of every notebook: the trained adversaries, and how a text's distances become one number."""
 
-    lambdas, frozen_lambdas, adversary_epochs    of the trained adversaries, and most epochs; none or 0: the profile's
-    divergence, tvd, reduction                   in the adversary's loss; tvd half: as in the paper's code
-    ends                                         when an adversary's training does, and which epoch is kept
-    over_seeds                                   how a text's distances to other seeds become one number
-    """
+    altering: ClassVar[tuple[str, ...]] = ("projection", "divergence", "tvd", "reduction", "ends", "over_seeds")
 
-    attention: str = setting("additive", allowed=ATTENTIONS)
-    lambdas: tuple[float, ...] = ()
-    frozen_lambdas: tuple[float, ...] = ()
-    adversary_epochs: int = 0
-    divergence: str = setting(USUAL["divergence"], allowed=DIVERGENCES, alters=True)
-    tvd: str = setting(USUAL["tvd"], allowed=TVDS, alters=True)
-    reduction: str = setting(USUAL["reduction"], allowed=REDUCTIONS, alters=True)
-    ends: str = setting(USUAL["ends"], allowed=ENDS, alters=True)
-    over_seeds: str = setting("median", allowed=("median", "max"), alters=True)
+    attention: one_of(ATTENTIONS) = setting("additive", "of the base and its adversaries")
+    lambdas: Distinct[NonNegativeFloat] | None = setting(
+        None, "weights of distance in the adversary's loss, with 0, the control; None: the profile's"
+    )
+    frozen_lambdas: Distinct[NonNegativeFloat] | None = setting(
+        None, "the same with a frozen encoder, with 0; None: the profile's"
+    )
+    adversary_epochs: PositiveInt | None = setting(None, "most epochs of a trained adversary; None: the profile's")
+    divergence: one_of(DIVERGENCES) = setting(USUAL["divergence"], "in the adversary's loss: kl or jsd")
+    tvd: one_of(TVDS) = setting(USUAL["tvd"], "in the adversary's loss: half, as in the paper's code, or full")
+    reduction: one_of(REDUCTIONS) = setting(
+        USUAL["reduction"], "of the adversary's loss over a batch: sum, or twice, as in the paper's code"
+    )
+    ends: one_of(ENDS) = setting(
+        USUAL["ends"], "when its training does: converged, the last epoch kept, or lowest, as in the paper's code"
+    )
+    over_seeds: one_of(("median", "max")) = setting("median", "median, or max as the caption of figure 3 reads")
 
 
 def bases(settings: Settings, others: int = 0) -> list[Run]:

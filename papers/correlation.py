@@ -1,12 +1,14 @@
 """Jain & Wallace (2019)."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import PositiveFloat
+from pydantic.dataclasses import dataclass
 
 from lib import analysis
 from lib.analysis import mean_effect
@@ -19,14 +21,13 @@ from lib.training import Run
 from papers import published
 from papers.effects import UNIFORM, each_model, named
 from papers.paper import Paper
-from papers.settings import Settings, setting
+from papers.settings import Attentions, Distinct, Encoders, OwnModel, Settings, one_of, setting
 
 KEY = "jain2019"
 
 
 # Runs
 
-ENCODERS = ("bilstm", "average", "conv")
 VECTOR_SCALES = {"quick": (0.1,), "paper": (0.3, 0.1)}  # beside 1, the vectors as they are
 # Of tasks with a question, by how their name begins: the batch and the sizes of their code (a BiLSTM's are those of its
 # two directions together), and the epochs: theirs, and enough for the part that `quick` reads. The words of bAbI's
@@ -39,22 +40,29 @@ SMALL_VECTORS = 50
 
 @dataclass(frozen=True)
 class CorrelationSettings(Settings):
-    """The parameters of `correlation`, the notebook that also reads texts with a question.
+    """The settings of `correlation`, the notebook that also reads texts with a question.
 
-    vector_scales  what the word vectors are multiplied by in section 6, beside 1; none: the profile's
-    query_init     how the query of dot attention starts: default, as torch initialises it, with which attention often
-                   stays uniform, or normal, from N(0, 1) (Tutek & Šnajder 2020, appendix C)
+    With query_init "default", as torch initialises it, dot attention often stays uniform; "normal" is N(0, 1), of Tutek
+    & Šnajder (2020, appendix C).
     """
 
     answers_questions: ClassVar[bool] = True
 
-    vector_scales: tuple[float, ...] = ()
-    query_init: str = setting("default", allowed=QUERY_INITS)
+    model: OwnModel = None
+    encoders: Encoders = setting(("bilstm", "average", "conv"), "of lib.models.ENCODERS")
+    attentions: Attentions = setting(("additive", "dot"), "of lib.models.ATTENTIONS")
+    query_init: one_of(QUERY_INITS) = setting(
+        "default", "start of the query of dot attention: as torch initialises it, or normal, N(0, 1)"
+    )
+    shorter_vectors: bool = setting(True, "section 6: models from shorter word vectors; no: it is left out")
+    vector_scales: Distinct[PositiveFloat] | None = setting(
+        None, "of section 6: word vectors times these; None: the profile's"
+    )
 
 
 def every_model(settings: Settings) -> list[Run]:
     """Every encoder with every attention, several seeds."""
-    chosen = product(settings.encoders or ENCODERS, settings.attentions, settings.seeds_or())
+    chosen = product(settings.encoders, settings.attentions, settings.seeds_or())
     asks = spec(settings.dataset).asks
     runs = [answering(settings, *model) if asks else settings.run(*model) for model in chosen]
     start = (("query_init", settings.query_init),) if settings.query_init != "default" else ()
@@ -77,10 +85,12 @@ def answering(settings: Settings, encoder: str, attention: str, seed: int) -> Ru
 def vector_scales(settings: Settings) -> list[Run]:
     """Every run again with shorter word vectors; in `quick` the first alone: do they explain other taus?
 
-    None where `vector_scales` is 1: the vectors as they are, which the runs of every model have.
+    Not at scale 1: the vectors as they are, which the runs of every model have.
     """
+    if not settings.shorter_vectors:
+        return []
     if settings.profile == "quick":
-        first = {"encoders": (settings.encoders or ENCODERS)[:1], "attentions": settings.attentions[:1]}
+        first = {"encoders": settings.encoders[:1], "attentions": settings.attentions[:1]}
         settings = replace(settings, **first, seeds=tuple(settings.seeds_or()[:1]))
     scales = settings.vector_scales or VECTOR_SCALES[settings.profile]
     chosen = product([scale for scale in scales if scale != 1], every_model(settings))

@@ -1,11 +1,14 @@
 """Serrano & Smith (2019)."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import nan
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import PositiveInt
+from pydantic.dataclasses import dataclass
 
 from lib.analysis import flips_sooner, with_effects, with_entropies
 from lib.analysis.statistics import Effect
@@ -18,7 +21,7 @@ from lib.training import Run
 from papers import published
 from papers.effects import each_model, named
 from papers.paper import Paper
-from papers.settings import Settings, setting
+from papers.settings import Dataset, Distinct, OwnModel, Settings, one_of, setting
 
 KEY = "serrano2019"
 MADE_UP = "planted"  # how the names of made-up texts begin
@@ -59,25 +62,32 @@ QUICK = {"epochs": 8}  # on dev none gets better later
 
 @dataclass(frozen=True)
 class ErasureSettings(Settings):
-    """Beside those of every notebook.
+    """Beside those of every notebook: which texts and models, and what the figures are about."""
 
-    encoders                   none: all that the texts allow
-    random_item                how the other item of figures 3 and 4 is drawn
-    common_support             whether the boxes are about the texts that every ranking flips
-    train_texts, test_texts    at most that many, drawn at random, for datasets that offer it; 0: all
-    """
+    altering: ClassVar[tuple[str, ...]] = ("projection", "random_item", "common_support")
 
-    encoders: tuple[str, ...] = setting(allowed=(*ENCODERS, *HIERARCHICAL))
-    random_item: str = setting("paper", allowed=("paper", "authors_code"), alters=True)
-    common_support: bool = setting(False, alters=True)
-    train_texts: int = 0
-    test_texts: int = 0
+    dataset: Dataset = "planted-documents"
+    model: OwnModel = None
+    encoders: Distinct[one_of((*ENCODERS, *HIERARCHICAL))] | None = setting(None, "None: all that the texts allow")
+    random_item: one_of(("paper", "authors_code")) = setting(
+        "paper", "how the other item of figures 3 and 4 is drawn: paper or authors_code"
+    )
+    common_support: bool = setting(
+        False, "boxes over texts that every ranking flips; in the paper they differ by ranking"
+    )
+    train_texts: PositiveInt | None = setting(
+        None, "the most texts of train and dev, drawn at random; None: all; quick reads fewer"
+    )
+    test_texts: PositiveInt | None = setting(None, "the most texts of test, drawn at random; None: all")
+    vectors: str = setting(
+        "auto", "auto (word2vec of the texts, in quick random), random, word2vec, or a file of 300-d ones"
+    )
 
     def __post_init__(self):
         super().__post_init__()
-        for name in self.of_dataset:
+        for name, value in self.of_dataset.items():
             if name not in spec(self.dataset).options:
-                raise ValueError(f"{name} is {getattr(self, name)}, but {self.dataset!r} is read whole; leave it out")
+                raise ValueError(f"{name} is {value}, but {self.dataset!r} is read whole; leave it out")
 
     @property
     def of_dataset(self) -> dict[str, int]:

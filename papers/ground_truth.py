@@ -1,11 +1,14 @@
 """Ours: which explanation finds what a model uses, and which of the papers' tests would have caught a liar?"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import NonNegativeFloat
+from pydantic.dataclasses import dataclass
 
 from lib import importance, interventions
 from lib.analysis import attention_on_rationale, attention_weights, correlate, measure_all, with_entropies
@@ -19,12 +22,11 @@ from lib.analysis.ground_truth import (
 from lib.analysis.statistics import Effect
 from lib.analysis.summaries import rows_where
 from lib.datasets import Own, spec, with_dials
-from lib.models import ATTENTIONS
 from lib.quantity import RUN_COLUMNS, Quantity, declare, title_of
 from lib.training import Run, Trained
 from lib.training.fitting import evaluate
 from papers.paper import Paper
-from papers.settings import Settings, setting
+from papers.settings import Attentions, Encoders, Settings, setting
 
 KEY = "ours2026"
 
@@ -54,13 +56,16 @@ FROM_UNKNOWN = declare("integrated_gradients_unknown", "fraction", "integrated g
 
 @dataclass(frozen=True)
 class GroundTruthSettings(Settings):
-    """Beside those of every notebook.
+    """Beside those of every notebook: the models, and the liars.
 
-    strength    lambda of the liars: of LAMBDAS the smallest with a mass on dev's reasons below .01
+    Of LAMBDAS .3 is the smallest whose liars have a mass on dev's reasons below .01.
     """
 
-    attentions: tuple[str, ...] = setting(("additive",), allowed=ATTENTIONS)
-    strength: float = setting(0.3, least=0, alters=True)
+    altering: ClassVar[tuple[str, ...]] = ("projection", "strength")
+
+    encoders: Encoders | None = setting(None, "of lib.models.ENCODERS; None: those of the profile")
+    attentions: Attentions = setting(("additive",), "of lib.models.ATTENTIONS")
+    strength: NonNegativeFloat = setting(0.3, "lambda of the liars")
 
 
 def made_up(settings: Settings) -> bool:

@@ -1,21 +1,23 @@
 """Tutek & Snajder (2020)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
+from typing import Annotated, ClassVar
 
 import pandas as pd
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic.dataclasses import dataclass
 
 from lib.analysis import with_entropies
 from lib.analysis.summaries import rows_where
 from lib.analysis.word_states import NAME, SAMPLES, information_difference
-from lib.models import ATTENTIONS as KINDS_OF_ATTENTION
 from lib.quantity import declare, title_of
 from lib.training import Run
 from lib.training.runs import REGULARIZED
 from papers.effects import named
 from papers.paper import Paper
-from papers.settings import Settings, setting
+from papers.settings import Attentions, Distinct, Settings, Several, Values, one_of, setting
 
 KEY = "tutek2020"
 
@@ -50,41 +52,46 @@ OF_THE_BASE = ("delta", "eta", "epochs", "patience")  # its own objective, and w
 
 @dataclass(frozen=True)
 class RegularizationSettings(Settings):
-    """Beside those of every notebook.
+    """Beside those of every notebook: which variants, the weights of their losses, and the parts beside table 1."""
 
-    attentions                   none: the profile's
-    papers_epochs                every model is trained for the profile's epochs, not until dev is no better
-    delta, eta                   weights of tying and of the masked language model, one for each attention, or one for
-                                 all; none: the notebook takes dev's choice
-    frozen                       the variants whose embeddings do not learn
-    lambdas, imitation_epochs    of the trained adversaries, and most epochs; none: LAMBDAS; 0: the profile's
-    layers                       of the deeper models, beyond the one of all others; none: the profile's
-    words                        whose states are clustered, and into as many clusters; 0: as many as the profile has
-    vector_scale                 what the word vectors are multiplied by for those of SHORTENED; 1: there are none
-    """
+    altering: ClassVar[tuple[str, ...]] = ("projection", "frozen", "embedding_labels")
 
-    attentions: tuple[str, ...] = setting(allowed=KINDS_OF_ATTENTION)
-    papers_epochs: bool = False
-    delta: tuple[float, ...] = setting(may_repeat=True)
-    eta: tuple[float, ...] = setting(may_repeat=True)
-    frozen: tuple[str, ...] = setting(("residual", "tying", "mlm"), allowed=REGULARIZED, may_be_empty=True, alters=True)
-    lambdas: tuple[float, ...] = ()
-    imitation_epochs: int = 0
-    layers: tuple[int, ...] = setting(least=1)
-    words: int = 0
-    vector_scale: float = 0.3
-    embedding_labels: str = setting("clusters", allowed=("clusters", "words"), alters=True)
+    attentions: Attentions | None = setting(None, "None: both in profile paper, additive in quick")
+    papers_epochs: bool = setting(
+        False, "8 epochs in profile paper, as the code that it builds on; no: until dev is no better"
+    )
+    delta: Several[NonNegativeFloat] | None = setting(
+        None, "weight of tying, for each attention or one for all; None: chosen on dev"
+    )
+    eta: Several[NonNegativeFloat] | None = setting(None, "the same of the masked language model")
+    frozen: Values[one_of(REGULARIZED)] = setting(
+        ("residual", "tying", "mlm"), "the variants whose embeddings do not learn"
+    )
+    lambdas: Distinct[NonNegativeFloat] | None = setting(
+        None, "weights of distance in the adversary's loss; None: 0, .05 and .2"
+    )
+    imitation_epochs: PositiveInt | None = setting(
+        None, "most epochs of a trained adversary; None: 300 in profile paper, 5 in quick"
+    )
+    deeper: bool = setting(True, "table 6: models of more layers; no: it is left out")
+    layers: Distinct[Annotated[int, Field(ge=2)]] | None = setting(None, "of those models; None: the profile's")
+    words: PositiveInt | None = setting(
+        None, "words whose states are clustered, and clusters; None: as many as the profile has"
+    )
+    shorter_vectors: bool = setting(True, "section 5: a control from shorter word vectors; no: it is left out")
+    vector_scale: PositiveFloat = setting(0.3, "of that control: word vectors times this")
+    embedding_labels: one_of(("clusters", "words")) = setting("clusters", "clusters, as in the paper, or words")
 
     def __post_init__(self):
         super().__post_init__()
         object.__setattr__(self, "attentions", self.attentions or ATTENTIONS[self.profile])
 
 
-def imitation(base: Run, strength: float, epochs: int = 0) -> Run:
+def imitation(base: Run, strength: float, epochs: int | None = None) -> Run:
     """The adversary of a model: built as it is, trained by Eq. 6 alone, and ended by its own rule.
 
     Args:
-        strength: lambda. epochs: the most of them; 0: the profile's.
+        strength: lambda. epochs: the most of them; None: the profile's.
     """
     options = {name: value for name, value in base.options if name not in OF_THE_BASE}
     options |= AIM | {"lambda": strength} | ({"epochs": epochs} if epochs else {})
@@ -119,12 +126,9 @@ def learned(settings: Settings) -> list[Run]:
 
 
 def shorter(settings: Settings) -> list[Run]:
-    """A control of table 2: the models of SHORTENED, first attention and seed, from word vectors times `vector_scale`.
-
-    None where that is 1.
-    """
+    """A control of table 2: the models of SHORTENED, first attention and seed, from shorter vectors."""
     seed, scale = settings.seeds_or()[0], settings.vector_scale
-    names = SHORTENED[settings.profile] if scale != 1 else ()
+    names = SHORTENED[settings.profile] if settings.shorter_vectors else ()
     runs = [variant(settings, name, settings.attentions[0], seed) for name in names]
     return [replace(run, options=(*run.options, ("vector_scale", scale))) for run in runs]
 
@@ -148,15 +152,10 @@ def eta_sweep(settings: Settings) -> list[Run]:
 
 
 def layers(settings: Settings) -> list[Run]:
-    """Table 6: more than one layer, with the first attention; none where 1 is the only setting."""
-    seeds = settings.first_seeds()
-    return [
-        variant(settings, name, settings.attentions[0], seed, count)
-        for count in settings.layers or LAYERS[settings.profile]
-        if count > 1
-        for name in LAYERED[settings.profile]
-        for seed in seeds
-    ]
+    """Table 6: more than one layer, with the first attention."""
+    counts = (settings.layers or LAYERS[settings.profile]) if settings.deeper else ()
+    parts = product(counts, LAYERED[settings.profile], settings.first_seeds())
+    return [variant(settings, name, settings.attentions[0], seed, count) for count, name, seed in parts]
 
 
 def adversaries(settings: Settings) -> list[Run]:

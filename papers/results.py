@@ -8,7 +8,6 @@ sizes, from other vectors or by another recipe stand beside each other.
 import csv
 import os
 from collections.abc import Sequence
-from dataclasses import fields
 from io import StringIO
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from lib.quantity import RUN_COLUMNS
 from lib.training import Run, Trained
 from lib.training.cache import WEIGHTS
 from papers.effects import EFFECT, MODEL
-from papers.settings import Settings
+from papers.settings import Settings, described
 
 FOLDER = PROJECT / "reports" / "results"
 # What a row's run read, and how it was trained, beside dataset, model and seed: a part of its key.
@@ -169,8 +168,7 @@ def not_kept(settings: Settings) -> str:
         return f"the profile is {settings.profile!r}; only results of 'paper' are"
     if isinstance(settings.dataset, Own):
         return "the text is your own; only results on public datasets are"
-    altered = [one.name for one in fields(settings) if getattr(settings, one.name) != one.default]
-    altered = [name for name in altered if name in settings.altering()]
+    altered = [name for name in settings.altering if getattr(settings, name) != described(type(settings))[name].default]
     return f"{' and '.join(altered)} made it another experiment than the paper's" if altered else ""
 
 

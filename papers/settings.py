@@ -1,16 +1,18 @@
-"""The settings of a notebook: its parameters by their names, checked once."""
+"""The settings of a notebook: its parameters by their names, checked once; a paper's module adds its own.
+
+A setting that is not given, `None`, is chosen by the profile.
+"""
 
 import re
-from ast import literal_eval
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, fields
-from functools import cache
-from math import inf, isfinite
-from os import PathLike
-from types import GenericAlias
-from typing import Any, ClassVar, Self, get_args, get_type_hints
+from collections.abc import Collection
+from dataclasses import dataclass as plain_dataclass
+from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
 
 import torch
+from pydantic import AfterValidator, BeforeValidator, Field, NonNegativeInt, PlainValidator, ValidationError
+from pydantic.dataclasses import dataclass
+from pydantic.fields import FieldInfo
+from pydantic_core import core_schema
 
 from lib.datasets import SHOW_TEXT, Own, own_text, spec
 from lib.models import ATTENTIONS, ENCODERS
@@ -19,11 +21,7 @@ from lib.projections import projection
 from lib.training import Run
 
 DEVICES = ("auto", "cpu", "cuda")
-WORDS = {str: "text", int: "whole number", float: "number", bool: "yes or no"}
-Kind = type | GenericAlias  # str, int, float, bool; object for anything; or a list or tuple of one of them
 MOST_SEEDS = 100
-INJECTED = "# Parameters\n"  # how the cell begins that papermill adds after the one tagged `parameters`
-YES_OR_NO = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 def device_kind(device: str) -> str:
@@ -31,86 +29,130 @@ def device_kind(device: str) -> str:
 
     Runs for a GPU may be planned where there is none, such as on a cluster's login node; they are trained elsewhere.
     """
-    if device not in DEVICES:
-        raise ValueError(f"unknown device {device!r}; known: {', '.join(DEVICES)}")
     return "cuda" if device == "cuda" or (device == "auto" and torch.cuda.is_available()) else "cpu"
 
 
-def setting(default: Any = (), **rules: Any) -> Any:
-    """A field of `Settings`, with what its values must be; of a list these hold for each element.
-
-    Args:
-        rules: allowed: a closed list, such as a registry. check: a function that raises an error for an unknown name.
-            least: of numbers. may_be_empty: a list, though its default is not. may_repeat: a list, its values. alters:
-            any other value than the default makes it another experiment than the paper's.
-    """
-    return field(default=default, metadata=rules)
+# --- types of settings: each value may be text too, as a command line has it
 
 
-@dataclass(frozen=True)
+@plain_dataclass(frozen=True, eq=False)
+class OneOf:
+    """Allows the names of a closed list or a registry, also those that are added to that later."""
+
+    names: Collection[str]
+
+    def __get_pydantic_core_schema__(self, kind: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_after_validator_function(self.check, handler(kind))
+
+    def check(self, value: str) -> str:
+        """The value, or ValueError."""
+        if value not in self.names:
+            raise ValueError(f"allowed: {', '.join(self.names)}")
+        return value
+
+
+def one_of(names: Collection[str]) -> Any:
+    """The type of a setting that is one of these names."""
+    return Annotated[str, OneOf(names)]
+
+
+def elements(given: Any) -> Any:
+    """The elements of a list, or of its text: `[0, 1]`, `0,1` or `0 1`; one value is a list of itself."""
+    if isinstance(given, str):
+        return re.findall(r"[^\s,()\[\]'\"]+", given)
+    return given if isinstance(given, list | tuple) else [given]
+
+
+def each_once(values: tuple) -> tuple:
+    """The values, or ValueError where one comes twice."""
+    if twice := [value for value in values if values.count(value) > 1]:
+        raise ValueError(f"{twice[0]!r} is there {len(twice)} times; allowed: each value once")
+    return values
+
+
+def seeds_of(given: Any) -> Any:
+    """The seeds that a number, or its text, stands for: 3 is 0, 1 and 2, and 0 is the seed 0; a list is itself."""
+    if not re.fullmatch(r"\s*\d+\s*", str(given)):
+        return given
+    if int(given) > MOST_SEEDS:
+        raise ValueError(f"that is how many; for that seed alone write [{given}]")
+    return list(range(int(given) or 1))
+
+
+def dataset_of(given: Any) -> str:
+    """The name of a dataset, or one's own text, which stays what it is; KeyError for another name."""
+    spec(given)
+    return given
+
+
+T = TypeVar("T")
+Values = Annotated[tuple[T, ...], BeforeValidator(elements)]
+Several = Annotated[Values[T], Field(min_length=1)]
+Distinct = Annotated[Several[T], AfterValidator(each_once)]
+Encoders = Distinct[one_of(ENCODERS)]
+Attentions = Distinct[one_of(ATTENTIONS)]
+Projection = Annotated[str, AfterValidator(lambda name: projection(name) and name)]
+Dataset = Annotated[str, PlainValidator(dataset_of), Field(description="one of those in docs/data.md")]
+ABOUT_MODEL = "your own model instead of training ours: my_model.py:function, a file that is run"
+OwnModel = Annotated[str | None, Field(description=ABOUT_MODEL)]
+
+
+def setting(default: Any, help: str) -> Any:
+    """A setting with its default, and what it is, for a reader of the notebook's parameters cell."""
+    return Field(default, description=help)
+
+
+@dataclass(frozen=True, config={"allow_inf_nan": False})
 class Settings:
-    """The parameters that notebooks share; a paper's module extends them by its own.
+    """The settings that all notebooks share. Those of a paper extend them, as do those of a notebook of your own.
 
-    Every value may be given as text too, as on a command line: "0,1" for the seeds 0 and 1.
-
-    dataset        a name that lib.datasets.spec knows; where `data` names your own file: that (lib.datasets.own_text)
-    encoders       none: the paper's
-    attentions     at least one
-    seeds          themselves, or as a number how many (`seeds_of`); none: as many as the profile has
-    projection     of the attention, in notebooks that do not compare projections
-
-    Raises:
-        ValueError: a value of another type, or not allowed; with what is.
+    answers_questions    whether the paper has models for texts with a question
+    altering             settings that make another experiment than the paper's, where they have another value
     """
 
-    answers_questions: ClassVar[bool] = False  # whether the paper has models for texts with a question
+    answers_questions: ClassVar[bool] = False
+    altering: ClassVar[tuple[str, ...]] = ("projection",)
 
-    dataset: str = setting("planted", check=spec)
-    data: str = ""
-    text_column: str = ""
-    label_column: str = ""
-    split_column: str = ""
-    model: str = ""
-    profile: str = setting("quick", allowed=PROFILES)
-    encoders: tuple[str, ...] = setting(allowed=ENCODERS)
-    attentions: tuple[str, ...] = setting(tuple(ATTENTIONS), allowed=ATTENTIONS)
-    seeds: tuple[int, ...] = ()
-    projection: str = setting("softmax", check=projection, alters=True)
-    vectors: str = "auto"
-    show_text: str = setting("auto", allowed=SHOW_TEXT)
-    device: str = setting("auto", allowed=DEVICES)
-    data_home: str = ""
+    dataset: Dataset = "planted"
+    data: str | None = setting(None, "your own text instead: a .csv, .tsv, .txt, .jsonl or .parquet, each also .gz")
+    text_column: str | None = setting(None, "its column of texts; None: the one that looks like it")
+    label_column: str | None = setting(None, "its column of labels; None: the one that looks like it")
+    split_column: str | None = setting(None, "of train, dev and test; None: the one called split, or at random")
+    profile: one_of(PROFILES) = setting("quick", "quick: minutes on two cores; paper: the paper's sizes")
+    seeds: Annotated[Distinct[NonNegativeInt], BeforeValidator(seeds_of)] | None = setting(
+        None, "how many, or a list of them; None: as many as the profile has"
+    )
+    projection: Projection = setting(
+        "softmax", "of attention: softmax, sparsemax, sparsegen:NUMBER, entmax:NUMBER or entmax:learned"
+    )
+    vectors: str = setting("auto", "auto, random, or a file of word vectors")
+    show_text: one_of(SHOW_TEXT) = setting(
+        "auto", "auto: words are shown, but not of confidential texts, such as MIMIC's; yes: always"
+    )
+    device: one_of(DEVICES) = setting("auto", "auto: a GPU where there is one")
+    data_home: str | None = setting(None, "folder of the datasets; None: $DATA_HOME")
 
     def __post_init__(self):
-        object.__setattr__(self, "seeds", seeds_of(self.seeds))
-        for one in fields(self):
-            rules = one.metadata
-            value = value_of(one.name, getattr(self, one.name), types(type(self))[one.name], rules.get("least", 0))
-            may_be_empty = rules.get("may_be_empty") or not one.default
-            refuse(one.name, value, rules.get("allowed"), rules.get("check"), may_be_empty, rules.get("may_repeat"))
-            object.__setattr__(self, one.name, value)
         if not isinstance(self.dataset, Own):
-            columns = self.text_column, self.label_column, self.split_column
-            object.__setattr__(self, "dataset", own_text(self.data, *columns, self.data_home) or self.dataset)
+            columns = [name or "" for name in (self.text_column, self.label_column, self.split_column)]
+            object.__setattr__(self, "dataset", own_text(self.data or "", *columns, self.data_home) or self.dataset)
         if spec(self.dataset).asks and not self.answers_questions:
             raise ValueError(
                 f"{self.dataset!r} asks questions, which only the models of 'correlation' answer; choose another"
             )
 
     @classmethod
-    def altering(cls) -> list[str]:
-        """The settings that make another experiment than the paper's of it; others choose what is run, and on what."""
-        return [one.name for one in fields(cls) if one.metadata.get("alters")]
-
-    @classmethod
     def of(cls, values: dict[str, Any]) -> Self:
         """The settings among `values`, which may have other names too: `Settings.of(globals())` in a notebook.
 
         Raises:
-            ValueError: papermill was given a parameter that the notebook does not have.
+            ValueError: a value of another type, or not allowed, with what is, in a sentence; KeyError: a name that a
+                registry lacks, with those that it has.
         """
-        refuse_unknown(values.get("In", ()), types(cls))
-        return cls(**{name: values[name] for name in types(cls) if name in values})
+        try:
+            return cls(**{name: values[name] for name in described(cls) if name in values})
+        except ValidationError as error:
+            raise ValueError(refusal(error)) from None
 
     def seeds_or(self, number: int | None = None) -> list[int]:
         """The seeds; where none were chosen 0 to `number` - 1, or as many as the profile has."""
@@ -126,111 +168,23 @@ class Settings:
         return Run(self.dataset, encoder, attention, seed=seed, device_kind=device_kind(self.device), **given, **more)
 
 
-def seeds_of(given: Any) -> Any:
-    """The seeds that a number, or its text, stands for: 3 is 0, 1 and 2, and 0 is the seed 0; a list is itself.
-
-    Raises:
-        ValueError: a number of more than MOST_SEEDS, which is rather a seed.
-    """
-    number = literal(given.strip()) if isinstance(given, str) else given
-    if type(number) is not int or number < 0:
-        return given
-    if number > MOST_SEEDS:
-        raise ValueError(f"parameter 'seeds' is {number}, which is how many; for that seed alone write [{number}]")
-    return tuple(range(number)) or (0,)
+def refusal(error: ValidationError) -> str:
+    """The first thing that is wrong, in a sentence: which parameter, what was seen, what is allowed."""
+    first = error.errors()[0]
+    why = first["msg"].removeprefix("Value error, ")
+    if not first["loc"]:  # it is about several together
+        return why
+    name, *element = first["loc"]
+    return f"parameter {name!r} {'has' if element else 'is'} {first['input']!r}; {why[0].lower()}{why[1:]}"
 
 
-def refuse_unknown(cells: Iterable[str], known: Iterable[str]) -> None:
-    """Raises ValueError where papermill's cell sets what neither `known` has nor a cell before it."""
-    there = set(known)
-    for cell in cells:
-        names = re.findall(r"^([A-Za-z_]\w*) *(?::[^=\n]*)?=", cell, re.MULTILINE)
-        unknown = [name for name in names if name not in there] if cell.startswith(INJECTED) else []
-        if unknown:
-            raise ValueError(f"unknown parameter {unknown[0]!r}; known: {', '.join(known)}")
-        there.update(names)
+def described(settings: type[Settings]) -> dict[str, FieldInfo]:
+    """Each setting by its name: its `default` and its `description`."""
+    return settings.__pydantic_fields__
 
 
-@cache
-def types(settings: type[Settings]) -> dict[str, Kind]:
-    """The type of each setting by its name."""
-    hints = get_type_hints(settings)
-    return {one.name: hints[one.name] for one in fields(settings)}
-
-
-def value_of(name: str, given: Any, kind: Kind, least: float = -inf) -> Any:
-    """What was given for a parameter, a value or its text, as its type.
-
-    Lists may be written `[0, 1]`, `0,1` and `0 1`; they become tuples.
-
-    Raises:
-        ValueError: it is of another type, or a number below `least`.
-    """
-    if not get_args(kind):
-        value = scalar(given, kind, least)
-        if value is None:
-            raise ValueError(f"parameter {name!r} is a {WORDS[kind]}{from_up(kind, least)}, not {given!r}")
-        return value
-    of, found = get_args(kind)[0], []
-    for element in elements(given, of):
-        value = scalar(element, of, least)
-        if value is None:
-            words = f"{WORDS[of]}s{from_up(of, least)}"
-            raise ValueError(f"parameter {name!r} is a list of {words}; {element!r} is none")
-        found.append(value)
-    return tuple(found)
-
-
-def from_up(kind: type, least: float) -> str:
-    """The lower bound of a number, for a message."""
-    return f" from {least:g} up" if kind in (int, float) and isfinite(least) else ""
-
-
-def scalar(given: Any, kind: type, least: float) -> Any:
-    """One value as `kind`; None where it is none."""
-    if kind is object:
-        return literal(given) if isinstance(given, str) else given
-    if kind is str:
-        return given if isinstance(given, str) else str(given) if isinstance(given, PathLike) else None
-    if kind is bool:
-        return YES_OR_NO.get(str(given).lower())
-    value = literal(given) if isinstance(given, str) else given
-    fits = type(value) is int or (kind is float and type(value) is float and isfinite(value))
-    return kind(value) if fits and value >= least else None
-
-
-def elements(given: Any, kind: type) -> list:
-    """The elements of a list, or of its text; anything else is a list of itself."""
-    if not isinstance(given, str):
-        return list(given) if isinstance(given, list | tuple) else [given]
-    parts = [part.strip("\"'") for part in re.split(r"[,\s]+", given.strip().strip("[]()")) if part]
-    return parts if kind is str else [literal(part) for part in parts]
-
-
-def literal(text: str) -> Any:
-    """The Python value that a text is; else the text."""
-    try:
-        return literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
-
-
-def refuse(
-    name: str,
-    value: Any,
-    allowed: Iterable[str] | None = None,
-    check: Callable[[str], object] | None = None,
-    may_be_empty: bool = True,
-    may_repeat: bool = False,
-) -> None:
-    """Raises ValueError where a value is not allowed, or a list that may not is empty or has an element twice."""
-    items = value if isinstance(value, tuple) else (value,)
-    if not items and not may_be_empty:
-        raise ValueError(f"parameter {name!r} is an empty list; it needs at least one element")
-    for item in items:
-        if allowed is not None and item not in allowed:
-            raise ValueError(f"parameter {name!r} cannot be {item!r}; allowed: {', '.join(allowed)}")
-        if items.count(item) > 1 and not may_repeat:
-            raise ValueError(f"parameter {name!r} has {item!r} {items.count(item)} times; allowed: each value once")
-        if check:
-            check(item)
+def allowed(kind: Any) -> str:
+    """What a value of that type, or each of several, must be one of; "" where there is no closed list."""
+    if isinstance(kind, OneOf):
+        return ", ".join(kind.names)
+    return next(filter(None, map(allowed, get_args(kind))), "")

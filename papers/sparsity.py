@@ -1,24 +1,26 @@
 """Meister et al. (2021)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
-from math import inf
+from typing import Annotated
 
 import pandas as pd
+from pydantic import Field, NonNegativeFloat, PositiveInt
+from pydantic.dataclasses import dataclass
 
 from lib.analysis import effects_between
 from lib.analysis.measuring import measure_all
 from lib.analysis.summaries import rows_where
 from lib.models.attention import QUERY_INITS
-from lib.projections import Sparsegen, projection, sparsegen_name
+from lib.projections import sparsegen_name
 from lib.quantity import Quantity, declare, tau_name
 from lib.training import Run, Trained
 from lib.training.building import build
 from papers.effects import each_model, named, uniform
 from papers.paper import Paper
 from papers.regularization import TO_THE_END, imitation
-from papers.settings import Settings, setting
+from papers.settings import Distinct, Encoders, Projection, Settings, one_of, setting
 
 KEY = "meister2021"
 CONTROL = "average"  # an encoder without context
@@ -46,37 +48,39 @@ LONGEST = 2000  # tokens of a text whose gradients are computed: a Transformer's
 
 @dataclass(frozen=True)
 class SparsitySettings(Settings):
-    """Beside those of every notebook.
+    """Beside those of every notebook: rates and ends of training, the projections, and the trained adversaries."""
 
-    rates              learning rates of the models under softmax and sparsemax: fast, or published; none: the profile's
-    papers_epochs      every model is trained for the profile's epochs, not until dev is no better
-    patience           at the published rates, how many epochs without a better AUC on dev end training; 0: the
-                       profile's. Where few texts make few steps an epoch, a model that still learns needs more
-    projections        beside sparsegen, such as softmax or entmax:1.5; none: the profile's
-    query_init         how the query of dot attention starts: normal, from N(0, 1), or default, as torch initialises it
-    strengths          sparsegen's lambdas, below 1; none: the profile's
-    lambdas, frozen_lambdas, adversary_epochs    of the trained adversaries, and most epochs; none or 0: the profile's
-    """
-
-    rates: str = setting("", allowed=("", *RATES))
-    papers_epochs: bool = False
-    patience: int = 0
-    projections: tuple[str, ...] = setting(check=projection)
-    query_init: str = setting("normal", allowed=QUERY_INITS)
-    strengths: tuple[float, ...] = setting(least=-inf, check=Sparsegen)
-    lambdas: tuple[float, ...] = ()
-    frozen_lambdas: tuple[float, ...] = ()
-    adversary_epochs: int = 0
+    encoders: Encoders = setting(("bilstm", "transformer"), "with additive and with dot attention")
+    rates: one_of(RATES) | None = setting(
+        None, "of tables 1, 3, 6: fast, .001; published, .0001 and .00001; None: fast in quick, else published"
+    )
+    papers_epochs: bool = setting(False, "8 epochs in profile paper; no: until dev is no better")
+    patience: PositiveInt | None = setting(
+        None, "epochs without a better dev AUC that end training at published rates; None: the profile's"
+    )
+    projections: Distinct[Projection] | None = setting(
+        None, "beside sparsegen, such as softmax or entmax:1.5; None: the profile's"
+    )
+    query_init: one_of(QUERY_INITS) = setting(
+        "normal", "start of the query of dot attention: normal, N(0, 1); default: as torch initialises it"
+    )
+    strengths: Distinct[Annotated[float, Field(lt=1)]] | None = setting(
+        None, "sparsegen's lambdas, below 1, such as [-3, 0, 0.5]; None: the profile's"
+    )
+    lambdas: Distinct[NonNegativeFloat] | None = setting(
+        None, "weights of distance in the adversary's loss, and 0; None: the profile's"
+    )
+    frozen_lambdas: Distinct[NonNegativeFloat] | None = setting(
+        None, "the same where the attention alone learns; None: the profile's"
+    )
+    adversary_epochs: PositiveInt | None = setting(
+        None, "most epochs of an adversary; None: 300 in profile paper, 5 in quick"
+    )
 
     @property
     def usual_rates(self) -> str:
         """The rates, by the profile where none were chosen."""
         return self.rates or USUAL_RATES[self.profile]
-
-
-def encoders_of(settings: Settings) -> list[str]:
-    """Those that were chosen; none: the paper's two."""
-    return list(settings.encoders or ATTENTION)
 
 
 def model(settings: Settings, encoder: str, projection: str, seed: int) -> Run:
@@ -93,7 +97,7 @@ def model(settings: Settings, encoder: str, projection: str, seed: int) -> Run:
 
 def models(settings: Settings) -> list[Run]:
     """Tables 1, 3 and 6: every encoder under softmax and sparsemax, all seeds."""
-    parts = product(encoders_of(settings), PROJECTIONS, settings.seeds_or())
+    parts = product(settings.encoders, PROJECTIONS, settings.seeds_or())
     return [model(settings, *part) for part in parts]
 
 
@@ -111,7 +115,7 @@ def spectrum(settings: Settings) -> list[Run]:
 
 def of_each(settings: Settings, projections: list[str] | tuple[str, ...]) -> list[Run]:
     """Every encoder under each projection, at the fast rate; in profile quick the first encoder and seed alone."""
-    encoders = encoders_of(settings)[: 1 if settings.profile == "quick" else None]
+    encoders = settings.encoders[: 1 if settings.profile == "quick" else None]
     parts = product(encoders, projections, settings.first_seeds())
     return [model(replace(settings, rates="fast"), *part) for part in parts]
 
@@ -124,7 +128,7 @@ def without_context(settings: Settings) -> list[Run]:
 def starts(settings: Settings) -> list[Run]:
     """The softmax models with dot attention whose query starts in the other way."""
     other = next(start for start in QUERY_INITS if start != settings.query_init)
-    alone = [replace(settings, query_init=other, encoders=(encoder,)) for encoder in encoders_of(settings)]
+    alone = [replace(settings, query_init=other, encoders=(encoder,)) for encoder in settings.encoders]
     made = [run for one in alone for run in of_each(one, PROJECTIONS[:1])]
     return [run for run in made if run.attention == "dot"]
 

@@ -208,8 +208,9 @@ def test_regularization_on_hostile_words_with_reasons(monkeypatch, tmp_path, chr
 
 def test_regularization_where_no_reason_is_known(monkeypatch, tmp_path, chromium):
     monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 600)))
-    choices = "dataset agnews", "attentions dot", "delta 1", "eta 0.1", "frozen tying,mlm", "layers 1", "vector_scale 1"
-    page = report(monkeypatch, tmp_path, "regularization", *choices, *SHORT)
+    choices = "dataset agnews", "attentions dot", "delta 1", "eta 0.1", "frozen tying,mlm"
+    without = "deeper no", "shorter_vectors no"
+    page = report(monkeypatch, tmp_path, "regularization", *choices, *without, *SHORT)
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 10
     assert "agnews does not say which words decide" in shown["text"]

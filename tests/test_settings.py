@@ -1,11 +1,15 @@
 """The parameters of notebooks, and the runs that they list."""
 
+import json
+from typing import Any, get_args, get_origin
+
 import planned
 import pytest
 
 import papers
-from papers.settings import types
-from tools.report.parameters import find_notebook, known_parameters
+from lib.profiles import PROFILES
+from papers.settings import described
+from tools.report.parameters import declared, find_notebook
 
 
 def test_every_run_is_listed_once():
@@ -17,54 +21,63 @@ def test_every_run_is_listed_once():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"encoders": ["gru"]}, "bilstm, average, conv"),
-        ({"attentions": ["cosine"]}, "additive, dot"),
-        ({"encoders": ["conv", "conv"]}, "each value once"),
-        ({"attentions": []}, "at least one"),
-        ({"device": "tpu"}, "auto, cpu, cuda"),
+        ({"encoders": ["gru"]}, "'encoders' has 'gru'; allowed: bilstm, average, conv"),
+        ({"encoders": [3]}, "'encoders' has 3; input should be a valid string"),
+        ({"encoders": ["conv", "conv"]}, "'conv' is there 2 times; allowed: each value once"),
+        ({"attentions": ["cosine"]}, "allowed: additive, dot"),
+        ({"attentions": []}, "'attentions' is .*at least 1"),
+        ({"device": "tpu"}, "'device' is 'tpu'; allowed: auto, cpu, cuda"),
         ({"seeds": [1, 1]}, "each value once"),
-        ({"seeds": [-1]}, "whole numbers from 0 up"),
-        ({"profile": "huge"}, "quick, paper"),
+        ({"seeds": [-1]}, "'seeds' has -1; input should be greater than or equal to 0"),
+        ({"seeds": 2019}, "for that seed alone write .2019."),
+        ({"profile": "huge"}, "allowed: quick, paper"),
+        ({"shorter_vectors": "perhaps"}, "'shorter_vectors' is 'perhaps'; input should be a valid boolean"),
+        ({"vector_scales": [0]}, "'vector_scales' has 0; input should be greater than 0"),
+        ({"vector_scales": ["inf"]}, "should be a finite number"),
+        ({"projection": "soft"}, "unknown projection 'soft'; known: softmax"),
     ],
 )
-def test_wrong_choices_are_refused_with_what_is_allowed(wrong, message):
-    with pytest.raises((KeyError, ValueError), match=message):
-        planned.runs(**{"notebook": "correlation", **wrong})
+def test_wrong_choices_are_refused_in_a_sentence_with_what_is_allowed(wrong, message):
+    with pytest.raises((KeyError, ValueError), match=message) as refused:
+        papers.PAPERS["correlation"].settings.of(wrong)
+    assert "\n" not in refused.value.args[0]
 
 
-def test_the_parameters_of_every_notebook_are_the_settings_of_its_paper():
-    for name, paper in papers.PAPERS.items():
-        cell = known_parameters(find_notebook(name))
-        settings = paper.settings.of({one.name: one.default for one in cell.values()})
-        kinds = types(paper.settings)
-        assert set(cell) <= set(kinds) and settings.dataset == cell["dataset"].default
-        unset = [one.name for one in cell.values() if one.default in ("", [], 0)]
-        assert all(not getattr(settings, one) or one == "attentions" for one in unset)
+@pytest.mark.parametrize("name", papers.PAPERS)
+def test_the_parameters_cell_of_a_notebook_is_the_settings_of_its_paper(name):
+    settings = papers.PAPERS[name].settings
+    (cell,) = declared(find_notebook(name).read_text())
+    assert cell.splitlines() == [line(*setting) for setting in described(settings).items()]
+    assert set(settings.altering) < set(described(settings))
 
 
-def test_a_setting_may_be_text_as_papermill_hands_it_over():
+def line(name: str, setting: Any) -> str:
+    """A line of a parameters cell: `seeds: list[int] = None  # how many`."""
+    default = list(setting.default) if isinstance(setting.default, tuple) else setting.default
+    text = json.dumps(default) if isinstance(default, str | list) else repr(default)
+    return f"{name}: {type_name(setting.annotation)} = {text}  # {setting.description}"
+
+
+def type_name(kind: Any) -> str:
+    first = next(iter(get_args(kind)), None)
+    if get_origin(kind) is tuple:
+        return f"list[{type_name(first)}]"
+    return kind.__name__ if first is None else type_name(first)
+
+
+def test_a_setting_may_be_text_as_a_command_line_has_it():
     erasure, sparsity = (papers.PAPERS[name].settings for name in ("erasure", "sparsity"))
-    assert sparsity(encoders="bilstm", strengths="-3, 0.5", papers_epochs="yes").strengths == (-3.0, 0.5)
-    assert erasure(seeds="3").seeds == erasure(seeds=3).seeds == (0, 1, 2) and erasure(seeds="[3]").seeds == (3,)
-    for wrong, message in (
-        ({"train_texts": -1}, "'train_texts' is a whole number from 0 up, not -1"),
-        ({"common_support": "perhaps"}, "'common_support' is a yes or no"),
-        ({"encoders": [3]}, "'encoders' is a list of texts; 3 is none"),
-        ({"seeds": 2019}, "for that seed alone write .2019."),
-    ):
-        with pytest.raises(ValueError, match=message):
-            erasure(**wrong)
-    with pytest.raises(ValueError, match="'lambdas' is a list of numbers from 0 up; -1 is none"):
-        sparsity(lambdas=[-1])
+    read = sparsity.of({"encoders": "bilstm", "strengths": "-3, 0.5", "papers_epochs": "yes", "patience": "4"})
+    assert (read.encoders, read.strengths, read.papers_epochs, read.patience) == (("bilstm",), (-3.0, 0.5), True, 4)
+    assert erasure(seeds="3").seeds == erasure(seeds=3).seeds == (0, 1, 2)
+    assert erasure(seeds="[3]").seeds == (3,) and erasure(seeds="0").seeds == (0,)
 
 
-def test_a_parameter_that_a_notebook_does_not_have_is_refused_by_its_first_cells():
-    """IPython's `In` has the cells that ran, papermill's among them."""
-    settings = papers.PAPERS["correlation"].settings
-    own = "mine: int = 3\ndataset: str = 'planted'  # a dataset"
-    assert settings.of({"In": ["", own, "# Parameters\nmine = 4\nseeds = [1]\n", "other = 5"]}).dataset == "planted"
-    with pytest.raises(ValueError, match=r"unknown parameter 'sedes'; known: dataset, data,"):
-        settings.of({"In": ["", own, "# Parameters\nmine = 4\nsedes = [1]\n"]})
+def test_what_is_not_given_is_the_choice_of_the_profile():
+    for paper in papers.PAPERS.values():
+        given, chosen = paper.settings(profile="paper"), described(paper.settings)
+        assert all(setting.default not in ("", 0, ()) or setting.default is False for setting in chosen.values())
+        assert given.seeds_or() == list(range(PROFILES["paper"].seeds))
 
 
 def test_erasure_takes_a_projection_for_every_model():

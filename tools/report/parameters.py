@@ -3,17 +3,19 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from math import inf
+from ast import literal_eval
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_type_hints
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass as validated
 
 from lib.datasets import Own
 from lib.provenance import PROJECT, committed
 from lib.training.own_model import located
 from papers import PAPERS, Settings
-from papers.settings import Kind, literal, refuse, seeds_of, types, value_of
+from papers.settings import Several, allowed
 
 NOTEBOOKS = PROJECT / "notebooks"
 OF_TRAINING = ("encoders", "attentions", "seeds", "projection", "vectors")  # your own model has them already
@@ -29,21 +31,9 @@ class Parameter:
     """One line of a notebook's parameters cell: `name: type = default  # help`."""
 
     name: str
-    kind: Kind
+    kind: Any
     default: Any
     help: str
-
-    def read(self, text: str, rules: Mapping[str, Any] | None = None) -> Any:
-        """The value that a person wrote, in the parameter's type; ValueError where it is none.
-
-        Args:
-            rules: the metadata of the setting of that name, where there is one.
-        """
-        least = -inf if rules is None else rules.get("least", 0)
-        text = seeds_of(text) if self.name == "seeds" else text
-        value, may_be_empty = value_of(self.name, text, self.kind, least), (rules or {}).get("may_be_empty")
-        refuse(self.name, value, may_be_empty=may_be_empty or not self.default)
-        return list(value) if isinstance(value, tuple) else value
 
 
 def known_notebooks(folder: Path = NOTEBOOKS) -> list[str]:
@@ -59,9 +49,12 @@ def find_notebook(name: str, folder: Path = NOTEBOOKS) -> Path:
     return folder / f"{name}.ipynb"
 
 
-def settings_of(notebook: Path) -> type[Settings]:
-    """The settings of a paper's notebook; of another those that all share."""
-    return PAPERS[notebook.stem].settings if notebook.stem in PAPERS else Settings
+def settings_of(notebook: Path, known: dict[str, Parameter]) -> type[Settings]:
+    """The settings of a notebook: its paper's, or those that all share, with what its cell declares."""
+    base = PAPERS[notebook.stem].settings if notebook.stem in PAPERS else Settings
+    kinds = {name: one.kind for name, one in known.items()}
+    defaults = {name: Field(one.default, description=one.help) for name, one in known.items()}
+    return validated(frozen=True)(type(base.__name__, (base,), {"__annotations__": kinds} | defaults))
 
 
 def known_parameters(notebook: Path) -> dict[str, Parameter]:
@@ -73,15 +66,22 @@ def known_parameters(notebook: Path) -> dict[str, Parameter]:
         found = papermill.inspect_notebook(str(notebook))
     except (nbformat.reader.NotJSONError, nbformat.ValidationError, UnicodeDecodeError) as error:
         raise Refused(f"{notebook} is not a notebook: {str(error).splitlines()[0]}") from error
-    settings, known = settings_of(notebook), {}
-    kinds = types(settings)
-    allowed = {one.name: one.metadata["allowed"] for one in fields(settings) if "allowed" in one.metadata}
+    base = PAPERS[notebook.stem].settings if notebook.stem in PAPERS else Settings
+    kinds, known = get_type_hints(base, include_extras=True), {}
     for name, entry in found.items():
         default = literal(entry["default"])
         kind = kinds.get(name) or kind_of(entry["inferred_type_name"], default)
-        values = f"{'some' if get_args(kind) else 'one'} of: {', '.join(allowed[name])}" if name in allowed else ""
+        values = f"allowed: {allowed(kind)}" if allowed(kind) else ""
         known[name] = Parameter(name, kind, default, "; ".join(filter(None, [values, entry["help"]])))
     return known
+
+
+def literal(text: str) -> Any:
+    """The Python value that a text is; else the text."""
+    try:
+        return literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
 
 
 def refuse_edited(notebook: Path) -> None:
@@ -105,14 +105,14 @@ def declared(notebook: str) -> list[str]:
     return ["".join(source).strip() for source in tagged]
 
 
-def kind_of(annotation: str, default: Any) -> Kind:
+def kind_of(annotation: str, default: Any) -> Any:
     """The type of a parameter that no settings know: its annotation's, such as `list[int]`, else its default's."""
     named = re.fullmatch(r"(list|tuple)\[(\w+).*\]|(\w+)", annotation or "")
     if named and (named[2] or named[3]) in SCALARS:
-        return list[SCALARS[named[2]]] if named[2] else SCALARS[named[3]]
+        return Several[SCALARS[named[2]]] if named[2] else SCALARS[named[3]]
     if isinstance(default, list | tuple):
-        return list[type(default[0])] if default else list[object]
-    return type(default) if type(default) in SCALARS.values() else object
+        return Several[type(default[0])] if default else Several[Any]
+    return type(default) if type(default) in SCALARS.values() else Any
 
 
 def given_parameters(notebook: Path, given: list[tuple[str, str]]) -> dict[str, Any]:
@@ -121,16 +121,16 @@ def given_parameters(notebook: Path, given: list[tuple[str, str]]) -> dict[str, 
     Raises:
         Refused: one is unknown or not allowed, or the notebook's own parameters were edited.
     """
-    known, values = known_parameters(notebook), {}
+    known, values = known_parameters(notebook), dict(given)
     refuse_edited(notebook)
-    rules = {one.name: one.metadata for one in fields(settings_of(notebook))}
+    for name in values:
+        if name not in known:
+            raise Refused(f"unknown parameter {name!r} of {notebook.stem}; known: {', '.join(known) or 'none'}")
+    refuse_contradictions(values)
     try:
-        for name, text in given:
-            if name not in known:
-                raise Refused(f"unknown parameter {name!r} of {notebook.stem}; known: {', '.join(known) or 'none'}")
-            values[name] = known[name].read(text, rules.get(name))
-        refuse_contradictions(values)
-        settings = settings_of(notebook).of(all_values(notebook, values))
+        settings = settings_of(notebook, known).of(values)
+        values = {name: getattr(settings, name) for name in values}
+        values = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
         return values | in_full(values, settings)
     except (KeyError, ValueError) as error:
         raise Refused(error.args[0]) from error
