@@ -1,19 +1,15 @@
 """Independent tasks in processes of their own, one thread each."""
 
-import multiprocessing
 import os
-import pickle
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 
-ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+from joblib import Parallel, cpu_count, delayed, parallel_config
+from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.process_executor import BrokenProcessPool
+
 GB_OF_A_RUN = 7  # of 15 trainings on IMDb side by side, adversaries among them, none needed more
-EVERY = 0.2  # seconds between two looks at what the workers report
-Say = Callable[[str], None]
 if sys.platform == "linux":  # batches differ in length: a process would keep several times the GPU memory that it uses
     os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
 
@@ -24,7 +20,7 @@ class WorkerDied(RuntimeError):
 
 def cores() -> int:
     """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cpu_count()
 
 
 def gpu_runs() -> int:
@@ -50,60 +46,22 @@ def environment(values: dict[str, str]) -> Iterator[None]:
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
-def run_all(function: Callable, tasks: Sequence, workers: int, say: Say, done: Callable) -> None:
-    """Calls function(task, say) for every task, in at most `workers` spawned processes of one thread each.
+def run_all(function: Callable, tasks: Sequence[tuple], workers: int) -> Iterator:
+    """What function(*task) returns for every task, as each one ends, in at most `workers` processes.
 
-    `done(task)` is called here as each one ends. The first failure stops the others and is raised here, with the
-    worker's traceback as its cause.
+    What they print appears at once. The first failure stops the others and is raised here, with the worker's traceback
+    as its cause.
 
     Raises:
         WorkerDied: a process was killed. Whatever a task raised.
     """
-    context = multiprocessing.get_context("spawn")
-    messages, others = context.SimpleQueue(), set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(workers, context, _start, (function, tasks, messages))
-    waiting = {}
+    with parallel_config("loky", inner_max_num_threads=1):
+        parallel = Parallel(workers, return_as="generator_unordered", batch_size=1)
     try:
-        with environment(ONE_THREAD):  # each process starts as a task is submitted
-            for number, task in enumerate(tasks):
-                waiting[pool.submit(_do, number)] = task
-        while waiting:
-            ended, _ = wait(waiting, EVERY, FIRST_COMPLETED)
-            while not messages.empty():
-                say(messages.get())
-            for future in sorted(ended, key=lambda one: one.exception() is None):  # failures first
-                future.result()
-                done(waiting.pop(future))
+        yield from parallel(delayed(function)(*task) for task in tasks)
     except BrokenProcessPool as error:
         raise WorkerDied(
-            f"a process was killed, or out of memory, before {len(waiting)} of {len(tasks)} were done; "
-            "what was finished is kept, start again to go on"
+            "a process was killed, or out of memory; what was finished is kept, start again to go on"
         ) from error
-    finally:
-        for process in set(multiprocessing.active_children()) - others if waiting else ():
-            process.terminate()
-        pool.shutdown(cancel_futures=True)
-
-
-def _start(function: Callable, tasks: Sequence, messages) -> None:
-    """Prepares a worker, which ends with the process that started it, also where that one is killed."""
-    global _work  # of this process alone: corpora are sent once to each
-    _work = function, tasks, messages
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    multiprocessing.parent_process().join()
-    os._exit(1)
-
-
-def _do(number: int) -> None:
-    function, tasks, messages = _work
-    try:
-        function(tasks[number], messages.put)
-    except Exception as error:
-        try:
-            pickle.loads(pickle.dumps(error))  # made in this process a moment ago: nothing foreign is read
-        except Exception:
-            raise RuntimeError(f"{type(error).__name__}: {error}") from error
-        raise
+    finally:  # idle processes would keep their memory, and the environment that they started in
+        get_reusable_executor(reuse=True).shutdown(kill_workers=True)

@@ -16,7 +16,7 @@ from lib.models.attention import QUERY_INITS
 from lib.projections import sparsegen_name
 from lib.quantity import Quantity, declare, tau_name
 from lib.training import Run, Trained
-from lib.training.building import build
+from lib.training.trained import build
 from papers.effects import each_model, named, uniform
 from papers.paper import Paper
 from papers.regularization import TO_THE_END, imitation

@@ -22,10 +22,8 @@ from lib.metrics import kullback_leibler, probabilities, total_variation
 from lib.models import GuidedClassifier
 from lib.provenance import seeds_of
 from lib.training import Run, fitting, losses, train, train_all
-from lib.training.building import build
-from lib.training.guided_attention import PerWord, guide
-from lib.training.tasks import Adversary, BaseOutputs, Classification, kept_epoch, stands_still
-from lib.training.trained import batches_of, task_of
+from lib.training.tasks import Adversary, BaseOutputs, Classification, PerWord, guide, kept_epoch, stands_still
+from lib.training.trained import batches_of, build, task_of
 
 SMALL = (("embedding_size", 20), ("epochs", 3), ("hidden_size", 16))
 BASE = Run("planted", vectors="random", options=SMALL)

@@ -19,7 +19,8 @@ from lib.datasets import documents, files, planted, text, word_vectors
 from lib.datasets.corpus import SPECIALS, Vocabulary
 from lib.datasets.files import DataError
 from lib.training import Run, fitting, train
-from lib.training.building import build, word2vec
+from lib.training.trained import build
+from lib.training.vectors import word2vec
 
 PLACES = "Rome Oslo Lima Cairo Delhi".split()
 
@@ -135,7 +136,7 @@ def test_rare_words_are_unknown():
 
 LEARN = """
 from lib import datasets
-from lib.training.building import word2vec
+from lib.training.vectors import word2vec
 print(word2vec(datasets.load("planted-documents", "quick"), 16, 3).checksum)
 """
 

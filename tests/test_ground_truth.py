@@ -25,7 +25,7 @@ from lib.metrics.distances import probabilities
 from lib.models import wired
 from lib.quantity import declare
 from lib.training import train
-from lib.training.guided_attention import rationales
+from lib.training.tasks import rationales
 from papers import ground_truth as parts
 
 

@@ -18,7 +18,7 @@ from lib import datasets
 from lib.datasets import mimic, text
 from lib.datasets.files import PROJECT, DataError
 from lib.training import Run, train
-from lib.training.building import word2vec
+from lib.training.vectors import word2vec
 from tools.fetch.__main__ import main
 
 SECRET = "haematochezia"  # in every text, and nowhere else

@@ -21,7 +21,7 @@ from lib.fast import leave_one_out_bilstm, leave_one_out_windows
 from lib.importance.leave_one_out import logits_without_each_token, logits_without_each_token_definition
 from lib.metrics import probabilities, total_variation
 from lib.models import QUESTION_ENCODERS, QuestionClassifier
-from lib.models.question import NEVER
+from lib.models.classifier import NEVER
 from lib.training import Run, train
 
 LENGTHS, ASKED, CLASSES = (5, 1, 2, 9, 7), (1, 4, 2, 6, 1), 4

@@ -242,7 +242,6 @@ def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():
     [
         ({"encoder": "transformer", "options": (("activation", "relu"),)}, "unknown option 'activation'"),
         ({"options": (("heads", 2),)}, "unknown option 'heads'"),
-        ({"encoder": "transformer", "options": (("inner_projection", "max"),)}, "unknown projection 'max'"),
         ({"encoder": "transformer", "options": (("dropout", 1),)}, "dropout is 1; allowed"),
         ({"encoder": "average", "layers": 2}, "layers is 2; allowed for the encoder 'average': 1"),
         ({"layers": 0}, "layers is 0; allowed"),
@@ -251,7 +250,6 @@ def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():
         ({"projection": "sparsegen:-inf"}, "allowed: below 1"),
         ({"projection": "hardmax"}, "unknown projection 'hardmax'; known: softmax"),
         ({"options": (("patience", 0),)}, "patience is 0; allowed"),
-        ({"options": (("attention_rate", -1),)}, "attention_rate is -1; allowed"),
     ],
 )
 def test_wrong_parts_of_a_run_are_refused(wrong, reason):
@@ -272,10 +270,10 @@ def test_an_encoder_has_its_usual_layers():
     assert Run("planted", "transformer", layers=2) == Run("planted", "transformer")
 
 
-def test_the_attention_has_a_rate_of_its_own_and_alpha_is_of_the_attention():
+def test_alpha_is_of_the_attention():
     tested = model(projection_name="entmax:learned")
-    rest, attention = fitting.adam(tested, 1e-5, 1e-3, 10).param_groups
-    assert (rest["lr"], attention["lr"], attention["weight_decay"]) == (1e-3, 1e-2, 0)
+    rest, attention = fitting.adam(tested, 1e-5, 1e-3).param_groups
+    assert (rest["lr"], attention["lr"], attention["weight_decay"]) == (1e-3, 1e-3, 0)
     assert any(parameter is tested.projection.position for parameter in attention["params"])
 
 

@@ -4,6 +4,7 @@ import json
 import signal
 import time
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,21 +21,18 @@ from lib import processes
 from lib.atomic_write import write_json
 from lib.datasets.batches import batches
 from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL, QUESTION_ENCODERS, evaluation
-from lib.training import Run, cache, fitting, losses, stages, train, with_bases
-from lib.training.building import build
-from lib.training.guided_attention import rationales
+from lib.training import Run, cache, fitting, losses, stages, train, train_all, with_bases
 from lib.training.runs import RECIPES, VARIANTS, adds_up
-from lib.training.tasks import Classification
-from lib.training.trained import Trained, batches_of, entry_name, load_vectors, task_of
+from lib.training.tasks import Classification, rationales
+from lib.training.trained import Trained, batches_of, build, entry_name, load_vectors, task_of
 
-SMALL = (("embedding_size", 20), ("epochs", 3), ("hidden_size", 16))
-RUN = Run("planted", vectors="random", options=SMALL)
 PROJECT = Path(__file__).resolve().parent.parent
 RECORDED = Path(__file__).with_name("weights.json")
 RECORD = "record anew with .venv/bin/python tests/test_training.py"
 TINY = Run(
     "planted", vectors="random", options=(("batch_size", 4), ("embedding_size", 8), ("epochs", 3), ("hidden_size", 8))
 )
+CORPUS = test_device.corpus_of(TINY)
 FAST = (*TINY.options, ("learning_rate", 0.05))
 ROUGH = (*TINY.options, ("clip", 0.1), *((f"{part}_dropout", 0.2) for part in ("sentence", "document", "classifier")))
 DOCUMENTS = Run("planted-documents", "han-rnn", vectors="random", recipe="serrano2019", options=ROUGH)
@@ -52,63 +50,87 @@ def silent(message: str) -> None:
     pass
 
 
+def weights(store: Path) -> bytes:
+    return (the_entry(store) / "weights.safetensors").read_bytes()
+
+
 def the_entry(store: Path) -> Path:
     (entry,) = [folder for folder in store.iterdir() if not folder.name.startswith(".")]
     return entry
 
 
-def weights(store: Path) -> bytes:
-    return (the_entry(store) / "weights.safetensors").read_bytes()
+def trained(messages: list[str], seed: int = 0) -> Trained:
+    return train(replace(TINY, seed=seed), corpus=CORPUS, say=messages.append)
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory) -> bytes:
-    """The weights of RUN, trained once without trouble."""
+    """The weights of TINY, trained once without trouble."""
     folder = tmp_path_factory.mktemp("undisturbed")
     with processes.environment({"CACHE_HOME": str(folder)}):
-        train(RUN, say=silent)
+        trained([])
         return weights(folder)
 
 
 def test_the_same_run_gives_the_same_weights_bit_for_bit(store, undisturbed):
     messages = []
-    first = train(RUN, say=messages.append)
+    first = trained(messages)
     assert weights(store) == undisturbed and len(messages) == 3
-    again = train(RUN, say=messages.append)
+    again = trained(messages)
     assert len(messages) == 3, "the second call reads the cache"
     batch = next(first.batches("test"))
     assert torch.equal(first.model(batch).logits, again.model(batch).logits)
     best = max(record["dev_auc"] for record in again.history)
     assert again.history[again.chosen - 1]["dev_auc"] == best
     assert fitting.evaluate(again.model, again.batches("dev"))["auc"] == pytest.approx(best, abs=1e-6)
+    entry = the_entry(store)
+    files = {"weights.safetensors", "history.json", "run.json", "contents.json"}
+    assert {file.name for file in entry.iterdir()} == files, "no pickle"
+    assert json.loads((entry / "run.json").read_text())["dataset"] == "planted"
+    assert all(value.dtype == torch.float32 for value in load_file(entry / "weights.safetensors").values())
 
 
 def test_another_seed_gives_other_weights(store, undisturbed):
-    train(Run("planted", vectors="random", seed=1, options=SMALL), say=silent)
+    trained([], seed=1)
     assert weights(store) != undisturbed
 
 
-def in_a_process_of_its_own(log: Path) -> Forked:
-    """Trains RUN and keeps what it says, with a checkpoint after each epoch."""
-    return Forked(train, RUN, None, None, print, 0, log=log)
+def say_and_wait(seconds: dict[str, float], message: str) -> None:
+    """Prints it; then waits, where it is of one of these epochs."""
+    print(message, flush=True)
+    time.sleep(sum(seconds[epoch] for epoch in seconds if f"epoch {epoch}/" in message))
+
+
+def in_a_process_of_its_own(log: Path, seconds: dict[str, float]) -> Forked:
+    """Trains TINY and keeps what it says, with a checkpoint after each epoch."""
+    return Forked(train, TINY, None, CORPUS, partial(say_and_wait, seconds), 0, log=log)
 
 
 def test_a_killed_run_goes_on_from_its_checkpoint_to_the_same_weights(store, undisturbed):
-    process = in_a_process_of_its_own(store / ".log")
-    while not list(store.glob(".working/*/checkpoint.safetensors")):
+    process = in_a_process_of_its_own(store / ".log", {"2": 600})
+    while "epoch 2" not in ((store / ".log").read_text() if (store / ".log").exists() else ""):
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert not [folder for folder in store.iterdir() if not folder.name.startswith(".")], "nothing looks finished"
     messages = []
-    train(RUN, say=messages.append)
+    trained(messages)
     assert "epoch 1/3" not in "".join(messages), "the first epoch is not trained twice"
     assert weights(store) == undisturbed
 
 
+def test_two_processes_do_not_train_one_run_twice(store, undisturbed):
+    logs = store / ".one", store / ".other"
+    both = [in_a_process_of_its_own(log, {"1": 1}) for log in logs]
+    assert [process.wait() for process in both] == [0, 0]
+    said = "".join(log.read_text() for log in logs)
+    assert said.count("epoch 1/3") == 1 and said.count("another process is training it") <= 1
+    assert weights(store) == undisturbed
+
+
 def test_a_damaged_entry_is_trained_again(store, undisturbed):
-    train(RUN, say=silent)
+    trained([])
     entry = the_entry(store)
     weight_file, contents = entry / "weights.safetensors", entry / "contents.json"
     good, listed = weight_file.read_bytes(), contents.read_text()
@@ -126,15 +148,20 @@ def test_a_damaged_entry_is_trained_again(store, undisturbed):
         assert cache.finished(entry.name) == entry
     weight_file.unlink()
     messages = []
-    train(RUN, say=messages.append)
+    trained(messages)
     assert len(messages) == 3 and weights(store) == undisturbed
 
 
-def test_two_processes_do_not_train_one_run_twice(store, undisturbed):
-    logs = store / ".one", store / ".other"
-    assert [process.wait() for process in map(in_a_process_of_its_own, logs)] == [0, 0]
-    assert "".join(log.read_text() for log in logs).count("epoch 1/3") == 1
-    assert weights(store) == undisturbed
+def test_runs_are_trained_side_by_side_and_bases_first(store, undisturbed, capfd):
+    base, *others = (replace(TINY, seed=seed) for seed in range(3))
+    child = replace(base, variant="guide_base", base=base)
+    assert with_bases([child, base]) == [base, child] and stages([base, child]) == [[base], [child]]
+    models = train_all([child, *others], processes=2, corpus=CORPUS)
+    assert [one.run for one in models] == [child, *others]
+    said = capfd.readouterr().out
+    assert "4/4" in said and said.count("epoch 3/3") == 4
+    names = [entry_name(base, CORPUS)]
+    assert (cache.home() / names[0] / "weights.safetensors").read_bytes() == undisturbed, "as in this process"
 
 
 def of_variant(name: str, **options) -> Run:
@@ -173,38 +200,11 @@ def test_training_gives_the_recorded_weights(name):
     )
 
 
-def test_another_version_of_the_weights_is_another_entry(monkeypatch):
-    corpus = test_device.corpus_of(RUN)
-    before = entry_name(RUN, corpus)
+def test_another_version_of_the_weights_and_other_texts_are_another_entry(monkeypatch):
+    before = entry_name(TINY, CORPUS)
+    assert entry_name(TINY, replace(CORPUS, checksum="other")) != before
     monkeypatch.setattr(cache, "WEIGHTS", cache.WEIGHTS + 1)
-    assert entry_name(RUN, corpus) != before
-
-
-def test_the_entry_depends_on_the_data(store):
-    train(RUN, say=silent)
-    messages = []
-    train(Run("planted", vectors="random", options=(*SMALL, ("cues", 3))), say=messages.append)
-    assert len(messages) == 3
-
-
-def test_the_cache_holds_no_pickle_and_says_what_it_is(store):
-    train(RUN, say=silent)
-    entry = the_entry(store)
-    assert {file.name for file in entry.iterdir()} == {
-        "weights.safetensors",
-        "history.json",
-        "run.json",
-        "contents.json",
-    }
-    assert json.loads((entry / "run.json").read_text())["dataset"] == "planted"
-    assert all(value.dtype == torch.float32 for value in load_file(entry / "weights.safetensors").values())
-
-
-def test_bases_come_first():
-    base = Run("planted", seed=1)
-    child = Run("planted", seed=2, variant="adversary", base=base)
-    assert with_bases([child, base]) == [base, child]
-    assert stages([base, child]) == [[base], [child]]
+    assert entry_name(TINY, CORPUS) != before
 
 
 @pytest.mark.parametrize(
@@ -244,19 +244,21 @@ def test_weight_decay_spares_the_attention():
 
 def test_a_kept_gradient_is_the_dense_one_and_forgets_the_words_of_the_step_before():
     model, seen = small.model(), []
-    kept = fitting.KeptGradients(model)
-    for batch in batches(small.split(), 2):
+
+    def gradient(batch, keep=lambda: None) -> torch.Tensor:
         model.zero_grad(set_to_none=True)
         model(batch).logits.square().sum().backward()
-        kept.put()
-        found = model.embedding.weight.grad.clone()
-        model.embedding.sparse = False
-        model.zero_grad(set_to_none=True)
-        model(batch).logits.square().sum().backward()
-        model.embedding.sparse = True
-        torch.testing.assert_close(found, model.embedding.weight.grad, rtol=1e-6, atol=1e-9)
-        seen.append(set(found.abs().sum(dim=1).nonzero().flatten().tolist()))
+        keep()
+        return model.embedding.weight.grad.clone()
+
+    dense = [gradient(batch) for batch in batches(small.split(), 2)]
+    with fitting.kept_gradients(model) as keep:
+        kept = [gradient(batch, keep) for batch in batches(small.split(), 2)]
+    for one, other in zip(dense, kept, strict=True):
+        torch.testing.assert_close(other, one, rtol=1e-6, atol=1e-9)
+        seen.append(set(one.abs().sum(dim=1).nonzero().flatten().tolist()))
     assert any(one - other for one, other in pairwise(seen))  # or nothing would have had to be forgotten
+    assert not model.embedding.sparse, "the model is as it was"
 
 
 def test_the_loss_by_hand():

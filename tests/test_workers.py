@@ -1,6 +1,5 @@
 """Processes that do tasks: what becomes of one that fails or dies, and how many share a GPU."""
 
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -14,59 +13,38 @@ import pytest
 from lib import processes
 
 
-class Unsendable(Exception):
-    """An error that a pipe cannot carry: it takes more than it keeps."""
-
-    def __init__(self, first: str, second: str):
-        super().__init__(f"{first} {second}")
-
-
-def fail(task: str, say) -> None:
+def end_as_named(task: str) -> str:
     """A worker's task that ends as its name has it."""
     if task == "raises":
         raise ValueError("no such luck")
-    if task == "raises what cannot be sent":
-        raise Unsendable("one", "two")
     if task == "dies":
         os.kill(os.getpid(), signal.SIGKILL)
     if task == "takes long":
-        say("started")
+        print("started", flush=True)
         time.sleep(600)
-    say(task)
+    return task
 
 
-def test_a_failing_and_a_dying_worker_are_reported():
-    done = []
-    with pytest.raises(ValueError, match="no such luck") as raised:
-        processes.run_all(fail, ["raises"], 1, print, done.append)
-    assert "in fail" in str(raised.value.__cause__), "the worker's traceback is shown"
-    with pytest.raises(RuntimeError, match="Unsendable: one two"):
-        processes.run_all(fail, ["raises what cannot be sent"], 1, print, done.append)
-    with pytest.raises(processes.WorkerDied, match="a process was killed, or out of memory, before 1 of 1 were done"):
-        processes.run_all(fail, ["dies"], 1, print, done.append)
-    processes.run_all(fail, ["a", "b", "c"], 2, print, done.append)
-    assert sorted(done) == ["a", "b", "c"]
+def ends(*tasks: str) -> list[str]:
+    return sorted(processes.run_all(end_as_named, [(task,) for task in tasks], 2))
 
 
-def test_messages_arrive_before_their_task_is_done():
-    seen = []
-    processes.run_all(fail, ["a", "b", "c"], 1, seen.append, lambda task: seen.append(task.upper()))
-    assert sorted(seen) == [*"ABCabc"] and all(seen.index(task) < seen.index(task.upper()) for task in "abc")
-
-
-def test_the_first_failure_stops_the_others():
+def test_a_failing_and_a_dying_worker_are_reported_and_stop_the_others():
     started = time.monotonic()
-    with pytest.raises(ValueError, match="no such luck"):
-        processes.run_all(fail, ["takes long", "raises", "never"], 2, print, pytest.fail)
-    assert time.monotonic() - started < 300 and not multiprocessing.active_children()
+    with pytest.raises(ValueError, match="no such luck") as raised:
+        ends("takes long", "raises", "never")
+    assert "in end_as_named" in str(raised.value.__cause__), "the worker's traceback is shown"
+    with pytest.raises(processes.WorkerDied, match="a process was killed, or out of memory; what was finished is kept"):
+        ends("takes long", "dies")
+    assert ends("a", "b", "c") == ["a", "b", "c"], "and later ones are not disturbed"
+    assert time.monotonic() - started < 300 and not psutil.Process().children()
 
 
 ABANDONED = """
-from lib import processes
-from test_workers import fail
+from test_workers import ends
 
 if __name__ == "__main__":
-    processes.run_all(fail, ["takes long"], 1, lambda message: print(message, flush=True), print)
+    ends("takes long", "a")
 """
 
 
@@ -75,7 +53,7 @@ def test_workers_end_with_the_process_that_started_them(tmp_path):
     paths = os.pathsep.join(map(str, (Path(__file__).parents[1], Path(__file__).parent)))
     given = {"stdout": subprocess.PIPE, "text": True, "env": os.environ | {"PYTHONPATH": paths}}
     with subprocess.Popen([sys.executable, str(tmp_path / "abandoned.py")], **given) as parent:
-        assert parent.stdout.readline() == "started\n"
+        assert parent.stdout.readline() == "started\n", "what a worker prints is seen at once"
         workers = psutil.Process(parent.pid).children(recursive=True)
         parent.kill()
     gone, alive = psutil.wait_procs(workers, timeout=100)

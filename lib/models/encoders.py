@@ -13,8 +13,6 @@ from torch import Tensor, nn
 
 from lib.models.transformer import Transformer
 
-ACTIVATIONS = ("tanh", "relu")
-
 
 def reversed_by_length(sequences: Tensor, lengths: Tensor) -> Tensor:
     """Each text (batch, word, feature) reversed, with the padding still behind it; its own inverse."""
@@ -96,18 +94,16 @@ class Identity(nn.Module):
 class Average(nn.Module):
     """One affine layer and tanh, for each word separately.
 
-    Differs from the paper: Jain & Wallace (2019, section 2) have ReLU, which `activation="relu"` is; their code has
-    tanh.
+    Differs from the paper: Jain & Wallace (2019, section 2) have ReLU; their code has tanh.
     """
 
-    def __init__(self, embedding_size: int, hidden_size: int = 128, activation: str = "tanh"):
+    def __init__(self, embedding_size: int, hidden_size: int = 128):
         super().__init__()
         self.hidden_size = hidden_size
         self.affine = nn.Linear(embedding_size, hidden_size)
-        self.activation = getattr(torch, activation)
 
     def forward(self, embedded: Tensor, lengths: Tensor) -> Tensor:
-        return self.activation(self.affine(embedded))
+        return self.affine(embedded).tanh()
 
 
 class Convolution(nn.Module):

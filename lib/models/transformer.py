@@ -1,4 +1,4 @@
-"""A Transformer encoder whose inner attention is visible, may be projected as the top one is, and can be replaced."""
+"""A Transformer encoder whose inner attention is visible, and can be replaced."""
 
 import math
 from collections.abc import Mapping
@@ -6,8 +6,6 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
-
-from lib.projections import projection, softmax
 
 Imposed = Mapping[tuple[int, int], Tensor]  # (layer, head) -> weights (batch, word, word)
 MAX_TOKENS = 2000  # the longest text whose inner attention, quadratic in its length, is measured
@@ -22,26 +20,19 @@ class Transformer(nn.Module):
 
     Args:
         heads: of each layer; they divide the hidden size.
-        inner_projection: from scores to weights of self-attention, a name of lib.projections.
     Raises:
         ValueError: hidden_size is odd, or not a multiple of heads.
     """
 
     def __init__(
-        self,
-        embedding_size: int,
-        hidden_size: int = 128,
-        layers: int = 2,
-        heads: int = 1,
-        inner_projection: str = "softmax",
-        dropout: float = 0.1,
+        self, embedding_size: int, hidden_size: int = 128, layers: int = 2, heads: int = 1, dropout: float = 0.1
     ):
         super().__init__()
         if hidden_size % heads or hidden_size % 2:
             raise ValueError(f"hidden_size is {hidden_size}; a Transformer needs an even multiple of its {heads} heads")
         self.hidden_size = hidden_size
         self.input = nn.Linear(embedding_size, hidden_size)
-        self.layers = nn.ModuleList(Layer(hidden_size, heads, inner_projection, dropout) for _ in range(layers))
+        self.layers = nn.ModuleList(Layer(hidden_size, heads, dropout) for _ in range(layers))
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, embedded: Tensor, lengths: Tensor) -> Tensor:
@@ -76,19 +67,16 @@ class Transformer(nn.Module):
 class Layer(nn.Module):
     """Self-attention, then two affine layers, each added to its input and normalised."""
 
-    def __init__(self, size: int, heads: int, inner_projection: str, dropout: float):
+    def __init__(self, size: int, heads: int, dropout: float):
         super().__init__()
         self.heads = heads
         self.query, self.key, self.value, self.output = (nn.Linear(size, size) for _ in range(4))
         self.inner = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Dropout(dropout), nn.Linear(4 * size, size))
         self.norms = nn.ModuleList(nn.LayerNorm(size) for _ in range(2))
         self.dropout = nn.Dropout(dropout)
-        self.projection = projection(inner_projection)
 
     def forward(self, hidden: Tensor, inside: Tensor) -> Tensor:
-        """(batch, word, size). Under softmax torch's own kernel, which need not hold the weights of all pairs."""
-        if self.projection is not softmax:
-            return self.with_weights(hidden, inside, {})[0]
+        """(batch, word, size), by torch's own kernel, which need not hold the weights of all pairs."""
         query, key, value = (self._split(part(hidden)) for part in (self.query, self.key, self.value))
         dropout = self.dropout.p if self.training else 0.0
         return self._add(hidden, scaled_dot_product_attention(query, key, value, inside[:, None, None, :], dropout))
@@ -101,9 +89,7 @@ class Layer(nn.Module):
         """
         query, key, value = (self._split(part(hidden)) for part in (self.query, self.key, self.value))
         scores = query @ key.transpose(2, 3) / math.sqrt(query.shape[-1])
-        allowed = inside[:, None, None, :].expand_as(scores)
-        words = scores.shape[-1]
-        weights = self.projection(scores.reshape(-1, words), allowed.reshape(-1, words)).view_as(scores)
+        weights = scores.masked_fill(~inside[:, None, None, :], -torch.inf).softmax(dim=-1)
         weights = replaced_heads(weights, imposed)
         return self._add(hidden, self.dropout(weights) @ value), weights
 

@@ -24,20 +24,20 @@ Losses = Callable[[nn.Module, Batch], dict[str, Tensor]]
 Say = Callable[[str], None]
 
 
-def adam(model: nn.Module, weight_decay: float, rate: float, attention_rate: float = 1.0, amsgrad: bool = True):
+def adam(model: nn.Module, weight_decay: float, rate: float, amsgrad: bool = True) -> torch.optim.Adam:
     """Adam over all trained parameters; the attention's have no weight decay (Jain & Wallace's code).
 
     Args:
-        rate: the learning rate. attention_rate: the attention's learning rate as a multiple of it.
+        rate: the learning rate.
     """
     learned = model.projection.parameters() if isinstance(model.projection, nn.Module) else ()
     own = {id(parameter) for parameter in (*model.attention.parameters(), *learned)}
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups = [
-        {"params": [p for p in trained if id(p) not in own], "weight_decay": weight_decay, "lr": rate},
-        {"params": [p for p in trained if id(p) in own], "weight_decay": 0.0, "lr": rate * attention_rate},
+        {"params": [p for p in trained if id(p) not in own], "weight_decay": weight_decay},
+        {"params": [p for p in trained if id(p) in own], "weight_decay": 0.0},
     ]
-    return torch.optim.Adam(groups, amsgrad=amsgrad, fused=True)
+    return torch.optim.Adam(groups, lr=rate, amsgrad=amsgrad, fused=True)
 
 
 def plateau(optimizer: torch.optim.Optimizer, factor: float | None, scores: Iterable[float]) -> Callable[[float], None]:
@@ -64,7 +64,7 @@ def fit(
     Raises:
         FloatingPointError: the loss is not finite.
     """
-    options = ("weight_decay", "learning_rate", "attention_rate", "amsgrad")
+    options = ("weight_decay", "learning_rate", "amsgrad")
     optimizer = adam(model, *(run.option(name) for name in options))
     best, history = cache.restore_checkpoint(checkpoint, model, optimizer)
     judged = f"dev_{run.option('judge')}"
@@ -112,45 +112,52 @@ def train_epoch(
             micro-batches of WORDS words, for one step: the same gradient in bounded memory.
     """
     model.train()
-    totals, texts, kept = {}, 0, KeptGradients(model)
+    totals, texts = {}, 0
     trained = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    for batch in batches:
-        optimizer.zero_grad(set_to_none=True)
-        for part in micro_batches([batch], words_at_once(model, WORDS)) if adds_up else [batch]:
-            found = losses(model, part)
-            (found["loss"] * REDUCTIONS[reduction](len(batch))).backward()
-            totals = {name: totals.get(name, 0) + value.detach() for name, value in found.items()}
-        kept.put()
-        if clip is not None:
-            nn.utils.clip_grad_norm_(trained, clip)
-        optimizer.step()
-        texts += len(batch)
+    with kept_gradients(model) as keep:
+        for batch in batches:
+            optimizer.zero_grad(set_to_none=True)
+            for part in micro_batches([batch], words_at_once(model, WORDS)) if adds_up else [batch]:
+                sums = losses(model, part)
+                (sums["loss"] * REDUCTIONS[reduction](len(batch))).backward()
+                totals = {name: totals.get(name, 0) + value.detach() for name, value in sums.items()}
+            keep()
+            if clip is not None:
+                nn.utils.clip_grad_norm_(trained, clip)
+            optimizer.step()
+            texts += len(batch)
     return {name: float(total) / texts for name, total in totals.items()}
 
 
-class KeptGradients:
-    """Of each embedding table one buffer for its gradient, of which a step clears the words of the step before.
+@contextmanager
+def kept_gradients(model: nn.Module) -> Iterator[Callable[[], None]]:
+    """keep(), to be called after each backward pass: gradients of embedding tables go into one buffer a table.
 
-    Gradients made anew, all zeros but for a few hundred rows, took 8% of an epoch on a processor.
+    A step clears of it the words of the step before. Gradients made anew, all zeros but for a few hundred rows, took 8%
+    of an epoch on a processor. Inside, the tables give sparse gradients; afterwards they are as they were. A gradient
+    that another term of the loss made dense stays as it is.
     """
+    tables = [part for part in model.modules() if isinstance(part, nn.Embedding) and not part.sparse]
+    tables = [table for table in tables if table.weight.requires_grad and table.weight.device.type == "cpu"]
+    buffers = [torch.zeros_like(table.weight) for table in tables]
+    rows = [torch.empty(0, dtype=torch.int64)] * len(tables)
 
-    def __init__(self, model: nn.Module):
-        tables = [part for part in model.modules() if isinstance(part, nn.Embedding)]
-        self.tables = [one for one in tables if one.weight.requires_grad and one.weight.device.type == "cpu"]
-        self.buffers = [torch.zeros_like(one.weight) for one in self.tables]
-        self.rows = [torch.empty(0, dtype=torch.int64)] * len(self.tables)
-        for one in self.tables:
-            one.sparse = True
+    def keep() -> None:
+        for place, (table, buffer) in enumerate(zip(tables, buffers, strict=True)):
+            gradient = table.weight.grad
+            if gradient is not None and gradient.is_sparse:
+                buffer.index_fill_(0, rows[place], 0.0)
+                gradient = gradient.coalesce()
+                rows[place] = gradient.indices()[0]
+                table.weight.grad = buffer.index_copy_(0, rows[place], gradient.values())
 
-    def put(self) -> None:
-        """Puts sparse gradients into the buffers; one that another term of the loss made dense stays as it is."""
-        for place, (table, buffer) in enumerate(zip(self.tables, self.buffers, strict=True)):
-            found = table.weight.grad
-            if found is not None and found.is_sparse:
-                buffer.index_fill_(0, self.rows[place], 0.0)
-                found = found.coalesce()
-                self.rows[place] = found.indices()[0]
-                table.weight.grad = buffer.index_copy_(0, self.rows[place], found.values())
+    for table in tables:
+        table.sparse = True
+    try:
+        yield keep
+    finally:
+        for table in tables:
+            table.sparse = False
 
 
 def evaluate(model: nn.Module, batches: Iterable[Batch], weight: Tensor | None = None) -> dict[str, float]:
@@ -168,8 +175,8 @@ def evaluate(model: nn.Module, batches: Iterable[Batch], weight: Tensor | None =
             labels.append(batch.label.cpu())
             evenness.append(normalized_entropy(output.attention.double(), output.mask).cpu())
     logits, labels = torch.cat(logits), torch.cat(labels)
-    found = scored(logits, labels) | {"loss": float(prediction_loss(logits, labels, weight, "mean"))}
-    return found | {"attention_entropy": float(torch.cat(evenness).nanmean())}
+    scores = scored(logits, labels) | {"loss": float(prediction_loss(logits, labels, weight, "mean"))}
+    return scores | {"attention_entropy": float(torch.cat(evenness).nanmean())}
 
 
 def scored(logits: Tensor, labels: Tensor) -> dict[str, float]:

@@ -10,7 +10,6 @@ from lib.metrics.distances import jensen_shannon, kullback_leibler, total_variat
 REDUCTIONS = {"sum": lambda texts: 1.0, "mean": lambda texts: 1.0 / texts, "twice": lambda texts: float(texts)}
 DIVERGENCES = ("kl", "jsd")
 TVDS = {"half": 0.5, "full": 1.0}
-MLM_LOSSES = ("text", "token")
 ENDS = ("converged", "lowest")
 
 
@@ -97,17 +96,16 @@ def lying_loss(attention: Tensor, reason: Tensor) -> Tensor:
     return paid.where(reason.any(dim=-1), 0)
 
 
-def mlm_loss(hidden: Tensor, words: Tensor, table: Tensor, texts: int, per: str = "text") -> Tensor:
+def mlm_loss(hidden: Tensor, words: Tensor, table: Tensor, texts: int) -> Tensor:
     """Cross-entropy of masked words, decoded by the embedding table itself (Tutek & Snajder 2020, section 3.1), nats.
+
+    Summed over a text's masked tokens, so that long texts weigh more: the paper's footnote 5 implies it.
 
     Args:
         hidden: (masked token, size), of the masked positions alone. words: (masked token,) rows of the table.
         table: (word, size).
         texts: how many texts the tokens come from.
-        per: "text" sums over a text's masked tokens, so that long texts weigh more (the paper's footnote 5 implies
-            it); "token" is their mean.
     Returns:
-        the mean per text, or per token; 0 where nothing is masked.
+        the mean per text; 0 where nothing is masked.
     """
-    total = functional.cross_entropy(hidden @ table.T, words, reduction="sum")
-    return total / (texts if per == "text" else max(len(words), 1))
+    return functional.cross_entropy(hidden @ table.T, words, reduction="sum") / texts

@@ -1,7 +1,7 @@
 """What is trained: a run and all that decides its weights, the recipes of the papers, and which runs come first."""
 
 from collections import ChainMap
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from math import inf
@@ -9,10 +9,9 @@ from math import inf
 from lib import datasets
 from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL, QUESTION_ENCODERS
 from lib.models.attention import LINEAR_INITS, QUERY_INITS
-from lib.models.encoders import ACTIVATIONS
 from lib.profiles import profile
 from lib.projections import projection
-from lib.training.losses import DIVERGENCES, ENDS, MLM_LOSSES, REDUCTIONS, TVDS
+from lib.training.losses import DIVERGENCES, ENDS, REDUCTIONS, TVDS
 
 # The defaults of a run's options. Jain & Wallace's code: batch of 32, Adam with amsgrad at 1e-3, weight decay 1e-5 but
 # not on the attention. None: the profile's epochs, all of them; the encoder's own hidden size; no clipping.
@@ -23,7 +22,6 @@ JAIN = {
     "plateau": None,  # after each of them the learning rate is multiplied by this
     "batch_size": 32,
     "learning_rate": 1e-3,
-    "attention_rate": 1.0,  # the attention's learning rate, as a multiple of that of the other parameters
     "weight_decay": 1e-5,
     "amsgrad": True,
     "clip": None,  # the largest norm of the gradient
@@ -41,8 +39,7 @@ JAIN = {
 # Tutek & Snajder (2020), table 4 and appendix C: the states of both directions have together the embeddings' size.
 TUTEK = JAIN | {"patience": None, "clip": 5.0, "reduction": "mean", "hidden_size": 300, "query_init": "normal"}
 # Meister et al. (2021), appendix B: as Jain & Wallace with smaller states. Table 4 has learning rates of 1e-4
-# (BiLSTM) and 1e-5 (Transformer), which need many epochs; they are options of a run, and so is the attention's rate, 1
-# or 10 times the others'.
+# (BiLSTM) and 1e-5 (Transformer), which need many epochs; they are options of a run.
 MEISTER = JAIN | {"patience": None, "hidden_size": 128}
 # Serrano & Smith (2019), appendix A.1, and of their code the batch, the halved rate, plain Adam and first weights.
 # Dropout, learning rate and epochs are options of a run: they differ by dataset and encoder.
@@ -58,14 +55,12 @@ RECIPES = {"jain2019": JAIN, "jain2019-questions": ASKING, "tutek2020": TUTEK}
 RECIPES |= {"meister2021": MEISTER, "serrano2019": SERRANO}
 # Options of one encoder alone, with their defaults; an encoder that is not here has none.
 OF_ENCODERS = {
-    "average": {"activation": "tanh"},
-    "transformer": {"heads": 1, "inner_projection": "softmax", "dropout": 0.1},
+    "transformer": {"heads": 1, "dropout": 0.1},
     **{name: {"sentence_dropout": 0.0} for name in HIERARCHICAL},  # of the words of a sentence
 }
 # Options of one variant alone. trains: all weights, or the attention's alone, the others fixed at the base's. starts:
 # from weights of its own, or from all of the base's (Meister et al. 2021, section 5). ends: as of tasks.Adversary.
-# mlm_share: of the tokens are masked; mlm_loss: summed over those of a text, or their mean. judge: of a liar the epoch
-# is kept whose minimised loss on dev is least, or the score decides that is given.
+# judge: of a liar the epoch is kept whose minimised loss on dev is least, or the score decides that is given.
 OF_VARIANTS = {
     "adversary": {
         **{"lambda": 5e-4, "divergence": "kl", "tvd": "half"},
@@ -73,52 +68,55 @@ OF_VARIANTS = {
     },
     "liar": {"lambda": 1.0, "judge": "objective"},
     "tying": {"delta": 10.0},
-    "mlm": {"eta": 1.0, "mlm_share": 0.15, "mlm_loss": "text"},
+    "mlm": {"eta": 1.0},
 }
 OF_TRAINING = {name for options in (JAIN, *OF_VARIANTS.values(), *OF_ENCODERS.values()) for name in options}
 
-# The values that an option may have: those of a closed list, or numbers: of a type, in a range, in words.
-NAMES = {
-    "judge": ("auc", "accuracy", "f1"),
-    "amsgrad": (True, False),
-    "activation": ACTIVATIONS,
-    "mlm_loss": MLM_LOSSES,
-    "reduction": tuple(REDUCTIONS),
-    "ends": ENDS,
-    "embeddings": ("trained", "frozen"),
-    "query_init": QUERY_INITS,
-    "linear_init": LINEAR_INITS,
-    "divergence": DIVERGENCES,
-    "tvd": tuple(TVDS),
-    "trains": ("all", "attention"),
-    "starts": ("random", "base"),
-}
-WHOLE = (int, lambda n: n > 0, "a whole number from 1 up")
-POSITIVE = (int | float, lambda x: 0 < x < inf, "a number above 0")
-FROM_0 = (int | float, lambda x: 0 <= x < inf, "a number from 0 up")
-SHARE = (int | float, lambda x: 0 < x < 1, "a number between 0 and 1")
-DROPOUT = (int | float, lambda x: 0 <= x < 1, "a number from 0, below 1")
-NUMBERS = {
-    "seed": (int, lambda n: n >= 0, "a whole number from 0 up"),
+# What an option may be: a test, and in words.
+Rule = tuple[Callable[[object], bool], str]
+
+
+def one_of(names: Iterable) -> Rule:
+    """One of these values, of their type: 1 is not True."""
+    names = tuple(names)
+    return lambda value: value in names and isinstance(value, type(names[0])), " or ".join(map(str, names))
+
+
+def number(kind: type, fits: Callable, words: str) -> Rule:
+    """A number of that type that fits."""
+    return lambda value: isinstance(value, kind) and not isinstance(value, bool) and fits(value), words
+
+
+WHOLE = number(int, lambda n: n > 0, "a whole number from 1 up")
+POSITIVE = number(int | float, lambda x: 0 < x < inf, "a number above 0")
+FROM_0 = number(int | float, lambda x: 0 <= x < inf, "a number from 0 up")
+DROPOUT = number(int | float, lambda x: 0 <= x < 1, "a number from 0, below 1")
+ALLOWED = {
+    "judge": one_of(("auc", "accuracy", "f1")),
+    "amsgrad": one_of((True, False)),
+    "reduction": one_of(REDUCTIONS),
+    "embeddings": one_of(("trained", "frozen")),
+    "query_init": one_of(QUERY_INITS),
+    "linear_init": one_of(LINEAR_INITS),
+    "divergence": one_of(DIVERGENCES),
+    "tvd": one_of(TVDS),
+    "trains": one_of(("all", "attention")),
+    "starts": one_of(("random", "base")),
+    "ends": one_of(ENDS),
+    "seed": number(int, lambda n: n >= 0, "a whole number from 0 up"),
+    "plateau": number(int | float, lambda x: 0 < x < 1, "a number between 0 and 1"),
     **dict.fromkeys(("epochs", "patience", "batch_size", "embedding_size", "hidden_size", "heads", "layers"), WHOLE),
-    **dict.fromkeys(("learning_rate", "attention_rate", "attention_share", "vector_scale", "clip"), POSITIVE),
+    **dict.fromkeys(("learning_rate", "attention_share", "vector_scale", "clip"), POSITIVE),
     **dict.fromkeys(("weight_decay", "lambda", "delta", "eta"), FROM_0),
-    **dict.fromkeys(("mlm_share", "plateau"), SHARE),
     **dict.fromkeys(("dropout", "sentence_dropout", "document_dropout", "classifier_dropout"), DROPOUT),
 }
 
 
 def refuse_value(name: str, value: object) -> None:
-    """Raises ValueError where an option cannot have a value, with those that it can have; KeyError for a projection."""
-    if name == "inner_projection":
-        projection(value)
-    elif names := NAMES.get(name):
-        if value not in names or not isinstance(value, type(names[0])):
-            raise ValueError(f"{name} is {value!r}; allowed: {' or '.join(map(str, names))}")
-    elif name in NUMBERS:
-        kind, fits, words = NUMBERS[name]
-        if isinstance(value, bool) or not isinstance(value, kind) or not fits(value):
-            raise ValueError(f"{name} is {value!r}; allowed: {words}")
+    """Raises ValueError where an option cannot have a value, with those that it can have."""
+    fits, words = ALLOWED.get(name, (lambda value: True, ""))
+    if not fits(value):
+        raise ValueError(f"{name} is {value!r}; allowed: {words}")
 
 
 KINDS = ChainMap(HIERARCHICAL, ENCODERS)  # a view: an encoder that is registered later is there too
@@ -164,75 +162,12 @@ class Run:
         for what, known in PARTS.items():
             if getattr(self, what) not in known:
                 raise KeyError(f"unknown {what} {getattr(self, what)!r}; known: {', '.join(known)}")
-        projection(self.projection)
-        profile(self.profile)
         usual = default_of(self.encoder, "layers")
-        if self.layers is None:
-            object.__setattr__(self, "layers", usual or 1)
-        if self.layers != 1 and usual is None:
-            raise ValueError(f"layers is {self.layers!r}; allowed for the encoder {self.encoder!r}: 1")
-        refuse_value("seed", self.seed)
-        refuse_value("layers", self.layers)
-        self._refuse_wrong_task()
-        self._refuse_wrong_options()
-        self._refuse_wrong_base()
+        object.__setattr__(self, "layers", (usual or 1) if self.layers is None else self.layers)
+        refuse_unknown(self)
+        for fault in faults_of(self):
+            raise ValueError(fault)
         object.__setattr__(self, "options", tuple(sorted(self.options)))
-
-    def _refuse_wrong_task(self):
-        """Encoders and variants that sentences or questions allow."""
-        spec = datasets.spec(self.dataset)
-        if self.encoder in HIERARCHICAL and self.variant not in PLAIN:
-            raise ValueError(
-                f"the encoder {self.encoder!r} attends to sentences; of the variants it can have "
-                f"{' and '.join(PLAIN)}, not {self.variant!r}"
-            )
-        if self.encoder in HIERARCHICAL and not spec.sentences:
-            known = ", ".join(name for name, spec in datasets.DATASETS.items() if spec.sentences)
-            raise ValueError(
-                f"the encoder {self.encoder!r} reads sentences, and {self.dataset!r} is not cut into them; "
-                f"those that are: {known}"
-            )
-        for what, allowed in (("encoder", QUESTION_ENCODERS), ("variant", PLAIN)) if spec.asks else ():
-            if getattr(self, what) not in allowed:
-                raise ValueError(
-                    f"{self.dataset!r} asks questions, which no model of the {what} {getattr(self, what)!r} answers; "
-                    f"allowed: {', '.join(allowed)}"
-                )
-
-    def _refuse_wrong_options(self):
-        given, known = dict(self.options), {*self.defaults, *datasets.spec(self.dataset).options}
-        if unknown := [name for name in given if name not in known]:
-            raise KeyError(
-                f"unknown option {unknown[0]!r} of a run of {self.variant} on {self.dataset}; "
-                f"known: {', '.join(sorted(known))}"
-            )
-        if len(given) < len(self.options):
-            raise ValueError(f"an option is there twice: {self.options}; allowed: each once")
-        for name, value in given.items():
-            if value is not None:
-                refuse_value(name, value)
-        positive = ("softmax", "entmax:1", "entmax:1.0")
-        if self.variant == "adversary" and self.option("divergence") == "kl" and self.projection not in positive:
-            raise ValueError(
-                f"divergence is 'kl', which is infinite where the attention of {self.projection!r} is 0; "
-                "allowed with sparse attention: 'jsd'"
-            )
-
-    def _refuse_wrong_base(self):
-        allowed = VARIANTS[self.variant]
-        if (self.base.variant if self.base else None) not in (allowed or (None,)):
-            raise ValueError(
-                f"a run of {self.variant} has {self.base.variant + ' as' if self.base else 'no'} base; "
-                f"allowed: {' or '.join(allowed) or 'no base'}"
-            )
-        if self.base and self.base.data != self.data:
-            raise ValueError(f"the base reads {self.base.data}, the run {self.data}; allowed: the same data")
-        size = self.option("embedding_size")
-        if self.architecture in NEED_EQUAL_SIZES and self.hidden_size != size:
-            raise ValueError(
-                f"the variant {self.architecture!r} needs hidden states of the embeddings' size: hidden_size is "
-                f"{self.hidden_size}, embedding_size {size}; set hidden_size={size}"
-            )
 
     @property
     def defaults(self) -> dict[str, object]:
@@ -278,8 +213,65 @@ class Run:
         return " ".join(p for p in parts if p not in ("", "softmax", "base")) + f", seed {self.seed}"
 
 
+def refuse_unknown(run: Run) -> None:
+    """Raises KeyError for a name that nobody knows, ValueError for a value that an option cannot have."""
+    projection(run.projection)
+    profile(run.profile)
+    refuse_value("seed", run.seed)
+    refuse_value("layers", run.layers)
+    options = {*run.defaults, *datasets.spec(run.dataset).options}
+    for name, value in run.options:
+        if name not in options:
+            known = ", ".join(sorted(options))
+            raise KeyError(f"unknown option {name!r} of a run of {run.variant} on {run.dataset}; known: {known}")
+        if value is not None:
+            refuse_value(name, value)
+
+
+def faults_of(run: Run) -> Iterator[str]:
+    """What does not fit together in a run, a sentence each."""
+    spec, variant, encoder = datasets.spec(run.dataset), run.variant, run.encoder
+    if run.layers != 1 and default_of(encoder, "layers") is None:
+        yield f"layers is {run.layers!r}; allowed for the encoder {encoder!r}: 1"
+    if encoder in HIERARCHICAL and variant not in PLAIN:
+        allowed = " and ".join(PLAIN)
+        yield f"the encoder {encoder!r} attends to sentences; of the variants it can have {allowed}, not {variant!r}"
+    if encoder in HIERARCHICAL and not spec.sentences:
+        cut = ", ".join(name for name, other in datasets.DATASETS.items() if other.sentences)
+        yield f"the encoder {encoder!r} reads sentences, and {run.dataset!r} is not cut into them; allowed: {cut}"
+    for what, allowed in (("encoder", QUESTION_ENCODERS), ("variant", PLAIN)) if spec.asks else ():
+        if (name := getattr(run, what)) not in allowed:
+            names = ", ".join(allowed)
+            yield f"{run.dataset!r} asks questions, which no model of the {what} {name!r} answers; allowed: {names}"
+    if len(dict(run.options)) < len(run.options):
+        yield f"an option is there twice: {run.options}; allowed: each once"
+    yield from faults_of_base(run)
+    positive = ("softmax", "entmax:1", "entmax:1.0")
+    if variant == "adversary" and run.option("divergence") == "kl" and run.projection not in positive:
+        yield (
+            f"divergence is 'kl', which is infinite where the attention of {run.projection!r} is 0; "
+            "allowed with sparse attention: 'jsd'"
+        )
+    size = run.option("embedding_size")
+    if run.architecture in NEED_EQUAL_SIZES and run.hidden_size != size:
+        yield (
+            f"the variant {run.architecture!r} needs hidden states of the embeddings' size: hidden_size is "
+            f"{run.hidden_size}, embedding_size {size}; set hidden_size={size}"
+        )
+
+
+def faults_of_base(run: Run) -> Iterator[str]:
+    """Why a run cannot have the base that it has, or none."""
+    allowed, own = VARIANTS[run.variant], run.base and run.base.variant
+    if own not in (allowed or (None,)):
+        bases = " or ".join(allowed) or "no base"
+        yield f"a run of {run.variant} has {f'{own} as' if own else 'no'} base; allowed: {bases}"
+    if run.base and run.base.data != run.data:
+        yield f"the base reads {run.base.data}, the run {run.data}; allowed: the same data"
+
+
 def is_guided(run: Run) -> bool:
-    """Whether attention is imposed on each text (lib.training.guided_attention)."""
+    """Whether attention is imposed on each text (lib.training.tasks.guide)."""
     return run.variant.startswith("guide_")
 
 

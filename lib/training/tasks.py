@@ -1,4 +1,7 @@
-"""What a run learns: the loss to minimise, how an epoch is judged, which epoch is kept, and when training ends."""
+"""What a run learns: the loss to minimise, how an epoch is judged, which epoch is kept, and when training ends.
+
+And what it learns from, word by word: rationales, and the attention of another model.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,15 +11,83 @@ from torch import Tensor
 
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import SPECIALS, Split
+from lib.interventions.adversary import adversarial_attention
 from lib.metrics.distances import probabilities
 from lib.models import AttentionClassifier
 from lib.training import fitting
-from lib.training.guided_attention import PerWord
 from lib.training.losses import adversarial_loss, class_weights, lying_loss, mlm_loss, prediction_loss, tying_loss
 
 PATIENCE, LEAST = 10, 1e-4  # epochs; by how much an adversary's loss, which is of probability, must fall within them
 HELD = 2**29  # most numbers of hidden states kept in memory: 2 GB
+EPSILON = 0.01  # how far the per-instance adversary may move the prediction (Jain & Wallace 2019)
+MASKED_SHARE = 0.15  # of the words
 KEPT_MASKED, REPLACED = 0.8, 0.9  # of the chosen words: below the first masked, below the second replaced
+
+
+class PerWord:
+    """A value for each word of each text of a split, start and end included, found by batch.
+
+    values   (word, ...) of all texts of the split end to end, 0 at first
+    offsets  (text + 1,): text i has values[offsets[i]:offsets[i + 1]]
+    """
+
+    def __init__(self, split: Split, *shape: int, device: str | torch.device = "cpu"):
+        self.offsets = torch.from_numpy(split.encoded[1]).to(device)
+        self.values = torch.zeros(int(self.offsets[-1]), *shape, device=device)
+
+    @classmethod
+    def of(cls, split: Split, given: Iterable[tuple[Batch, Tensor]]) -> "PerWord":
+        """From batches of the split with their values (batch, word, ...)."""
+        held = None
+        for batch, values in given:
+            held = held or cls(split, *values.shape[2:], device=values.device)
+            inside, where = held._places(batch)
+            held.values[where[inside]] = values[inside].to(held.values.dtype)
+        return held or cls(split)
+
+    def at(self, batch: Batch) -> Tensor:
+        """(batch, word, ...): 0 on padding."""
+        inside, where = self._places(batch)
+        found = self.values[where]
+        return found * inside.view(*inside.shape, *(1,) * (found.dim() - 2))
+
+    def _places(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """(batch, word): where a text has words, and where its values lie."""
+        position = torch.arange(batch.tokens.shape[1], device=self.offsets.device)
+        inside = position < batch.lengths[:, None]
+        return inside, torch.where(inside, self.offsets[batch.instance][:, None] + position, 0)
+
+
+def rationales(split: Split, device: str | torch.device = "cpu") -> PerWord:
+    """1 for each word of a text's rationale, 0 for all others."""
+    found = PerWord(split, device=device)
+    for start, instance in zip(found.offsets.tolist(), split.instances, strict=False):
+        for first, end in instance.rationale or ():
+            found.values[start + 1 + first : start + 1 + end] = 1
+    return found
+
+
+@torch.no_grad()
+def guide(kind: str, model: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> PerWord:
+    """The attention of a trained model on all texts of a split, to be imposed on another; 0 on start and end.
+
+    Args:
+        kind: "guide_base" and "guide_adversary": the model's own attention; "guide_instance_adversary": for each text
+            the attention farthest from it that moves the prediction by at most EPSILON.
+    """
+    model.eval()
+    given = []
+    for batch in batches:
+        output = model(batch)
+        weights = output.attention
+        if kind == "guide_instance_adversary":
+            method = "exact" if output.logits.shape[1] == 1 else "gradient"
+            weights, _ = adversarial_attention(model, output, EPSILON, method, instance=batch.instance)
+        given.append((batch.to("cpu"), weights.masked_fill(~output.mask, 0).cpu()))
+    return PerWord.of(split, given)
+
+
+# --- tasks
 
 
 class Classification:
@@ -111,11 +182,11 @@ class Liar(Classification):
     def scores(self, model: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> dict[str, float]:
         """The dev scores of an epoch, "lying" among them, and "objective"."""
         batches = list(batches)
-        found = super().scores(model, split, batches)
+        scores = super().scores(model, split, batches)
         with torch.inference_mode():
             lying = torch.cat([self.lying(model(batch).attention, batch, "dev").double().cpu() for batch in batches])
         paid = float(lying.mean())
-        return found | {"lying": paid, "objective": -found["loss"] - self.strength * paid}
+        return scores | {"lying": paid, "objective": -scores["loss"] - self.strength * paid}
 
 
 class MaskedLanguageModel(Classification):
@@ -126,23 +197,22 @@ class MaskedLanguageModel(Classification):
 
     Args:
         words: the size of the vocabulary. eta: the weight of the cross-entropy. share: of the words that are chosen.
-        per: "text" or "token", of `mlm_loss`. ending: patience and judge of Classification.
+        ending: patience and judge of Classification.
     """
 
-    def __init__(self, labels: Tensor, outputs: int, words: int, eta: float, share: float, per: str, **ending):
+    def __init__(self, labels: Tensor, outputs: int, words: int, eta: float, share: float = MASKED_SHARE, **ending):
         super().__init__(labels, outputs, **ending)
-        self.words, self.eta, self.share, self.per = words, eta, share, per
+        self.words, self.eta, self.share = words, eta, share
 
     def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
-        """Sums over the batch; "loss" is minimised; "mlm" is of the masked words, times the texts where per token."""
+        """Sums over the batch; "loss" is minimised; "mlm" is of the masked words."""
         tokens, chosen = masked(batch.tokens, batch.mask, self.words, self.share)
         parts = ((batch.tokens, tokens), *((part, part) for part in (batch.lengths, batch.label, batch.instance)))
         output = model(Batch.of(*(torch.cat(pair) for pair in parts)))
         texts, first = len(batch), len(SPECIALS)
         prediction = self.of_labels(output.logits[:texts], batch)
         table = model.embedding.weight[first : self.words]
-        predicted = output.hidden[texts:][chosen], batch.tokens[chosen] - first
-        mlm = texts * mlm_loss(*predicted, table, texts, self.per)
+        mlm = texts * mlm_loss(output.hidden[texts:][chosen], batch.tokens[chosen] - first, table, texts)
         return {"loss": prediction + self.eta * mlm, "prediction": prediction, "mlm": mlm}
 
 
@@ -179,9 +249,9 @@ class BaseOutputs:
         for batch in batches:
             output = base(batch)
             attention.append((batch, output.attention))
-            found = probabilities(output.logits)
-            prediction = found.new_zeros(len(split), found.shape[1]) if prediction is None else prediction
-            prediction[batch.instance] = found
+            of_batch = probabilities(output.logits)
+            prediction = of_batch.new_zeros(len(split), of_batch.shape[1]) if prediction is None else prediction
+            prediction[batch.instance] = of_batch
         return cls(PerWord.of(split, attention), prediction)
 
 

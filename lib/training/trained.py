@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -15,14 +16,22 @@ from lib.datasets import batches as length_batches
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Corpus
 from lib.datasets.word_vectors import Vectors
-from lib.models import AttentionClassifier, QuestionClassifier, evaluation
+from lib.models import (
+    HIERARCHICAL,
+    RETENTIONS,
+    AttentionClassifier,
+    GuidedClassifier,
+    HierarchicalClassifier,
+    QuestionClassifier,
+    evaluation,
+)
+from lib.models.attention import xavier
 from lib.processes import cores, gpu_runs, run_all
 from lib.progress import Progress
 from lib.training import cache, fitting, tasks
-from lib.training.building import build, load_vectors, own_random_state
 from lib.training.fitting import Say
-from lib.training.guided_attention import guide, rationales
-from lib.training.runs import Run, is_guided, stages, with_bases
+from lib.training.runs import OF_ENCODERS, Run, default_of, is_guided, stages, with_bases
+from lib.training.vectors import load_vectors, word_table
 
 TINY = 500_000  # tokens of all epochs: starting processes would take longer than training
 
@@ -65,9 +74,10 @@ class Corpora:
             self.loaded[run.data] = load_corpus(run, self.home)
         return self.loaded[run.data]
 
-    def train(self, run: Run, say: Say) -> None:
-        """Puts a run into the cache."""
-        train(run, self.home, self.of(run), say)
+
+def say_at_once(message: str) -> None:
+    """Prints a line, also out of a process of its own."""
+    print(message, flush=True)
 
 
 def load_corpus(run: Run, data_home: str | Path | None = None) -> Corpus:
@@ -80,7 +90,7 @@ def train(
     run: Run,
     data_home: str | Path | None = None,
     corpus: Corpus | None = None,
-    say: Say = print,
+    say: Say = say_at_once,
     checkpoint_seconds: float = 30,
 ) -> Trained:
     """The trained model of a run, from the cache where it is.
@@ -136,12 +146,12 @@ def train_all(
     processes: int | None = None,
     corpus: Corpus | None = None,
 ) -> list[Trained]:
-    """The trained models of all runs, in their order; what the cache lacks is trained in spawned processes.
+    """The trained models of all runs, in their order; what the cache lacks is trained in processes of their own.
 
     One thread a process. A run's base is trained before it; runs that are tiny altogether (TINY) in this process.
 
     Args:
-        processes: how many; None: as many as cores, on a GPU no more than share it (`processes.gpu_runs`).
+        processes: how many; None: as many as cores, on a GPU no more than share it (`lib.processes.gpu_runs`).
         corpus: of the first run, where it is loaded already.
     Raises:
         ValueError: a run is planned for a GPU, and there is none. What `train` raises.
@@ -151,27 +161,65 @@ def train_all(
     missing = [run for run in with_bases(runs) if not is_trained(run, corpora.of(run), data_home)]
     if missing:
         tokens = sum(int(corpora.of(run).train.lengths.sum()) * run.epochs for run in missing)
-        _train_missing(missing, corpora, processes or (1 if tokens < TINY else None))
+        train_missing(missing, corpora, processes or (1 if tokens < TINY else None))
     return [train(run, data_home, corpora.of(run)) for run in runs]
 
 
-def _train_missing(missing: list[Run], corpora: Corpora, processes: int | None) -> None:
+def train_missing(missing: Sequence[Run], corpora: Corpora, workers: int | None = None) -> None:
+    """Puts runs into the cache, bases first, and shows how far it is."""
     with Progress("training", total=len(missing)) as progress:
         for stage in stages(missing):
             most = gpu_runs() if any(run.device_kind == "cuda" for run in stage) else len(stage)
-            workers = processes or min(cores(), most, len(stage))
-            if workers > 1:
-                run_all(corpora.train, stage, workers, progress.say, lambda run: progress.advance(str(run)))
-                continue
-            for run in stage:
-                corpora.train(run, progress.say)
-                progress.advance(str(run))
+            calls = [(run, corpora.home, corpora.of(run)) for run in stage]
+            number = min(workers or min(cores(), most), len(stage))
+            in_turn = (put_in_cache(*call, progress.say) for call in calls)
+            for run in run_all(put_in_cache, calls, number) if number > 1 else in_turn:
+                progress.advance(run)
+
+
+def put_in_cache(run: Run, data_home: str | Path | None, corpus: Corpus, say: Say = say_at_once) -> str:
+    """Trains a run; its name, for its model stays in the cache."""
+    train(run, data_home, corpus, say)
+    return str(run)
 
 
 def refuse_missing_gpu(runs: Sequence[Run]) -> None:
     """ValueError where a run is planned for a GPU, and torch finds none here."""
     if any(run.device_kind == "cuda" for run in runs) and not torch.cuda.is_available():
         raise ValueError("device is 'cuda', but torch finds no GPU here; use 'cpu' or 'auto'")
+
+
+def build(run: Run, corpus: Corpus, vectors: Vectors) -> AttentionClassifier | QuestionClassifier:
+    """The untrained model of a run; its initial weights depend on the seed alone."""
+    names = ("attention_share", "document_dropout", "classifier_dropout", *OF_ENCODERS.get(run.encoder, {}))
+    options = {name: run.option(name) for name in names} | {"hidden_size": run.hidden_size}
+    if default_of(run.encoder, "layers"):
+        options["layers"] = run.layers
+    if datasets.spec(run.dataset).asks:
+        kind, outputs = QuestionClassifier, len(corpus.classes)
+    else:
+        plain = GuidedClassifier if is_guided(run) else AttentionClassifier
+        kind = HierarchicalClassifier if run.encoder in HIERARCHICAL else plain
+        outputs = 1 if len(corpus.classes) == 2 else len(corpus.classes)
+        options |= {"retention": run.architecture if run.architecture in RETENTIONS else None}
+        options |= {"query_init": run.option("query_init")}
+    table = word_table(run, vectors) * run.option("vector_scale")
+    projection = "uniform" if run.variant == "uniform" else run.projection
+    with own_random_state(run):
+        torch.manual_seed(run.seed)
+        options |= {"outputs": outputs, "frozen": run.freezes_embeddings}
+        model = kind(table, run.encoder, run.attention, projection_name=projection, **options)
+        if run.option("linear_init") == "xavier":
+            xavier(model)
+    return model.to(run.device_kind)
+
+
+def own_random_state(run: Run) -> AbstractContextManager[None]:
+    """Random numbers may be seeded and drawn inside; the caller's own state comes back, also on the run's GPU.
+
+    On no other GPU: to read its random state takes half a GiB there, in every process.
+    """
+    return torch.random.fork_rng(devices=[torch.cuda.current_device()] if run.device_kind == "cuda" else [])
 
 
 def batches_of(run: Run, corpus: Corpus, base: Trained | None) -> Callable[..., Iterator[Batch]]:
@@ -185,9 +233,9 @@ def batches_of(run: Run, corpus: Corpus, base: Trained | None) -> Callable[..., 
     def batches(split: str, size: int, seed: Sequence[int] | None = None) -> Iterator[Batch]:
         texts = getattr(corpus, split)
         if is_guided(run) and split not in guides:
-            guides[split] = guide(run.variant, base.model, texts, base.batches(split))
-        found = length_batches.batches(texts, size, seed)
-        for batch in length_batches.micro_batches(found, evaluation.WORDS) if seed is None else found:
+            guides[split] = tasks.guide(run.variant, base.model, texts, base.batches(split))
+        whole = length_batches.batches(texts, size, seed)
+        for batch in length_batches.micro_batches(whole, evaluation.WORDS) if seed is None else whole:
             if is_guided(run):
                 batch = replace(batch, guide=guides[split].at(batch))
             yield batch.to(run.device_kind)
@@ -218,7 +266,7 @@ def classification_of(run: Run, corpus: Corpus, outputs: int) -> tasks.Classific
     if run.variant == "tying":
         return tasks.Tying(labels, outputs, run.option("delta"), **ending)
     if run.variant == "liar":
-        reasons = {split.name: rationales(split, run.device_kind) for split in (corpus.train, corpus.dev)}
+        reasons = {split.name: tasks.rationales(split, run.device_kind) for split in (corpus.train, corpus.dev)}
         if not all(of_words.values.any() for of_words in reasons.values()):
             raise ValueError(
                 f"{run}: a liar hides the rationales of the texts, and {corpus.name!r} has none; allowed: "
@@ -226,8 +274,7 @@ def classification_of(run: Run, corpus: Corpus, outputs: int) -> tasks.Classific
             )
         return tasks.Liar(labels, outputs, run.option("lambda"), reasons, **ending)
     if run.variant == "mlm":
-        how = (run.option(name) for name in ("eta", "mlm_share", "mlm_loss"))
-        return tasks.MaskedLanguageModel(labels, outputs, len(corpus.vocabulary), *how, **ending)
+        return tasks.MaskedLanguageModel(labels, outputs, len(corpus.vocabulary), run.option("eta"), **ending)
     return tasks.Classification(labels, outputs, **ending)
 
 

@@ -1,0 +1,70 @@
+"""The word vectors that a run starts from: those of a file, random ones, or word2vec's, learned from the texts."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from lib.datasets import word_vectors
+from lib.datasets.corpus import PAD, SPECIALS, Corpus
+from lib.datasets.word_vectors import Vectors
+from lib.training import cache
+from lib.training.runs import Run
+
+
+def load_vectors(run: Run, corpus: Corpus, data_home: str | Path | None = None) -> Vectors:
+    """The word vectors that a run starts from; random ones and word2vec's are drawn from its seed."""
+    size = run.option("embedding_size")
+    if run.vectors == "word2vec":
+        return word2vec(corpus, size, run.seed)
+    return word_vectors.load(run.vectors, corpus.vocabulary, data_home, seed=run.seed, size=size)
+
+
+def word2vec(corpus: Corpus, size: int = 200, seed: int = 0) -> Vectors:
+    """Word vectors learned from train and dev (Serrano & Smith 2019, appendix A.1), from the cache where they are.
+
+    Reproducible: gensim with one worker draws from its seed alone. Words outside the vocabulary are learned as one, the
+    unknown word; padding, start and end, which word2vec does not see, are zeros.
+    """
+    import gensim  # takes a second, and only these vectors need it
+
+    decides = {"corpus": corpus.checksum, "size": size, "seed": seed, "gensim": gensim.__version__}
+    decides["weights"] = cache.WEIGHTS
+    name = f"word2vec-{corpus.name.replace('-', '_')}-{corpus.profile}-seed{seed}-{cache.digest(decides)[:16]}"
+
+    def make(folder: Path) -> tuple[str, ...]:
+        save_file(learn_word2vec(corpus, size, seed), folder / "vectors.safetensors")
+        return ("vectors.safetensors",)
+
+    learned = load_file(cache.entry(name, make) / "vectors.safetensors")
+    source = f"word2vec, learned from train and dev, seed {seed}"
+    return word_vectors.with_checksum(learned["table"].numpy(), learned["covered"].numpy(), source)
+
+
+def learn_word2vec(corpus: Corpus, size: int, seed: int) -> dict[str, Tensor]:
+    """table (word, size) float32, and covered (word,): which words of the vocabulary have a trained vector.
+
+    gensim's defaults otherwise: CBOW, a window of 5, 5 epochs.
+    """
+    from gensim.models import Word2Vec
+
+    words = corpus.vocabulary.words
+    encoded = [split.encoded for split in (corpus.train, corpus.dev)]
+    texts = [[words[i] for i in ids[start + 1 : end - 1]] for ids, at in encoded for start, end in pairwise(at)]
+    model = Word2Vec(texts, vector_size=size, min_count=1, workers=1, seed=seed)
+    table, covered = torch.zeros(len(words), size), torch.zeros(len(words), dtype=torch.bool)
+    for row, word in enumerate(words):
+        if word in model.wv and row != PAD:
+            table[row] = torch.from_numpy(model.wv[word].copy())
+            covered[row] = row >= len(SPECIALS)
+    return {"table": table, "covered": covered}
+
+
+def word_table(run: Run, vectors: Vectors) -> Tensor:
+    """(word, embedding): the vectors; for a masked language model one row more, the mask's, drawn from the seed."""
+    if run.architecture != "mlm":
+        return vectors.table
+    mask = torch.randn(1, vectors.table.shape[1], generator=torch.Generator().manual_seed(run.seed))
+    return torch.cat([vectors.table, mask * vectors.table[vectors.table.any(dim=1)].std()])
