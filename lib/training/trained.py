@@ -171,7 +171,7 @@ def train_missing(missing: Sequence[Run], corpora: Corpora, workers: int | None 
         for stage in stages(missing):
             most = gpu_runs() if any(run.device_kind == "cuda" for run in stage) else len(stage)
             calls = [(run, corpora.home, corpora.of(run)) for run in stage]
-            number = min(workers or min(cores(), most), len(stage))
+            number = workers or min(cores(), most, len(stage))
             in_turn = (put_in_cache(*call, progress.say) for call in calls)
             for run in run_all(put_in_cache, calls, number) if number > 1 else in_turn:
                 progress.advance(run)
