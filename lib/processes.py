@@ -2,8 +2,10 @@
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from threading import Thread
 
 from joblib import Parallel, cpu_count, delayed, parallel_config
 from joblib.externals.loky import get_reusable_executor
@@ -58,10 +60,23 @@ def run_all(function: Callable, tasks: Sequence[tuple], workers: int) -> Iterato
     with parallel_config("loky", inner_max_num_threads=1):
         parallel = Parallel(workers, return_as="generator_unordered", batch_size=1)
     try:
-        yield from parallel(delayed(function)(*task) for task in tasks)
+        yield from parallel(delayed(in_worker)(os.getpid(), function, task) for task in tasks)
     except BrokenProcessPool as error:
         raise WorkerDied(
             "a process was killed, or out of memory; what was finished is kept, start again to go on"
         ) from error
     finally:  # idle processes would keep their memory, and the environment that they started in
         get_reusable_executor(reuse=True).shutdown(kill_workers=True)
+
+
+def in_worker(parent: int, function: Callable, task: tuple):
+    """function(*task), in a process that ends with its parent, also where that one is killed."""
+    Thread(target=end_with, args=(parent,), daemon=True).start()
+    return function(*task)
+
+
+def end_with(parent: int) -> None:
+    """Ends this process once its parent, by its number, is gone."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
