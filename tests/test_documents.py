@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,9 @@ import pytest
 import torch
 
 from lib import datasets
-from lib.datasets import documents, files, planted, text, word_vectors
+from lib.datasets import files, planted, text, word_vectors
+from lib.datasets.assembly import drawn
+from lib.datasets.classification import RATINGS
 from lib.datasets.corpus import SPECIALS, Vocabulary
 from lib.datasets.files import DataError
 from lib.training import Run, fitting, train
@@ -25,15 +28,21 @@ from lib.training.vectors import word2vec
 PLACES = "Rome Oslo Lima Cairo Delhi".split()
 
 
+def sentences(raw: str) -> list[tuple[str, ...]]:
+    tokens = text.spacy_words(raw)
+    ends = np.cumsum([0, *text.sentence_lengths(tokens)])
+    return [tokens[start:end] for start, end in pairwise(ends)]
+
+
 def test_sentences_end_where_the_rule_says():
     raw = 'He said: "I go." Then Mr. Smith left... Really?! It costs 3.50.<br /><br />Over'
-    assert [" ".join(tokens) for tokens in text.in_sentences(raw)] == [
+    assert [" ".join(tokens) for tokens in sentences(raw)] == [
         'he said : " i go . "',
         "then mr. smith left ... really ? !",
         "it costs 3.50 .",
         "over",
     ]
-    assert text.in_sentences(" \n ") == ()
+    assert sentences(" \n ") == []
 
 
 def test_agnews4_has_all_four_topics_in_the_sentences_of_the_whole_pipeline(data_home):
@@ -42,7 +51,7 @@ def test_agnews4_has_all_four_topics_in_the_sentences_of_the_whole_pipeline(data
     corpus = datasets.load("agnews4", data_home=data_home, train_texts=400, test_texts=400)
     assert corpus.classes == ("World", "Sports", "Business", "Sci/Tech")
     assert (len(corpus.train) + len(corpus.dev), len(corpus.test)) == (400, 400)
-    rows = files.rows_of(files.find("agnews4", data_home), ("train", "test"))
+    rows = files.rows(files.find("agnews4", data_home), ("train", "test"))
     assert len(rows["train"]) == 51_730
     assert Counter(row.label(corpus.classes) for row in rows["test"]) == dict.fromkeys(range(4), 1_900)
     pipeline = English()
@@ -50,14 +59,17 @@ def test_agnews4_has_all_four_topics_in_the_sentences_of_the_whole_pipeline(data
     for instance in corpus.test.instances[:100]:
         document = pipeline(" ".join(instance.text.split()))
         expected = [tuple(token.text.lower() for token in sentence) for sentence in document.sents]
-        assert list(text.in_sentences(instance.text)) == expected
+        assert sentences(instance.text) == expected
         assert instance.sentences == tuple(map(len, expected))
 
 
 def test_drawn_texts_are_always_the_same_ones_in_their_order():
-    few, more = (documents.drawn(iter(range(1000)), most) for most in (10, 300))
-    assert few == sorted(few) == documents.drawn(range(1000), 10) and set(few) < set(more)
-    assert documents.drawn(range(5), None) == documents.drawn(range(5), 9) == [*range(5)]
+    few, more = (drawn(range(1000), "dev", {"train_texts": most}, []) for most in (10, 300))
+    assert few == sorted(few) == drawn(range(1000), "test", {"test_texts": 10}, []) and set(few) < set(more)
+    assert (
+        drawn(range(5), "train", {"train_texts": None}, []) == drawn(range(5), "train", {}, notes := []) == [*range(5)]
+    )
+    assert not notes and len(drawn(range(5), "train", {"train_texts": 9}, notes)) == 5 and "train_texts: 5" in notes[0]
 
 
 def deciding_sentence(one) -> tuple[int, int]:
@@ -108,7 +120,7 @@ def folder(home: Path, name: str, **splits) -> None:
 
 
 def reviews(count: int) -> list[dict]:
-    return [{"text": f"Off to {PLACES[i % 5]}. Good.", "rating": documents.RATINGS[i % 8]} for i in range(count)]
+    return [{"text": f"Off to {PLACES[i % 5]}. Good.", "rating": RATINGS[i % 8]} for i in range(count)]
 
 
 def test_ratings_are_eight_classes(tmp_path):

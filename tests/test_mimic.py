@@ -8,9 +8,9 @@ import json
 import random
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-import pandas as pd
 import psutil
 import pytest
 
@@ -104,28 +104,26 @@ def lowered(published: str) -> str:
 def test_the_notes_of_an_admission_are_one_text(tmp_path, form, name):
     content = form(PUBLISHED).encode()
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
-    found = mimic.summaries_of(tmp_path, {100: 7, 102: 9})
+    found = mimic.summaries(tmp_path, {100: 7, 102: 9})
     assert list(found) == [100]
-    [instance] = mimic._instances(found, pd.Series({100: 1})).values()
-    assert instance.text.replace("\r\n", "\n") == READ and instance.id == "100" and instance.label == 1
+    assert found[100].replace("\r\n", "\n") == READ
 
 
 def test_columns_are_found_by_name(tmp_path):
     rows = [dict(zip(NOTES, note(5, 7, 100, "text"), strict=True))]
     order = sorted([*NOTES, "MORE"])
     (tmp_path / "NOTEEVENTS.csv").write_text(table(order, [[row.get(name, "x") for name in order] for row in rows]))
-    assert mimic.summaries_of(tmp_path, {100: 7}) == {100: "text"}
+    assert mimic.summaries(tmp_path, {100: 7}) == {100: "text"}
 
 
 def test_codes_are_compared_from_their_start(tmp_path):
     given = {1: ["25000"], 2: ["25001", "4019"], 3: ["2500"], 4: ["250.00"], 5: ["E2851"], 6: ["2851"], 7: ["28521"]}
     given |= {8: ["28529", "2851"], 9: ["285", "2859"], 10: ["2852"]}
     folder(tmp_path, "", [(one, 100 + one, code) for one, codes in given.items() for code in (*codes, "")])
-    found = mimic.diagnoses(tmp_path / "mimic", ("25000", "2851", "2852"))
-    assert (found.index - 100 == found["patient"]).all() and set(found["patient"]) == set(given)
-    of_diabetes, of_anemia = mimic.diabetes(found), mimic.anemia(found)
-    assert set(of_diabetes.index[of_diabetes == 1] - 100) == {1, 4}
-    assert of_anemia.to_dict() == {106: 1, 107: 0, 110: 0}
+    of_diabetes, of_anemia = (mimic.labels(tmp_path / "mimic", task) for task in SETS)
+    assert (of_diabetes.index - 100 == of_diabetes["patient"]).all() and set(of_diabetes["patient"]) == set(given)
+    assert set(of_diabetes.query("label == 1")["patient"]) == {1, 4}
+    assert of_anemia["label"].to_dict() == {106: 1, 107: 0, 110: 0}
 
 
 def test_tokens_are_those_of_the_papers_cleaner():
@@ -146,7 +144,7 @@ def test_memory_holds_a_chunk_of_rows_and_what_is_kept(tmp_path, monkeypatch):
     memory, chosen, before = [], mimic._summaries, psutil.Process().memory_info().rss
     record = lambda *given: memory.append(psutil.Process().memory_info().rss) or chosen(*given)  # noqa: E731
     monkeypatch.setattr(mimic, "_summaries", record)
-    assert mimic.summaries_of(tmp_path, {100: 7}) == {100: "kept"}
+    assert mimic.summaries(tmp_path, {100: 7}) == {100: "kept"}
     assert len(memory) == 17 and max(memory) - before < 150e6
 
 
@@ -166,7 +164,7 @@ def test_no_patient_stands_in_two_splits(tmp_path):
     for split in corpus.splits:
         assert [bool(one.label) for one in split.instances] == [int(one.id) in positive for one in split.instances]
         assert all(SECRET in one.tokens and one.tokens.count("<DE>") == 2 for one in split.instances)
-    assert "Differs from the paper" in " ".join(corpus.notes) and "0 of 60 patients are in more" in corpus.notes[1]
+    assert "Differs from the paper" in corpus.notes[0] and "0 of 60 patients are in more" in corpus.notes[2]
     assert corpus.classes == ("chronic anemia", "acute anemia") and "PhysioNet" in corpus.licence
 
 
@@ -222,8 +220,9 @@ def test_without_lists_patients_of_diabetes_are_drawn_whole(tmp_path, monkeypatc
     folder(tmp_path, notes, codes)
 
     def load(most):
-        monkeypatch.setitem(mimic.TASKS, "diabetes", replace(mimic.TASKS["diabetes"], most=most))
+        spec = datasets.DATASETS["diabetes"]
         mimic._read.cache_clear()
+        monkeypatch.setitem(datasets.DATASETS, "diabetes", replace(spec, read=partial(spec.read, most=most)))
         return datasets.load("diabetes", data_home=tmp_path)
 
     few, whole, again = map(load, (80, None, 80))
@@ -231,14 +230,14 @@ def test_without_lists_patients_of_diabetes_are_drawn_whole(tmp_path, monkeypatc
     assert 77 < len(read) <= 80 and ids(few) == ids(again) and all_of == {int(row[2]) for row in notes}
     patients = {one // 10 for one in read}
     assert {one for one in all_of if one // 10 in patients} == read, "all admissions of a patient, or none"
-    assert "train_50_hadm_ids.csv and so on, not found" in few.notes[0]
-    assert f"{len(read)} of {len(all_of)} admissions were drawn, by patient" in few.notes[2]
+    assert "train_50_hadm_ids.csv is not there" in few.notes[0]
+    assert f"{len(read)} of {len(all_of)} admissions were drawn, by patient" in few.notes[1]
 
 
 def test_the_tables_are_read_once_until_they_change(tmp_path, monkeypatch):
     notes, codes = hospital("anemia", 30)
-    place, reads, summaries = folder(tmp_path, notes, codes), [], mimic.summaries_of
-    monkeypatch.setattr(mimic, "summaries_of", lambda *given: reads.append(1) or summaries(*given))
+    place, reads, summaries = folder(tmp_path, notes, codes), [], mimic.summaries
+    monkeypatch.setattr(mimic, "summaries", lambda *given: reads.append(1) or summaries(*given))
     first, again = (datasets.load("anemia", data_home=tmp_path) for _ in range(2))
     assert len(reads) == 1 and again.checksum == first.checksum
     (place / "NOTEEVENTS.csv").write_text(table(NOTES, [[*row[:-1], row[-1] + " more"] for row in notes]))
@@ -258,14 +257,14 @@ BAD_NOTES = [
     (ROW + BARE.replace("\r\n", ",more\r\n"), r"is no CSV .*Expected 11 fields in line 3, saw 12"),
     (ROW.replace(SECRET, "").encode(), r"row 2: TEXT is missing"),
     (ROW.encode().replace(SECRET.encode(), b"caf\xe9"), r"row 2: TEXT is not UTF-8"),
-    (ROW.replace("1010", SECRET), r"row 2: HADM_ID is missing or no whole number; allowed: whole numbers"),
+    (ROW.replace("1010", SECRET), r"row 2: HADM_ID is missing or no whole number; take the file as published"),
     (ROW.replace("1,1,1010", "1,x,1010"), r"row 2: SUBJECT_ID is missing or no whole number"),
     (ROW.replace("1,1,1010", ",1,1010"), r"row 2: ROW_ID is missing or no whole number"),
     (ROW.replace("1,1,1010", "1,2,1010"), r"row 2: its admission is of another patient in DIAGNOSES_ICD"),
     (ROW.replace("2101-05-03", "5/3/2101"), r"row 2: CHARTDATE is no date as 2101-12-31"),
     (ROW.replace(SECRET, f"{SECRET}\0"), r"row 2: TEXT holds a NUL character"),
     (ROW.replace("summary", "letter"), r"has no discharge summary of the \d+ admissions that 'anemia' needs"),
-    (ROW, r"mimic: 1 admissions are too few to divide \(MIMIC-III, anemia\)"),
+    (ROW, r"mimic: 1 admissions are too few to divide"),
 ]
 
 
@@ -280,13 +279,13 @@ def test_rows_are_counted_through_all_chunks_as_a_spreadsheet_counts_them(tmp_pa
     monkeypatch.setattr(mimic, "CHUNK", 2)
     rows = [note(i, 1, 1010, f"{SECRET}\n\n{i}") for i in range(5)]
     good = folder(tmp_path, rows, [(1, 1010, "2851")])
-    assert mimic.summaries_of(good, {1010: 1}) == {1010: " ".join(f"{SECRET}\n\n{i}" for i in range(5))}
+    assert mimic.summaries(good, {1010: 1}) == {1010: " ".join(f"{SECRET}\n\n{i}" for i in range(5))}
     for content, message in (
         (table(NOTES, [*rows, [], note("x", 1, 1010, SECRET)]), "row 8: ROW_ID is missing or no whole number"),
         (table(NOTES, [*rows, [*rows[0], "more"]]), "Expected 11 fields in line 7, saw 12"),
     ):
         (good / "NOTEEVENTS.csv").write_text(content, newline="")
-        assert message in error_of(lambda: mimic.summaries_of(good, {1010: 1}))
+        assert message in error_of(lambda: mimic.summaries(good, {1010: 1}))
 
 
 def test_a_damaged_archive_is_named(tmp_path):

@@ -97,25 +97,6 @@ def test_who_reads_the_order_is_right_and_a_bag_of_words_in_most_texts_only(name
     assert right_by_words(name, without_rationale=True) <= 0.6
 
 
-@pytest.mark.parametrize("options", [{}, {"cues": 3, "negation": 0.4}, {"negation": 0, "noise": 0.2}, {"cues": 1}])
-def test_the_fraction_that_a_vote_of_opinion_words_knows(options):
-    def vote(record):
-        ballots = [1 if w in planted.PRAISE else -1 for w in record.tokens if w in planted.PRAISE or w in planted.BLAME]
-        return 0.5 + np.sign(sum(ballots)) / 2
-
-    records = planted.records("train", **options)
-    right = np.mean([1 - abs(vote(record) - record.label) for record in records])
-    assert right == pytest.approx(planted.right_by_vote(planted.Options(**options)), abs=0.03)
-
-
-def test_the_expected_fraction_by_hand():
-    """Two cues and a distractor: right if neither is flipped, and half of the time if one is."""
-    assert planted.right_by_vote(planted.Options()) == pytest.approx(0.8**2 + 0.5 * 2 * 0.8 * 0.2)
-    assert planted.right_by_vote(planted.Options(negation=0, distractors=0, noise=0.1)) == pytest.approx(0.9)
-    about = " ".join(datasets.about(datasets.load("planted:noise=0.1", "quick")))
-    assert "can be right in 90% of the texts, a vote of the opinion words in 74%" in about
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> Trained:
     with pytest.MonkeyPatch.context() as patch:

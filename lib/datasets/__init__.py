@@ -17,7 +17,7 @@ from lib.datasets.own import Own, own_text
 from lib.datasets.questions import question_and_answer
 
 _modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
-DATASETS = {one.name: one for module in _modules for one in getattr(module, "SPECS", ())}
+DATASETS = {spec.name: spec for module in _modules for spec in getattr(module, "SPECS", ())}
 ALTERATIONS = tuple(f"{name}=" for name in altered.CHOICES)
 SHOW_TEXT = ("auto", "yes")
 
@@ -34,13 +34,11 @@ def load(name: str, profile: str = "paper", data_home: str | Path | None = None,
         DataError: unknown name, profile or option; missing or damaged data.
     """
     chosen = spec(name)
-    try:
-        size = profiles.profile(profile)
-    except KeyError as error:
-        raise DataError(error.args[0]) from None
-    settled = _options(chosen, options)
+    if profile not in profiles.PROFILES:
+        raise DataError(f"unknown profile {profile!r}; known: {', '.join(profiles.PROFILES)}")
+    options = _settled(chosen, options)
     folder = files.find(chosen.folder, data_home, chosen.access) if chosen.folder else None
-    return assemble(chosen, chosen.read(chosen, folder, settled), size)
+    return assemble(chosen, chosen.read(chosen, folder, options), profiles.PROFILES[profile])
 
 
 def spec(name: str) -> Spec:
@@ -54,13 +52,11 @@ def spec(name: str) -> Spec:
     plain, colon, dials = str(name).partition(":")
     if plain not in DATASETS:
         raise DataError(f"unknown dataset {name!r}; known: {', '.join(DATASETS)}")
-    found = DATASETS[plain]
-    if not colon:
-        return found
-    changes = dict(part.split("=", 1) for part in dials.split(",") if part.startswith(ALTERATIONS))
-    others = ",".join(part for part in dials.split(",") if not part.startswith(ALTERATIONS))
-    found = replace(found, options=_dials(found, others)) if others or not changes else found
-    return replace(altered.altered(found, changes) if changes else found, name=name)
+    chosen, parts = DATASETS[plain], dials.split(",") if colon else []
+    changes = dict(part.split("=", 1) for part in parts if part.startswith(ALTERATIONS))
+    if dials := [part for part in parts if not part.startswith(ALTERATIONS)]:
+        chosen = replace(chosen, options=_dials(chosen, dials))
+    return replace(altered.altered(chosen, changes) if changes else chosen, name=name)
 
 
 def with_dials(name: str, *dials: str) -> str:
@@ -69,29 +65,37 @@ def with_dials(name: str, *dials: str) -> str:
     return f"{plain}:{','.join(filter(None, (own, *dials)))}"
 
 
-def _dials(chosen: Spec, text: str) -> dict:
-    """A dataset's options with those that follow its name, "negation=0,noise=0.1"."""
+def _dials(chosen: Spec, parts: list[str]) -> dict:
+    """A dataset's options with those that follow its name, "negation=0" and "noise=0.1"."""
+    text, options = ",".join(parts), {}
     if chosen.dials is None:
-        having = ", ".join(name for name, one in DATASETS.items() if one.dials)
+        having = ", ".join(name for name, spec in DATASETS.items() if spec.dials)
         raise DataError(
             f"the dataset {chosen.name!r} has no dials, but {text!r} follows its name; with dials: {having}"
         )
-    found = {}
-    for part in text.split(","):
-        dial, equals, value = part.partition("=")
-        if not equals or dial in found:
+    for dial, equals, value in (part.partition("=") for part in parts):
+        if not equals or dial in options:
             form = ",".join(f"{option}={usual}" for option, usual in chosen.options.items())
             raise DataError(f"{text!r} follows the dataset {chosen.name!r}; allowed, each at most once: {form}")
         try:
-            found[dial] = literal_eval(value)
+            options[dial] = literal_eval(value)
         except (ValueError, SyntaxError):
-            found[dial] = value  # no number: refused below
-    settled = _options(chosen, found)
+            options[dial] = value  # no number: refused below
+    return _settled(chosen, options)
+
+
+def _settled(chosen: Spec, given: dict) -> dict:
+    """A dataset's options, those that are given in place of its own; DataError where one is unknown or out of range."""
+    for option in given.keys() - chosen.options.keys():
+        known = ", ".join(chosen.options) or "none"
+        raise DataError(f"unknown option {option!r} of the dataset {chosen.name!r}; known: {known}")
+    options = {**chosen.options, **given}
     try:
-        chosen.dials(**settled)
+        if chosen.dials:
+            chosen.dials(**options)
     except ValueError as error:
         raise DataError(f"dataset {chosen.name!r}: {error}") from None
-    return settled
+    return options
 
 
 def tokens_shown(corpus: Corpus, instance: Instance, show_text: str = "auto") -> tuple[str, ...]:
@@ -105,10 +109,3 @@ def tokens_shown(corpus: Corpus, instance: Instance, show_text: str = "auto") ->
     if show_text == "yes" or not spec(corpus.name).confidential:
         return instance.tokens
     return tuple(f"[{place}]" for place in range(1, len(instance.tokens) + 1))
-
-
-def _options(chosen: Spec, given: dict) -> dict:
-    for option in given.keys() - chosen.options.keys():
-        known = ", ".join(chosen.options) or "none"
-        raise DataError(f"unknown option {option!r} of the dataset {chosen.name!r}; known: {known}")
-    return {**chosen.options, **given}

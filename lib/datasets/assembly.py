@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from heapq import nlargest
 from pathlib import Path
+from random import Random
 
 import numpy as np
 
 from lib.datasets.corpus import SPECIALS, UNKNOWN, Corpus, Instance, Split, Vocabulary, checksum
-from lib.datasets.files import DataError
+from lib.datasets.files import DataError, Row, rows
+from lib.datasets.text import sentence_lengths
 from lib.profiles import Profile
 
 SUBSET_SEED = 20190226  # any fixed number: a profile's subset must not depend on the seed of a run
@@ -68,6 +70,15 @@ class Spec:
     access: str = ""
     confidential: bool = False
 
+    def rows(self, folder: Path) -> dict[str, list[Row]]:
+        """The records of its files, by split: train and test where dev is made from train."""
+        return rows(folder, ("train", "test") if self.divide else ("train", "dev", "test"))
+
+    def instance(self, id: str, text: str, label: int) -> Instance:
+        """A text in its tokens, and in its sentences where it has them."""
+        tokens = self.tokens(text)
+        return Instance(id, text, tokens, label, sentences=sentence_lengths(tokens) if self.sentences else None)
+
 
 def draft_of(
     spec: Spec, folder: Path, about: dict, classes: Sequence[str], splits: Splits, notes: Iterable[str] = ()
@@ -99,10 +110,23 @@ def divided(instances: list, seed: int, **share: float) -> tuple[list, list]:
     return first, second
 
 
+def drawn(records: Sequence, split: str, options: dict, notes: list[str]) -> list:
+    """As many records of a split as the option train_texts, of test test_texts, asks for, in their order; None: all.
+
+    They are drawn at random, always the same ones; a note has their number.
+    """
+    name = f"{'test' if split == 'test' else 'train'}_texts"
+    if options.get(name) is None:
+        return list(records)
+    random = Random("texts drawn")
+    keys = [random.random() for _ in records]
+    places = sorted(nlargest(options[name], range(len(records)), key=keys.__getitem__))
+    notes.append(f"{name}: {len(places):,} of the texts of {split} were drawn at random.")
+    return [records[place] for place in places]
+
+
 def dev_from_train(splits: Splits) -> Splits:
-    """15% of train is dev, where there is none (Jain & Wallace's code for AG News)."""
-    if "dev" in splits:
-        return splits
+    """15% of train is dev (Jain & Wallace's code for AG News)."""
     train, dev = divided(splits["train"], 16377, test_size=0.15)
     return {"train": train, "dev": dev, "test": splits["test"]}
 
@@ -116,17 +140,16 @@ def assemble(spec: Spec, draft: Draft, profile: Profile) -> Corpus:
     Raises:
         DataError: a split is left without texts of two classes.
     """
-    notes, kept, whole = list(draft.notes), {}, True
+    notes, kept, train = list(draft.notes), {}, draft.splits["train"]
     for name, instances in draft.splits.items():
         filtered = _within_bounds(spec, name, instances, notes)
         kept[name] = _read(profile, name, filtered, spec.asks)
         if len(kept[name]) < len(filtered):
-            whole = whole and name != "train"
+            train = kept[name] if name == "train" else train
             part = f"{len(kept[name]):,} of {len(filtered):,} texts of {name}"
             notes.append(f"The profile {profile.name} reads {part}, drawn at random with the classes in their shares.")
         _refuse_one_class(kept[name], name, draft)
-    of_words = (draft.splits if whole else kept)["train"]
-    texts = chain((one.tokens for one in of_words), (one.query for one in of_words if one.query is not None))
+    texts = [tokens for one in train for tokens in (one.tokens, one.query) if tokens is not None]
     texts = ([word for word in text if word != SPECIALS[UNKNOWN]] for text in texts)
     vocabulary = Vocabulary.of(texts, spec.min_df, spec.min_count)
     splits = [Split(name, tuple(kept[name]), vocabulary, len(draft.classes)) for name in ("train", "dev", "test")]
@@ -136,8 +159,9 @@ def assemble(spec: Spec, draft: Draft, profile: Profile) -> Corpus:
 
 def _within_bounds(spec: Spec, split: str, instances: list[Instance], notes: list[str]) -> list[Instance]:
     """The texts within the bounds of length, with a note on the others."""
-    longest = max((len(one.tokens) for one in instances), default=0)
-    low, high = spec.longer_than, longest if spec.drop_longest else spec.shorter_than
+    low, high = spec.longer_than, spec.shorter_than
+    if spec.drop_longest:
+        high = max((len(one.tokens) for one in instances), default=0)
     least, most = -1 if low is None else low, float("inf") if high is None else high
     kept = [one for one in instances if least < len(one.tokens) < most]
     if dropped := len(instances) - len(kept):
@@ -150,9 +174,10 @@ def _within_bounds(spec: Spec, split: str, instances: list[Instance], notes: lis
 
 def _read(profile: Profile, split: str, instances: list[Instance], asks: bool) -> list[Instance]:
     """The texts of a split that the profile reads; with questions its tokens alone are limited."""
-    train, test = (profile.train_tokens, profile.train_texts), (profile.test_tokens, profile.test_texts)
-    tokens, texts = train if split == "train" else test
-    return subset(instances, tokens, None if asks else texts, texts or 0 if split == "test" else 0)
+    if split == "train":
+        return subset(instances, profile.train_tokens, None if asks else profile.train_texts)
+    texts, least = profile.test_texts, profile.test_texts or 0 if split == "test" else 0
+    return subset(instances, profile.test_tokens, None if asks else texts, least)
 
 
 def subset(instances: Sequence[Instance], limit: int | None, most: int | None = None, least: int = 0) -> list[Instance]:
@@ -189,7 +214,7 @@ def subset(instances: Sequence[Instance], limit: int | None, most: int | None = 
 def _refuse_one_class(instances: Sequence[Instance], split: str, draft: Draft) -> None:
     if not instances:
         raise DataError(f"no text of {split} is left in {draft.source}; allowed: texts of at least two classes")
-    found = {one.label for one in instances}
-    if len(found) < 2:
-        one = f"are of the class {draft.classes[found.pop()]!r}; a classifier needs texts of at least two classes"
-        raise DataError(f"all {len(instances):,} texts of {split} in {draft.source} {one}")
+    labels = {one.label for one in instances}
+    if len(labels) < 2:
+        same = f"are of the class {draft.classes[labels.pop()]!r}; a classifier needs texts of at least two classes"
+        raise DataError(f"all {len(instances):,} texts of {split} in {draft.source} {same}")

@@ -24,23 +24,26 @@ def card(corpus: Corpus, vectors: Vectors | None = None) -> pd.DataFrame:
     again, other_label      as `duplicates` has them
     """
     covered = vectors.covered.numpy() if vectors is not None and vectors.covered.any() else None
-    rows = []
-    for split in corpus.splits:
-        tokens, of_train = split.lengths.sum(), 1.0 if split is corpus.train else np.nan
-        per_class = np.bincount(split.labels, minlength=len(corpus.classes))
-        row = {"split": split.name, "texts": len(split)}
-        row |= {f"class {name}": int(count) for name, count in zip(corpus.classes, per_class, strict=True)}
-        row |= {"tokens": int(tokens)}
-        for unit, values in lengths(split).items():
-            sd = float(values.std(ddof=1)) if len(values) > 1 else np.nan
-            row |= {f"{unit}_mean": float(values.mean()), f"{unit}_sd": sd}
-            row |= {f"{unit}_median": float(np.median(values)), f"{unit}_max": int(values.max())}
-        row |= {"vocabulary": of_train * (len(corpus.vocabulary) - len(SPECIALS))}
-        row |= {} if covered is None else {"with_vector": of_train * float(covered[len(SPECIALS) :].mean())}
-        row |= {"unknown": float((split.encoded[0] == UNKNOWN).sum() / tokens)}
-        row |= {} if covered is None else {"tokens_with_vector": float(covered[split.encoded[0]].sum() / tokens)}
-        rows.append(row)
+    rows = [_row(corpus, split, covered) for split in corpus.splits]
     return pd.DataFrame(rows).merge(duplicates(corpus).drop(columns="texts"), on="split")
+
+
+def _row(corpus: Corpus, split: Split, covered: np.ndarray | None) -> dict:
+    ids, of_train = split.encoded[0], 1.0 if split is corpus.train else np.nan
+    per_class = np.bincount(split.labels, minlength=len(corpus.classes)).tolist()
+    row = {"split": split.name, "texts": len(split)}
+    row |= {f"class {name}": count for name, count in zip(corpus.classes, per_class, strict=True)}
+    row["tokens"] = tokens = int(split.lengths.sum())
+    for unit, values in lengths(split).items():
+        row |= {f"{unit}_mean": values.mean(), f"{unit}_sd": pd.Series(values).std()}
+        row |= {f"{unit}_median": np.median(values), f"{unit}_max": int(values.max())}
+    row["vocabulary"] = of_train * (len(corpus.vocabulary) - len(SPECIALS))
+    if covered is not None:
+        row["with_vector"] = of_train * covered[len(SPECIALS) :].mean()
+    row["unknown"] = (ids == UNKNOWN).sum() / tokens
+    if covered is not None:
+        row["tokens_with_vector"] = covered[ids].sum() / tokens
+    return row
 
 
 def sizes(corpus: Corpus) -> dict[str, float]:
@@ -48,18 +51,18 @@ def sizes(corpus: Corpus) -> dict[str, float]:
 
     Lengths are those of train; a table of a paper may be of all splits.
     """
-    units = lengths(corpus.train)
-    found = {"average_length": units["tokens"].mean(), "sd_length": units["tokens"].std(ddof=1)}
-    if "sentences" in units:
-        found |= {"average_sentences": units["sentences"].mean(), "sd_sentences": units["sentences"].std(ddof=1)}
+    counts = {}
+    for unit, values in lengths(corpus.train).items():
+        name = "length" if unit == "tokens" else unit
+        counts |= {f"average_{name}": values.mean(), f"sd_{name}": values.std(ddof=1)}
     for split in corpus.splits:
-        found[f"{split.name}_size"] = len(split)
+        counts[f"{split.name}_size"] = len(split)
         if len(corpus.classes) == 2:
             negative, positive = np.bincount(split.labels, minlength=2)
-            found |= {f"{split.name}_negative": negative, f"{split.name}_positive": positive}
-    found["train_and_dev_size"] = sum(len(split) for split in corpus.splits if split.name != "test")
-    found |= {"vocabulary": len(corpus.vocabulary) - len(SPECIALS), "classes": len(corpus.classes)}
-    return {name: float(value) for name, value in found.items()}
+            counts |= {f"{split.name}_negative": negative, f"{split.name}_positive": positive}
+    counts["train_and_dev_size"] = len(corpus.train) + len(corpus.dev)
+    counts |= {"vocabulary": len(corpus.vocabulary) - len(SPECIALS), "classes": len(corpus.classes)}
+    return {name: float(value) for name, value in counts.items()}
 
 
 def duplicates(corpus: Corpus) -> pd.DataFrame:
@@ -78,9 +81,9 @@ def duplicates(corpus: Corpus) -> pd.DataFrame:
     rows = []
     for split in corpus.splits:
         itself = int(split is corpus.train)
-        found = [(of_train.get((one.tokens, one.query), {}), one.label) for one in split.instances]
-        again = sum(sum(labels.values()) > itself for labels, _ in found)
-        other = sum(bool(labels.keys() - {label}) for labels, label in found)
+        same = [(of_train.get((one.tokens, one.query), {}), one.label) for one in split.instances]
+        again = sum(sum(labels.values()) > itself for labels, _ in same)
+        other = sum(bool(labels.keys() - {label}) for labels, label in same)
         rows.append({"split": split.name, "texts": len(split), "again": again, "other_label": other})
     return pd.DataFrame(rows)
 

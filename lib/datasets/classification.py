@@ -1,30 +1,45 @@
-"""Classification of single texts: what is read of each dataset, and how Jain & Wallace (2019) prepare it."""
+"""Classification of single texts: what is read of each dataset, and how its paper prepares it.
 
-from collections.abc import Sequence
+Jain & Wallace (2019) classify texts by two classes; Serrano & Smith (2019), Table 1, texts in sentences by several.
+"""
+
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from lib.datasets import files, text
-from lib.datasets.assembly import Draft, Spec, Splits, dev_from_train, divided, draft_of
+from lib.datasets.assembly import Draft, Spec, Splits, dev_from_train, divided, draft_of, drawn
 from lib.datasets.corpus import Instance
 from lib.datasets.files import DataError, Row
 
 IMDB, ZHANG = "https://ai.stanford.edu/~amaas/data/sentiment/", "https://github.com/zhangxiangxiao/Crepe"  # pages
+RATINGS = (1, 2, 3, 4, 7, 8, 9, 10)  # of the Large Movie Review Dataset; nothing between
 
 
-def read_folder(spec: Spec, folder: Path, options: dict) -> Draft:
-    """The texts of train.jsonl.gz and so on, cut into tokens and divided into splits."""
-    about = files.about(folder)
-    rows = files.rows_of(folder, ("train", "test") if spec.divide else ("train", "dev", "test"))
-    splits = {split: [_instance(spec, row, about["classes"]) for row in of] for split, of in rows.items()}
-    return draft_of(spec, folder, about, about["classes"], splits, _on_rationales(splits))
+def read_folder(spec: Spec, folder: Path, options: dict, ratings: bool = False) -> Draft:
+    """The texts of train.jsonl.gz and so on, cut into tokens and divided into splits.
+
+    Args:
+        ratings: the classes are RATINGS, by the field `rating`, in place of those of dataset.json.
+    """
+    about, splits, notes = files.about(folder), {}, []
+    classes = [str(rating) for rating in RATINGS] if ratings else about["classes"]
+    for split, rows in spec.rows(folder).items():
+        kept = drawn(rows, split, options, notes)
+        splits[split] = [_instance(spec, row, _rating(row) if ratings else row.label(classes)) for row in kept]
+    return draft_of(spec, folder, about, classes, splits, [*notes, *_on_rationales(splits)])
 
 
-def _instance(spec: Spec, row: Row, classes: Sequence[str], field: str = "text") -> Instance:
-    raw = row.text(field)
-    tokens = spec.tokens(raw)
-    sentences = text.sentence_lengths(tokens) if spec.sentences else None
-    return Instance(row.id, raw, tokens, row.label(classes), row.spans(len(tokens)), sentences)
+def _instance(spec: Spec, row: Row, label: int, field: str = "text") -> Instance:
+    plain = spec.instance(row.id, row.text(field), label)
+    return replace(plain, rationale=row.spans(len(plain.tokens)))
+
+
+def _rating(row: Row) -> int:
+    rating = row.record.get("rating")
+    if isinstance(rating, bool) or rating not in RATINGS:
+        raise DataError(f"{row.place}: the rating is {str(rating)[:40]!r}; allowed: {', '.join(map(str, RATINGS))}")
+    return RATINGS.index(rating)
 
 
 def _on_rationales(splits: Splits) -> list[str]:
@@ -41,17 +56,17 @@ def _on_rationales(splits: Splits) -> list[str]:
 def read_agnews(spec: Spec, folder: Path, options: dict) -> Draft:
     """World (0) against Business (2 in the file, 1 here) of AG News: their descriptions, without the titles."""
     about, splits, notes = files.about(folder), {}, []
-    if len(about["classes"]) != 4:
-        raise DataError(f"{folder / 'dataset.json'} has {len(about['classes'])} classes; AG News has 4")
-    for split, rows in files.rows_of(folder, ("train", "test")).items():
-        of_two = [row for row in rows if row.label(about["classes"]) in (0, 2)]
+    classes = about["classes"]
+    if len(classes) != 4:
+        raise DataError(f"{folder / 'dataset.json'} has {len(classes)} classes; AG News has 4")
+    for split, rows in spec.rows(folder).items():
+        of_two = [row for row in rows if row.label(classes) in (0, 2)]
         kept = [row for row in of_two if row.record.get("description") is not None]
         if left_out := len(of_two) - len(kept):
             of_all = f"{left_out:,} of {len(of_two):,} World and Business texts of {split} were left out"
             notes.append(f"{of_all}: they do not keep title and description apart.")
-        instances = (_instance(spec, row, about["classes"], "description") for row in kept)
-        splits[split] = [replace(one, label=one.label // 2) for one in instances]
-    return draft_of(spec, folder, about, about["classes"][:3:2], splits, notes)
+        splits[split] = [_instance(spec, row, row.label(classes) // 2, "description") for row in kept]
+    return draft_of(spec, folder, about, classes[:3:2], splits, notes)
 
 
 def divide_imdb(splits: Splits) -> Splits:
@@ -62,14 +77,32 @@ def divide_imdb(splits: Splits) -> Splits:
     return {"train": train, "dev": dev, "test": test}
 
 
-ERASER = Spec(
-    "eraser_movies",
-    read_folder,
-    "Tokens as they come, apart by spaces, since the rationales count them; words in at least 2 texts.",
+AS_THEY_COME = "Tokens as they come, apart by spaces, since the rationales count them; words in at least 2 texts."
+DOCUMENTS = (
+    "spaCy's English tokens, lower-case, in the sentences of its rule-based splitter; words that occur at least 5 "
+    "times in train (Differs from the paper: its code counts dev too); 15% of train is dev."
+)
+OTHER_TEXTS = (
+    "Differs from the paper: of Yahoo its authors drew from Yahoo's own corpus, with 50,000 test texts; of Yelp and "
+    "IMDB they leave open which texts were theirs."
+)
+PUBLISHED = {"yahoo": ZHANG, "amazon": ZHANG, "yelp": ZHANG, "imdb10": "https://github.com/nihalb/JMARS"}
+
+_eraser = partial(
+    Spec,
+    read=read_folder,
     folder="eraser_movies",
     page="https://www.eraserbenchmark.com/",
     tokens=lambda raw: tuple(raw.split()),
     min_df=2,
+)
+_documents = partial(
+    Spec,
+    tokens=text.spacy_words,
+    divide=dev_from_train,
+    options={"train_texts": None, "test_texts": None},
+    min_count=5,
+    sentences=True,
 )
 SPECS = (
     Spec(
@@ -119,8 +152,30 @@ SPECS = (
         divide=dev_from_train,
         min_df=5,
     ),
-    ERASER,
-    replace(
-        ERASER, name="eraser_movies-sentences", preprocess=f"{ERASER.preprocess} Sentences by rule.", sentences=True
+    _eraser("eraser_movies", preprocess=AS_THEY_COME),
+    _eraser("eraser_movies-sentences", preprocess=f"{AS_THEY_COME} Sentences by rule.", sentences=True),
+    _documents(
+        "agnews4",
+        read_folder,
+        f"All four topics, title and description as one text; {DOCUMENTS}",
+        folder="agnews4",
+        page=ZHANG,
+    ),
+    _documents(
+        "imdb-ratings",
+        partial(read_folder, ratings=True),
+        f"The eight ratings of the Large Movie Review Dataset as classes; {DOCUMENTS}",
+        folder="imdb",
+        page=IMDB,
+    ),
+    *(
+        _documents(
+            name,
+            read_folder,
+            f"The texts as published, see tools/fetch/prepare.py; {DOCUMENTS} {OTHER_TEXTS}",
+            folder=name,
+            page=page,
+        )
+        for name, page in PUBLISHED.items()
     ),
 )

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 import pandas as pd
 
@@ -40,7 +39,7 @@ class Row:
     place: str
 
     def text(self, field: str = "text") -> str:
-        """The text of a record; DataError where it is missing, no string, or has a NUL or half a surrogate pair."""
+        """The text of a record; DataError where it is missing, no string, or not `sound`."""
         text = self.record.get(field)
         if not isinstance(text, str):
             seen = "is missing" if text is None else f"is of type {type(text).__name__}"
@@ -50,7 +49,7 @@ class Row:
     def label(self, classes: Sequence[str]) -> int:
         """The number of a record's class; DataError where it is missing, no whole number, or out of range."""
         label = self.record.get("label")
-        if not isinstance(label, int) or isinstance(label, bool) or not 0 <= label < len(classes):
+        if type(label) is not int or not 0 <= label < len(classes):
             seen = "'label' is missing" if label is None else f"the label is {str(label)[:40]!r}"
             allowed = f"whole numbers from 0 to {len(classes) - 1} (the {len(classes)} classes of dataset.json)"
             raise DataError(f"{self.place}: {seen}; allowed: {allowed}")
@@ -58,13 +57,13 @@ class Row:
 
     def spans(self, tokens: int) -> tuple[tuple[int, int], ...] | None:
         """The spans [start, end) of tokens of a record's rationale, in order, or DataError; None where it has none."""
-        found = self.record.get("rationale") or []
-        pairs = isinstance(found, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in found)
-        whole = pairs and all(type(bound) is int for pair in found for bound in pair)
-        if not whole or not all(0 <= start <= end <= tokens for start, end in found):
+        spans = self.record.get("rationale") or []
+        pairs = isinstance(spans, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in spans)
+        whole = pairs and all(type(bound) is int for pair in spans for bound in pair)
+        if not whole or not all(0 <= start <= end <= tokens for start, end in spans):
             allowed = f"a list of [start, end) pairs of tokens, of which this text has {tokens:,}"
-            raise DataError(f"{self.place}: 'rationale' is {str(found)[:60]}; allowed: {allowed}")
-        return tuple(sorted((start, end) for start, end in found if start < end)) or None
+            raise DataError(f"{self.place}: 'rationale' is {str(spans)[:60]}; allowed: {allowed}")
+        return tuple(sorted((start, end) for start, end in spans if start < end)) or None
 
 
 def homes(data_home: str | Path | None = None) -> list[Path]:
@@ -85,22 +84,16 @@ def find(name: str, data_home: str | Path | None = None, access: str = "") -> Pa
     for place in places:
         if place.is_dir():
             return place
-    looked = " and ".join(str(place) for place in places)
     raise DataError(
-        f"no folder {name!r} of data: looked for {looked}; set DATA_HOME (or the parameter data_home) to the folder "
-        f"that holds {name}/, or use the dataset 'planted', which needs no download" + (f". {access}" if access else "")
+        f"no folder {name!r} of data: looked for {' and '.join(map(str, places))}; set DATA_HOME (or the parameter "
+        f"data_home) to the folder that holds {name}/, or use the dataset 'planted', which needs no download"
+        + (f". {access}" if access else "")
     )
 
 
 def listing(folder: Path) -> str:
     """The first names in a folder, for messages."""
     return ", ".join(sorted(ascii(place.name)[1:-1] for place in folder.glob("*"))[:8]) or "nothing"
-
-
-def packed_or_not(folder: Path, *names: str) -> Path | None:
-    """The first of these files that a folder has, as it is or with .gz, whatever the case of its name."""
-    there = {place.name.lower(): place for place in sorted(folder.glob("*"))}
-    return next((there[one] for name in names for one in (name.lower(), f"{name.lower()}.gz") if one in there), None)
 
 
 @contextmanager
@@ -121,21 +114,6 @@ def soundly_read(path: Path) -> Iterator[None]:
     except pd.errors.ParserError as error:
         advice = "a delimiter in a field needs quotation marks, and each quotation mark its second"
         raise DataError(f"{path} is no CSV ({str(error).strip()}); {advice}") from None
-
-
-def csv_chunks(path: Path, size: int) -> Iterator[pd.DataFrame]:
-    """The rows of a CSV file that are not blank, some at a time, as text; the index is the row, from 1."""
-    with soundly_read(path), pd.read_csv(path, chunksize=size, **CSV) as chunks:
-        for chunk in chunks:
-            chunk.index += 1
-            yield chunk[(chunk != "").any(axis=1)]
-
-
-@contextmanager
-def unpacked(path: Path) -> Iterator[BinaryIO]:
-    """A file that is read line by line, unpacked where it is gzip (by its name); DataError as of `soundly_read`."""
-    with soundly_read(path), gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-        yield file
 
 
 def read_bytes(path: Path) -> bytes:
@@ -162,52 +140,42 @@ def sound(text: str, where: str) -> str:
 def about(folder: Path, with_classes: bool = True) -> dict:
     """What dataset.json holds; DataError where it is missing, no JSON object, or without a list of two classes."""
     path = folder / "dataset.json"
-    found = record_of(decode(read_bytes(path), str(path)), str(path), "it must hold an object")
-    classes = found.get("classes")
+    description = record_of(decode(read_bytes(path), str(path)), str(path), "it must hold an object")
+    classes = description.get("classes")
     listed = isinstance(classes, list) and len(classes) > 1 and all(isinstance(name, str) for name in classes)
     if with_classes and not listed:
         raise DataError(f"{path} has classes = {classes!r}; allowed: a list of at least two names")
-    return found
+    return description
 
 
-def rows(folder: Path, split: str) -> list[Row]:
-    """The records of a split, in the order of its file, without empty lines; ids default to "<split>-<line>".
+def rows(folder: Path, splits: Sequence[str]) -> dict[str, list[Row]]:
+    """The records of each split, in the order of its file; an id that is not given is "<split>-<line>".
 
     Raises:
-        DataError: file missing, empty or damaged; a line that is not a JSON object in UTF-8.
+        DataError: file missing, empty or damaged; a line that is not a JSON object in UTF-8; two records with one id.
     """
-    path, found = folder / f"{split}{SUFFIX}", []
-    for number, line in enumerate(read_bytes(path).split(b"\n"), start=1):
-        if line.strip():
-            where = f"{path}, line {number},"
-            record = record_of(decode(line, where), where)
-            found.append(Row(record, str(record.get("id", f"{split}-{number}")), f"{path.name}, line {number}"))
-    if not found:
-        raise DataError(f"{path} is empty: found no record; it needs one JSON object a line")
-    return found
-
-
-def rows_of(folder: Path, splits: Sequence[str]) -> dict[str, list[Row]]:
-    """The records of each split; DataError as `rows`, or where two records have one id."""
-    found, seen = {split: rows(folder, split) for split in splits}, {}
-    for row in (row for split in splits for row in found[split]):
-        if row.id in seen:
-            raise DataError(f"{row.place}: the id {row.id[:80]!r} is that of {seen[row.id].place} too; ids must differ")
-        seen[row.id] = row
-    return found
+    records, places = {split: [] for split in splits}, {}
+    for split in splits:
+        path = folder / f"{split}{SUFFIX}"
+        for number, line in enumerate(read_bytes(path).split(b"\n"), start=1):
+            if line.strip():
+                where = f"{path}, line {number},"
+                record = record_of(decode(line, where), where)
+                row = Row(record, str(record.get("id", f"{split}-{number}")), f"{path.name}, line {number}")
+                if (first := places.setdefault(row.id, row.place)) is not row.place:
+                    raise DataError(f"{row.place}: the id {row.id[:80]!r} is that of {first} too; ids must differ")
+                records[split].append(row)
+        if not records[split]:
+            raise DataError(f"{path} is empty: found no record; it needs one JSON object a line")
+    return records
 
 
 def record_of(line: str, where: str, advice: str = "each line must be one object") -> dict:
     """The JSON object of a line; where it is none a DataError that starts with `where` and ends in `advice`."""
-    record = json_of(line, where, advice)
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{where} is no JSON ({str(error)[:80]}); {advice}") from None
     if not isinstance(record, dict):
         raise DataError(f"{where} is a JSON {type(record).__name__}; {advice}")
     return record
-
-
-def json_of(text: str, where: str, advice: str) -> object:
-    """The value of a JSON text; DataError as `record_of`."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{where} is no JSON ({str(error)[:80]}); {advice}") from None

@@ -1,9 +1,11 @@
-"""One's own text as a dataset: a file, its columns of texts and of labels, its splits."""
+"""One's own text as a dataset: a file (CSV, TSV, JSON lines, Parquet), its columns of texts and labels, its splits."""
 
+import codecs
+import csv
 import hashlib
-import math
+import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
@@ -11,16 +13,26 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from lib.datasets.assembly import Draft, Spec, draft_of
-from lib.datasets.documents import OPTIONS, Raw, documents
-from lib.datasets.files import DataError, Row, read_bytes, sound
-from lib.datasets.own_table import SPLITS, Table, find, stem_of, table_of
+from lib.datasets import files, text
+from lib.datasets.assembly import Draft, Spec, draft_of, drawn
+from lib.datasets.files import DataError
 
-LONGEST = 200  # characters of a label
-NONE = ("nan", "NaN", "NAN", "NaT", "None", "null", "NULL", "NA", "N/A", "<NA>")  # as programs write a missing value
-WORDS, CHARACTERS = 3, 15  # of a column of texts on average, at least one of the two
-REPEATED = 3  # times that a label occurs on average, at least
-SAMPLE = 1_000  # values by which a column is judged
+FORMATS = {
+    **dict.fromkeys((".csv", ".tsv", ".txt"), "CSV"),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "JSON lines"),
+    ".parquet": "Parquet",
+}
+SPLITS = {
+    **dict.fromkeys(("train", "training"), "train"),
+    **dict.fromkeys(("dev", "development", "val", "valid", "validation"), "dev"),
+    **dict.fromkeys(("test", "testing"), "test"),
+}
+# What spreadsheet programs write where it is not UTF-8; a short text fits many of Python's encodings.
+CODE_PAGES = [f"cp{number}" for number in (*range(1250, 1258), 932, 949)] + ["gb18030", "big5"]
+LONGEST_LABEL = 200  # characters
+MISSING = ("nan", "NaN", "NAN", "NaT", "None", "null", "NULL", "NA", "N/A", "<NA>")  # as programs write it
+LISTED = 12  # names of columns in a message
+NEEDS = "it needs one record for each text, with its label"
 SHARE = 0.15  # of dev, and of test
 SEED = 2019  # any fixed number: the splits must not depend on the seed of a run
 
@@ -34,22 +46,22 @@ class Columns(NamedTuple):
 
 
 class Own(str):
-    """The name of your own text as a dataset, such as "own:reviews-1f3c9a2b", with its files and columns.
+    """The name of your own text as a dataset, such as "own:reviews-1f3c9a2b", with its file and columns.
 
     As a string it has no folder in it and depends on the content alone, so that runs, the cache and reports treat it as
-    any other name; files and columns go along to other processes.
+    any other name; file and columns go along to other processes.
     """
 
-    files: dict[str, Path]
+    path: Path
     columns: Columns
 
-    def __new__(cls, name: str, files: dict[str, Path], columns: Columns) -> "Own":
+    def __new__(cls, name: str, path: Path, columns: Columns) -> "Own":
         made = super().__new__(cls, name)
-        made.files, made.columns = files, columns
+        made.path, made.columns = path, columns
         return made
 
     def __getnewargs__(self) -> tuple:
-        return str(self), self.files, self.columns
+        return str(self), self.path, self.columns
 
 
 def own_text(
@@ -64,7 +76,7 @@ def own_text(
     >>> dataset = own_text(data, text_column, label_column) or dataset
 
     Args:
-        data: a file, by its path or its path in a home of data; or "my.csv" for my.train.csv, my.test.csv, ...
+        data: a file, by its path or its path in a home of data.
         text_column, label_column, split_column: names of columns; "": the ones called text, label and split, else the
             only one that looks like texts and the only one that looks like labels.
     Raises:
@@ -76,225 +88,307 @@ def own_text(
             if value:
                 raise DataError(f"{role}_column is {value!r}, but there is no file; name it by data")
         return ""
-    paths = find(str(data), data_home)
-    content, tables = _read(paths)
-    columns = _columns(list(tables.values()), given)
-    _records(tables, columns)
-    return Own(_name(content, paths, columns), paths, columns)
+    path = find(str(data), data_home)
+    content = files.read_bytes(path)
+    table = _table(path, content)
+    columns = _columns(table, given)
+    _records(table, columns)
+    return Own(_name(path, content, columns), path, columns)
 
 
 def spec_of(name: Own) -> Spec:
     """How your own text is prepared."""
-    words = "spaCy's English tokens, lower-case, in the sentences of its rule-based splitter; words in at least 2 texts"
-    return Spec(name, read, f"{words}.", options=OPTIONS, min_df=2, sentences=True)
+    words = (
+        "spaCy's English tokens, lower-case, in the sentences of its rule-based splitter; words in at least 2 texts."
+    )
+    sizes = {"train_texts": None, "test_texts": None}
+    return Spec(name, read, words, tokens=text.spacy_words, options=sizes, min_df=2, sentences=True)
 
 
 def read(spec: Spec, folder: None, options: dict) -> Draft:
-    """The draft of your own text, in spaCy's tokens and in sentences; DataError where the file has changed."""
-    name, first = spec.name, next(iter(spec.name.files.values()))
-    content, tables = _read(name.files)
-    if _name(content, name.files, name.columns) != name:
-        raise DataError(f"{first} has changed since it was first read; start again")
-    classes, records, notes = _records(tables, name.columns)
-    splits = {split: documents(of_split, options, split, notes) for split, of_split in records.items()}
-    return draft_of(spec, first, {"title": f"One's own text, {first.name}"}, classes, splits, notes)
+    """The draft of your own text; DataError where the file has changed."""
+    path, columns = spec.name.path, spec.name.columns
+    content = files.read_bytes(path)
+    if _name(path, content, columns) != spec.name:
+        raise DataError(f"{path} has changed since it was first read; start again")
+    classes, records, notes = _records(_table(path, content), columns)
+    splits = {}
+    for split in ("train", "dev", "test"):
+        of_split = records.loc[records["split"] == split, ["id", "text", "label"]].values.tolist()
+        splits[split] = [spec.instance(*record) for record in drawn(of_split, split, options, notes)]
+    return draft_of(spec, path, {"title": f"One's own text, {path.name}"}, classes, splits, notes)
 
 
-def _read(paths: dict[str, Path]) -> tuple[str, dict[str, Table]]:
-    """(digest of the contents, the tables by split)."""
-    digest, tables = hashlib.sha256(), {}
-    for split, path in paths.items():
-        content = read_bytes(path)
-        digest.update(f"{split}\0{len(content)}\0".encode() + content)
-        tables[split] = table_of(path, content)
-    return digest.hexdigest(), tables
+def _name(path: Path, content: bytes, columns: Columns) -> str:
+    """ "own:", the name of the file without its ending, and a digest of content and columns."""
+    inside = hashlib.sha256(f"\0{len(content)}\0".encode() + content).hexdigest()
+    digest = hashlib.sha256(repr((inside, columns)).encode("utf-8", "backslashreplace")).hexdigest()
+    return f"own:{re.sub(r'[^A-Za-z0-9]+', '_', path.name.split('.')[0])[:24].strip('_') or 'text'}-{digest[:8]}"
 
 
-def _name(content: str, paths: dict[str, Path], columns: Columns) -> str:
-    """ "own:", the name of the file without its ending, and a digest of contents and columns."""
-    stem, _ = stem_of(next(iter(paths.values())))
-    digest = hashlib.sha256(repr((content, columns)).encode("utf-8", "backslashreplace")).hexdigest()
-    return f"own:{re.sub(r'[^A-Za-z0-9]+', '_', stem)[:24].strip('_') or 'text'}-{digest[:8]}"
+# --- the file as a table
 
 
-# --- columns
+class Table(NamedTuple):
+    """The records of a file.
+
+    frame  named columns of Python objects, None where a value is missing. The index is the record's row as a
+           spreadsheet counts it, the names of the columns being row 1; of JSON lines its line; of Parquet from 1
+    """
+
+    path: Path
+    frame: pd.DataFrame
+    notes: tuple[str, ...]
+
+    def place(self, row: int) -> str:
+        """The file's name and a row's number, for a message."""
+        return f"{self.path.name}, {'line' if _format(self.path) == 'JSON lines' else 'row'} {row}"
+
+    def listed(self) -> str:
+        """The columns, for a message."""
+        names = [repr(name[:40]) for name in self.frame]
+        more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+        return f"its columns: {', '.join(names[:LISTED]) or 'none'}{more}"
+
+    def refuse(self, column: str, role: str, wrong: pd.Series, allowed: str) -> None:
+        """Raises DataError with the first record whose value in a column is wrong, if any is."""
+        if wrong.any():
+            value = self.frame.at[wrong.idxmax(), column]
+            seen = "missing" if value is None or not str(value).strip() else repr(str(value)[:40])
+            place = self.place(wrong.idxmax())
+            raise DataError(f"{place}: the {role} ({column!r}) is {seen}; allowed: {allowed}")
 
 
-def _columns(tables: Sequence[Table], given: Columns) -> Columns:
-    """The columns as given, else as they look; the same in all files."""
-    first, (text, label, split) = tables[0], given
+def find(data: str, data_home: str | Path | None = None) -> Path:
+    """The file `data`, by its path from here, the project or a home of data; DataError where there is none."""
+    if not data.isprintable():
+        raise DataError(f"the name {data!a} has characters that cannot be shown; rename the file or its folder")
+    folders = (Path.cwd(), files.PROJECT, *files.homes(data_home))  # of an absolute path none matters
+    places = [(folder / Path(data).expanduser()).absolute() for folder in folders]
+    for place in places:
+        with files.soundly_read(place):
+            if place.exists():
+                return place
+    there = next((place.parent for place in places if place.parent.is_dir()), None)
+    has = f"{there} has {files.listing(there)}" if there else "its folder is missing"
+    raise DataError(f"there is no file {data}; {has}")
+
+
+def _format(path: Path) -> str:
+    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
+    if suffix not in FORMATS:
+        raise DataError(f"{path} ends in {suffix or 'nothing'}; allowed: {', '.join(FORMATS)}, and each with .gz")
+    return FORMATS[suffix]
+
+
+def _table(path: Path, content: bytes) -> Table:
+    """The table of a file; DataError: not in the form of the file's ending; a column's name twice; no record."""
+    form, notes = _format(path), ()
+    if form == "Parquet":
+        frame = _parquet(path, content)
+    else:
+        text, notes = _decoded(path, content)
+        if not text.strip():
+            raise DataError(f"{path} is empty; {NEEDS}")
+        frame = _json_lines(path, text) if form == "JSON lines" else _csv(path, text)
+    for name in frame.columns[frame.columns.duplicated()]:
+        raise DataError(f"{path.name} has {(frame.columns == name).sum()} columns {name[:40]!r}; names must differ")
+    if frame.empty:
+        raise DataError(f"{path} has no record, only names of columns; {NEEDS}")
+    return Table(path, frame.astype(object).where(frame.notna(), None), notes)
+
+
+def _decoded(path: Path, content: bytes) -> tuple[str, tuple[str, ...]]:
+    """The text of a file: UTF-8, UTF-16 by its mark, else a guess, with a note of words by which to check it."""
+    utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        return files.sound(content.decode("utf-16" if utf_16 else "utf-8-sig"), str(path)), ()
+    except UnicodeDecodeError:
+        foreign = b"\n".join(line for line in content.split(b"\n") if not line.isascii())
+    from charset_normalizer import from_bytes  # takes a moment, and few files need it
+
+    best = from_bytes(foreign[:1_000_000], cp_isolation=CODE_PAGES).best()
+    try:
+        text = files.sound(content.decode(best.encoding if best else "ascii"), str(path))
+    except UnicodeDecodeError:
+        unknown = "is not UTF-8, nor in any other encoding that is known here; save it as UTF-8"
+        raise DataError(f"{path} {unknown}") from None
+    words = dict.fromkeys(word.strip('",;|.')[:30] for word in text[:1_000_000].split() if not word.isascii())
+    return text, (
+        f"{path.name} is not UTF-8. It was read as {best.encoding}, a guess from its bytes, with words such as "
+        f"{', '.join(map(repr, list(words)[:3]))}: if that is wrong, save the file as UTF-8.",
+    )
+
+
+def _csv(path: Path, text: str) -> pd.DataFrame:
+    body = text.lstrip(" \r\n")
+    skipped, header = text[: len(text) - len(body)].count("\n"), re.match(r"[^\r\n]*", body)[0]
+    try:
+        delimiter = csv.Sniffer().sniff(header[:10_000], ",;\t|").delimiter
+    except csv.Error:
+        delimiter = ","  # one column alone
+    with files.soundly_read(path):
+        frame = pd.read_csv(io.StringIO(body), sep=delimiter, **files.CSV)
+    frame.index += skipped + 1
+    names, records = frame.iloc[0].str.strip(), frame.iloc[1:]
+    filled = records.apply(lambda column: column.str.strip() != "").any(axis=1)
+    return records.loc[filled, (names != "").to_numpy()].set_axis(names[names != ""].tolist(), axis=1)
+
+
+def _json_lines(path: Path, text: str) -> pd.DataFrame:
+    lines = ((number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip())
+    records = {number: files.record_of(line, f"{path}, line {number},") for number, line in lines}
+    return pd.DataFrame(list(records.values()), index=list(records), dtype=object)
+
+
+def _parquet(path: Path, content: bytes) -> pd.DataFrame:
+    try:
+        frame = pd.read_parquet(io.BytesIO(content))
+    except Exception as error:  # each engine has errors of its own
+        raise DataError(f"{path} is no sound Parquet file ({str(error).splitlines()[0][:80]})") from None
+    return frame.set_axis(map(str, frame.columns), axis=1).set_axis(range(1, len(frame) + 1))
+
+
+# --- its columns
+
+
+def _columns(table: Table, given: Columns) -> Columns:
+    """The columns as given, else as they look."""
+    (text, label, split), frame = given, table.frame
     named = [name for name in given if name]
     if len(set(named)) < len(named):
         raise DataError(f"text_column, label_column and split_column are {', '.join(named)}; allowed: different ones")
-    if split and len(tables) > 1:
-        raise DataError(f"split_column is {split!r}, but the splits are files: {_names(tables)}; leave it out")
-    if not split and len(tables) == 1:  # a column of that name, if it is free and names a split in any record
-        free = first.frame[[name for name in first.frame if name not in named and name.lower() == "split"]]
-        split = next((name for name in free if free[name].map(_split_name).isin(SPLITS).any()), "")
-    text = text or _only(first, "text", looks_like_texts, {label, split})
-    label = label or _only(first, "label", looks_like_labels, {text, split})
-    for table in tables:
-        for name in (text, label, split):
-            if name and name not in table.frame:
-                raise DataError(f"{table.path.name} has no column {name!r}; {table.listed()}")
+    for name in named:
+        if name not in frame:
+            raise DataError(f"{table.path.name} has no column {name!r}; {table.listed()}")
+    if not split:  # a column of that name, if it is free and names a split in any record
+        free = [name for name in frame if name not in named and name.lower() == "split"]
+        split = next((name for name in free if _lowered(frame[name]).isin(SPLITS).any()), "")
+    text = text or _only(table, "text", looks_like_texts, {label, split})
+    label = label or _only(table, "label", looks_like_labels, {text, split})
     return Columns(text, label, split)
 
 
 def _only(table: Table, role: str, looks_like: Callable[[Sequence], bool], taken: set[str]) -> str:
     """The column called as its role, else the only one that looks like it."""
-    free, file = [name for name in table.frame if name not in taken], table.path.name
-    called = [name for name in free if name.lower() == role]
-    found = called or [name for name in free if looks_like(table.frame[name].tolist())]
-    if len(found) != 1:
-        seen = f"{len(found)} columns look like it" if found else "no column looks like it"
-        same = [repr(name) for name in free if role == "label" and table.frame[name].astype(str).nunique() == 1]
+    file, frame = table.path.name, table.frame.drop(columns=taken, errors="ignore")
+    called = [name for name in frame if name.lower() == role]
+    fitting = called or [name for name in frame if looks_like(frame[name].tolist())]
+    if len(fitting) != 1:
+        seen = f"{len(fitting)} columns look like it" if fitting else "no column looks like it"
+        same = [repr(name) for name in frame if role == "label" and frame[name].astype(str).nunique() == 1]
         seen += f" ({', '.join(same)}: one value in all rows, and two classes or more are needed)" if same else ""
         raise DataError(f"{file}: which column is the {role}? {seen}; name it by {role}_column; {table.listed()}")
-    if not called and table.kind == "CSV" and role == "label" and found[0] in set(table.frame[found[0]]):
+    if role == "label" and not called and fitting[0] in set(frame[fitting[0]]):
         raise DataError(
-            f"{file}: the first row must name the columns, but {found[0][:40]!r}, which is there, is a label below "
+            f"{file}: the first row must name the columns, but {fitting[0][:40]!r}, which is there, is a label below "
             "too; add a first row such as text,label"
         )
-    return found[0]
+    return fitting[0]
 
 
 def looks_like_texts(values: Sequence) -> bool:
-    """Whether a column holds running text: strings of several words, or long ones, most of them different."""
-    texts = [value for value in values[:SAMPLE] if isinstance(value, str) and value.strip()]
-    if not texts or 2 * len(texts) < len(values[:SAMPLE]) or 2 * len(set(texts)) < len(texts):
+    """Whether a column holds running text: strings of three words or fifteen characters, most of them different."""
+    texts = [value for value in values if isinstance(value, str) and value.strip()]
+    if not texts or 2 * len(texts) < len(values) or 2 * len(set(texts)) < len(texts):
         return False
-    return mean(len(text.split()) for text in texts) >= WORDS or mean(map(len, texts)) >= CHARACTERS
+    return mean(len(text.split()) for text in texts) >= 3 or mean(map(len, texts)) >= 15
 
 
 def looks_like_labels(values: Sequence) -> bool:
-    """Whether a column holds names of classes: short, at least two, and each of them often."""
+    """Whether a column holds names of classes: short, at least two, and each of them three times or more."""
     if not all(isinstance(value, str | int | float) for value in values):
         return False
     names = [str(value).strip() for value in values]
-    return 2 <= len(set(names)) <= len(names) / REPEATED and max(map(len, names)) <= LONGEST
+    return 2 <= len(set(names)) <= len(names) / 3 and max(map(len, names)) <= LONGEST_LABEL
 
 
-def _names(tables: Iterable[Table]) -> str:
-    return ", ".join(table.path.name for table in tables)
+# --- its records
 
 
-# --- records
-
-
-def _records(tables: dict[str, Table], columns: Columns) -> tuple[tuple[str, ...], dict[str, list[Raw]], list[str]]:
-    """(classes, records by split, notes)."""
-    first, read = next(iter(tables.values())), _names(tables.values())
-    records, names = [], []
-    for split, table in tables.items():
-        for row, values in zip(table.frame.index, table.frame.to_dict("records"), strict=True):
-            place = table.place(row)
-            text, name = Row(values, "", place).text(columns.text), _label(place, columns.label, values)
-            of_split = _split(place, columns.split, values) if columns.split else split
-            records.append((of_split, f"{split or 'text'}-{row}", text))
-            names.append(name)
-    if all(re.fullmatch(r"[\s\d.,+-]*", text) for _, _, text in records):
-        raise DataError(f"{first.path.name}: the column {columns.text!r} holds no words; {first.listed()}")
-    notes = [f"In {read} {columns.text!r} is the text, {columns.label!r} is the label."]
+def _records(table: Table, columns: Columns) -> tuple[tuple[str, ...], pd.DataFrame, list[str]]:
+    """(classes; id, text, label and split of each record; notes)."""
+    texts = table.frame[columns.text]
+    table.refuse(columns.text, "text", ~texts.map(lambda value: isinstance(value, str)), "a string in every record")
+    _refuse_unsound(table, columns.text, texts)
+    if texts.str.fullmatch(r"[\s\d.,+-]*").all():
+        raise DataError(f"{table.path.name}: the column {columns.text!r} holds no words; {table.listed()}")
+    classes, labels = _classes(table, columns.label)
+    ids = [f"text-{row}" for row in texts.index]
+    records = pd.DataFrame({"id": ids, "text": texts, "label": labels, "split": _splits(table, columns.split)})
+    notes = [f"In {table.path.name} {columns.text!r} is the text, {columns.label!r} is the label."]
     notes += [f"The splits are those of the column {columns.split!r}."] if columns.split else []
-    notes += [f"The splits are files: {read}."] if len(tables) > 1 else []
-    (classes, labels), splits = _classes(read, names), {}
-    for (split, id, text), label in zip(records, labels, strict=True):
-        splits.setdefault(split, []).append(Raw(id, text, label))
-    splits, drawn = _completed(splits, classes, first.path.name)
-    return classes, splits, [*notes, *drawn, *(note for table in tables.values() for note in table.notes)]
+    return classes, records, [*notes, *_complete(records, classes, table.path.name, bool(columns.split)), *table.notes]
 
 
-def _label(place: str, column: str, values: dict) -> str:
-    """The name of a record's class."""
-    place, value = f"{place}: the label ({column!r})", values[column]
-    if value is None or (isinstance(value, str) and not value.strip()):
-        raise DataError(f"{place} is missing; every record needs one, so leave the others out")
-    if not isinstance(value, str | int | float):
-        raise DataError(f"{place} is of type {type(value).__name__}; allowed: a text or a number")
-    name = str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()
-    if name in NONE:
-        allowed = "leave such records out; a class of that name needs another one"
-        raise DataError(f"{place} is {name!r}, as programs write a missing value; {allowed}")
-    if len(name) > LONGEST:
-        raise DataError(f"{place} has {len(name):,} characters; allowed: at most {LONGEST}; is it the column of texts?")
-    return sound(name, place)
+def _refuse_unsound(table: Table, column: str, values: pd.Series) -> None:
+    for row, value in values.items():
+        files.sound(value, f"{table.place(row)}: {column!r}")
 
 
-def _split(place: str, column: str, values: dict) -> str:
-    """A record's split."""
-    if (name := _split_name(values[column])) not in SPLITS:
-        seen = repr(str(values[column])[:40]) if name else "missing"
-        raise DataError(f"{place}: the split ({column!r}) is {seen}; allowed: {', '.join(SPLITS)}")
-    return SPLITS[name]
-
-
-def _split_name(value: object) -> str:
-    return "" if value is None else str(value).strip().lower()
-
-
-def _classes(file: str, names: list[str]) -> tuple[tuple[str, ...], list[int]]:
-    """(classes, the number of each record's class); numbers in their order, all else as people sort it."""
-    numbers = pd.to_numeric(pd.Series(names), errors="coerce").replace([math.inf, -math.inf], math.nan)
-    if numbers.notna().all():
-        keys, order = numbers.tolist(), sorted(set(numbers))  # 1 and 1.0 are one class, as first written
-    else:
-        keys, order = names, sorted(set(names), key=natural)
+def _classes(table: Table, column: str) -> tuple[tuple[str, ...], np.ndarray]:
+    """(classes, the number of each record's class), in their order if all are numbers, else by the alphabet."""
+    values = table.frame[column]
+    names = values.map(lambda value: str(int(value) if isinstance(value, float) and value.is_integer() else value))
+    names = names.where(values.notna(), "").str.strip()
+    wrong = (names == "") | ~values.map(lambda value: isinstance(value, str | int | float))
+    table.refuse(column, "label", wrong, "a text or a number in every record, so leave the others out")
+    written = "what programs write for a missing value is no class: leave such records out, or name the class otherwise"
+    table.refuse(column, "label", names.isin(MISSING), written)
+    long = f"at most {LONGEST_LABEL} characters; is it the column of texts?"
+    table.refuse(column, "label", names.str.len() > LONGEST_LABEL, long)
+    _refuse_unsound(table, column, names)
+    numbers = pd.to_numeric(names, errors="coerce")
+    keys = numbers if np.isfinite(numbers).all() else names  # 1 and 1.0 are one class, as first written
+    labels, order = pd.factorize(keys, sort=True)
     if len(order) < 2:
-        raise DataError(
-            f"{file}: all {len(names):,} records have the label {names[0]!r}; a classifier needs at least two classes"
-        )
-    ids = {key: number for number, key in enumerate(order)}
-    return tuple(names[keys.index(key)] for key in order), [ids[key] for key in keys]
+        all_same = f"all {len(names):,} records have the label {names.iloc[0]!r}"
+        raise DataError(f"{table.path.name}: {all_same}; a classifier needs at least two classes")
+    return tuple(names.groupby(labels).first()), labels
 
 
-def natural(name: str) -> list:
-    """The key by which people sort names: "class 2" before "class 10"."""
-    parts = re.split(r"(\d+)", name.casefold())
-    return [(int(part), "") if part.isdecimal() else (math.inf, part) for part in parts if part] + [(math.inf, name)]
+def _splits(table: Table, column: str) -> pd.Series | str:
+    """The split of each record; train of all where no column says it."""
+    if not column:
+        return "train"
+    names = _lowered(table.frame[column])
+    table.refuse(column, "split", ~names.isin(SPLITS), ", ".join(SPLITS))
+    return names.map(SPLITS)
 
 
-# --- splits
+def _lowered(values: pd.Series) -> pd.Series:
+    return values.astype(str).str.strip().str.lower()
 
 
-def _completed(given: dict[str, list[Raw]], classes: tuple[str, ...], file: str) -> tuple[dict[str, list], list[str]]:
-    """Train, dev and test; what is not given is drawn, of each class in its share, with a note.
+def _complete(records: pd.DataFrame, classes: tuple[str, ...], file: str, given: bool) -> list[str]:
+    """Draws the splits that are not given from train, of each class its share; a note says so.
 
     Raises:
-        DataError: a class has too few texts.
+        DataError: train or test is not among the given splits; a class has too few texts in train.
     """
-    if "" in given:
-        _refuse_rare(given[""], classes, 3, f"{file}: to draw train, dev and test")
-        rest, test = _drawn(given[""], SHARE, SEED)
-        train, dev = _drawn(rest, SHARE / (1 - SHARE), SEED + 1)
-        shares = f"{1 - 2 * SHARE:.0%} are train, {SHARE:.0%} dev and {SHARE:.0%} test"
-        note = f"The splits were drawn at random, always the same: of each class {shares}."
-        return {"train": train, "dev": dev, "test": test}, [note]
-    if not {"train", "test"} <= set(given):
-        raise DataError(f"{file}: the records are of {', '.join(given)}; allowed: train and test, and dev")
-    if "dev" in given:
-        _refuse_rare(given["train"], classes, 1, f"{file}: to learn it from train")
-        return {split: given[split] for split in ("train", "dev", "test")}, []
-    _refuse_rare(given["train"], classes, 2, f"{file}: to learn it from train and to draw dev from train")
-    train, dev = _drawn(given["train"], SHARE, SEED)
-    return {"train": train, "dev": dev, "test": given["test"]}, [f"{SHARE:.0%} of train, of each class, are dev."]
-
-
-def _refuse_rare(records: list[Raw], classes: tuple[str, ...], least: int, purpose: str) -> None:
-    counts = np.bincount([one.label for one in records], minlength=len(classes))
-    if len(rare := np.flatnonzero(counts < least)):
-        others = f", and {len(rare) - 1:,} of the other {len(classes) - 1:,} classes too few as well" * (len(rare) > 1)
+    names = list(records["split"].unique())
+    if given and not {"train", "test"} <= set(names):
+        raise DataError(f"{file}: the records are of {', '.join(names)}; allowed: train and test, and dev")
+    missing = [("test", SHARE), ("dev", SHARE / (1 - SHARE))] if not given else [("dev", SHARE)] * ("dev" not in names)
+    counts = np.bincount(records.loc[records["split"] == "train", "label"], minlength=len(classes))
+    rarest, least = int(counts.argmin()), 1 + len(missing)
+    if counts[rarest] < least:
         raise DataError(
-            f"{purpose}, every class needs at least {least} text{'s' * (least > 1)}; {classes[rare[0]][:40]!r} has "
-            f"{counts[rare[0]]}{others}: leave such records out, or name another label_column"
+            f"{file}: {(counts < least).sum():,} of {len(classes):,} classes have fewer texts in train than the "
+            f"{least} that are needed to learn it and to draw splits; {classes[rarest][:40]!r} has {counts[rarest]}: "
+            "leave such records out, or name another label_column"
         )
+    for seed, (split, share) in enumerate(missing, start=SEED):
+        _draw(records, split, share, seed)
+    if not given:
+        shares = f"{1 - 2 * SHARE:.0%} are train, {SHARE:.0%} dev and {SHARE:.0%} test"
+        return [f"The splits were drawn at random, always the same: of each class {shares}."]
+    return [f"{SHARE:.0%} of train, of each class, are dev."] * len(missing)
 
 
-def _drawn(records: list[Raw], share: float, seed: int) -> tuple[list[Raw], list[Raw]]:
-    """(the others, `share` of the records of each class, at least one), both in their first order."""
-    labels, random = np.array([one.label for one in records]), np.random.default_rng(seed)
-    chosen = set()
-    for label in np.unique(labels):
-        places = random.permutation(np.flatnonzero(labels == label))
-        chosen.update(places[: max(1, round(share * len(places)))].tolist())
-    rest = [record for place, record in enumerate(records) if place not in chosen]
-    return rest, [records[place] for place in sorted(chosen)]
+def _draw(records: pd.DataFrame, split: str, share: float, seed: int) -> None:
+    """`share` of the records of train, of each class at least one, are drawn for another split."""
+    train, random = records[records["split"] == "train"], np.random.default_rng(seed)
+    for label in np.unique(train["label"]):
+        places = random.permutation(np.flatnonzero(train["label"] == label))
+        records.loc[train.index[places[: max(1, round(share * len(places)))]], "split"] = split

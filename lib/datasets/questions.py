@@ -7,7 +7,6 @@ sentence with a gap.
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 
 from lib.datasets import files, text
@@ -16,19 +15,18 @@ from lib.datasets.corpus import Instance
 from lib.datasets.files import DataError, Row
 
 JOINT = "."  # between the sentences of a story, as in Jain & Wallace's code
-BABI = "https://research.fb.com/downloads/babi/"
 
 
 def read_inference(spec: Spec, folder: Path, options: dict) -> Draft:
     """Does the hypothesis follow from the premise?"""
     about, splits = files.about(folder), {}
-    for split in ("train", "dev", "test"):
-        splits[split] = []
-        for row in files.rows(folder, split):
-            premise, query = (row.text(name) for name in ("premise", "hypothesis"))
-            label = row.label(about["classes"])
-            splits[split].append(Instance(row.id, premise, spec.tokens(premise), label, query=spec.tokens(query)))
+    for split, rows in spec.rows(folder).items():
+        splits[split] = [_pair(spec, row, row.label(about["classes"])) for row in rows]
     return draft_of(spec, folder, about, about["classes"], splits)
+
+
+def _pair(spec: Spec, row: Row, label: int) -> Instance:
+    return replace(spec.instance(row.id, row.text("premise"), label), query=spec.tokens(row.text("hypothesis")))
 
 
 def read_stories(spec: Spec, folder: Path, options: dict, among: str = "") -> Draft:
@@ -38,21 +36,23 @@ def read_stories(spec: Spec, folder: Path, options: dict, among: str = "") -> Dr
         among: "": any word of the training stories and questions may answer, as in Jain & Wallace's code; else the
             words of the training stories that begin so are the classes, and those in the text itself may answer.
     """
-    parts = ("train", "test") if spec.divide else ("train", "dev", "test")
-    rows, splits, notes = {split: files.rows(folder, split) for split in parts}, {}, []
-    stories = {split: [_story(spec, row) for row in of] for split, of in rows.items()}
-    answers = {split: [row.text("answer").strip().lower() for row in of] for split, of in rows.items()}
-    words = {token for one in stories["train"] for token in one.tokens if token.startswith(among)}
-    words |= set() if among else {*chain.from_iterable(one.query for one in stories["train"]), *answers["train"]}
+    splits, notes = {}, []
+    stories = {
+        split: [(_story(spec, row), row.text("answer").strip().lower()) for row in rows]
+        for split, rows in spec.rows(folder).items()
+    }
+    words = {token for story, _ in stories["train"] for token in story.tokens if token.startswith(among)}
+    if not among:
+        words = words.union(*((*story.query, answer) for story, answer in stories["train"]))
     number = {name: place for place, name in enumerate(sorted(words))}
-    for split, instances in stories.items():
+    for split, pairs in stories.items():
         splits[split] = []
-        for one, answer in zip(instances, answers[split], strict=True):
-            allowed = tuple(sorted({number[token] for token in one.tokens if token in number})) if among else None
+        for story, answer in pairs:
+            allowed = tuple(sorted({number[token] for token in story.tokens if token in number})) if among else None
             if answer in number and (allowed is None or number[answer] in allowed):
-                splits[split].append(replace(one, label=number[answer], answers=allowed))
-        if lost := len(instances) - len(splits[split]):
-            notes.append(f"{lost:,} of {len(instances):,} texts of {split} were left out: none that may answer does.")
+                splits[split].append(replace(story, label=number[answer], answers=allowed))
+        if lost := len(pairs) - len(splits[split]):
+            notes.append(f"{lost:,} of {len(pairs):,} texts of {split} were left out: none that may answer does.")
     return draft_of(spec, folder, files.about(folder, with_classes=False), list(number), splits, notes)
 
 
@@ -80,8 +80,9 @@ def question_and_answer(instance: Instance, classes: Sequence[str]) -> str:
     return f", asked “{' '.join(instance.query)}” ({classes[instance.label]})" if instance.query else ""
 
 
+_spec = partial(Spec, asks=True)
 SPECS = (
-    Spec(
+    _spec(
         "snli",
         read_inference,
         "spaCy's English tokens, lower-case, qqq for tokens with a digit; words in at least 3 premises or hypotheses.",
@@ -89,23 +90,21 @@ SPECS = (
         page="https://nlp.stanford.edu/projects/snli/",
         tokens=text.generic,
         min_df=3,
-        asks=True,
     ),
     *(
-        Spec(
-            f"babi{task}",
+        _spec(
+            name,
             read_stories,
             "Words, lower-case, the sentences joined by a full stop; any word may answer; 15% of train is dev (seed "
             "16377).",
-            folder=f"babi{task}",
-            page=BABI,
+            folder=name,
+            page="https://research.fb.com/downloads/babi/",
             tokens=text.generic,
             divide=dev_from_train,
-            asks=True,
         )
-        for task in (1, 2, 3)
+        for name in ("babi1", "babi2", "babi3")
     ),
-    Spec(
+    _spec(
         "cnn",
         partial(read_stories, among="@entity"),
         "Tokens as they come, apart by spaces, lower-case; the article's entities may answer; words in at least 8 "
@@ -114,6 +113,5 @@ SPECS = (
         page="https://cs.nyu.edu/~kcho/DMQA/",
         tokens=lambda raw: tuple(raw.lower().split()),
         min_df=8,
-        asks=True,
     ),
 )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
-from itertools import accumulate, chain, pairwise
+from itertools import chain, pairwise
 
 # The punctuation that Keras' text_to_word_sequence drops; the apostrophe stays.
 KERAS_FILTER = str.maketrans(dict.fromkeys('!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n', " "))
@@ -42,6 +42,11 @@ def _cleaned(chunk: str) -> tuple[str, ...]:
     return tuple("qqq" if any(map(str.isdigit, token)) else token for token in _lowered(chunk))
 
 
+def spacy_words(text: str) -> tuple[str, ...]:
+    """spaCy's English tokens, lower-case; line breaks `<br />` are spaces."""
+    return tuple(chain.from_iterable(map(_lowered, text.replace("<br />", " ").split())))
+
+
 def generic(text: str) -> tuple[str, ...]:
     """Jain & Wallace's cleaner: spaCy's English tokens, lower-case, `qqq` for every token with a digit."""
     return tuple(chain.from_iterable(map(_cleaned, text.split())))
@@ -76,19 +81,11 @@ def sentencizer() -> Callable:
     return Sentencizer()
 
 
-def in_sentences(text: str) -> tuple[tuple[str, ...], ...]:
-    """spaCy's English tokens, lower-case, sentence by sentence; line breaks `<br />` are spaces.
-
-    Differs from the paper: Serrano & Smith's code takes the sentences of a parser, which needs a model; here a rule
-    finds them.
-    """
-    tokens = tuple(chain.from_iterable(map(_lowered, text.replace("<br />", " ").split())))
-    ends = accumulate(sentence_lengths(tokens), initial=0)
-    return tuple(tokens[start:end] for start, end in pairwise(ends))
-
-
 def sentence_lengths(tokens: Sequence[str]) -> tuple[int, ...]:
-    """How many tokens each sentence of a text has, by `sentencizer`."""
+    """How many tokens each sentence of a text has, by `sentencizer`.
+
+    Differs from the paper: Serrano & Smith's code takes the sentences of a parser, which needs a model.
+    """
     from spacy.tokens import Doc
 
     if not tokens:

@@ -3,8 +3,10 @@
 A file is text, word2vec's binary format or .npz; only the words of a vocabulary are kept, and no file can run code.
 """
 
+import gzip
 import hashlib
 import io
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -14,7 +16,7 @@ import numpy as np
 
 from lib.datasets.altered import WORDS
 from lib.datasets.corpus import PAD, SPECIALS, Vocabulary
-from lib.datasets.files import DataError, homes, soundly_read, unpacked
+from lib.datasets.files import DataError, homes, soundly_read
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,7 +27,9 @@ NAMES = (
     "random, auto, word2vec (learned from the texts), "
     "or a file of word vectors (.txt, .vec, .bin, each of them also .gz; .npz)"
 )
-Found = dict[int, np.ndarray]  # row of the table -> its numbers (size,), for the words that a file has
+NPZ = "it needs plain arrays words, of text, and vectors, one row of real numbers a word"
+Wanted = set[bytes]  # words in UTF-8
+Entries = Iterator[tuple[bytes, np.ndarray]]  # a wanted word and its numbers (size,), in the order of the file
 
 
 @dataclass(frozen=True)
@@ -99,9 +103,11 @@ def _from_file(path: Path, state: tuple[int, int] | None, vocabulary: Vocabulary
     """The same, read once as long as the file's `state` (time, bytes) does not change."""
     rows = {word: row for row, word in enumerate(vocabulary.words) if row >= len(SPECIALS)}
     table, covered = np.zeros((len(vocabulary), size), dtype=np.float32), np.zeros(len(vocabulary), dtype=bool)
-    with np.errstate(over="ignore"):  # infinity is refused below, with the word's name
-        for row, numbers in _read(path, rows, size).items():
-            table[row], covered[row] = numbers, True
+    encoded = {word.encode("utf-8", "replace"): row for word, row in rows.items()}
+    with soundly_read(path), np.errstate(over="ignore"):  # infinity is refused below, with the word's name
+        for word, numbers in _read(path, encoded.keys(), size):
+            if not covered[row := encoded[word]]:  # of a word that occurs twice the first vector counts
+                table[row], covered[row] = numbers, True
     if not covered.any():
         none = f"none of the {len(rows):,} words of the vocabulary has a vector in {path}"
         raise DataError(f"{none}; use vectors of this language in lower case, or vectors='random'")
@@ -138,14 +144,11 @@ def with_checksum(table: np.ndarray, covered: np.ndarray, source: str) -> Vector
     return Vectors(torch.from_numpy(table), torch.from_numpy(covered), source, checksum)
 
 
-# --- files
+# --- files: readers that yield wanted words alone, so that memory does not grow with the file
 
 
-def _read(path: Path, rows: dict[str, int], size: int) -> Found:
-    """The wanted vectors of a file, whose form is known by the end of its name; `rows` is the row of each wanted word.
-
-    If a word occurs twice, its first vector is used.
-    """
+def _read(path: Path, wanted: Wanted, size: int) -> Entries:
+    """The wanted entries of a file, whose form is known by the end of its name."""
     suffix = Path(path.name.removesuffix(".gz")).suffix
     if suffix == ".kv":
         raise DataError(
@@ -153,85 +156,67 @@ def _read(path: Path, rows: dict[str, int], size: int) -> Found:
             "KeyedVectors.load(path).save_word2vec_format('vectors.bin', binary=True)"
         )
     if suffix == ".npz":
-        with soundly_read(path):
-            return _read_npz(path, rows, size)
-    with unpacked(path) as file:
-        return (_read_binary if suffix == ".bin" else _read_text)(path, file, rows, size)
+        yield from _read_npz(path, wanted, size)
+        return
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
+        yield from (_read_binary if suffix == ".bin" else _read_text)(path, file, wanted, size)
 
 
-def _read_npz(path: Path, rows: dict[str, int], size: int) -> Found:
+def _read_npz(path: Path, wanted: Wanted, size: int) -> Entries:
     """Arrays `words` (text) and `vectors` (word, size) of real numbers of any precision."""
-    needs = "it needs plain arrays words, of text, and vectors, one row of real numbers a word"
     try:
         with np.load(path, allow_pickle=False) as arrays:
             words, vectors = arrays["words"], arrays["vectors"]
     except (KeyError, ValueError, AttributeError, MemoryError) as error:  # objects, no .npz at all, absurd sizes
-        raise DataError(f"{path} cannot be read ({str(error)[:80]}); {needs}") from None
+        raise DataError(f"{path} cannot be read ({str(error)[:80]}); {NPZ}") from None
     if (words.dtype.kind, words.ndim, vectors.dtype.kind, vectors.ndim, len(words)) != ("U", 1, "f", 2, len(vectors)):
-        raise DataError(f"{path} has words {words.shape} and vectors {vectors.dtype} {vectors.shape}; {needs}")
-    if vectors.shape[1] != size:
-        raise _another_size(path, vectors.shape[1], size)
-    found: Found = {}
-    for word, numbers in zip(words.tolist(), vectors, strict=True):
-        if word in rows:
-            found.setdefault(rows[word], numbers)
-    return found
+        raise DataError(f"{path} has words {words.shape} and vectors {vectors.dtype} {vectors.shape}; {NPZ}")
+    _refuse_size(path, vectors.shape[1], size)
+    entries = zip((word.encode("utf-8", "replace") for word in words.tolist()), vectors, strict=True)
+    return ((word, numbers) for word, numbers in entries if word in wanted)
 
 
-def _read_binary(path: Path, file: BinaryIO, rows: dict[str, int], size: int) -> Found:
+def _read_binary(path: Path, file: BinaryIO, wanted: Wanted, size: int) -> Entries:
     """word2vec's binary format: a line of counts, then each word, a space and its numbers, little-endian float32."""
-    file, wanted = io.BufferedReader(file, 2**20), {word.encode("utf-8", "replace"): row for word, row in rows.items()}
-    count, seen = _counts(file.readline().split()) or (0, 0)
-    if not count:
+    file = io.BufferedReader(file, 2**20)
+    counts = file.readline().split()
+    if len(counts) != 2 or not all(map(bytes.isdigit, counts)) or not int(counts[0]):
         raise DataError(f"{path} does not start with its numbers of words and of dimensions; allowed: word2vec's .bin")
-    if seen != size:
-        raise _another_size(path, seen, size)
-    found: Found = {}
-    for _ in range(count):
+    _refuse_size(path, int(counts[1]), size)
+    for _ in range(int(counts[0])):
         word = b"".join(iter(lambda: file.read(1) or b" ", b" ")).lstrip(b"\n")
-        row, numbers = wanted.get(word), file.read(4 * size)
+        numbers = file.read(4 * size)
         if len(numbers) < 4 * size:  # also where the word has no end
             raise EOFError
-        if row is not None:
-            found.setdefault(row, np.frombuffer(numbers, dtype="<f4"))
-    return found
+        if word in wanted:
+            yield word, np.frombuffer(numbers, dtype="<f4")
 
 
-def _read_text(path: Path, file: BinaryIO, rows: dict[str, int], size: int) -> Found:
+def _read_text(path: Path, file: BinaryIO, wanted: Wanted, size: int) -> Entries:
     """word2vec's, GloVe's or fastText's text: a word and its numbers a line, with or without a first line of counts.
 
-    Of words that the vocabulary lacks the numbers are only counted, not parsed: several times faster on large files.
+    Lines of words that the vocabulary lacks are passed over unread: several times faster on large files.
     """
-    wanted = {word.encode("utf-8", "replace"): row for word, row in rows.items()}
-    found: Found = {}
     for number, line in enumerate(file, start=1):
-        fields = line.rstrip()
         if number == 1:
-            counts = _counts(fields.split(b" "))
-            seen = counts[1] if counts else fields.count(b" ")
-            if seen != size:
-                raise _another_size(path, seen, size)
+            fields = line.split()
+            counts = len(fields) == 2 and all(map(bytes.isdigit, fields))
+            _refuse_size(path, int(fields[1]) if counts else len(fields) - 1, size)
             if counts:
                 continue
-        if fields.count(b" ") < size:
-            seen = f"{fields.count(b' ')} numbers after {fields[:30].decode(errors='replace')!r}"
-            raise DataError(f"{path}, line {number}, has {seen}; allowed: a word and {size} numbers, one space apart")
-        row = wanted.get(fields.partition(b" ")[0])
-        if row is not None and row not in found and fields.count(b" ") == size:  # else a word with spaces in it
-            try:
-                found[row] = np.array([float(value) for value in fields.split(b" ")[1:]])
-            except ValueError as error:
-                allowed = "allowed: a word and its numbers"
-                raise DataError(f"{path}, line {number}: {str(error)[:60]}; {allowed}") from None
-    return found
+        if line.partition(b" ")[0] not in wanted:
+            continue
+        word, *numbers = line.rstrip().rsplit(b" ", size)  # from the right: a word may have spaces in it
+        try:
+            if word in wanted:
+                yield word, np.array([float(value) for value in numbers]).reshape(size)
+        except ValueError as error:
+            allowed = f"allowed: a word and {size} numbers, one space apart"
+            raise DataError(f"{path}, line {number}: {str(error)[:60]}; {allowed}") from None
 
 
-def _counts(fields: list[bytes]) -> tuple[int, int] | None:
-    """(words, numbers a word) of a first line that holds only these."""
-    return (int(fields[0]), int(fields[1])) if len(fields) == 2 and all(map(bytes.isdigit, fields)) else None
-
-
-def _another_size(path: Path, seen: int, size: int) -> DataError:
-    return DataError(
-        f"{path} has {seen} numbers a word, and the model reads {size}; use other vectors, or embedding_size={seen}"
-    )
+def _refuse_size(path: Path, seen: int, size: int) -> None:
+    if seen != size:
+        raise DataError(
+            f"{path} has {seen} numbers a word, and the model reads {size}; use other vectors, or embedding_size={seen}"
+        )

@@ -157,7 +157,7 @@ def in_full(values: dict[str, Any], settings: Settings) -> dict[str, str]:
         path, function = located(values["model"])
         paths["model"] = f"{path.resolve()}:{function}"
     if isinstance(settings.dataset, Own):
-        paths["data"] = str(next(iter(settings.dataset.files.values())).parent / Path(settings.data).name)
+        paths["data"] = str(settings.dataset.path)
     return {} if Path.cwd() == PROJECT else paths
 
 

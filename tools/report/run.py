@@ -119,7 +119,7 @@ def _data_files(notebook: Path, values: dict[str, Any]) -> list[Path]:
         try:
             found += word_vectors.files_of(settings.get("vectors", "auto"), home)
             if settings.get("data"):
-                return [path.resolve() for path in [*found, *own.find(settings["data"], home).values()]]
+                return [path.resolve() for path in [*found, own.find(settings["data"], home)]]
             folder = spec(settings["dataset"]).folder if "dataset" in settings else None
             found += sorted(files.find(folder, home).glob("*")) if folder else []
         except DataError:
