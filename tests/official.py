@@ -91,7 +91,11 @@ ARCHIVES = {
         }
     ),
     "cnn": tarred(
-        {f"cnn/questions/{split}/{n}.question": QUESTION for split in ("training", "validation", "test") for n in "ab"}
+        {
+            f"cnn/questions/{split}/{n}.question": QUESTION
+            for split, names in (("training", "ab"), ("validation", "cd"), ("test", "ef"))
+            for n in names
+        }
     ),
     "eraser_movies": tarred(
         {f"movies/docs/{side}_{split}.txt": DOCUMENT for side in ("negR", "posR") for split in ("train", "val", "test")}

@@ -409,7 +409,7 @@ def test_records_say_what_the_official_files_say(prepared):
     }
     assert third["context"] == ["Sandra went to the garden."]
     question = {"question": "@placeholder met him", "answer": "@entity1"}
-    assert records(home / "cnn", "dev")[1] == {"id": "b", "context": ["@entity1 met @entity2 ."], **question}
+    assert records(home / "cnn", "dev")[1] == {"id": "d", "context": ["@entity1 met @entity2 ."], **question}
     film = records(home / "eraser_movies", "dev")[0]
     assert film["text"].split()[6:8] == ["not", "worth"]
     assert (film["rationale"], len(film["text"].split()), film["label"]) == ([[6, 8]], 12, 0)
