@@ -9,15 +9,14 @@ import pandas as pd
 from pydantic import NonNegativeFloat, PositiveInt
 from pydantic.dataclasses import dataclass
 
-from lib.analysis import effects_between, mean_effect, of_runs, with_entropies
-from lib.analysis.histories import USUAL
+from lib.analysis import effects_between, mean_effect, select_runs, with_entropies
 from lib.analysis.summaries import rows_where
 from lib.models import ATTENTIONS
 from lib.quantity import JSD_BOUNDS, declare
 from lib.training import Run
 from lib.training.losses import DIVERGENCES, ENDS, REDUCTIONS, TVDS
+from lib.training.runs import JAIN, OF_VARIANTS
 from papers.paper import Paper
-from papers.published import printed_effect, table
 from papers.settings import Distinct, Settings, one_of, setting
 
 KEY = "wiegreffe2019"
@@ -32,10 +31,8 @@ ADVERSARY_SEEDS = {"quick": 2, "paper": 5}
 LAMBDAS = {"quick": (0.0, 1e-3, 2e-3), "paper": (0.0, 1e-4, 5.25e-4, 1e-3, 2e-3, 3e-3)}
 # With a frozen encoder attention hardly moves at those; far above, the unbounded divergence grows without end.
 FROZEN_LAMBDAS = {"quick": (0.0, 5e-3, 2e-2), "paper": (0.0, 5.25e-4, 1e-3, 5e-3)}
-# What an adversary may have otherwise than ours, one at a time, and with how many seeds that is tried; the released
-# code sums twice. When training ends, and which epoch is kept, is read off the histories (lib.analysis.by_recipe).
-CHANGES = ({}, {"reduction": "twice"}, {"tvd": "full"}, {"divergence": "jsd"})
-CHANGED_SEEDS = 3
+# What of an adversary's training may be otherwise than ours: see AdversarySettings.
+USUAL = OF_VARIANTS["adversary"] | {"reduction": JAIN["reduction"]}
 
 
 @dataclass(frozen=True)
@@ -99,21 +96,6 @@ def frozen_sweep(settings: Settings) -> list[Run]:
     return sweep(replace(settings, lambdas=lambdas), trains="attention")
 
 
-def recipes(settings: Settings) -> list[Run]:
-    """In profile paper the adversary of table 4 with each of CHANGES: which of them makes its distance?
-
-    With lambda 0 alone there is none: such a model only imitates its base.
-    """
-    lambdas = settings.lambdas or LAMBDAS[settings.profile]
-    if settings.profile == "quick" or not any(lambdas):
-        return []
-    theirs = printed_effect(table(KEY, settings.dataset), "lambda", {})
-    strength = theirs if theirs in lambdas else guiding(lambdas)
-    seeds = settings.seeds_or(ADVERSARY_SEEDS[settings.profile])[:CHANGED_SEEDS]
-    one = replace(settings, lambdas=(strength,), seeds=tuple(seeds))
-    return [run for change in CHANGES for run in sweep(replace(one, **change))]
-
-
 def guides(settings: Settings) -> list[Run]:
     """The guided MLP (section 3.4), which is Jain & Wallace's average encoder: without and with each guide.
 
@@ -162,7 +144,7 @@ def tables(
     """What the findings read.
 
     Args:
-        of_models: `measure_versus_base` of base and uniform models. of_seeds: `across_seeds` of the bases.
+        of_models: `measure_versus_base` of base and uniform models. of_seeds: `seed_distances` of the bases.
         guides: the MLPs; `imitation_guides` have the variant guide_imitation.
         adversaries: `measure_versus_base` of both sweeps. dev: `adversaries_by_dev` of them.
         searches: the search per instance: seed, instance, jsd.
@@ -216,7 +198,7 @@ def base_guide_less_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tu
 
 def chosen(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """The rows of the adversaries that each seed chose on dev."""
-    return of_runs(tables["adversaries"], tables["dev"][tables["dev"]["chosen"]])
+    return select_runs(tables["adversaries"], tables["dev"][tables["dev"]["chosen"]])
 
 
 def distance_of_the_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
@@ -243,6 +225,6 @@ PAPER = Paper(
     "adversary",
     KEY,
     AdversarySettings,
-    (base_seeds, uniform, guides, imitation_guides, sweep, frozen_sweep, recipes),
+    (base_seeds, uniform, guides, imitation_guides, sweep, frozen_sweep),
     partners=partners,
 )

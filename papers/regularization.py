@@ -26,7 +26,7 @@ KEY = "tutek2020"
 
 # The paper tries delta 1, 10, 20 and 30, and eta .1, .3, 1, 3 and 5; its text does not say which goes with which
 # dataset. With word vectors that are longer than hidden states can be, dev mostly prefers less. In `paper`,
-# while dev's best is the first or the last, others are tried beyond (lib.analysis.tried).
+# while dev's best is the first or the last, others are tried beyond (lib.analysis.train_grid).
 DELTAS = {"quick": (0.01, 0.1), "paper": (0.01, 0.03, 0.1)}
 ETAS = {"quick": (0.1, 1.0), "paper": (0.01, 0.1, 1.0)}
 DELTA, ETA = 10.0, 1.0  # where no other was chosen on dev

@@ -149,7 +149,7 @@ def test_adversary_on_hostile_words_and_a_text_beyond_the_adversarys_bound(monke
     page = report(monkeypatch, tmp_path, "adversary", "dataset agnews", *TINY)
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["images"] == 0
-    assert shown["charts"] == charts_made(page) == 11
+    assert shown["charts"] == charts_made(page) == 10
     assert "longer than 5,000 tokens" in shown["text"] and "agnews does not say which words decide" in shown["text"]
     assert EMOJI in Path(page).read_text()
 
@@ -184,7 +184,7 @@ def test_adversary_on_hostile_words_with_reasons(monkeypatch, tmp_path, chromium
     monkeypatch.setenv("DATA_HOME", str(home_of_reasons(tmp_path)))
     page = report(monkeypatch, tmp_path, "adversary", "dataset eraser_movies", "divergence jsd", "tvd full", *TINY)
     shown = opened(chromium, page)
-    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 11
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 10
     assert "How much attention do these words get in each run?" in shown["text"]
     assert "1 of 1 adversaries reached the maximum number of epochs" in shown["text"]
     assert "No text was left out, and every value is defined" in shown["text"]

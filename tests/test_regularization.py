@@ -27,18 +27,18 @@ from torch.nn import functional
 import papers
 from lib import processes
 from lib.analysis import (
-    at_an_end,
     best_epochs,
+    chosen_values,
+    describe_ends,
     dev_scores,
     difference,
     fragility,
     measure,
-    on_dev,
     on_rationale,
     price_difference,
     prices,
     summarise,
-    tried,
+    train_grid,
 )
 from lib.analysis import information as instances_information
 from lib.analysis.summaries import DROPS, FRAGILITY, ORDERS
@@ -597,16 +597,16 @@ def test_a_grid_grows_for_each_attention_until_devs_best_lies_inside():
         return [SimpleNamespace(run=run, history=of, chosen=1) for run, of in zip(runs, records, strict=True)]
 
     grid = planned.runs("regularization/delta_sweep", profile="paper", device="cpu")
-    trained = tried(grid, "delta", made)
+    trained = train_grid(grid, "delta", made)
     of = {name: [one.run.option("delta") for one in trained if one.run.attention == name] for name in best}
     assert of == {"additive": [0.01, 0.03, 0.1, 0.003, 0.001], "dot": [0.01, 0.03, 0.1, 0.3, 0.9, 3]}
-    assert on_dev(trained, "delta") == [0.003, 0.9] and len({one.run for one in trained}) == len(trained)
+    assert chosen_values(trained, "delta") == [0.003, 0.9] and len({one.run for one in trained}) == len(trained)
     best["dot"] = 1e9
-    endless = tried(grid, "delta", made)
+    endless = train_grid(grid, "delta", made)
     assert max(one.run.option("delta") for one in endless) == 9, "four values beyond, and no more"
-    assert at_an_end(endless, "delta") == ["delta of dot attention: 9 is the largest tried."]
-    assert at_an_end(trained, "delta") == [] and at_an_end(trained[:1], "delta") == []
-    assert len(tried(grid, "delta", made, beyond=False)) == len(grid)
+    assert describe_ends(endless, "delta") == ["delta of dot attention: 9 is the largest tried."]
+    assert describe_ends(trained, "delta") == [] and describe_ends(trained[:1], "delta") == []
+    assert len(train_grid(grid, "delta", made, beyond=False)) == len(grid)
     chosen = PAPERS["regularization"].settings(profile="paper", delta=(0.003, 0.9))
     of = {run.attention: run.option("delta") for run in variants(chosen) if run.variant == "tying"}
     assert of == {"additive": 0.003, "dot": 0.9}

@@ -11,21 +11,21 @@ from sklearn.metrics import f1_score
 
 from lib import charts
 from lib.analysis import (
-    across_seeds,
     adversaries_by_dev,
     attention_on_rationale,
     curvatures,
     difference,
     measure,
     measure_versus_base,
-    of_runs,
     per_group,
     points,
+    seed_distances,
+    select_runs,
     single_runs,
     summarise,
 )
-from lib.analysis.curves import below_chord
-from lib.analysis.histories import last_gain
+from lib.analysis.adversaries import last_gain
+from lib.analysis.price import below_chord
 from lib.datasets.batches import batches
 from papers.adversary import with_pairs
 
@@ -85,8 +85,9 @@ def test_each_seed_is_the_base_once_and_the_others_are_as_far_as_scipy_has_it():
     bases = rows(
         "base", 4, 3, lambda seed, random: {"attention_weights": [random.dirichlet(np.ones(n)) for n in texts]}
     )
-    found = {how: across_seeds(bases, how).set_index(["seed", "instance"])["jsd_of_seeds"] for how in ("median", "max")}
-    weights = bases.set_index(["seed", "instance"])["attention_weights"]
+    keys = ["seed", "instance"]
+    found = {how: seed_distances(bases, how).set_index(keys)["jsd_of_seeds"] for how in ("median", "max")}
+    weights = bases.set_index(keys)["attention_weights"]
     for seed, text in weights.index:
         apart = [jensenshannon(weights[seed, text], weights[other, text]) ** 2 for other in range(4) if other != seed]
         assert found["median"][seed, text] == pytest.approx(np.median(np.nan_to_num(apart)))
@@ -169,21 +170,19 @@ def test_the_error_of_a_mean_over_pairs_of_seeds_is_that_of_many_studies():
     assert with_pairs(0.1, pd.Series([1.0])) == 0.1
 
 
-def test_points_are_those_of_runs_and_classes_those_that_the_base_predicts():
+def test_points_are_those_of_runs():
     instances = sweep(lambda s: (0.2 * s, 0.05 * s))
-    found = points(instances, "trained", "lambda", ("no", "yes"))
-    assert found.groupby("texts", sort=False).size().to_dict() == {"all texts": 12, "no": 6, "yes": 6}
-    assert found["seed"].nunique() == 4
+    found = points(instances, "trained", "lambda")
+    assert len(found) == 12 and found["seed"].nunique() == 4
     of_run = instances[(instances["lambda"] == 2) & (instances["seed"] == 3)]
-    row = found[(found["at"] == 2) & (found["seed"] == 3) & (found["texts"] == "all texts")].iloc[0]
+    row = found[(found["at"] == 2) & (found["seed"] == 3)].iloc[0]
     assert row["jsd"] == pytest.approx(of_run["jsd"].mean()) and row["n"] == 50
     assert ((found["jsd_low"] < found["jsd"]) & (found["jsd"] < found["jsd_high"])).all()
-    assert set(curvatures({"trained": instances}, ("no", "yes"))["texts"]) == {"all texts", "no", "yes"}
     one = points(instances[instances["lambda"] == 1], "seeds")
     assert len(one) == 4 and one["at"].isna().all()
     chart = charts.tradeoff(pd.concat([found, one]), "A title", "What to see.").to_dict()
     drawn = pd.DataFrame(next(iter(chart["datasets"].values())))
-    assert len(drawn) == 28 and drawn["at"].isna().sum() == 4
+    assert len(drawn) == 16 and drawn["at"].isna().sum() == 4
 
 
 def test_what_dev_shows_of_adversaries_is_of_each_run():
@@ -233,7 +232,7 @@ def test_the_texts_of_a_run_are_found_by_the_run_whatever_else_a_table_says_of_i
     rows = pd.concat([pd.DataFrame(one).assign(**{"lambda": strength, "seed": seed}) for strength, seed in runs])
     singles = single_runs(rows, rows)
     assert singles["jsd"].tolist() == pytest.approx([0.4] * 3)  # a column of both tables, with other values
-    found = of_runs(rows, singles[singles["lambda"].eq(0.1) & singles["seed"].eq(1)])
+    found = select_runs(rows, singles[singles["lambda"].eq(0.1) & singles["seed"].eq(1)])
     assert found[["lambda", "seed"]].drop_duplicates().to_numpy().tolist() == [[0.1, 1]]
     assert found["jsd"].tolist() == one["jsd"] and list(found) == list(rows)
 

@@ -1,8 +1,19 @@
 """From a model and its texts to a table with one row per instance; then means, differences and trends of its rows."""
 
+from lib.analysis.adversaries import (
+    adversaries_by_dev,
+    adversary_method,
+    changes_of_score,
+    instance_adversaries,
+    measure_versus_base,
+    not_converged,
+    seed_distances,
+    select_runs,
+    single_runs,
+)
 from lib.analysis.baseline import against_baseline, baseline, same_answers
 from lib.analysis.correlation import correlate, significance, taus_by_option, trend, with_ceiling
-from lib.analysis.curves import curvatures, points, price_difference, prices
+from lib.analysis.dev import best_epochs, chosen_values, describe_ends, dev_scores, train_grid
 from lib.analysis.erasure import (
     box_values,
     by_ranking,
@@ -17,18 +28,8 @@ from lib.analysis.erasure import (
     with_flips,
     with_random,
 )
-from lib.analysis.histories import (
-    adversaries_by_dev,
-    at_an_end,
-    best_epochs,
-    by_recipe,
-    dev_scores,
-    not_converged,
-    on_dev,
-    recipe_effects,
-    tried,
-)
 from lib.analysis.measuring import attention_weights, examples, joined, left_out, max_attention, measure, measure_all
+from lib.analysis.price import curvatures, points, price_difference, prices
 from lib.analysis.summaries import (
     classification,
     difference,
@@ -47,14 +48,5 @@ from lib.analysis.token_values import (
     with_entropies,
     with_support,
     with_violations,
-)
-from lib.analysis.tradeoff import (
-    across_seeds,
-    adversary_method,
-    as_adversaries,
-    changes_of_score,
-    measure_versus_base,
-    of_runs,
-    single_runs,
 )
 from lib.analysis.word_states import information

@@ -79,13 +79,13 @@ class Report:
 
     def chosen_on_dev(self, corpora: Corpora) -> dict[str, Any]:
         """What dev chooses; trains the runs that it lacks, also where the best lies at an end of what was tried."""
-        from lib.analysis import on_dev, tried
+        from lib.analysis import chosen_values, train_grid
 
         paper, chosen = PAPERS[self.notebook.stem], {}
         for option in self.swept:
             runs = paper.swept[option](paper.settings.of(self.settings))
             train = partial(train_all, data_home=corpora.home, processes=1, corpus=corpora.of(runs[0]))
-            chosen[option] = on_dev(tried(runs, option, train), option)
+            chosen[option] = chosen_values(train_grid(runs, option, train), option)
         return chosen
 
 

@@ -1,0 +1,255 @@
+"""Trained models beside their bases: how far attention moved, what that cost, and which adversaries are evidence."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+import torch
+from scipy.special import rel_entr
+from torch import Tensor, nn
+
+from lib.analysis.measuring import BATCH, attention_weights, max_attention, measure
+from lib.analysis.statistics import weighted_f1
+from lib.analysis.summaries import difference
+from lib.datasets.batches import Batch
+from lib.metrics import jensen_shannon, probabilities, total_variation
+from lib.models.interface import ModelOutput
+from lib.progress import Progress
+from lib.quantity import JSD_BOUNDS, Quantity, declare
+from lib.training import Run, Trained
+from lib.training.tasks import LEAST, PATIENCE, BaseOutputs
+
+AXES = ("jsd", "tvd")
+FAR = 0.4  # nats: an attention that is nearer to the base's has not moved (Wiegreffe & Pinter 2019, table 4)
+ON_PAR = 0.02  # of F1: less than the papers' own spread between two reports of one model
+AT_REST = 1e-6  # nats: an adversary that starts from its base, where nothing but rounding moves it, and stays there
+RUN_OF_A_SWEEP = ["trains", "lambda", "seed"]
+
+
+# --- on test
+
+
+def measure_versus_base(
+    trained: Sequence[Trained], bases: Sequence[Trained], quantities: Sequence[Quantity] = ()
+) -> pd.DataFrame:
+    """`measure` of each run on test beside the base in the same place, one below the other.
+
+    Besides the quantities: attention_weights, max_attention; tvd, between the predictions, a fraction of probability
+    (of both classes: |change of p|), and tvd_half, half of it, as Wiegreffe & Pinter (2019) count it; jsd, between the
+    attentions, in nats; base_prediction; by what adversaries differ, lambda and `trains`
+    (`kind_trained`); and whether they converged: their loss, and the distance (`still_leaving`). seed is the base's of
+    an adversary, whatever its own.
+
+    Raises:
+        ValueError: not as many bases as runs, or a run and its base read other data.
+    """
+    frames, outputs = [], {}
+    with Progress("measuring against the base", total=len(trained)) as progress:
+        for model, base in zip(trained, bases, strict=True):
+            if model.corpus.checksum != base.corpus.checksum:
+                raise ValueError(f"{model.run} and its base {base.run} read other data; they must read the same")
+            if base.run not in outputs:
+                outputs[base.run] = BaseOutputs.of(base.model, base.corpus.test, base.batches("test", BATCH))
+            wanted = [*distances(outputs[base.run]), *quantities]
+            frame = measure(model.model, model.batches("test", BATCH), wanted, model.run, progress)
+            frames.append(frame.assign(**adversary_columns(model), tvd_half=frame["tvd"] / 2))
+    return pd.concat(frames, ignore_index=True)
+
+
+def adversary_columns(trained: Trained) -> dict[str, object]:
+    """What `measure_versus_base` has of a run as a whole: lambda, trains, converged, and the seed of its base."""
+    run, is_adversary = trained.run, trained.run.variant == "adversary"
+    strength = run.option("lambda") if is_adversary else np.nan
+    left = strength > 0 and still_leaving(trained.history)
+    converged = not is_adversary or (trained.converged and not left)
+    return {"lambda": strength, "trains": kind_trained(run), "converged": converged, "seed": (run.base or run).seed}
+
+
+def kind_trained(run: Run) -> str:
+    """What of an adversary is trained, "all" or "attention", and whether from the base's weights; "" for another."""
+    if run.variant != "adversary":
+        return ""
+    return run.option("trains") + (" from the base" if run.option("starts") == "base" else "")
+
+
+def distances(base: BaseOutputs) -> list[Quantity]:
+    """The quantities of `measure_versus_base`."""
+
+    def tvd(model: nn.Module, batch: Batch, output: ModelOutput) -> Tensor:
+        return total_variation(probabilities(output.logits.double()), base.prediction[batch.instance].double())
+
+    def jsd(model: nn.Module, batch: Batch, output: ModelOutput) -> Tensor:
+        return jensen_shannon(output.attention.double(), base.attention.at(batch).double())
+
+    return [
+        attention_weights,
+        max_attention,
+        Quantity("tvd", tvd, "fraction"),
+        Quantity("jsd", jsd, "nats", JSD_BOUNDS),
+        Quantity("base_prediction", lambda model, batch, _: base.prediction[batch.instance].argmax(dim=1), "class"),
+    ]
+
+
+def changes_of_score(measured: pd.DataFrame) -> pd.DataFrame:
+    """What adversaries lose of accuracy against their bases: a row for each encoder, projection, `trains` and lambda.
+
+    Args:
+        measured: rows of `measure_versus_base`, of adversaries and of the bases themselves.
+    Returns:
+        encoder, projection, trains, lambda; `difference` of the adversary (first) less its base (second), in
+        pairs of one seed; jsd, the mean of the attentions' (nats).
+    """
+    bases, tables = measured[measured["variant"] == "base"], []
+    adversaries = measured[measured["variant"] == "adversary"]
+    names = ["encoder", "projection", "trains", "lambda"]
+    for key, some in adversaries.groupby(names, sort=False):
+        base = bases[(bases["encoder"] == key[0]) & (bases["projection"] == key[1])]
+        table = difference(pd.concat([some, base]), ["accuracy"], ({"variant": "adversary"}, {"variant": "base"}))
+        tables.append(table.assign(**dict(zip(names, key, strict=True)), jsd=some["jsd"].mean()))
+    return pd.concat(tables, ignore_index=True)
+
+
+def seed_distances(bases: pd.DataFrame, reduce: str = "median") -> pd.DataFrame:
+    """The rows of bases with how far other seeds move the attention of each text: `jsd_of_seeds`, nats.
+
+    Wiegreffe & Pinter (2019), figure 3 a-d: the median, or as its caption has it the maximum, of the JSD to the same
+    model under every other seed. Differs from the paper: each seed is the base once, not one alone.
+
+    Args:
+        bases: rows of one configuration with `attention_weights`, of the same texts in at least two seeds.
+    """
+    weights = bases.pivot(index="instance", columns="seed", values="attention_weights")
+    starts = np.cumsum([0, *weights.iloc[:, 0].map(len)])[:-1]
+    attention = {seed: np.concatenate(column.tolist()).astype(np.float64) for seed, column in weights.items()}
+    over = np.median if reduce == "median" else np.max
+    moved = {
+        seed: over([text_jsd(own, other, starts) for place, other in attention.items() if place != seed], axis=0)
+        for seed, own in attention.items()
+    }
+    declare("jsd_of_seeds", "nats", bounds=JSD_BOUNDS)
+    table = pd.DataFrame(moved, index=weights.index)
+    pairs = zip(bases["instance"], bases["seed"], strict=True)
+    return bases.assign(jsd_of_seeds=[table.at[pair] for pair in pairs])
+
+
+def text_jsd(p: np.ndarray, q: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """The JSD in nats of each text's attention, one text after the other: (token,), (token,), (text,) -> (text,)."""
+    middle = (p + q) / 2
+    return np.add.reduceat(rel_entr(p, middle) + rel_entr(q, middle), starts) / 2
+
+
+def instance_adversaries(measured: pd.DataFrame, method: str) -> pd.DataFrame:
+    """Bases measured with `lib.interventions.adversary` as rows of `measure_versus_base`: jsd and tvd are its."""
+    axes = {axis: measured[f"adversary_{method}_{axis}"] for axis in AXES}
+    return measured.assign(variant="instance_adversary", base_prediction=measured["prediction"], **axes)
+
+
+def single_runs(bases: pd.DataFrame, adversaries: pd.DataFrame) -> pd.DataFrame:
+    """Each trained adversary by itself: trains, lambda, seed, f1, base_f1, tvd_half, tvd, jsd (means over texts).
+
+    Args:
+        bases: rows of the bases. adversaries: rows of `measure_versus_base`.
+    """
+    base_f1 = {seed: run_f1(some) for seed, some in bases.groupby("seed")}
+    rows = []
+    for key, some in adversaries.groupby(RUN_OF_A_SWEEP):
+        row = dict(zip(RUN_OF_A_SWEEP, key, strict=True)) | {"f1": run_f1(some), "base_f1": base_f1[key[-1]]}
+        rows.append(row | {"tvd_half": some["tvd"].mean() / 2, "tvd": some["tvd"].mean(), "jsd": some["jsd"].mean()})
+    return pd.DataFrame(rows)
+
+
+def select_runs(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Those of `rows`, a text each, that are of one of `runs`: the same trains, lambda and seed."""
+    return rows.merge(runs[RUN_OF_A_SWEEP].drop_duplicates(), on=RUN_OF_A_SWEEP)
+
+
+def run_f1(rows: pd.DataFrame) -> float:
+    """The F1 of one run: of the positive class, of several classes their mean."""
+    label, prediction = (rows[name].to_numpy(int) for name in ("label", "prediction"))
+    return float(weighted_f1(np.ones((1, len(rows))), label, prediction, max(2, label.max() + 1))[0])
+
+
+@torch.no_grad()
+def adversary_method(trained: Sequence[Trained]) -> str:
+    """ "exact" where every model has one output with an affine read-out, else "gradient", the search."""
+    for model in trained:
+        output = model.model(next(model.batches("test", 1)))
+        if output.logits.shape[1] != 1 or model.model.token_logits(output) is None:
+            return "gradient"
+    return "exact"
+
+
+# --- on dev
+
+
+def adversaries_by_dev(trained: Sequence[Trained]) -> pd.DataFrame:
+    """What dev shows of each trained adversary at the epoch that it keeps: a row each, none averaged.
+
+    Wiegreffe & Pinter (2019), table 4: the highest F1 among those whose mean JSD is at least FAR. Differs from the
+    paper: each seed chooses among its own runs, as runs of one lambda may move or stay; and on dev, not on test.
+
+    Returns:
+        lambda, seed, trains, epochs, last_gain (`last_gain`), leaving (`still_leaving`), furthest (the largest
+        dev_jsd of any epoch), dev_f1, base_f1 (its base's on dev), dev_tvd, dev_jsd, moved (dev_jsd is at least FAR),
+        why (it is no evidence, else ""), chosen (at most one of a seed and `trains`).
+    """
+    rows = [
+        {"lambda": model.run.option("lambda"), "seed": model.run.seed, "trains": model.run.option("trains")}
+        | {"epochs": len(model.history), "last_gain": last_gain(model.history), "leaving": still_leaving(model.history)}
+        | {"furthest": max(record["dev_jsd"] for record in model.history)}
+        | {name: model.history[model.chosen - 1][name] for name in ("dev_f1", "dev_tvd", "dev_jsd")}
+        | {"base_f1": model.base.history[model.base.chosen - 1]["dev_f1"]}
+        for model in trained
+    ]
+    frame = pd.DataFrame(rows)
+    frame["moved"] = frame["dev_jsd"] >= FAR
+    imitations = frame[frame["lambda"] == 0].set_index(["seed", "trains"])
+    imitates = (imitations["dev_f1"] >= imitations["base_f1"] - ON_PAR).to_dict()
+    frame["why"] = [why_not(row, imitates.get((row["seed"], row["trains"]))) for _, row in frame.iterrows()]
+    able = frame[frame["moved"] & frame["why"].eq("") & (frame["lambda"] > 0)]
+    return frame.assign(chosen=frame.index.isin(able.groupby(["seed", "trains"])["dev_f1"].idxmax()))
+
+
+def why_not(adversary: Mapping, imitates: bool | None) -> str:
+    """Why a trained adversary is no evidence, a row of `adversaries_by_dev`; "" where it is.
+
+    Args:
+        imitates: whether that of lambda 0, which only imitates, reaches its base's F1 on dev; None: there is none.
+    """
+    if imitates is None:
+        return "no imitation (lambda 0) was trained"
+    if not imitates:
+        return "imitation alone (lambda 0) does not reach the base's F1 on dev"
+    if adversary["lambda"] > 0 and adversary["furthest"] < AT_REST:
+        return "it never left its base: its loss has no slope where it starts"
+    if adversary["lambda"] == 0:
+        return ""
+    if adversary["leaving"]:
+        return f"not converged (it still moved away by a tenth or more in the last {PATIENCE} epochs)"
+    if adversary["last_gain"] < LEAST:
+        return ""
+    if np.isnan(adversary["last_gain"]):
+        return f"not converged (trained for {PATIENCE} epochs or fewer)"
+    return f"not converged (the loss still fell by {LEAST:g} or more in the last {PATIENCE} epochs)"
+
+
+def last_gain(history: Sequence[dict]) -> float:
+    """By how much the training loss fell in the last PATIENCE epochs; NaN for a shorter history."""
+    losses = [record["train_loss"] for record in history]
+    return min(losses[:-PATIENCE]) - min(losses[-PATIENCE:]) if len(losses) > PATIENCE else np.nan
+
+
+def still_leaving(history: Sequence[dict]) -> bool:
+    """Whether an adversary's distance on dev grew by a tenth or more in the last PATIENCE epochs.
+
+    The distance is weighted by lambda: with a small one the loss hardly falls while attention moves.
+    """
+    away = [record["dev_jsd"] for record in history]
+    return len(away) > PATIENCE and away[-1] >= AT_REST and away[-1] - away[-1 - PATIENCE] >= away[-1] / 10
+
+
+def not_converged(adversaries: Sequence[Trained]) -> str:
+    """How many adversaries used up their epochs before their loss converged, as the start of a sentence."""
+    capped = sum(not model.converged for model in adversaries)
+    most = adversaries[0].run.epochs
+    return f"{capped} of {len(adversaries)} adversaries reached the maximum number of epochs ({most})"
