@@ -68,18 +68,11 @@ def test_of_one_sentence_its_attention_is_one_and_the_word_level_decides(encoder
         assert torch.allclose(output.logits[text], by_hand(tested, split, text)[0], atol=1e-12)
 
 
-def test_the_interface_is_over_sentences():
-    tested, split = network("han-rnn"), documents()
-    batch = collate(split, np.arange(len(split)))
-    output = tested(batch)
-    assert torch.equal(tested(batch, attention=output.attention).logits, output.logits)
-    equal = output.mask.double() / output.mask.sum(dim=1, keepdim=True)
-    terms, bias = tested.token_logits(output)
-    imposed = tested(batch, attention=equal).logits
-    assert torch.allclose(imposed, (equal[:, None] @ terms).squeeze(1) + bias, atol=1e-12)
-    assert torch.allclose(imposed, tested.read_out(output, equal), atol=1e-12)
+def test_every_word_has_a_gradient_and_neither_start_end_nor_padding():
+    batch = collate(documents(), np.arange(len(CUTS)))
+    output = network("han-rnn")(batch)
     (gradient,) = torch.autograd.grad(output.logits.sum(), output.embeddings)
-    assert torch.equal(gradient.norm(dim=-1) > 0, batch.mask)  # every word, and neither start, end nor padding
+    assert torch.equal(gradient.norm(dim=-1) > 0, batch.mask)
 
 
 def test_sentences_go_with_their_texts_and_texts_without_are_refused():

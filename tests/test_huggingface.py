@@ -14,7 +14,6 @@ from lib.datasets.batches import Batch, collate
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
 from lib.importance import inner_attention
 from lib.importance.rankings import RANKINGS
-from lib.interventions.substitution import heads_of, imposed_head, uniform_head
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models import huggingface
 from lib.models.check_interface import check_interface
@@ -260,22 +259,6 @@ def test_explanations_by_hand(transformers, tokenizer, given):
     for aggregation, row in rows.items():
         expected = row.masked_fill(~given.mask, 0) / row.masked_fill(~given.mask, 0).sum(dim=1, keepdim=True)
         assert torch.allclose(inner_attention(aggregation)(adapted, given, adapted(given)), expected, atol=1e-9)
-
-
-def test_one_head_of_all_words_is_replaced(transformers, tokenizer, given):
-    bert = tiny(transformers)
-    adapted = HuggingFaceClassifier(bert, tokenizer)
-    output = adapted(given)
-    assert heads_of(adapted) == [(0, 0), (0, 1), (1, 0), (1, 1)]
-    inner = adapted.inner_attention(given)
-    same = adapted.with_inner_attention(given, {(0, 1): inner[:, 0, 1], (1, 0): inner[:, 1, 0]})
-    assert torch.allclose(same.logits, output.logits, atol=1e-12)
-    equal = uniform(output.scores, given.mask)
-    found = imposed_head(adapted, given, (1, 1), equal[:, None].expand_as(inner[:, 0, 0])).logits
-    row = with_special(inner[:, 1, 1, 0], given.mask, equal)
-    assert torch.allclose(found, by_hand(bert, adapted.ids[given.tokens], inside(given), {(1, 1): row})[0], atol=1e-9)
-    tvd = total_variation(probabilities(found), probabilities(output.logits))
-    assert torch.allclose(uniform_head((1, 1))(adapted, given, output), tvd, atol=1e-9)
 
 
 def test_a_corpus_in_subwords_is_the_texts_as_they_were_written(tokenizer):

@@ -1,6 +1,7 @@
 """The interface of every model: its output, and attention imposed in place of its own."""
 
 from dataclasses import replace
+from functools import partial
 
 import everything
 import pytest
@@ -9,7 +10,6 @@ import torch
 from torch import nn
 
 from lib.datasets import load
-from lib.datasets.batches import Batch
 from lib.datasets.corpus import Split
 from lib.importance import leave_one_out
 from lib.models import ATTENTIONS, ENCODERS, AttentionClassifier
@@ -18,16 +18,15 @@ from lib.projections import softmax
 from lib.training import Run, train
 
 KINDS = [(encoder, attention) for encoder in ENCODERS for attention in ATTENTIONS]
+FROZEN = {"frozen": (lambda: small.model(frozen=True), small.batch)}
+REGISTERED = {f"{' '.join(kind)}": (partial(small.model, *kind), small.batch) for kind in KINDS}
+EVERY = {name: (make, texts) for name, (make, texts, _) in everything.MODELS.items()} | FROZEN | REGISTERED
 
 
-@pytest.fixture(params=KINDS, ids="-".join)
-def model(request):
-    return small.model(*request.param)
-
-
-@pytest.mark.parametrize("name", everything.MODELS)
+@pytest.mark.parametrize("name", EVERY)
 def test_every_model_has_the_interface(name):
-    make, texts, _ = everything.MODELS[name]
+    """Whatever the padding, the other texts and the attention: lib.models.check_interface."""
+    make, texts = EVERY[name]
     check_interface(make(), texts())
 
 
@@ -56,31 +55,8 @@ def test_a_registered_encoder_is_trained_and_measured_by_its_name(monkeypatch, t
     assert (leave_one_out(trained.model, batch) > 0).any(dim=1).all()
 
 
-def padded(batch: Batch, extra: int) -> Batch:
-    """The same texts with more padding behind them."""
-    return Batch.of(torch.nn.functional.pad(batch.tokens, (0, extra)), batch.lengths, batch.label, batch.instance)
-
-
-def test_padding_and_company_change_nothing(model):
-    batch = small.batch()
-    together, wider = model(batch), model(padded(batch, 9))
-    torch.testing.assert_close(wider.logits, together.logits, rtol=0, atol=1e-12)
-    for row in range(len(batch)):
-        alone = model(batch.rows(torch.tensor([row])))
-        width = alone.attention.shape[1]
-        torch.testing.assert_close(alone.logits[0], together.logits[row], rtol=0, atol=1e-12)
-        torch.testing.assert_close(alone.attention[0], together.attention[row, :width], rtol=0, atol=1e-12)
-
-
-def test_a_models_own_attention_put_back_changes_nothing(model):
-    batch = small.batch()
-    output = model(batch)
-    assert torch.equal(model(batch, attention=output.attention).logits, output.logits)
-    torch.testing.assert_close(model.read_out(output, output.attention), output.logits, rtol=0, atol=1e-12)
-
-
-def test_imposed_attention_is_used_exactly(model):
-    batch = small.batch()
+def test_imposed_attention_is_used_exactly():
+    model, batch = small.model(), small.batch()
     output = model(batch)
     one_hot = torch.nn.functional.one_hot(batch.mask.double().argmax(1), batch.mask.shape[1]).double()
     imposed = model(batch, attention=one_hot)
@@ -89,33 +65,11 @@ def test_imposed_attention_is_used_exactly(model):
     assert torch.equal(imposed.attention, one_hot)
 
 
-def test_draws_and_token_logits_agree_with_the_decoder():
-    model, batch = small.model(outputs=3), small.batch()
-    output = model(batch)
-    draws = torch.stack([output.attention, softmax(torch.zeros_like(output.scores), batch.mask)], dim=1)
-    logits = model.read_out(output, draws)
-    assert logits.shape == (len(batch), 2, 3)
-    for draw in range(2):
-        torch.testing.assert_close(logits[:, draw], model.read_out(output, draws[:, draw]), rtol=0, atol=1e-12)
-    token_logits, bias = model.token_logits(output)
-    naive = model.decoder(torch.einsum("bt,bth->bh", output.attention, output.hidden))
-    torch.testing.assert_close(torch.einsum("bt,btc->bc", output.attention, token_logits) + bias, naive)
-
-
-def test_attention_is_a_distribution_over_the_texts_own_tokens(model):
-    output = model(small.batch())
-    torch.testing.assert_close(output.attention.sum(1), torch.ones(5, dtype=torch.float64))
-    assert (output.attention[~output.mask] == 0).all()
-    assert output.attention[0, 1] == 1  # the one-token text
-
-
-def test_embeddings_have_a_gradient_also_when_the_table_is_frozen(model):
-    model.embedding.weight.requires_grad_(False)
-    output = model(small.batch())
-    (gradient,) = torch.autograd.grad(output.logits.sum(), output.embeddings)
-    assert gradient.abs().sum() > 0
+def test_of_one_token_attention_is_1_and_without_gradients_none_is_asked_for():
+    model, batch = small.model(), small.batch()
+    assert model(batch).attention[0, 1] == 1
     with torch.inference_mode():
-        assert not model(small.batch()).embeddings.requires_grad
+        assert not model(batch).embeddings.requires_grad
 
 
 def test_the_bilstm_is_torchs_bidirectional_lstm_on_packed_texts():

@@ -148,8 +148,9 @@ def swap_test(statistic: Statistic, sides: Sequence[np.ndarray], draws: int) -> 
 
 
 def number_by_seed(seeds: Sequence[int], values: np.ndarray) -> dict[int, float]:
-    """{seed: its value}, in Python's own numbers."""
-    return dict(zip(map(int, seeds), map(float, values), strict=True))
+    """{seed: its value}, in Python's own numbers; the seed of rows that were measured without a run is ""."""
+    names = [seed if seed == "" else int(seed) for seed in seeds]
+    return dict(zip(names, map(float, values), strict=True))
 
 
 def bootstrap(statistic: Callable[[np.ndarray], np.ndarray], count: int, draws: int) -> np.ndarray:

@@ -146,9 +146,7 @@ def token_probability_mean(model: AttentionModel, batch: Batch, output: ModelOut
 
 
 def heads_of(model: AttentionModel) -> list[tuple[int, int]]:
-    """Every (layer, head) of a Transformer, from the lowest layer; of another model those of its attribute `heads`."""
-    if hasattr(model, "heads"):
-        return list(model.heads)
+    """Every (layer, head) of a Transformer, from the lowest layer."""
     return [(number, head) for number, layer in enumerate(model.encoder.layers) for head in range(layer.heads)]
 
 

@@ -9,7 +9,6 @@ with transformers, hands it the scores, weights and values of each layer, and co
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from warnings import catch_warnings
 
@@ -25,7 +24,7 @@ from lib.datasets.batches import Batch
 from lib.datasets.corpus import END, SPECIALS, START, UNKNOWN, Corpus, Instance, Split, Vocabulary, checksum
 from lib.models.evaluation import eval_mode, gradients_enabled
 from lib.models.interface import ModelOutput, require_gradient
-from lib.models.transformer import Imposed, replaced_heads
+from lib.models.transformer import replaced_heads
 from lib.projections import softmax
 
 WORDS = 2**11  # of one forward pass: every layer of a large model keeps much for each word
@@ -35,7 +34,7 @@ RECORDED = "recorded"  # the name of our attention function among those of trans
 class HuggingFaceClassifier(nn.Module):
     """A sequence classifier of transformers that reads out its first word, with the interface of a model.
 
-    `hidden` of its output are the values (batch, word, size) that the head weighs. `heads` lists every (layer, head).
+    `hidden` of its output are the values (batch, word, size) that the head weighs.
 
     Args:
         classifier: as AutoModelForSequenceClassification makes it. From now on it computes its attention by our
@@ -62,7 +61,7 @@ class HuggingFaceClassifier(nn.Module):
         self.classifier = classifier
         self.classifier.set_attn_implementation(RECORDED)
         self.to(next(classifier.parameters()).device)
-        self.head, self.heads = self._heads(attention)
+        self.head = self._head(attention)
 
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
         """The output for a batch; `attention` (batch, word), where given, replaces the head's own."""
@@ -70,7 +69,13 @@ class HuggingFaceClassifier(nn.Module):
 
     def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
         """The same, with `embeddings` (batch, word, embedding), without positions, in place of those of the tokens."""
-        return self._output(embeddings, batch, HeadPatch(self.head, batch.mask, attention))
+        if batch.query is not None:
+            raise ValueError("a Hugging Face classifier reads single texts, and these have a query; leave it out")
+        require_gradient(embeddings)
+        patch = HeadPatch(self.head, batch.mask, attention)
+        logits = self._logits(embeddings, batch.mask, patch)
+        attention = softmax(patch.scores, batch.mask) if attention is None else attention
+        return ModelOutput(logits, patch.scores, attention, batch.mask, patch.values, embeddings)
 
     def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
         """Logits under another attention: (batch, word) or (batch, draw, word) -> the same with class for word.
@@ -107,18 +112,6 @@ class HuggingFaceClassifier(nn.Module):
         self._logits(self._embed(batch.tokens), batch.mask, recorder)
         return torch.stack(recorder.weights, dim=1)
 
-    def with_inner_attention(self, batch: Batch, imposed: Imposed) -> ModelOutput:
-        """The output with the weights of some heads replaced: (layer, head) -> weights (batch, word, word)."""
-        return self._output(self._embed(batch.tokens), batch, HeadPatch(self.head, batch.mask, imposed=imposed))
-
-    def _output(self, embeddings: Tensor, batch: Batch, patch: "HeadPatch") -> ModelOutput:
-        if batch.query is not None:
-            raise ValueError("a Hugging Face classifier reads single texts, and these have a query; leave it out")
-        require_gradient(embeddings)
-        logits = self._logits(embeddings, batch.mask, patch)
-        attention = softmax(patch.scores, batch.mask) if patch.attention is None else patch.attention
-        return ModelOutput(logits, patch.scores, attention, batch.mask, patch.values, embeddings)
-
     def _logits(self, embeddings: Tensor, mask: Tensor, recorder: "AttentionRecorder") -> Tensor:
         """(batch, class) of embeddings (batch, word, embedding); `mask` (batch, word) is True between start and end."""
         inside = with_ends(mask).long()
@@ -134,19 +127,16 @@ class HuggingFaceClassifier(nn.Module):
             raise ValueError("the batch does not hold subwords of this model's tokenizer; use corpus_in_subwords")
         return self.classifier.get_input_embeddings()(self.ids[tokens])
 
-    def _heads(self, attention: tuple[int, int]) -> tuple[tuple[int, int], list[tuple[int, int]]]:
-        """The head that reads out, and all heads; ValueError where there is no such one."""
+    def _head(self, attention: tuple[int, int]) -> tuple[int, int]:
+        """(layer, head), each from 0; ValueError where there is no such one."""
         if len(attention) != 2 or isinstance(attention, str):
             raise ValueError(f"attention is {attention!r}; allowed: one head, (layer, head)")
         probe = self._embed(torch.tensor([[START, UNKNOWN, UNKNOWN, UNKNOWN, END]], device=self.ids.device))
-        sizes = layers_and_heads(self.classifier, probe)
-        heads = list(product(*map(range, sizes)))
-        head = tuple(part + size if part < 0 else part for part, size in zip(attention, sizes, strict=True))
-        if head not in heads:
-            raise ValueError(
-                f"there is no head {attention}; the model has {sizes[0]} layers of {sizes[1]}, from (0, 0)"
-            )
-        return head, heads
+        layers, heads = layers_and_heads(self.classifier, probe)
+        head = attention[0] % layers, attention[1] % heads
+        if not (-layers <= attention[0] < layers and -heads <= attention[1] < heads):
+            raise ValueError(f"there is no head {attention}; the model has {layers} layers of {heads}, from (0, 0)")
+        return head
 
 
 def pretrained(
@@ -249,27 +239,19 @@ class HeadPatch(AttentionRecorder):
         attention: (batch, word) over the mask, in place of the head's weights at the first word, of which start and
             end keep theirs.
         values: (batch, word, size), weighed there in place of the head's own.
-        imposed: (layer, head) -> weights (batch, word, word) in place of those of any head.
     """
 
     def __init__(
-        self,
-        head: tuple[int, int],
-        mask: Tensor,
-        attention: Tensor | None = None,
-        values: Tensor | None = None,
-        imposed: Imposed | None = None,
+        self, head: tuple[int, int], mask: Tensor, attention: Tensor | None = None, values: Tensor | None = None
     ):
-        self.head, self.mask, self.attention, self.values, self.imposed = head, mask, attention, values, imposed or {}
-        self.layer, self.scores = -1, None
+        super().__init__()
+        self.head, self.mask, self.attention, self.values, self.scores = head, mask, attention, values, None
 
     def attend(self, scores: Tensor, weights: Tensor, values: Tensor) -> Tensor:
-        """The heads' output, with imposed heads replaced; records the head that reads out."""
-        self.layer += 1
-        weights = replaced_heads(weights, {head: w for (layer, head), w in self.imposed.items() if layer == self.layer})
-        attended = weights @ values
+        """The heads' output; of the head that reads out with its row replaced."""
+        attended = super().attend(scores, weights, values)
         layer, head = self.head
-        if self.layer != layer:
+        if len(self.weights) != layer + 1:
             return attended
         self.scores = scores[:, head, 0]
         self.values = values[:, head] if self.values is None else self.values

@@ -22,7 +22,7 @@ from lib.training.trained import Trained, load_corpus
 
 FUNCTION = "load"  # where the parameter names none
 TRIED, LONGEST = 6, 100  # texts on which a model is checked, and their most tokens
-BEYOND_THE_INTERFACE = ("projection", "inner_attention", "reads_first", "words_at_once", "heads", "vocabulary")
+BEYOND_THE_INTERFACE = ("projection", "inner_attention", "reads_first", "words_at_once", "vocabulary")
 
 
 class ModelError(ValueError):
@@ -171,8 +171,6 @@ class OneOutput(nn.Module):
                 setattr(self, name, getattr(model, name))
         if hasattr(model, "without_text"):
             self.without_text = lambda batch: second_minus_first(model.without_text(batch))
-        if hasattr(model, "with_inner_attention"):
-            self.with_inner_attention = lambda batch, imposed: as_one_output(model.with_inner_attention(batch, imposed))
 
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
         return as_one_output(self.model(batch, attention=attention))
