@@ -1,4 +1,7 @@
-"""Tables to read: what is the same in every row is in the caption, numbers are rounded, text is escaped."""
+"""Tables to read: what is the same in every row is in the caption, numbers are rounded, text is escaped.
+
+A table without rows is a sentence.
+"""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
@@ -10,13 +13,19 @@ from pandas.io.formats.style import Styler
 from lib.analysis.statistics import interval_source
 from lib.quantity import RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
 
-TEXT = "text-align: left; vertical-align: top"
-NUMBER = "text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums"
-WIDE = {"quantity": "min-width: 13em", **dict.fromkeys(("encoder", "95%"), "white-space: nowrap")}
+NOTHING = "There is nothing to show."
+TEXT_STYLE = "text-align: left; vertical-align: top"
+NUMBER_STYLE = "text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums"
+COLUMN_STYLES = {"quantity": "min-width: 13em", **dict.fromkeys(("encoder", "95%"), "white-space: nowrap")}
 SETTINGS = ("lambda", "delta", "eta")  # not measured: shown with all their digits
 HIDDEN = ("of_seeds", "se", "se_texts")  # columns for the kept results
-NAMED = (*RUN_COLUMNS, "quantity")  # columns that hold names of parts of a model or of quantities
-CARD = {  # columns of lib.datasets.card, for a reader
+NAMES = (*RUN_COLUMNS, "quantity")  # columns that hold names of parts of a model or of quantities
+MOST_CLASSES = 12  # that a card names
+LENGTHS = {"mean": "mean ± sd", "median": "median", "max": "longest"}
+CARD_TITLES = {
+    f"{unit}_{name}": f"{unit} of a text, {of}" for unit in ("tokens", "sentences") for name, of in LENGTHS.items()
+}
+CARD_TITLES |= {
     "vocabulary": "words of the vocabulary",
     "with_vector": "of these with a word vector",
     "unknown": "tokens unknown",
@@ -24,8 +33,9 @@ CARD = {  # columns of lib.datasets.card, for a reader
     "again": "texts that occur in train too",
     "other_label": "of these with a different label there",
 }
-OF_TEXTS, FRACTIONS = ("again", "other_label"), ("with_vector", "unknown", "tokens_with_vector")
-MOST_CLASSES = 12  # that a card names
+
+
+# --- any table
 
 
 def html(texts: pd.DataFrame, caption: str = "", numbers: Collection[str] = (), styled: bool = True) -> str:
@@ -35,28 +45,26 @@ def html(texts: pd.DataFrame, caption: str = "", numbers: Collection[str] = (), 
         numbers: columns that are aligned to the right and not broken into lines; all others are aligned to the left.
         styled: False for a plain table without classes, which keeps a page with many rows small.
     """
+    columns = COLUMN_STYLES | dict.fromkeys(numbers, NUMBER_STYLE)
+    styles = [{"selector": "caption, th, td", "props": TEXT_STYLE}]
+    styles += [{"selector": f".col{i}", "props": columns[name]} for i, name in enumerate(texts) if name in columns]
     table = Styler(texts, uuid_len=32, cell_ids=False, caption=escape(caption) or None).hide(axis="index")
-    table = table.format(escape="html").format_index(escape="html", axis="columns")
-    columns = {name: NUMBER if name in numbers else WIDE[name] for name in texts if name in numbers or name in WIDE}
-    table.set_table_styles([{"selector": "caption, th, td", "props": TEXT}])
-    table.set_table_styles(
-        {name: [{"selector": "", "props": props}] for name, props in columns.items()}, overwrite=False
-    )
+    table = table.format(escape="html").format_index(escape="html", axis="columns").set_table_styles(styles)
     return table.to_html(exclude_styles=not styled)
 
 
-def show(frame: pd.DataFrame, empty: str = "There is nothing to show.", index: str = "", digits: int = 3) -> HTML:
+def show(frame: pd.DataFrame, empty: str = NOTHING, index: str = "", digits: int = 3) -> HTML:
     """A table as HTML; the sentence `empty` where it has no rows.
 
     Args:
         index: a name for the frame's index, to show it as the first column.
         digits: of numbers that are not whole; smaller ones keep as many significant digits.
     """
-    frame = frame.reset_index(names=index) if index else frame.reset_index(drop=True)
-    frame = frame.drop(columns=[name for name in HIDDEN if name in frame])
     if frame.empty:
         return HTML(f"<p>{escape(empty)}</p>")
-    texts = frame.apply(lambda column: [text(value, column.name, digits) for value in column])
+    frame = frame.reset_index(names=index) if index else frame.reset_index(drop=True)
+    frame = frame.drop(columns=[name for name in HIDDEN if name in frame])
+    texts = frame.apply(lambda column: [format_value(value, column.name, digits) for value in column])
     constant = [name for name in texts if name in RUN_COLUMNS and texts[name].nunique() == 1]
     common = [f"{name} {texts[name].iloc[0]}" for name in constant if texts[name].iloc[0]]
     caption = " · ".join(filter(None, [*common, describe_encoders(frame)]))
@@ -66,60 +74,26 @@ def show(frame: pd.DataFrame, empty: str = "There is nothing to show.", index: s
     return HTML(html(texts.rename(columns=titles), caption, numbers))
 
 
-def text(value: object, column: str, digits: int) -> str:
+def format_value(value: object, column: str = "", digits: int = 3) -> str:
     """One value for a reader; a dash where there is none."""
     if isinstance(value, str):
-        return title_of(value) if column in NAMED else value
+        return title_of(value) if column in NAMES else value
     if pd.isna(value):
         return "–"
-    if isinstance(value, bool) or float(value).is_integer():
-        return f"{value:,}" if isinstance(value, bool) else f"{int(value):,}".replace("-", "−")
+    if isinstance(value, bool):
+        return str(value)
+    if float(value).is_integer():
+        return f"{int(value):,}".replace("-", "−")
     if column in SETTINGS:
         return f"{value:g}"
     rounded = f"{value:,.{digits}f}"
     return (f"{value:.{digits}g}" if float(rounded.replace(",", "")) == 0 else rounded).replace("-", "−")
 
 
-def card(frame: pd.DataFrame) -> HTML:
-    """Rows of lib.datasets.card to read: a column for each split, texts of a kind with their share of the split."""
-    frame = few_classes(frame)
-    names = [name for name in frame if name not in ("split", "tokens_sd", "sentences_sd")]  # sds go with the means
-    splits = {row["split"]: [card_value(name, row) for name in names] for _, row in frame.iterrows()}
-    return show(pd.DataFrame({"": [card_title(name) for name in names]} | splits))
-
-
-def few_classes(frame: pd.DataFrame) -> pd.DataFrame:
-    """The card with at most MOST_CLASSES of the classes, those with the most texts of train, and the others as one.
-
-    Where there are more, a class without any text, such as a word that never is an answer, is among the others.
-    """
-    classes = [name for name in frame if name.startswith("class ")]
-    if len(classes) <= MOST_CLASSES:
-        return frame
-    there = [name for name in classes if frame[name].any()]
-    kept = frame[there].iloc[0].astype(int).nlargest(MOST_CLASSES - 1).index
-    rest = [name for name in classes if name not in kept]
-    others = frame[rest].sum(axis=1)
-    frame = frame.drop(columns=rest)
-    frame.insert(frame.columns.get_loc("tokens"), f"class: {len(rest):,} others", others)
-    return frame
-
-
-def card_title(name: str) -> str:
-    """The title of a card's column: "tokens_max" is "tokens of a text, longest"."""
-    unit, _, statistic = name.rpartition("_")
-    statistic = {"mean": "mean ± sd", "max": "longest"}.get(statistic, statistic)
-    return f"{unit} of a text, {statistic}" if unit in ("tokens", "sentences") else CARD.get(name, name)
-
-
-def card_value(name: str, row: pd.Series) -> str:
-    """One value of a card: a share in percent, texts with their share, a mean with its sd, any other number."""
-    if name in FRACTIONS:
-        return "–" if pd.isna(row[name]) else f"{row[name]:.1%}"
-    if name in OF_TEXTS or name.startswith("class"):
-        return f"{row[name]:,} ({row[name] / row['texts']:.1%})"
-    sd = f" ± {text(row[name.removesuffix('mean') + 'sd'], name, 1)}" if name.endswith("_mean") else ""
-    return text(row[name], name, 1) + sd
+def intervals(low: Iterable[float], high: Iterable[float]) -> list[str]:
+    """ "0.123 to 0.456" of each pair of bounds."""
+    pairs = zip(low, high, strict=True)
+    return ["–" if pd.isna(a) else f"{format_value(a)} to {format_value(b)}" for a, b in pairs]
 
 
 def sentences(*lines: str) -> HTML:
@@ -127,36 +101,27 @@ def sentences(*lines: str) -> HTML:
     return HTML("".join(f"<p><small>{escape(line)}</small></p>" for line in lines if line))
 
 
-def summary(frame: pd.DataFrame) -> HTML:
-    """Rows of lib.analysis.summarise to read: value, 95% intervals, sds, counts."""
-    columns = {
-        f"95% over {interval_source(frame['seeds'].max())}": intervals(frame["low"], frame["high"]),
-        "95% over texts": intervals(frame["low_texts"], frame["high_texts"]),  # of few seeds the same
-        "sd of texts": frame["sd_instances"],
-        "sd of seeds": frame["sd_seeds"],
-    }
-    counts = frame[["n", "seeds", "undefined", "left_out"]]
-    shown = frame[[*NAMED, "unit", "value"]].assign(**columns, **counts)
-    unused = [name for name in ("undefined", "left_out") if not shown[name].any()]
-    unused += [name for name in ("sd of texts", "sd of seeds") if shown[name].isna().all()]
-    return show(shown.drop(columns=unused))
+# --- what was measured
 
 
-def wide(frame: pd.DataFrame, columns: Mapping[str, str], by: Sequence[str] = ()) -> HTML:
-    """Rows of lib.analysis.summarise, a column for each quantity with its 95% interval over texts and seeds.
+def means(
+    frame: pd.DataFrame, columns: Mapping[str, str] | None = None, by: Sequence[str] = (), empty: str = NOTHING
+) -> HTML:
+    """Rows of lib.analysis.summarise: a row a model, a column a quantity, with its 95% interval.
 
     Args:
-        columns: quantity -> the column's title. by: further columns that tell the rows apart.
+        columns: quantity -> the column's title; by default all. by: further columns that tell the rows apart.
     """
-    keys = [*RUN_COLUMNS, *by, "seeds"]
-    frame = frame[frame["quantity"].isin(columns)]
     if frame.empty:
-        return show(frame)
+        return show(frame, empty)
+    columns = columns or {name: title_of(name) for name in frame["quantity"].unique()}
+    frame = frame[frame["quantity"].isin(columns)]
+    keys = [*RUN_COLUMNS, *by, "seeds"]
     pairs = zip(frame["value"], intervals(frame["low"], frame["high"]), strict=True)
-    cells = [f"{text(value, '', 3)} ({interval})" for value, interval in pairs]
-    pivot = frame.assign(cell=cells).pivot(index=keys, columns="quantity", values="cell").reset_index()
-    order = frame[keys].drop_duplicates().merge(pivot, on=keys, how="left")
-    return show(order[[*keys, *columns]].rename(columns=columns))
+    cells = frame.assign(cell=[f"{format_value(value)} ({interval})" for value, interval in pairs])
+    models = cells.pivot(index=keys, columns="quantity", values="cell").reset_index()
+    in_order = frame[keys].drop_duplicates().merge(models, on=keys, how="left")
+    return show(in_order.reindex(columns=[*keys, *columns]).rename(columns=columns), empty)
 
 
 def scores(frame: pd.DataFrame) -> HTML:
@@ -166,21 +131,52 @@ def scores(frame: pd.DataFrame) -> HTML:
     return show(frame[["quantity", "value"]].assign(**interval))
 
 
-def difference(rows: pd.DataFrame, over: str = "") -> pd.DataFrame:
-    """Rows of lib.analysis.difference as columns to read: the two values, their difference and its interval.
+def differences(rows: pd.DataFrame, over: str = "", empty: str = NOTHING) -> HTML:
+    """Rows of lib.analysis.difference: the two values, their difference and its interval.
 
     Args:
         over: what the interval is over; by default as `interval_source` says.
     """
+    if rows.empty:
+        return show(rows, empty)
     parts = ("encoder", "attention", "projection", "variant", "against", "layers", "quantity")
-    named = [name for name in parts if name in rows]
-    values = {"value": rows["first"], "compared with": rows["second"], "difference": rows["difference"]}
+    named = [name for name in parts if name in rows and (name != "quantity" or rows[name].nunique() > 1)]
+    value = "value" if "quantity" in named or "quantity" not in rows else title_of(rows["quantity"].iloc[0])
+    values = {value: rows["first"], "compared with": rows["second"], "difference": rows["difference"]}
     over = over or interval_source(rows["seeds"].max())
     interval = {f"95% over {over}": intervals(rows["low"], rows["high"]), "it is": rows["word"]}
-    return rows[named].assign(**values, **interval)
+    return show(rows[named].assign(**values, **interval))
 
 
-def intervals(low: Iterable[float], high: Iterable[float]) -> list[str]:
-    """ "0.123 to 0.456" of each pair of bounds."""
-    pairs = zip(low, high, strict=True)
-    return ["–" if pd.isna(a) else f"{text(a, '', 3)} to {text(b, '', 3)}" for a, b in pairs]
+# --- a dataset
+
+
+def card(frame: pd.DataFrame) -> HTML:
+    """Rows of lib.datasets.card to read: a column for each split, texts of a kind with their share of the split."""
+    frame = few_classes(frame)
+    names = [name for name in frame if name not in ("split", "tokens_sd", "sentences_sd")]  # sds go with the means
+    splits = {row["split"]: [card_value(name, row) for name in names] for _, row in frame.iterrows()}
+    return show(pd.DataFrame({"": [CARD_TITLES.get(name, name) for name in names]} | splits))
+
+
+def few_classes(frame: pd.DataFrame) -> pd.DataFrame:
+    """The card with at most MOST_CLASSES of the classes, those with the most texts of train, and the others as one."""
+    classes = [name for name in frame if name.startswith("class ")]
+    if len(classes) <= MOST_CLASSES:
+        return frame
+    largest = frame[classes].iloc[0].astype(int).nlargest(MOST_CLASSES - 1).index
+    rest = [name for name in classes if name not in largest]
+    few = frame.drop(columns=rest)
+    few.insert(few.columns.get_loc("tokens"), f"class: {len(rest):,} others", frame[rest].sum(axis=1))
+    return few
+
+
+def card_value(name: str, row: pd.Series) -> str:
+    """One value of a card: a share in percent, texts with their share, a mean with its sd, any other number."""
+    value = row[name]
+    if name in ("with_vector", "unknown", "tokens_with_vector") and not pd.isna(value):
+        return f"{value:.1%}"
+    if name in ("again", "other_label") or name.startswith("class"):
+        return f"{value:,} ({value / row['texts']:.1%})"
+    sd = f" ± {format_value(row[name.removesuffix('mean') + 'sd'], digits=1)}" if name.endswith("_mean") else ""
+    return format_value(value, digits=1) + sd

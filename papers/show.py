@@ -171,7 +171,7 @@ def forest(found: pd.DataFrame, rows: str = "model", columns: int = 1) -> alt.To
     """
     found = found[found["left_out"].eq("")]
     if found.empty:
-        raise Empty("nothing to draw: every model is left out")
+        raise Empty("every model is left out")
     width = 480 if rows == "model" else WIDTH // columns - LABEL // 2
     panels = [panel(same, rows, width) for _, same in found.groupby("finding", sort=False)]
     drawn = alt.concat(*panels, columns=columns, spacing=18).resolve_scale(color="shared")
@@ -282,7 +282,7 @@ def scatter(values: pd.DataFrame, width: int = 200) -> alt.TopLevelMixin:
     """Printed (x) against ours (y), a dot for each value that counts, a panel for each paper, with the diagonal."""
     rows = values[values["counted"] & values["ours"].notna() & values["theirs"].notna() & values["unit"].ne("nats")]
     if rows.empty:
-        raise Empty("nothing to draw: no printed value has one of ours")
+        raise Empty("no printed value has one of ours")
     data = rows[["source", "theirs", "ours", "answer", "dataset", "quantity"]]
     x, y = alt.X("theirs:Q", title="printed"), alt.Y("ours:Q", title="ours")
     color = alt.Color(

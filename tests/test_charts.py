@@ -14,9 +14,10 @@ from nbconvert import HTMLExporter
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from lib import charts
-from lib.analysis import classification, summarise
-from lib.charts import curves, distributions
-from lib.charts.comparison import OURS, one_row_per_value
+from lib.analysis import classification, flip_tables, summarise
+from lib.charts.boxes import box_of
+from lib.charts.comparison import OURS
+from lib.charts.erasure import around_zero, in_bins
 from lib.charts.text import visible
 from lib.charts.theme import STATIC, titled
 from lib.quantity import RUN_COLUMNS, declare, tau_name
@@ -39,9 +40,9 @@ HOSTILE = [
     "</bdi>",
 ]
 
-
 declare("permuted_change_of_p", "fraction")
 declare("jsd_exact", "nats")
+declare("gap", "tau-b", None, (-2, 2))
 
 
 def instances(n=60, encoders=("bilstm", "average", "conv"), seeds=(0, 1), classes=2) -> pd.DataFrame:
@@ -57,7 +58,10 @@ def instances(n=60, encoders=("bilstm", "average", "conv"), seeds=(0, 1), classe
                 part[tau_name(PAIR)] = random.uniform(-1, 1, n)
                 part["permuted_change_of_p"] = random.beta(1, 8, n)
                 part["jsd_exact"] = random.uniform(0, np.log(2), n)
-                part["jsd_gradient"] = part["jsd_exact"] * 0.9
+                part["jsd_gradient"], part["gap"] = part["jsd_exact"] * 0.9, part[tau_name(PAIR)] / 2
+                for ranking in ("top_attention_paper", "top_attention_others"):
+                    part[f"{ranking}_delta_alpha"], part[f"{ranking}_delta_js"] = random.uniform(-0.1, 0.6, (2, n))
+                    part[f"{ranking}_flip"], part["top_attention_flip"] = random.integers(0, 2, (2, n))
                 parts.append(part.assign(**run, seed=seed))
     return pd.concat(parts, ignore_index=True)
 
@@ -76,22 +80,46 @@ def token_curves(tokens) -> alt.TopLevelMixin:
     return charts.token_curves(tokens, values, own, "positive", "One text", rationale=[(1, 3)])
 
 
+def over_lambda(encoders=("bilstm", "conv"), low=0.4) -> pd.DataFrame:
+    rows = {"quantity": [tau_name(PAIR), "jsd_exact"] * 2, "lambda": [0.1, 0.1, 1, 1], "value": 0.5, "high": 0.6}
+    return pd.concat([pd.DataFrame(rows | {"encoder": name, "attention": "dot", "low": low}) for name in encoders])
+
+
+def points() -> pd.DataFrame:
+    rows = {"series": ["adversary"] * 3 + ["uniform"], "texts": "all", "seed": 0, "at": [0, 0.1, 1, np.nan], "n": 9}
+    ends = {f"{name}{end}": [0.1, 0.2, 0.4, 0.3] for name in ("jsd", "tvd") for end in ("", "_low", "_high")}
+    return pd.DataFrame(rows | ends)
+
+
 def all_charts(frame: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
     ours = pd.concat([summarise(frame, [tau_name(PAIR)]), classification(frame)])
     theirs = published.table("jain2019", "sst")
     beside = published.beside(ours, theirs[~theirs["quantity"].str.contains("_class_")])
+    items, titles = (
+        ("attention", "paper", "A title of a chart", "What to see in this chart."),
+        ("A title of a chart", "What to see in this chart."),
+    )
     return {
         "lengths": charts.length_histogram(
             SimpleNamespace(title="SST", splits=[small.split((3, 5, 2000), name="train")])
         ),
         "tau": charts.tau_histogram(frame, PAIR, CLASSES),
+        "gaps": charts.difference_histogram(frame, {"half": "gap"}, *titles),
         "permuted": charts.violins_by_max_attention(frame, "permuted_change_of_p", CLASSES),
         "adversary": charts.violins_by_max_attention(frame, "jsd_exact", CLASSES),
         "jsd": charts.jsd_histogram(frame, {"exact": "jsd_exact", "gradient search": "jsd_gradient"}, 0.01),
         "taus": charts.taus_beside(beside),
         "performance": charts.performance_beside(beside, classification(frame).iloc[:3]),
         "training": charts.learning_curves(histories(), ["train_loss", "dev_auc"]),
+        "one run": charts.learning_curves({"one": histories()["sst conv, seed 0"]}, ["dev_auc"]),
         "tokens": token_curves(HOSTILE),
+        "sweep": charts.sweep(over_lambda(), "lambda", *titles, scale="symlog"),
+        "one seed": charts.sweep(over_lambda(low=np.nan), "lambda", *titles),
+        "tradeoff": charts.tradeoff(points(), *titles),
+        "boxes": charts.boxes(frame, ["permuted_change_of_p"], "attention", *titles),
+        "flips": charts.flip_tables(flip_tables(frame, ["attention"], ["expected"]), *titles),
+        "differences": charts.jsd_differences(frame, *items),
+        "negatives": charts.negative_differences(frame, *items),
     }
 
 
@@ -130,7 +158,7 @@ def test_every_chart_is_drawn_and_says_what_it_shows():
 
 
 def test_no_chart_grows_with_the_number_of_instances():
-    frame = instances(n=20_000, encoders=("bilstm",), seeds=(0, 1))
+    frame = instances(n=2_000, encoders=("bilstm",), seeds=(0, 1))
     frame["prediction"] = np.arange(len(frame)) % 2
     for name, chart in all_charts(frame).items():
         assert rows_of(chart.to_dict()) < 5_000, name
@@ -156,9 +184,9 @@ def test_bins_hold_every_defined_value_once():
     chart = charts.tau_histogram(frame, PAIR, CLASSES)
     rows = pd.DataFrame(next(iter(chart.to_dict()["datasets"].values())))
     assert rows["texts"].sum() == len(frame) - 11
-    np.testing.assert_allclose(rows.groupby(["encoder", "attention", "class"])["share"].sum(), 1)
-    first = frame[frame["attention"].eq("additive") & frame["encoder"].eq("bilstm")][tau_name(PAIR)].mean()
-    assert f"{first:.2f} (BiLSTM + additive)" in chart.to_dict()["description"]
+    np.testing.assert_allclose(rows.groupby(["encoder", "attention", "series"])["share"].sum(), 1)
+    lines = frame.groupby(["encoder", "attention", "prediction"])[tau_name(PAIR)].mean()
+    assert sorted(rows["mean"].unique()) == pytest.approx(sorted(lines))
     assert "11 values undefined or left out" in chart.to_dict()["description"]
     assert "60 texts · 2 seeds pooled" in chart.to_dict()["description"]
 
@@ -189,20 +217,35 @@ def test_charts_of_three_classes_and_of_one_configuration():
         assert "<b>" not in svg
 
 
-def test_nothing_to_draw_is_one_clear_error():
-    frame = instances()
-    undefined = frame.assign(jsd_exact=np.nan), {"exact": "jsd_exact"}, 0.01
-    with pytest.raises(ValueError, match="undefined or left out for all 720"):
-        distributions.jsd_histogram(*undefined)
-    with pytest.raises(ValueError, match="no split has a text"):
-        distributions.length_histogram(SimpleNamespace(title="SST", splits=[small.split((), name="train")]))
-    assert charts.jsd_histogram(*undefined).data.startswith("<p>Nothing to draw: "), "a notebook goes on"
-
-
-def test_a_corpus_has_its_lengths_drawn():
-    splits = [small.split((3, 8, 8), name=name) for name in ("train", "dev", "test")]
-    spec = charts.length_histogram(SimpleNamespace(title="SST", splits=splits)).to_dict()
-    assert "SST" in spec["title"]["text"] and rows_of(spec) > 3
+def test_nothing_to_draw_is_one_clear_sentence():
+    frame, titles = instances(), ("A title of a chart", "What to see in this chart.")
+    no_items = frame.assign(top_attention_paper_delta_js=np.nan)
+    empty_split = SimpleNamespace(title="SST", splits=[small.split((), name="train")])
+    said = {
+        "'jsd_exact' is undefined or left out for all 720 rows": charts.jsd_histogram(
+            frame.assign(jsd_exact=np.nan), {"exact": "jsd_exact"}, 0.01
+        ),
+        "no split has a text": charts.length_histogram(empty_split),
+        "no run has a history": charts.learning_curves({}, ["dev_auc"]),
+        "no text has a value of gap": charts.boxes(frame.assign(gap=np.nan), ["gap"], "attention", *titles),
+        "there are no two values of lambda": charts.sweep(over_lambda().iloc[:2], "lambda", *titles),
+        "there is no point": charts.tradeoff(points()[:0], *titles),
+        "the table has neither values of ours nor published ones": charts.values_beside(
+            pd.DataFrame(), *titles, "tau-b"
+        ),
+        "no text has two items or more": charts.jsd_differences(no_items, "attention", "paper", *titles),
+    }
+    for reason, sentence in said.items():
+        assert sentence.data == f"<p>Nothing to draw: {reason}.</p>"
+    assert (
+        charts.sweep(pd.DataFrame(), "lambda", *titles).data == charts.sweep(over_lambda()[:0], "lambda", *titles).data
+    )
+    for empty in (
+        charts.negative_differences(no_items, "attention", "paper", *titles),
+        charts.flip_tables(frame[:0], *titles),
+    ):
+        assert "no text has two items or more" in empty.data
+    assert "no attention" in charts.attention_text([], {}).data
 
 
 def test_a_baseline_is_a_dashed_line_in_each_panel_of_performance():
@@ -222,7 +265,7 @@ def displayed(chart) -> dict:
 
 
 def test_charts_are_displayed_as_the_type_that_jupyterlab_and_the_report_draw():
-    chart = all_charts(instances())["tau"]
+    chart = charts.tau_histogram(instances(), PAIR, CLASSES)
     with kernel_environment():
         bundle = displayed(chart)
     assert set(bundle) == {charts.MIME, "text/plain"}
@@ -233,7 +276,7 @@ def test_charts_are_displayed_as_the_type_that_jupyterlab_and_the_report_draw():
 def test_programs_that_draw_no_charts_have_a_picture(monkeypatch):
     """nbconvert's own page of an executed notebook shows it, with its title."""
     monkeypatch.delenv(STATIC, raising=False)
-    shown = new_output("display_data", displayed(all_charts(instances())["tau"]))
+    shown = new_output("display_data", displayed(charts.tau_histogram(instances(), PAIR, CLASSES)))
     html, _ = HTMLExporter().from_notebook_node(new_notebook(cells=[new_code_cell("chart", outputs=[shown])]))
     (picture,) = re.findall(r"src=\"data:image/svg\+xml;base64,([^\"]+)", html)
     assert b"Rank correlation" in b64decode(picture)
@@ -290,60 +333,39 @@ def test_a_long_text_is_shortened_around_its_highest_weights_and_says_so():
     html = charts.attention_text([f"w{i}" for i in range(20_000)], {"own": weights}, most=30).data
     words = read(html).words
     assert words[8] == "w5000" and words[25] == "w15000" and len(words) == 34
-    assert "… 4,992 tokens …" in html and "34 of 20,000 tokens shown" in html and "hold 98%" in html
+    assert "… 4,992 not shown …" in html and "34 of 20,000 tokens shown" in html
 
 
 def test_a_published_value_is_a_series_by_its_source():
     scores = classification(instances(encoders=("bilstm",)))
     printed = published.beside(scores, published.table("jain2019", "sst"))
-    rows = one_row_per_value(printed.assign(source=printed["source"].where(printed["source"].eq(""), "a later paper")))
-    assert rows["series"].unique().tolist() == [OURS, "a later paper"]
     drawn = charts.values_beside(printed, "Title", "See.", "percent").to_dict()
-    assert {row["series"] for row in next(iter(drawn["datasets"].values()))} == {OURS, "Jain & Wallace 2019"}
+    (rows,) = drawn["datasets"].values()
+    assert {row["series"] for row in rows} == {OURS, "Jain & Wallace 2019"}
+    ours = charts.values_beside(published.beside(scores, printed.iloc[:0]), "Title", "See.", "percent").to_dict()
+    assert {row["model"] for rows in ours["datasets"].values() for row in rows} == {"additive", "dot"}
+    assert "sst · BiLSTM · ours" in ours["description"]
 
 
-SETTINGS = pd.DataFrame({"setting": [0.1, 0.1, 1, 1], "quantity": [tau_name(PAIR), "jsd_exact"] * 2, "value": 0.5})
+def test_a_sweep_draws_each_model_with_intervals_and_published_values():
+    rows = over_lambda()
+    theirs = rows.iloc[2:3].assign(value=0.3)
+    spec = charts.sweep(rows, "lambda", "Title", "See.", "weight", "log", theirs).to_dict()
+    (drawn,) = spec["datasets"].values()
+    assert [row["value"] for row in drawn] == [0.5] * 8 + [0.3] and drawn[-1]["encoder"] == "BiLSTM"
+    assert {row["lambda"] for row in drawn[:-1]} == {0.1, 1} and {row["low"] for row in drawn[:-1]} == {0.4}
+    assert len(spec["spec"]["layer"]) == 3 and spec["description"].endswith("Bands: 95% intervals. Dashed: published.")
+    assert "Dashed" not in charts.sweep(rows, "lambda", "Title", "See.").to_dict()["description"]
 
 
-def test_a_sweep_draws_a_line_and_an_interval_for_each_quantity():
-    rows = SETTINGS.assign(low=0.4, high=0.6)
-    chart = curves.sweep(rows, "setting", "Title", "See.", scale="log").to_dict()
-    drawn = [row for rows in chart["datasets"].values() for row in rows if "series" in row]
-    assert len(chart["layer"]) == 3 and {row["setting"] for row in drawn} == {0.1, 1}
-    with pytest.raises(ValueError, match="nothing to draw"):
-        curves.sweep(rows.iloc[:0], "setting", "Title", "See.")
+def test_a_box_is_the_middle_half_and_its_line_ends_at_one_and_a_half_times_its_height():
+    box = box_of(pd.Series([0, 10, 11, 12, 13, 14, 30.0]))
+    assert box == {"lower": 10.5, "median": 12, "upper": 13.5, "texts": 7, "least": 10, "most": 14}
 
 
-def test_a_sweep_is_drawn_for_each_model_with_the_published_values():
-    rows = pd.DataFrame(
-        {"encoder": ["conv", "conv", "bilstm", "bilstm"], "attention": "dot", "vector_scale": [1, 0.1] * 2}
-    )
-    rows = rows.assign(quantity=tau_name(PAIR), value=0.5, low=0.4, high=0.6)
-    theirs = rows.iloc[:1].assign(value=0.3)
-    chart = charts.sweep_by_model(rows, "vector_scale", "Title", "See.", theirs).to_dict()
-    drawn = [row for rows in chart["datasets"].values() for row in rows]
-    assert [row["value"] for row in drawn] == [0.5] * 4 + [0.3] and drawn[-1]["encoder"] == "conv"
-    with pytest.raises(ValueError, match="nothing to draw"):
-        curves.sweep_by_model(rows.iloc[:0], "vector_scale", "Title", "See.", theirs)
-
-
-def test_the_share_within_a_bound_is_that_of_the_texts():
-    frame = instances(encoders=("bilstm", "average"))
-    chart = charts.shares_within(frame, "permuted_change_of_p", [0.05], "Title", "See.").to_dict()
-    (lines,) = [rows for rows in chart["datasets"].values() if "share" in rows[0]]
-    for encoder, series in (("bilstm", "BiLSTM + dot"), ("average", "average + dot")):
-        at = {row["bound"]: row["share"] for row in lines if row["series"] == series}
-        own = frame.loc[frame["encoder"].eq(encoder) & frame["attention"].eq("dot"), "permuted_change_of_p"]
-        assert len(at) == 101 and at[0.2] == pytest.approx((own <= 0.2).mean(), abs=1e-6)
-
-
-def test_a_histogram_of_differences_has_the_mean_of_each_model():
-    frame = instances()
-    gap = declare("gap", "tau-b", None, (-2, 2))
-    chart = charts.difference_histogram(
-        frame.assign(**{gap: frame[tau_name(PAIR)] / 2}), {"half": gap}, "Title", "See."
-    )
-    (bins,) = chart.to_dict()["datasets"].values()
-    means = {(row["encoder"], row["attention"]): row["mean"] for row in bins}
-    own = frame[frame["encoder"].eq("bilstm") & frame["attention"].eq("dot")]
-    assert means["BiLSTM", "dot"] == pytest.approx(own[tau_name(PAIR)].mean() / 2)
+def test_bins_of_two_differences_hold_every_text_once():
+    frame = pd.DataFrame({"attention": [0.0, 0.5, 1.0, 1.0], "jsd": [-0.1, 0.2, 0.2, 0.2]})
+    edges = [around_zero(frame[name]) for name in frame]
+    binned = in_bins(frame, "HAN-rnn", edges)
+    assert binned["texts"].tolist() == [1, 1, 2] and (binned["attention"] < binned["attention_end"]).all()
+    assert all(0.0 in of for of in edges), "what is above 0 and what is below never share a cell"

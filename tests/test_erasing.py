@@ -5,10 +5,8 @@ import pandas as pd
 import pytest
 import small
 import torch
-import vl_convert
 from scipy.stats import binomtest
 
-from lib import charts
 from lib.analysis import (
     by_ranking,
     erased_on_rationale,
@@ -24,7 +22,6 @@ from lib.analysis import (
     with_random,
 )
 from lib.analysis.erasure import CELLS, flip_cells, sign_test
-from lib.charts.erasure import around_zero, in_bins
 from lib.datasets.corpus import Instance
 from lib.importance.rankings import RANKINGS
 from lib.interventions import fewest_to_flip, single_erasure, until_flip
@@ -147,51 +144,6 @@ def test_what_the_top_item_does_beyond_the_others_and_how_often_it_flips_sooner(
     assert found[list(columns)].equals(of_drawn)
     expected = [[0, NONE, 0.4, 1], [1, 0.4, NONE, NONE], [0, NONE, 0.4, 0], [0, NONE, 0.4, NONE]]
     assert of_drawn.to_numpy()[:4] == pytest.approx(np.array(expected), nan_ok=True)
-
-
-def drawn_items(texts: int = 300) -> pd.DataFrame:
-    random = np.random.default_rng(0)
-    frames = []
-    for encoder in ("flan-rnn", "flan-conv", "flan-noenc", "han-rnn"):
-        columns = {f"top_attention_paper_delta_{name}": random.uniform(-0.1, 0.6, texts) for name in ("alpha", "js")}
-        columns |= {f"top_attention_{way}_flip": random.integers(0, 2, texts) for way in ("others", "paper")}
-        columns |= {
-            "top_attention_flip": random.integers(0, 2, texts),
-            "removed_attention_fraction": random.random(texts),
-        }
-        frames.append(rows(columns, encoder=encoder))
-    return pd.concat(frames, ignore_index=True)
-
-
-def test_the_charts_are_drawn_bounded_and_say_what_they_show():
-    charts.enable()
-    for texts in (300, 3000):
-        frame = drawn_items(texts)
-        tables = flip_tables(frame, ["attention"], ["expected"])
-        long = by_ranking(frame, ["attention"])
-        made = {
-            "tables": charts.flip_tables(tables, "Does it decide?", "Lower right."),
-            "differences": charts.differences(frame, "attention", "paper", "How much more", "Above 0."),
-            "negatives": charts.negatives(frame, "attention", "paper", "Texts below 0", "Few."),
-            "boxes": charts.boxes(long, ["removed_fraction"], "ranking", "How much must go", "Low is sparse."),
-        }
-        for name, chart in made.items():
-            spec = chart.to_dict()
-            svg = vl_convert.vegalite_to_svg(spec)
-            assert "NaN" not in svg and "undefined" not in svg and len(spec["description"]) > 20, name
-            assert 300 < float(svg.split('width="')[1].split('"')[0]) <= 765, name
-            assert sum(map(len, spec["datasets"].values())) <= 4 * 30 * 30, name  # binned, whatever the number of texts
-            assert "FLAN-rnn" in svg and "HAN-rnn" in svg, name
-
-
-def test_bins_hold_every_text_once():
-    frame = pd.DataFrame({"alpha": [0.0, 0.5, 1.0, 1.0], "js": [-0.1, 0.2, 0.2, 0.2]})
-    edges = [around_zero(frame[name]) for name in frame]
-    binned = in_bins(frame, "han-rnn", edges)
-    assert binned["texts"].tolist() == [1, 1, 2] and (binned["alpha"] < binned["alpha_end"]).all()
-    assert all(0.0 in of for of in edges), "what is above 0 and what is below never share a cell"
-    nothing = drawn_items().assign(top_attention_paper_delta_js=np.nan)
-    assert "no text has two items" in charts.differences(nothing, "attention", "paper", "", "").data
 
 
 def texts() -> list[Instance]:

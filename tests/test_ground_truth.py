@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 
 import papers
-from lib import charts, importance
+from lib import importance
 from lib.analysis import attention_weights, ground_truth, measure
 from lib.analysis.token_values import average_precision
 from lib.datasets.batches import batches
@@ -87,7 +87,7 @@ def test_only_texts_of_a_known_reason_that_are_answered_right_are_measured_and_e
     assert ours == pytest.approx(theirs, nan_ok=True) and np.isfinite(ours).any()
 
 
-def test_what_people_marked_is_drawn_against_what_the_model_uses():
+def test_what_people_marked_stands_beside_what_the_model_uses():
     random, models = np.random.default_rng(0), ("bilstm", "average")
     rows = pd.DataFrame({"encoder": [*models] * 20, "attention": "additive", "instance": np.arange(40) // 2, "seed": 0})
     rows = rows.assign(dataset="films", projection="softmax", variant="base", layers=1, left_out=[()] * 40)
@@ -98,9 +98,6 @@ def test_what_people_marked_is_drawn_against_what_the_model_uses():
     row = points[(points["explanation"] == "other") & (points["encoder"] == "bilstm")].squeeze()
     assert len(points) == 4 and row["faithful"] == pytest.approx(mean)
     assert row["faithful_low"] < mean < row["faithful_high"]
-    drawn = charts.against_people(points, "Title", "See.", 0.53).to_dict()
-    assert "1 one; 2 other" in drawn["title"]["subtitle"]
-    assert charts.against_people(points[:0], "Title", "See.", 0.53).data.count("nobody marked these texts") == 1
 
 
 STARTS = (("reason_recall", ""), ("normalised", "_comprehensiveness"))

@@ -12,7 +12,6 @@ from scipy import stats
 from small import batch, model
 
 import papers
-from lib import charts
 from lib.analysis import (
     attention_weights,
     left_out,
@@ -333,14 +332,3 @@ def known_rows(projection: str, encoder: str, seed: int, hidden: float, inputs: 
         entropy_of_gradient_of_input=near(entropy),
         entropy_of_leave_one_out_of_input=near(entropy),
     )
-
-
-def test_boxes_hold_quantiles_and_never_instances():
-    rows = pd.concat([known_rows(name, encoder, 0, 0, 0, 0.5) for encoder in BOTH for name in ("softmax", "sparsemax")])
-    chart = charts.boxes(rows, ["entropy_of_gradient_of_input"], "projection", "Title", "See.").to_dict()
-    (data,) = chart["datasets"].values()
-    assert len(data) == 4
-    half = rows[(rows["encoder"] == "bilstm") & (rows["projection"] == "softmax")]["entropy_of_gradient_of_input"]
-    assert data[0]["median"] == pytest.approx(half.median()) and data[0]["most"] == pytest.approx(half.quantile(0.95))
-    nothing = charts.boxes(rows.assign(entropy=np.nan), ["entropy"], "projection", "Title", "See.")
-    assert "no text has a value" in nothing.data

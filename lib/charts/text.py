@@ -17,8 +17,9 @@ HUES = ("58, 134, 200", "217, 101, 43", "31, 157, 120", "160, 108, 192")
 STRONGEST = 0.75  # opacity of the ground under the largest weight
 AROUND = 8  # tokens kept on either side of a high weight when a text is shortened
 DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+SMALL = "font-size:.85em;opacity:.8"
 STEP, NARROWEST, HEIGHT = 22, 300, 190  # of the curves, in pixels
-MOST, BEFORE = 60, 10  # tokens of a text that have curves, and of them before the first that decides
+MOST_CURVES, BEFORE = 60, 10  # tokens of a text that have curves, and of them before the first that decides
 LONGEST = 20  # letters of a token on the axis
 
 
@@ -40,23 +41,20 @@ def attention_text(
         rationale: spans [start, end) of the tokens that decide the label, underlined.
     """
     maps = {name: np.asarray(values, dtype=np.float64) for name, values in weights.items()}
+    if not maps:
+        return HTML("<p>There is no attention to show.</p>")
     largest = max(float(values.max()) for values in maps.values()) or 1.0
-    decisive = np.zeros(len(tokens), dtype=bool)
-    for start, end in rationale or ():
-        decisive[start:end] = True
+    decisive = {place for start, end in rationale or () for place in range(start, end)}
     keep = kept(np.maximum.reduce(list(maps.values())), most)
-    blocks = []
+    parts = [f'<figcaption style="font-weight:600">{escape(title)}</figcaption>'] if title else []
     for index, (name, values) in enumerate(maps.items()):
-        hue = HUES[index % len(HUES)]
-        text = "".join(token_spans(tokens, values, values / largest * STRONGEST, hue, decisive, keep))
-        blocks.append(
-            f'<div style="margin:.5em 0"><div style="font-size:.85em;opacity:.75">{escape(name)} · largest weight '
-            f'{values.max():.3f}</div><p dir="auto" style="margin:.1em 0;line-height:1.9;overflow-wrap:anywhere">{text}'
-            "</p></div>"
+        spans = token_spans(tokens, values, largest, HUES[index % len(HUES)], decisive, keep)
+        parts.append(
+            f'<div style="{SMALL}">{escape(name)} · largest weight {values.max():.3f}</div>'
+            f'<p dir="auto" style="margin:.1em 0 .5em;line-height:1.9;overflow-wrap:anywhere">{"".join(spans)}</p>'
         )
-    heading = f'<figcaption style="font-weight:600">{escape(title)}</figcaption>' if title else ""
-    blocks.append(legend(maps, largest, decisive.any(), keep))
-    return HTML(f'<figure class="attention-text" style="margin:1em 0">{heading}{"".join(blocks)}</figure>')
+    parts.append(legend(largest, bool(decisive), keep))
+    return HTML(f'<figure class="attention-text" style="margin:1em 0">{"".join(parts)}</figure>')
 
 
 def kept(weights: np.ndarray, most: int) -> np.ndarray:
@@ -64,25 +62,27 @@ def kept(weights: np.ndarray, most: int) -> np.ndarray:
     if len(weights) <= most:
         return np.ones(len(weights), dtype=bool)
     keep = np.zeros(len(weights), dtype=bool)
-    for position in np.argsort(-weights, kind="stable"):
-        keep[max(0, position - AROUND) : position + AROUND + 1] = True
+    for place in np.argsort(-weights, kind="stable"):
+        keep[max(0, place - AROUND) : place + AROUND + 1] = True
         if keep.sum() >= most:
             break
     return keep
 
 
-def token_spans(tokens, values, alphas, hue: str, decisive: np.ndarray, keep: np.ndarray):
-    """The HTML of the shown tokens and, at each gap between them, how many are not shown."""
-    for shown, run in groupby(range(len(tokens)), keep.__getitem__):
-        places = list(run)
+def token_spans(
+    tokens: Sequence[str], weights: np.ndarray, largest: float, hue: str, decisive: set[int], keep: np.ndarray
+) -> Iterable[str]:
+    """The HTML of each shown token and, at each gap between them, how many are not shown."""
+    for shown, places in groupby(range(len(tokens)), keep.__getitem__):
         if not shown:
-            yield f'<span style="opacity:.65">… {len(places):,} token{"s" if len(places) > 1 else ""} …</span> '
+            yield f'<span style="opacity:.65">… {len(list(places)):,} not shown …</span> '
             continue
         for place in places:
-            underline = ";text-decoration:underline;text-decoration-thickness:2px" if decisive[place] else ""
+            underline = "text-decoration:underline;text-decoration-thickness:2px;" if place in decisive else ""
+            ground = f"background:rgba({hue}, {weights[place] / largest * STRONGEST:.3f});border-radius:.2em"
             yield (
-                f'<span title="{values[place]:.4f}" style="background:rgba({hue}, {alphas[place]:.3f});'
-                f'padding:.1em .15em;border-radius:.2em{underline}"><bdi>{escape(visible(tokens[place]))}</bdi></span> '
+                f'<span title="{weights[place]:.4f}" style="{underline}padding:.1em .15em;{ground}">'
+                f"<bdi>{escape(visible(tokens[place]))}</bdi></span> "
             )
 
 
@@ -93,21 +93,17 @@ def visible(token: str) -> str:
     return shown if shown.strip() else "␣"
 
 
-def legend(maps: Mapping[str, np.ndarray], largest: float, rationale: bool, keep: np.ndarray) -> str:
-    """One line: the scale, what is underlined, what is not shown."""
-    steps = "".join(
-        f'<span style="background:rgba({HUES[0]}, {STRONGEST * step:.3f});'
-        f'padding:.1em .5em">{step * largest:.2g}</span>'
-        for step in (0, 0.25, 0.5, 0.75, 1)
+def legend(largest: float, rationale: bool, keep: np.ndarray) -> str:
+    """One line: the scale, what is underlined, how much is shown."""
+    grounds = (
+        f"background:rgba({HUES[0]}, {STRONGEST * step:.3f});padding:.1em .5em" for step in (0, 0.25, 0.5, 0.75, 1)
     )
-    parts = [f"weight {steps}, the same scale for all" if len(maps) > 1 else f"weight {steps}"]
-    if rationale:
-        parts.append("underlined: the words that decide the label")
-    if not keep.all():
-        shares = {name: values[keep].sum() / max(values.sum(), 1e-12) for name, values in maps.items()}
-        held = ", ".join(f"{share:.0%} ({escape(name)})" for name, share in shares.items())
-        parts.append(f"{keep.sum():,} of {len(keep):,} tokens shown, around the highest weights; they hold {held}")
-    return f'<div style="font-size:.85em;opacity:.85">{" · ".join(parts)}</div>'
+    numbers = (f"{step * largest:.2g}" for step in (0, 0.25, 0.5, 0.75, 1))
+    scale = "".join(f'<span style="{ground}">{number}</span>' for ground, number in zip(grounds, numbers, strict=True))
+    parts = [f"weight {scale}"]
+    parts += ["underlined: the words that decide the label"] if rationale else []
+    shown = f"{keep.sum():,} of {len(keep):,} tokens shown, around the highest weights"
+    return f'<div style="{SMALL}">{" · ".join(parts if keep.all() else [*parts, shown])}</div>'
 
 
 # --- the probability of a class at each token
@@ -127,43 +123,43 @@ def token_curves(
 
     Args:
         probabilities: model -> (token,) as if all attention were on that token. models: model -> its probability.
-        rationale: spans [start, end) of the tokens that decide the label, shaded. Of a text of more than MOST tokens
-            those around the first span are shown.
+        rationale: spans [start, end) of the tokens that decide the label, shaded. Of a text of more than MOST_CURVES
+            tokens those around the first span are shown.
     """
-    first = max(0, min(rationale[0][0] - BEFORE, len(tokens) - MOST)) if rationale else 0
-    words = [visible(token)[:LONGEST] for token in tokens[first : first + MOST]]
-    places = pd.DataFrame({"place": range(len(words)), "token": words})
-    lines = [
-        places.assign(model=title_of(name), probability=np.asarray(values, dtype=float)[first : first + MOST])
-        for name, values in probabilities.items()
-    ]
-    own = pd.DataFrame([{"model": title_of(name), "probability": value} for name, value in models.items()])
-    layers = curve_layers(pd.concat(lines, ignore_index=True), own, of_class, places)
+    first = max(0, min(rationale[0][0] - BEFORE, len(tokens) - MOST_CURVES)) if rationale else 0
+    part = slice(first, first + MOST_CURVES)
+    words = (
+        pd.DataFrame({"token": [visible(token)[:LONGEST] for token in tokens[part]]}).rename_axis("place").reset_index()
+    )
+    lines = [words.assign(model=title_of(name), probability=values[part]) for name, values in probabilities.items()]
+    own = pd.DataFrame({"model": map(title_of, models), "probability": models.values()})
+    layers = curve_layers(pd.concat(lines), own, words, of_class)
     see = "Lines: were all attention on this token. Dotted: the model's own answer. At .5 a token decides nothing."
     if rationale:
-        spans = [(max(start - first, 0) - 0.5, min(end - first, len(words)) - 0.5) for start, end in rationale]
-        spans = pd.DataFrame([span for span in spans if span[0] < span[1]], columns=["place", "end"])
-        layers.append(alt.Chart(spans).mark_rect(color=INK, opacity=0.15).encode(layers[1].encoding.x, alt.X2("end")))
+        spans = pd.DataFrame(rationale, columns=["start", "end"]) - first - 0.5
+        spans = spans.clip(-0.5, len(words) - 0.5).query("start < end")
+        shade = alt.Chart(spans).mark_rect(color=INK, opacity=0.15)
+        layers.append(shade.encode(alt.X("start:Q"), alt.X2("end")))
         see += " Shaded: the words that decide the label."
-    if len(tokens) > MOST:
-        see += f" Tokens {first + 1} to {min(first + MOST, len(tokens))} of {len(tokens):,}."
+    if len(tokens) > MOST_CURVES:
+        see += f" Tokens {first + 1} to {first + len(words)} of {len(tokens):,}."
     width = max(NARROWEST, min(WIDTH, STEP * len(words) + 60))
     return titled(alt.layer(*layers).properties(width=width, height=HEIGHT), title, [see])
 
 
-def curve_layers(lines: pd.DataFrame, own: pd.DataFrame, of_class: str, places: pd.DataFrame) -> list[alt.Chart]:
+def curve_layers(lines: pd.DataFrame, own: pd.DataFrame, words: pd.DataFrame, of_class: str) -> list[alt.Chart]:
     """A line at .5, a curve for each model, the models' own answers, and the words below."""
     color = series_color(lines["model"].unique(), "model")
-    scale = alt.Scale(domain=[-0.5, len(places) - 0.5], nice=False)
+    scale = alt.Scale(domain=[-0.5, len(words) - 0.5], nice=False)
     x = alt.X("place:Q", title=None, scale=scale, axis=alt.Axis(labels=False, ticks=False, grid=False))
     y = alt.Y("probability:Q", title=f"probability of {of_class}", scale=alt.Scale(domain=[0, 1]))
-    model, value = alt.Tooltip("model:N"), number_tips(".3f", "probability")
+    tips = ["model:N", *number_tips(".3f", "probability")]
     curves = alt.Chart(lines).mark_line(strokeWidth=1.5, point=alt.OverlayMarkDef(size=16))
     answers = alt.Chart(own).mark_rule(strokeDash=[2, 3], strokeWidth=1.5)
-    words = alt.Chart(places).mark_text(angle=300, align="right", baseline="middle", fontSize=11, color=INK)
+    below = alt.Chart(words).mark_text(angle=300, align="right", baseline="middle", fontSize=11, color=INK)
     return [
-        alt.Chart(pd.DataFrame({"probability": [0.5]})).mark_rule(color=INK, opacity=0.5).encode(y=y),
-        curves.encode(x, y, color, tooltip=[model, "token:N", *value]),
-        answers.encode(y=y, color=color, tooltip=[model, *value]),
-        words.encode(x, alt.YValue(HEIGHT + 8), text="token:N"),
+        alt.Chart().mark_rule(color=INK, opacity=0.5).encode(alt.Y(datum=0.5)),
+        curves.encode(x, y, color, tooltip=["token:N", *tips]),
+        answers.encode(y=y, color=color, tooltip=tips),
+        below.encode(x, alt.YValue(HEIGHT + 8), text="token:N"),
     ]

@@ -3,7 +3,8 @@
 A new chart is a module beside this one: a function that takes a table and returns `titled(drawn, title, what to see)`,
 where `drawn` are layers in `panels` (one for each encoder and attention) or in `facets` (one for each value of a
 column), `series_color` colours its lines and `number_tips` are what the pointer shows. A chart holds few rows: bins,
-means and quantiles are computed in pandas, never by Vega from instances.
+means and quantiles are computed in pandas, never by Vega from instances. With the decorator `or_a_sentence` it answers
+with a sentence where it raises `Empty`.
 """
 
 import os
@@ -16,7 +17,7 @@ import altair as alt
 import pandas as pd
 from IPython.display import HTML
 
-from lib.quantity import RUN_COLUMNS, title_of
+from lib.quantity import RUN_COLUMNS, columns_of_encoders, title_of
 
 INK = "#717985"  # text: readable on white and on near-black
 FAINT = "#8a92a055"  # grid lines
@@ -27,6 +28,7 @@ WIDEST = 420  # of one panel
 ACROSS = 3  # panels beside each other
 STATIC = "STATIC_CHARTS"
 MIME = "application/vnd.vegalite.v5+json"
+TWO_LINES = "split(replace(datum.label, ' / ', ' /|'), '|')"  # of a panel's title: a pair of measures
 FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 
 
@@ -35,16 +37,19 @@ class Empty(ValueError):
 
 
 def or_a_sentence(chart: Callable[..., alt.TopLevelMixin]) -> Callable[..., alt.TopLevelMixin | HTML]:
-    """The chart for a notebook: where there is nothing to draw it says so, and the notebook goes on."""
+    """The chart for a notebook: where it raises Empty, a sentence says why, and the notebook goes on."""
 
     @wraps(chart)
     def drawn(*args, **kwargs) -> alt.TopLevelMixin | HTML:
         try:
             return chart(*args, **kwargs)
         except Empty as error:
-            return HTML(f"<p>{escape(f'{error}'[:1].upper() + f'{error}'[1:], quote=False)}.</p>")
+            return HTML(f"<p>Nothing to draw: {escape(str(error), quote=False)}.</p>")
 
     return drawn
+
+
+# --- display
 
 
 def enable() -> None:
@@ -70,7 +75,6 @@ def render(spec: dict, **metadata) -> dict:
 def theme() -> alt.theme.ThemeConfig:
     """Transparent ground, quiet axes, text in one grey that the report's style sheet may override."""
     text = {"labelColor": INK, "titleColor": INK, "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"}
-    axis = text | {"domainColor": INK, "tickColor": FAINT, "gridColor": FAINT, "labelLimit": 260}
     title = {"color": INK, "subtitleColor": INK, "anchor": "start", "frame": "group", "fontSize": 15, "offset": 12}
     return {
         "config": {
@@ -78,9 +82,9 @@ def theme() -> alt.theme.ThemeConfig:
             "font": FONT,
             "title": title | {"fontWeight": 600, "subtitleFontSize": 12, "subtitlePadding": 6},
             "view": {"stroke": None},
-            "axis": axis,
-            "legend": text | {"orient": "top", "symbolOpacity": 1, "labelLimit": 400, "titleLimit": 400},
-            "header": text | {"labelFontSize": 12, "labelFontWeight": 600, "titlePadding": 4},
+            "axis": text | {"domainColor": INK, "tickColor": FAINT, "gridColor": FAINT, "labelLimit": 260},
+            "legend": text | {"orient": "top", "symbolOpacity": 1, "labelLimit": 400, "titleLimit": 400, "columns": 3},
+            "header": text | {"labelFontSize": 12, "labelFontWeight": 600, "titlePadding": 4, "labelExpr": TWO_LINES},
             "range": {"category": list(COLORS)},
             "facet": {"spacing": 18},
         }
@@ -96,25 +100,25 @@ def titled(chart: alt.TopLevelMixin, title: str, subtitle: Sequence[str]) -> alt
     Args:
         subtitle: paragraphs; empty ones are left out.
     """
-    lines = [line for paragraph in subtitle if paragraph for line in wrap(paragraph, 106)]
-    parts = (title, *filter(None, subtitle))
-    description = " ".join(part if part.endswith((".", "?")) else f"{part}." for part in parts)
-    return chart.properties(title=alt.TitleParams(title, subtitle=lines), description=description)
+    paragraphs = list(filter(None, subtitle))
+    lines = [line for paragraph in paragraphs for line in wrap(paragraph, 106)]
+    sentences = (part if part.endswith((".", "?")) else f"{part}." for part in (title, *paragraphs))
+    return chart.properties(title=alt.TitleParams(title, subtitle=lines), description=" ".join(sentences))
 
 
 def panels(frame: pd.DataFrame, layers: Sequence[alt.Chart], height: int) -> alt.FacetChart:
     """The layers once for each encoder (side by side) and attention (below each other) that occurs in the frame.
 
-    The layers have no data of their own, `alt.Chart()`: each draws what its filter takes from `frame`.
+    Where each encoder has one attention, all stand side by side. The layers have no data of their own, `alt.Chart()`:
+    each draws what its filter takes from `frame`.
     """
-    titles = {name: [title_of(str(value)) for value in frame[name]] for name in ("encoder", "attention")}
-    across, down = (list(dict.fromkeys(values)) for values in titles.values())
+    titles = {name: frame[name].astype(str).map(title_of) for name in ("encoder", "attention")}
+    across, down = (values.drop_duplicates().tolist() for values in titles.values())
     width = min(WIDEST, (WIDTH - 60) // len(across) - 18)
     drawn = alt.layer(*layers, data=frame.assign(**titles)).properties(width=width, height=height)
-    grid = {"column": alt.Column("encoder:N", title=None, sort=across)}
-    if len(down) > 1:
-        grid["row"] = alt.Row("attention:N", title=None, sort=down)
-    return drawn.facet(**grid)
+    several = len(down) > 1 and "attention" not in columns_of_encoders(frame)
+    rows = {"row": alt.Row("attention:N", title=None, sort=down)} if several else {}
+    return drawn.facet(column=alt.Column("encoder:N", title=None, sort=across), **rows)
 
 
 def facets(
@@ -124,31 +128,27 @@ def facets(
     height: int | alt.Step,
     axes: int = 60,
     widest: int = WIDEST,
-    columns: int = ACROSS,
-    **options,
 ) -> alt.FacetChart:
-    """The layers once for each value of the column `by`, in the order of the frame, at most `columns` in a row.
+    """The layers once for each value of the column `by`, in the order of the frame, at most ACROSS in a row.
 
     Args:
         layers: without data of their own, as in `panels`.
         axes: pixels that the y axis and its labels take. widest: the largest width of a panel, in pixels.
-        options: of alt.Facet, such as a header, or `sort`: the values in another order.
     """
-    options = {"sort": frame[by].drop_duplicates().tolist()} | options
-    across = min(columns, len(options["sort"]))
+    order = frame[by].drop_duplicates().tolist()
+    across = min(ACROSS, len(order))
     width = min(widest, (WIDTH - axes) // across - 18)
     drawn = alt.layer(*layers, data=frame).properties(width=width, height=height)
-    return drawn.facet(facet=alt.Facet(f"{by}:N", title=None, **options), columns=across)
+    return drawn.facet(facet=alt.Facet(f"{by}:N", title=None, sort=order), columns=across)
 
 
 # --- channels and marks
 
 
-def series_color(names: Sequence[str], column: str = "series", title: str | None = None, **options) -> alt.Color:
-    """The colour of each series, in the order of `names`; `options` are those of alt.Color, such as a legend."""
+def series_color(names: Sequence[str], column: str = "series", title: str | None = None) -> alt.Color:
+    """The colour of each series, in the order of `names`."""
     names = list(names)
-    scale = alt.Scale(domain=names, range=list(COLORS[: len(names)]))
-    return alt.Color(f"{column}:N", title=title, scale=scale, **options)
+    return alt.Color(f"{column}:N", title=title, scale=alt.Scale(domain=names, range=list(COLORS[: len(names)])))
 
 
 def number_tips(digits: str, *columns: str, **titles: str) -> list[alt.Tooltip]:
@@ -168,39 +168,21 @@ def dashed_line(channel: str, at: str | float) -> alt.Chart:
     return line.encode(**{channel: "mean(line):Q"})  # one line, not one for each row
 
 
-# --- rows and their caption
-
-
-def defined(instances: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    """The rows in which the numbers of all columns are defined.
-
-    Raises:
-        Empty: no row has a value.
-    """
-    for column in columns:
-        if instances[column].isna().all():
-            raise Empty(f"nothing to draw: {column!r} is undefined or left out for all {len(instances):,} rows")
-        instances = instances[instances[column].notna()]
-    return instances
-
-
 def caption_of_rows(instances: pd.DataFrame, *columns: str) -> str:
     """What all rows have in common, "sst · BiLSTM · additive · 1,725 texts · 3 seeds pooled.", and what is not drawn.
 
     Args:
         columns: those that are drawn; of each that is not always defined follows a sentence on how often it is not.
     """
-    named = [name for name in RUN_COLUMNS if name in instances and name != "layers" and instances[name].nunique() == 1]
-    parts = [title_of(str(instances[name].iloc[0])) for name in named]
     texts, seeds = len(instances.drop_duplicates(["dataset", "instance"])), instances["seed"].nunique()
-    parts = [part for part in parts if part not in ("", "softmax", "base")]
-    common = " · ".join([*parts, f"{texts:,} texts", f"{seeds} seeds pooled" if seeds > 1 else "1 seed"])
-    missing = filter(None, (int(instances[column].isna().sum()) for column in columns))
-    return " ".join([f"{common}.", *(f"{n:,} values undefined or left out, not drawn." for n in missing)])
+    counts = f"{texts:,} texts", f"{seeds} seeds pooled" if seeds > 1 else "1 seed"
+    common = " · ".join([*common_names(instances), *counts])
+    missing = [int(instances[column].isna().sum()) for column in columns]
+    return " ".join([f"{common}.", *(f"{n:,} values undefined or left out, not drawn." for n in missing if n)])
 
 
-def with_classes(instances: pd.DataFrame, classes: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
-    """Instances and class names; of more classes than there are colours all count as one prediction, 0."""
-    if len(classes) > len(COLORS):
-        return instances.assign(prediction=0), [f"any of {len(classes)}"]
-    return instances, list(classes)
+def common_names(frame: pd.DataFrame) -> list[str]:
+    """The dataset, encoder, ... of all rows, where they are the same; softmax and base are not named."""
+    columns = [name for name in RUN_COLUMNS if name in frame and name != "layers" and frame[name].nunique() == 1]
+    titles = [title_of(str(frame[name].iloc[0])) for name in columns]
+    return [title for title in titles if title not in ("", "softmax", "base")]
