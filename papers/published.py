@@ -56,20 +56,14 @@ def table(paper: str | None = None, dataset: str | None = None) -> pd.DataFrame:
     return frame.reset_index(drop=True)
 
 
-def printed_effect(
-    theirs: pd.DataFrame, quantity: str, first: Mapping[str, str], second: Mapping[str, str] | None = None
-) -> float:
-    """The paper's own printed effect: a value, or the difference of two; NaN where it prints none.
+def printed_effect(theirs: pd.DataFrame, quantity: str, where: Mapping[str, str]) -> float:
+    """The value that a paper printed, of rows of `table` of one paper and dataset; NaN where it prints none.
 
     Args:
-        theirs: rows of `table` of one paper and dataset. first, second: columns that select the row.
+        where: columns that select the row.
     """
-
-    def value(where: Mapping[str, str]) -> float:
-        wanted = {"quantity": quantity} | {column: str(value) for column, value in where.items()}
-        return float(rows_where(theirs, wanted)["value"].mean())
-
-    return value(first) - (value(second) if second else 0.0)
+    wanted = {"quantity": quantity} | {column: str(value) for column, value in where.items()}
+    return float(rows_where(theirs, wanted)["value"].mean())
 
 
 def counts(dataset: str) -> pd.DataFrame:
@@ -96,20 +90,15 @@ def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
         ValueError: a key occurs twice in ours, or the units of two partners differ.
     """
     ours, theirs = with_text_keys(ours), with_text_keys(theirs)
-    twice = ours[ours.duplicated(KEYS)]
-    if len(twice):
+    if len(twice := ours[ours.duplicated(KEYS)]):
         raise ValueError(f"ours has {named(twice.iloc[0])} more than once; summarise it first")
-    ours = ours.reindex(columns=[*KEYS, "value", "unit", *INTERVALS])
-    theirs = theirs.reindex(columns=[*KEYS, "value", "unit", "paper", "table", "counted", "note"])
-    ours, theirs = (frame.assign(place=range(len(frame))) for frame in (ours, theirs))
-    both = ours.merge(theirs, on=KEYS, how="outer", suffixes=("", "_theirs"))
-    both = both.sort_values(["place", "place_theirs"], ignore_index=True)  # as ours, then what is theirs alone
-    wrong = both[both["unit"].notna() & both["unit_theirs"].notna() & (both["unit"] != both["unit_theirs"])]
-    for _, row in wrong.iterrows():
-        where = f"in {row['unit']} here and in {row['unit_theirs']} in {row['paper']} {row['table']}"
-        raise ValueError(f"{named(row)} is {where} ({len(wrong)} such rows); both must be in one unit")
-    both["unit"] = both["unit"].astype(object).where(both["unit"].notna(), both["unit_theirs"])
-    both = both.rename(columns={"value": "ours", "value_theirs": "theirs"})
+    ours = ours.reindex(columns=[*KEYS, "value", "unit", *INTERVALS]).rename(columns={"value": "ours"})
+    theirs = theirs.reindex(columns=[*PLACE, "value", "unit", "counted", "note"])
+    theirs = theirs.rename(columns={"value": "theirs", "unit": "unit_theirs"})
+    parts = [ours.merge(theirs, on=KEYS, how=how) for how in ("left", "right_anti")]
+    both = pd.concat(parts, ignore_index=True)
+    refuse_two_units(both)
+    both["unit"] = both["unit"].fillna(both["unit_theirs"])
     both["difference"] = both["ours"] - both["theirs"]
     both[["paper", "table", "note"]] = both[["paper", "table", "note"]].fillna("")
     both["counted"] = both["counted"].eq(True)
@@ -122,6 +111,14 @@ def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     both["cause"] = both["cause"].where(both["answer"] == DIFFERENT).fillna("")
     of_ours, of_theirs = ("ours", "low", "high", "sd_seeds", "seeds"), ("paper", "table", "source", "theirs")
     return both[[*KEYS, "unit", *of_ours, *of_theirs, "difference", "tolerance", "answer", "cause", "counted", "note"]]
+
+
+def refuse_two_units(both: pd.DataFrame) -> None:
+    """Raises ValueError where a value and its partner have different units."""
+    wrong = both[both["unit"].notna() & both["unit_theirs"].notna() & both["unit"].ne(both["unit_theirs"])]
+    for _, row in wrong.iterrows():
+        where = f"in {row['unit']} here and in {row['unit_theirs']} in {row['paper']} {row['table']}"
+        raise ValueError(f"{named(row)} is {where} ({len(wrong)} such rows); both must be in one unit")
 
 
 def tolerance(quantity: str, unit: str, value: float) -> float:
@@ -184,8 +181,7 @@ def reach(row: Mapping[str, float]) -> float:
 def differences() -> pd.DataFrame:
     """Why published values and ours differ, as far as an experiment says: data/differences.csv, a row for each value.
 
-    Columns: PLACE, cause, experiment, gave; `cause` ends
-    with the experiment and what it gave.
+    Columns: PLACE, cause, experiment, gave; `cause` ends with the experiment and what it gave.
     """
     frame = pd.read_csv(SOURCE.with_name("differences.csv"), keep_default_na=False, dtype=str)
     return frame.assign(cause=frame["cause"] + ". Tried: " + frame["experiment"] + "; it gave " + frame["gave"])

@@ -7,7 +7,8 @@ sizes, from other vectors or by another recipe stand beside each other.
 
 import csv
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 
@@ -35,28 +36,27 @@ KEYS = {"values": (*RUN_COLUMNS, "quantity", "seed", *OPTIONS), "findings": ("fi
 ENDINGS = {"values": "", "findings": "-findings"}
 
 
-class Kept(str):
-    """What became of a notebook's tables, in a sentence; as a cell's last line it leaves them to the report.
+@dataclass(frozen=True)
+class Kept:
+    """What became of a notebook's tables; as a cell's last line it leaves them to the report.
 
+    sentence           whether they are kept, and where
     values, effects    what there is of this dataset now: this run's rows together with those kept of the same
                        experiment; or, where nothing is kept, of this run alone
     own                whether the model or the text is one's own
     these_models       whether the findings are about these very models, so that only texts vary
+    left               to the report: the dataset's name, and both tables as CSV
     """
 
+    sentence: str
     values: pd.DataFrame
     effects: pd.DataFrame
     own: bool
     these_models: bool
-    left: dict[str, str]
-
-    def __new__(cls, sentence: str, **parts) -> "Kept":
-        made = super().__new__(cls, sentence)
-        made.__dict__.update(parts)
-        return made
+    left: dict[str, str] = field(default_factory=dict)
 
     def _repr_mimebundle_(self, **_) -> dict[str, object]:
-        return {LEFT: self.left, "text/plain": str(self)}
+        return {LEFT: self.left, "text/plain": self.sentence}
 
 
 def keep(
@@ -74,34 +74,29 @@ def keep(
     Args:
         settings: of the notebook; nothing is kept where they make another experiment than the paper's.
         trained: the runs that were measured, all of one dataset; nothing is kept of those of your own model.
-        values: of `summarise` and the like; those with `of_seeds` become a row for each seed.
+        values: of `summarise` and the like; those with `by_run` become a row for each seed.
         effects: of `papers.effects.compute`.
         commit: of the code that ran; by default of the code as it is now.
     """
-    own_model, own_text = not isinstance(trained[0].run, Run), isinstance(settings.dataset, Own)
-    about = {"own": own_model or own_text, "these_models": own_model or own_text or settings.profile == "quick"}
-    tables = {"values": split_seeds(values).infer_objects(), "findings": effects}
+    own_model, dataset = not isinstance(trained[0].run, Run), str(settings.dataset)
+    own = own_model or isinstance(settings.dataset, Own)
+    about, values = (own, own or settings.profile == "quick"), split_seeds(values).infer_objects()
     if own_model:
         sentence = "not kept: the model is your own; only results of models that are trained here are kept"
-        return Kept(sentence, values=tables["values"], effects=effects, left={}, **about)
-    tables = {name: with_run(table, trained, commit or provenance.commit()) for name, table in tables.items()}
-    texts = {name: table.to_csv(index=False, float_format="%.6g") for name, table in tables.items()}
-    about |= {"values": tables["values"], "effects": effects, "left": {"dataset": str(settings.dataset), **texts}}
-    if refused := not_kept(settings):
-        return Kept(f"not kept: {refused}", **about)
-    dataset, folder = str(settings.dataset), home()
-    names = {name: f"{notebook}-{dataset}{ending}.csv" for name, ending in ENDINGS.items()}
-    folder.mkdir(parents=True, exist_ok=True)
-    with alone(folder / f".{notebook}-{dataset}.lock"):
-        try:
-            merged = {name: merge(read(folder / file), rows_in(texts[name]), name) for name, file in names.items()}
-        except Damaged as error:
-            return Kept(f"not kept: {error}", **about)
-        for name, file in names.items():
-            write_text(folder / file, merged[name].to_csv(index=False))
-    same = {name: alike(kept(name, notebook, dataset), rows_in(texts[name])) for name in names}
-    about |= {"values": main_runs(same["values"], "values"), "effects": main_runs(same["findings"], "findings")}
-    return Kept(f"kept in {' and '.join(names.values())}; python -m tools.summary shows them", **about)
+        return Kept(sentence, values, effects, *about)
+    tables = {"values": values, "findings": effects}
+    tables = {kind: with_run(rows, trained, commit or provenance.commit()) for kind, rows in tables.items()}
+    texts = {kind: rows.to_csv(index=False, float_format="%.6g") for kind, rows in tables.items()}
+    new, refused = {kind: rows_in(text) for kind, text in texts.items()}, not_kept(settings)
+    try:
+        names = [] if refused else write(notebook, dataset, new)
+    except Damaged as error:
+        refused = str(error)
+    if refused:
+        return Kept(f"not kept: {refused}", tables["values"], effects, *about, {"dataset": dataset, **texts})
+    same = [main_runs(alike(kept(kind, notebook, dataset), new[kind]), kind) for kind in ENDINGS]
+    sentence = f"kept in {' and '.join(names)}; python -m tools.summary shows them"
+    return Kept(sentence, *same, *about, {"dataset": dataset, **texts})
 
 
 def home() -> Path:
@@ -109,57 +104,63 @@ def home() -> Path:
     return Path(os.environ.get("RESULTS_HOME") or FOLDER)
 
 
-def alike(rows: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
-    """The kept rows that read what the new ones read: the same texts, as many of them, and the same word vectors."""
-    read = {tuple(row) for row in new[[*READ]].astype(str).itertuples(index=False, name=None)}
-    return rows[[row in read for row in rows[[*READ]].astype(str).itertuples(index=False, name=None)]]
+def write(notebook: str, dataset: str, new: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Puts new rows into the kept tables of a notebook and dataset, both or none, and gives the files' names.
+
+    Raises:
+        Damaged: a table that is there cannot be read whole.
+    """
+    folder, names = home(), {kind: f"{notebook}-{dataset}{ending}.csv" for kind, ending in ENDINGS.items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    with alone(folder / f".{notebook}-{dataset}.lock"):
+        merged = {kind: merge(read(folder / name), new[kind], kind) for kind, name in names.items()}
+        for kind, name in names.items():
+            write_text(folder / name, merged[kind].to_csv(index=False))
+    return list(names.values())
 
 
 def merge(old: pd.DataFrame, new: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """The new rows, then those of the old whose key no new one has. All cells are text."""
-    taken = set(keys(new, kind))
-    both = [new, old[[key not in taken for key in keys(old, kind)]]]
-    return pd.concat(both, ignore_index=True).fillna("")
+    """The new rows, then those of the old whose run no new one has. All cells are text.
+
+    A row that is of several runs together has all of their seeds in its key.
+    """
+    rows = pd.concat([new, old], ignore_index=True).fillna("")
+    key = rows.reindex(columns=[*KEYS[kind], *RUN], fill_value="").replace(r"\.0$", "", regex=True)  # 2.0 is 2
+    together = rows["runs"].mask(rows["per"].eq("seed"), "") if "per" in rows else ""
+    keys, is_new = pd.MultiIndex.from_frame(key.assign(together=together)), rows.index < len(new)
+    return rows[is_new | ~keys.isin(keys[is_new])]
 
 
-def keys(rows: pd.DataFrame, kind: str) -> list[tuple]:
-    """What names each row: its run; of one that is of several runs together, all of their seeds."""
-    together = rows["runs"].where(rows["per"].ne("seed"), "") if "per" in rows else ""
-    named = rows.reindex(columns=[*KEYS[kind], *RUN], fill_value="").assign(together=together)
-    whole = named.fillna("").astype(str).replace(r"\.0$", "", regex=True)  # 2.0 beside empty cells is 2
-    return list(whole.itertuples(index=False, name=None))
+def alike(rows: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
+    """The kept rows that read what the new ones read: the same texts, as many of them, and the same word vectors."""
+    return rows.merge(typed(new, "values")[[*READ]].drop_duplicates(), on=[*READ])
 
 
 class Damaged(ValueError):
-    """A kept table that cannot be read whole."""
+    """A kept table that cannot be read whole; it is never written over."""
 
 
 def read(path: Path) -> pd.DataFrame:
-    """The rows of a kept table as text; none where there is no file.
-
-    Raises:
-        Damaged: with the first line that is no row of it. Nothing is lost: a damaged table is never written over.
-    """
+    """The rows of a kept table as text; none where there is no file. Damaged names the first line that is no row."""
     try:
-        return rows_in(path.read_text(encoding="utf-8"), path) if path.exists() else pd.DataFrame(columns=list(ABOUT))
+        return rows_in(path.read_text(encoding="utf-8"), path) if path.exists() else pd.DataFrame(columns=[*ABOUT])
     except UnicodeDecodeError as error:
         raise Damaged(f"{path} is no text from byte {error.start} on; mend it or move it away") from None
 
 
 def rows_in(text: str, path: Path | str = "the table") -> pd.DataFrame:
     """The rows of CSV text, every cell as text."""
-    reader = csv.reader(StringIO(text), strict=True)
-    head = []
+    reader, rows = csv.reader(StringIO(text), strict=True), []
     try:
         for row in reader:
-            head = head or row
-            if len(row) != len(head) or not set(ABOUT) <= set(head) or any("\0" in cell for cell in row):
-                raise csv.Error(f"{len(row)} cells, {len(head)} columns")
+            rows.append(row)
+            if len(row) != len(rows[0]) or not {*ABOUT} <= {*rows[0]} or "\0" in "".join(row):
+                raise csv.Error(f"{len(row)} cells, {len(rows[0])} columns")
     except csv.Error as error:
         raise Damaged(f"line {reader.line_num} of {path} is damaged ({error}); mend it or move it away") from None
     if not text.endswith("\n"):
         raise Damaged(f"the last line of {path} has no end; mend it or move it away")
-    return pd.read_csv(StringIO(text), dtype=str, keep_default_na=False)
+    return pd.DataFrame(rows[1:], columns=rows[0])
 
 
 def not_kept(settings: Settings) -> str:
@@ -183,19 +184,14 @@ def with_run(rows: pd.DataFrame, trained: Sequence[Trained], commit: str) -> pd.
     return rows.assign(**made, device=first.run.device_kind)
 
 
-def recipe_of(row: dict, runs: Sequence[Run]) -> str:
+def recipe_of(row: Mapping, runs: Sequence[Run]) -> str:
     """How the run of a row was trained: the recipe and the options that all runs have that it may be of."""
-    named = {name: str(row[name]) for name in MODEL if name != "dataset" and not missing(row.get(name))}
+    row = {name: value for name, value in row.items() if value != "" and not pd.isna(value)}
+    named = {name: str(row[name]) for name in MODEL if name != "dataset" and name in row}
     same = [run for run in runs if all(str(getattr(run, name, named[name])) == named[name] for name in named)]
-    of_seed = [run for run in same if missing(row.get("seed")) or (run.base or run).seed == int(row["seed"])]
-    options = [set(run.options) for run in of_seed or same or runs]
-    recipes = sorted({run.recipe for run in of_seed or same or runs})
-    return " ".join([*recipes, *(f"{name}={value}" for name, value in sorted(set.intersection(*options)))])
-
-
-def missing(value: object) -> bool:
-    """Whether a cell is empty."""
-    return value is None or value == "" or bool(pd.isna(value))
+    same = [run for run in same if "seed" not in row or (run.base or run).seed == int(row["seed"])] or same or runs
+    options = set.intersection(*(set(run.options) for run in same))
+    return " ".join([*sorted({run.recipe for run in same}), *(f"{name}={value}" for name, value in sorted(options))])
 
 
 def kept(kind: str, notebook: str | None = None, dataset: str | None = None) -> pd.DataFrame:

@@ -346,7 +346,7 @@ def test_a_file_with_a_model_is_measured_from_end_to_end(mine, corpus, monkeypat
     assert measured["flips_attention"].notna().any() and measured["flips_fewest"].isna().all()
     assert information(own[:1], words=20, clusters=5)["plug_in"].notna().all()
     settings = papers.PAPERS["correlation"].settings(model="mine.py:several")
-    assert "the model is your own" in results.keep("correlation", settings, own, summary, summary)
+    assert "the model is your own" in results.keep("correlation", settings, own, summary, summary).sentence
 
 
 @pytest.mark.parametrize(

@@ -84,9 +84,8 @@ def test_other_runs_stand_beside_each_other_and_the_same_one_replaces_itself(fir
 def test_kept_again_a_run_changes_nothing_and_numbers_have_six_digits(home):
     keep({0: 1 / 3, 1: 2 / 3})
     before = {path.name: path.read_text() for path in home.glob("*.csv")}
-    assert keep({0: 1 / 3, 1: 2 / 3}).startswith(
-        "kept in correlation-planted.csv and correlation-planted-findings.csv;"
-    )
+    again = keep({0: 1 / 3, 1: 2 / 3})
+    assert again.sentence.startswith("kept in correlation-planted.csv and correlation-planted-findings.csv;")
     assert before == {path.name: path.read_text() for path in home.glob("*.csv")} and sorted(before) == sorted(FILES)
     assert kept() == kept("values") == [(0, 0.333333), (1, 0.666667)]
 
@@ -107,7 +106,9 @@ def test_a_row_says_what_it_was_made_from():
 def test_a_short_trial_in_profile_paper_removes_nothing():
     keep({0: 0.1, 1: 0.2, 2: 0.3}, texts="whole", train=12_000)
     trial = keep({0: 0.9}, texts="trial", train=300)
-    assert trial.startswith("kept in") and trial.effects["value"].tolist() == trial.values["value"].tolist() == [0.9]
+    assert trial.sentence.startswith("kept in") and trial.effects["value"].tolist() == trial.values[
+        "value"
+    ].tolist() == [0.9]
     assert kept() == kept("values") == [(0, 0.1), (0, 0.9), (1, 0.2), (2, 0.3)]
     main = results.main_runs(results.kept("findings"), "findings")
     assert main["value"].tolist() == [0.1, 0.2, 0.3], "the trial is not what the summary shows"
@@ -157,8 +158,12 @@ def test_a_damaged_table_is_never_written_over_and_its_line_is_named(home, file,
     (home / file).write_bytes(damaged(lines).encode(errors="surrogateescape"))
     before = {path.name: path.read_bytes() for path in home.glob("*.csv")}
     answer = keep({0: 0.4})
-    assert answer.startswith("not kept: ") and file in answer and "mend it or move it away" in answer
-    assert f"line {line} of" in answer if line else "line 1" not in answer
+    assert (
+        answer.sentence.startswith("not kept: ")
+        and file in answer.sentence
+        and "mend it or move it away" in answer.sentence
+    )
+    assert f"line {line} of" in answer.sentence if line else "line 1" not in answer.sentence
     assert before == {path.name: path.read_bytes() for path in home.glob("*.csv")}
     assert answer.effects["value"].tolist() == answer.values["value"].tolist() == [0.4], "the report has its own"
     with pytest.raises(results.Damaged):
@@ -195,7 +200,7 @@ def test_what_is_no_result_of_the_papers_is_left_to_the_report_alone(home, tmp_p
         ({"data": str(tmp_path / "mine.csv")}, "the text is your own", True, True),
     ):
         answer = keep({0: 0.1, 1: 0.2}, settings=given)
-        assert answer.startswith("not kept: ") and why in answer and not home.exists()
+        assert answer.sentence.startswith("not kept: ") and why in answer.sentence and not home.exists()
         assert (answer.own, answer.these_models) == (own, these)
         assert results.rows_in(answer.left["findings"])["value"].tolist() == ["0.1", "0.2"] and answer.left["dataset"]
 
@@ -206,7 +211,7 @@ def test_nothing_is_left_of_ones_own_model(home):
     answer = results.keep(
         "correlation", PAPERS["correlation"].settings(profile="paper"), own, values, effect_rows("J2", [0.1])
     )
-    assert answer.startswith("not kept: the model is your own") and answer.left == {} and not home.exists()
+    assert answer.sentence.startswith("not kept: the model is your own") and answer.left == {} and not home.exists()
     assert answer.own and answer.these_models and answer.values["value"].tolist() == [0.1, 0.2]
 
 
