@@ -36,13 +36,12 @@ class Finding:
     sentence: str
     source: str
     quantity: str
-    unit: str
     predicts: str
     effect: Mapping[str, Any]
+    unit: str = "fraction"
     d: float = 0.0
     threshold: float | str = 0.0
     chance: str = ""
-    ours: bool = False
     within_on: tuple[str, ...] = ()
     shows: Mapping[str, list[str]] = field(default_factory=dict)
     datasets: tuple[str, ...] = ()
@@ -54,6 +53,10 @@ class Finding:
         """Whether the effect is held against what chance gives, not against a number."""
         return self.threshold == "chance"
 
+    def distance(self, value: Any, chance: Any) -> Any:
+        """What is held against the threshold: the effect, or how far it is from what chance gives."""
+        return value - chance if self.beyond_chance else value
+
     def is_about(self, model: Mapping[str, Any]) -> bool:
         """Whether a row of `compute` is of a model that the finding is about; one's own model is."""
         return all(model[name] in allowed or model[name] not in KNOWN[name] for name, allowed in self.shows.items())
@@ -61,10 +64,11 @@ class Finding:
 
 def read(path: Path = SOURCE) -> dict[str, Finding]:
     """The findings by id, in the order of the file."""
-    by_notebook = tomllib.loads(path.read_text(encoding="utf-8"))
-    return {
-        name: Finding(name, notebook, **entry) for notebook, of in by_notebook.items() for name, entry in of.items()
-    }
+    found = {}
+    for notebook, entries in tomllib.loads(path.read_text(encoding="utf-8")).items():
+        shared = entries.pop("default", {})
+        found |= {name: Finding(name, notebook, **shared | entry) for name, entry in entries.items()}
+    return found
 
 
 FINDINGS = read()
@@ -121,48 +125,47 @@ def identity(rows: pd.DataFrame) -> dict[str, Any]:
 
 def of_single(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     """The mean or median of a column over the texts of each model, beside what chance gives."""
-    effect, chance = finding.effect, finding.chance
-    column, middle = effect.get("mean") or effect["median"], weighted_median if "median" in effect else weighted_mean
+    effect, middle = finding.effect, weighted_median if "median" in finding.effect else weighted_mean
+    column = effect.get("mean") or effect["median"]
     for key, rows in each_model(table_of(finding, tables, column), effect.get("by", [])):
         if rows[column].isna().all():
             continue
-        apart = declare(f"{column}_beyond_chance", unit_of(column), None, (-2, 2))
-        gap = rows.assign(**{apart: rows[column] - rows[chance]}) if finding.beyond_chance else rows
-        measured, by_chance = mean_effect(gap, apart if finding.beyond_chance else column, middle=middle), {}
-        if chance:
-            both = rows[rows[column].notna() & rows[chance].notna()]
-            by_chance = both.groupby("seed")[chance].mean().to_dict()
-        if finding.beyond_chance:
+        by_chance = chance_by_run(rows, column, finding.chance) if finding.chance else {}
+        if finding.beyond_chance:  # its error is that of the distance
+            apart = declare(f"{column}_beyond_chance", unit_of(column), None, (-2, 2))
+            measured = mean_effect(rows.assign(**{apart: rows[column] - rows[finding.chance]}), apart, middle=middle)
             by_run = {seed: value + by_chance.get(seed, nan) for seed, value in measured.by_run.items()}
             measured = replace(measured, by_run=by_run)
+        else:
+            measured = mean_effect(rows, column, middle=middle)
         of = key.pop("of", "")
-        parts = [value for name, value in key.items() if name != "dataset"]
-        yield {"model": named(parts) + (of and f": {of}"), "of": of, "chance": by_chance}, [rows], measured
+        model = named(value for name, value in key.items() if name != "dataset") + (of and f": {of}")
+        yield {"model": model, "of": of, "chance": by_chance}, [rows], measured
+
+
+def chance_by_run(rows: pd.DataFrame, column: str, chance: str) -> dict[int, float]:
+    """The mean of what chance gives, by seed, of the texts that have the measured column too."""
+    both = rows[rows[column].notna() & rows[chance].notna()]
+    return both.groupby("seed")[chance].mean().to_dict()
 
 
 def of_pair(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     """A column, or a score, of one group of runs less that of another, in pairs of one text and seed."""
     effect = finding.effect
-    score, column = effect.get("score"), effect.get("paired")
+    column, place = effect.get("paired"), 1 if effect.get("named") == "less" else 0
     firsts, seconds = alternatives(effect["more"]), alternatives(effect["less"])
     pairs = list(zip(firsts, seconds, strict=True) if len(firsts) == len(seconds) else product(firsts, seconds))
     for key, rows in each_model(table_of(finding, tables, column), effect.get("by", [])):
         for between in pairs:
             groups = [rows_where(rows, side) for side in between]
-            there = all(len(group) and (score or group[column].notna().any()) for group in groups)
-            if not there or not set(groups[0]["seed"]) & set(groups[1]["seed"]):
+            measured = [group if column is None else group[group[column].notna()] for group in groups]
+            if not all(map(len, measured)) or not set(groups[0]["seed"]) & set(groups[1]["seed"]):
                 continue
-            place = 1 if effect.get("named") == "less" else 0
-            own = [
-                value
-                for name, value in between[place].items()
-                if len(pairs) > 1 or value == between[1 - place].get(name)
-            ]
-            yield (
-                {"model": effect.get("label") or named([*own, *key.values()])},
-                [groups[place], groups[1 - place]],
-                effects_between(rows, [score or column], between)[0],
-            )
+            own, other = between[place], between[1 - place]
+            parts = [value for name, value in own.items() if len(pairs) > 1 or value == other.get(name)]
+            name = effect.get("label") or named([*parts, *key.values()])
+            both = [groups[place], groups[1 - place]]
+            yield {"model": name}, both, effects_between(rows, [column or effect["score"]], between)[0]
 
 
 def of_trend(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:

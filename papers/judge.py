@@ -42,7 +42,7 @@ def row_of(finding: Finding, rows: pd.DataFrame, these_models: bool) -> dict:
     """What the runs of one model come to."""
     first, chance = rows.iloc[0], float(rows["chance"].mean())
     against = chance if finding.beyond_chance else 0.0
-    values = rows["value"].to_numpy(float) - (rows["chance"].to_numpy(float) if finding.beyond_chance else 0.0)
+    values = finding.distance(rows["value"], rows["chance"]).to_numpy(float)
     few = "trend" in finding.effect and these_models  # whose error over texts is not known
     low, high = (nan, nan) if few else interval(values, float(rows["se"].mean()), int(rows["n"].max()), these_models)
     reasons = "; ".join(dict.fromkeys(filter(None, rows["left_out"])))
@@ -104,10 +104,10 @@ def over_datasets(found: pd.DataFrame) -> Together:
     if rows.empty:
         return Together(nan, nan, nan, 0, 0)
     finding = FINDINGS[rows["finding"].iloc[0]]
-    effects, low, high = (rows[name].to_numpy(float) for name in ("effect", "low", "high"))
+    effects, low, high, chance = rows[["effect", "low", "high", "chance"]].to_numpy(float).T
     if finding.unit == "times":
         effects, low, high = np.log(effects), np.log(low), np.log(high)
-    effects = effects - (rows["chance"].to_numpy(float) if finding.beyond_chance else 0.0)
+    effects = finding.distance(effects, chance)
     if len(rows) < FEW:
         return Together(nan, nan, nan, int((effects > 0).sum()), len(rows))
     variances = ((high - low) / (2 * stats.norm.ppf(0.975))) ** 2
