@@ -98,7 +98,7 @@ def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     parts = [ours.merge(theirs, on=KEYS, how=how) for how in ("left", "right_anti")]
     both = pd.concat(parts, ignore_index=True)
     refuse_two_units(both)
-    both["unit"] = both["unit"].fillna(both["unit_theirs"])
+    both["unit"] = both["unit"].astype(object).fillna(both["unit_theirs"])
     both["difference"] = both["ours"] - both["theirs"]
     both[["paper", "table", "note"]] = both[["paper", "table", "note"]].fillna("")
     both["counted"] = both["counted"].eq(True)
