@@ -190,7 +190,7 @@ class Killed(Exception):
 def test_a_killed_training_ends_in_the_same_weights(monkeypatch, tmp_path):
     run = tiny(epochs=4, learning_rate=0.02, document_dropout=0.3, sentence_dropout=0.2, classifier_dropout=0.1)
     whole, splits = datasets.load("planted-documents", "quick"), ("train", "dev", "test")
-    few = {name: replace(getattr(whole, name), instances=getattr(whole, name).instances[:160]) for name in splits}
+    few = {name: replace(getattr(whole, name), instances=getattr(whole, name).instances[:96]) for name in splits}
     corpus = replace(whole, **few)
 
     def at_the_third(message: str) -> None:

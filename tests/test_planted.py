@@ -118,7 +118,7 @@ def test_a_bilstm_learns_the_rule_far_better_than_a_bag_of_words(trained):
 def test_what_a_trained_model_forgets_differs_no_more_than_by_rounding(trained, monkeypatch, measure, module, name):
     """On texts of several hundred words: reviews laid end to end."""
     reviews = [one.tokens for one in trained.corpus.test.instances]
-    laid = (tuple(chain(*reviews[start : start + count])) for start, count in ((50, 15), (90, 25)))
+    laid = (tuple(chain(*reviews[start : start + count])) for start, count in ((50, 12), (90, 15)))
     texts = tuple(Instance(str(place), "", tokens, 0) for place, tokens in enumerate(laid))
     given = collate(Split("test", texts, trained.corpus.vocabulary), np.arange(2))
     model = trained.model.eval()
