@@ -371,7 +371,7 @@ BAD = [  # a file's content, what the message says, and the file's name and the 
     # columns
     (separated(TWO, ("text", "text", "label")), "has 2 columns 'text'; names must differ", {}),
     ("text\n" + "a fine film\n" * 9, "is the label? no column looks like it; name it by label_column; its columns", {}),
-    (separated([(text, "good") for text, _ in rows()], ("text", "stars")), "('stars': one value in all rows, and", {}),
+    (separated([(text, "good") for text, _ in rows()], ("text", "stars")), "the label? no column looks like it", {}),
     ("\n".join(f"{text},{label}" for text, label in PLAIN), "the first row must name the columns, but 'bad'", {}),
     (separated(rows()), "has no column 'review'; its columns: 'text', 'label'", {"text_column": "review"}),
     (separated(rows()), "has no column 'Label'", {"label_column": "Label"}),
@@ -381,7 +381,7 @@ BAD = [  # a file's content, what the message says, and the file's name and the 
     (separated([(*row, i % 3) for i, row in enumerate(rows())], ("text", "a", "b")), "is the label? 2 columns", {}),
     (separated(NUMBERED, ("n", "label")), "which column is the text? no column looks like it", {}),
     (separated(NUMBERED), "the column 'text' holds no words", {}),
-    (separated([[*"abcdefghijklmnop"]] * 3, [f"column {i}" for i in range(16)]), "'column 11' and 4 more", {}),
+    (separated([[*"abcdefghijklmnop"]] * 3, [f"column {i}" for i in range(16)]), "'column 11', ...", {}),
     # labels
     (changed(4, ("a film", " ")), "my.csv, row 6: the label ('label') is missing", {}),
     ("\n\n" + changed(3, ("a\nb", "bad")) + "\r\nlast,\r\n", "my.csv, row 65: the label ('label') is missing", {}),

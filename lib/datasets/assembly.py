@@ -86,10 +86,10 @@ def draft_of(
     """The draft of a folder without empty texts and questions, divided by the spec; `about` is its dataset.json."""
     notes = [*([f"About the files: {about['note']}."] if about.get("note") else []), *notes]
     for split, instances in splits.items():
-        asked = [one for one in instances if one.query != ()]
+        asked = [instance for instance in instances if instance.query != ()]
         if empty := len(instances) - len(asked):
             notes.append(f"{empty:,} of {len(instances):,} questions of {split} were left out: they have no tokens.")
-        splits[split] = [one for one in asked if one.tokens]
+        splits[split] = [instance for instance in asked if instance.tokens]
         if empty := len(asked) - len(splits[split]):
             notes.append(f"{empty:,} of {len(instances):,} texts of {split} were left out because they have no tokens.")
     try:
@@ -149,7 +149,7 @@ def assemble(spec: Spec, draft: Draft, profile: Profile) -> Corpus:
             part = f"{len(kept[name]):,} of {len(filtered):,} texts of {name}"
             notes.append(f"The profile {profile.name} reads {part}, drawn at random with the classes in their shares.")
         _refuse_one_class(kept[name], name, draft)
-    texts = [tokens for one in train for tokens in (one.tokens, one.query) if tokens is not None]
+    texts = [tokens for instance in train for tokens in (instance.tokens, instance.query) if tokens is not None]
     texts = ([word for word in text if word != SPECIALS[UNKNOWN]] for text in texts)
     vocabulary = Vocabulary.of(texts, spec.min_df, spec.min_count)
     splits = [Split(name, tuple(kept[name]), vocabulary, len(draft.classes)) for name in ("train", "dev", "test")]
@@ -161,9 +161,9 @@ def _within_bounds(spec: Spec, split: str, instances: list[Instance], notes: lis
     """The texts within the bounds of length, with a note on the others."""
     low, high = spec.longer_than, spec.shorter_than
     if spec.drop_longest:
-        high = max((len(one.tokens) for one in instances), default=0)
+        high = max((len(instance.tokens) for instance in instances), default=0)
     least, most = -1 if low is None else low, float("inf") if high is None else high
-    kept = [one for one in instances if least < len(one.tokens) < most]
+    kept = [instance for instance in instances if least < len(instance.tokens) < most]
     if dropped := len(instances) - len(kept):
         lower, tokens = ("", " tokens") if low is None else (f"more than {low} tokens and ", "")
         upper = f"fewer than {high}" + (", the split's longest" if spec.drop_longest else "")
@@ -190,11 +190,11 @@ def subset(instances: Sequence[Instance], limit: int | None, most: int | None = 
         most: how many texts at most; None: as many as fit.
         least: so many texts, and one of each class, are taken however long they are together.
     """
-    lengths = np.array([len(one.tokens) for one in instances], dtype=np.int64)
+    lengths = np.array([len(instance.tokens) for instance in instances], dtype=np.int64)
     most = len(instances) if most is None else most
     if limit is None or (lengths.sum() <= limit and len(instances) <= most):
         return list(instances)
-    labels, random = np.array([one.label for one in instances]), np.random.default_rng(SUBSET_SEED)
+    labels, random = np.array([instance.label for instance in instances]), np.random.default_rng(SUBSET_SEED)
     turns = np.empty(len(instances))  # in their order the classes take turns, by their shares
     for label in np.unique(labels):
         of_label = random.permutation(np.flatnonzero(labels == label))
@@ -214,7 +214,7 @@ def subset(instances: Sequence[Instance], limit: int | None, most: int | None = 
 def _refuse_one_class(instances: Sequence[Instance], split: str, draft: Draft) -> None:
     if not instances:
         raise DataError(f"no text of {split} is left in {draft.source}; allowed: texts of at least two classes")
-    labels = {one.label for one in instances}
+    labels = {instance.label for instance in instances}
     if len(labels) < 2:
         same = f"are of the class {draft.classes[labels.pop()]!r}; a classifier needs texts of at least two classes"
         raise DataError(f"all {len(instances):,} texts of {split} in {draft.source} {same}")

@@ -96,14 +96,14 @@ def _questions(split: Split, instances: np.ndarray) -> dict[str, Tensor]:
     ids, offsets = split.queries
     where, lengths = _places(offsets, instances)
     padded = Batch.of(torch.from_numpy(np.where(where >= 0, ids[where], PAD)), torch.from_numpy(lengths), None, None)
-    found = {"query": padded.tokens, "query_mask": padded.mask}
+    questions = {"query": padded.tokens, "query_mask": padded.mask}
     allowed = [split.instances[position].answers for position in instances]
     if any(classes is not None for classes in allowed):
         answers = torch.zeros(len(allowed), split.classes, dtype=torch.bool)
         for row, classes in enumerate(allowed):
             answers[row, slice(None) if classes is None else list(classes)] = True
-        found["answers"] = answers
-    return found
+        questions["answers"] = answers
+    return questions
 
 
 def batches(split: Split, size: int, seed: int | Sequence[int] | None = None, pool: int = 50) -> Iterator[Batch]:

@@ -76,12 +76,12 @@ def duplicates(corpus: Corpus) -> pd.DataFrame:
         them with a different label there, at least once).
     """
     of_train = defaultdict(Counter)  # text and question -> how many texts of train of each label
-    for one in corpus.train.instances:
-        of_train[one.tokens, one.query][one.label] += 1
+    for instance in corpus.train.instances:
+        of_train[instance.tokens, instance.query][instance.label] += 1
     rows = []
     for split in corpus.splits:
         itself = int(split is corpus.train)
-        same = [(of_train.get((one.tokens, one.query), {}), one.label) for one in split.instances]
+        same = [(of_train.get((instance.tokens, instance.query), {}), instance.label) for instance in split.instances]
         again = sum(sum(labels.values()) > itself for labels, _ in same)
         other = sum(bool(labels.keys() - {label}) for labels, label in same)
         rows.append({"split": split.name, "texts": len(split), "again": again, "other_label": other})
@@ -92,7 +92,7 @@ def lengths(split: Split) -> dict[str, np.ndarray]:
     """How long each text is: "tokens" (text,), and "sentences" (text,) where texts are cut into sentences."""
     if split.sentences is None:
         return {"tokens": split.lengths}
-    return {"tokens": split.lengths, "sentences": np.array([len(one.sentences) for one in split.instances])}
+    return {"tokens": split.lengths, "sentences": np.array([len(instance.sentences) for instance in split.instances])}
 
 
 def about(corpus: Corpus, vectors: Vectors | None = None, spec: Spec | None = None) -> list[str]:

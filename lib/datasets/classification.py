@@ -44,12 +44,14 @@ def _rating(row: Row) -> int:
 
 def _on_rationales(splits: Splits) -> list[str]:
     """A note on how much people marked as the reasons for the labels, where they did."""
-    if not any(one.rationale for instances in splits.values() for one in instances):
+    if not any(instance.rationale for instances in splits.values() for instance in instances):
         return []
     shares = []
     for split, instances in splits.items():
-        marked = sum(len({token for span in one.rationale or () for token in range(*span)}) for one in instances)
-        shares.append(f"{marked / sum(len(one.tokens) for one in instances):.0%} of {split}")
+        marked = sum(
+            len({token for span in instance.rationale or () for token in range(*span)}) for instance in instances
+        )
+        shares.append(f"{marked / sum(len(instance.tokens) for instance in instances):.0%} of {split}")
     return [f"Rationales mark {', '.join(shares)} (shares of the tokens), so splits are compared each with its own."]
 
 
@@ -71,7 +73,9 @@ def read_agnews(spec: Spec, folder: Path, options: dict) -> Draft:
 
 def divide_imdb(splits: Splits) -> Splits:
     """Texts under 400 tokens; 20% of train is dev; 20% of test is test (their code draws it by train_size)."""
-    short = {split: [one for one in instances if len(one.tokens) < 400] for split, instances in splits.items()}
+    short = {
+        split: [instance for instance in instances if len(instance.tokens) < 400] for split, instances in splits.items()
+    }
     train, dev = divided(short["train"], 1378, test_size=0.2)
     test, _ = divided(short["test"], 1378, train_size=0.2)
     return {"train": train, "dev": dev, "test": test}

@@ -94,7 +94,10 @@ class Split:
         """The number of its sentence for each id of `encoded`, -1 for start and end; None without sentences."""
         if not self.instances or self.instances[0].sentences is None:
             return None
-        rows = [np.r_[-1, np.repeat(np.arange(len(one.sentences)), one.sentences), -1] for one in self.instances]
+        rows = [
+            np.r_[-1, np.repeat(np.arange(len(instance.sentences)), instance.sentences), -1]
+            for instance in self.instances
+        ]
         return np.concatenate(rows)
 
     @cached_property

@@ -31,7 +31,6 @@ SPLITS = {
 CODE_PAGES = [f"cp{number}" for number in (*range(1250, 1258), 932, 949)] + ["gb18030", "big5"]
 LONGEST_LABEL = 200  # characters
 MISSING = ("nan", "NaN", "NAN", "NaT", "None", "null", "NULL", "NA", "N/A", "<NA>")  # as programs write it
-LISTED = 12  # names of columns in a message
 NEEDS = "it needs one record for each text, with its label"
 SHARE = 0.15  # of dev, and of test
 SEED = 2019  # any fixed number: the splits must not depend on the seed of a run
@@ -146,9 +145,8 @@ class Table(NamedTuple):
 
     def listed(self) -> str:
         """The columns, for a message."""
-        names = [repr(name[:40]) for name in self.frame]
-        more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-        return f"its columns: {', '.join(names[:LISTED]) or 'none'}{more}"
+        names = [repr(name[:40]) for name in list(self.frame)[:12]]
+        return f"its columns: {', '.join(names)}{', ...' if len(self.frame.columns) > len(names) else ''}"
 
     def refuse(self, column: str, role: str, wrong: pd.Series, allowed: str) -> None:
         """Raises DataError with the first record whose value in a column is wrong, if any is."""
@@ -157,6 +155,11 @@ class Table(NamedTuple):
             seen = "missing" if value is None or not str(value).strip() else repr(str(value)[:40])
             place = self.place(wrong.idxmax())
             raise DataError(f"{place}: the {role} ({column!r}) is {seen}; allowed: {allowed}")
+
+    def refuse_unsound(self, column: str, values: pd.Series) -> None:
+        """Raises DataError with the first of a column's values that is no text (lib.datasets.files.sound)."""
+        for row, value in values.items():
+            files.sound(value, f"{self.place(row)}: {column!r}")
 
 
 def find(data: str, data_home: str | Path | None = None) -> Path:
@@ -276,8 +279,6 @@ def _only(table: Table, role: str, looks_like: Callable[[Sequence], bool], taken
     fitting = called or [name for name in frame if looks_like(frame[name].tolist())]
     if len(fitting) != 1:
         seen = f"{len(fitting)} columns look like it" if fitting else "no column looks like it"
-        same = [repr(name) for name in frame if role == "label" and frame[name].astype(str).nunique() == 1]
-        seen += f" ({', '.join(same)}: one value in all rows, and two classes or more are needed)" if same else ""
         raise DataError(f"{file}: which column is the {role}? {seen}; name it by {role}_column; {table.listed()}")
     if role == "label" and not called and fitting[0] in set(frame[fitting[0]]):
         raise DataError(
@@ -310,7 +311,7 @@ def _records(table: Table, columns: Columns) -> tuple[tuple[str, ...], pd.DataFr
     """(classes; id, text, label and split of each record; notes)."""
     texts = table.frame[columns.text]
     table.refuse(columns.text, "text", ~texts.map(lambda value: isinstance(value, str)), "a string in every record")
-    _refuse_unsound(table, columns.text, texts)
+    table.refuse_unsound(columns.text, texts)
     if texts.str.fullmatch(r"[\s\d.,+-]*").all():
         raise DataError(f"{table.path.name}: the column {columns.text!r} holds no words; {table.listed()}")
     classes, labels = _classes(table, columns.label)
@@ -319,11 +320,6 @@ def _records(table: Table, columns: Columns) -> tuple[tuple[str, ...], pd.DataFr
     notes = [f"In {table.path.name} {columns.text!r} is the text, {columns.label!r} is the label."]
     notes += [f"The splits are those of the column {columns.split!r}."] if columns.split else []
     return classes, records, [*notes, *_complete(records, classes, table.path.name, bool(columns.split)), *table.notes]
-
-
-def _refuse_unsound(table: Table, column: str, values: pd.Series) -> None:
-    for row, value in values.items():
-        files.sound(value, f"{table.place(row)}: {column!r}")
 
 
 def _classes(table: Table, column: str) -> tuple[tuple[str, ...], np.ndarray]:
@@ -337,7 +333,7 @@ def _classes(table: Table, column: str) -> tuple[tuple[str, ...], np.ndarray]:
     table.refuse(column, "label", names.isin(MISSING), written)
     long = f"at most {LONGEST_LABEL} characters; is it the column of texts?"
     table.refuse(column, "label", names.str.len() > LONGEST_LABEL, long)
-    _refuse_unsound(table, column, names)
+    table.refuse_unsound(column, names)
     numbers = pd.to_numeric(names, errors="coerce")
     keys = numbers if np.isfinite(numbers).all() else names  # 1 and 1.0 are one class, as first written
     labels, order = pd.factorize(keys, sort=True)

@@ -48,10 +48,10 @@ class Vectors:
     checksum: str
 
     def __str__(self) -> str:
-        words, found = len(self.table) - len(SPECIALS), int(self.covered.sum())
-        if not found:
+        words, covered = len(self.table) - len(SPECIALS), int(self.covered.sum())
+        if not covered:
             return f"{self.source}, for all {words:,} words"
-        return f"{found:,} of {words:,} words ({found / words:.1%}) from {self.source}"
+        return f"{covered:,} of {words:,} words ({covered / words:.1%}) from {self.source}"
 
 
 def load(
@@ -130,8 +130,8 @@ def files_of(name: str | Path, data_home: str | Path | None = None) -> list[Path
         return [path for home in homes(data_home) for path in sorted((home / "vectors").glob("*.npz"))]
     in_homes = (place for home in homes(data_home) for place in (home / name, home / "vectors" / name))
     places = [Path(name).expanduser(), *in_homes]
-    if found := [place for place in places if place.is_file()]:
-        return found[:1]
+    if there := [place for place in places if place.is_file()]:
+        return there[:1]
     looked = ", ".join(dict.fromkeys(map(str, places)))
     raise DataError(f"no word vectors {str(name)!r}: looked for {looked}; allowed: {NAMES}")
 
