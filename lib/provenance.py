@@ -36,14 +36,6 @@ def commit(folder: Path = PROJECT) -> str:
     return f"{head[:12]}, modified" if changed else head[:12]
 
 
-def committed(file: str, folder: Path = PROJECT) -> str | None:
-    """The text of a file of `folder` as it was last committed; None where it never was, or without git."""
-    try:
-        return _git(folder, "show", f"HEAD:./{file}")
-    except (FileNotFoundError, subprocess.CalledProcessError, subprocess.TimeoutExpired):
-        return None
-
-
 def _git(folder: Path, *arguments: str) -> str:
     command = ["git", "--no-optional-locks", "-C", str(folder), *arguments]  # a killed report leaves no lock behind
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()

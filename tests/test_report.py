@@ -1,6 +1,5 @@
 """Reports: what is refused, what a failure leaves, what a page is made of. In a browser: test_report_page.py."""
 
-import shutil
 import signal
 import subprocess
 import sys
@@ -12,20 +11,18 @@ import nbformat
 import pandas as pd
 import pytest
 from forked import Forked
-from nbformat.v4 import new_code_cell
 from planned import runs
 
 import notebooks
-from lib import provenance, tables
+from lib import tables
 from lib.datasets import files
 from lib.models import ENCODERS
 from lib.notebook import show_source
 from tools.report import page as pages
-from tools.report import parameters
 from tools.report.__main__ import main
-from tools.report.cells import folded, folded_source, formula, log, markdown
+from tools.report.cells import Cells, fold_log, fold_source, fold_table, formula
 from tools.report.execute import Tracker
-from tools.report.figures import datasets, json_for_html, titles
+from tools.report.figures import json_for_html, titles
 from tools.report.page import kept_summary
 from tools.report.parameters import Refused, find_notebook, given_parameters, known_parameters, report_name, slug
 from tools.report.run import fingerprint
@@ -95,6 +92,16 @@ def test_a_file_that_is_no_notebook_is_refused(tmp_path, capsys):
     assert "is not a notebook" in capsys.readouterr().err
 
 
+def test_an_appendix_is_found_by_its_folder_and_has_the_settings_of_its_paper(tmp_path):
+    (tmp_path / "appendix").mkdir()
+    notebooks.save(tmp_path / "appendix" / "correlation-more.ipynb", parameters="vector_scales = None")
+    path = find_notebook("appendix/correlation-more", tmp_path)
+    assert given_parameters(path, [("vector_scales", "0.5")]) == {"vector_scales": [0.5]}
+    assert report_name(path, {}) == "appendix-correlation-more"
+    with pytest.raises(Refused, match="known: appendix/correlation-more"):
+        find_notebook("correlation", tmp_path)
+
+
 def test_the_list_names_every_parameter_with_its_default(folder, capsys):
     assert report(folder, "--list") == 0
     assert "-p profile 'quick'    allowed: quick, paper" in capsys.readouterr().out
@@ -123,43 +130,6 @@ def test_what_a_registry_knows_is_allowed_and_what_a_list_may_hold_stands_in_one
     assert given_parameters(notebook, [("encoders", "gru")]) == {"encoders": ["gru"]}
     assert "gru" in known_parameters(notebook)["encoders"].help
     assert {run.encoder for run in runs("correlation", encoders="gru,conv")} == {"gru", "conv"}
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ('["bilstm", "average", "conv"]', '["bilstm"]'),
-        ('"quick"  #', '"paper"  #'),
-        ("  # auto, random, or a file of", ""),
-    ],
-)
-def test_edited_parameters_of_a_notebook_of_the_project_are_refused(monkeypatch, tmp_path, old, new):
-    """In a checkout of its own: the committed notebook, then one whose defaults or comments were changed in place."""
-    (tmp_path / "notebooks").mkdir()
-    notebook = Path(shutil.copy(find_notebook("correlation"), tmp_path / "notebooks"))
-    for command in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"]):
-        subprocess.run(["git", "-C", str(tmp_path), *command], check=True)
-    monkeypatch.setattr(parameters, "NOTEBOOKS", tmp_path / "notebooks")
-    monkeypatch.setattr(parameters, "committed", partial(provenance.committed, folder=tmp_path))
-    assert given_parameters(notebook, [("seeds", "3")]) == {"seeds": [0, 1, 2]}
-    edited = nbformat.read(notebook, 4)
-    edited.cells[1].source = edited.cells[1].source.replace(old, new)
-    nbformat.write(edited, notebook)
-    with pytest.raises(Refused, match=r"parameters cell of correlation\.ipynb differs .* by --notebooks$"):
-        given_parameters(notebook, [])
-    own = tmp_path / "own" / notebook.name
-    own.parent.mkdir()
-    assert given_parameters(notebook.rename(own), []) == {}, "a notebook of one's own may have any defaults"
-
-
-def test_running_a_notebook_and_saving_it_changes_no_parameters(tmp_path):
-    """Outputs, counts and other cells may differ; a notebook that was never committed has nothing to differ from."""
-    notebook = nbformat.read(find_notebook("correlation"), 4)
-    as_committed = parameters.declared(nbformat.writes(notebook))
-    notebook.cells[1].execution_count = 7
-    notebook.cells.append(new_code_cell("1 + 1"))
-    assert parameters.declared(nbformat.writes(notebook)) == as_committed != []
-    assert provenance.committed("notebooks/never.ipynb") is None and provenance.committed("a", tmp_path) is None
 
 
 # names
@@ -304,41 +274,37 @@ def test_json_in_a_page_cannot_end_its_element():
 
 def test_formulas_become_mathml_and_let_nothing_through():
     assert "<mfrac>" in formula(r"\frac{a}{b}", "block")
-    assert "<mtable" in markdown("\\begin{align}a &= b \\\\ c &= d\\end{align}", [], trusted=True)
+    assert "<mtable" in Cells().markdown("\\begin{align}a &= b \\\\ c &= d\\end{align}")
     for evil in (notebooks.HOSTILE, rf"\text{{{notebooks.HOSTILE}}}", "\\broken{" + notebooks.HOSTILE):
         assert "<script" not in formula(evil, "inline") and "<img" not in formula(evil, "inline")
 
 
-def test_markdown_keeps_raw_html_only_of_the_notebook_itself():
-    assert "<details>" in markdown("<details>more</details>", [], trusted=True)
-    assert "<details>" not in markdown("<details>more</details>", [], trusted=False)
-
-
-def test_headings_that_are_alike_get_anchors_of_their_own():
-    contents = []
-    markdown("## Same\n\n## Same\n\n## שלום", contents, trusted=True)
-    assert len({anchor for _, anchor, _ in contents}) == 3
+def test_markdown_keeps_raw_html_only_of_the_notebook_itself_and_headings_get_anchors_of_their_own():
+    cells = Cells()
+    assert "<details>" in cells.markdown("<details>more</details>")
+    assert "<details>" not in fold_source("<details>more</details>")
+    cells.markdown("## Same\n\n## Same\n\n## שלום")
+    assert len({anchor for _, anchor, _ in cells.headings}) == 3
 
 
 def test_logs_fold_when_they_are_long_and_keep_the_last_of_an_overwritten_line():
-    assert "<details" in log("a\nb\nc\nd\n", "Log") and "4 lines" in log("a\nb\nc\nd\n", "Log")
-    assert log("10%\r20%\r100%\n", "Log") == '<pre class="log">100%</pre>'
-    assert "\x1b" not in log("\x1b[31mred\x1b[0m", "Log")
+    assert "<details" in fold_log("a\nb\nc\nd\n", "Log") and "4 lines" in fold_log("a\nb\nc\nd\n", "Log")
+    assert fold_log("10%\r20%\r100%\n", "Log") == '<pre class="log">100%</pre>'
+    assert "\x1b" not in fold_log("\x1b[31mred\x1b[0m", "Log") and "<details" in fold_log("a", "Warnings")
 
 
 def test_a_long_table_is_folded_behind_its_columns_and_the_papers_tables_never_are():
     frame = pd.DataFrame({"<b>model": range(9), "tau-b": range(9)})
     short, long = (tables.show(rows).data for rows in (frame.iloc[1:], frame))
-    assert folded(short, "shown") == folded(f"<p class='beside'></p>{long}", "shown") == folded(long + long, "shown")
-    line, _, rest = folded(long, "shown").partition("</summary>")
+    assert not any("<details" in fold_table(html) for html in (short, f"<p class='beside'></p>{long}", long + long))
+    line, _, rest = fold_table(long).partition("</summary>")
     assert line.endswith('Table of 9 rows: <span dir="auto">&lt;b&gt;model, tau-b</span>')
-    assert rest == "shown</details>"
+    assert rest == f'<div class="output scroll">{long}</div></details>'
 
 
 def test_the_source_of_functions_is_folded_behind_their_names():
-    text = show_source(folded, Tracker).data
-    assert "<summary>Source of folded, Tracker</summary>shown" in folded_source(text, "shown")
-    assert folded_source("A **sentence**.", "shown") == "shown"
+    assert "<summary>Source of fold_table, Tracker</summary>" in fold_source(show_source(fold_table, Tracker).data)
+    assert "<summary>" not in fold_source("A **sentence**.")
 
 
 def test_the_policy_allows_no_request_and_no_foreign_script():
@@ -347,10 +313,7 @@ def test_the_policy_allows_no_request_and_no_foreign_script():
     assert "'unsafe-inline'" not in policy.split("script-src")[1].split(";")[0]
 
 
-def test_a_charts_data_is_found_wherever_it_stands_and_once():
-    rows = [{"a": 1}, {"a": 2}]
-    named, inline = {"data": {"name": "x"}}, {"data": {"values": [3]}}
-    assert datasets({"datasets": {"x": rows}, "layer": [named, named, inline]}) == [rows, [{"value": 3}]]
+def test_the_title_of_layers_is_that_of_the_first_that_has_one():
     assert titles({"layer": [{"title": {"text": ["two", "lines"], "subtitle": "sub"}}]}) == ("two lines", "sub")
 
 

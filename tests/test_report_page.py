@@ -139,12 +139,12 @@ def test_charts_answer_to_the_pointer(seen):
 def test_the_index_opens(chromium, made):
     with visit(chromium, made.parent / "index.html", "dark") as seen:
         page = seen.page
-        assert page.locator(".card").count() == 1 and page.locator(".card svg").count() == 1
+        assert page.locator(".card").count() == 1
         assert notebooks.HOSTILE in page.locator(".card li").first.inner_text()
         for width in (1280, 320):
             page.set_viewport_size({"width": width, "height": 800})
             assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert text_contrast(page, ".card svg .role-axis-label text") >= 4.5
+        assert text_contrast(page, ".card li") >= 4.5
         assert seen.wrong == []
         page.locator(".card h2 a").click()
         page.wait_for_selector("html[data-charts=drawn]")

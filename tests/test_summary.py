@@ -43,9 +43,8 @@ def small() -> Answer:
 
 
 def test_numbers_are_looked_up_by_the_ids_of_findings(small):
-    assert small.effect("J1 sst") == ".31" and small.effect("J1 sst average + additive") == ".61"
     assert small.interval("J1 sst") == ".31 [.29, .33]" and small.runs("J1 sst") == 3
-    assert small.interval("W1 sst") == "+.004 (1 run)" and small.effect("M3 sst") == "−.20"
+    assert small.interval("W1 sst") == "+.004 (1 run)"
     assert small.interval("S3 sst FLAN-rnn").startswith("2.34 [2.07, ")
     assert small.paper("J1 sst") == ".35" and small.paper("J1 sst average + additive") == ".61"
     assert small.ends("J6", "sst", "gain", percent=True) == "41"
@@ -56,7 +55,7 @@ def test_numbers_are_looked_up_by_the_ids_of_findings(small):
     assert small.value("ours", "sst", "f1", encoder="bilstm", attention="additive") == ".80 [.79, .81]"
     for wrong in ("J2 sst", "J1 snli", "J1 sst conv"):
         with pytest.raises(Missing, match=wrong):
-            small.effect(wrong)
+            small.row(wrong)
     with pytest.raises(Missing, match="f1"):
         small.value("ours", "imdb", "f1")
 

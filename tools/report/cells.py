@@ -1,152 +1,124 @@
-"""A notebook's cells as HTML: text with formulas, folded code, outputs. Nothing in the data can become code."""
+"""What the template asks of a notebook's cells: text with formulas, outputs. Nothing in the data can become code."""
 
 import re
+from collections.abc import Callable
 from html import escape
-from itertools import pairwise
+from itertools import chain, count
 from typing import Any
 
 from latex2mathml.converter import convert
-from nbconvert.filters.ansi import strip_ansi
-from nbconvert.filters.highlight import Highlight2HTML
+from nbconvert.filters import Highlight2HTML, strip_ansi
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
 from lib.notebook import HEADLINE
-from tools.report.figures import figure
+from tools.report.figures import figure, json_for_html
 
-Contents = list[tuple[int, str, str]]  # level, anchor and text (as HTML) of each heading
 VEGALITE = re.compile(r"application/vnd\.vegalite\.v\d+\+json")
 LONG_TABLE = 8  # rows; a longer table is folded
 SHORT_OUTPUT = 3  # lines; a longer output is a log, and folded
-DETAIL = "detail"  # the tag of a text that most readers skip: folded with all up to the next text
 
 
 class Cells:
-    """Turns cells into HTML, one after the other; collects the headings and counts the charts."""
+    """The filters of the template, which count charts and collect headings: level, anchor and HTML of each."""
 
     def __init__(self):
-        self.contents: Contents = []
-        self.charts = 0
-        self.highlight = Highlight2HTML(pygments_lexer="ipython3")
+        self.headings: list[tuple[int, str, str]] = []
+        self.numbers = count(1)
 
-    def parts(self, cells: list[Any]) -> list[str]:
-        """The cells as HTML, those of a detail as one part: open, and closed by the page's script when all is drawn."""
-        starts = [i for i, cell in enumerate(cells) if i == 0 or cell.cell_type == "markdown"]
-        found = []
-        for start, end in pairwise([*starts, len(cells)]):
-            text, *rest = cells[start:end]
-            if DETAIL in text.metadata.get("tags", []):
-                lead, *more = re.split(r"(?<=[.:?])\s+|\n+", text.source, maxsplit=1)
-                title = re.sub(r"^<p>|</p>\s*$", "", markdown(lead, self.contents, trusted=True))
-                inside = "".join(markdown(one, self.contents, trusted=True) for one in more)
-                inside += "".join(map(self.html, rest))
-                found.append(f'<details class="detail" open><summary>{title}</summary>{inside}</details>')
-            else:
-                found += map(self.html, cells[start:end])
-        return found
+    def filters(self) -> dict[str, Callable]:
+        """All by the names that the template has for them."""
+        own = {"markdown": self.markdown, "outputs": self.outputs, "figure": self.figure}
+        return own | {"json": json_for_html, "split_lead": split_lead, "highlight": Highlight2HTML("ipython3")}
 
-    def html(self, cell: Any) -> str:
-        """One cell as HTML."""
-        if cell.cell_type == "markdown":
-            return f'<section class="text">{markdown(cell.source, self.contents, trusted=True)}</section>'
-        if cell.cell_type != "code":
-            return ""
-        return f'<section class="cell">{self.code(cell.source)}{self.outputs(cell.outputs)}</section>'
+    def figure(self, spec: dict[str, Any]) -> str:
+        """A chart, with the next number."""
+        return figure(spec, next(self.numbers))
 
-    def code(self, source: str) -> str:
-        """A cell's source, folded behind its first line."""
-        lines = source.strip().splitlines()
-        if not lines:
-            return ""
-        more = " …" if len(lines) > 1 else ""
-        summary = f"<summary><span>Code</span> <code>{escape(lines[0])}{more}</code></summary>"
-        return f'<details class="code">{summary}<div class="scroll">{self.highlight(source)}</div></details>'
+    def markdown(self, text: str) -> str:
+        """HTML of the notebook's own text, in which raw HTML stays as it is; formulas become MathML."""
+        return MarkdownWithMath(renderer=_Renderer(self.headings, trusted=True)).render(text)
 
     def outputs(self, outputs: list[Any]) -> str:
-        """The outputs of a cell as HTML."""
-        parts, stream = [], {"stdout": "", "stderr": ""}
+        """The outputs of a cell; first all that it printed."""
+        printed = {"stdout": "", "stderr": ""}
         for output in outputs:
             if output.output_type == "stream":
-                stream[output.name] = stream.get(output.name, "") + output.text
-            elif output.output_type == "error":
-                parts.append(log("\n".join(output.traceback), "Error"))
-            else:
-                parts.append(self.output(output.data))
-        return log(stream["stdout"], "Log") + log(stream["stderr"], "Warnings", fold=True) + "".join(parts)
+                printed[output.name] += output.text
+        rest = [self.output(output) for output in outputs if output.output_type != "stream"]
+        return "".join([fold_log(printed["stdout"], "Log"), fold_log(printed["stderr"], "Warnings"), *rest])
 
-    def output(self, data: dict[str, Any]) -> str:
+    def output(self, output: Any) -> str:
         """One output in the richest form that the page can show; only this project's own HTML is taken as HTML.
 
         The findings are shown at the page's top alone.
         """
+        if output.output_type == "error":
+            return fold_log("\n".join(output.traceback), "Error")
+        data = output.data
         if HEADLINE in data:
             return ""
-        for kind in data:
-            if VEGALITE.fullmatch(kind):
-                self.charts += 1
-                return figure(data[kind], self.charts)
+        if charts := [data[kind] for kind in data if VEGALITE.fullmatch(kind)]:
+            return self.figure(charts[0])
         if "text/html" in data:
-            return folded(data["text/html"], f'<div class="output scroll">{data["text/html"]}</div>')
+            return fold_table(data["text/html"])
         if "text/markdown" in data:
-            shown = f'<div class="output">{markdown(data["text/markdown"], [], trusted=False)}</div>'
-            return folded_source(data["text/markdown"], shown)
+            return fold_source(data["text/markdown"])
         return f'<pre class="output">{escape(strip_ansi(data.get("text/plain", "")))}</pre>'
 
 
-def folded(html: str, shown: str) -> str:
-    """A table of more than LONG_TABLE rows behind a line that says what is in it; all else as `shown`."""
-    rows = html.count("<tr") - 1
+def split_lead(text: str) -> tuple[str, str]:
+    """The first sentence or line of a text, and the rest."""
+    lead, *rest = re.split(r"(?<=[.:?])\s+|\n+", text, maxsplit=1)
+    return lead, "".join(rest)
+
+
+def fold(kind: str, title: str, shown: str) -> str:
+    """What is behind a line."""
+    return f'<details class="{kind}"><summary>{title}</summary>{shown}</details>'
+
+
+def fold_table(html: str) -> str:
+    """Output as HTML; a table of more than LONG_TABLE rows is behind a line that says what is in it."""
+    shown, rows = f'<div class="output scroll">{html}</div>', html.count("<tr") - 1
     if html.count("<table") != 1 or rows <= LONG_TABLE or "class='beside'" in html:
         return shown
     heads = re.findall(r"<th\b[^>]*>(.*?)</th>", html.partition("<tbody")[0], re.DOTALL)  # escaped where it was made
     about = ", ".join(filter(None, (re.sub(r"<[^>]+>", "", head).strip() for head in heads)))
-    title = f'Table of {rows:,} rows: <span dir="auto">{about}</span>'
-    return f'<details class="table"><summary>{title}</summary>{shown}</details>'
+    return fold("table", f'Table of {rows:,} rows: <span dir="auto">{about}</span>', shown)
 
 
-def folded_source(text: str, shown: str) -> str:
-    """The source of functions behind a line with their names; any other text as `shown`."""
-    names = re.findall(r"^(?:def|class) (\w+)", text, re.MULTILINE)
-    if not text.startswith("```python") or not names:
-        return shown
-    return f'<details class="source"><summary>Source of {escape(", ".join(names))}</summary>{shown}</details>'
+def fold_source(text: str) -> str:
+    """Output in Markdown; the source of functions is behind a line with their names."""
+    shown = MarkdownWithMath(renderer=_Renderer([], trusted=False)).render(text)
+    names = re.findall(r"^(?:def|class) (\w+)", text, re.MULTILINE) if text.startswith("```python") else []
+    shown = f'<div class="output">{shown}</div>'
+    return fold("source", f"Source of {escape(', '.join(names))}", shown) if names else shown
 
 
-def log(text: str, name: str, fold: bool = False) -> str:
-    """What a cell printed; folded where it is more than a few lines."""
+def fold_log(text: str, name: str) -> str:
+    """What a cell printed, of an overwritten line the last; behind a line where it is long, or a warning."""
     if not text.strip():
         return ""
     lines = [line.rsplit("\r", 1)[-1] for line in strip_ansi(text).replace("\r\n", "\n").rstrip().split("\n")]
     shown = f'<pre class="log">{escape(chr(10).join(lines))}</pre>'
-    if len(lines) <= SHORT_OUTPUT and not fold:
+    if len(lines) <= SHORT_OUTPUT and name == "Log":
         return shown
-    count = f"{len(lines)} line{'s' if len(lines) > 1 else ''}"
-    return f'<details class="log"><summary>{name}: {count}</summary>{shown}</details>'
-
-
-def markdown(text: str, contents: Contents, trusted: bool) -> str:
-    """HTML of a text in Markdown, formulas as MathML; its headings are added to `contents`.
-
-    Args:
-        trusted: raw HTML stays as it is, which only the notebook's own text may ask for.
-    """
-    return MarkdownWithMath(renderer=_Renderer(contents, trusted)).render(text)
+    return fold("log", f"{name}: {len(lines)} line{'s' if len(lines) > 1 else ''}", shown)
 
 
 class _Renderer(IPythonRenderer):
     """Formulas become MathML, which browsers draw without a script; headings get anchors of their own."""
 
-    def __init__(self, contents: Contents, trusted: bool):
+    def __init__(self, headings: list[tuple[int, str, str]], trusted: bool):
         super().__init__(escape=not trusted, allow_harmful_protocols=False, exclude_anchor_links=True)
-        self.contents = contents
+        self.headings = headings
 
     def heading(self, text: str, level: int, **attrs) -> str:
         plain = re.sub(r"<annotation.*?</annotation>|<[^>]+>", "", text, flags=re.DOTALL).strip()
-        taken = {anchor for _, anchor, _ in self.contents}
-        anchor = stem = re.sub(r"[^\w]+", "-", plain.lower()).strip("-") or "part"
-        number = 2
-        while anchor in taken:
-            anchor, number = f"{stem}-{number}", number + 1
-        self.contents.append((level, anchor, plain))
+        stem = re.sub(r"[^\w]+", "-", plain.lower()).strip("-") or "part"
+        taken = {anchor for _, anchor, _ in self.headings}
+        anchor = next(name for name in chain([stem], (f"{stem}-{number}" for number in count(2))) if name not in taken)
+        self.headings.append((level, anchor, plain))
         return f'<h{level} id="{escape(anchor)}">{text}</h{level}>\n'
 
     def inline_math(self, body: str) -> str:

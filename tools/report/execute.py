@@ -2,10 +2,10 @@
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from nbclient.exceptions import DeadKernelError
 
 from lib.charts.theme import STATIC
 from lib.processes import environment
-from tools.report.cells import Contents, markdown
 from tools.report.parameters import PROJECT
 
 
@@ -43,7 +42,9 @@ def run_notebook(notebook: Path, values: dict[str, Any], work: Path) -> Any:
                 extra_arguments=["--log-level=CRITICAL"],  # of the kernel: no traceback of its sockets on the terminal
             )  # fmt: skip
         except papermill.PapermillExecutionError as error:
-            raise Failed(f"{reason(error, tracker.place)}\n{left}") from error
+            reason = f"{tracker.place} failed: {error.ename}: {last_line(error.evalue)}"
+            for_reader = error.ename in ("DataError", "ModelError")  # a text that is meant for the reader stays
+            raise Failed(f"{error.evalue if for_reader else reason}\n{left}") from error
         except (DeadKernelError, RuntimeError) as error:
             tracker.save()
             died = isinstance(error, DeadKernelError) or "Kernel died" in str(error)
@@ -55,13 +56,6 @@ def run_notebook(notebook: Path, values: dict[str, Any], work: Path) -> Any:
             raise
 
 
-def reason(error: Any, place: str) -> str:
-    """Why a cell failed, in a sentence; errors whose text is meant for the reader stay as they are."""
-    if error.ename in ("DataError", "ModelError"):
-        return error.evalue
-    return f"{place} failed: {error.ename}: {last_line(error.evalue)}"
-
-
 class Tracker:
     """Follows a running notebook: prints its headings and output, and can save it as far as it ran.
 
@@ -69,28 +63,26 @@ class Tracker:
     """
 
     def __init__(self, path: Path):
-        self.path, self.place = path, "the start"
+        self.path, self.place, self._heading = path, "the start", "its beginning"
         self._cells: list[Any] = []
-        self._contents: Contents = []
 
     def start_cell(self, cell: Any, cell_index: int) -> None:
         """A cell begins; nbclient calls this also for cells of text."""
         self._cells.append(cell)
-        if cell.cell_type == "markdown":
-            known = len(self._contents)
-            markdown(cell.source, self._contents, trusted=True)
-            if len(self._contents) > known:
-                print(f"· {unescape(self._contents[-1][2])}", flush=True)
-        head = unescape(self._contents[-1][2]) if self._contents else "its beginning"
-        self.place = f"cell {cell_index + 1} ({head})"
+        headings = re.findall(r"^#+ +(.+)$", cell.source, re.MULTILINE) if cell.cell_type == "markdown" else []
+        if headings:
+            self._heading = headings[-1].strip()
+            print(f"· {self._heading}", flush=True)
+        self.place = f"cell {cell_index + 1} ({self._heading})"
 
     def save(self) -> None:
         """Writes the cells that ran so far."""
         nbformat.write(nbformat.v4.new_notebook(cells=self._cells), self.path)
 
     def write(self, text: str) -> None:
-        """What the notebook prints, indented on the terminal."""
-        print("\n".join(f"    {line}" for line in text.rstrip("\n").split("\n")), flush=True)
+        """What the notebook prints, indented on the terminal; of an overwritten line the last state."""
+        lines = [line.rsplit("\r", 1)[-1].rstrip() for line in text.split("\n")]
+        print(*(f"    {line}\n" for line in lines if line), sep="", end="", flush=True)
 
     def flush(self) -> None:
         """Flushes what was printed."""

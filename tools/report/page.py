@@ -4,13 +4,14 @@ import base64
 import hashlib
 import json
 import re
+from copy import deepcopy
 from functools import cache
-from html import escape
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
+import jinja2
+from nbconvert import TemplateExporter
 from pygments.formatters import HtmlFormatter
 
 from lib.atomic_write import write_text
@@ -18,11 +19,13 @@ from lib.notebook import LEFT
 from lib.progress import spoken
 from lib.training.cache import home
 from tools.report.cells import Cells
-from tools.report.figures import TEMPLATES, environment, figure, json_for_html, small_drawing
+from tools.report.figures import TEMPLATES, environment
+
+HIDDEN = {"parameters", "injected-parameters"}  # tags of cells that have a place of their own on the page
 
 
 def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]], found: dict[str, Any]) -> str:
-    """The report of a notebook that ran.
+    """The report of a notebook that ran, by nbconvert.
 
     Args:
         notebook: nbformat's node, with outputs.
@@ -30,22 +33,26 @@ def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]
         parameters: name, value, default and help of each parameter.
         found: of `papers.show.headline`: what stands at the top.
     """
-    cells = Cells()
-    elsewhere = {"parameters", "injected-parameters"}  # they have a place of their own on the page
-    cells.charts = int(bool(found.get("chart")) and not found["own"])
-    top = figure(found["chart"], 1) if cells.charts else ""
-    parts = cells.parts([cell for cell in notebook.cells if not elsewhere & set(cell.metadata.get("tags", []))])
-    opening = parts.pop(0) if parts and notebook.cells[0].cell_type == "markdown" else ""
-    heading, end, introduction = opening.rpartition("</h1>")
-    heading = heading.replace(escape(title(notebook), quote=False), escape(summary["title"], quote=False))
-    scripts = [vega(), (TEMPLATES / "page.js").read_text(encoding="utf-8")] if cells.charts else []
-    return environment().get_template("report.html.j2").render(
-        summary=summary, kept=json_for_html(summary), left=json_for_html(next(iter(outputs(notebook, LEFT)), {})),
-        time=spoken(summary["seconds"]), parameters=parameters, found=found, top=top,
-        heading=heading + end, introduction=introduction, parts=parts,
-        contents=[entry for entry in cells.contents if entry[0] in (2, 3)],
-        style=style(), scripts=scripts, policy=policy(scripts),
-    )  # fmt: skip
+    cells, notebook = Cells(), deepcopy(notebook)
+    shown = [cell for cell in notebook.cells if not HIDDEN & set(cell.metadata.get("tags", []))]
+    starts = bool(shown) and shown[0].cell_type == "markdown" and shown[0].source.startswith("# ")
+    introduction = shown.pop(0).source.partition("\n")[2] if starts else ""
+    left = next(iter(outputs(notebook, LEFT)), {})
+    exporter = TemplateExporter(template_file=str(TEMPLATES / "report.html.j2"), filters=cells.filters())
+    for name, value in {"autoescape": True, "trim_blocks": True, "undefined": jinja2.StrictUndefined}.items():
+        setattr(exporter.environment, name, value)
+    exporter.environment.globals |= {
+        "summary": summary, "parameters": parameters, "found": found, "introduction": introduction, "left": left,
+        "time": spoken(summary["seconds"]), "headings": cells.headings, "style": style(), **drawing_scripts(),
+    }  # fmt: skip
+    notebook.cells = shown
+    return exporter.from_notebook_node(notebook)[0]
+
+
+def drawing_scripts() -> dict[str, Any]:
+    """The scripts that draw a page's charts, and the policy that allows these alone."""
+    scripts = [vega(), (TEMPLATES / "page.js").read_text(encoding="utf-8")]
+    return {"scripts": scripts, "policy": policy(scripts)}
 
 
 def outputs(notebook: Any, kind: str) -> list[Any]:
@@ -56,9 +63,9 @@ def outputs(notebook: Any, kind: str) -> list[Any]:
 
 def title(notebook: Any) -> str:
     """The notebook's first heading."""
-    texts = (cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    headings = (re.search(r"^#\s+(.+)$", text, re.MULTILINE) for text in texts)
-    return next((found[1].strip() for found in headings if found), "Report")
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    found = re.search(r"^#\s+(.+)$", text, re.MULTILINE)
+    return found[1].strip() if found else "Report"
 
 
 def kept(page: Path, *names: str) -> list[Any]:
@@ -70,7 +77,7 @@ def kept(page: Path, *names: str) -> list[Any]:
     finished = text if text.rstrip().endswith("</html>") else ""
     patterns = [rf'<script type="application/json" id="{name}">(.*?)</script>' for name in names]
     found = [re.search(pattern, finished, re.DOTALL) for pattern in patterns]
-    return [json.loads(one[1]) if one else None for one in found]
+    return [json.loads(match[1]) if match else None for match in found]
 
 
 def kept_summary(page: Path) -> dict[str, Any] | None:
@@ -78,23 +85,14 @@ def kept_summary(page: Path) -> dict[str, Any] | None:
     return kept(page, "summary")[0]
 
 
-def summaries_in(folder: Path) -> list[dict[str, Any]]:
-    """`kept_summary` of each report in `folder`, by their files' names."""
-    return [summary for path in sorted(folder.glob("*.html")) if (summary := kept_summary(path))]
-
-
 def write_index(folder: Path) -> Path:
     """Write the list of all reports in `folder`, index.html, the newest first."""
-    summaries = summaries_in(folder)
-    summaries.sort(key=lambda summary: summary["made"], reverse=True)
-    reports = [{"drawing": ""} | one | {"link": quote(one["file"])} for one in summaries]  # older pages keep none
-    shown = {"reports": reports, "spoken": spoken, "style": style(), "policy": policy([])}
-    return write_text(folder / "index.html", environment().get_template("index.html.j2").render(shown))
-
-
-def first_chart(file: str, chart: dict[str, Any] | None) -> str:
-    """The chart of a report's findings as SVG text, small, for the list of reports; "" where there is none."""
-    return small_drawing(chart, "c" + hashlib.sha256(file.encode()).hexdigest()[:6]) if chart else ""
+    summaries = [summary for path in sorted(folder.glob("*.html")) if (summary := kept_summary(path))]
+    reports = sorted(summaries, key=lambda summary: summary["made"], reverse=True)
+    template = environment().get_template("index.html.j2")
+    return write_text(
+        folder / "index.html", template.render(reports=reports, spoken=spoken, style=style(), policy=policy([]))
+    )
 
 
 def policy(scripts: list[str]) -> str:
@@ -124,9 +122,12 @@ def vega() -> str:
 def style() -> str:
     """The page's style sheet, with the colours of code in light and in dark."""
     sheet = (TEMPLATES / "style.css").read_text(encoding="utf-8")
-    colours = []
-    for name in ("xcode", "github-dark"):
-        rules = HtmlFormatter(style=name).get_style_defs(["body .highlight", "body .output_html"]).splitlines()
-        of_code = [rule for rule in rules if re.match(r"body \.highlight \.\w+,", rule) and "linenos" not in rule]
-        colours.append("\n".join(of_code))
-    return f"{sheet}\n{colours[0]}\n@media screen and (prefers-color-scheme: dark) {{\n{colours[1]}\n}}\n"
+    light, dark = (
+        "\n".join(
+            rule
+            for rule in HtmlFormatter(style=name).get_style_defs(["body .highlight", "body .output_html"]).splitlines()
+            if re.match(r"body \.highlight \.\w+,", rule) and "linenos" not in rule
+        )
+        for name in ("xcode", "github-dark")
+    )
+    return f"{sheet}\n{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n"

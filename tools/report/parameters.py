@@ -1,7 +1,6 @@
 """The parameters of a notebook: what its cell declares, and what a command line gives for them."""
 
 import hashlib
-import json
 import re
 from ast import literal_eval
 from dataclasses import dataclass
@@ -12,14 +11,14 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as validated
 
 from lib.datasets import Own
-from lib.provenance import PROJECT, committed
+from lib.provenance import PROJECT
 from lib.training.own_model import located
 from papers import PAPERS, Settings
 from papers.settings import Several, allowed
 
 NOTEBOOKS = PROJECT / "notebooks"
 OF_TRAINING = ("encoders", "attentions", "seeds", "projection", "vectors")  # your own model has them already
-SCALARS = {kind.__name__: kind for kind in (str, int, float, bool)}
+APPENDIX = "appendix"  # the folder of notebooks with what only an expert asks
 
 
 class Refused(ValueError):
@@ -42,16 +41,22 @@ def known_notebooks(folder: Path = NOTEBOOKS) -> list[str]:
 
 
 def find_notebook(name: str, folder: Path = NOTEBOOKS) -> Path:
-    """The notebook of that name; Refused with the known ones otherwise."""
-    known = known_notebooks(folder)
+    """The notebook of that name, such as correlation or appendix/NAME; Refused with the known ones otherwise."""
+    known = [*known_notebooks(folder), *(f"{APPENDIX}/{name}" for name in known_notebooks(folder / APPENDIX))]
     if name not in known:
         raise Refused(f"unknown notebook {name!r}; known: {', '.join(known) or 'none'}")
     return folder / f"{name}.ipynb"
 
 
+def base_settings(notebook: Path) -> type[Settings]:
+    """The settings of a paper's notebook, or of an appendix NAME-... to it; of another those that all share."""
+    paper = PAPERS.get(notebook.stem.partition("-")[0])
+    return paper.settings if paper else Settings
+
+
 def settings_of(notebook: Path, known: dict[str, Parameter]) -> type[Settings]:
-    """The settings of a notebook: its paper's, or those that all share, with what its cell declares."""
-    base = PAPERS[notebook.stem].settings if notebook.stem in PAPERS else Settings
+    """The settings of a notebook: `base_settings` with what its cell declares."""
+    base = base_settings(notebook)
     kinds = {name: one.kind for name, one in known.items()}
     defaults = {name: Field(one.default, description=one.help) for name, one in known.items()}
     return validated(frozen=True)(type(base.__name__, (base,), {"__annotations__": kinds} | defaults))
@@ -66,11 +71,10 @@ def known_parameters(notebook: Path) -> dict[str, Parameter]:
         found = papermill.inspect_notebook(str(notebook))
     except (nbformat.reader.NotJSONError, nbformat.ValidationError, UnicodeDecodeError) as error:
         raise Refused(f"{notebook} is not a notebook: {str(error).splitlines()[0]}") from error
-    base = PAPERS[notebook.stem].settings if notebook.stem in PAPERS else Settings
-    kinds, known = get_type_hints(base, include_extras=True), {}
+    kinds, known = get_type_hints(base_settings(notebook), include_extras=True), {}
     for name, entry in found.items():
         default = literal(entry["default"])
-        kind = kinds.get(name) or kind_of(entry["inferred_type_name"], default)
+        kind = kinds.get(name) or kind_of(default)
         values = f"allowed: {allowed(kind)}" if allowed(kind) else ""
         known[name] = Parameter(name, kind, default, "; ".join(filter(None, [values, entry["help"]])))
     return known
@@ -84,45 +88,20 @@ def literal(text: str) -> Any:
         return text
 
 
-def refuse_edited(notebook: Path) -> None:
-    """Raises Refused where a notebook of the project has other parameters than the committed one.
-
-    Its reports would go by the usual names with other defaults, and a comment that is gone takes its help along.
-    """
-    text = committed(f"{NOTEBOOKS.name}/{notebook.name}") if notebook.resolve().parent == NOTEBOOKS else None
-    if text and declared(text) != declared(notebook.read_text(encoding="utf-8")):
-        raise Refused(
-            f"the parameters cell of {notebook.name} differs from the committed one; give values by -p, restore it by "
-            f"'git checkout {NOTEBOOKS.name}/{notebook.name}', or keep a notebook of your own in a folder of your own "
-            "and name that by --notebooks"
-        )
-
-
-def declared(notebook: str) -> list[str]:
-    """The sources of the cells tagged `parameters`, of a notebook as text."""
-    cells = json.loads(notebook).get("cells", [])
-    tagged = [cell["source"] for cell in cells if "parameters" in cell.get("metadata", {}).get("tags", [])]
-    return ["".join(source).strip() for source in tagged]
-
-
-def kind_of(annotation: str, default: Any) -> Any:
-    """The type of a parameter that no settings know: its annotation's, such as `list[int]`, else its default's."""
-    named = re.fullmatch(r"(list|tuple)\[(\w+).*\]|(\w+)", annotation or "")
-    if named and (named[2] or named[3]) in SCALARS:
-        return Several[SCALARS[named[2]]] if named[2] else SCALARS[named[3]]
+def kind_of(default: Any) -> Any:
+    """The type of a parameter that no settings know: its default's."""
     if isinstance(default, list | tuple):
         return Several[type(default[0])] if default else Several[Any]
-    return type(default) if type(default) in SCALARS.values() else Any
+    return Any if default is None else type(default)
 
 
 def given_parameters(notebook: Path, given: list[tuple[str, str]]) -> dict[str, Any]:
     """The values of (name, text) pairs, in the parameters' types.
 
     Raises:
-        Refused: one is unknown or not allowed, or the notebook's own parameters were edited.
+        Refused: one is unknown or not allowed.
     """
     known, values = known_parameters(notebook), dict(given)
-    refuse_edited(notebook)
     for name in values:
         if name not in known:
             raise Refused(f"unknown parameter {name!r} of {notebook.stem}; known: {', '.join(known) or 'none'}")
@@ -165,7 +144,7 @@ def report_name(notebook: Path, values: dict[str, Any]) -> str:
     """A name for the report's file: notebook, dataset, the profile where it is not quick, and what else differs."""
     defaults = {name: parameter.default for name, parameter in known_parameters(notebook).items()}
     settings = defaults | values
-    parts = [notebook.stem]
+    parts = [f"{APPENDIX}-{notebook.stem}" if notebook.parent.name == APPENDIX else notebook.stem]
     if settings.get("data"):  # two files of one name have two reports
         parts.append(f"own-{slug(Path(str(settings['data'])).stem, 24)}-{_digest(settings['data'])}")
     elif "dataset" in settings:

@@ -18,7 +18,7 @@ from lib.provenance import commit
 from papers import PAPERS
 from tools.report import parameters
 from tools.report.execute import kernel_environment, run_notebook
-from tools.report.page import first_chart, kept_summary, outputs, page, title, write_index
+from tools.report.page import kept_summary, outputs, page, title, write_index
 from tools.report.parameters import PROJECT
 
 SHOWN = 3  # findings on the terminal
@@ -76,7 +76,6 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "seconds": round(time.monotonic() - started, 1),
     }
-    summary["drawing"] = first_chart(target.name, found.get("chart"))
     write_text(target, page(ran, summary, known, found))
     print(f"{target.stem}: made in {spoken(summary['seconds'])}: {target}")
     for line in summary["findings"][:SHOWN]:

@@ -40,10 +40,6 @@ class Answer:
             raise Missing(f"no kept result of {key!r}")
         return rows[0]
 
-    def effect(self, key: str) -> str:
-        """The effect, without its interval."""
-        return show.number(self.row(key)["effect"], self.finding(key))
-
     def interval(self, key: str) -> str:
         """The effect with its interval, and the number of runs where they are fewer than three."""
         row = self.row(key)
@@ -64,13 +60,13 @@ class Answer:
             what: effect, chance, gain or paper.
         """
         rows = [self.row(f"{name} {dataset} {model}".strip()) for dataset in datasets.split()]
-        pick: dict[str, Callable[[dict], float]] = {
-            "gain": lambda row: row["effect"] - row["chance"],
-            "paper": show.printed,
-        }
-        numbers = sorted(pick.get(what, lambda row: row[what])(row) for row in rows)
-        both = [f"{one:.0%}"[:-1] if percent else show.number(one, FINDINGS[name]) for one in (numbers[0], numbers[-1])]
-        return " to ".join(dict.fromkeys(both))
+        if what == "gain":
+            numbers = [row["effect"] - row["chance"] for row in rows]
+        else:
+            numbers = [show.printed(row) if what == "paper" else row[what] for row in rows]
+        ends = min(numbers), max(numbers)
+        texts = [f"{end:.0%}"[:-1] if percent else show.number(end, FINDINGS[name]) for end in ends]
+        return " to ".join(dict.fromkeys(texts))
 
     def percent(self, key: str) -> str:
         """An effect in percent."""

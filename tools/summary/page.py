@@ -13,8 +13,8 @@ from lib.atomic_write import write_text
 from lib.provenance import PROJECT
 from papers import PAPERS, judge, published, results, show
 from papers.effects import FINDINGS
-from tools.report.figures import figure
-from tools.report.page import policy, style, vega
+from tools.report.figures import TEMPLATES, figure
+from tools.report.page import drawing_scripts, style
 from tools.summary.answer import Answer, Missing
 
 RENDERED = PROJECT / "reports" / "rendered"
@@ -41,7 +41,7 @@ def answer() -> Answer:
 @cache
 def environment() -> jinja2.Environment:
     """The templates, which are Markdown; what stands in HTML is escaped by `papers.show`."""
-    loader = jinja2.FileSystemLoader(Path(__file__).parent)
+    loader = jinja2.FileSystemLoader([Path(__file__).parent, TEMPLATES])
     return jinja2.Environment(loader=loader, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
@@ -76,15 +76,8 @@ def markdown(of: Answer) -> str:
     ]
     parts = [(PAPERS[notebook].title, table.loc[:, table.ne("").any()]) for notebook, table in parts if len(table)]
     missing = [name for name in FINDINGS if name not in wide.index]
-    return render(
-        "summary.md.j2",
-        of,
-        parts=parts,
-        counts=show.counts(of.values),
-        missing=missing,
-        FINDINGS=FINDINGS,
-        TITLES=published.TITLES,
-    )
+    known = {"FINDINGS": FINDINGS, "TITLES": published.TITLES}
+    return render("summary.md.j2", of, parts=parts, counts=show.counts(of.values), missing=missing, **known)
 
 
 def together(rows: pd.DataFrame) -> str:
@@ -99,32 +92,17 @@ def together(rows: pd.DataFrame) -> str:
 
 def page(of: Answer, mark: str = "") -> str:
     """summary.html: the answer, the picture, every finding by dataset, and the papers' tables with ours beneath."""
-    numbered = enumerate((chart for chart in picture(of) if hasattr(chart, "to_dict")), start=1)
-    drawings = [figure(chart.to_dict(), number) for number, chart in numbered]
-    scripts = [vega(), (PROJECT / "tools" / "report" / "templates" / "page.js").read_text(encoding="utf-8")]
+    charts = [chart for chart in picture(of) if hasattr(chart, "to_dict")]
+    drawings = [figure(chart.to_dict(), number) for number, chart in enumerate(charts, start=1)]
     tables = []
     for name, paper in PAPERS.items():
         found = of.found[of.found["finding"].map(lambda one: FINDINGS[one].notebook).eq(name)]
         values = of.values[of.values["paper"].eq(paper.key) & of.values["ours"].notna()]
-        tables.append(
-            (
-                paper.title,
-                show.findings(show.about(found)).data,
-                show.beside(values, paper.key == "tutek2020").data if len(values) else "",
-            )
-        )
+        beside = show.beside(values, paper.key == "tutek2020").data if len(values) else ""
+        tables.append((paper.title, show.findings(show.about(found)).data, beside))
     parts = {name: markdown2html(render(f"{name}.md.j2", of)) for name in ("answer", "papers")}
-    return render(
-        "summary.html.j2",
-        of,
-        mark=mark,
-        drawings=drawings,
-        tables=tables,
-        scripts=scripts,
-        policy=policy(scripts),
-        style=style(),
-        **parts,
-    )
+    parts |= {"mark": mark, "drawings": drawings, "tables": tables, "style": style(), **drawing_scripts()}
+    return render("summary.html.j2", of, **parts)
 
 
 def write_summary(folder: Path) -> Path:
@@ -143,9 +121,8 @@ def write_summary(folder: Path) -> Path:
 
 def fingerprint() -> str:
     """What the summary rests on: the kept tables, the printed values, and the code that compares them."""
-    code = [
-        path for room in ("papers", "tools/summary", "tools/report/templates") for path in (PROJECT / room).iterdir()
-    ]
+    rooms = (PROJECT / "papers", PROJECT / "tools" / "summary", TEMPLATES)
+    code = [path for room in rooms for path in room.iterdir()]
     paths = [*results.home().glob("*-*.csv"), published.SOURCE, *(path for path in code if path.is_file())]
     summed = hashlib.sha256()
     for path in sorted(paths, key=lambda path: path.name):
