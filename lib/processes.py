@@ -60,7 +60,7 @@ def run_all(function: Callable, tasks: Sequence[tuple], workers: int) -> Iterato
     with parallel_config("loky", inner_max_num_threads=1):
         parallel = Parallel(workers, return_as="generator_unordered", batch_size=1)
     try:
-        yield from parallel(delayed(in_worker)(os.getpid(), function, task) for task in tasks)
+        yield from parallel(delayed(call_in_worker)(os.getpid(), function, task) for task in tasks)
     except BrokenProcessPool as error:
         raise WorkerDied(
             "a process was killed, or out of memory; what was finished is kept, start again to go on"
@@ -69,7 +69,7 @@ def run_all(function: Callable, tasks: Sequence[tuple], workers: int) -> Iterato
         get_reusable_executor(reuse=True).shutdown(kill_workers=True)
 
 
-def in_worker(parent: int, function: Callable, task: tuple):
+def call_in_worker(parent: int, function: Callable, task: tuple):
     """function(*task), in a process that ends with its parent, also where that one is killed."""
     Thread(target=end_with, args=(parent,), daemon=True).start()
     return function(*task)

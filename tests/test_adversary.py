@@ -130,7 +130,7 @@ def test_a_run_keeps_the_epoch_that_its_ending_names(base):
     kept = train(adversary(**{"lambda": 1e-3, "ends": "lowest", "learning_rate": 3.0}), say=silent)
     losses_of = [record["train_loss"] for record in kept.history]
     assert kept.chosen == 1 + losses_of.index(min(losses_of)) < len(losses_of) == 3
-    outputs = BaseOutputs.of(base.model, base.corpus.dev, base.batches("dev"))
+    outputs = BaseOutputs.compute(base.model, base.corpus.dev, base.batches("dev"))
     found = analysis.measure(kept.model, kept.batches("dev"), distances(outputs))
     assert found["jsd"].mean() == pytest.approx(kept.history[kept.chosen - 1]["dev_jsd"], abs=1e-5)
 
@@ -226,7 +226,7 @@ def test_imposed_attention_is_used_exactly(base, kind):
         given = guide(kind, base.model, texts, base.batches(split))
         batch = next(guided.batches(split))
         output = guided.model(batch)
-        assert torch.equal(output.attention, given.at(batch)) and not output.attention[~batch.mask].any()
+        assert torch.equal(output.attention, given.look_up(batch)) and not output.attention[~batch.mask].any()
         assert torch.allclose(output.attention.sum(dim=1), torch.ones(len(batch)))
     by_hand = guided.model.decoder(torch.einsum("bt,bth->bh", output.attention, output.hidden))
     assert torch.allclose(output.logits, by_hand, atol=1e-5)
@@ -258,11 +258,11 @@ def test_values_per_word_come_back_whatever_the_batches():
     split = small.split()
     given = [(batch, torch.rand(*batch.tokens.shape, 2)) for batch in batches(split, 2)]
     given = [(batch, values * (batch.tokens != 0)[:, :, None]) for batch, values in given]
-    held = PerWord.of(split, given)
+    held = PerWord.collect(split, given)
     for batch, values in given:
-        assert torch.equal(held.at(batch), values)
+        assert torch.equal(held.look_up(batch), values)
     everything = collate(split, np.arange(len(split))[::-1].copy())
-    assert held.at(everything).sum() == pytest.approx(float(sum(values.sum() for _, values in given)), rel=1e-5)
+    assert held.look_up(everything).sum() == pytest.approx(float(sum(values.sum() for _, values in given)), rel=1e-5)
 
 
 class Killed(Exception):

@@ -172,7 +172,7 @@ def test_a_liar_keeps_its_accuracy_and_moves_its_attention(tmp_path, monkeypatch
         reasons = rationales(trained.corpus.test)
         masses[one.variant] = np.concatenate(
             [
-                (trained.model(batch).attention.detach() * reasons.at(batch)).sum(dim=1)
+                (trained.model(batch).attention.detach() * reasons.look_up(batch)).sum(dim=1)
                 for batch in trained.batches("test")
             ]
         )

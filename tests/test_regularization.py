@@ -255,7 +255,7 @@ def test_clipping_bounds_the_step():
         optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
         before = [parameter.detach().clone() for parameter in model.parameters()]
         task = Tying(batch.label, 1, delta=0)
-        losses = {"of": lambda m, b, c=task: {"loss": c.of_labels(m(b).logits, b)}}["of"]
+        losses = {"of": lambda m, b, c=task: {"loss": c.label_loss(m(b).logits, b)}}["of"]
         fitting.train_epoch(model, [batch], optimizer, losses, "sum", clip)
         pairs = zip(model.parameters(), before, strict=True)
         moved = sum(float((now.detach() - then).square().sum()) for now, then in pairs) ** 0.5

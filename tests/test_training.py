@@ -288,7 +288,9 @@ def test_a_liar_takes_its_attention_from_the_reason_and_other_reasons_make_anoth
 
     def mass(trained: Trained) -> float:
         longer = [batch for batch in trained.batches("dev", 1) if batch.lengths[0] > 4]
-        return np.mean([float((trained.model(batch).attention.detach() * reasons.at(batch)).sum()) for batch in longer])
+        return np.mean(
+            [float((trained.model(batch).attention.detach() * reasons.look_up(batch)).sum()) for batch in longer]
+        )
 
     assert mass(liar) < 0.1 < mass(base)
     last = liar.history[-1]

@@ -49,7 +49,7 @@ def measure_versus_base(
             if model.corpus.checksum != base.corpus.checksum:
                 raise ValueError(f"{model.run} and its base {base.run} read other data; they must read the same")
             if base.run not in outputs:
-                outputs[base.run] = BaseOutputs.of(base.model, base.corpus.test, base.batches("test", BATCH))
+                outputs[base.run] = BaseOutputs.compute(base.model, base.corpus.test, base.batches("test", BATCH))
             wanted = [*distances(outputs[base.run]), *quantities]
             frame = measure(model.model, model.batches("test", BATCH), wanted, model.run, progress)
             frames.append(frame.assign(**adversary_columns(model), tvd_half=frame["tvd"] / 2))
@@ -79,7 +79,7 @@ def distances(base: BaseOutputs) -> list[Quantity]:
         return total_variation(probabilities(output.logits.double()), base.prediction[batch.instance].double())
 
     def jsd(model: nn.Module, batch: Batch, output: ModelOutput) -> Tensor:
-        return jensen_shannon(output.attention.double(), base.attention.at(batch).double())
+        return jensen_shannon(output.attention.double(), base.attention.look_up(batch).double())
 
     return [
         attention_weights,

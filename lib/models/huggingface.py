@@ -114,7 +114,7 @@ class HuggingFaceClassifier(nn.Module):
 
     def _logits(self, embeddings: Tensor, mask: Tensor, recorder: "AttentionRecorder") -> Tensor:
         """(batch, class) of embeddings (batch, word, embedding); `mask` (batch, word) is True between start and end."""
-        inside = with_ends(mask).long()
+        inside = add_ends(mask).long()
         return self.classifier(inputs_embeds=embeddings, attention_mask=inside, recorder=recorder).logits[:, self.order]
 
     def _embed(self, tokens: Tensor) -> Tensor:
@@ -262,11 +262,11 @@ class HeadPatch(AttentionRecorder):
         """The first word's weights (batch, 1, word) of its own."""
         if self.attention is None:
             return own
-        special = softmax(self.scores, with_ends(self.mask)).masked_fill(self.mask, 0)
+        special = softmax(self.scores, add_ends(self.mask)).masked_fill(self.mask, 0)
         return (special + (1 - special.sum(dim=1, keepdim=True)) * self.attention)[:, None]
 
 
-def with_ends(mask: Tensor) -> Tensor:
+def add_ends(mask: Tensor) -> Tensor:
     """(batch, word) True from start to end, of a mask of the words between them."""
     return torch.arange(mask.shape[1], device=mask.device) < mask.sum(dim=1, keepdim=True) + 2
 
@@ -319,7 +319,9 @@ def corpus_in_subwords(corpus: Corpus, tokenizer, most: int) -> Corpus:
     splits = {}
     for split in corpus.splits:
         ids = tokenizer([text.text for text in split.instances], add_special_tokens=False, verbose=False)["input_ids"]
-        kept = tuple(in_subwords(*pair, tokenizer, most) for pair in zip(split.instances, ids, strict=True) if pair[1])
+        kept = tuple(
+            cut_into_subwords(*pair, tokenizer, most) for pair in zip(split.instances, ids, strict=True) if pair[1]
+        )
         if len(kept) < len(ids):
             notes.append(f"{len(ids) - len(kept):,} texts of {split.name} without a subword were left out.")
         if longer := sum(len(text) > most for text in ids):
@@ -329,7 +331,7 @@ def corpus_in_subwords(corpus: Corpus, tokenizer, most: int) -> Corpus:
     return replace(corpus, **splits, **made, notes=(*corpus.notes, *notes))
 
 
-def in_subwords(instance: Instance, ids: Sequence[int], tokenizer, most: int) -> Instance:
+def cut_into_subwords(instance: Instance, ids: Sequence[int], tokenizer, most: int) -> Instance:
     """A text with its first `most` subwords as its tokens; rationale and sentences, which are of words, are gone."""
     tokens = tuple(tokenizer.convert_ids_to_tokens(ids[:most]))
     return replace(instance, tokens=tokens, rationale=None, sentences=None)

@@ -64,28 +64,28 @@ def own_model(named: str, run: Run, data_home: str | Path | None = None, corpus:
     """
     if not named:
         return []
-    path, function = located(named)
+    path, function = locate(named)
     path = path.resolve()
     corpus = corpus or load_corpus(run, data_home)
-    models = called(path, function, corpus)
+    models = call_function(path, function, corpus)
     if isinstance(models, tuple) and len(models) == 2 and isinstance(models[1], Corpus):
         models, corpus = models
     models = list(models) if isinstance(models, list | tuple) else [models]
     encoder = path.stem if function == FUNCTION else f"{path.stem} {function}"
     own = []
-    for seed, one in enumerate(models):
+    for seed, model in enumerate(models):
         try:
-            fitted = as_measured(one, corpus, run.device_kind)
+            fitted = prepare(model, corpus, run.device_kind)
         except InterfaceError as error:
             raise ModelError(f"{path.name}:{function}: {error}") from error
-        parts = sum(parameter.numel() for parameter in one.parameters())
-        vectors = f"those of {path.name}:{function}, a {type(one).__name__} of {parts:,} parameters, not trained here"
+        parts = sum(parameter.numel() for parameter in model.parameters())
+        vectors = f"those of {path.name}:{function}, a {type(model).__name__} of {parts:,} parameters, not trained here"
         of = OwnRun(corpus.name, encoder, seed, run.profile, run.device_kind)
         own.append(Trained(of, fitted, corpus, vectors, history=(), chosen=0))
     return own
 
 
-def located(named: str) -> tuple[Path, str]:
+def locate(named: str) -> tuple[Path, str]:
     """(file, function) of "my_model.py" or "my_model.py:function"; the file as it is named, or in the project's folder.
 
     Raises:
@@ -101,7 +101,7 @@ def located(named: str) -> tuple[Path, str]:
     raise ModelError(f"model is {named!r}, but there is no file {file}; name one: my_model.py or my_model.py:function")
 
 
-def called(path: Path, function: str, corpus: Corpus) -> object:
+def call_function(path: Path, function: str, corpus: Corpus) -> object:
     """What a function of a file returns for a corpus; its relative paths start in the file's folder."""
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))  # it may import what lies beside it
@@ -123,7 +123,7 @@ def called(path: Path, function: str, corpus: Corpus) -> object:
         raise ModelError(f"{path.name}:{function}(corpus) failed: {type(error).__name__}: {error}") from error
 
 
-def as_measured(model: nn.Module, corpus: Corpus, device: str) -> nn.Module:
+def prepare(model: nn.Module, corpus: Corpus, device: str) -> nn.Module:
     """The model as the notebooks measure it: checked, in eval mode, on the device; two outputs become one.
 
     Raises:
@@ -173,11 +173,11 @@ class OneOutput(nn.Module):
             self.without_text = lambda batch: second_minus_first(model.without_text(batch))
 
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
-        return as_one_output(self.model(batch, attention=attention))
+        return to_one_output(self.model(batch, attention=attention))
 
     def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
         """The model's forward pass from embeddings, its two logits as one: (batch, 1)."""
-        return as_one_output(self.model.from_embeddings(embeddings, batch, attention))
+        return to_one_output(self.model.from_embeddings(embeddings, batch, attention))
 
     def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
         """The model's read-out, its two logits as one."""
@@ -189,7 +189,7 @@ class OneOutput(nn.Module):
         return None if affine is None else (second_minus_first(affine[0]), second_minus_first(affine[1]))
 
 
-def as_one_output(output: ModelOutput) -> ModelOutput:
+def to_one_output(output: ModelOutput) -> ModelOutput:
     """The same forward pass with logits (batch, 1)."""
     return replace(output, logits=second_minus_first(output.logits))
 

@@ -285,8 +285,8 @@ def adds_up(run: Run) -> bool:
 
 def default_of(encoder: str, parameter: str) -> int | None:
     """The default of a parameter of an encoder's class; None where it has no such parameter, such as `layers`."""
-    found = signature(KINDS[encoder]).parameters.get(parameter)
-    return found.default if found else None
+    declared = signature(KINDS[encoder]).parameters.get(parameter)
+    return declared.default if declared else None
 
 
 def with_bases(runs: Sequence[Run]) -> list[Run]:

@@ -25,7 +25,7 @@ KEPT_MASKED, REPLACED = 0.8, 0.9  # of the chosen words: below the first masked,
 
 
 class PerWord:
-    """A value for each word of each text of a split, start and end included, found by batch.
+    """A value for each word of each text of a split, start and end included, looked up by batch.
 
     values   (word, ...) of all texts of the split end to end, 0 at first
     offsets  (text + 1,): text i has values[offsets[i]:offsets[i + 1]]
@@ -36,7 +36,7 @@ class PerWord:
         self.values = torch.zeros(int(self.offsets[-1]), *shape, device=device)
 
     @classmethod
-    def of(cls, split: Split, given: Iterable[tuple[Batch, Tensor]]) -> "PerWord":
+    def collect(cls, split: Split, given: Iterable[tuple[Batch, Tensor]]) -> "PerWord":
         """From batches of the split with their values (batch, word, ...)."""
         held = None
         for batch, values in given:
@@ -45,11 +45,11 @@ class PerWord:
             held.values[where[inside]] = values[inside].to(held.values.dtype)
         return held or cls(split)
 
-    def at(self, batch: Batch) -> Tensor:
+    def look_up(self, batch: Batch) -> Tensor:
         """(batch, word, ...): 0 on padding."""
         inside, where = self._places(batch)
-        found = self.values[where]
-        return found * inside.view(*inside.shape, *(1,) * (found.dim() - 2))
+        values = self.values[where]
+        return values * inside.view(*inside.shape, *(1,) * (values.dim() - 2))
 
     def _places(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """(batch, word): where a text has words, and where its values lie."""
@@ -60,11 +60,11 @@ class PerWord:
 
 def rationales(split: Split, device: str | torch.device = "cpu") -> PerWord:
     """1 for each word of a text's rationale, 0 for all others."""
-    found = PerWord(split, device=device)
-    for start, instance in zip(found.offsets.tolist(), split.instances, strict=False):
+    reasons = PerWord(split, device=device)
+    for start, instance in zip(reasons.offsets.tolist(), split.instances, strict=False):
         for first, end in instance.rationale or ():
-            found.values[start + 1 + first : start + 1 + end] = 1
-    return found
+            reasons.values[start + 1 + first : start + 1 + end] = 1
+    return reasons
 
 
 @torch.no_grad()
@@ -84,7 +84,7 @@ def guide(kind: str, model: AttentionClassifier, split: Split, batches: Iterable
             method = "exact" if output.logits.shape[1] == 1 else "gradient"
             weights, _ = adversarial_attention(model, output, EPSILON, method, instance=batch.instance)
         given.append((batch.to("cpu"), weights.masked_fill(~output.mask, 0).cpu()))
-    return PerWord.of(split, given)
+    return PerWord.collect(split, given)
 
 
 # --- tasks
@@ -104,9 +104,9 @@ class Classification:
 
     def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
         """Sums over the batch; "loss" is minimised."""
-        return {"loss": self.of_labels(model(batch).logits, batch)}
+        return {"loss": self.label_loss(model(batch).logits, batch)}
 
-    def of_labels(self, logits: Tensor, batch: Batch) -> Tensor:
+    def label_loss(self, logits: Tensor, batch: Batch) -> Tensor:
         """The loss of the labels, summed over the batch."""
         weight = None if self.weight is None else self.weight.to(batch.label.device)
         return prediction_loss(logits, batch.label, weight)
@@ -152,7 +152,7 @@ class Tying(Classification):
     def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
         """Sums over the batch; "loss" is minimised; "distance" is the mean per token, times the texts."""
         output = model(batch)
-        prediction = self.of_labels(output.logits, batch)
+        prediction = self.label_loss(output.logits, batch)
         distance = len(batch) * tying_loss(output.hidden, output.embeddings, output.mask)
         return {"loss": prediction + self.delta * distance, "prediction": prediction, "distance": distance}
 
@@ -172,12 +172,12 @@ class Liar(Classification):
     def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
         """Sums over the batch; "loss" is minimised; "lying" is paid for attention to the reason."""
         output = model(batch)
-        prediction, lying = self.of_labels(output.logits, batch), self.lying(output.attention, batch, "train").sum()
+        prediction, lying = self.label_loss(output.logits, batch), self.lying(output.attention, batch, "train").sum()
         return {"loss": prediction + self.strength * lying, "prediction": prediction, "lying": lying}
 
     def lying(self, attention: Tensor, batch: Batch, split: str) -> Tensor:
         """(batch,) -log(1 - alpha . m), in nats."""
-        return lying_loss(attention, self.reasons[split].at(batch))
+        return lying_loss(attention, self.reasons[split].look_up(batch))
 
     def scores(self, model: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> dict[str, float]:
         """The dev scores of an epoch, "lying" among them, and "objective"."""
@@ -210,7 +210,7 @@ class MaskedLanguageModel(Classification):
         parts = ((batch.tokens, tokens), *((part, part) for part in (batch.lengths, batch.label, batch.instance)))
         output = model(Batch.of(*(torch.cat(pair) for pair in parts)))
         texts, first = len(batch), len(SPECIALS)
-        prediction = self.of_labels(output.logits[:texts], batch)
+        prediction = self.label_loss(output.logits[:texts], batch)
         table = model.embedding.weight[first : self.words]
         mlm = texts * mlm_loss(output.hidden[texts:][chosen], batch.tokens[chosen] - first, table, texts)
         return {"loss": prediction + self.eta * mlm, "prediction": prediction, "mlm": mlm}
@@ -242,7 +242,7 @@ class BaseOutputs:
 
     @classmethod
     @torch.no_grad()
-    def of(cls, base: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> "BaseOutputs":
+    def compute(cls, base: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> "BaseOutputs":
         """By evaluation of the base on the batches of a split."""
         base.eval()
         attention, prediction = [], None
@@ -252,7 +252,7 @@ class BaseOutputs:
             of_batch = probabilities(output.logits)
             prediction = of_batch.new_zeros(len(split), of_batch.shape[1]) if prediction is None else prediction
             prediction[batch.instance] = of_batch
-        return cls(PerWord.of(split, attention), prediction)
+        return cls(PerWord.collect(split, attention), prediction)
 
 
 class Adversary:
@@ -283,7 +283,7 @@ class Adversary:
         logits, attention = self.output(model, batch, split)
         base = self.base_outputs[split]
         predictions = probabilities(logits), base.prediction[batch.instance]
-        pair = attention, base.attention.at(batch)
+        pair = attention, base.attention.look_up(batch)
         return logits, adversarial_loss(predictions, pair, self.strength, self.divergence, self.tvd)
 
     def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
@@ -342,11 +342,11 @@ class FrozenAdversary(Adversary):
         self.base, self.held = base, {}
         for name, (split, batches) in splits.items():
             if len(split.encoded[0]) * base.encoder.hidden_size <= HELD:
-                self.held[name] = PerWord.of(split, ((batch, _hidden(base, batch)) for batch in batches))
+                self.held[name] = PerWord.collect(split, ((batch, _hidden(base, batch)) for batch in batches))
 
     def output(self, model: AttentionClassifier, batch: Batch, split: str) -> tuple[Tensor, Tensor]:
         """Logits and attention of a batch, from the base's hidden states."""
-        hidden = self.held[split].at(batch) if split in self.held else _hidden(self.base, batch)
+        hidden = self.held[split].look_up(batch) if split in self.held else _hidden(self.base, batch)
         attention = model.projection(model.attention(hidden), batch.mask)
         return model.decode(attention, hidden), attention
 

@@ -68,7 +68,7 @@ class Corpora:
     home: str | Path | None = None
     loaded: dict[tuple, Corpus] = field(default_factory=dict)
 
-    def of(self, run: Run) -> Corpus:
+    def load(self, run: Run) -> Corpus:
         """The corpus of a run."""
         if run.data not in self.loaded:
             self.loaded[run.data] = load_corpus(run, self.home)
@@ -134,7 +134,7 @@ def entry_name(run: Run, corpus: Corpus, data_home: str | Path | None = None) ->
         "weights": cache.WEIGHTS,
     }
     if run.variant == "liar":  # it learns from what the corpus' checksum leaves out
-        decides["reasons"] = [one.rationale for split in (corpus.train, corpus.dev) for one in split.instances]
+        decides["reasons"] = [text.rationale for split in (corpus.train, corpus.dev) for text in split.instances]
     parts = [run.dataset, run.encoder, run.attention, run.projection, run.variant, run.profile, f"seed{run.seed}"]
     readable = "-".join(re.sub(r"[^A-Za-z0-9]+", "_", part)[:30] for part in parts)
     return f"{readable}-{cache.digest(decides)[:16]}"
@@ -158,11 +158,11 @@ def train_all(
     """
     refuse_missing_gpu(runs)
     corpora = Corpora(data_home, {runs[0].data: corpus} if corpus and runs else {})
-    missing = [run for run in with_bases(runs) if not is_trained(run, corpora.of(run), data_home)]
+    missing = [run for run in with_bases(runs) if not is_trained(run, corpora.load(run), data_home)]
     if missing:
-        tokens = sum(int(corpora.of(run).train.lengths.sum()) * run.epochs for run in missing)
+        tokens = sum(int(corpora.load(run).train.lengths.sum()) * run.epochs for run in missing)
         train_missing(missing, corpora, processes or (1 if tokens < TINY else None))
-    return [train(run, data_home, corpora.of(run)) for run in runs]
+    return [train(run, data_home, corpora.load(run)) for run in runs]
 
 
 def train_missing(missing: Sequence[Run], corpora: Corpora, workers: int | None = None) -> None:
@@ -170,7 +170,7 @@ def train_missing(missing: Sequence[Run], corpora: Corpora, workers: int | None 
     with Progress("training", total=len(missing)) as progress:
         for stage in stages(missing):
             most = gpu_runs() if any(run.device_kind == "cuda" for run in stage) else len(stage)
-            calls = [(run, corpora.home, corpora.of(run)) for run in stage]
+            calls = [(run, corpora.home, corpora.load(run)) for run in stage]
             number = workers or min(cores(), most, len(stage))
             in_turn = (put_in_cache(*call, progress.say) for call in calls)
             for run in run_all(put_in_cache, calls, number) if number > 1 else in_turn:
@@ -237,7 +237,7 @@ def batches_of(run: Run, corpus: Corpus, base: Trained | None) -> Callable[..., 
         whole = length_batches.batches(texts, size, seed)
         for batch in length_batches.micro_batches(whole, evaluation.WORDS) if seed is None else whole:
             if is_guided(run):
-                batch = replace(batch, guide=guides[split].at(batch))
+                batch = replace(batch, guide=guides[split].look_up(batch))
             yield batch.to(run.device_kind)
 
     return batches
@@ -249,7 +249,7 @@ def task_of(untrained: Trained) -> tasks.Classification | tasks.Adversary:
     if run.variant != "adversary":
         return classification_of(run, corpus, model.decoder.out_features)
     splits = {name: (getattr(corpus, name), list(base.batches(name))) for name in ("train", "dev")}
-    base_outputs = {name: tasks.BaseOutputs.of(base.model, *given) for name, given in splits.items()}
+    base_outputs = {name: tasks.BaseOutputs.compute(base.model, *given) for name, given in splits.items()}
     aim = *(run.option(name) for name in ("lambda", "divergence", "tvd")), base_outputs, run.option("ends")
     if run.option("starts") == "base":
         model.load_state_dict(base.model.state_dict())
@@ -267,7 +267,7 @@ def classification_of(run: Run, corpus: Corpus, outputs: int) -> tasks.Classific
         return tasks.Tying(labels, outputs, run.option("delta"), **ending)
     if run.variant == "liar":
         reasons = {split.name: tasks.rationales(split, run.device_kind) for split in (corpus.train, corpus.dev)}
-        if not all(of_words.values.any() for of_words in reasons.values()):
+        if not all(per_word.values.any() for per_word in reasons.values()):
             raise ValueError(
                 f"{run}: a liar hides the rationales of the texts, and {corpus.name!r} has none; allowed: "
                 "texts of train and dev with rationales"

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass as validated
 
 from lib.datasets import Own
 from lib.provenance import PROJECT
-from lib.training.own_model import located
+from lib.training.own_model import locate
 from papers import PAPERS, Settings
 from papers.settings import Several, allowed
 
@@ -133,7 +133,7 @@ def in_full(values: dict[str, Any], settings: Settings) -> dict[str, str]:
     """The files of `data` and `model` by their full paths: the notebook's kernel runs in the project's folder."""
     paths = {}
     if values.get("model"):
-        path, function = located(values["model"])
+        path, function = locate(values["model"])
         paths["model"] = f"{path.resolve()}:{function}"
     if isinstance(settings.dataset, Own):
         paths["data"] = str(settings.dataset.path)
@@ -152,7 +152,7 @@ def report_name(notebook: Path, values: dict[str, Any]) -> str:
     if settings.get("profile", "quick") != "quick":
         parts.append(slug(str(settings["profile"])))
     if settings.get("model"):  # its folder is private
-        path, function = located(settings["model"])
+        path, function = locate(settings["model"])
         parts.append(f"model-{slug(f'{path.stem}-{function}', 24)}-{_digest(settings['model'])}")
     own = ("dataset", "data", "profile", "model")
     others = sorted(n for n, v in values.items() if n not in own and v != defaults[n])

@@ -23,7 +23,7 @@ def train_runs(report: Report, names: Sequence[str]) -> None:
         raise RuntimeError(f"{gone[0]} is not needed any more: data or code changed; start again")
     for run in (runs[name] for name in names):
         try:
-            train(run, corpora.home, corpora.of(run), lambda line: print(line, flush=True))
+            train(run, corpora.home, corpora.load(run), lambda line: print(line, flush=True))
         except (FloatingPointError, RuntimeError) as error:
             traceback.print_exc()
             failed.append(f"{run}: {error}")

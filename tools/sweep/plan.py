@@ -61,7 +61,7 @@ class Report:
         """
         try:
             runs = self._runs(corpora)
-            return {entry_name(run, corpora.of(run), corpora.home): run for run in runs}
+            return {entry_name(run, corpora.load(run), corpora.home): run for run in runs}
         except (DataError, KeyError, ValueError) as error:
             raise parameters.Refused(error.args[0]) from error
 
@@ -71,7 +71,7 @@ class Report:
             return []
         settings = paper.settings.of(self.settings)
         tried = with_bases([run for option in self.swept for run in paper.swept[option](settings)])
-        if not all(is_trained(run, corpora.of(run), corpora.home) for run in tried):
+        if not all(is_trained(run, corpora.load(run), corpora.home) for run in tried):
             return tried
         if self.swept:
             settings = paper.settings.of(self.settings | self.chosen_on_dev(corpora))
@@ -84,7 +84,7 @@ class Report:
         paper, chosen = PAPERS[self.notebook.stem], {}
         for option in self.swept:
             runs = paper.swept[option](paper.settings.of(self.settings))
-            train = partial(train_all, data_home=corpora.home, processes=1, corpus=corpora.of(runs[0]))
+            train = partial(train_all, data_home=corpora.home, processes=1, corpus=corpora.load(runs[0]))
             chosen[option] = chosen_values(train_grid(runs, option, train), option)
         return chosen
 
