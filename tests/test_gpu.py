@@ -34,5 +34,5 @@ def test_training_is_that_of_the_cpu(gpu):
 def test_two_processes_share_it(gpu, capfd):
     runs = [replace(RUN, device_kind=gpu, seed=seed) for seed in (0, 1)]
     trained = train_all(runs, processes=2)
-    assert [one.run.seed for one in trained] == [0, 1] and "2 of 2" in capfd.readouterr().out
+    assert [one.run.seed for one in trained] == [0, 1] and "2/2" in capfd.readouterr().out
     assert all(next(one.model.parameters()).is_cuda for one in trained)
