@@ -41,10 +41,10 @@ def own_first(found: pd.DataFrame, own: bool) -> pd.DataFrame:
         found: rows of `papers.judge.judge`. own: the model or the text is one's own.
     """
     rows = about(found)
-    if own:
-        rows = rows[rows["finding"].isin(BOX)]
-        rows = rows[rows["model"].eq(rows["model"].iloc[0])] if len(rows) else rows
-    return rows
+    if not own:
+        return rows
+    rows = rows[rows["finding"].isin(BOX)]
+    return rows[rows["model"].isin(rows["model"].iloc[:1])]
 
 
 def about(found: pd.DataFrame) -> pd.DataFrame:
@@ -133,15 +133,15 @@ def unit_of(finding: Finding) -> str:
 
 def printed(row: Mapping) -> float:
     """The paper's own printed effect for a row; NaN where it prints none."""
-    finding = FINDINGS[row["finding"]]
-    if not (of := finding.printed):
+    finding, of = FINDINGS[row["finding"]], FINDINGS[row["finding"]].printed
+    if not of:
         return nan
     theirs = table(PAPERS[finding.notebook].key, str(row["dataset"]))
     same = {name: row[name] for name in of.get("match", ())}
     value = printed_effect(theirs, of["quantity"], same | of.get("where", {}))
-    if "less" in of or "less_where" in of:
-        value -= printed_effect(theirs, of.get("less", of["quantity"]), same | of.get("less_where", {}))
-    return value
+    if not {"less", "less_where"} & set(of):
+        return value
+    return value - printed_effect(theirs, of.get("less", of["quantity"]), same | of.get("less_where", {}))
 
 
 def may_be_shown(found: pd.DataFrame) -> list[str]:
@@ -149,12 +149,11 @@ def may_be_shown(found: pd.DataFrame) -> list[str]:
     rows = {row["finding"]: row for row in found.to_dict("records")}
     if not {"J5c", "J6", "J7"} <= set(rows):
         return []
-    if any(rows[name]["left_out"] for name in ("J5c", "J6", "J7")):
-        return [f"– {rows['J6']['left_out'] or rows['J7']['left_out'] or rows['J5c']['left_out']}."]
-    reads = rows["J6"]["word"] == YES and rows["J5c"]["word"] == YES
-    decides = rows["J7"]["word"] == YES
+    if reasons := [rows[name]["left_out"] for name in ("J6", "J7", "J5c") if rows[name]["left_out"]]:
+        return [f"– {reasons[0]}."]
+    evidence, moves, decides = (rows[name]["word"] == YES for name in ("J6", "J5c", "J7"))
     return [
-        f"As where the model reads: {'yes' if reads else 'no'}.",
+        f"As where the model reads: {'yes' if evidence and moves else 'no'}.",
         f"As why it decides: {'yes' if decides else 'no; leave-one-out shows what each word changes'}.",
     ]
 
@@ -207,9 +206,8 @@ def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
     layers += layer(~hollow, "rule", alt.X("low:Q"), alt.X2("high"), color, strokeWidth=2.5)
     layers += layer(~hollow, "point", x, color, filled=True, size=60, opacity=1)
     layers += layer(hollow, "point", x, color, filled=False, size=55, opacity=1)
-    layers += layer(
-        data["printed"].notna(), "point", alt.X("printed:Q"), shape="diamond", size=90, color=INK, opacity=1
-    )
+    diamond = {"shape": "diamond", "size": 90, "color": INK, "opacity": 1}
+    layers += layer(data["printed"].notna(), "point", alt.X("printed:Q"), **diamond)
     if finding.predicts != "level" and not finding.beyond_chance:
         line = alt.Chart(pd.DataFrame({"at": [float(finding.threshold)]}))
         layers.insert(0, line.mark_rule(color=INK, strokeDash=[4, 3]).encode(alt.X("at:Q")))
@@ -239,42 +237,45 @@ def beside(values: pd.DataFrame, percent: bool = False) -> HTML:
 
 def one_table(values: pd.DataFrame, percent: bool) -> str:
     """One table of a paper: a row for each model, a column for each quantity, theirs above ours."""
-    first, several = values.iloc[0], [name for name in RUN_COLUMNS if values[name].nunique() > 1]
-    rows = values.assign(cell=[beneath(row, percent) for row in values.to_dict("records")])
-    rows = rows.drop_duplicates(KEYS)
-    by = several or ["dataset"]
-    order, names = rows[by].drop_duplicates(), list(dict.fromkeys(rows["quantity"]))
-    wide = rows.pivot(index=by, columns="quantity", values="cell").reindex(columns=names).reset_index()
-    wide = order.merge(wide, on=by, how="left").fillna("")
-    head = "".join(f"<th scope='col'>{escape(title_of(name))}</th>" for name in (*by, *names))
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(title_of(str(row[name])))}</td>" for name in by)
-        + "".join(f"<td class='number'>{row[name]}</td>" for name in names) + "</tr>"
-        for row in wide.to_dict("records")
-    )  # fmt: skip
+    first = values.iloc[0]
+    by = [name for name in RUN_COLUMNS if values[name].nunique() > 1] or ["dataset"]
+    rows = values.assign(cell=[beneath(row, percent) for row in values.to_dict("records")]).drop_duplicates(KEYS)
+    wide = rows.pivot(index=by, columns="quantity", values="cell").fillna("")
+    wide = wide.loc[list(dict.fromkeys(rows.set_index(by).index)), list(dict.fromkeys(rows["quantity"]))]
+    head = "".join(f"<th scope='col'>{escape(title_of(name))}</th>" for name in (*by, *wide))
+    body = "".join(f"<tr>{names_of(key)}{numbers_of(cells)}</tr>" for key, *cells in wide.itertuples())
     fixed = " · ".join(title_of(str(first[name])) for name in RUN_COLUMNS if name not in by and first[name])
     unit = "percent" if percent else ", ".join(dict.fromkeys(values["unit"]))
-    caption = (
-        f"{TITLES.get(first['paper'], first['paper'])}, {first['table']}: {fixed} ({unit}). Above theirs, below ours."
-    )
-    inside = f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+    title = TITLES.get(first["paper"], first["paper"])
+    caption = escape(f"{title}, {first['table']}: {fixed} ({unit}). Above theirs, below ours.")
+    inside = f"<caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
     return f"<div class='scroll'><table class='beside'>{inside}</table></div>"
+
+
+def names_of(key: str | tuple[str, ...]) -> str:
+    """The cells that name a row."""
+    names = key if isinstance(key, tuple) else (key,)
+    return "".join(f"<td>{escape(title_of(str(name)))}</td>" for name in names)
+
+
+def numbers_of(cells: Iterable[str]) -> str:
+    """The cells of a row's numbers, of HTML."""
+    return "".join(f"<td class='number'>{cell}</td>" for cell in cells)
 
 
 def beneath(row: Mapping, percent: bool) -> str:
     """Theirs above ours with its interval, in the colour of the answer; grey where the value does not count."""
     scale, digits = (100, 1) if percent and row["unit"] == "fraction" else (1, 3)
-
-    def shown(value: float) -> str:
-        return "–" if pd.isna(value) else f"{value * scale:.{digits}f}".replace("-", "−")
-
-    ours = shown(row["ours"])
-    interval = "" if pd.isna(row["low"]) or pd.isna(row["ours"]) else f" [{shown(row['low'])}, {shown(row['high'])}]"
+    theirs, ours, low, high = (
+        "–" if pd.isna(row[name]) else f"{row[name] * scale:.{digits}f}".replace("-", "−")
+        for name in ("theirs", "ours", "low", "high")
+    )
+    ours += "" if pd.isna(row["low"]) or pd.isna(row["ours"]) else f" [{low}, {high}]"
+    if pd.isna(row["theirs"]):
+        return ours
     kind = row["answer"].replace(" ", "-") if row["counted"] else "uncounted"
     title = escape(row["answer"] if row["counted"] else NOT_COUNTED, quote=True)
-    if pd.isna(row["theirs"]):
-        return f"{ours}{interval}"
-    return f"{shown(row['theirs'])}<br><span class='{kind}' title='{title}'>{ours}{interval}</span>"
+    return f"{theirs}<br><span class='{kind}' title='{title}'>{ours}</span>"
 
 
 @or_a_sentence
@@ -285,22 +286,15 @@ def scatter(values: pd.DataFrame, width: int = 200) -> alt.TopLevelMixin:
         raise Empty("no printed value has one of ours")
     data = rows[["source", "theirs", "ours", "answer", "dataset", "quantity"]]
     x, y = alt.X("theirs:Q", title="printed"), alt.Y("ours:Q", title="ours")
-    color = alt.Color(
-        "answer:N", title=None, scale=alt.Scale(domain=list(ANSWER_COLORS), range=list(ANSWER_COLORS.values()))
-    )
-    dots = (
-        alt.Chart()
-        .mark_circle(size=14, opacity=0.6)
-        .encode(x, y, color, tooltip=["dataset", "quantity", "theirs", "ours", "answer"])
-    )
+    colors = alt.Scale(domain=list(ANSWER_COLORS), range=list(ANSWER_COLORS.values()))
+    tips = ["dataset", "quantity", "theirs", "ours", "answer"]
+    dots = alt.Chart().mark_circle(size=14, opacity=0.6)
+    dots = dots.encode(x, y, alt.Color("answer:N", title=None, scale=colors), tooltip=tips)
     ends = [data[["theirs", "ours"]].to_numpy().min(), data[["theirs", "ours"]].to_numpy().max()]
     diagonal = alt.Chart().mark_line(color=INK, strokeWidth=1, strokeDash=[3, 3]).encode(alt.X("d0:Q"), alt.Y("d0:Q"))
     diagonal = diagonal.transform_calculate(d0=f"datum.answer == '{ANSWERS[0]}' ? {ends[0]} : {ends[1]}")
-    drawn = (
-        alt.layer(diagonal, dots, data=data)
-        .properties(width=width, height=width)
-        .facet(alt.Facet("source:N", title=None), columns=4)
-    )
+    both = alt.layer(diagonal, dots, data=data).properties(width=width, height=width)
+    drawn = both.facet(alt.Facet("source:N", title=None), columns=4)
     return titled(drawn, "Every printed value that counts, against ours", ["On the dashed line they are equal."])
 
 
@@ -322,16 +316,14 @@ def counts(values: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_dataset(found: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
-    """The rows of some findings in the models that each is about, one model for each dataset."""
+    """The rows of some findings in the models that each is about, one model for each dataset: the paper's own first."""
     rows = about(found)
     rows = rows[rows["finding"].isin(list(names))]
-    own = [
-        dict(zip(FINDINGS[name].datasets, range(99), strict=False)).get(of, 99)
-        for name, of in rows[["finding", "dataset"]].to_numpy()
-    ]
-    return (
-        rows.assign(own=own)
-        .sort_values("own", kind="stable")
-        .drop(columns="own")
-        .drop_duplicates(["finding", "dataset"])
-    )
+    places = [own_place(*pair) for pair in rows[["finding", "dataset"]].to_numpy()]
+    return rows.iloc[np.argsort(places, kind="stable")].drop_duplicates(["finding", "dataset"])
+
+
+def own_place(finding: str, dataset: str) -> int:
+    """The place of a dataset among the paper's own; others come after these."""
+    datasets = FINDINGS[finding].datasets
+    return datasets.index(dataset) if dataset in datasets else len(datasets)
