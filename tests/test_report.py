@@ -1,5 +1,6 @@
 """Reports: what is refused, what a failure leaves, what a page is made of. In a browser: test_report_page.py."""
 
+import io
 import signal
 import subprocess
 import sys
@@ -254,13 +255,13 @@ def test_half_a_page_is_no_report(tmp_path):
 def test_a_running_notebook_is_followed_from_section_to_section(folder, tmp_path, capsys):
     given = nbformat.read(folder / "failing.ipynb", as_version=4)
     given.cells.insert(2, nbformat.v4.new_code_cell("x = 1"))  # as papermill inserts the values that are given
-    tracker, places = Tracker(tmp_path / "part.ipynb"), []
+    tracker, places = Tracker(io.StringIO()), []
     for index, cell in enumerate(given.cells):
         tracker.start_cell(cell, index)
         places.append(tracker.place)
     assert places[2:4] == ["cell 3 (A small study)", "cell 4 (The hard part)"]
     assert capsys.readouterr().out.splitlines() == ["· A small study", "· The hard part"]
-    tracker.save()
+    tracker.save(tmp_path / "part.ipynb")
     assert nbformat.read(tmp_path / "part.ipynb", as_version=4).cells == given.cells
 
 

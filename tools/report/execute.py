@@ -3,11 +3,10 @@
 import logging
 import os
 import re
-import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+import time
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import nbformat
 import papermill
@@ -31,13 +30,14 @@ def run_notebook(notebook: Path, values: dict[str, Any], work: Path) -> Any:
     """
     ran, log = work / notebook.name, work / "run.log"
     ran.unlink(missing_ok=True)
-    tracker = Tracker(ran)
     left = f"log: {log}\nnotebook as far as it ran: {ran}"
-    with logged(log), kernel_environment():
+    logging.getLogger("papermill").setLevel(logging.ERROR)
+    with log.open("w", encoding="utf-8") as file, kernel_environment():
+        tracker = Tracker(file)
         try:
             return papermill.execute_notebook(
                 notebook, ran, parameters=values, kernel_name="python3", language="python", cwd=PROJECT,
-                progress_bar=False, log_output=True, stdout_file=tracker, on_cell_start=tracker.start_cell,
+                progress_bar=False, stdout_file=tracker, stderr_file=file, on_cell_start=tracker.start_cell,
                 request_save_on_cell_execute=False,  # or all of it would be written twice for each cell
                 extra_arguments=["--log-level=CRITICAL"],  # of the kernel: no traceback of its sockets on the terminal
             )  # fmt: skip
@@ -46,13 +46,13 @@ def run_notebook(notebook: Path, values: dict[str, Any], work: Path) -> Any:
             for_reader = error.ename in ("DataError", "ModelError")  # a text that is meant for the reader stays
             raise Failed(f"{error.evalue if for_reader else reason}\n{left}") from error
         except (DeadKernelError, RuntimeError) as error:
-            tracker.save()
+            tracker.save(ran)
             died = isinstance(error, DeadKernelError) or "Kernel died" in str(error)
             why = "the kernel was killed (out of memory?)" if died else last_line(str(error))
             raise Failed(f"{tracker.place} failed: {why}\n{left}") from error
         except KeyboardInterrupt:
             logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # it would print the interrupted cell's traceback
-            tracker.save()
+            tracker.save(ran)
             raise
 
 
@@ -62,8 +62,8 @@ class Tracker:
     `place` is where it is, in words: cell 12 (3 Permutation).
     """
 
-    def __init__(self, path: Path):
-        self.path, self.place, self._heading = path, "the start", "its beginning"
+    def __init__(self, log: TextIO):
+        self.log, self.place, self._heading = log, "the start", "its beginning"
         self._cells: list[Any] = []
 
     def start_cell(self, cell: Any, cell_index: int) -> None:
@@ -73,37 +73,22 @@ class Tracker:
         if headings:
             self._heading = headings[-1].strip()
             print(f"· {self._heading}", flush=True)
+            print(f"{time.strftime('%H:%M:%S')}  {self._heading}", file=self.log, flush=True)
         self.place = f"cell {cell_index + 1} ({self._heading})"
 
-    def save(self) -> None:
+    def save(self, path: Path) -> None:
         """Writes the cells that ran so far."""
-        nbformat.write(nbformat.v4.new_notebook(cells=self._cells), self.path)
+        nbformat.write(nbformat.v4.new_notebook(cells=self._cells), path)
 
     def write(self, text: str) -> None:
-        """What the notebook prints, indented on the terminal; of an overwritten line the last state."""
+        """What the notebook prints: into the log, and indented on the terminal, of a line written over the last."""
+        self.log.write(text)
         lines = [line.rsplit("\r", 1)[-1].rstrip() for line in text.split("\n")]
         print(*(f"    {line}\n" for line in lines if line), sep="", end="", flush=True)
 
     def flush(self) -> None:
         """Flushes what was printed."""
-        sys.stdout.flush()
-
-
-@contextmanager
-def logged(path: Path) -> Iterator[None]:
-    """papermill's log goes into a file, and only there."""
-    handler = logging.FileHandler(path, mode="w", encoding="utf-8")
-    handler.setFormatter(logging.Formatter("%(asctime)s  %(message)s", "%H:%M:%S"))
-    handler.handleError = lambda record: None  # a full disk is reported by what cannot do without it
-    logger = logging.getLogger("papermill")
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        handler.close()
+        self.log.flush()
 
 
 def kernel_environment() -> AbstractContextManager:
