@@ -12,24 +12,14 @@ from pydantic.dataclasses import dataclass
 
 from lib import importance, interventions
 from lib.analysis import attention_on_rationale, attention_weights, correlate, measure_all, with_entropies
-from lib.analysis.ground_truth import (
-    CHANGES,
-    LITTLE_MASS,
-    SAME_ACCURACY,
-    explanation_matrix,
-    with_test_values,
-)
-from lib.analysis.statistics import Effect
-from lib.analysis.summaries import rows_where
-from lib.datasets import Own, spec, with_dials
+from lib.analysis.ground_truth import CHANGES, by_kind, wins
+from lib.analysis.statistics import Effect, weighted_f1
+from lib.datasets import Corpus, Own, spec, tokens_shown, with_dials
 from lib.quantity import RUN_COLUMNS, Quantity, declare, title_of
 from lib.training import Run, Trained
 from lib.training.fitting import evaluate
 from papers.paper import Paper
 from papers.settings import Attentions, Encoders, Settings, setting
-
-KEY = "ours2026"
-
 
 ENCODERS = {"quick": ("bilstm", "average", "conv"), "paper": ("bilstm", "average", "conv", "flan-rnn")}
 # Small models from random vectors, of which dozens are trained in minutes.
@@ -43,22 +33,35 @@ DIALS = {  # of planted reviews; one is turned, the others stay
 TURNED = {"quick": {"cues": (1, 2, 4)}, "paper": DIALS}
 LIARS = {"quick": 5, "paper": 40}  # and as many honest models, of other seeds
 OF_LIARS = ("distractors=0", "negation=0")  # elsewhere a liar of this size loses more than .02 of its accuracy
-LAMBDAS = {"quick": (0.1, 0.3), "paper": (0.03, 0.1, 0.3, 1.0)}
 ADVERSARIES = {"quick": 2, "paper": 20}
 ADVERSARY_LAMBDA = 0.01
-STEADY = 0.01  # of the probability of a blinded text: less counts as no effect of its frame
+STEPS = {"quick": 5, "paper": 50}  # of integrated gradients
 ACCURACIES = ("on copies", "on clean texts", "without the shortcut")
 FOLLOWS = 0.95  # accuracy on copies of a model that follows a shortcut
 SHORTCUTS = {"single": ("bilstm", "average", "conv"), "pair": ("bilstm", "conv")}  # average encoders know no order
 ATTACHED = declare("gradient_times_input_attached", "1", "gradient × input, through attention")
 FROM_UNKNOWN = declare("integrated_gradients_unknown", "fraction", "integrated gradients, from unknown")
+MOVED = 0.05  # of the probability: permuting changes the prediction (Jain & Wallace 2019, section 4.2.2)
+TESTS = {  # of a model: the column of its texts, and its sign: which direction the paper takes for a liar
+    "J: attention and gradient agree little": ("kendall_tau_attention_vs_gradient_times_input", -1),
+    "J: permuting moves few texts": ("permutation_moves", -1),
+    "J: the adversary gets far": ("adversary_share", 1),
+    "W: uniform attention costs no F1": ("uniform", -1),
+    "W: attention is no guide for an MLP": ("guided", -1),
+    "S: the top item flips no decision": ("top_attention_flip", -1),
+    "S: attention flips later than the gradient": ("flips_later", 1),
+    "T: permuting costs no F1": ("permuted", -1),
+    "M: attention and leave-one-out of states agree little": ("kendall_tau_attention_vs_leave_one_out_of_hidden", -1),
+    "trivial: the attention is spread": ("entropy_of_attention", 1),
+}
+SAME_ACCURACY, LITTLE_MASS, SAME_EFFECT = 0.02, 0.01, 0.9
 
 
 @dataclass(frozen=True)
 class GroundTruthSettings(Settings):
     """Beside those of every notebook: the models, and the liars.
 
-    Of LAMBDAS .3 is the smallest whose liars have a mass on dev's reasons below .01.
+    Of .03, .1, .3 and 1, .3 is the smallest whose liars have a mass on dev's reasons below .01.
     """
 
     altering: ClassVar[tuple[str, ...]] = ("projection", "strength")
@@ -68,9 +71,12 @@ class GroundTruthSettings(Settings):
     strength: NonNegativeFloat = setting(0.3, "lambda of the liars")
 
 
-def made_up(settings: Settings) -> bool:
+def is_planted(dataset: object) -> bool:
     """Whether the reason of each label is known: the texts are planted reviews."""
-    return str(settings.dataset).partition(":")[0] == "planted"
+    return str(dataset).partition(":")[0] == "planted"
+
+
+# --- what is trained
 
 
 def models(settings: Settings) -> list[Run]:
@@ -81,42 +87,31 @@ def models(settings: Settings) -> list[Run]:
 
 def variants(settings: Settings) -> list[Run]:
     """In profile paper the BiLSTM's variants: tied, with masked words, sparse, uniform, and a trained adversary."""
-    if not made_up(settings) or settings.profile == "quick":
-        return []
-    found = []
-    for seed in settings.seeds_or():
+    runs: list[Run] = []
+    for seed in settings.seeds_or() if is_planted(settings.dataset) and settings.profile != "quick" else ():
         base = settings.run("bilstm", "additive", seed)
-        found += [
+        runs += [
             settings.run("bilstm", "additive", seed, variant=kind, recipe="tutek2020") for kind in ("tying", "mlm")
         ]
-        found += [replace(base, projection="sparsemax"), replace(base, variant="uniform")]
-        found += [replace(base, variant="adversary", base=base, options=(("lambda", ADVERSARY_LAMBDA),))]
-    return found
+        runs += [replace(base, projection="sparsemax"), replace(base, variant="uniform")]
+        runs += [replace(base, variant="adversary", base=base, options=(("lambda", ADVERSARY_LAMBDA),))]
+    return runs
 
 
 def small(settings: Settings, seeds: Iterable[int], encoder: str = "bilstm", dials: tuple[str, ...] = ()) -> list[Run]:
     """Small models of a few seconds each, on the dataset with other dials."""
     named = replace(settings, dataset=with_dials(settings.dataset, *dials) if dials else settings.dataset)
-    named = replace(named, vectors="random") if made_up(settings) else named
-    options = SMALL if made_up(settings) else {}
-    return [named.run(encoder, "additive", seed, options=tuple(options.items())) for seed in seeds]
+    planted = is_planted(settings.dataset)
+    named = replace(named, vectors="random") if planted else named
+    options = tuple(SMALL.items()) if planted else ()
+    return [named.run(encoder, "additive", seed, options=options) for seed in seeds]
 
 
 def dials(settings: Settings) -> list[Run]:
     """A small BiLSTM at each value of each of DIALS; planted reviews alone, with their own dials."""
-    if settings.dataset != "planted":
-        return []
-    turned = [(f"{dial}={value}",) for dial, values in TURNED[settings.profile].items() for value in values]
-    return [run for one in turned for run in small(settings, settings.first_seeds()[:3], dials=one)]
-
-
-def blinded(settings: Settings) -> list[Run]:
-    """Models that read the words of the reason alone."""
-    if not made_up(settings):
-        return []
-    seeds = settings.first_seeds()
-    encoders = settings.encoders or ENCODERS[settings.profile][: 1 if settings.profile == "quick" else 3]
-    return [run for one in encoders for run in small(settings, seeds, one, ("blinded=yes",))]
+    turned = TURNED[settings.profile] if settings.dataset == "planted" else {}
+    places = [(f"{dial}={value}",) for dial, values in turned.items() for value in values]
+    return [run for place in places for run in small(settings, settings.first_seeds()[:3], dials=place)]
 
 
 def honest(settings: Settings) -> list[Run]:
@@ -126,50 +121,35 @@ def honest(settings: Settings) -> list[Run]:
 
 def liars(settings: Settings) -> list[Run]:
     """As many liars, of other seeds."""
-    return [lying(run, settings.strength, LIARS[settings.profile]) for run in honest(settings)]
-
-
-def lying(run: Run, strength: float, further: int = 0) -> Run:
-    """The liar of an honest run, of a seed that is so much further."""
-    options = (*run.options, ("lambda", strength))
-    return replace(run, variant="liar", seed=run.seed + further, options=options)
-
-
-def lambdas(settings: Settings) -> list[Run]:
-    """Liars of one seed with each of LAMBDAS."""
+    further, strength = LIARS[settings.profile], ("lambda", settings.strength)
     return [
-        lying(run, strength, LIARS[settings.profile])
-        for run in honest(settings)[:1]
-        for strength in LAMBDAS[settings.profile]
+        replace(run, variant="liar", seed=run.seed + further, options=(*run.options, strength))
+        for run in honest(settings)
     ]
 
 
 def adversaries(settings: Settings) -> list[Run]:
     """The second kind of liar: an adversary against each of some honest models."""
-    own = tuple((name, value) for name, value in SMALL.items() if name != "patience")
-    aim = (*own, ("lambda", ADVERSARY_LAMBDA))
+    options = tuple((name, value) for name, value in SMALL.items() if name != "patience")
+    options += (("lambda", ADVERSARY_LAMBDA),)
     chosen = honest(settings)[: ADVERSARIES[settings.profile]]
-    return [replace(run, variant="adversary", base=run, options=aim) for run in chosen]
+    return [replace(run, variant="adversary", base=run, options=options) for run in chosen]
 
 
 def guided(settings: Settings) -> list[Run]:
     """In profile paper an average encoder guided by the attention of each honest model and each liar."""
-    if settings.profile == "quick":
-        return []
-    return [
-        replace(run, encoder="average", variant="guide_base", base=run, options=tuple(SMALL.items()))
-        for run in (*honest(settings), *liars(settings))
-    ]
+    guides = [*honest(settings), *liars(settings)] if settings.profile != "quick" else []
+    options = tuple(SMALL.items())
+    return [replace(run, encoder="average", variant="guide_base", base=run, options=options) for run in guides]
 
 
 def shortcuts(settings: Settings) -> list[Run]:
     """Models of texts with either shortcut, where the dataset is one of this project's."""
     if isinstance(settings.dataset, Own) or "shortcut=" in settings.dataset or spec(settings.dataset).sentences:
         return []
-    seeds = settings.first_seeds()
     kinds = {"pair": ("bilstm",)} if settings.profile == "quick" else SHORTCUTS
-    of_kind = ((kind, one) for kind, encoders in kinds.items() for one in encoders)
-    return [run for kind, one in of_kind for run in small(settings, seeds, one, (*easy(settings), f"shortcut={kind}"))]
+    chosen = [(encoder, (*easy(settings), f"shortcut={kind}")) for kind, of in kinds.items() for encoder in of]
+    return [run for model in chosen for run in small(settings, settings.first_seeds(), *model)]
 
 
 def easy(settings: Settings) -> tuple[str, ...]:
@@ -181,6 +161,9 @@ def clean(settings: Settings) -> list[Run]:
     """The same models without a shortcut."""
     with_it = {(run.encoder, run.seed) for run in shortcuts(settings)}
     return [run for encoder, seed in sorted(with_it) for run in small(settings, [seed], encoder, easy(settings))]
+
+
+# --- what is measured
 
 
 def explanations(steps: int = 50) -> list[Quantity]:
@@ -200,16 +183,61 @@ def explanations(steps: int = 50) -> list[Quantity]:
     ]
 
 
-def changes() -> list[Quantity]:
-    """What the integrated gradients of a text should sum to, from either baseline."""
+def worth() -> list[Quantity]:
+    """What the words of a text are worth: their Shapley values, and what integrated gradients should sum to."""
     change = importance.change_from_baseline
-    return [importance.quantity(name, change, baseline=baseline) for name, baseline in CHANGES.values()]
+    changes = [importance.quantity(name, change, baseline=baseline) for name, baseline in CHANGES.values()]
+    return [*changes, interventions.shapley()]
 
 
-def tests(draws: int, rationales: list) -> list[Quantity]:
-    """What the papers' tests need of each text, with the mass on the reason and what deleting it does."""
+def one_text(measured: pd.DataFrame, columns: Sequence[str], corpus: Corpus, show_text: str) -> pd.DataFrame:
+    """Every explanation of the first text: a row for each token; none where no reason is known."""
+    if measured.empty:
+        return pd.DataFrame()
+    row = measured.iloc[0]
+    instance = corpus.test.instances[row["instance"]]
+    reason = [any(start <= place < end for start, end in instance.rationale) for place in range(row["length"])]
+    values = {"reason": np.where(reason, "yes", "")} | {title_of(name): row[name] for name in columns}
+    return pd.DataFrame(values, index=tokens_shown(corpus, instance, show_text))
+
+
+def planted_and_marked(measured: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The rows whose reason is the rule of planted reviews, and those whose reason people marked."""
+    planted = measured["dataset"].map(is_planted).astype(bool)
+    return measured[planted], measured[~planted]
+
+
+def follows_shortcut(with_it: Sequence[Trained], without: Sequence[Trained]) -> pd.DataFrame:
+    """Each model's accuracy on copies with the shortcut and on clean texts, that of the model without, and `counts`."""
+    clean = {(one.run.encoder, one.run.seed): evaluate(one.model, one.batches("test"))["accuracy"] for one in without}
+    rows = []
+    for one in with_it:
+        answers = measure_all([one], [attention_weights])
+        right = answers["label"] == answers["prediction"]
+        copy = pd.Series([bool(text.rationale) for text in one.corpus.test.instances], index=answers.index)
+        row = {"dataset": one.run.dataset, "encoder": one.run.encoder, "seed": one.run.seed}
+        row |= {"on copies": right[copy].mean(), "on clean texts": right[~copy].mean()}
+        rows.append(row | {"without the shortcut": clean[one.run.encoder, one.run.seed]})
+    table = pd.DataFrame(rows, columns=["dataset", "encoder", "seed", *ACCURACIES])
+    near = table["on clean texts"] >= table["without the shortcut"] - SAME_ACCURACY
+    return table.assign(counts=(table["on copies"] > FOLLOWS) & near)
+
+
+def followers(with_it: Sequence[Trained], follows: pd.DataFrame) -> list[Trained]:
+    """The models that count, by `follows_shortcut` of them."""
+    return [one for one, counts in zip(with_it, follows["counts"], strict=True) if counts]
+
+
+# --- the papers' tests against liars
+
+
+def tested(trained: Sequence[Trained], draws: int) -> pd.DataFrame:
+    """Honest models and liars, with what the papers' tests need of each test text; no row of no model."""
+    if not trained:
+        return pd.DataFrame()
+    rationales = [text.rationale for text in trained[0].corpus.test.instances]
     rankings = {name: importance.RANKINGS[name] for name in ("attention", "gradient")}
-    return [
+    quantities = [
         attention_weights,
         importance.quantity("gradient_times_input", importance.gradient_times_input),
         importance.quantity("leave_one_out_of_hidden", importance.leave_one_out, of="hidden"),
@@ -220,112 +248,88 @@ def tests(draws: int, rationales: list) -> list[Quantity]:
         interventions.single_erasure({"attention": rankings["attention"]}),
         interventions.until_flip(rankings, orders=1),
         interventions.without_reason(rationales),
+        attention_on_rationale(rationales),
     ]
-
-
-def tested(trained: Sequence[Trained], draws: int) -> pd.DataFrame:
-    """Honest models and liars, measured with `tests` on the test texts."""
-    if not trained:
-        return pd.DataFrame()
-    rationales = [text.rationale for text in trained[0].corpus.test.instances]
-    instances = measure_all(trained, [*tests(draws, rationales), attention_on_rationale(rationales)])
     pairs = [("attention", "gradient_times_input"), ("attention", "leave_one_out_of_hidden")]
-    return with_test_values(with_entropies(correlate(instances, pairs), ["attention"]))
+    instances = with_entropies(correlate(measure_all(trained, quantities), pairs), ["attention"])
+    return instances.assign(
+        permutation_moves=(instances["permutation"] > MOVED).astype(float),
+        adversary_share=instances["adversary_exact_jsd"] / instances["largest_jsd"],
+        flips_later=instances["removed_attention_fraction"] - instances["removed_gradient_fraction"],
+    )
 
 
-def guided_f1(trained: Sequence[Trained]) -> dict[tuple[str, int], float]:
-    """The F1 on test of each MLP, by the variant and seed of the model that guides it."""
-    return {
-        (one.run.base.variant, one.run.base.seed): evaluate(one.model, one.batches("test"))["f1"] for one in trained
-    }
+def who_counts(instances: pd.DataFrame) -> pd.DataFrame:
+    """Each model of `tested` with its accuracy, mass on the reason and the reason's effect, and whether it `counts`.
 
-
-def chosen_lambda(trained: Sequence[Trained]) -> pd.DataFrame:
-    """Liars by their lambda: accuracy on dev, the mass on the reason there, and which is the smallest below .01."""
-    rows = []
-    for one in trained:
-        mass = attention_on_rationale([text.rationale for text in one.corpus.dev.instances])
-        found = measure_all([one], [mass], "dev")
-        right = (found["label"] == found["prediction"]).mean()
-        rows.append({"lambda": one.run.option("lambda"), "accuracy": right, "mass": found[mass.name].mean()})
-    table = pd.DataFrame(rows, columns=["lambda", "accuracy", "mass"])
-    little = table.loc[table["mass"] < LITTLE_MASS, "lambda"]
-    return table.assign(chosen=table["lambda"].eq(little.min()).map({True: "smallest below .01", False: ""}))
-
-
-def follows_shortcut(with_it: Sequence[Trained], without: Sequence[Trained]) -> pd.DataFrame:
-    """Each model's accuracy on copies with the shortcut and on clean texts, that of the model without, and `counts`."""
-    clean = {(one.run.encoder, one.run.seed): evaluate(one.model, one.batches("test"))["accuracy"] for one in without}
-    rows = []
-    for one in with_it:
-        found = measure_all([one], [attention_weights])
-        right = found["label"] == found["prediction"]
-        copy = pd.Series([bool(text.rationale) for text in one.corpus.test.instances], index=found.index)
-        row = {"dataset": one.run.dataset, "encoder": one.run.encoder, "seed": one.run.seed}
-        row |= {"on copies": right[copy].mean(), "on clean texts": right[~copy].mean()}
-        rows.append(row | {"without the shortcut": clean[one.run.encoder, one.run.seed]})
-    table = pd.DataFrame(rows, columns=[*("dataset", "encoder", "seed"), *ACCURACIES])
-    near = table["on clean texts"] >= table["without the shortcut"] - SAME_ACCURACY
-    return table.assign(counts=(table["on copies"] > FOLLOWS) & near)
-
-
-def counts(one: Trained, follows: pd.DataFrame) -> bool:
-    """Whether a model counts, by `follows_shortcut`."""
-    own = {"dataset": one.run.dataset, "encoder": one.run.encoder, "seed": one.run.seed}
-    return bool(rows_where(follows, own)["counts"].any())
-
-
-def matrix(reasons, turned, framed, by_hand, copies, human, columns: Sequence[str]) -> pd.DataFrame:
-    """`explanation_matrix` of the BiLSTM in each part; redundancy and negation at the largest value of their dial.
-
-    Of the models that are wired by hand all three, where words are deleted. The shortcut is the pair of words.
+    A liar counts with an accuracy at most SAME_ACCURACY below the honest models' mean, less than LITTLE_MASS on the
+    reason, and a mean change of its prediction without the reason of at least SAME_EFFECT of theirs; an adversary with
+    that little mass; an honest model always.
     """
-    parts = {"label's reason": reasons, "redundancy": at(turned, "cues"), "negation": at(turned, "negation")}
-    deleted = by_hand[by_hand["dataset"].str.endswith("deleted")]
-    deleted = deleted.assign(instance=range(len(deleted)), encoder="bilstm", variant="base")
-    parts |= {
-        "blinded": framed,
-        "wired (three models)": deleted.assign(projection="softmax"),
-        "shortcut (pair)": copies[copies["dataset"].str.endswith("pair")],
-        "human": human,
-    }
-    own = {"encoder": "bilstm", "variant": "base", "projection": "softmax"}
-    plain = {part: rows_where(rows, own) if len(rows) else rows for part, rows in parts.items()}
-    return explanation_matrix(plain, columns)
+    if instances.empty:
+        return instances
+    right = (instances["label"] == instances["prediction"]).astype(float)
+    columns = ["accuracy", "attention_on_rationale", "without_reason", "entropy_of_attention"]
+    table = instances.assign(accuracy=right).groupby(["variant", "seed"], sort=False)[columns].mean()
+    honest, kind = table.loc["base"].mean(), table.index.get_level_values("variant")
+    little = table["attention_on_rationale"] < LITTLE_MASS
+    as_accurate = table["accuracy"] >= honest["accuracy"] - SAME_ACCURACY
+    alike = as_accurate & (table["without_reason"] >= SAME_EFFECT * honest["without_reason"])
+    return table.assign(counts=(kind == "base") | (little & (alike | (kind == "adversary"))))
 
 
-def at(turned: pd.DataFrame, dial: str) -> pd.DataFrame:
-    """The rows of the largest value of a dial."""
-    return turned[turned["dataset"].str.endswith(f":{dial}={DIALS[dial][-1]}")]
+def kinds(counted: pd.DataFrame) -> pd.DataFrame:
+    """Means of `who_counts` over the models of each kind; `counts` is then the share that does."""
+    return counted if counted.empty else counted.groupby("variant").mean()
 
 
-# What its findings read
+def suspicions(instances: pd.DataFrame, guided: Sequence[Trained]) -> pd.DataFrame:
+    """How suspicious each of TESTS finds each model of `tested` that counts: a row for each (variant, seed).
+
+    The mean over the texts, or what other attention costs in F1, signed so that a liar should have more.
+
+    Args:
+        guided: MLPs, each guided by the attention of one of the models.
+    """
+    f1 = {(mlp.run.base.variant, mlp.run.base.seed): evaluate(mlp.model, mlp.batches("test"))["f1"] for mlp in guided}
+    rows, counted = {}, who_counts(instances)
+    for model in counted.index[counted["counts"]] if len(counted) else ():
+        texts = instances[(instances["variant"] == model[0]) & (instances["seed"] == model[1])]
+        of_model = costs(texts) | {"guided": f1.get(model, np.nan)}
+        values = [of_model[column] if column in of_model else texts[column].mean() for column, _ in TESTS.values()]
+        rows[model] = {test: sign * value for (test, (_, sign)), value in zip(TESTS.items(), values, strict=True)}
+    index = pd.MultiIndex.from_tuples(list(rows), names=["variant", "seed"]) if rows else None
+    return pd.DataFrame(list(rows.values()), index=index)
 
 
-def tables(
-    answers: pd.DataFrame,
-    reasons: pd.DataFrame,
-    copies: pd.DataFrame,
-    suspicion: pd.DataFrame,
-    explanations: Sequence[str],
-) -> dict[str, pd.DataFrame]:
+def costs(texts: pd.DataFrame) -> dict[str, float]:
+    """What equal weights, and random orders of the own weights, cost in F1: the mean over the orders."""
+    label, ones = texts["label"].to_numpy(), np.ones((1, len(texts)))
+    orders = np.stack(texts["under_permuted"].to_list())
+    own, equal = (weighted_f1(ones, label, texts[name].to_numpy())[0] for name in ("prediction", "under_uniform"))
+    return {"uniform": own - equal, "permuted": own - weighted_f1(ones, label, orders)[0].mean()}
+
+
+# --- what its findings read
+
+
+def tables(answers, reasons, copies, suspicion, columns: Sequence[str]) -> dict[str, pd.DataFrame]:
     """What the findings read: of the models and of those with shortcuts a row for each text and explanation.
 
     Args:
         answers: every model on all texts, with attention_weights.
-        reasons, copies: of `lib.analysis.ground_truth.explained`. suspicion: of `suspicions`, of the models that count.
-        explanations: their columns.
+        reasons, copies: of `lib.analysis.ground_truth.explained`. suspicion: of `suspicions`.
+        columns: of explanations.
     """
-    reasons = reasons[reasons["variant"] != "adversary"] if len(reasons) else reasons
     return {
         "answers": with_entropies(answers, ["attention"]),
-        "reasons": by_explanation(reasons, explanations),
-        "copies": by_explanation(copies, explanations),
+        "reasons": by_explanation(reasons[reasons["variant"] != "adversary"], columns),
+        "copies": by_explanation(copies, columns),
         "suspicion": suspicion,
     }
 
 
-def by_explanation(instances: pd.DataFrame, explanations: Sequence[str]) -> pd.DataFrame:
+def by_explanation(instances: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """A row for each text and explanation (`of`): reason_top is whether its top word is part of the reason."""
     if instances.empty:
         return instances
@@ -334,7 +338,7 @@ def by_explanation(instances: pd.DataFrame, explanations: Sequence[str]) -> pd.D
     kept = [*RUN_COLUMNS, "seed", "instance", "label", "prediction", "entropy_of_attention", "reason_top_chance"]
     parts = [
         instances[kept].assign(of=title_of(name), reason_top=instances[f"reason_top_{name}"].astype(float))
-        for name in explanations
+        for name in columns
     ]
     return pd.concat(parts, ignore_index=True)
 
@@ -342,12 +346,11 @@ def by_explanation(instances: pd.DataFrame, explanations: Sequence[str]) -> pd.D
 def detection(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     """G2: each test's AUROC, over pairs of a liar and an honest model, with DeLong's standard error (1988)."""
     suspicion, dataset = tables["suspicion"], tables["answers"]["dataset"].iloc[0]
-    kinds = suspicion.index.get_level_values("variant") if len(suspicion) else ()
-    pairs = min((kinds == "liar").sum(), (kinds == "base").sum()) if len(suspicion) else 0
-    for test in suspicion if pairs > 1 else ():
-        liars, honest = (suspicion.loc[kinds == kind, test].dropna().to_numpy()[:pairs] for kind in ("liar", "base"))
-        if min(len(liars), len(honest)) == pairs:
-            above = (liars[:, None] > honest) + 0.5 * (liars[:, None] == honest)
+    kinds = list(suspicion.index.get_level_values(0)) if len(suspicion) else []
+    pairs = min(kinds.count("liar"), kinds.count("base"))
+    for test, liars, _, honest in by_kind(suspicion):
+        if min(len(liars), len(honest)) >= pairs > 1:
+            above = wins(liars[:pairs], honest[:pairs])
             values = above.mean(axis=1) + above.mean(axis=0) - above.mean()
             error = max(values.std(ddof=1) / np.sqrt(pairs), 1 / pairs)  # at least that of one pair
             area = float(values.mean())
@@ -355,9 +358,5 @@ def detection(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
             yield {"model": test, "of": test, "dataset": dataset}, [pd.DataFrame()], effect
 
 
-PAPER = Paper(
-    "ground_truth",
-    KEY,
-    GroundTruthSettings,
-    (models, variants, dials, blinded, honest, liars, lambdas, adversaries, guided, shortcuts, clean),
-)
+PARTS = (models, variants, dials, honest, liars, adversaries, guided, shortcuts, clean)
+PAPER = Paper("ground_truth", "ours2026", GroundTruthSettings, PARTS)

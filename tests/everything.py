@@ -33,7 +33,6 @@ from lib.interventions import (
     adversary_by_chance,
     agreement_by_chance,
     eraser_scores,
-    frame_effect,
     largest_change,
     largest_jsd,
     normalised_scores,
@@ -86,7 +85,6 @@ OF_WORDS = [
 ]
 OF_STATES = [*OF_WORDS, quantity("leave_one_out_of_hidden", leave_one_out, of="hidden")]
 OF_TEXTS = [
-    frame_effect(draws=2),
     without_reason([[(0, 1)]] * 20),
     shapley(),
     quantity("integrated_gradients", integrated_gradients, steps=3, baseline="unknown"),

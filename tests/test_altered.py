@@ -1,4 +1,4 @@
-"""Altered datasets: a shortcut decides the label whatever else a text says, and a blinded text is its reason alone."""
+"""Altered datasets: a shortcut decides the label whatever else a text says."""
 
 from collections import Counter
 
@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from lib import datasets
-from lib.datasets import DataError, altered, planted, word_vectors
-from lib.datasets.corpus import UNKNOWN
+from lib.datasets import DataError, altered, word_vectors
 
 
 def marked(one) -> list[str]:
@@ -23,7 +22,7 @@ def test_a_shortcut_decides_the_label_of_half_of_train_and_of_copies_of_test(kin
         with_it = [one for one in split.instances if one.rationale]
         for one in split.instances:
             before = own[one.id.removesuffix(altered.COPY)]
-            assert [word for word in one.tokens if word not in altered.WORDS] == list(before.tokens)
+            assert [word for word in one.tokens if word not in altered.SHORTCUT_WORDS] == list(before.tokens)
             assert one.label == (decides[tuple(marked(one))] if one.rationale else before.label)
         against = np.mean([one.label != own[one.id.removesuffix(altered.COPY)].label for one in with_it])
         assert against == pytest.approx(0.5, abs=0.01), "the text's own words say nothing about it"
@@ -32,41 +31,23 @@ def test_a_shortcut_decides_the_label_of_half_of_train_and_of_copies_of_test(kin
     assert [one.tokens for one in corpus.test.instances[: len(plain.test)]] == [
         one.tokens for one in plain.test.instances
     ]
-    assert set(altered.WORDS) <= set(corpus.vocabulary.words)
-
-
-def test_a_blinded_text_holds_its_reason_and_the_unknown_word():
-    name = datasets.with_dials("planted:cues=1", "blinded=yes")
-    assert name == "planted:cues=1,blinded=yes"
-    plain, corpus = datasets.load("planted:cues=1"), datasets.load(name)
-    for split, whole in zip(corpus.splits, plain.splits, strict=True):
-        for one, before in zip(split.instances, whole.instances, strict=True):
-            assert marked(one) == marked(before) and one.label == before.label and len(one.tokens) == len(before.tokens)
-            assert len(one.tokens) - len(marked(one)) == one.tokens.count("<unk>")
-    own = {*planted.PRAISE, *planted.BLAME, *planted.NEGATORS}
-    assert set(corpus.vocabulary.words[4:]) == own
-    ids, _ = corpus.train.encoded
-    assert set(np.unique(ids)) == {UNKNOWN, 2, 3, *range(4, 4 + len(own))}
+    assert set(altered.SHORTCUT_WORDS) <= set(corpus.vocabulary.words)
 
 
 def test_what_cannot_be_altered_is_refused():
-    for name in ("planted:shortcut=both", "planted:shortcut=pair,blinded=yes", "planted-documents:shortcut=pair"):
+    for name in ("planted:shortcut=both", "planted:shortcut=", "planted-documents:shortcut=pair"):
         with pytest.raises(DataError, match="allowed: "):
             datasets.spec(name)
     with pytest.raises(DataError, match="allowed, each at most once"):
         datasets.spec("planted:shortcut=pair,nois")
-    spec = datasets.spec("planted")
-    without = altered.with_shortcut(spec.read(spec, None, planted.DEFAULTS), "pair")
-    with pytest.raises(DataError, match="of Planted reviews has no rationale"):
-        altered.blind(without)
 
 
 def test_inserted_words_have_random_vectors_of_the_usual_length(tmp_path):
     corpus = datasets.load("planted:shortcut=single")
-    words = [word for word in corpus.vocabulary.words[4:] if word not in altered.WORDS]
+    words = [word for word in corpus.vocabulary.words[4:] if word not in altered.SHORTCUT_WORDS]
     numbers = np.random.default_rng(0).normal(0, 3, (len(words), 20))
     lines = [" ".join([word, *map(str, row)]) for word, row in zip(words, numbers, strict=True)]
     (tmp_path / "some.txt").write_text("\n".join(lines))
     table = word_vectors.load(tmp_path / "some.txt", corpus.vocabulary, size=20).table
-    found = table[[corpus.vocabulary.ids[word] for word in altered.WORDS]]
+    found = table[[corpus.vocabulary.ids[word] for word in altered.SHORTCUT_WORDS]]
     assert float(found.std()) == pytest.approx(3, rel=0.4) and not np.allclose(*found)

@@ -1,7 +1,7 @@
 """Explanations against a known reason, liars, and the tests that should find them."""
 
 from dataclasses import replace
-from itertools import pairwise, permutations
+from itertools import permutations
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,37 +13,25 @@ import torch
 from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 
-import papers
 from lib import importance
 from lib.analysis import attention_weights, ground_truth, measure
 from lib.analysis.token_values import average_precision
 from lib.datasets.batches import batches
 from lib.datasets.corpus import UNKNOWN
-from lib.importance.rankings import RANKINGS
-from lib.interventions import frame_effect, normalised_scores, shapley, shortened, without_reason
+from lib.interventions import shapley, shortened, without_reason
 from lib.metrics.distances import probabilities
-from lib.models import wired
-from lib.quantity import declare
+from lib.quantity import RUN_COLUMNS
 from lib.training import train
 from lib.training.tasks import rationales
 from papers import ground_truth as parts
 
 
-def silent(message: str) -> None:
-    pass
-
-
-def test_the_reason_itself_scores_1_and_one_without_an_opinion_its_exact_chance():
+def test_the_reason_itself_scores_1_no_opinion_its_chance_and_ties_the_mean_over_their_orders():
     reason = np.array([False, True, False, True, True, False, False])
     assert ground_truth.hits(reason.astype(float), reason) == (1, 1, 2)
     assert average_precision(reason, reason.astype(float)) == 1
-    top, recall, rank = ground_truth.hits(np.zeros(7), reason)
-    assert (top, recall, rank) == pytest.approx((3 / 7, 3 / 7, 4))
-
-
-def test_scores_with_ties_are_the_mean_over_their_orders():
-    reason = np.array([True, False, True, False, False, True])
-    values = np.array([2.0, 2.0, 1.0, 1.0, 1.0, 0.5])
+    assert ground_truth.hits(np.zeros(7), reason) == pytest.approx((3 / 7, 3 / 7, 4))
+    reason, values = np.array([True, False, True, False, False, True]), np.array([2.0, 2.0, 1.0, 1.0, 1.0, 0.5])
     orders = [values + 0.1 * np.array(order) / 6 for order in permutations(range(6))]
     mean = np.mean([ground_truth.hits(order, reason) for order in orders], axis=0)
     assert ground_truth.hits(values, reason) == pytest.approx(mean)
@@ -53,22 +41,20 @@ def test_scores_with_ties_are_the_mean_over_their_orders():
 def test_every_explanation_is_scored_and_what_is_right_by_construction_is_best():
     split = small.split((6, 8, 12, 9))
     texts = [[(1, 2), (3, 4)] for _ in split.instances]
-    tested, given = small.model(), small.batch((6, 8, 12, 9))
-    quantities = parts.explanations(steps=4)
-    columns = ground_truth.columns_of(quantities)
-    instances = measure(tested, [given], quantities)
+    columns = ground_truth.columns_of(parts.explanations(steps=4))
+    instances = measure(small.model(), [small.batch((6, 8, 12, 9))], parts.explanations(steps=4))
     right = [np.isin(np.arange(length), (1, 3)).astype(float) for length in instances["length"]]
-    measures = {name: name for name in (*columns, "right", "none")}
     instances = instances.assign(right=right, none=[0 * values for values in right])
-    found = ground_truth.beyond_chance(ground_truth.against_reason(instances, measures, texts), measures)
+    scored = ground_truth.against_reason(instances, [*columns, "right", "none"], texts)
     assert {"leave_one_out_signed", "attention_times_norm", "integrated_gradients_unknown"} <= set(columns)
     for score in ("reason_top", "reason_recall", "rationale_average_precision", "beyond_chance"):
-        assert (found[f"{score}_right"] == 1).all()
-    assert found["reason_top_none"].tolist() == found["reason_top_chance"].tolist() == [2 / n for n in (6, 8, 12, 9)]
-    assert found["reason_rank_none"].tolist() == found["reason_rank_chance"].tolist()
+        assert (scored[f"{score}_right"] == 1).all()
+    assert scored["reason_top_none"].tolist() == scored["reason_top_chance"].tolist() == [2 / n for n in (6, 8, 12, 9)]
+    assert scored["reason_rank_none"].tolist() == scored["reason_rank_chance"].tolist()
+    assert scored["beyond_chance_none"].tolist() == pytest.approx([0] * 4)
 
 
-def test_only_texts_of_a_known_reason_that_are_answered_right_are_measured_and_erased():
+def test_only_texts_of_a_known_reason_that_are_answered_right_are_measured():
     """The first text has no reason, the second is all reason; of the others the model must be right."""
     texts, spans = small.split((4, 2, 9, 6, 8, 12)), ((), ((0, 2),), ((1, 2),), ((0, 3),), ((5, 7),), ((2, 3),))
     instances = tuple(replace(one, rationale=of) for one, of in zip(texts.instances, spans, strict=True))
@@ -76,59 +62,61 @@ def test_only_texts_of_a_known_reason_that_are_answered_right_are_measured_and_e
     one = SimpleNamespace(
         model=tested, run=None, corpus=SimpleNamespace(test=texts), batches=lambda split, size: batches(texts, 2)
     )
-    all_texts = measure(tested, batches(texts, 6), [attention_weights, normalised_scores(RANKINGS)])
-    right = (all_texts["label"] == all_texts["prediction"]).to_numpy()
-    expected = [place for place in range(2, 6) if right[place]]
+    all_texts = measure(tested, batches(texts, 6), [attention_weights])
+    expected = [place for place in range(2, 6) if all_texts["label"][place] == all_texts["prediction"][place]]
     assert 0 < len(expected) < 4
-    found = ground_truth.explained([one], [attention_weights], erased=True).set_index("instance")
-    assert sorted(found.index) == expected and (found["reason_top_chance"] < 1).all()
-    theirs = all_texts.loc[expected, "normalised_attention_comprehensiveness"].to_numpy()
-    ours = found.loc[expected, "normalised_attention_weights_comprehensiveness"].to_numpy()
-    assert ours == pytest.approx(theirs, nan_ok=True) and np.isfinite(ours).any()
+    explained = ground_truth.explained([one], [attention_weights])
+    assert sorted(explained["instance"]) == expected and (explained["reason_top_chance"] < 1).all()
+    nothing = ground_truth.explained([], [attention_weights])
+    assert ground_truth.summarise_scores(nothing, ["attention_weights"], ["reason_top_{}"]).empty
+    assert ground_truth.along(nothing, ["attention_weights"]) == {} and nothing.empty
 
 
-def test_what_people_marked_stands_beside_what_the_model_uses():
-    random, models = np.random.default_rng(0), ("bilstm", "average")
-    rows = pd.DataFrame({"encoder": [*models] * 20, "attention": "additive", "instance": np.arange(40) // 2, "seed": 0})
-    rows = rows.assign(dataset="films", projection="softmax", variant="base", layers=1, left_out=[()] * 40)
-    columns = [declare(f"{start}_{name}{end}", "fraction") for name in ("one", "other") for start, end in STARTS]
-    rows = rows.assign(**{column: random.random(40) for column in columns})
-    points = ground_truth.plausible_and_faithful(rows, ["one", "other"])
-    mean = rows.loc[rows["encoder"] == "bilstm", "normalised_other_comprehensiveness"].mean()
-    row = points[(points["explanation"] == "other") & (points["encoder"] == "bilstm")].squeeze()
-    assert len(points) == 4 and row["faithful"] == pytest.approx(mean)
-    assert row["faithful_low"] < mean < row["faithful_high"]
-
-
-STARTS = (("reason_recall", ""), ("normalised", "_comprehensiveness"))
+def test_values_along_each_dial_and_the_matrix_are_means_of_their_texts():
+    random, datasets = np.random.default_rng(0), ["planted:cues=1", "planted:cues=4", "planted:noise=0.1"]
+    rows = pd.DataFrame({"dataset": np.repeat(datasets, 20), "instance": [*range(20)] * 3, "seed": 0})
+    rows = rows.assign(encoder="bilstm", attention="dot", projection="softmax", variant="base", layers=1)
+    rows = ground_truth.against_reason(
+        rows.assign(length=9, left_out=[()] * 60, values=[*random.random((60, 9))]), ["values"], [[(2, 4)]] * 20
+    )
+    means = rows.groupby("dataset")["beyond_chance_values"].mean()
+    curves = ground_truth.along(rows, ["values"])
+    assert list(curves) == ["cues", "noise"] and curves["cues"]["cues"].tolist() == [1, 4]
+    assert curves["cues"]["value"].tolist() == pytest.approx(means[datasets[:2]].tolist())
+    known = {"redundancy": ground_truth.turned_to(rows, "cues=4"), "not measured": rows[:0]}
+    (row,) = ground_truth.explanation_matrix(known, ["values"]).to_dict("records")
+    assert row["redundancy"].startswith(f"{means[datasets[1]]:.2f} (") and row["not measured"] == "–"
+    assert set(RUN_COLUMNS) <= set(rows)
 
 
 @pytest.mark.parametrize("encoder", ["bilstm", "average"])
 @pytest.mark.parametrize("baseline", ["zero", "unknown"])
 def test_integrated_gradients_are_complete_from_either_baseline(encoder, baseline):
     tested, given = small.model(encoder), small.batch()
-    found = importance.integrated_gradients(tested, given, steps=100, baseline=baseline)
+    values = importance.integrated_gradients(tested, given, steps=100, baseline=baseline)
     output = tested(given)
     tokens = given.tokens.masked_fill(given.mask, UNKNOWN)
-    start = (
-        tested.embedding(tokens) if baseline == "unknown" else output.embeddings.masked_fill(given.mask[..., None], 0)
-    )
+    zero = output.embeddings.masked_fill(given.mask[..., None], 0)
+    start = tested.embedding(tokens) if baseline == "unknown" else zero
     predicted = probabilities(output.logits).argmax(dim=-1, keepdim=True)
     ends = [probabilities(one.logits).gather(1, predicted) for one in (output, tested.from_embeddings(start, given))]
     change = (ends[0] - ends[1]).squeeze(1)
-    assert torch.allclose(found.sum(dim=1), change, atol=1e-3 * change.abs().max().item())
+    assert torch.allclose(values.sum(dim=1), change, atol=1e-3 * change.abs().max().item())
     of_baseline = importance.change_from_baseline(tested, given, baseline)
     assert torch.allclose(of_baseline, change.double(), atol=1e-12)
-    explained = {name: [values.numpy() for values in found] for name in ground_truth.CHANGES}
-    both = pd.DataFrame(explained | {change: of_baseline.numpy() for change, _ in ground_truth.CHANGES.values()})
+    columns = {name: [row.numpy() for row in values] for name in ground_truth.CHANGES}
+    both = pd.DataFrame(columns | {change: of_baseline.numpy() for change, _ in ground_truth.CHANGES.values()})
     for added, complete in ((0, 1), (2 * ground_truth.COMPLETE, 0)):
         rows = ground_truth.with_completeness(both.assign(change_from_zero=both["change_from_zero"] + added))
         assert (rows["complete_integrated_gradients"] == complete).all()
         assert (rows["complete_integrated_gradients_unknown"] == 1).all()
-    known = given.tokens.masked_fill(given.mask & (torch.arange(given.tokens.shape[1]) > 2), UNKNOWN)
-    blind = type(given).of(known, given.lengths, given.label, given.instance)
-    credited = importance.integrated_gradients(tested, blind, steps=4, baseline="unknown")
-    assert (credited[known == UNKNOWN] == 0).all()
+
+
+def test_integrated_gradients_from_the_unknown_word_credit_it_with_nothing():
+    tested, given = small.model(), small.batch()
+    tokens = given.tokens.masked_fill(given.mask & (torch.arange(given.tokens.shape[1]) > 2), UNKNOWN)
+    blind = type(given).of(tokens, given.lengths, given.label, given.instance)
+    assert (importance.integrated_gradients(tested, blind, steps=4, baseline="unknown")[tokens == UNKNOWN] == 0).all()
     with pytest.raises(ValueError, match="allowed: zero, unknown"):
         importance.integrated_gradients(tested, given, baseline="mean")
 
@@ -139,46 +127,57 @@ def test_words_deleted_together_give_the_shortened_text():
     keep = given.mask.clone()
     keep[0, 2] = False
     one = shortened(given, keep)
-    assert one.tokens[0, : int(one.lengths[0])].tolist() == by_hand.tokens[0].tolist() and one.lengths.tolist() == [
-        6,
-        5,
-        9,
-    ]
-    assert shortened(given, torch.zeros_like(keep)).lengths.tolist() == [2, 2, 2]
+    assert one.tokens[0, : int(one.lengths[0])].tolist() == by_hand.tokens[0].tolist()
+    assert one.lengths.tolist() == [6, 5, 9] and shortened(given, torch.zeros_like(keep)).lengths.tolist() == [2, 2, 2]
     tested = small.model()
     measured = measure(tested, [given], [without_reason([[(1, 2)], None, [(0, 7)]])])["without_reason"]
     expected = (tested(by_hand).logits.sigmoid() - tested(given).logits.sigmoid()[:1]).abs().item()
     assert measured[0] == pytest.approx(expected) and measured[1:].isna().all()
 
 
-def test_a_frame_is_drawn_for_each_text_alone_and_none_without_a_known_word():
-    given, tested = small.batch((5, 3, 7)), small.model()
-    tokens = given.tokens.masked_fill(given.mask & (torch.arange(given.tokens.shape[1]) != 2), UNKNOWN)
-    tokens[1, given.mask[1]] = UNKNOWN
-    blind = type(given).of(tokens, given.lengths, given.label, given.instance)
-    together = measure(tested, [blind], [frame_effect()])["frame"]
-    assert together[0] > 0 and np.isnan(together[1])
-    assert measure(tested, [blind.rows(torch.tensor([2]))], [frame_effect()])["frame"][0] == pytest.approx(together[2])
-    assert measure(tested, [blind], [frame_effect(seed=1)])["frame"][0] != together[0]
+@pytest.mark.parametrize("encoder", ["bilstm", "conv"])
+def test_shapley_values_are_the_mean_gain_over_all_orders_of_the_words(encoder):
+    tested, given = small.model(encoder), small.batch((3, 4, 11))
+    values = measure(tested, [given], [shapley()])["shapley"]
+    assert values[2] is None, "it has too many words"
+    for row in (0, 1):
+        words, text = int(given.lengths[row]) - 2, given.rows(torch.tensor([row]))
+        positive, gains = (tested(text).logits > 0).item(), np.zeros(words)
+
+        def probability(kept, words=words, text=text, positive=positive) -> float:
+            keep = torch.tensor([[False, *(word in kept for word in range(words)), False]])
+            logit = tested(shortened(text, keep)).logits if kept else tested.decoder.bias
+            return torch.sigmoid(logit if positive else -logit).item()
+
+        for order in permutations(range(words)):
+            for place, word in enumerate(order):
+                gains[word] += probability(order[: place + 1]) - probability(order[:place])
+        assert values[row] == pytest.approx(gains / len(list(permutations(range(words)))), abs=1e-9)
+
+
+def test_shapley_values_are_their_own_best_explanation_by_size():
+    tested, given = small.model(), small.batch((6, 8, 12, 9))
+    rows = measure(tested, [given], [attention_weights, shapley(), replace(shapley(), name="right")])
+    rows = rows.assign(instance=7, right=rows["right"].map(lambda values: values if values is None else -values))
+    scored = ground_truth.against_shapley(rows, ["attention_weights", "right"])
+    assert len(scored) == 3 and set(scored["instance"]) == {7}
+    assert scored["agreement_right"].min() > 0.999 and (scored["reason_top_right"] == 1).all()
+    assert (scored["beyond_chance_right"] == 1).all() and (scored["agreement_attention_weights"] < 1).all()
+    assert ground_truth.against_shapley(rows.drop(columns="shapley"), ["right"]).empty
 
 
 def test_a_liar_keeps_its_accuracy_and_moves_its_attention(tmp_path, monkeypatch):
     monkeypatch.setenv("CACHE_HOME", str(tmp_path))
-    settings = papers.PAPERS["ground_truth"].settings(device="cpu")
-    run = parts.honest(settings)[0]
     accuracy, masses = {}, {}
-    for one in (run, parts.lying(run, settings.strength)):
-        trained = train(one, say=silent)
+    for kind in ("honest", "liars"):
+        run = planned.runs(f"ground_truth/{kind}", device="cpu")[0]
+        trained = train(run, say=lambda message: None)
         reasons = rationales(trained.corpus.test)
-        masses[one.variant] = np.concatenate(
-            [
-                (trained.model(batch).attention.detach() * reasons.look_up(batch)).sum(dim=1)
-                for batch in trained.batches("test")
-            ]
-        )
-        accuracy[one.variant] = parts.evaluate(trained.model, trained.batches("test"))["accuracy"]
+        weights = [trained.model(batch).attention * reasons.look_up(batch) for batch in trained.batches("test")]
+        masses[run.variant] = torch.cat([of_batch.sum(dim=1) for of_batch in weights]).mean().item()
+        accuracy[run.variant] = parts.evaluate(trained.model, trained.batches("test"))["accuracy"]
     assert accuracy["base"] > 0.95 and accuracy["liar"] > accuracy["base"] - 0.03
-    assert masses["liar"].mean() < 0.01 < 0.5 < masses["base"].mean()
+    assert masses["liar"] < 0.01 < 0.5 < masses["base"]
 
 
 def suspicion(liars: list, honest: list) -> pd.DataFrame:
@@ -198,13 +197,13 @@ def test_the_auroc_is_scikit_learns_and_its_pairs_have_its_variance():
     ]
     assert high - low == pytest.approx(2 * 1.96 * np.std(drawn), rel=0.15)
     (effect,) = effects_of(suspicion(liars, honest))
-    assert effect["of_seeds"] == pytest.approx(dict.fromkeys(range(30), value)) and effect["n"] == 30
-    assert 1.96 * effect["se"] == pytest.approx((high - low) / 2, rel=0.25)
+    assert effect.by_run == pytest.approx(dict.fromkeys(range(30), value)) and effect.n == 30
+    assert 1.96 * effect.se == pytest.approx((high - low) / 2, rel=0.25)
     value, low, high = ground_truth.auroc(liars + 9, honest)
     assert (value, high) == (1, 1) and 0.9 < low < 0.95, "30 of each tell something, not all"
     (apart,) = effects_of(suspicion(liars + 9, honest))
-    assert 1.96 * apart["se"] == pytest.approx(1 - low)
-    assert effects_of(suspicion(liars[:1], honest[:1])) == []
+    assert 1.96 * apart.se == pytest.approx(1 - low)
+    assert effects_of(suspicion(liars[:1], honest[:1])) == effects_of(pd.DataFrame()) == []
 
 
 def effects_of(table: pd.DataFrame) -> list[dict]:
@@ -214,63 +213,33 @@ def effects_of(table: pd.DataFrame) -> list[dict]:
 
 
 def test_the_threshold_is_of_other_honest_models_than_the_false_alarms():
-    table = suspicion([5, 5, 1, 0.5], [1, 2, 0, 3])
-    found = ground_truth.detection(table, pd.Series(True, index=table.index)).iloc[0]
-    assert (found["liar_found"], found["liar_n"], found["base_found"], found["base_n"]) == (0.5, 4, 0.5, 2)
-    counts = pd.Series([True, False, False, True, True, True, True, True], index=table.index)
-    assert ground_truth.detection(table, counts).iloc[0]["liar_n"] == 2
-    shown = ground_truth.test_matrix(ground_truth.detection(table, counts))
-    assert shown["adversaries found"].tolist() == ["–"] and shown["liars found"].tolist() == ["0.50 (0.03 to 0.97)"]
-    assert "AUROC, liar" in ground_truth.test_matrix(ground_truth.detection(table, counts), areas=True)
+    (row,) = ground_truth.alarm_matrix(suspicion([5, 5, 1, 0.5], [1, 2, 0, 3])).to_dict("records")
+    assert row["liars found"].startswith("0.50 (") and row["false alarms"].startswith("0.50 (")
+    assert row["adversaries found"] == "–" and row["other honest"] == 2
+    (row,) = ground_truth.aurocs(suspicion([5, 5, 1, 0.5], [1, 2, 0, 3])).to_dict("records")
+    assert (row["liars"], row["honest"], row["AUROC, adversaries"]) == (4, 4, "–")
+    assert ground_truth.alarm_matrix(pd.DataFrame()).empty and ground_truth.aurocs(pd.DataFrame()).empty
+
+
+def test_a_liar_counts_only_with_the_accuracy_and_the_reason_of_honest_models():
+    kinds = ["base", "base", "liar", "liar", "liar", "liar", "adversary"]
+    rows = pd.DataFrame({"variant": np.repeat(kinds, 100), "seed": np.repeat(range(7), 100)})
+    rows = rows.assign(label=1, prediction=1, entropy_of_attention=0.5)
+    rows["attention_on_rationale"] = np.repeat([0.9, 0.9, 0.001, 0.5, 0.001, 0.001, 0.001], 100)
+    rows["without_reason"] = np.repeat([0.5, 0.5, 0.46, 0.5, 0.4, 0.5, 0.1], 100)
+    rows.loc[rows.index[500:503], "prediction"] = 0  # .03 below
+    assert parts.who_counts(rows)["counts"].tolist() == [True, True, True, False, False, False, True]
+    assert parts.kinds(parts.who_counts(rows))["counts"].to_dict() == {"adversary": 1, "base": 1, "liar": 0.25}
+    assert parts.kinds(parts.who_counts(pd.DataFrame())).empty and parts.suspicions(pd.DataFrame(), []).empty
 
 
 def test_the_runs_of_each_dataset():
     listed = planned.runs("ground_truth", device="cpu")
-    assert sum(run.variant == "liar" for run in listed) == 6 and {run.variant for run in listed} >= {"adversary"}
+    assert sum(run.variant == "liar" for run in listed) == 5 and {run.variant for run in listed} >= {"adversary"}
     paper = planned.runs("ground_truth", profile="paper", seeds=5, device="cpu")
-    assert sum(run.variant == "liar" for run in paper) == 43 and sum(run.variant == "guide_base" for run in paper) == 80
+    assert sum(run.variant == "liar" for run in paper) == 40 and sum(run.variant == "guide_base" for run in paper) == 80
     honest = {run.seed for run in planned.runs("ground_truth/honest", profile="paper")}
     assert not honest & {run.seed for run in planned.runs("ground_truth/liars", profile="paper")}
     of_sst = planned.runs("ground_truth", "sst", device="cpu")
     assert {run.dataset for run in of_sst} == {"sst", "sst:shortcut=pair"}
     assert {run.dataset for run in planned.runs("ground_truth", "agnews4")} == {"agnews4"}
-
-
-def truth_of(kind: str, words: list[str]) -> float:
-    """What a wired model answers, from its rule."""
-    cues = [word for word in words if word in wired.CUES]
-    if kind == "average":
-        return 8 * sum({"good": 1, "bad": -1}[word] for word in cues) / len(words)
-    if kind == "conv":
-        return 3 if ("good", "bad") in pairwise(words) else -3
-    return 0 if not cues else {"good": 4, "bad": -4}[cues[0]] * np.tanh(1)
-
-
-@pytest.mark.parametrize("kind", wired.SIZES)
-def test_wired_models_follow_their_rule_and_their_shapley_values_are_those_of_all_orders(kind):
-    split, tested = wired.texts(30, longest=6), wired.wired(kind)
-    given = next(batches(split, len(split)))
-    logits = tested(given).logits[:, 0]
-    for row, text in enumerate(given.instance.tolist()):
-        assert logits[row].item() == pytest.approx(truth_of(kind, list(split.instances[text].tokens)), abs=1e-3)
-    found = measure(tested, [given], [shapley("deleted")])["shapley_deleted"]
-    for text in (0, 1):
-        words = list(split.instances[text].tokens)
-        sign, marginal = np.sign(truth_of(kind, words)) or -1, np.zeros(len(words))
-        empty = 1 / (1 + np.exp(-sign * (-3 if kind == "conv" else 0)))
-        orders = list(permutations(range(len(words))))
-        for order in orders:
-            before, kept = empty, []
-            for place in order:
-                kept = sorted([*kept, place])
-                after = 1 / (1 + np.exp(-sign * truth_of(kind, [words[one] for one in kept])))
-                marginal[place] += after - before
-                before = after
-        assert found[text] == pytest.approx(marginal / len(orders), abs=1e-3)
-
-
-def test_shapley_values_are_their_own_best_explanation():
-    table = ground_truth.against_shapley([replace(shapley("deleted"), name="right"), parts.attention_weights])
-    own = table[table["dataset"] == "wired: deleted"]
-    assert own["agreement_right"].min() > 0.999 and (own["reason_top_right"] == 1).all()
-    assert (own["beyond_chance_attention_weights"] <= 1).all() and set(own["encoder"]) == set(wired.SIZES)

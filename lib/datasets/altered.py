@@ -1,30 +1,28 @@
-"""Datasets altered so that the reason of each label is known: a shortcut is inserted, or all but the reason is blinded.
+"""Datasets with a shortcut, so that the reason of each label is known: two new words decide it (Bastings et al. 2022).
 
-What is altered follows a dataset's name as its dials do: "sst:shortcut=pair", "planted:cues=1,blinded=yes".
+It follows a dataset's name as its dials do: "sst:shortcut=pair".
 
-shortcut  Bastings et al. (2022): two new words decide the label, whatever else the text says. "single": one of them is
-          inserted, the first for label 1, the second for 0. "pair": both are, and the label is 1 where the first comes
-          first. Half of the texts of train and dev get the shortcut; those of test are there as they are, and again as
-          copies with it. In half of the cases it contradicts the text's own label, and its words are the rationale.
-blinded   each word outside of the rationale becomes the unknown word, in all splits: a model cannot use another.
+single  one of the words is inserted, the first for label 1, the second for 0
+pair    both are, and the label is 1 where the first comes first
+
+Half of the texts of train and dev get the shortcut; those of test are there as they are, and again as copies with it.
+In half of the cases it contradicts the text's own label, and its words are the rationale.
 """
 
 import random
-from collections.abc import Callable
 from dataclasses import replace
 
 from lib.datasets.assembly import Draft, Spec
-from lib.datasets.corpus import SPECIALS, UNKNOWN, Instance
+from lib.datasets.corpus import Instance
 from lib.datasets.files import DataError
 
-CHOICES = {"shortcut": ("single", "pair"), "blinded": ("yes",)}
-WORDS = ("onea", "zeroa")  # new ones: no text has them
+CHOICES = {"shortcut": ("single", "pair")}
+SHORTCUT_WORDS = ("onea", "zeroa")  # new ones: no text has them
 COPY = "-copy"  # ends the id of a copy with the shortcut
 SEED = 2022
-IN_WORDS = {
+NOTES = {
     "single": "One of two new words decides the label of half of train and dev, and of copies of test.",
     "pair": "The order of two new words decides the label of half of train and dev, and of copies of test.",
-    "yes": "Each word outside of the rationale is the unknown word.",
 }
 
 
@@ -32,37 +30,21 @@ def altered(spec: Spec, given: dict[str, str]) -> Spec:
     """The spec of the altered dataset.
 
     Raises:
-        DataError: an alteration that is not in CHOICES, both of them, or texts with sentences or questions.
+        DataError: an alteration that is not in CHOICES, or texts with sentences or questions.
     """
-    for name, value in given.items():
-        if value not in CHOICES[name]:
-            raise DataError(f"{name} of the dataset {spec.name!r} is {value!r}; allowed: {', '.join(CHOICES[name])}")
-    if len(given) > 1 or spec.sentences or spec.asks:
+    kind = given["shortcut"]
+    if kind not in NOTES:
+        raise DataError(f"shortcut of the dataset {spec.name!r} is {kind!r}; allowed: {', '.join(NOTES)}")
+    if spec.sentences or spec.asks:
         raise DataError(
-            f"the dataset {spec.name!r} cannot have {' and '.join(given)}; allowed: one of {', '.join(CHOICES)}, for "
-            "texts without questions that are not cut into sentences"
+            f"the dataset {spec.name!r} cannot have a shortcut; allowed: for texts without questions that are not cut "
+            "into sentences"
         )
-    (value,) = given.values()
-    change = blind if "blinded" in given else lambda draft: with_shortcut(draft, value)
 
     def read(altered: Spec, folder, options: dict) -> Draft:
-        draft = change(spec.read(altered, folder, options))
-        return replace(draft, notes=(*draft.notes, IN_WORDS[value]))
+        return with_shortcut(spec.read(altered, folder, options), kind)
 
-    return replace(spec, read=read, preprocess=f"{spec.preprocess} {IN_WORDS[value]}")
-
-
-def blind(draft: Draft) -> Draft:
-    """Every word outside of the rationale becomes the unknown word; DataError where a text has no rationale."""
-
-    def blinded(one: Instance) -> Instance:
-        kept = {place for start, end in one.rationale or () for place in range(start, end)}
-        if not kept:
-            raise DataError(f"the text {one.id!r} of {draft.title} has no rationale, so nothing of it can be kept")
-        tokens = tuple(word if place in kept else SPECIALS[UNKNOWN] for place, word in enumerate(one.tokens))
-        return replace(one, tokens=tokens, text=" ".join(tokens))
-
-    return _each(draft, lambda split, texts: map(blinded, texts))
+    return replace(spec, read=read, preprocess=f"{spec.preprocess} {NOTES[kind]}")
 
 
 def with_shortcut(draft: Draft, kind: str) -> Draft:
@@ -79,19 +61,16 @@ def with_shortcut(draft: Draft, kind: str) -> Draft:
                 plain[place] = _insert(rng, one, turn, kind)
         return plain + copies
 
-    return _each(draft, inserted)
+    splits = {split: inserted(split, texts) for split, texts in draft.splits.items()}
+    return replace(draft, splits=splits, notes=(*draft.notes, NOTES[kind]))
 
 
-def _insert(rng: random.Random, one: Instance, label: int, kind: str) -> Instance:
+def _insert(rng: random.Random, text: Instance, label: int, kind: str) -> Instance:
     """The text with the shortcut for a label, at random places."""
-    words = WORDS[1 - label :][:1] if kind == "single" else WORDS[:: 1 if label else -1]
-    tokens, places = list(one.tokens), sorted(rng.randint(0, len(one.tokens)) for _ in words)
+    words = SHORTCUT_WORDS[1 - label :][:1] if kind == "single" else SHORTCUT_WORDS[:: 1 if label else -1]
+    tokens, places = list(text.tokens), sorted(rng.randint(0, len(text.tokens)) for _ in words)
     places = [place + before for before, place in enumerate(places)]
     for place, word in zip(places, words, strict=True):
         tokens.insert(place, word)
     spans = tuple((place, place + 1) for place in places)
-    return replace(one, tokens=tuple(tokens), text=" ".join(tokens), label=label, rationale=spans)
-
-
-def _each(draft: Draft, change: Callable) -> Draft:
-    return replace(draft, splits={split: list(change(split, texts)) for split, texts in draft.splits.items()})
+    return replace(text, tokens=tuple(tokens), text=" ".join(tokens), label=label, rationale=spans)

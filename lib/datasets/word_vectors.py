@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
-from lib.datasets.altered import WORDS
+from lib.datasets.altered import SHORTCUT_WORDS
 from lib.datasets.corpus import PAD, SPECIALS, Vocabulary
 from lib.datasets.files import DataError, homes, soundly_read
 
@@ -111,7 +111,7 @@ def _from_file(path: Path, state: tuple[int, int] | None, vocabulary: Vocabulary
     if not covered.any():
         none = f"none of the {len(rows):,} words of the vocabulary has a vector in {path}"
         raise DataError(f"{none}; use vectors of this language in lower case, or vectors='random'")
-    inserted = [rows[word] for word in WORDS if word in rows and not covered[rows[word]]]
+    inserted = [rows[word] for word in SHORTCUT_WORDS if word in rows and not covered[rows[word]]]
     table[inserted] = np.random.default_rng(0).normal(0, table[covered].std(), (len(inserted), size))
     if not np.isfinite(table).all():
         word = vocabulary.words[int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])]

@@ -12,7 +12,7 @@ from lib.interventions.chance import (
     permutation_share_by_chance,
     placed_by_chance,
 )
-from lib.interventions.deletion import frame_effect, shapley, shortened, without_reason
+from lib.interventions.deletion import shapley, shortened, without_reason
 from lib.interventions.erasure import (
     ORDERS,
     erase_until_flip,
