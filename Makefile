@@ -1,6 +1,6 @@
 # The commands of this project. Each sets up .venv by itself, from requirements.txt and constraints.txt, and does nothing twice.
 #
-#   make reports      run the notebooks, every training and report a job; write reports/index.html and summary.html
+#   make reports      run the notebooks, trainings and reports as jobs; write reports/index.html and summary.html
 #   make reports DATASETS="sst 20news" PROFILE=paper SEEDS=5   each optional, as NOTEBOOKS, JOBS, ON, DEVICE, DATA_HOME
 #   make test         run the tests
 #   make faults       the tests of what a sweep withstands, with twenty kills of a grid and of a whole report: half an hour

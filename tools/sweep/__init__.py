@@ -1,1 +1,1 @@
-"""Many reports at once: every training and every report is a job of Snakemake, on this machine or on a cluster."""
+"""Many reports at once: trainings and reports as jobs of Snakemake, on this machine or on a cluster."""

@@ -1,4 +1,4 @@
-"""python -m tools.sweep NOTEBOOK ... --datasets sst 20news --seeds 5: many reports, every training and report a job."""
+"""python -m tools.sweep NOTEBOOK ... --datasets sst 20news --seeds 5: many reports, as jobs."""
 
 import argparse
 import sys
