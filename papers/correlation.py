@@ -19,7 +19,7 @@ from lib.models.attention import QUERY_INITS
 from lib.quantity import CHANGE_BOUNDS, declare, tau_name, title_of, unit_of
 from lib.training import Run
 from papers import published
-from papers.effects import UNIFORM, each_model, named
+from papers.effects import UNIFORM, model_name, split_models
 from papers.paper import Paper
 from papers.settings import Attentions, Distinct, Encoders, OwnModel, Settings, one_of, setting
 
@@ -249,12 +249,12 @@ def adversary_of(instances: pd.DataFrame) -> str:
 
 def attention_against_the_best_gradient(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     """J7: tau of attention with leave-one-out, less that of the gradient that agrees with it best in the same run."""
-    for key, rows in each_model(tables["measured"], ["encoder", "attention"]):
+    for key, rows in split_models(tables["measured"], ["encoder", "attention"]):
         gaps = [mean_effect(rows, name) for name in ("gap_to_leave_one_out", "gap_to_norm")]
         best = {seed: -max(gap.by_run[seed] for gap in gaps) for seed in gaps[0].by_run}
         widest = max(gaps, key=lambda gap: gap.value)
         effect = Effect("gap_to_best_gradient", float(np.mean([*best.values()])), best, widest.se, widest.n)
-        yield {"model": named(key.values())}, [rows], effect
+        yield {"model": model_name(key.values())}, [rows], effect
 
 
 PAPER = Paper(

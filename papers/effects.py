@@ -91,11 +91,11 @@ def compute(notebook: str, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         tables: "measured", and others that findings name; "answers", every model on all texts, where these are of some.
     """
     of_notebook = [one for one in FINDINGS.values() if one.notebook == notebook]
-    rows = [row for finding in of_notebook for row in effects_of(finding, tables)]
+    rows = [row for finding in of_notebook for row in finding_effects(finding, tables)]
     return pd.DataFrame(rows, columns=EFFECT)
 
 
-def effects_of(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[dict]:
+def finding_effects(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[dict]:
     """The rows of one finding."""
     kind = next(kind for kind in KINDS if kind in finding.effect)
     for model, groups, effect in KINDS[kind](finding, tables):
@@ -123,11 +123,11 @@ def identity(rows: pd.DataFrame) -> dict[str, Any]:
 # --- kinds of effect: (finding, tables) -> (the model's name and columns, its rows, its `Effect`) of each model
 
 
-def of_single(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+def single_effects(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     """The mean or median of a column over the texts of each model, beside what chance gives."""
     effect, middle = finding.effect, weighted_median if "median" in finding.effect else weighted_mean
     column = effect.get("mean") or effect["median"]
-    for key, rows in each_model(table_of(finding, tables, column), effect.get("by", [])):
+    for key, rows in split_models(select_table(finding, tables, column), effect.get("by", [])):
         if rows[column].isna().all():
             continue
         by_chance = chance_by_run(rows, column, finding.chance) if finding.chance else {}
@@ -139,7 +139,7 @@ def of_single(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[
         else:
             measured = mean_effect(rows, column, middle=middle)
         of = key.pop("of", "")
-        model = named(value for name, value in key.items() if name != "dataset") + (of and f": {of}")
+        model = model_name(value for name, value in key.items() if name != "dataset") + (of and f": {of}")
         yield {"model": model, "of": of, "chance": by_chance}, [rows], measured
 
 
@@ -149,13 +149,13 @@ def chance_by_run(rows: pd.DataFrame, column: str, chance: str) -> dict[int, flo
     return both.groupby("seed")[chance].mean().to_dict()
 
 
-def of_pair(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+def paired_effects(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     """A column, or a score, of one group of runs less that of another, in pairs of one text and seed."""
     effect = finding.effect
     column, place = effect.get("paired"), 1 if effect.get("named") == "less" else 0
     firsts, seconds = alternatives(effect["more"]), alternatives(effect["less"])
     pairs = list(zip(firsts, seconds, strict=True) if len(firsts) == len(seconds) else product(firsts, seconds))
-    for key, rows in each_model(table_of(finding, tables, column), effect.get("by", [])):
+    for key, rows in split_models(select_table(finding, tables, column), effect.get("by", [])):
         for between in pairs:
             groups = [rows_where(rows, side) for side in between]
             measured = [group if column is None else group[group[column].notna()] for group in groups]
@@ -163,30 +163,34 @@ def of_pair(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tu
                 continue
             own, other = between[place], between[1 - place]
             parts = [value for name, value in own.items() if len(pairs) > 1 or value == other.get(name)]
-            name = effect.get("label") or named([*parts, *key.values()])
+            name = effect.get("label") or model_name([*parts, *key.values()])
             both = [groups[place], groups[1 - place]]
             yield {"model": name}, both, effects_between(rows, [column or effect["score"]], between)[0]
 
 
-def of_trend(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+def trend_effects(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     """Kendall's tau-b between a dial and a column's mean over the texts, within each seed."""
     column, along = finding.effect["trend"], finding.effect["along"]
-    for key, rows in each_model(table_of(finding, tables, column), finding.effect.get("by", [])):
+    for key, rows in split_models(select_table(finding, tables, column), finding.effect.get("by", [])):
         points, taus = taus_by_seed(rows.groupby(["seed", along])[column].mean().unstack())
         by_run = dict(zip(points.index, map(float, taus), strict=True))
-        yield {"model": named(key.values())}, [rows], Effect(column, float(np.mean(taus)), by_run, 0.0, points.shape[1])
+        yield (
+            {"model": model_name(key.values())},
+            [rows],
+            Effect(column, float(np.mean(taus)), by_run, 0.0, points.shape[1]),
+        )
 
 
-def of_call(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+def called_effects(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     """What a function of the notebook's module computes."""
     yield from getattr(import_module(f"papers.{finding.notebook}"), finding.effect["call"])(tables)
 
 
-KINDS = {"mean": of_single, "median": of_single, "paired": of_pair, "score": of_pair, "trend": of_trend}
-KINDS["call"] = of_call
+KINDS = {"mean": single_effects, "median": single_effects, "paired": paired_effects, "score": paired_effects}
+KINDS |= {"trend": trend_effects, "call": called_effects}
 
 
-def table_of(finding: Finding, tables: Mapping[str, pd.DataFrame], column: str | None = None) -> pd.DataFrame:
+def select_table(finding: Finding, tables: Mapping[str, pd.DataFrame], column: str | None = None) -> pd.DataFrame:
     """The table that a finding reads, the rows that its `where` selects; none where the column was not measured."""
     table = tables.get(finding.effect.get("of", "measured"))
     if table is None or table.empty or (column and column not in table):
@@ -194,7 +198,7 @@ def table_of(finding: Finding, tables: Mapping[str, pd.DataFrame], column: str |
     return rows_where(table, finding.effect["where"]) if "where" in finding.effect else table
 
 
-def each_model(rows: pd.DataFrame, by: list[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+def split_models(rows: pd.DataFrame, by: list[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """({column: value}, rows) of each model: each group of the columns `by`, or all rows where there are none."""
     if not by:
         yield from [({}, rows)] if len(rows) else []
@@ -209,7 +213,7 @@ def alternatives(where: Mapping[str, Any]) -> list[dict]:
     return [dict(zip(where, values, strict=True)) for values in product(*lists)]
 
 
-def named(parts) -> str:
+def model_name(parts) -> str:
     """BiLSTM + additive: a model by its parts, without those that go without saying."""
     return " + ".join(title_of(str(part)) for part in parts if part not in ("", "softmax", "base", 1)) or "base"
 

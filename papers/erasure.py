@@ -19,7 +19,7 @@ from lib.models.encoders import FLAN as OF_WORDS
 from lib.quantity import declare
 from lib.training import Run
 from papers import published
-from papers.effects import each_model, named
+from papers.effects import model_name, split_models
 from papers.paper import Paper
 from papers.settings import Dataset, Distinct, OwnModel, Settings, one_of, setting
 
@@ -188,10 +188,10 @@ def of_long_texts(measured: pd.DataFrame) -> pd.DataFrame:
 
 def gradient_sooner_to_later(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     """S3: log of how many times as often the gradient flips the decision sooner than attention, as later."""
-    for key, rows in each_model(tables["measured"], ["encoder"]):
+    for key, rows in split_models(tables["measured"], ["encoder"]):
         row = flips_sooner(rows, "gradient", "attention").iloc[0]
         effect = Effect("log_ratio", float(np.log(row["ratio"])), row["of_seeds"], row["se"], row["n"])
-        yield {"model": named(key.values())}, [rows], effect
+        yield {"model": model_name(key.values())}, [rows], effect
 
 
 PAPER = Paper(

@@ -32,13 +32,13 @@ def judge(effects: pd.DataFrame, these_models: bool = False) -> pd.DataFrame:
         these_models: the question is about these very models, so that only texts vary.
     """
     groups = effects.groupby(["finding", "dataset", "model"], sort=False)
-    rows = [row_of(FINDINGS[key[0]], rows, these_models) for key, rows in groups if key[0] in FINDINGS]
+    rows = [judge_model(FINDINGS[key[0]], rows, these_models) for key, rows in groups if key[0] in FINDINGS]
     order = {name: place for place, name in enumerate(FINDINGS)}
     found = pd.DataFrame(rows, columns=FOUND)
     return found.sort_values("finding", key=lambda names: names.map(order), kind="stable", ignore_index=True)
 
 
-def row_of(finding: Finding, rows: pd.DataFrame, these_models: bool) -> dict:
+def judge_model(finding: Finding, rows: pd.DataFrame, these_models: bool) -> dict:
     """What the runs of one model come to."""
     first, chance = rows.iloc[0], float(rows["chance"].mean())
     against = chance if finding.beyond_chance else 0.0

@@ -56,7 +56,7 @@ class Paper:
         return published.table(self.key, dataset)
 
     def ours(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Our values under the names that published.csv has for them, each once: what `published.beside` takes.
+        """Our values under the names that published.csv has for them, each once: what `published.compare` takes.
 
         Args:
             rows: of `papers.results.kept`, a row for each seed, of one set of runs of this notebook.

@@ -73,7 +73,7 @@ def counts(dataset: str) -> pd.DataFrame:
     return frame[["paper", "table", "quantity", "value", "unit"]].reset_index(drop=True)
 
 
-def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+def compare(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     """Each published value next to ours, by dataset, encoder, attention, projection, variant, layers and quantity.
 
     A value that is in two tables or papers has a row for each, with ours repeated. What has no partner on the
@@ -91,7 +91,7 @@ def beside(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     """
     ours, theirs = with_text_keys(ours), with_text_keys(theirs)
     if len(twice := ours[ours.duplicated(KEYS)]):
-        raise ValueError(f"ours has {named(twice.iloc[0])} more than once; summarise it first")
+        raise ValueError(f"ours has {row_name(twice.iloc[0])} more than once; summarise it first")
     ours = ours.reindex(columns=[*KEYS, "value", "unit", *INTERVALS]).rename(columns={"value": "ours"})
     theirs = theirs.reindex(columns=[*PLACE, "value", "unit", "counted", "note"])
     theirs = theirs.rename(columns={"value": "theirs", "unit": "unit_theirs"})
@@ -118,7 +118,7 @@ def refuse_two_units(both: pd.DataFrame) -> None:
     wrong = both[both["unit"].notna() & both["unit_theirs"].notna() & both["unit"].ne(both["unit_theirs"])]
     for _, row in wrong.iterrows():
         where = f"in {row['unit']} here and in {row['unit_theirs']} in {row['paper']} {row['table']}"
-        raise ValueError(f"{named(row)} is {where} ({len(wrong)} such rows); both must be in one unit")
+        raise ValueError(f"{row_name(row)} is {where} ({len(wrong)} such rows); both must be in one unit")
 
 
 def tolerance(quantity: str, unit: str, value: float) -> float:
@@ -199,6 +199,6 @@ def text_key(value) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def named(row: pd.Series) -> str:
+def row_name(row: pd.Series) -> str:
     """The keys of a row, for a message."""
     return " ".join(row[name] for name in KEYS if row[name])

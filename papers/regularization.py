@@ -15,7 +15,7 @@ from lib.analysis.word_states import NAME, SAMPLES, information_difference
 from lib.quantity import declare, title_of
 from lib.training import Run
 from lib.training.runs import REGULARIZED
-from papers.effects import named
+from papers.effects import model_name
 from papers.paper import Paper
 from papers.settings import Attentions, Distinct, Settings, Several, Values, one_of, setting
 
@@ -239,7 +239,7 @@ def information(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
         effect = information_difference(known, NAME + SAMPLES[0], (variant, control))
         where = {"attention": attention, "layers": 1}
         groups = [rows_where(measured, where | {"variant": name}) for name in (variant, control)]
-        yield {"model": f"{named([variant, attention])}, against {title_of(control)}"}, groups, effect
+        yield {"model": f"{model_name([variant, attention])}, against {title_of(control)}"}, groups, effect
 
 
 PAPER = Paper(

@@ -94,7 +94,7 @@ def keep(
         refused = str(error)
     if refused:
         return Kept(f"not kept: {refused}", tables["values"], effects, *about, {"dataset": dataset, **texts})
-    same = [main_runs(alike(kept(kind, notebook, dataset), new[kind]), kind) for kind in ENDINGS]
+    same = [main_runs(same_data(kept(kind, notebook, dataset), new[kind]), kind) for kind in ENDINGS]
     sentence = f"kept in {' and '.join(names)}; python -m tools.summary shows them"
     return Kept(sentence, *same, *about, {"dataset": dataset, **texts})
 
@@ -131,7 +131,7 @@ def merge(old: pd.DataFrame, new: pd.DataFrame, kind: str) -> pd.DataFrame:
     return rows[is_new | ~keys.isin(keys[is_new])]
 
 
-def alike(rows: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
+def same_data(rows: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
     """The kept rows that read what the new ones read: the same texts, as many of them, and the same word vectors."""
     return rows.merge(typed(new, "values")[[*READ]].drop_duplicates(), on=[*READ])
 
@@ -179,12 +179,12 @@ def with_run(rows: pd.DataFrame, trained: Sequence[Trained], commit: str) -> pd.
     runs = [one.run for one in trained]
     sizes = {f"{name}_texts": len(getattr(corpus, name)) for name in ("train", "dev", "test")}
     made = {"texts": corpus.checksum[:12], **sizes, "vectors": Path(first.vectors.source.partition(" (")[0]).name}
-    made |= {"recipe": [recipe_of(row, runs) for row in rows.to_dict("records")], "version": WEIGHTS}
+    made |= {"recipe": [recipe_text(row, runs) for row in rows.to_dict("records")], "version": WEIGHTS}
     made |= {"runs": " ".join(map(str, provenance.seeds_of(trained))), "commit": commit, "profile": first.run.profile}
     return rows.assign(**made, device=first.run.device_kind)
 
 
-def recipe_of(row: Mapping, runs: Sequence[Run]) -> str:
+def recipe_text(row: Mapping, runs: Sequence[Run]) -> str:
     """How the run of a row was trained: the recipe and the options that all runs have that it may be of."""
     row = {name: value for name, value in row.items() if value != "" and not pd.isna(value)}
     named = {name: str(row[name]) for name in MODEL if name != "dataset" and name in row}

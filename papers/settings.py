@@ -56,8 +56,8 @@ def one_of(names: Collection[str]) -> Any:
     return Annotated[str, OneOf(names)]
 
 
-def elements(given: Any) -> Any:
-    """The elements of a list, or of its text: `[0, 1]`, `0,1` or `0 1`; one value is a list of itself."""
+def split_list(given: Any) -> Any:
+    """The split_list of a list, or of its text: `[0, 1]`, `0,1` or `0 1`; one value is a list of itself."""
     if isinstance(given, str):
         return re.findall(r"[^\s,()\[\]'\"]+", given)
     return given if isinstance(given, list | tuple) else [given]
@@ -70,7 +70,7 @@ def each_once(values: tuple) -> tuple:
     return values
 
 
-def seeds_of(given: Any) -> Any:
+def count_to_seeds(given: Any) -> Any:
     """The seeds that a number, or its text, stands for: 3 is 0, 1 and 2, and 0 is the seed 0; a list is itself."""
     if not re.fullmatch(r"\s*\d+\s*", str(given)):
         return given
@@ -79,20 +79,20 @@ def seeds_of(given: Any) -> Any:
     return list(range(int(given) or 1))
 
 
-def dataset_of(given: Any) -> str:
+def check_dataset(given: Any) -> str:
     """The name of a dataset, or one's own text, which stays what it is; KeyError for another name."""
     spec(given)
     return given
 
 
 T = TypeVar("T")
-Values = Annotated[tuple[T, ...], BeforeValidator(elements)]
+Values = Annotated[tuple[T, ...], BeforeValidator(split_list)]
 Several = Annotated[Values[T], Field(min_length=1)]
 Distinct = Annotated[Several[T], AfterValidator(each_once)]
 Encoders = Distinct[one_of(ENCODERS)]
 Attentions = Distinct[one_of(ATTENTIONS)]
 Projection = Annotated[str, AfterValidator(lambda name: projection(name) and name)]
-Dataset = Annotated[str, PlainValidator(dataset_of), Field(description="one of those in docs/data.md")]
+Dataset = Annotated[str, PlainValidator(check_dataset), Field(description="one of those in docs/data.md")]
 ABOUT_MODEL = "your own model instead of training ours: my_model.py:function, a file that is run"
 OwnModel = Annotated[str | None, Field(description=ABOUT_MODEL)]
 
@@ -119,7 +119,7 @@ class Settings:
     label_column: str | None = setting(None, "its column of labels; None: the one that looks like it")
     split_column: str | None = setting(None, "of train, dev and test; None: the one called split, or at random")
     profile: one_of(PROFILES) = setting("quick", "quick: minutes on two cores; paper: the paper's sizes")
-    seeds: Annotated[Distinct[NonNegativeInt], BeforeValidator(seeds_of)] | None = setting(
+    seeds: Annotated[Distinct[NonNegativeInt], BeforeValidator(count_to_seeds)] | None = setting(
         None, "how many, or a list of them; None: as many as the profile has"
     )
     projection: Projection = setting(

@@ -218,11 +218,11 @@ def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
 # --- printed beside ours
 
 
-def beside(values: pd.DataFrame, percent: bool = False) -> HTML:
+def compare(values: pd.DataFrame, percent: bool = False) -> HTML:
     """The papers' tables with ours beneath each value: rows and columns as theirs; ours alone where nothing is printed.
 
     Args:
-        values: rows of `papers.published.beside`. percent: fractions in percent.
+        values: rows of `papers.published.compare`. percent: fractions in percent.
     """
     if values.empty:
         return HTML("<p>There is nothing to show.</p>")
@@ -239,7 +239,7 @@ def one_table(values: pd.DataFrame, percent: bool) -> str:
     """One table of a paper: a row for each model, a column for each quantity, theirs above ours."""
     first = values.iloc[0]
     by = [name for name in RUN_COLUMNS if values[name].nunique() > 1] or ["dataset"]
-    rows = values.assign(cell=[beneath(row, percent) for row in values.to_dict("records")]).drop_duplicates(KEYS)
+    rows = values.assign(cell=[compared_cell(row, percent) for row in values.to_dict("records")]).drop_duplicates(KEYS)
     wide = rows.pivot(index=by, columns="quantity", values="cell").fillna("")
     wide = wide.loc[list(dict.fromkeys(rows.set_index(by).index)), list(dict.fromkeys(rows["quantity"]))]
     head = "".join(f"<th scope='col'>{escape(title_of(name))}</th>" for name in (*by, *wide))
@@ -263,7 +263,7 @@ def numbers_of(cells: Iterable[str]) -> str:
     return "".join(f"<td class='number'>{cell}</td>" for cell in cells)
 
 
-def beneath(row: Mapping, percent: bool) -> str:
+def compared_cell(row: Mapping, percent: bool) -> str:
     """Theirs above ours with its interval, in the colour of the answer; grey where the value does not count."""
     scale, digits = (100, 1) if percent and row["unit"] == "fraction" else (1, 3)
     theirs, ours, low, high = (

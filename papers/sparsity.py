@@ -17,7 +17,7 @@ from lib.projections import sparsegen_name
 from lib.quantity import Quantity, declare, tau_name
 from lib.training import Run, Trained
 from lib.training.trained import build
-from papers.effects import each_model, named, uniform
+from papers.effects import model_name, split_models, uniform
 from papers.paper import Paper
 from papers.regularization import TO_THE_END, imitation
 from papers.settings import Distinct, Encoders, Projection, Settings, one_of, setting
@@ -240,7 +240,7 @@ def lost_by_frozen_adversaries(tables: Mapping[str, pd.DataFrame]) -> Iterator[t
 def lost(adversaries: pd.DataFrame, trains: Sequence[str]) -> Iterator[tuple]:
     """Accuracy of what only imitates less that of each adversary; of those that moved AWAY, unless none did."""
     theirs = adversaries[adversaries["trains"].isin(trains)]
-    for key, some in each_model(theirs[theirs["lambda"] > 0], ["trains", "encoder", "projection", "lambda"]):
+    for key, some in split_models(theirs[theirs["lambda"] > 0], ["trains", "encoder", "projection", "lambda"]):
         where = {name: key[name] for name in ("trains", "encoder", "projection")}
         imitation = rows_where(theirs, where | {"lambda": 0}).assign(variant="imitation")
         base = rows_where(adversaries, {name: key[name] for name in ("encoder", "projection")} | {"variant": "base"})
@@ -250,7 +250,7 @@ def lost(adversaries: pd.DataFrame, trains: Sequence[str]) -> Iterator[tuple]:
         both = both[both["seed"].isin(far)]
         effect = effects_between(both, ["accuracy"], ({"variant": "imitation"}, {"variant": "adversary"}))[0]
         start = ", from the base" if "base" in key["trains"] else ""
-        model = f"{named([key['encoder'], key['projection']])}, lambda {key['lambda']:g}{start}"
+        model = f"{model_name([key['encoder'], key['projection']])}, lambda {key['lambda']:g}{start}"
         yield {"model": model, "variant": VARIANTS[key["trains"]]}, [base], effect
 
 

@@ -95,7 +95,7 @@ def all_charts(frame: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
     scores = classification(frame[frame["encoder"].eq(frame["encoder"].iloc[0])])
     ours = pd.concat([summarise(frame, [tau_name(PAIR)]), scores])
     theirs = published.table("jain2019", "sst")
-    beside = published.beside(ours, theirs[~theirs["quantity"].str.contains("_class_")])
+    beside = published.compare(ours, theirs[~theirs["quantity"].str.contains("_class_")])
     items, titles = (
         ("attention", "paper", "A title of a chart", "What to see in this chart."),
         ("A title of a chart", "What to see in this chart."),
@@ -252,7 +252,7 @@ def test_nothing_to_draw_is_one_clear_sentence():
 def test_a_baseline_is_a_dashed_line_in_each_panel_of_performance():
     scores = classification(instances(encoders=("bilstm",)))
     of_words = scores.iloc[:2].assign(encoder="words alone", value=[0.25, 0.75])
-    drawn = charts.performance_beside(published.beside(scores, published.table("jain2019", "none")), baseline=of_words)
+    drawn = charts.performance_beside(published.compare(scores, published.table("jain2019", "none")), baseline=of_words)
     spec = drawn.to_dict()
     (rows,) = spec["datasets"].values()
     lines = {row["quantity"]: row["dashed"] for row in rows}
@@ -315,11 +315,11 @@ def test_a_long_text_is_shortened_around_its_highest_weights_and_says_so():
 
 def test_a_published_value_is_a_series_by_its_source():
     scores = classification(instances(encoders=("bilstm",)))
-    printed = published.beside(scores, published.table("jain2019", "sst"))
+    printed = published.compare(scores, published.table("jain2019", "sst"))
     drawn = charts.values_beside(printed, "Title", "See.", "percent").to_dict()
     (rows,) = drawn["datasets"].values()
     assert {row["series"] for row in rows} == {OURS, "Jain & Wallace 2019"}
-    ours = charts.values_beside(published.beside(scores, printed.iloc[:0]), "Title", "See.", "percent").to_dict()
+    ours = charts.values_beside(published.compare(scores, printed.iloc[:0]), "Title", "See.", "percent").to_dict()
     assert {row["model"] for rows in ours["datasets"].values() for row in rows} == {"additive", "dot"}
     assert "sst · BiLSTM · ours" in ours["description"]
 

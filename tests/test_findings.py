@@ -19,7 +19,7 @@ from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL
 from lib.quantity import declare, tau_name
 from lib.training.runs import REGULARIZED
 from papers import PAPERS, effects, published, regularization
-from papers.effects import EFFECT, FINDINGS, MODEL, SOURCE, Finding, compute, effects_of, left_out
+from papers.effects import EFFECT, FINDINGS, MODEL, SOURCE, Finding, compute, finding_effects, left_out
 from papers.judge import FOUND, NO, NONE, OPEN, YES, Together, interval, judge, over_datasets
 
 PLACE = {"dataset": "sst", "encoder": "bilstm", "attention": "additive", "projection": "softmax", "variant": "base"}
@@ -74,7 +74,7 @@ def in_orders(share: float):
 
 def of(name: str, **tables: pd.DataFrame) -> pd.DataFrame:
     """The effects of one finding."""
-    return pd.DataFrame(effects_of(FINDINGS[name], tables), columns=EFFECT)
+    return pd.DataFrame(finding_effects(FINDINGS[name], tables), columns=EFFECT)
 
 
 def same(found: pd.DataFrame, wanted: pd.Series, column="value") -> bool:

@@ -44,7 +44,7 @@ def test_the_units_of_what_we_measure_are_those_of_the_papers():
 
 def test_a_value_finds_its_partner_whatever_type_the_layers_have():
     for layers in (1, 1.0, "1"):
-        row = published.beside(ours(layers=layers), published.table("jain2019", "sst")).iloc[0]
+        row = published.compare(ours(layers=layers), published.table("jain2019", "sst")).iloc[0]
         assert row["theirs"] == 0.3512 and row["difference"] == pytest.approx(0.36 - 0.3512)
         assert row["answer"] == "same" and row["paper"] == "jain2019" and row["layers"] == "1"
 
@@ -76,7 +76,7 @@ def of_three(value: float, half: float, sd: float, theirs: float, **more) -> pd.
     """The row of F1 on SST, of three seeds, beside a paper's."""
     row = ours(quantity="f1", unit="fraction", value=value, low=value - half, high=value + half, sd_seeds=sd, **more)
     printed = published.table("jain2019", "sst").query("quantity == 'f1'").assign(value=theirs)
-    return published.beside(row, printed).query("ours == ours").iloc[0]
+    return published.compare(row, printed).query("ours == ours").iloc[0]
 
 
 @pytest.mark.parametrize(
@@ -102,9 +102,9 @@ def test_the_spread_of_one_run_is_borrowed_from_like_quantities():
     printed = published.table("jain2019", "sst").query("quantity == 'f1' and encoder == 'bilstm'")
     half = stats.norm.ppf(0.975) * 0.02 * 2**0.5  # the median sd of those with three runs or more
     for apart, answer in ((half - 1e-6, "within a seed"), (half + 1e-6, "different")):
-        both = published.beside(pd.concat(rows), printed.assign(value=0.9 - apart))
+        both = published.compare(pd.concat(rows), printed.assign(value=0.9 - apart))
         assert both.loc[both["ours"].notna() & both["theirs"].notna(), "answer"].tolist() == [answer]
-    alone = published.beside(rows[0], printed.assign(value=0.87))
+    alone = published.compare(rows[0], printed.assign(value=0.87))
     assert alone.loc[alone["ours"].notna(), "answer"].tolist()[:1] == ["different"], "nothing to borrow"
 
 
@@ -145,40 +145,40 @@ def test_a_cause_stands_beside_what_is_different_alone(monkeypatch):
     monkeypatch.setattr(published, "differences", lambda: known)
     far = ours(value=0.9, low=0.89, high=0.91, sd_seeds=0.001)
     rows = far, ours(sd_seeds=0.001), far.assign(sd_seeds=0.5)
-    assert [published.beside(one, theirs)["cause"].iloc[0] for one in rows] == [known["cause"].iloc[0], "", ""]
+    assert [published.compare(one, theirs)["cause"].iloc[0] for one in rows] == [known["cause"].iloc[0], "", ""]
 
 
 def test_what_has_no_partner_is_kept_on_either_side_and_what_has_several_for_each():
     theirs = published.table("jain2019", "sst")
-    both = published.beside(ours(encoder="transformer"), theirs)
+    both = published.compare(ours(encoder="transformer"), theirs)
     assert len(both) == len(theirs) + 1
     first, rest = both.iloc[0], both.iloc[1:]
     assert first["ours"] == 0.36 and pd.isna(first["theirs"]) and first["answer"] == "" and first["paper"] == ""
     assert rest["ours"].isna().all() and rest["answer"].eq("").all() and rest["unit"].ne("").all()
-    assert published.beside(ours(dataset="planted"), published.table(dataset="planted"))["theirs"].isna().all()
+    assert published.compare(ours(dataset="planted"), published.table(dataset="planted"))["theirs"].isna().all()
     f1 = ours(quantity="f1", unit="fraction", value=0.82)
-    both = published.beside(f1, published.table(dataset="sst")).query("ours == ours")
+    both = published.compare(f1, published.table(dataset="sst")).query("ours == ours")
     assert set(both["paper"]) == {"jain2019", "wiegreffe2019", "tutek2020"} and both["theirs"].notna().all()
 
 
 def test_other_units_and_unsummarised_tables_are_refused():
     theirs = published.table("jain2019", "sst")
     with pytest.raises(ValueError, match=r"bilstm additive softmax base 1 kendall.* in fraction here and in tau-b"):
-        published.beside(ours(unit="fraction"), theirs)
+        published.compare(ours(unit="fraction"), theirs)
     with pytest.raises(ValueError, match="more than once"):
-        published.beside(pd.concat([ours(), ours()]), theirs)
-    without = published.beside(ours().drop(columns=["low", "high"]), theirs).iloc[0]
+        published.compare(pd.concat([ours(), ours()]), theirs)
+    without = published.compare(ours().drop(columns=["low", "high"]), theirs).iloc[0]
     assert without["answer"] == "same" and without["ours"] == 0.36
-    assert published.beside(ours().iloc[:0], theirs.iloc[:0]).empty
+    assert published.compare(ours().iloc[:0], theirs.iloc[:0]).empty
 
 
 def test_the_papers_table_has_theirs_above_ours_and_escapes_what_comes_from_data():
     f1 = ours(quantity="f1", unit="fraction", value=0.821, low=0.8, high=0.84, dataset="<script>alert(1)</script>")
-    html = show.beside(published.beside(f1, published.table(dataset="planted")), percent=True).data
+    html = show.compare(published.compare(f1, published.table(dataset="planted")), percent=True).data
     assert "<script>" not in html and "&lt;script&gt;" in html and "82.1 [80.0, 84.0]" in html
-    both = published.beside(ours(), published.table("jain2019", "sst")).iloc[:1]
+    both = published.compare(ours(), published.table("jain2019", "sst")).iloc[:1]
     for counted, kind in ((True, "same"), (False, "uncounted")):
-        html = show.beside(both.assign(counted=counted)).data
+        html = show.compare(both.assign(counted=counted)).data
         assert re.search(
             rf"<td class='number'>0.351<br><span class='{kind}'[^>]*>0.360 \[0.350, 0.370\]</span></td>", html
         )

@@ -100,7 +100,7 @@ def test_a_row_says_what_it_was_made_from():
     for kind in results.KEYS:
         assert set(wanted) == set(results.ABOUT) and results.kept(kind).iloc[0][list(wanted)].to_dict() == wanted
     runs = [one.run for delta in (0.01, 0.1) for one in trained(TYING["part"], delta=[delta], seeds=[0])]
-    assert results.recipe_of({"variant": "tying"}, runs) == recipe.replace(" delta=0.03", ""), "what all runs share"
+    assert results.recipe_text({"variant": "tying"}, runs) == recipe.replace(" delta=0.03", ""), "what all runs share"
 
 
 def test_a_short_trial_in_profile_paper_removes_nothing():

@@ -38,7 +38,7 @@ def small() -> Answer:
     ]
     f1 = {"encoder": "bilstm", "attention": "additive", "projection": "softmax", "variant": "base", "layers": 1}
     f1 |= {"dataset": "sst", "quantity": "f1", "unit": "fraction", "value": 0.8012, "low": 0.79, "high": 0.812}
-    values = published.beside(pd.DataFrame([f1]), published.table("jain2019", "sst"))
+    values = published.compare(pd.DataFrame([f1]), published.table("jain2019", "sst"))
     return Answer(judge(pd.concat(rows)), values[values["theirs"].notna()])
 
 

@@ -23,7 +23,7 @@ class Answer:
     "J1 sst", "J1 sst average + additive".
 
     found     rows of `papers.judge.judge`, of the main runs
-    values    rows of `papers.published.beside`
+    values    rows of `papers.published.compare`
     failed    the sentences that the results no longer bear out, with what they lean on
     """
 

@@ -33,7 +33,7 @@ def answer() -> Answer:
         theirs = paper.published()
         if len(theirs):
             ours = pd.concat(ours).drop_duplicates(published.KEYS) if ours else pd.DataFrame(columns=published.KEYS)
-            parts.append(published.beside(ours, theirs))
+            parts.append(published.compare(ours, theirs))
     both = pd.concat(parts, ignore_index=True)
     return Answer(found, both[both["theirs"].notna()])
 
@@ -98,7 +98,7 @@ def page(of: Answer, mark: str = "") -> str:
     for name, paper in PAPERS.items():
         found = of.found[of.found["finding"].map(lambda one: FINDINGS[one].notebook).eq(name)]
         values = of.values[of.values["paper"].eq(paper.key) & of.values["ours"].notna()]
-        beside = show.beside(values, paper.key == "tutek2020").data if len(values) else ""
+        beside = show.compare(values, paper.key == "tutek2020").data if len(values) else ""
         tables.append((paper.title, show.findings(show.about(found)).data, beside))
     parts = {name: markdown2html(render(f"{name}.md.j2", of)) for name in ("answer", "papers")}
     parts |= {"mark": mark, "drawings": drawings, "tables": tables, "style": style(), **drawing_scripts()}
