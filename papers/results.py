@@ -63,7 +63,7 @@ def keep(
     notebook: str,
     settings: Settings,
     trained: Sequence[Trained],
-    values: pd.DataFrame,
+    values: pd.DataFrame | Sequence[pd.DataFrame],
     effects: pd.DataFrame,
     commit: str = "",
 ) -> Kept:
@@ -74,13 +74,14 @@ def keep(
     Args:
         settings: of the notebook; nothing is kept where they make another experiment than the paper's.
         trained: the runs that were measured, all of one dataset; nothing is kept of those of your own model.
-        values: of `summarise` and the like; those with `by_run` become a row for each seed.
+        values: of `summarise` and the like, one or several; those with `of_seeds` become a row for each seed. What
+            has no dataset is of the notebook's.
         effects: of `papers.effects.compute`.
         commit: of the code that ran; by default of the code as it is now.
     """
     own_model, dataset = not isinstance(trained[0].run, Run), str(settings.dataset)
     own = own_model or isinstance(settings.dataset, Own)
-    about, values = (own, own or settings.profile == "quick"), split_seeds(values).infer_objects()
+    about, values = (own, own or settings.profile == "quick"), one_table(values, dataset)
     if own_model:
         sentence = "not kept: the model is your own; only results of models that are trained here are kept"
         return Kept(sentence, values, effects, *about)
@@ -97,6 +98,13 @@ def keep(
     same = [main_runs(same_data(kept(kind, notebook, dataset), new[kind]), kind) for kind in ENDINGS]
     sentence = f"kept in {' and '.join(names)}; python -m tools.summary shows them"
     return Kept(sentence, *same, *about, {"dataset": dataset, **texts})
+
+
+def one_table(values: pd.DataFrame | Sequence[pd.DataFrame], dataset: str) -> pd.DataFrame:
+    """The tables below each other, a row for each seed; the dataset where a row has none."""
+    together = pd.concat([values] if isinstance(values, pd.DataFrame) else values, ignore_index=True)
+    together["dataset"] = together["dataset"].fillna(dataset) if "dataset" in together else dataset
+    return split_seeds(together).infer_objects()
 
 
 def home() -> Path:
