@@ -9,7 +9,7 @@ import pandas as pd
 from pydantic import NonNegativeFloat, PositiveInt
 from pydantic.dataclasses import dataclass
 
-from lib.analysis import effects_between, mean_effect, select_runs, with_entropies
+from lib.analysis import add_entropies, effects_between, mean_effect, select_runs
 from lib.analysis.summaries import rows_where
 from lib.models import ATTENTIONS
 from lib.quantity import JSD_BOUNDS, declare
@@ -149,7 +149,7 @@ def tables(
         adversaries: `measure_versus_base` of both sweeps. dev: `adversaries_by_dev` of them.
         searches: the search per instance: seed, instance, jsd.
     """
-    of_models, of_seeds = (with_entropies(rows, ["attention"]) for rows in (of_models, of_seeds))
+    of_models, of_seeds = (add_entropies(rows, ["attention"]) for rows in (of_models, of_seeds))
     both = {"measured": pd.concat([of_models, guides]), "bases": of_seeds, "guides": guides, "searches": searches}
     return both | {"adversaries": adversaries[adversaries["trains"] == "all"], "dev": dev[dev["trains"] == "all"]}
 

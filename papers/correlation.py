@@ -200,13 +200,13 @@ def permutation_medians(instances: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_violation_gaps(instances: pd.DataFrame) -> pd.DataFrame:
-    """With how often the top word is evidence against the prediction (`lib.analysis.with_violations`), and two columns:
+    """With how often the top word is evidence against the prediction (`lib.analysis.add_violations`), and two columns:
 
     violation_gap               of a random word less that of the most attended one
     violation_beyond_chance     it less violation_by_chance
     """
     measures = ("attention_times_norm", "attention_times_contribution", "gradient_times_input")
-    rows = analysis.with_violations(instances, ("attention", *measures))
+    rows = analysis.add_violations(instances, ("attention", *measures))
     gap = rows["violation_random"] - rows["violation_attention"]
     name = declare("violation_gap", "fraction", "faithfulness violation / random less attention", CHANGE_BOUNDS)
     beyond = declare("violation_beyond_chance", "fraction", f"{title_of(name)}, less chance", (-2, 2))

@@ -10,7 +10,7 @@ import pandas as pd
 from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
-from lib.analysis import flips_sooner, with_effects, with_entropies
+from lib.analysis import add_effects, add_entropies, flips_sooner
 from lib.analysis.statistics import Effect
 from lib.datasets import spec
 from lib.datasets.corpus import Corpus
@@ -170,11 +170,11 @@ def tables(measured: pd.DataFrame, shuffled: pd.DataFrame, way: str = "paper") -
             and attention_weights. shuffled: the same rows with "top" and "removed" of `placed_by_chance`.
         way: how the other item of figures 3 and 4 was drawn.
     """
-    own, chance = (with_effects(of_long_texts(one), way) for one in (measured, shuffled))
+    own, chance = (add_effects(of_long_texts(one), way) for one in (measured, shuffled))
     keys, column = ["encoder", "seed", "instance"], "top_gap_js"
     both = own.merge(chance[[*keys, column]], on=keys, suffixes=("", "_shuffled"))
     declare(f"{column}_shuffled", "nats")
-    return {"measured": with_entropies(both, ["attention"])}
+    return {"measured": add_entropies(both, ["attention"])}
 
 
 def of_long_texts(measured: pd.DataFrame) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from pydantic import NonNegativeFloat
 from pydantic.dataclasses import dataclass
 
 from lib import importance, interventions
-from lib.analysis import attention_on_rationale, attention_weights, correlate, measure_all, with_entropies
+from lib.analysis import add_entropies, attention_on_rationale, attention_weights, correlate, measure_all
 from lib.analysis.ground_truth import CHANGES, by_kind, wins
 from lib.analysis.statistics import Effect, weighted_f1
 from lib.datasets import Corpus, Own, spec, tokens_shown, with_dials
@@ -251,7 +251,7 @@ def tested(trained: Sequence[Trained], draws: int) -> pd.DataFrame:
         attention_on_rationale(rationales),
     ]
     pairs = [("attention", "gradient_times_input"), ("attention", "leave_one_out_of_hidden")]
-    instances = with_entropies(correlate(measure_all(trained, quantities), pairs), ["attention"])
+    instances = add_entropies(correlate(measure_all(trained, quantities), pairs), ["attention"])
     return instances.assign(
         permutation_moves=(instances["permutation"] > MOVED).astype(float),
         adversary_share=instances["adversary_exact_jsd"] / instances["largest_jsd"],
@@ -322,7 +322,7 @@ def tables(answers, reasons, copies, suspicion, columns: Sequence[str]) -> dict[
         columns: of explanations.
     """
     return {
-        "answers": with_entropies(answers, ["attention"]),
+        "answers": add_entropies(answers, ["attention"]),
         "reasons": by_explanation(reasons[reasons["variant"] != "adversary"], columns),
         "copies": by_explanation(copies, columns),
         "suspicion": suspicion,
@@ -334,7 +334,7 @@ def by_explanation(instances: pd.DataFrame, columns: Sequence[str]) -> pd.DataFr
     if instances.empty:
         return instances
     declare("reason_top", "fraction")
-    instances = with_entropies(instances, ["attention"])
+    instances = add_entropies(instances, ["attention"])
     kept = [*RUN_COLUMNS, "seed", "instance", "label", "prediction", "entropy_of_attention", "reason_top_chance"]
     parts = [
         instances[kept].assign(of=title_of(name), reason_top=instances[f"reason_top_{name}"].astype(float))

@@ -9,7 +9,7 @@ import pandas as pd
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 from pydantic.dataclasses import dataclass
 
-from lib.analysis import with_entropies
+from lib.analysis import add_entropies
 from lib.analysis.summaries import rows_where
 from lib.analysis.word_states import NAME, SAMPLES, information_difference
 from lib.quantity import declare, title_of
@@ -209,7 +209,7 @@ def tables(
             token_probability_mean, with the rationale's average precision where there is one.
         information: rows of lib.analysis.information. frozen: the variants whose embeddings do not learn.
     """
-    both = with_entropies(pd.concat([measured, deeper]) if len(deeper) else measured, ["attention"])
+    both = add_entropies(pd.concat([measured, deeper]) if len(deeper) else measured, ["attention"])
     right = both[both["label"] == both["prediction"]]
     return {
         "measured": both,

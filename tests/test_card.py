@@ -17,7 +17,7 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from lib import charts, datasets, tables
 from lib.analysis import against_baseline, baseline, classification, difference
-from lib.analysis.baseline import STRENGTHS, strength
+from lib.analysis.baseline import STRENGTHS, choose_strength
 from lib.datasets import about, card, duplicates, sizes, word_vectors
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
 from tools.fetch.sources import sources
@@ -238,10 +238,10 @@ def test_the_baseline_knows_no_order_of_texts_and_nothing_of_test():
 def test_the_baselines_strength_is_what_dev_prefers_and_of_equals_the_least():
     corpus = random_corpus(sizes=(120, 40, 60))
     right = {c: np.mean(answers(corpus.train, corpus.dev, c)[0] == corpus.dev.labels) for c in STRENGTHS}
-    assert strength(corpus.train.instances, corpus.dev.instances) == max(right, key=right.get)
+    assert choose_strength(corpus.train.instances, corpus.dev.instances) == max(right, key=right.get)
     assert len(set(right.values())) > 1, "dev tells them apart"
     alike = corpus_of(train=["0: a a", "1: c c"] * 9, dev=["0: a", "1: c"])
-    assert strength(alike.train.instances, alike.dev.instances) == STRENGTHS[0]
+    assert choose_strength(alike.train.instances, alike.dev.instances) == STRENGTHS[0]
 
 
 def test_of_a_huge_train_the_baseline_reads_a_part_and_says_so(monkeypatch, capsys):

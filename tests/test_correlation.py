@@ -7,7 +7,7 @@ import torch
 from small import batch, model
 
 from lib import interventions
-from lib.analysis import attention_weights, correlate, measure, violation_by_chance, with_entropies
+from lib.analysis import add_entropies, attention_weights, correlate, measure, violation_by_chance
 from lib.importance import (
     attention_times_contribution,
     attention_times_norm,
@@ -45,7 +45,7 @@ def untrained(seeds=4, texts=40, length=14) -> pd.DataFrame:
             given = batch((length,) * texts, seed=seed)
             frames.append(measure(tested, [given], measures, Run("planted", encoder, "additive", seed=seed)))
     measured = correlation.with_violation_gaps(pd.concat(frames, ignore_index=True))
-    measured = with_entropies(correlate(measured, PAIRS), ["attention"])
+    measured = add_entropies(correlate(measured, PAIRS), ["attention"])
     return correlation.with_shares(correlation.with_gaps(measured))
 
 

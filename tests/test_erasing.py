@@ -8,18 +8,18 @@ import torch
 from scipy.stats import binomtest
 
 from lib.analysis import (
-    by_ranking,
+    add_drawn,
+    add_effects,
+    add_flips,
+    add_late_flips,
+    add_optimality,
+    add_random,
+    add_rationale_hits,
+    common_support,
     erased_on_rationale,
     flip_tables,
     flips_sooner,
-    late_flips,
-    on_common_support,
-    top_on_rationale,
-    versus_fewest,
-    with_drawn,
-    with_effects,
-    with_flips,
-    with_random,
+    ranking_rows,
 )
 from lib.analysis.erasure import CELLS, flip_cells, sign_test
 from lib.datasets.corpus import Instance
@@ -102,24 +102,27 @@ def test_which_ranking_flips_sooner():
 
 
 def test_random_orders_are_averaged_where_they_flip():
-    found = with_random(removed())
+    found = add_random(removed())
     assert found["removed_random_count"].tolist()[:4] == pytest.approx([3.5, NONE, 4, 1.5], nan_ok=True)
-    long = by_ranking(found, ["random"], "count")
+    long = ranking_rows(found, ["random"], "count")
     assert len(long) == 12 and long["ranking"].eq("random").all()  # each order of each text, and not the mean
     assert long["removed_count"].notna().sum() == 5
 
 
 def test_exclusions_and_common_support():
-    found = with_flips(removed(), ["attention", "gradient"])
+    found = add_flips(removed(), ["attention", "gradient"])
     assert found["flips_attention"].tolist() == pytest.approx([1, 1, 0, 1, NONE, 0], nan_ok=True)
-    assert on_common_support(found, ["attention", "gradient"])["instance"].tolist() == [0, 3]  # with all random orders
-    assert with_flips(found, ["random"])["flips_random"].tolist() == pytest.approx([1, 0, 0.5, 1, NONE, 0], nan_ok=True)
-    halves = late_flips(found, ["random"])["removed_over_half_random"].tolist()
+    assert common_support(found, ["attention", "gradient"])["instance"].tolist() == [
+        0,
+        3,
+    ]  # with all random orders
+    assert add_flips(found, ["random"])["flips_random"].tolist() == pytest.approx([1, 0, 0.5, 1, NONE, 0], nan_ok=True)
+    halves = add_late_flips(found, ["random"])["removed_over_half_random"].tolist()
     assert halves == pytest.approx([0, NONE, 1, 0, NONE, NONE], nan_ok=True)
 
 
 def test_how_far_from_the_fewest():
-    found = versus_fewest(removed(), ["attention"])
+    found = add_optimality(removed(), ["attention"])
     assert found["optimal_attention"].tolist() == pytest.approx([0, 0, 0, 1, NONE, NONE], nan_ok=True)
     assert found["extra_attention"].tolist() == pytest.approx([1, 1, NONE, 0, NONE, NONE], nan_ok=True)
 
@@ -133,14 +136,14 @@ def test_what_the_top_item_does_beyond_the_others_and_how_often_it_flips_sooner(
     others = {f"top_attention_others_{name}": [0.25, 0.5, 1, 0, NONE, 0] for name in ("js", "flip")}
     product = {"removed_product_count": [1, 4, 4, 1, NONE, NONE]}
     frame = removed(**drawn, **tops, **others, **product)
-    found = with_effects(frame)
+    found = add_effects(frame)
     assert found["top_gap_js"].tolist() == pytest.approx([0.25, -0.5, 0, 1, NONE, 0], nan_ok=True)
     assert found["top_gap_flip"].tolist() == pytest.approx([0.25, -0.5, 0, 1, NONE, 0], nan_ok=True)
     assert found["sooner_product_than_attention"].tolist() == pytest.approx([1, -1, 1, 0, NONE, NONE], nan_ok=True)
     # of two random orders: both later; neither flips; neither attention's nor the second does; level and later
     assert found["sooner_attention_than_random"].tolist() == pytest.approx([1, 1, -1, 0.5, NONE, NONE], nan_ok=True)
     columns = ("drawn_negative", "delta_alpha_where_negative", "delta_alpha_elsewhere", "near_zero_at_large")
-    of_drawn = with_drawn(frame)[list(columns)]
+    of_drawn = add_drawn(frame)[list(columns)]
     assert found[list(columns)].equals(of_drawn)
     expected = [[0, NONE, 0.4, 1], [1, 0.4, NONE, NONE], [0, NONE, 0.4, 0], [0, NONE, 0.4, NONE]]
     assert of_drawn.to_numpy()[:4] == pytest.approx(np.array(expected), nan_ok=True)
@@ -157,10 +160,10 @@ def texts() -> list[Instance]:
 def test_whether_the_top_item_decides():
     of = {"top_attention_place": [1, 0, 2]}
     words, sentences = rows(of), rows(of | {"top_attention_place": [0, 0, 1]}, encoder="han-rnn")
-    found = top_on_rationale(words, ["attention"], texts())
+    found = add_rationale_hits(words, ["attention"], texts())
     assert found["on_rationale_attention"].tolist() == pytest.approx([1, NONE, 1], nan_ok=True)
     assert found["on_rationale_chance"].tolist() == pytest.approx([1 / 6, NONE, 1 / 2], nan_ok=True)
-    found = top_on_rationale(sentences, ["attention"], texts())  # of the last text both sentences decide
+    found = add_rationale_hits(sentences, ["attention"], texts())  # of the last text both sentences decide
     assert found["on_rationale_attention"].tolist() == pytest.approx([1, NONE, NONE], nan_ok=True)
 
 

@@ -15,7 +15,7 @@ from sklearn.metrics import roc_auc_score
 
 from lib import importance
 from lib.analysis import attention_weights, ground_truth, measure
-from lib.analysis.token_values import average_precision
+from lib.analysis.rationale import average_precision
 from lib.datasets.batches import batches
 from lib.datasets.corpus import UNKNOWN
 from lib.interventions import shapley, shortened, without_reason

@@ -15,6 +15,7 @@ from torch import nn
 import papers
 from lib import importance, interventions
 from lib.analysis import (
+    add_flips,
     adversary_method,
     attention_weights,
     correlate,
@@ -22,7 +23,6 @@ from lib.analysis import (
     measure,
     measure_all,
     summarise,
-    with_flips,
 )
 from lib.datasets import load
 from lib.datasets.batches import Batch
@@ -340,7 +340,7 @@ def test_a_file_with_a_model_is_measured_from_end_to_end(mine, corpus, monkeypat
     assert isinstance(own[0].model, OneOutput) and adversary_method(own) == "gradient"
     quantities = [attention_weights, importance.quantity("loo", importance.leave_one_out), of_inputs_to_states]
     quantities += [interventions.until_flip(RANKINGS), interventions.adversary(0.05, "gradient", steps=20)]
-    measured = with_flips(correlate(measure_all(own, quantities), [("attention", "loo")]), ["attention", "fewest"])
+    measured = add_flips(correlate(measure_all(own, quantities), [("attention", "loo")]), ["attention", "fewest"])
     summary = summarise(measured).set_index("quantity")
     assert summary.loc["kendall_tau_attention_vs_loo", ["n", "seeds"]].tolist() == [40, 2]
     assert measured["flips_attention"].notna().any() and measured["flips_fewest"].isna().all()

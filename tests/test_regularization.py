@@ -27,6 +27,7 @@ from torch.nn import functional
 import papers
 from lib import processes
 from lib.analysis import (
+    add_average_precision,
     best_epochs,
     chosen_values,
     describe_ends,
@@ -34,15 +35,14 @@ from lib.analysis import (
     difference,
     fragility,
     measure,
-    on_rationale,
     price_difference,
     prices,
     summarise,
     train_grid,
 )
 from lib.analysis import information as instances_information
+from lib.analysis.rationale import average_precision, chance_precision
 from lib.analysis.summaries import DROPS, FRAGILITY, ORDERS
-from lib.analysis.token_values import average_precision, chance
 from lib.analysis.word_states import differences, jackknife_error, without_parts, word_states
 from lib.datasets import DATASETS
 from lib.datasets.batches import collate
@@ -507,7 +507,7 @@ def test_average_precision_against_rationales_and_what_chance_gives():
         }
     )
     spans = [((1, 2), (3, 4)), ((3, 4),), None, ((0, 2),)]
-    found = on_rationale(frame, {"attention": "attention_weights"}, spans)
+    found = add_average_precision(frame, {"attention": "attention_weights"}, spans)
     values = found["rationale_average_precision_attention"]
     assert values[0] == 1 and values[1] == 0.25 and values[2:].isna().all()  # no rationale; nothing but rationale
     for relevant, tokens in ((1, 4), (2, 4), (3, 7), (5, 5)):
@@ -515,7 +515,7 @@ def test_average_precision_against_rationales_and_what_chance_gives():
             average_precision_score([place in marked for place in range(tokens)], -np.arange(tokens))
             for marked in combinations(range(tokens), relevant)
         ]
-        assert chance(relevant, tokens) == pytest.approx(np.mean(every))
+        assert chance_precision(relevant, tokens) == pytest.approx(np.mean(every))
 
 
 def test_average_precision_is_scikit_learns_mean_over_the_orders_of_equal_values():
@@ -525,7 +525,9 @@ def test_average_precision_is_scikit_learns_mean_over_the_orders_of_equal_values
         values, marked = random.permutation(length) * 0.1, random.random(length) < 0.3
         marked[random.integers(length)] = True
         assert average_precision(marked, values) == pytest.approx(average_precision_score(marked, values), abs=1e-12)
-        assert average_precision(marked, np.zeros(length)) == pytest.approx(chance(marked.sum(), length), abs=1e-12)
+        assert average_precision(marked, np.zeros(length)) == pytest.approx(
+            chance_precision(marked.sum(), length), abs=1e-12
+        )
     value, marked = np.array([3, 2, 2, 2, 1, 1.0]), np.array([0, 1, 0, 1, 0, 1], dtype=bool)
     orders = [value + 0.1 * np.argsort(order) for order in permutations(range(6))]
     drawn = np.mean([average_precision_score(marked, order) for order in orders])
@@ -687,7 +689,7 @@ def test_imitation_that_fails_says_how():
 def test_rationales_of_another_split_are_refused():
     frame = pd.DataFrame({"instance": [0, 1], "length": [3, 2], "attention_weights": [np.ones(3), np.ones(2)]})
     with pytest.raises(ValueError, match="a span ends at 4, the text has 2 tokens"):
-        on_rationale(frame, {"attention": "attention_weights"}, [None, ((1, 4),)])
+        add_average_precision(frame, {"attention": "attention_weights"}, [None, ((1, 4),)])
 
 
 def test_a_text_counts_in_the_seeds_in_which_both_models_have_it():

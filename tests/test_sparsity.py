@@ -13,16 +13,16 @@ from small import batch, model
 
 import papers
 from lib.analysis import (
+    add_ceiling,
+    add_entropies,
+    add_support,
+    add_support_precision,
+    add_violations,
     attention_weights,
     left_out,
     measure,
     measure_all,
-    support_on_rationale,
     trend,
-    with_ceiling,
-    with_entropies,
-    with_support,
-    with_violations,
 )
 from lib.analysis.correlation import kendall, share_of_ceiling
 from lib.metrics import normalized_entropy
@@ -53,7 +53,7 @@ def test_entropies_are_those_of_the_metric_and_undefined_ones_are_counted():
     rows = measured({"gradient_of_input": [*values[:5], np.ones(2)]})
     rows.at[5, "gradient_of_input"] = None
     rows.at[5, "left_out"] = (("gradient_of_input", "longer than 9 tokens"),)
-    found = with_entropies(rows, ["gradient_of_input"])
+    found = add_entropies(rows, ["gradient_of_input"])
     shares = torch.from_numpy(values[0] / values[0].sum())[None]
     expected = float(normalized_entropy(shares, torch.ones(1, 9, dtype=torch.bool)))
     entropies = found["entropy_of_gradient_of_input"].to_numpy()
@@ -70,7 +70,7 @@ def test_violations_by_hand_of_ties_and_of_what_is_undefined():
     rows = measured({"leave_one_out_signed": effects, "attention_weights": weights, "undefined": undefined})
     rows.at[3, "leave_one_out_signed"] = None
     rows.at[3, "left_out"] = (("leave_one_out_signed", "longer than 1 tokens"),)
-    found = with_violations(rows, ["attention", "undefined"])
+    found = add_violations(rows, ["attention", "undefined"])
     assert found["violation_attention"].tolist()[:3] == [1 / 2, 0, 1]
     assert found["violation_random"].tolist()[:3] == [1 / 2, 1 / 2, 1]
     assert np.isnan(found.loc[3, "violation_attention"]) and found["violation_undefined"].isna().all()
@@ -85,7 +85,7 @@ def test_violations_by_hand_of_ties_and_of_what_is_undefined():
 
 def test_the_support_counts_what_is_exactly_above_zero():
     rows = measure(model(projection_name="sparsemax"), [batch((12, 5, 1))], [attention_weights])
-    found = with_support(rows)
+    found = add_support(rows)
     expected = [int((weights > 0).sum()) for weights in rows["attention_weights"]]
     assert found["attention_support"].tolist() == expected and expected[2] == 1 and expected[0] < 12
     assert found["attention_support_share"].tolist() == [size / n for size, n in zip(expected, (12, 5, 1), strict=True)]
@@ -94,7 +94,7 @@ def test_the_support_counts_what_is_exactly_above_zero():
 
 def test_the_support_against_the_reason_by_hand():
     weights = [np.array([0.5, 0.5, 0, 0]), np.array([0, 0, 1.0]), np.array([1.0, 0]), np.array([0.5, 0.5])]
-    found = support_on_rationale(measured({"attention_weights": weights}), [((1, 4),), ((0, 1),), None, ((0, 2),)])
+    found = add_support_precision(measured({"attention_weights": weights}), [((1, 4),), ((0, 1),), None, ((0, 2),)])
     columns = [found[f"rationale_support_{name}"].tolist() for name in ("precision", "recall", "chance")]
     assert [column[:2] for column in columns] == [[1 / 2, 0], [1 / 3, 0], [3 / 4, 1 / 3]]
     assert np.isnan([column[2:] for column in columns]).all()
@@ -177,7 +177,7 @@ def test_the_ceiling_of_sparse_attention_is_the_largest_tau_that_its_ties_allow(
         weights = np.concatenate([1 + np.arange(support), np.zeros(length - support)])
         best = stats.kendalltau(weights, np.arange(length) + 100 * (weights > 0)).statistic
         taus = {tau_name(("attention", "gradient_of_input")): [best]}
-        row = with_ceiling(
+        row = add_ceiling(
             pd.DataFrame({"length": [length], "attention_support": [support]} | taus), ["gradient_of_input"]
         )
         assert row["tau_ceiling"].item() == pytest.approx(best)
@@ -185,7 +185,7 @@ def test_the_ceiling_of_sparse_attention_is_the_largest_tau_that_its_ties_allow(
         others = [stats.kendalltau(weights, random.permutation(length)).statistic for _ in range(50)]
         assert max(others) <= best + 1e-12
     alone = pd.DataFrame({"length": [1], "attention_support": [1]} | {name: [np.nan] for name in taus})
-    assert np.isnan(with_ceiling(alone, ["gradient_of_input"])["tau_ceiling"].item())
+    assert np.isnan(add_ceiling(alone, ["gradient_of_input"])["tau_ceiling"].item())
 
 
 def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():

@@ -12,24 +12,30 @@ from lib.analysis.adversaries import (
     single_runs,
 )
 from lib.analysis.baseline import against_baseline, baseline, same_answers
-from lib.analysis.correlation import correlate, significance, taus_by_option, trend, with_ceiling
+from lib.analysis.correlation import add_ceiling, correlate, significance, taus_by_option, trend
 from lib.analysis.dev import best_epochs, chosen_values, describe_ends, dev_scores, train_grid
 from lib.analysis.erasure import (
+    add_drawn,
+    add_effects,
+    add_flips,
+    add_late_flips,
+    add_optimality,
+    add_random,
     box_values,
-    by_ranking,
-    erased_on_rationale,
+    common_support,
     flip_tables,
     flips_sooner,
-    late_flips,
-    on_common_support,
-    versus_fewest,
-    with_drawn,
-    with_effects,
-    with_flips,
-    with_random,
+    ranking_rows,
 )
 from lib.analysis.measuring import attention_weights, examples, joined, left_out, max_attention, measure, measure_all
 from lib.analysis.price import curvatures, points, price_difference, prices
+from lib.analysis.rationale import (
+    add_average_precision,
+    add_rationale_hits,
+    add_support_precision,
+    attention_on_rationale,
+    erased_on_rationale,
+)
 from lib.analysis.summaries import (
     classification,
     difference,
@@ -39,14 +45,5 @@ from lib.analysis.summaries import (
     per_group,
     summarise,
 )
-from lib.analysis.token_values import (
-    attention_on_rationale,
-    on_rationale,
-    support_on_rationale,
-    top_on_rationale,
-    violation_by_chance,
-    with_entropies,
-    with_support,
-    with_violations,
-)
+from lib.analysis.token_values import add_entropies, add_support, add_violations, violation_by_chance
 from lib.analysis.word_states import information

@@ -24,9 +24,9 @@ from lib.datasets.corpus import Corpus, Instance
 from lib.quantity import title_of
 
 NAME = "TF-IDF + logistic regression"
-SAME = 1e-6  # probabilities that differ by less over all texts are one answer
+SAME_PROBABILITY = 1e-6  # probabilities that differ by less over all texts are one answer
 STRENGTHS = (0.1, 1.0, 10.0, 100.0)
-TRIED = 1_000_000  # tokens of train on which each of them is tried
+MOST_TOKENS_TRIED = 1_000_000  # tokens of train on which each of them is tried
 MOST_TOKENS = 10_000_000  # of train that it reads: the pairs of words of many more would not fit into memory
 
 
@@ -35,14 +35,15 @@ def baseline(corpus: Corpus) -> pd.DataFrame:
 
     It reads train and dev, by the corpus' own tokens, those of a question apart: unigrams and bigrams of at least 2
     of its texts, weighted by 1 + ln(count) times idf, rows of length 1. Its regularization is chosen on dev
-    (`strength`). Of a train split beyond MOST_TOKENS it reads a part, the classes in their shares, and prints that.
+    (`choose_strength`). Of a train split beyond MOST_TOKENS it reads a part, the classes in their shares, and prints
+    that.
     """
     texts = subset(corpus.train.instances, MOST_TOKENS)
     if len(texts) < len(corpus.train):
         print(f"{NAME}: it reads {len(texts):,} of {len(corpus.train):,} texts of train")
-    chosen, test = strength(texts, corpus.dev.instances), corpus.test
-    model = fitted([*texts, *corpus.dev.instances], chosen)
-    probabilities = model.predict_proba([words(one) for one in test.instances])
+    chosen, test = choose_strength(texts, corpus.dev.instances), corpus.test
+    model = fit([*texts, *corpus.dev.instances], chosen)
+    probabilities = model.predict_proba([words(text) for text in test.instances])
     prediction = model.classes_[probabilities.argmax(axis=1)]
     rows = {"instance": range(len(test)), "length": test.lengths, "label": test.labels, "prediction": prediction}
     rows["probability"] = probabilities[:, 1] if len(corpus.classes) == 2 else probabilities.max(axis=1)
@@ -50,19 +51,19 @@ def baseline(corpus: Corpus) -> pd.DataFrame:
     return pd.DataFrame(identity | rows).assign(left_out=[()] * len(test))
 
 
-def strength(train: Sequence[Instance], dev: Sequence[Instance]) -> float:
+def choose_strength(train: Sequence[Instance], dev: Sequence[Instance]) -> float:
     """The C of STRENGTHS that, fitted on train, is most accurate on dev; of equal ones the least.
 
-    Of a train split beyond TRIED tokens a part is fitted.
+    Of a train split beyond MOST_TOKENS_TRIED a part is fitted.
     """
-    part, labels = subset(train, TRIED), [one.label for one in dev]
-    tried = {c: fitted(part, c).score([words(one) for one in dev], labels) for c in STRENGTHS}
-    return max(tried, key=tried.get)
+    part, labels = subset(train, MOST_TOKENS_TRIED), [text.label for text in dev]
+    scores = {c: fit(part, c).score([words(text) for text in dev], labels) for c in STRENGTHS}
+    return max(scores, key=scores.get)
 
 
-def fitted(texts: Sequence[Instance], c: float) -> Pipeline:
+def fit(texts: Sequence[Instance], c: float) -> Pipeline:
     """`regression`, fitted on these texts."""
-    return regression(texts, c).fit([words(one) for one in texts], [one.label for one in texts])
+    return regression(texts, c).fit([words(text) for text in texts], [text.label for text in texts])
 
 
 def words(instance: Instance) -> tuple[str, ...]:
@@ -87,10 +88,10 @@ def regression(texts: Sequence[Instance], c: float = 1.0) -> Pipeline:
 def share_words(texts: Sequence[Instance]) -> bool:
     """Whether two of the texts share a token."""
     seen = set()
-    for one in texts:
-        if not seen.isdisjoint(words(one)):
+    for text in texts:
+        if not seen.isdisjoint(words(text)):
             return True
-        seen.update(words(one))
+        seen.update(words(text))
     return False
 
 
@@ -122,10 +123,10 @@ def against_baseline(instances: pd.DataFrame, answers: pd.DataFrame, score: str 
 
 def same_answers(instances: pd.DataFrame) -> list[str]:
     """A sentence for each model, single seeds apart, that gives all texts the same answer and probability."""
-    found = []
+    sentences = []
     for (encoder, attention, seed), rows in instances.groupby(["encoder", "attention", "seed"], sort=False):
-        if rows["prediction"].nunique() == 1 and np.ptp(rows["probability"]) < SAME and len(rows) > 1:
+        if rows["prediction"].nunique() == 1 and np.ptp(rows["probability"]) < SAME_PROBABILITY and len(rows) > 1:
             name = f"{title_of(encoder)} + {title_of(attention)}, seed {seed},"
             answer = f"gives all {len(rows):,} texts the same answer (probability {rows['probability'].mean():.3f})"
-            found.append(f"{name} {answer}: measures of what changes its prediction have nothing to compare.")
-    return found
+            sentences.append(f"{name} {answer}: measures of what changes its prediction have nothing to compare.")
+    return sentences

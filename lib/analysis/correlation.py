@@ -14,7 +14,7 @@ from torch import Tensor
 from lib.analysis.measuring import measure_all
 from lib.analysis.statistics import SEED, t_interval
 from lib.analysis.summaries import SUMMARY, summarise
-from lib.analysis.token_values import column_of, inherited, token_values
+from lib.analysis.token_values import column_of, pass_on, token_values
 from lib.metrics import kendall_tau
 from lib.numerics import by_length
 from lib.quantity import RUN_COLUMNS, Quantity, declare, tau_name, title_of
@@ -41,7 +41,7 @@ def correlate(instances: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd.D
         name = tau_name(pair)
         tau, p = taus(*(token_values(instances, side) for side in pair))
         columns = {name: tau, f"{name}_p": p, f"{name}_significant": np.where(np.isnan(p), np.nan, p <= SIGNIFICANT)}
-        left_out = inherited(result["left_out"], map(column_of, pair), tuple(columns))
+        left_out = pass_on(result["left_out"], map(column_of, pair), tuple(columns))
         result = result.assign(**columns, left_out=left_out)
     return result
 
@@ -139,14 +139,14 @@ def taus_by_option(
     return pd.concat([summarise(rows, names).assign(**{option: value}) for value, rows in groups.items()])
 
 
-def with_ceiling(instances: pd.DataFrame, measures: Iterable[str]) -> pd.DataFrame:
+def add_ceiling(instances: pd.DataFrame, measures: Iterable[str]) -> pd.DataFrame:
     """The rows with the largest tau-b of sparse attention, tau_ceiling, and attention's taus as shares of it.
 
     Tokens without weight are tied, so that tau-b with a measure without ties is at most sqrt(the share of the pairs of
     tokens that attention tells apart); with one token of weight that is sqrt(2/n). NaN for a text of one token.
 
     Args:
-        instances: of `correlate`, with attention_support (`with_support`). measures: such as gradient_of_input.
+        instances: of `correlate`, with attention_support (`add_support`). measures: such as gradient_of_input.
     """
     length, without = instances["length"], instances["length"] - instances["attention_support"]
     ceiling = np.sqrt(1 - without * (without - 1) / (length * (length - 1)).where(length > 1))

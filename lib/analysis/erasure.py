@@ -1,24 +1,16 @@
 """Rankings compared by erasing their items: does the decision flip, and after how many (Serrano & Smith 2019)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import count, product, takewhile
 
 import numpy as np
 import pandas as pd
-import torch
 from scipy.stats import binomtest
-from torch import Tensor
 
 from lib.analysis.statistics import bootstrap, interval, mean_over, number_by_seed, ratio, standard_error
 from lib.analysis.summaries import SUMMARY, configurations, seed_table, summarise
-from lib.analysis.token_values import deciding
-from lib.datasets.batches import Batch
-from lib.datasets.corpus import Instance
-from lib.fast.shortcuts import is_affine
-from lib.interventions.erasure import UNITS, erase_until_flip, fewest_to_flip
-from lib.models import AttentionModel, ModelOutput
-from lib.models.interface import Ranking
-from lib.quantity import CHANGE_BOUNDS, RUN_COLUMNS, Quantity, declare, unit_of
+from lib.interventions.erasure import UNITS
+from lib.quantity import CHANGE_BOUNDS, RUN_COLUMNS, declare, unit_of
 
 CELLS = ("flip_both", "flip_top_only", "flip_random_only", "flip_neither")
 LARGE = (0.3, 0.5)  # of a difference of attention: figure 3's "quite large differences like 0.4"
@@ -60,7 +52,7 @@ def orders(instances: pd.DataFrame, ranking: str, part: str) -> pd.DataFrame:
     return instances[list(takewhile(instances.columns.__contains__, names))]
 
 
-def with_random(instances: pd.DataFrame) -> pd.DataFrame:
+def add_random(instances: pd.DataFrame) -> pd.DataFrame:
     """The rows with removed_random_fraction, _count and _mass: of each text the mean over its random orders.
 
     An order along which the decision never flips does not count; NaN where it does along none.
@@ -69,37 +61,37 @@ def with_random(instances: pd.DataFrame) -> pd.DataFrame:
     return instances.assign(**{name: orders(instances, "random", part).mean(axis=1) for part, name in names.items()})
 
 
-def with_flips(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
+def add_flips(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
     """The rows with flips_<ranking>: whether the decision ever flips along it, 0 or 1; NaN for a text of one item.
 
     Of random orders the share of a text's orders. Of the fewest possible NaN too in a run in which they are unknown.
     """
-    several, found = instances["removed_items"] > 1, {}
+    several, columns = instances["removed_items"] > 1, {}
     for name in rankings:
         flips = orders(instances, name, "count").notna().mean(axis=1)
         if name == "fewest":  # known of a run whose read-out is affine
             runs = instances.groupby([*RUN_COLUMNS, "seed"], dropna=False)
             flips = flips.where(runs["removed_fewest_count"].transform("count") > 0)
-        found[declare(f"flips_{name}", "fraction")] = flips.where(several)
-    return instances.assign(**found)
+        columns[declare(f"flips_{name}", "fraction")] = flips.where(several)
+    return instances.assign(**columns)
 
 
-def late_flips(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
+def add_late_flips(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
     """The rows with removed_over_half_<ranking>: whether more than half of the items go before the decision flips.
 
     And removed_all_<ranking>: whether it flips only when nothing is left. 0 or 1, NaN where it never flips; of random
     orders the share of those that flip.
     """
-    found = {}
+    columns = {}
     for name in rankings:
         fractions = orders(instances, name, "fraction")
         for part, is_so in (("over_half", fractions > 0.5), ("all", fractions == 1)):
             share = is_so.where(fractions.notna()).astype(np.float64).mean(axis=1)
-            found[declare(f"removed_{part}_{name}", "fraction")] = share
-    return instances.assign(**found)
+            columns[declare(f"removed_{part}_{name}", "fraction")] = share
+    return instances.assign(**columns)
 
 
-def on_common_support(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
+def common_support(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
     """The rows of texts whose decision flips along every ranking, and every random order: all about the same texts.
 
     The paper leaves texts out of each ranking separately, so that its boxes are about different texts.
@@ -108,7 +100,7 @@ def on_common_support(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.Da
     return instances.dropna(subset=list(columns))
 
 
-def by_ranking(instances: pd.DataFrame, rankings: Sequence[str], part: str = "fraction") -> pd.DataFrame:
+def ranking_rows(instances: pd.DataFrame, rankings: Sequence[str], part: str = "fraction") -> pd.DataFrame:
     """One row per text and ranking, with the columns ranking and removed_<part>; all random orders of a text."""
     titles = {"fraction": "items removed, fraction", "mass": "attention removed"}
     removed = declare(f"removed_{part}", UNITS[part], titles.get(part))
@@ -120,7 +112,7 @@ def by_ranking(instances: pd.DataFrame, rankings: Sequence[str], part: str = "fr
 
 
 def box_values(long: pd.DataFrame, part: str = "fraction") -> pd.DataFrame:
-    """The median and the quartiles of the boxes of `by_ranking`, in the columns of `summarise`, without intervals.
+    """The median and the quartiles of the boxes of `ranking_rows`, in the columns of `summarise`, without intervals.
 
     Over all texts, seeds and random orders: removed_<ranking>_<part>_median, _lower_quartile and _upper_quartile.
     """
@@ -135,7 +127,7 @@ def box_values(long: pd.DataFrame, part: str = "fraction") -> pd.DataFrame:
     return pd.DataFrame(rows, columns=SUMMARY)
 
 
-def with_drawn(instances: pd.DataFrame, way: str = "paper") -> pd.DataFrame:
+def add_drawn(instances: pd.DataFrame, way: str = "paper") -> pd.DataFrame:
     """The rows with what figures 3 and 4 show of attention's top item and the item drawn in that way.
 
     drawn_negative, whether the drawn one changes the output more (0 or 1); delta_alpha_where_negative and _elsewhere,
@@ -144,42 +136,42 @@ def with_drawn(instances: pd.DataFrame, way: str = "paper") -> pd.DataFrame:
     """
     alpha, js = (instances[f"top_attention_{way}_delta_{name}"] for name in ("alpha", "js"))
     large = alpha.between(*LARGE) & (js > 0)
-    found = {
+    columns = {
         "drawn_negative": (js < 0).astype(float).where(js.notna()),
         "delta_alpha_where_negative": alpha.where(js < 0),
         "delta_alpha_elsewhere": alpha.where(js >= 0),
         "near_zero_at_large": (js < NEAR_ZERO).astype(float).where(large),
     }
-    bounds = {name: CHANGE_BOUNDS for name in found if name.startswith("delta")}
-    return instances.assign(**{declare(name, "fraction", None, bounds.get(name)): found[name] for name in found})
+    bounds = {name: CHANGE_BOUNDS for name in columns if name.startswith("delta")}
+    return instances.assign(**{declare(name, "fraction", None, bounds.get(name)): columns[name] for name in columns})
 
 
-def with_sooner(instances: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
+def add_sooner(instances: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
     """The rows with sooner_<first>_than_<second>: 1 where the first ranking flips with fewer items, -1 the second.
 
     0 where they tie. A ranking along which the decision never flips loses; NaN where it does along neither. Of random
     orders the mean over a text's orders.
     """
-    found = {}
+    columns = {}
     for first, second in pairs:
-        one, other = (orders(instances, name, "count").to_numpy(float) for name in (first, second))
-        neither = np.isnan(one) & np.isnan(other)
-        one, other = (np.where(np.isnan(counts), np.inf, counts) for counts in (one, other))
-        sign = np.where(neither, np.nan, (one < other).astype(float) - (one > other))
-        found[declare(f"sooner_{first}_than_{second}", "fraction", None, CHANGE_BOUNDS)] = mean_over(1, sign)
-    return instances.assign(**found)
+        counts = [orders(instances, name, "count").to_numpy(float) for name in (first, second)]
+        never = [np.isnan(count) for count in counts]
+        a, b = (np.nan_to_num(count, nan=np.inf) for count in counts)
+        sign = np.where(never[0] & never[1], np.nan, (a < b).astype(float) - (a > b))
+        columns[declare(f"sooner_{first}_than_{second}", "fraction", None, CHANGE_BOUNDS)] = mean_over(1, sign)
+    return instances.assign(**columns)
 
 
-def with_effects(instances: pd.DataFrame, way: str = "paper") -> pd.DataFrame:
-    """The rows with the effects of erasing: the columns of `with_drawn`, those of `with_sooner` for PAIRS, and
+def add_effects(instances: pd.DataFrame, way: str = "paper") -> pd.DataFrame:
+    """The rows with the effects of erasing: the columns of `add_drawn`, those of `add_sooner` for PAIRS, and
 
     top_gap_js, top_gap_flip    attention's top item less the mean of all others
 
     Args:
         instances: with the columns of lib.interventions.single_erasure as "top", of until_flip as "removed". way: see
-            `with_drawn`.
+            `add_drawn`.
     """
-    frame = with_sooner(with_drawn(instances, way), PAIRS).copy()  # a frame of many insertions is slow
+    frame = add_sooner(add_drawn(instances, way), PAIRS).copy()  # a frame of many insertions is slow
     gaps = {part: frame[f"top_attention_{part}"] - frame[f"top_attention_others_{part}"] for part in ("js", "flip")}
     names = declare("top_gap_js", "nats"), declare("top_gap_flip", "fraction", None, CHANGE_BOUNDS)
     return frame.assign(**dict(zip(names, gaps.values(), strict=True)))
@@ -252,39 +244,14 @@ def sign_test(first: int, second: int) -> float:
     return binomtest(int(first), int(first + second)).pvalue if first + second else 1.0
 
 
-def erased_on_rationale(rankings: Mapping[str, Ranking], texts: Sequence[Instance]) -> Quantity:
-    """A quantity: of the items whose erasure flips the decision, the share that decide the label, (batch,) fraction.
-
-    <ranking> from its top down until the flip, and fewest, the fewest possible, where the read-out is affine. NaN where
-    the decision never flips, and for a text of one item, without a rationale, or of which every item decides.
-
-    Args:
-        texts: those that are measured. What decides: see `top_on_rationale`, which has the share of all items too.
-    """
-
-    def shares(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
-        found = {of: erase_until_flip(model, output, ranking(model, output)) for of, ranking in rankings.items()}
-        found |= {"fewest": fewest_to_flip(model, output)} if is_affine(model, output) else {}
-        values = {of: torch.full((len(batch),), torch.nan, dtype=torch.float64) for of in (*rankings, "fewest")}
-        for row, text in enumerate(texts[position] for position in batch.instance.tolist()):
-            over_sentences = int(output.mask[row].sum()) != len(text.tokens)
-            decides = deciding(text.rationale, len(text.tokens), text.sentences if over_sentences else ())
-            for of, erasure in found.items() if decides is not None else ():
-                erased = erasure.erased[row][output.mask[row]].cpu().numpy()
-                values[of][row] = decides[erased].mean() if erased.any() else torch.nan
-        return values
-
-    return Quantity("erased_on_rationale", shares, dict.fromkeys((*rankings, "fewest"), "fraction"))
-
-
-def versus_fewest(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
+def add_optimality(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
     """The rows with optimal_<ranking> (1: it needs no item more than the fewest possible) and extra_<ranking> (items).
 
     Of texts that some set of items flips; a ranking along which it never flips is not optimal, and has no extra.
     """
-    fewest, found = instances["removed_fewest_count"], {}
+    fewest, columns = instances["removed_fewest_count"], {}
     for name in rankings:
         count = instances[f"removed_{name}_count"]
-        found[declare(f"optimal_{name}", "fraction")] = (count == fewest).astype(np.float64).where(fewest.notna())
-        found[declare(f"extra_{name}", "items")] = count - fewest
-    return instances.assign(**found)
+        columns[declare(f"optimal_{name}", "fraction")] = (count == fewest).astype(np.float64).where(fewest.notna())
+        columns[declare(f"extra_{name}", "items")] = count - fewest
+    return instances.assign(**columns)

@@ -9,9 +9,9 @@ from scipy.stats import rankdata
 
 from lib.analysis.correlation import taus as pair_taus
 from lib.analysis.measuring import BATCH, declared_columns, forward, measure
+from lib.analysis.rationale import PREFIX, Rationales, add_average_precision, marked_tokens
 from lib.analysis.statistics import share_limits
 from lib.analysis.summaries import rows_where, summarise
-from lib.analysis.token_values import PREFIX, Rationales, marked_tokens, on_rationale
 from lib.datasets.batches import Batch
 from lib.importance import MAX_TOKENS
 from lib.metrics.distances import probabilities
@@ -33,13 +33,13 @@ INTERVAL = ["value", "low", "high"]
 def against_reason(instances: pd.DataFrame, columns: Iterable[str], rationales: Rationales) -> pd.DataFrame:
     """The rows with how well each explanation's ranking of the tokens finds the rationale, and what chance gives.
 
-    Columns of `on_rationale`, and of SCORES: reason_top_<name>, is the top token one of the rationale; ..._recall_,
-    how many of the R tokens of the rationale are among the top R; ..._rank_, their mean rank, from 1. Of equal values
-    the expectation over all their orders. beyond_chance_<name>: average precision as a share of the way from chance (0)
-    to 1. NaN for a text without a rationale, or of rationale alone.
+    Columns of `add_average_precision`, and of SCORES: reason_top_<name>, is the top token one of the rationale;
+    ..._recall_, how many of the R tokens of the rationale are among the top R; ..._rank_, their mean rank, from 1. Of
+    equal values the expectation over all their orders. beyond_chance_<name>: average precision as a share of the way
+    from chance (0) to 1. NaN for a text without a rationale, or of rationale alone.
 
     Args:
-        columns: of values (token,). rationales: as of `on_rationale`.
+        columns: of values (token,). rationales: as of `add_average_precision`.
     """
     columns = list(columns)
     values = {name: np.full((len(instances), len(SCORES)), np.nan) for name in ("chance", *columns)}
@@ -53,7 +53,7 @@ def against_reason(instances: pd.DataFrame, columns: Iterable[str], rationales: 
         for name, of_name in values.items()
         for score, of_score in zip(SCORES, of_name.T, strict=True)
     }
-    instances = on_rationale(instances, {name: name for name in columns}, rationales).assign(**scored)
+    instances = add_average_precision(instances, {name: name for name in columns}, rationales).assign(**scored)
     chance = instances[f"{PREFIX}chance"]
     for name in columns:
         own = declare(f"beyond_chance_{name}", "fraction", f"{title_of(name)} / beyond chance", (-np.inf, 1.0))

@@ -81,7 +81,7 @@ def measure_all(trained: Sequence, quantities: Sequence[Quantity], split: str = 
     """`measure` of several trained runs (lib.training.Trained) on a split, one below the other."""
     names = ", ".join(quantity.name for quantity in quantities)
     with Progress(f"measuring {names}", total=len(trained)) as progress:
-        frames = [measure(one.model, one.batches(split, BATCH), quantities, one.run, progress) for one in trained]
+        frames = [measure(own.model, own.batches(split, BATCH), quantities, own.run, progress) for own in trained]
     return pd.concat(frames, ignore_index=True)
 
 
@@ -104,29 +104,36 @@ def measure_batch(
     model: nn.Module, batch: Batch, quantities: Sequence[Quantity], columns: dict[str, list[str]]
 ) -> dict[int, dict]:
     """The rows of one batch, by position in the split; adds to `columns` which columns each quantity gave."""
-    output = forward(model, batch)
-    positions = batch.instance.tolist()
-    rows = dict(zip(positions, described(batch, output.logits), strict=True))
-    shorter = {None: (batch, output)}  # the batch without the texts that a bound leaves out
-    lengths = batch.mask.sum(dim=1)
+    rows, whole = {}, (batch, forward(model, batch))
+    for row in described(*whole):
+        rows[row["instance"]] = row
+    shorter = {None: whole}  # max_tokens -> the batch without longer texts, and the output of these
     for quantity in quantities:
-        name, bound = quantity.name, quantity.max_tokens
-        keep = lengths <= (torch.inf if bound is None else bound)
-        for position in batch.instance[~keep].tolist():
-            rows[position]["left_out"] += ((name, f"longer than {bound:,} tokens"),)
-        if not keep.any():
+        bound = quantity.max_tokens
+        if bound not in shorter:
+            shorter[bound] = short_texts(model, *whole, bound)
+        part, output = shorter[bound]
+        for position in set(rows) - set(part.instance.tolist()):
+            rows[position]["left_out"] += ((quantity.name, f"longer than {bound:,} tokens"),)
+        if not len(part):
             continue
-        if not keep.all() and bound not in shorter:
-            rest = batch.rows(keep)
-            shorter[bound] = rest, forward(model, rest)
-        part = shorter[None if keep.all() else bound]
-        for column, values in named_values(name, quantity(model, *part), *part, quantity.draws).items():
-            if column not in columns[name]:
+        measured = named_values(quantity.name, quantity(model, part, output), part, output, quantity.draws)
+        for column, values in measured.items():
+            if column not in columns[quantity.name]:
                 quantity.declare(column)
-                columns[name].append(column)
-            for position, value in zip(part[0].instance.tolist(), values, strict=True):
+                columns[quantity.name].append(column)
+            for position, value in zip(part.instance.tolist(), values, strict=True):
                 rows[position][column] = value
     return rows
+
+
+def short_texts(model: nn.Module, batch: Batch, output: ModelOutput, bound: int) -> tuple[Batch, ModelOutput | None]:
+    """The texts of a batch of at most so many tokens, and the model's output of them."""
+    keep = batch.mask.sum(dim=1) <= bound
+    if keep.all():
+        return batch, output
+    rest = batch.rows(keep)
+    return rest, forward(model, rest) if len(rest) else None
 
 
 def forward(model: nn.Module, batch: Batch) -> ModelOutput:
@@ -143,9 +150,9 @@ def forward(model: nn.Module, batch: Batch) -> ModelOutput:
     return output
 
 
-def described(batch: Batch, logits: Tensor) -> list[dict]:
+def described(batch: Batch, output: ModelOutput) -> list[dict]:
     """What every row has: instance, length, label, prediction, probability, left_out."""
-    distribution = probabilities(logits.double())
+    distribution = probabilities(output.logits.double())
     top, prediction = distribution.max(dim=1)
     probability = distribution[:, 1] if distribution.shape[1] == 2 else top
     columns = {
@@ -208,7 +215,7 @@ def undefined(instances: pd.DataFrame, column: str) -> pd.Series:
     return instances[column].isna() & ~pd.Series(skipped, index=instances.index, dtype=bool)
 
 
-MOST = 6  # classes of which there is a text to be read
+MOST_CLASSES = 6  # of which there is a text to be read
 READABLE = 60  # tokens: the longest text that is chosen to be read, where there is a shorter one
 
 
@@ -229,7 +236,7 @@ def joined(instances: pd.DataFrame, more: pd.DataFrame) -> pd.DataFrame:
         raise ValueError(f"both tables hold {', '.join(others)}, with other values; measure each quantity once")
     if shared and len(shared) == len(quantities):
         return instances
-    left_out = [one + other for one, other in zip(instances["left_out"], more["left_out"], strict=True)]
+    left_out = [first + second for first, second in zip(instances["left_out"], more["left_out"], strict=True)]
     added = more[[column for column in quantities if column not in shared]]
     return pd.concat([instances.assign(left_out=left_out), added], axis=1)
 
@@ -237,7 +244,7 @@ def joined(instances: pd.DataFrame, more: pd.DataFrame) -> pd.DataFrame:
 def examples(instances: pd.DataFrame, classes: Sequence[str], far: str | None = None) -> pd.DataFrame:
     """A few texts of one run, chosen by a rule and not by hand, which the column `why` names.
 
-    Of each class (of more than MOST, of the most frequent) the text that the model is surest of and right about, the
+    Of each class (at most MOST_CLASSES, the most frequent) the text that the model is surest of and right about, the
     text it is least sure of, and, where `far` names a column, the text in which that is largest; among the texts of at
     most READABLE tokens, if there are any.
     The run is the table's first.
@@ -250,7 +257,7 @@ def examples(instances: pd.DataFrame, classes: Sequence[str], far: str | None = 
     sureness = (run["probability"] - 0.5).abs() if run["label"].max() < 2 else run["probability"]
     right = run["label"] == run["prediction"]
     chosen = {}
-    for label in sorted(run["label"].value_counts().index[:MOST]):
+    for label in sorted(run["label"].value_counts().index[:MOST_CLASSES]):
         sure = sureness[right & (run["label"] == label)]
         if len(sure):
             chosen[f"The text that is most surely, and rightly, {classes[label]}"] = sure.idxmax()

@@ -1,0 +1,189 @@
+"""The words that decide a label, as people or a generator marked them: do a model's weights and rankings lie there?"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from lib.datasets.batches import Batch
+from lib.datasets.corpus import Instance
+from lib.fast.shortcuts import is_affine
+from lib.interventions.erasure import erase_until_flip, fewest_to_flip
+from lib.models import HIERARCHICAL, AttentionModel, ModelOutput
+from lib.models.interface import Ranking
+from lib.quantity import Quantity, declare, title_of
+
+Spans = Sequence[tuple[int, int]]
+Rationales = Sequence[Spans | None]
+PREFIX = "rationale_average_precision_"
+
+
+def span_mask(spans: Spans | None, length: int) -> np.ndarray:
+    """(token,) True on the tokens of the spans [start, end); ValueError where they go beyond the text."""
+    marked = np.zeros(length, dtype=bool)
+    last = max((end for _, end in spans or ()), default=0)
+    if last > length:
+        raise ValueError(f"a span ends at {last}, the text has {length} tokens: are these another split's rationales?")
+    for start, end in spans or ():
+        marked[start:end] = True
+    return marked
+
+
+def mark(spans: Spans | None, length: int, sentences: Sequence[int] = ()) -> np.ndarray | None:
+    """(item,) True for those that decide: tokens, or sentences of so many tokens, those that hold one.
+
+    None where there is no rationale, or where all items decide.
+    """
+    marked = span_mask(spans, length)
+    if len(sentences):
+        marked = np.logical_or.reduceat(marked, np.cumsum([0, *sentences[:-1]]))
+    return marked if marked.any() and not marked.all() else None
+
+
+def marked_tokens(instances: pd.DataFrame, rationales: Rationales) -> list[np.ndarray | None]:
+    """`mark` of the tokens of every row."""
+    rows = zip(instances["instance"], instances["length"], strict=True)
+    return [mark(rationales[position], int(length)) for position, length in rows]
+
+
+def attention_on_rationale(rationales: Rationales) -> Quantity:
+    """A quantity: how much of the attention lies on the tokens that decide the label, (batch,) fraction.
+
+    Args:
+        rationales: of every text of the split the spans [start, end) of those tokens; none: NaN.
+    """
+
+    def mass(model: torch.nn.Module, batch: Batch, output: ModelOutput) -> Tensor:
+        masses = output.attention.new_full((len(batch),), torch.nan)
+        for row, position in enumerate(batch.instance.tolist()):
+            weights = output.attention[row][output.mask[row]]
+            marked = span_mask(rationales[position], len(weights))
+            if marked.any():
+                masses[row] = weights[torch.from_numpy(marked)].sum()
+        return masses
+
+    return Quantity("attention_on_rationale", mass, "fraction")
+
+
+def add_average_precision(instances: pd.DataFrame, measures: Mapping[str, str], rationales: Rationales) -> pd.DataFrame:
+    """The rows with the area under precision and recall of each measure against the rationale, in columns of PREFIX.
+
+    The area is average precision: 1 where every rationale token ranks above every other, `chance` what a random
+    ranking has on average. A text without a rationale, or of rationale alone, has none (NaN).
+
+    Args:
+        instances: measured on one split. measures: name -> column with a value per token, such as attention_weights.
+        rationales: the spans of every text of that very split. Train, dev and test may have been annotated otherwise:
+            never hold one split against another.
+    """
+    marked = marked_tokens(instances, rationales)
+    areas = {
+        "chance": [np.nan if spans is None else chance_precision(int(spans.sum()), len(spans)) for spans in marked]
+    }
+    for name, column in measures.items():
+        pairs = zip(marked, instances[column], strict=True)
+        areas[name] = [
+            np.nan if spans is None or values is None else average_precision(spans, values) for spans, values in pairs
+        ]
+    names = {name: declare(PREFIX + name, "fraction", f"average precision of {title_of(name)}") for name in areas}
+    return instances.assign(**{names[name]: values for name, values in areas.items()})
+
+
+def average_precision(relevant: np.ndarray, values: np.ndarray) -> float:
+    """The average precision of a ranking, in expectation over the orders of equal values.
+
+    Without equal values it is scikit-learn's, which gives equal ones the precision of the last of them; a constant is
+    then below a random order. Here a constant has exactly `chance_precision`. A relevant token that is the j-th of m
+    equal ones, r of them relevant, has j - 1 before it of which (j - 1)(r - 1)/(m - 1) are relevant on average.
+
+    Args:
+        relevant, values: (token,); at least one token is relevant, the largest value ranks first.
+    Raises:
+        ValueError: a value is NaN.
+    """
+    if np.isnan(values).any():
+        raise ValueError("a value that is NaN has no rank")
+    group = np.unique(-np.asarray(values, dtype=np.float64), return_inverse=True)[1]  # of equal values, best first
+    equal, hits = np.bincount(group), np.bincount(group, relevant)
+    above, hits_above = np.cumsum(equal) - equal, np.cumsum(hits) - hits
+    slope = (hits - 1) / np.maximum(equal - 1, 1)
+    rank, at = np.arange(1, len(group) + 1), np.sort(group)
+    precision = (hits_above[at] + 1 + (rank - above[at] - 1) * slope[at]) / rank  # if that rank's token is relevant
+    return float((hits[at] / equal[at] * precision).sum() / hits.sum())
+
+
+def chance_precision(relevant: int, tokens: int) -> float:
+    """The expected average precision of a random ranking of `tokens` of which `relevant` are relevant.
+
+    The token at rank k is relevant with probability R / n, and precision there is then (1 + (k - 1)(R - 1)/(n - 1)) / k
+    on average.
+    """
+    harmonic = float((1 / np.arange(1, tokens + 1)).sum())
+    return (harmonic + (relevant - 1) / max(tokens - 1, 1) * (tokens - harmonic)) / tokens
+
+
+def add_support_precision(instances: pd.DataFrame, rationales: Rationales) -> pd.DataFrame:
+    """The rows with the precision and recall of the attention's support, the tokens that have weight, as an answer.
+
+    Columns rationale_support_precision (how many of the tokens with weight decide the label), ..._recall (how many of
+    those that decide have weight) and ..._chance (the precision of the whole text, and of tokens drawn at random). NaN
+    for a text without a rationale, or of rationale alone. Args as `add_average_precision`.
+    """
+    titles = {"precision": "precision of the support", "recall": "recall of the support"}
+    titles |= {"chance": "precision of the whole text"}
+    names = [declare(f"rationale_support_{name}", "fraction", title) for name, title in titles.items()]
+    values = np.full((len(instances), len(names)), np.nan)
+    pairs = zip(marked_tokens(instances, rationales), instances["attention_weights"], strict=True)
+    for row, (decides, weights) in enumerate(pairs):
+        if decides is not None:
+            hits = np.count_nonzero(weights[decides])
+            values[row] = hits / np.count_nonzero(weights), hits / decides.sum(), decides.mean()
+    return instances.assign(**dict(zip(names, values.T, strict=True)))
+
+
+def add_rationale_hits(instances: pd.DataFrame, rankings: Iterable[str], texts: Sequence[Instance]) -> pd.DataFrame:
+    """The rows with on_rationale_<ranking>: is its top item one that decides the label? 1 or 0; and ..._chance.
+
+    Items are words, or sentences where attention is over sentences: one that holds a word that decides. NaN for a text
+    of one item, without a rationale, or of which every item decides.
+
+    Args:
+        instances: with the columns of lib.interventions.single_erasure, measured under the name "top".
+        texts: those that were measured.
+    """
+    marked = []
+    for position, encoder in zip(instances["instance"], instances["encoder"], strict=True):
+        text = texts[position]
+        marked.append(mark(text.rationale, len(text.tokens), text.sentences if encoder in HIERARCHICAL else ()))
+    hits = {"chance": [np.nan if decides is None else decides.mean() for decides in marked]}
+    for name in rankings:
+        places = zip(marked, instances[f"top_{name}_place"], strict=True)
+        hits[name] = [np.nan if decides is None else float(decides[int(place)]) for decides, place in places]
+    return instances.assign(**{declare(f"on_rationale_{name}", "fraction"): values for name, values in hits.items()})
+
+
+def erased_on_rationale(rankings: Mapping[str, Ranking], texts: Sequence[Instance]) -> Quantity:
+    """A quantity: of the items whose erasure flips the decision, the share that decide the label, (batch,) fraction.
+
+    <ranking> from its top down until the flip, and fewest, the fewest possible, where the read-out is affine. NaN where
+    the decision never flips, and for a text of one item, without a rationale, or of which every item decides.
+
+    Args:
+        texts: those that are measured. What decides: see `add_rationale_hits`, which has the share of all items too.
+    """
+
+    def shares(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
+        erasures = {name: erase_until_flip(model, output, ranking(model, output)) for name, ranking in rankings.items()}
+        erasures |= {"fewest": fewest_to_flip(model, output)} if is_affine(model, output) else {}
+        values = {name: torch.full((len(batch),), torch.nan, dtype=torch.float64) for name in (*rankings, "fewest")}
+        for row, text in enumerate(texts[position] for position in batch.instance.tolist()):
+            over_sentences = int(output.mask[row].sum()) != len(text.tokens)
+            decides = mark(text.rationale, len(text.tokens), text.sentences if over_sentences else ())
+            for name, erasure in erasures.items() if decides is not None else ():
+                erased = erasure.erased[row][output.mask[row]].cpu().numpy()
+                values[name][row] = decides[erased].mean() if erased.any() else torch.nan
+        return values
+
+    return Quantity("erased_on_rationale", shares, dict.fromkeys((*rankings, "fewest"), "fraction"))
