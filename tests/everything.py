@@ -18,7 +18,6 @@ from lib.importance import (
     attention_times_norm,
     gradient,
     gradient_times_input,
-    gradient_times_input_definition,
     inner_attention,
     integrated_gradients,
     leave_one_out,
@@ -76,7 +75,7 @@ OF_INPUT = [
     quantity("gradient_detached", gradient, through_attention=False),
 ]
 OF_WORDS = [
-    agreement_by_chance(gradient_times_input_definition),
+    agreement_by_chance(gradient_times_input),
     violation_by_chance(placed=2),
     *OF_INPUT,
     leave_one_out_with_sign,

@@ -7,7 +7,7 @@ import torch
 
 from lib.datasets.batches import Batch, collate
 from lib.datasets.corpus import Instance, Split, Vocabulary
-from lib.importance.leave_one_out import logits_without_each_token
+from lib.importance.deletions import logits_without_each_token
 from lib.models import AttentionClassifier
 from lib.quantity import Quantity
 

@@ -13,7 +13,6 @@ from lib.importance import (
     attention_times_norm,
     gradient,
     gradient_times_input,
-    gradient_times_input_definition,
     leave_one_out_with_sign,
     quantity,
 )
@@ -30,7 +29,7 @@ def untrained(seeds=4, texts=40, length=14) -> pd.DataFrame:
     measures = [attention_weights, interventions.permutation_effect(30), interventions.largest_change()]
     measures += [
         interventions.permutation_share_by_chance(30),
-        interventions.agreement_by_chance(gradient_times_input_definition),
+        interventions.agreement_by_chance(gradient_times_input),
         violation_by_chance(),
     ]
     measures += [interventions.adversary(0.01), interventions.adversary_by_chance(0.01), interventions.largest_jsd()]

@@ -16,8 +16,9 @@ from lib.analysis.baseline import regression, words
 from lib.datasets import DataError, planted
 from lib.datasets.batches import collate
 from lib.datasets.corpus import Instance, Split
-from lib.fast import leave_one_out_bilstm, lstm
-from lib.importance.leave_one_out import logits_without_each_token
+from lib.importance import deletions
+from lib.importance import state_gradients as of_states
+from lib.importance.deletions import logits_without_each_token
 from lib.importance.state_gradients import state_gradients
 from lib.training import Run, Trained, train
 from tools.report.parameters import find_notebook, given_parameters, report_name
@@ -111,11 +112,11 @@ def test_a_bilstm_learns_the_rule_far_better_than_a_bag_of_words(trained):
 
 
 @pytest.mark.parametrize(
-    ("measure", "module", "name"),
-    [(logits_without_each_token, leave_one_out_bilstm, "FORGOTTEN"), (state_gradients, lstm, "FADED")],
+    ("measure", "module"),
+    [(logits_without_each_token, deletions), (state_gradients, of_states)],
     ids=("deletions", "gradients of states"),
 )
-def test_what_a_trained_model_forgets_differs_no_more_than_by_rounding(trained, monkeypatch, measure, module, name):
+def test_what_a_trained_model_forgets_differs_no_more_than_by_rounding(trained, monkeypatch, measure, module):
     """On texts of several hundred words: reviews laid end to end."""
     reviews = [one.tokens for one in trained.corpus.test.instances]
     laid = (tuple(chain(*reviews[start : start + count])) for start, count in ((50, 12), (90, 15)))
@@ -123,7 +124,7 @@ def test_what_a_trained_model_forgets_differs_no_more_than_by_rounding(trained, 
     given = collate(Split("test", texts, trained.corpus.vocabulary), np.arange(2))
     model = trained.model.eval()
     found = measure(model, given)
-    monkeypatch.setattr(module, name, -1)  # nothing is forgotten
+    monkeypatch.setattr(module, "ROUNDINGS", -1)  # nothing is forgotten
     whole, exact = measure(model, given), measure(deepcopy(model).double(), given)
     assert not torch.equal(found.nan_to_num(0), whole.nan_to_num(0)), "something was left out"
     difference, rounding = (found - whole).nan_to_num(0), (whole - exact).nan_to_num(0)

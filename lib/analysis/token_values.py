@@ -11,7 +11,8 @@ from torch import Tensor
 
 from lib.analysis.statistics import ratio
 from lib.datasets.batches import Batch
-from lib.importance.leave_one_out import MAX_TOKENS, WORDS, fall_of_the_predicted, without_each, without_words
+from lib.importance.deletions import MAX_WORDS_PER_PASS, without_each, without_words
+from lib.importance.leave_one_out import MAX_TOKENS, fall_of_the_predicted
 from lib.interventions import permuted_attention
 from lib.models import AttentionModel, ModelOutput
 from lib.models.evaluation import measurable, words_at_once
@@ -117,7 +118,7 @@ def violation_by_chance(seed: int = 0, placed: int = 5) -> Quantity:
         own = model.read_out(output, orders[:, :placed]).repeat(1, 2, 1).flatten(0, 1)
         text = torch.arange(len(batch), device=place.device).repeat_interleave(2 * placed)
         lengths, against = batch.lengths[text] * (output.mask.sum(dim=-1) > 1)[text], torch.zeros(len(text))
-        for rows in by_length(lengths, words_at_once(model, WORDS)):
+        for rows in by_length(lengths, words_at_once(model, MAX_WORDS_PER_PASS)):
             part = batch.rows(text[rows])
             rest = without_each(weights[rows, : part.tokens.shape[1]], place[rows])
             rest = rest / rest.sum(dim=1, keepdim=True).clamp_min(torch.finfo(rest.dtype).tiny)

@@ -4,8 +4,8 @@
 (2019), with the attention weights detached; `integrated_gradients` are Sundararajan et al.'s (2017).
 """
 
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import torch
@@ -13,19 +13,17 @@ from torch import Tensor
 
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import UNKNOWN
-from lib.fast.shortcuts import in_micro_batches, shortcut
 from lib.metrics.distances import probabilities
 from lib.models import AttentionModel, ModelOutput
 from lib.models.evaluation import gradients_enabled, gradients_for, words_at_once
+from lib.numerics import by_length
 
 OF = ("input", "hidden")
 BASELINES = ("zero", "unknown")
 WORDS = 2**15  # of the texts whose gradients are computed at once: some 500 MB at the papers' sizes
 
 
-def gradient_definition(
-    model: AttentionModel, batch: Batch, through_attention: bool = True, of: str = "input"
-) -> Tensor:
+def gradient(model: AttentionModel, batch: Batch, through_attention: bool = True, of: str = "input") -> Tensor:
     """L2 norm of the gradient of the prediction for each embedded token or hidden state (Meister et al. 2021, Eq. 4).
 
     The prediction is p, or with several classes the probability of the predicted one. The norm is not normalised to
@@ -41,22 +39,17 @@ def gradient_definition(
         ValueError: `of` is neither, or the model's output is not in the graph.
     """
     refuse_other_than(of)
-    with gradients_enabled(model):
-        output = forward_pass(model, batch, through_attention)
-        states, mask = (output.embeddings, batch.mask) if of == "input" else (output.hidden, output.mask)
-        norm = gradients_for(states, predicted(output.logits))[0].norm(dim=-1)
-    return norm.masked_fill(~mask, 0)
+
+    def norms(part: Batch, rows: Tensor | None = None) -> Tensor:
+        with gradients_enabled(model):
+            output = forward_pass(model, part, through_attention)
+            states, mask = (output.embeddings, part.mask) if of == "input" else (output.hidden, output.mask)
+            return gradients_for(states, predicted(output.logits))[0].norm(dim=-1).masked_fill(~mask, 0)
+
+    return in_micro_batches(model, batch, norms) if of == "input" else norms(batch)  # what is attended may be sentences
 
 
-def gradient(model: AttentionModel, batch: Batch, through_attention: bool = True, of: str = "input") -> Tensor:
-    """`gradient_definition`, of inputs for some texts at a time."""
-    if of != "input":
-        return gradient_definition(model, batch, through_attention, of)
-    norm = partial(gradient_definition, model, through_attention=through_attention)
-    return in_micro_batches(norm, batch, words_at_once(model, WORDS))
-
-
-def gradient_times_input_definition(
+def gradient_times_input(
     model: AttentionModel, batch: Batch, through_attention: bool = False, attention: Tensor | None = None
 ) -> Tensor:
     """|gradient . embedding| of each token, summed over the outputs (Jain & Wallace 2019, section 3).
@@ -69,26 +62,32 @@ def gradient_times_input_definition(
     Returns:
         (batch, token), 0 off the mask.
     """
-    of = every_output if batch.query is None else predicted
-    with gradients_enabled(model):
-        imposed = attention is not None
-        output = model(batch, attention=attention) if imposed else forward_pass(model, batch, through_attention)
-        gradients = gradients_for(output.embeddings, of(output.logits))  # (output, batch, word, embedding)
-    products = (gradients * output.embeddings.detach()).sum(dim=-1)
-    return products.abs().sum(dim=0).masked_fill(~batch.mask, 0)
+    outputs = every_output if batch.query is None else predicted
 
-
-def gradient_times_input(model: AttentionModel, batch: Batch, through_attention: bool = False) -> Tensor:
-    """`gradient_times_input_definition`, by the model's shortcut where it has one."""
-    products = shortcut("gradients_times_inputs", model)
-
-    def times_input(part: Batch) -> Tensor:
-        if products is None:
-            return gradient_times_input_definition(model, part, through_attention)
+    def products(part: Batch, rows: Tensor) -> Tensor:
         with gradients_enabled(model):
-            return products(model, part, through_attention, every_output).abs().sum(dim=0)
+            if attention is None:
+                output = forward_pass(model, part, through_attention)
+            else:
+                output = model(part, attention=attention[rows, : part.mask.shape[1]])
+            gradients = gradients_for(output.embeddings, outputs(output.logits))  # (output, text, word, embedding)
+        return (gradients * output.embeddings.detach()).sum(dim=-1).abs().sum(dim=0)
 
-    return in_micro_batches(times_input, batch, words_at_once(model, WORDS))
+    return in_micro_batches(model, batch, products)
+
+
+def in_micro_batches(model: AttentionModel, batch: Batch, measure: Callable[[Batch, Tensor], Tensor]) -> Tensor:
+    """A measure of every token, (texts, their rows of the batch) -> (text, token), of some texts at a time.
+
+    Returns:
+        (batch, token), 0 off the mask.
+    """
+    result = torch.zeros(batch.mask.shape, device=batch.mask.device)
+    for rows in by_length(batch.lengths, words_at_once(model, WORDS)):
+        part = measure(batch.rows(rows), rows)
+        result = result.to(part.dtype)
+        result[rows, : part.shape[1]] = part
+    return result.masked_fill(~batch.mask, 0)
 
 
 def integrated_gradients(model: AttentionModel, batch: Batch, steps: int = 50, baseline: str = "zero") -> Tensor:
@@ -108,7 +107,7 @@ def integrated_gradients(model: AttentionModel, batch: Batch, steps: int = 50, b
     """
     points, weights = np.polynomial.legendre.leggauss(steps)  # on [-1, 1]
 
-    def attributions(part: Batch) -> Tensor:
+    def attributions(part: Batch, rows: Tensor) -> Tensor:
         with gradients_enabled(model):
             output = model(part)
             predicted = probabilities(output.logits).argmax(dim=-1, keepdim=True)
@@ -121,7 +120,7 @@ def integrated_gradients(model: AttentionModel, batch: Batch, steps: int = 50, b
                 mean += weight * gradients_for(embeddings, chance)[0]
         return ((text - start) * mean).sum(dim=-1)
 
-    return in_micro_batches(attributions, batch, words_at_once(model, WORDS))
+    return in_micro_batches(model, batch, attributions)
 
 
 @torch.no_grad()

@@ -1,17 +1,14 @@
 """How far the prediction moves when a token, or a hidden state, is left out."""
 
-from collections.abc import Callable
-from dataclasses import replace
-
 import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
-from lib.fast.shortcuts import by_shortcut, shortcut
+from lib.importance.deletions import MAX_WORDS_PER_PASS, logits_without_each_token
 from lib.importance.gradients import refuse_other_than
 from lib.metrics.distances import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
-from lib.models.evaluation import measurable, words_at_once
+from lib.models.evaluation import measurable
 from lib.models.interface import projection_of, read_each
 from lib.models.transformer import Transformer
 from lib.numerics import by_length
@@ -19,53 +16,34 @@ from lib.projections import project_the_rest
 from lib.quantity import CHANGE_BOUNDS, Quantity, declare
 
 MAX_TOKENS = 2000  # of the longest text that it is computed for
+SCORES = 2**20  # that are projected again at once
 ROUNDING = 100  # units in the last place: a smaller change of the logits is none
-WORDS = 2**11  # of shortened texts in one forward pass
-APART = 1e-4  # how far an attention may lie from the projection of its own scores
+MAX_DISTANCE = 1e-4  # that an attention may lie from the projection of its own scores
 
 
 @torch.no_grad()
-def logits_without_each_token_definition(model: AttentionModel, batch: Batch) -> Tensor:
-    """Logits of the text with the token at each position deleted, one token shorter; start and end stay.
+def leave_one_out(model: AttentionModel, batch: Batch, of: str = "input") -> Tensor:
+    """How far the prediction moves when the token is deleted and the text encoded again (Jain & Wallace 2019, sec. 3).
 
-    Where nothing is left, in a text of one token, they are `logits_of_nothing`.
+    |change of p|, with several classes the total variation. With nothing left the attended vector is zero and the
+    logits are the decoder's bias. of="hidden" leaves the text's own hidden states as they are, and out of the attention
+    one at a time: the remaining scores are projected again (Meister et al. 2021, section 3.1).
+    Costs O(n) texts of n tokens: its quantities leave texts of more than MAX_TOKENS out.
 
     Returns:
-        (batch, token, class); NaN off the mask.
+        (batch, token), a fraction of probability, 0 off the mask; of hidden states exactly 0 where they have no weight.
+    Raises:
+        ValueError: `of` is neither "input" nor "hidden".
     """
-    texts, positions = batch.mask.nonzero(as_tuple=True)
-    alone = batch.mask[texts].sum(dim=1) == 1
-    parts = [(alone, logits_of_nothing(model, batch.rows(texts[alone])))] if alone.any() else []
-    for rows in by_length(batch.lengths[texts] * ~alone, words_at_once(model, WORDS)):
-        parts.append((rows, model(without_words(batch.rows(texts[rows]), positions[rows])).logits))
-    logits = parts[0][1].new_full((*batch.mask.shape, parts[0][1].shape[1]), torch.nan)
-    for rows, found in parts:
-        logits[texts[rows], positions[rows]] = found
-    return logits
-
-
-logits_without_each_token = by_shortcut(logits_without_each_token_definition)
-
-
-def without_words(batch: Batch, positions: Tensor) -> Batch:
-    """The texts, each without its word at the position (batch,) that is named for it."""
-    tokens = without_each(batch.tokens, positions)
-    shorter = Batch.of(tokens, batch.lengths - 1, batch.label, batch.instance)
-    return replace(shorter, **batch.questions(torch.arange(len(batch), device=tokens.device)))
-
-
-def without_each(values: Tensor, positions: Tensor) -> Tensor:
-    """Each row of values (batch, word) without the one at its position (batch,): (batch, word - 1)."""
-    place = torch.arange(values.shape[1] - 1, device=positions.device)
-    return values.gather(1, place + (place >= positions[:, None]).long())
-
-
-def logits_of_nothing(model: AttentionModel, batch: Batch) -> Tensor:
-    """Logits (batch, class) with no token left; of a model that reads start and end too its `without_text`."""
-    if hasattr(model, "without_text"):
-        return model.without_text(batch)
-    output = model(batch)
-    return model.read_out(output, torch.zeros_like(output.attention))
+    refuse_other_than(of)
+    with measurable(model):
+        output = model(batch)
+        if of == "input":
+            logits, without, mask = output.logits, logits_without_each_token(model, batch), batch.mask
+        else:
+            logits, without = logits_without_each_state(model, output)
+            mask = output.mask & (output.attention > 0)
+    return change_of_prediction(logits, without).to(output.logits.dtype).masked_fill(~mask, 0)
 
 
 @torch.no_grad()
@@ -92,60 +70,35 @@ def logits_without_each_state_definition(model: AttentionModel, output: ModelOut
     return logits[:, 0], logits[:, 1:].masked_fill(~output.mask[:, :, None], torch.nan)
 
 
+@torch.no_grad()
 def logits_without_each_state(model: AttentionModel, output: ModelOutput) -> tuple[Tensor, Tensor]:
-    """`logits_without_each_state_definition`, by the model's shortcut where it has one.
+    """`logits_without_each_state_definition`; where the read-out is affine, only of states that have weight.
 
     A model's attribute `projection` is how its scores become attention; of one without it that is taken to be softmax.
 
     Raises:
         ValueError: the model's attention is not what that gives.
     """
-    attention = projection_of(model)(output.scores.double(), output.mask)
-    if (attention - output.attention).abs().max() > APART:
+    projection, scores = projection_of(model), output.scores.double()
+    attention = projection(scores, output.mask)
+    if (attention - output.attention).abs().max() > MAX_DISTANCE:
         raise ValueError(
             "it is unknown how the rest is weighed when a hidden state is left out: the attention is imposed, or not "
             "what `model.projection`, (scores, mask) -> attention, makes of the scores (softmax, where there is none)"
         )
-    return (shortcut("logits_without_each_state", model, output) or logits_without_each_state_definition)(model, output)
-
-
-@torch.no_grad()
-def leave_one_out_definition(
-    model: AttentionModel,
-    batch: Batch,
-    of: str = "input",
-    without_each_token: Callable = logits_without_each_token_definition,
-    without_each_state: Callable = logits_without_each_state_definition,
-) -> Tensor:
-    """How far the prediction moves when the token is deleted and the text encoded again (Jain & Wallace 2019, sec. 3).
-
-    |change of p|, with several classes the total variation. With nothing left the attended vector is zero and the
-    logits are the decoder's bias. A forward pass of the whole text for each of its tokens.
-    of="hidden" leaves the text's own hidden states as they are, and out of the attention one at a time: the remaining
-    scores are projected again (Meister et al. 2021, section 3.1).
-
-    Returns:
-        (batch, token), a fraction of probability, 0 off the mask; of hidden states exactly 0 where they have no weight.
-    Raises:
-        ValueError: `of` is neither "input" nor "hidden".
-    """
-    refuse_other_than(of)
-    with measurable(model):
-        output = model(batch)
-        if of == "input":
-            logits, without = output.logits, without_each_token(model, batch)
-        else:
-            logits, without = without_each_state(model, output)
-    mask = batch.mask if of == "input" else output.mask & (output.attention > 0)
-    return change_of_prediction(logits, without).to(output.logits.dtype).masked_fill(~mask, 0)
-
-
-def leave_one_out(model: AttentionModel, batch: Batch, of: str = "input") -> Tensor:
-    """`leave_one_out_definition`, by the model's shortcuts where it has them.
-
-    Costs O(n) texts of n tokens: its quantities leave texts of more than MAX_TOKENS out.
-    """
-    return leave_one_out_definition(model, batch, of, logits_without_each_token, logits_without_each_state)
+    affine = model.token_logits(output)
+    if affine is None:
+        return logits_without_each_state_definition(model, output)
+    terms, bias = (part.double() for part in affine)
+    own = (attention[:, None] @ terms).squeeze(1) + bias
+    logits = own[:, None].repeat(1, output.mask.shape[1], 1)
+    texts, positions = (output.mask & (attention > 0)).nonzero(as_tuple=True)
+    for some in by_length(output.mask.sum(dim=1)[texts], SCORES):
+        rows, without = texts[some], positions[some]
+        kept = output.mask[rows].scatter(1, without[:, None], False)
+        rest = project_the_rest(projection, scores[rows], kept)
+        logits[rows, without] = (rest[:, None] @ terms[rows]).squeeze(1) + bias
+    return own, logits.masked_fill(~output.mask[:, :, None], torch.nan)
 
 
 @torch.no_grad()
@@ -169,7 +122,7 @@ def leave_one_out_unseen(model: AttentionModel, batch: Batch, layers: int) -> Te
     with measurable(model):
         output = model(batch)
         without = output.logits.new_full((*batch.mask.shape, output.logits.shape[1]), torch.nan)
-        for rows in by_length(batch.lengths[texts], WORDS):
+        for rows in by_length(batch.lengths[texts], MAX_WORDS_PER_PASS):
             part = batch.rows(texts[rows])
             states, inside = encoder._input(model.embedding(part.tokens), part.lengths)
             others = words[: states.shape[1]] != positions[rows, None]
@@ -190,9 +143,11 @@ def with_sign(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[
     """
     with measurable(model):
         without = logits_without_each_token(model, batch)
-    parts = {"of_input": change_of_prediction, "signed": fall_of_the_predicted}
-    found = {name: change(output.logits, without).to(output.logits.dtype) for name, change in parts.items()}
-    return {name: values.masked_fill(~batch.mask, 0) for name, values in found.items()}
+    changes = {"of_input": change_of_prediction, "signed": fall_of_the_predicted}
+    return {
+        name: change(output.logits, without).to(output.logits.dtype).masked_fill(~batch.mask, 0)
+        for name, change in changes.items()
+    }
 
 
 declare("leave_one_out_signed", "fraction", "leave-one-out, signed", CHANGE_BOUNDS)

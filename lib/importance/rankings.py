@@ -7,7 +7,6 @@ last (Serrano & Smith 2019, section 5.1).
 import torch
 from torch import Tensor
 
-from lib.fast.shortcuts import by_shortcut
 from lib.metrics.distances import probabilities
 from lib.models import AttentionModel, ModelOutput
 from lib.models.evaluation import gradients_enabled
@@ -19,16 +18,13 @@ def by_attention(model: AttentionModel, output: ModelOutput) -> Tensor:
     return output.attention.detach()
 
 
-def by_gradient_definition(model: AttentionModel, output: ModelOutput) -> Tensor:
+def by_gradient(model: AttentionModel, output: ModelOutput) -> Tensor:
     """d d / d alpha_i, d the largest probability, each weight varied alone (section 5.1); 0 off the mask."""
     with gradients_enabled(model):
         weights = output.attention.detach().requires_grad_()
         largest = probabilities(model.read_out(output, weights).double()).amax(dim=-1)
         (gradient,) = torch.autograd.grad(largest.sum(), weights)
     return gradient.double().masked_fill(~output.mask, 0)
-
-
-by_gradient = by_shortcut(by_gradient_definition)
 
 
 def by_product(model: AttentionModel, output: ModelOutput) -> Tensor:

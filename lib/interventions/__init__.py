@@ -1,8 +1,4 @@
-"""Attention replaced by something else, and what the prediction does: permuted, uniform, erased, adversarial.
-
-Where a measure is there twice, `<name>_definition` is as its paper writes it, and `<name>` gives the same by an exact
-shortcut where the model has one (lib.fast.shortcuts).
-"""
+"""Attention replaced by something else, and what the prediction does: permuted, uniform, erased, adversarial."""
 
 from lib.interventions.adversary import adversarial_attention, adversary, exact_adversary_definition
 from lib.interventions.chance import (
@@ -16,23 +12,20 @@ from lib.interventions.deletion import shapley, shortened, without_reason
 from lib.interventions.erasure import (
     ORDERS,
     erase_until_flip,
-    erase_until_flip_definition,
     eraser_scores,
     erasure_curve,
     fewest_to_flip,
-    logits_along_definition,
-    rationale_scores,
+    logits_along,
     until_flip,
 )
 from lib.interventions.erasure_bounds import largest_ratios, normalised_scores
-from lib.interventions.single_erasure import Effects, logits_without_each_item, single_erasure
+from lib.interventions.single_erasure import Effects, single_erasure
 from lib.interventions.substitution import (
     heads_of,
     largest_change,
     permutation_effect,
     permuted,
     permuted_attention,
-    permuted_definition,
     substituted,
     token_probabilities,
     token_probability_mean,

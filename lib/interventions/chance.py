@@ -18,11 +18,7 @@ from lib.interventions.substitution import logits_of_each_token, permuted, permu
 from lib.metrics import kendall_tau
 from lib.metrics.distances import jensen_shannon, probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
-from lib.models.evaluation import words_at_once
-from lib.numerics import by_length
 from lib.quantity import JSD_BOUNDS, Quantity
-
-WORDS = 2**15  # of the texts whose gradients are computed at once
 
 
 def agreement_by_chance(measure: Callable[..., Tensor], seed: int = 0) -> Quantity:
@@ -33,18 +29,13 @@ def agreement_by_chance(measure: Callable[..., Tensor], seed: int = 0) -> Quanti
 
     Args:
         measure: (model, batch, attention=(batch, token)) -> (batch, token), such as
-            `lib.importance.gradient_times_input_definition`.
+            `lib.importance.gradient_times_input`.
     """
 
     def tau(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
         attention = output.attention.detach()
         shuffled = permuted_attention(attention, output.mask, 1, seed, batch.instance)[:, 0]
-        importance = torch.zeros_like(shuffled)
-        for rows in by_length(batch.lengths, words_at_once(model, WORDS)):
-            part = batch.rows(rows)
-            width = part.mask.shape[1]
-            importance[rows, :width] = measure(model, part, attention=shuffled[rows, :width]).to(importance)
-        return kendall_tau(shuffled, importance, output.mask)[0]
+        return kendall_tau(shuffled, measure(model, batch, attention=shuffled), output.mask)[0]
 
     return Quantity("agreement_by_chance", tau, "tau-b", title="attention / importance, by chance")
 

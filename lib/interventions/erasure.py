@@ -12,12 +12,10 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
-from lib.fast.affine import from_the_end
-from lib.fast.counter_rng import bits, streams_of
-from lib.fast.shortcuts import by_shortcut, is_affine
 from lib.models import AttentionModel, ModelOutput
-from lib.models.interface import Ranking, class_terms, own_attention, read_each
+from lib.models.interface import Ranking, class_terms, is_affine, own_attention, read_each
 from lib.quantity import CHANGE_BOUNDS, Quantity
+from lib.random_streams import bits, streams
 
 ORDERS = 5  # random ones, as in Serrano & Smith's code
 UNITS = {"count": "items", "fraction": "fraction", "mass": "fraction"}  # of the parts of an `Erasure`
@@ -44,7 +42,7 @@ class Erasure:
 
 
 @torch.no_grad()
-def logits_along_definition(model: AttentionModel, output: ModelOutput, order: Tensor, steps: Tensor) -> Tensor:
+def logits_along(model: AttentionModel, output: ModelOutput, order: Tensor, steps: Tensor) -> Tensor:
     """Logits after the first items of an order are erased and the rest renormalised, a read-out for each step.
 
     Args:
@@ -61,16 +59,13 @@ def logits_along_definition(model: AttentionModel, output: ModelOutput, order: T
     return read_each(model, output, steps.shape[1], remaining)
 
 
-logits_along = by_shortcut(logits_along_definition)
-
-
 def renormalised(weights: Tensor) -> Tensor:
     """Weights (..., token) divided by their sum; all 0 where nothing is left."""
     total = weights.sum(dim=-1, keepdim=True)
     return weights / torch.where(total > 0, total, 1)
 
 
-def erase_until_flip_definition(model: AttentionModel, output: ModelOutput, ranking: Tensor) -> Erasure:
+def erase_until_flip(model: AttentionModel, output: ModelOutput, ranking: Tensor) -> Erasure:
     """Erases from the top of a ranking until the decision is another one (Serrano & Smith 2019, section 5.1).
 
     Where no weight remains the decision is the argmax of the read-out's bias.
@@ -81,13 +76,9 @@ def erase_until_flip_definition(model: AttentionModel, output: ModelOutput, rank
         ValueError: the ranking is not a number for some token.
     """
     order = descending(ranking, output.mask)
-    return first_flips(output, order, logits_along_definition(model, output, order, every_step(output)))
-
-
-def erase_until_flip(model: AttentionModel, output: ModelOutput, ranking: Tensor) -> Erasure:
-    """`erase_until_flip_definition`, by the model's shortcut where it has one."""
-    order = descending(ranking, output.mask)
-    return first_flips(output, order, logits_along(model, output, order, every_step(output)))
+    decisions = logits_along(model, output, order, every_step(output)).argmax(dim=-1)
+    weights = own_attention(output).gather(1, order)
+    return _erasure(decisions != decisions[:, :1], weights, order, output.mask.sum(dim=1))
 
 
 def erasure_curve(model: AttentionModel, output: ModelOutput, ranking: Tensor) -> tuple[Tensor, Tensor]:
@@ -115,13 +106,6 @@ def every_step(output: ModelOutput) -> Tensor:
     return torch.arange(tokens + 1, device=output.mask.device).expand(texts, -1)
 
 
-def first_flips(output: ModelOutput, order: Tensor, logits: Tensor) -> Erasure:
-    """From the logits (batch, token + 1, class) after 0, 1, ... items of an order (batch, token)."""
-    decisions = logits.argmax(dim=-1)
-    weights = own_attention(output).gather(1, order)
-    return _erasure(decisions != decisions[:, :1], weights, order, output.mask.sum(dim=1))
-
-
 def _erasure(other: Tensor, weights: Tensor, order: Tensor, items: Tensor) -> Erasure:
     """From which decisions are other ones, after 0, 1, ... items (batch, token + 1), and weights in their order."""
     flipped = other.any(dim=1)
@@ -131,6 +115,12 @@ def _erasure(other: Tensor, weights: Tensor, order: Tensor, items: Tensor) -> Er
     found = (count.double(), count.double() / items, mass)
     places = torch.zeros_like(erased).scatter(1, order, erased)
     return Erasure(*(value.masked_fill(~flipped, torch.nan) for value in found), flipped, places)
+
+
+def from_the_end(values: Tensor) -> Tensor:
+    """What remains after 0, 1, ... items: (batch, token, ...) -> sums (batch, token + 1, ...), the last of them 0."""
+    sums = values.flip(1).cumsum(dim=1).flip(1)
+    return torch.cat([sums, torch.zeros_like(sums[:, :1])], dim=1)
 
 
 @torch.no_grad()
@@ -203,7 +193,7 @@ def until_flip(rankings: Mapping[str, Ranking], orders: int = ORDERS, seed: int 
 
 def random_rankings(batch: Batch, output: ModelOutput, orders: int, seed: int) -> Tensor:
     """Independent random scores for each order, (order, batch, token)."""
-    stream = streams_of(seed, len(batch), batch.instance)[:, None]
+    stream = streams(seed, len(batch), batch.instance)[:, None]
     order, place = (np.arange(size, dtype=np.uint64) for size in (orders, output.mask.shape[1]))
     keys = bits(stream, ((order + np.uint64(1)) << np.uint64(32))[:, None, None] + place) >> np.uint64(11)
     return torch.from_numpy(keys.astype(np.float64)).to(output.mask.device)  # exact in a double

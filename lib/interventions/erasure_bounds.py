@@ -11,10 +11,9 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
-from lib.fast.shortcuts import is_affine
 from lib.interventions.erasure import erased_steps, rationale_scores
 from lib.models import AttentionModel, ModelOutput
-from lib.models.interface import Ranking, class_terms
+from lib.models.interface import Ranking, class_terms, is_affine
 from lib.quantity import Quantity
 
 STEPS = 60  # of Dinkelbach's iteration, which ends by itself after some five

@@ -12,13 +12,12 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
-from lib.fast.counter_rng import bits, streams_of
-from lib.fast.shortcuts import by_shortcut
 from lib.interventions.erasure import descending, renormalised
 from lib.metrics.distances import jensen_shannon
 from lib.models import AttentionModel, ModelOutput
 from lib.models.interface import Ranking, own_attention, read_each, two_classes
 from lib.quantity import CHANGE_BOUNDS, Quantity
+from lib.random_streams import bits, streams
 
 RANDOM_ITEMS = ("paper", "authors_code")
 UNITS = {  # of the parts of each ranking
@@ -30,7 +29,7 @@ UNITS = {  # of the parts of each ranking
 
 
 @torch.no_grad()
-def logits_without_each_item_definition(model: AttentionModel, output: ModelOutput) -> Tensor:
+def logits_without_each_item(model: AttentionModel, output: ModelOutput) -> Tensor:
     """Logits with each item erased alone and the rest renormalised, a read-out for each; with no rest, the bias.
 
     Returns:
@@ -43,9 +42,6 @@ def logits_without_each_item_definition(model: AttentionModel, output: ModelOutp
         return renormalised(own[rows][:, None] * (place != items[:, None]))
 
     return read_each(model, output, tokens, others).masked_fill(~output.mask[:, :, None], torch.nan)
-
-
-logits_without_each_item = by_shortcut(logits_without_each_item_definition)
 
 
 def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0) -> Quantity:
@@ -65,7 +61,7 @@ def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0) -> Quantity:
     @torch.no_grad()
     def erased(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
         effects = Effects.of(model, output)
-        drawn = bits(streams_of(seed, len(batch), batch.instance), np.zeros(1)).astype(np.float64) / 2.0**64
+        drawn = bits(streams(seed, len(batch), batch.instance), np.zeros(1)).astype(np.float64) / 2.0**64
         drawn = torch.from_numpy(drawn).to(output.attention.device)
         found = {}
         for of, ranking in rankings.items():

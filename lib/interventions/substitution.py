@@ -6,18 +6,16 @@ from torch import Tensor
 
 from lib import projections
 from lib.datasets.batches import Batch
-from lib.fast.affine import orders_in_any_batch
-from lib.fast.counter_rng import streams_of
-from lib.fast.shortcuts import by_shortcut
 from lib.metrics.distances import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.models.interface import read_each
 from lib.models.transformer import MAX_TOKENS
 from lib.quantity import Quantity
+from lib.random_streams import orders, streams
 
 
 @torch.no_grad()
-def permuted_definition(
+def permuted(
     model: AttentionModel, output: ModelOutput, draws: int, seed: int = 0, instance: Tensor | None = None
 ) -> Tensor:
     """Logits under random orders of the real tokens' attention (Jain & Wallace 2019, section 4.2.1, algorithm 1).
@@ -35,11 +33,12 @@ def permuted_definition(
         parts = output.attention[rows], output.mask[rows], draws, seed, numbers[rows.cpu()]
         return permuted_attention(*parts)[:, some]
 
-    logits = read_each(model, output, draws, shuffled)
+    return _as_model_does(read_each(model, output, draws, shuffled), output)
+
+
+def _as_model_does(logits: Tensor, output: ModelOutput) -> Tensor:
+    """Logits of `read_each` with as many outputs as the model has, and in its precision."""
     return logits[:, :, -output.logits.shape[-1] :].to(output.logits.dtype)
-
-
-permuted = by_shortcut(permuted_definition)
 
 
 def permuted_attention(
@@ -47,7 +46,7 @@ def permuted_attention(
 ) -> Tensor:
     """The attention (batch, token) in random orders of its real tokens: (batch, draw, token)."""
     front = mask.to(torch.uint8).sort(dim=-1, descending=True, stable=True).indices  # real tokens first
-    order = orders_in_any_batch(streams_of(seed, len(mask), instance), draws, mask.gather(1, front).cpu().numpy())
+    order = orders(streams(seed, len(mask), instance), draws, mask.gather(1, front).cpu().numpy())
     order = torch.from_numpy(order).to(mask.device)
     weights = attention.gather(1, front)[:, None].expand_as(order).gather(2, order)
     return torch.zeros_like(weights).scatter(2, front[:, None].expand_as(order), weights)
@@ -96,13 +95,15 @@ def substituted(draws: int = 100, seed: int = 0) -> Quantity:
     return Quantity("under", predicted, units, draws=draws)
 
 
-def logits_of_each_token_definition(model: AttentionModel, output: ModelOutput) -> Tensor:
+@torch.no_grad()
+def logits_of_each_token(model: AttentionModel, output: ModelOutput) -> Tensor:
     """Logits with all attention on one token, a read-out for each: (batch, token, class)."""
     place = torch.arange(output.mask.shape[1], device=output.mask.device)
-    return read_each(model, output, len(place), lambda rows, some: (place == some[:, None]).expand(len(rows), -1, -1))
 
+    def alone(rows: Tensor, tokens: Tensor) -> Tensor:
+        return (place == tokens[:, None]).expand(len(rows), -1, -1)
 
-logits_of_each_token = by_shortcut(logits_of_each_token_definition)
+    return _as_model_does(read_each(model, output, len(place), alone), output)
 
 
 def largest_change() -> Quantity:

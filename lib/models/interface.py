@@ -85,6 +85,8 @@ def require_gradient(embeddings: Tensor) -> None:
 def read_each(model: AttentionModel, output: ModelOutput, draws: int, weights: Weights) -> Tensor:
     """Logits of each text under several attentions of its own, in doubles and of two classes at least.
 
+    An affine read-out is computed in doubles, so that small changes are not lost.
+
     Args:
         draws: how many attentions a text has.
         weights: (rows (row,), numbers (draw,)) -> those attentions of those texts, (row, draw, token).
@@ -96,8 +98,14 @@ def read_each(model: AttentionModel, output: ModelOutput, draws: int, weights: W
     logits = []
     for rows in every[:texts].split(max(1, CELLS // (tokens * draws))):
         part, numbers = rows_of(output, rows), every[:draws].split(max(1, CELLS // tokens))
-        attentions = (weights(rows, some).to(output.attention.dtype) for some in numbers)
-        logits.append(torch.cat([model.read_out(part, attention).double() for attention in attentions], dim=1))
+        affine = model.token_logits(part)
+        if affine is None:
+            attentions = (weights(rows, some).to(output.attention.dtype) for some in numbers)
+            read = [model.read_out(part, attention).double() for attention in attentions]
+        else:
+            terms, bias = (values.double() for values in affine)
+            read = [weights(rows, some).double() @ terms + bias for some in numbers]
+        logits.append(torch.cat(read, dim=1))
     return two_classes(torch.cat(logits))
 
 
@@ -119,6 +127,11 @@ def class_terms(model: AttentionModel, output: ModelOutput) -> tuple[Tensor, Ten
         raise ValueError("this needs an affine read-out (model.token_logits), and this model has none")
     terms, bias = (two_classes(part.double()) for part in affine)
     return own_attention(output), terms.masked_fill(~output.mask[:, :, None], 0), bias
+
+
+def is_affine(model: AttentionModel, output: ModelOutput) -> bool:
+    """Whether the read-out is affine in the attention; tried on the first text alone."""
+    return model.token_logits(rows_of(output, slice(0, 1))) is not None
 
 
 def own_attention(output: ModelOutput) -> Tensor:

@@ -1,10 +1,7 @@
-"""Jain & Wallace's (2019) search for adversarial attention, many texts and restarts at once.
+"""Jain & Wallace's (2019) search for adversarial attention: as they wrote it, and of many texts and restarts at once.
 
-Per text K restarts from log(1/n) + 3 N(0, 1), Adam with amsgrad, on
-    - sum_k JSD(q_k, alpha) + 500 sum_k relu(TVD_k - epsilon) - mean over all (j, k) of JSD(q_j, q_k).
-The last term keeps the restarts apart. Differs from the paper: not the last iterate but the best one within epsilon is
-kept; the attention itself, at distance 0, is the first. The gradient is written by hand in the space of the tokens'
-logits; only for a read-out that is not affine autograd is used.
+The second writes the gradient by hand in the space of the tokens' logits; only for a read-out that is not affine
+autograd is used.
 """
 
 from collections.abc import Iterator
@@ -15,11 +12,11 @@ import torch
 from torch import Tensor
 
 from lib import numerics as elementwise
-from lib.fast.counter_rng import normal
 from lib.metrics.distances import jensen_shannon, probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.models.evaluation import gradients_enabled
 from lib.numerics import by_length, rows_of
+from lib.random_streams import normal, streams
 
 CELLS = 2**17  # tokens x restarts x texts at once: a step's fixed cost is small, and its 11 buffers take 6 MB
 ALIGNED = 16  # texts: rows of whole cache lines are twice as fast
@@ -28,12 +25,57 @@ RENEWED = 50  # steps after which the free logarithms are made those of the atte
 AWAY = -60.0  # log attention of padding: e^-60 of nothing, but no infinity in the logarithms
 
 
-def search(
-    model: AttentionModel, output: ModelOutput, epsilon: float, restarts: int, steps: int, stream: np.ndarray
+@torch.no_grad()
+def searched_adversary_definition(
+    model: AttentionModel,
+    output: ModelOutput,
+    epsilon: float,
+    restarts: int = 5,
+    steps: int = 500,
+    seed: int = 0,
+    instance: Tensor | None = None,
 ) -> Tensor:
-    """The best attention found within epsilon, doubles (batch, token). `stream` (batch,) decides the start."""
+    """Jain & Wallace's search by gradients for the adversarial attention (batch, token).
+
+    Restarts from log(1/n) + 3 N(0, 1), Adam with amsgrad, on the sum over texts of
+    - sum_k JSD(q_k, alpha) + 500 sum_k relu(TVD_k - epsilon) - mean over all (j, k) of JSD(q_j, q_k).
+    The last term keeps the restarts apart.
+    Differs from the paper: not the last iterate but the best one within epsilon is kept; the attention itself, at
+    distance 0, is the first.
+    """
+    mask, own, p = output.mask[:, None], output.attention[:, None].detach(), probabilities(output.logits.detach())
+    free = starts(streams(seed, len(own), instance), output.mask.T, restarts).permute(2, 0, 1).to(own).clone()
+    optimizer = torch.optim.Adam([free.requires_grad_()], lr=LEARNING_RATE, amsgrad=True)
+    best, furthest = own.repeat(1, restarts, 1), own.new_zeros(len(own), restarts)
+    for _ in range(steps + 1):
+        with gradients_enabled(model):
+            q = torch.softmax(free.masked_fill(~mask, -torch.inf), dim=-1)  # (batch, restart, token)
+            moved = total_variation(probabilities(model.read_out(output, q)), p[:, None])
+            distance = jensen_shannon(q, own)
+            apart = jensen_shannon(q[:, :, None], q[:, None]).mean(dim=(1, 2))
+            loss = (PENALTY * (moved - epsilon).relu() - distance).sum() - apart.sum()
+            (free.grad,) = torch.autograd.grad(loss, free)
+        better = (moved <= epsilon) & (distance > furthest)
+        best = torch.where(better[:, :, None], q.detach(), best)
+        furthest = torch.where(better, distance.detach(), furthest)
+        optimizer.step()
+    return best[torch.arange(len(best)), furthest.argmax(dim=1)].double()
+
+
+@torch.no_grad()
+def searched_adversary(
+    model: AttentionModel,
+    output: ModelOutput,
+    epsilon: float,
+    restarts: int = 5,
+    steps: int = 500,
+    seed: int = 0,
+    instance: Tensor | None = None,
+) -> Tensor:
+    """`searched_adversary_definition`, many texts at a time; doubles (batch, token)."""
     affine = model.token_logits(output)
-    found = output.attention.double().clone()
+    stream = streams(seed, len(output.mask), instance)
+    furthest = output.attention.double().clone()
     for rows in _pieces(output.mask.sum(dim=-1), CELLS // max(restarts, 1)):
         columns = output.mask[rows].any(dim=0).nonzero()[:, 0]
         cells = rows[:, None], columns
@@ -45,8 +87,8 @@ def search(
         start = starts(stream[rows.cpu().numpy()], mask, restarts).to(base.dtype)
         with nullcontext() if affine is None else torch.inference_mode():  # a small operation costs less
             best = _climb(start, base, read_out, epsilon, steps)
-        found[cells] = _furthest(best, base, mask, read_out, epsilon).T
-    return found
+        furthest[cells] = _furthest(best, base, mask, read_out, epsilon).T
+    return furthest
 
 
 def _pieces(lengths: Tensor, cells: int) -> Iterator[Tensor]:
@@ -117,22 +159,20 @@ def _meetings(restarts: int, like: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class Adam:
-    """Adam with amsgrad (torch's defaults), in place: the fused step of torch.optim.Adam, without the optimizer.
-
-    That step is a private function of torch: with torch.optim.Adam around it the search on the 1,725 test texts of SST
-    takes 1.68 s and not 1.23 s.
-    """
+    """Adam with amsgrad and torch's defaults, in place and without an optimizer's fixed cost in each step."""
 
     def __init__(self, free: Tensor):
-        self.free, self.count = free, torch.zeros((), device=free.device)
-        self.momentum, self.square, self.largest = (torch.zeros_like(free) for _ in range(3))
+        self.free, self.count = free, 0
+        self.momentum, self.square, self.largest, self.buffer = (torch.zeros_like(free) for _ in range(4))
 
     def step(self, slope: Tensor) -> None:
         """One update of the free scores, in place."""
-        self.count.add_(1)
-        moments = [self.momentum], [self.square], [self.largest]
-        options = {"lr": LEARNING_RATE, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0}
-        torch._fused_adam_([self.free], [slope], *moments, [self.count], amsgrad=True, maximize=False, **options)
+        self.count += 1
+        self.momentum.lerp_(slope, 0.1)
+        self.square.mul_(0.999).addcmul_(slope, slope, value=0.001)
+        torch.maximum(self.largest, self.square, out=self.largest)
+        root = torch.sqrt(self.largest, out=self.buffer).div_((1 - 0.999**self.count) ** 0.5).add_(1e-8)
+        self.free.addcdiv_(self.momentum, root, value=-LEARNING_RATE / (1 - 0.9**self.count))
 
 
 def _furthest(best: Tensor, base: Tensor, mask: Tensor, read_out, epsilon: float) -> Tensor:

@@ -1,1 +1,0 @@
-"""Exact shortcuts of what lib.importance and lib.interventions define: the same numbers, to rounding, sooner."""
