@@ -6,7 +6,7 @@
 #   make faults       the tests of what a sweep withstands, with twenty kills of a grid and of a whole report: half an hour
 #   make readme       check that README is what the kept results give
 #   make lab          JupyterLab on working copies of the notebooks, in lab/, on this machine only
-#   make bench        how fast the exact shortcuts are beside their definitions, and how their cost grows
+#   make bench        how fast the fast forms are beside their definitions, and how their cost grows
 #   make environment  set up .venv alone: some minutes, about 2 GB
 #   make clean        remove the reports' pages and the caches of tools; raw data and trained models stay
 #

@@ -1,1 +1,1 @@
-"""How fast the exact shortcuts are, each beside its definition: python -m benchmarks."""
+"""How fast the fast forms are, each beside its definition: python -m benchmarks."""

@@ -1,4 +1,4 @@
-"""python -m benchmarks: each exact shortcut beside its definition, on texts of 20 to 2,000 tokens.
+"""python -m benchmarks: each fast form beside its definition, on texts of 20 to 2,000 tokens.
 
 CPU seconds of one thread, on made-up texts and untrained models of the papers' sizes. It takes some minutes, and writes
 benchmarks/results.md.
@@ -15,18 +15,12 @@ import numpy as np
 import torch
 from scipy.stats import kendalltau
 
-from lib import importance, interventions
 from lib.datasets.batches import Batch, collate
 from lib.datasets.corpus import Instance, Split, Vocabulary
-from lib.importance.rankings import by_gradient
-from lib.importance.state_gradients import state_gradients
-from lib.interventions.adversary import (
-    adversarial_attention,
-    exact_adversary_definition,
-    searched_adversary_definition,
-)
-from lib.interventions.single_erasure import logits_without_each_item_definition
-from lib.interventions.substitution import permuted
+from lib.importance.deletions import logits_without_each_token, logits_without_each_token_definition
+from lib.importance.state_gradients import state_gradients, state_gradients_definition
+from lib.interventions.adversary import adversarial_attention, exact_adversary_definition
+from lib.interventions.searched_adversary import searched_adversary_definition
 from lib.metrics import kendall_tau
 from lib.models import AttentionClassifier, ModelOutput
 
@@ -39,12 +33,12 @@ Measure = Callable[[AttentionClassifier, Batch, ModelOutput], object]
 
 
 class Work(NamedTuple):
-    """A measure by its shortcut and by its definition; `order`: how the shortcut's cost should grow with n tokens."""
+    """A measure by its fast form and by its definition; `order`: how the fast form's cost should grow with n tokens."""
 
     name: str
     encoder: str
     order: str
-    shortcut: Measure
+    fast: Measure
     definition: Measure
     texts: int = TEXTS
 
@@ -57,10 +51,6 @@ def of_output(function: Callable, *arguments) -> Measure:
     return lambda model, batch, output: function(model, output, *arguments)
 
 
-def along_attention(erase: Callable) -> Measure:
-    return lambda model, batch, output: erase(model, output, output.attention)
-
-
 def taus(model: AttentionClassifier, batch: Batch, output: ModelOutput) -> object:
     return kendall_tau(output.attention, output.hidden[:, :, 0], output.mask)
 
@@ -70,32 +60,22 @@ def taus_by_scipy(model: AttentionClassifier, batch: Batch, output: ModelOutput)
     return [kendalltau(attention[mask], hidden[mask]) for attention, hidden, mask in rows]
 
 
-PRODUCTS = of_batch(importance.gradient_times_input), of_batch(importance.gradient_times_input_definition)
-LEFT_OUT = of_batch(importance.leave_one_out), of_batch(importance.leave_one_out_definition)
-STATES = of_batch(state_gradients), of_batch(importance.state_gradients_definition)
-RANKING = of_output(by_gradient), of_output(importance.by_gradient_definition)
-PERMUTED = of_output(permuted, 100), of_output(interventions.permuted_definition, 100)
-FLIPS = along_attention(interventions.erase_until_flip), along_attention(interventions.erase_until_flip_definition)
-ITEMS = of_output(interventions.logits_without_each_item), of_output(logits_without_each_item_definition)
+LEFT_OUT = of_batch(logits_without_each_token), of_batch(logits_without_each_token_definition)
+STATES = of_batch(state_gradients), of_batch(state_gradients_definition)
 EXACT = of_output(adversarial_attention, 0.01), of_output(exact_adversary_definition, 0.01)
 SEARCH = of_output(adversarial_attention, 0.01, "gradient"), of_output(searched_adversary_definition, 0.01)
 WORKS = (
-    Work("gradient × input", "bilstm", "n", *PRODUCTS),
     Work("leave-one-out", "bilstm", "n; n² until a deletion is forgotten", *LEFT_OUT, texts=4),
-    Work("leave-one-out", "average", "n", *LEFT_OUT),
-    Work("leave-one-out", "conv", "n", *LEFT_OUT),
+    Work("leave-one-out", "average", "n²", *LEFT_OUT),
+    Work("leave-one-out", "conv", "n²", *LEFT_OUT),
     Work("gradients of all states", "bilstm", "n; n² until a gradient has faded", *STATES, texts=4),
-    Work("ranking by gradient", "bilstm", "n", *RANKING),
-    Work("100 permutations", "bilstm", "n log n", *PERMUTED),
-    Work("erased until the decision flips", "bilstm", "n log n", *FLIPS),
-    Work("each item erased", "bilstm", "n", *ITEMS),
     Work("adversary, exact", "bilstm", "n²", *EXACT),
     Work("adversary, 5 x 500 steps", "bilstm", "n", *SEARCH, texts=16),
     Work("Kendall's tau-b with p-value", "bilstm", "n log n", taus, taus_by_scipy),
 )
-TEXT = """# How fast the shortcuts are, and how their cost grows
+TEXT = """# How fast the fast forms are, and how their cost grows
 
-Made by `make bench`: CPU seconds a text in one thread, by the shortcut and by the definition, and how many times as
+Made by `make bench`: CPU seconds a text in one thread, by the fast form and by the definition, and how many times as
 long the definition takes. A batch of made-up texts; untrained models of the papers' sizes with additive attention and
 one output. What starts from hidden states and attention is timed without the forward pass. The slope is that of log
 seconds over log tokens, from {longest} to {most:,} tokens: 1 where the cost of a text grows with its length, 2 where it
@@ -125,7 +105,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def row_of(work: Work, lengths: tuple[int, ...] = LENGTHS) -> dict[str, str]:
     """A row of the table."""
-    ours = {tokens: seconds(work, work.shortcut, tokens) for tokens in lengths}
+    ours = {tokens: seconds(work, work.fast, tokens) for tokens in lengths}
     theirs = {tokens: seconds(work, work.definition, tokens) for tokens in (lengths[0], LONGEST)}
     upper = [tokens for tokens in lengths if tokens >= LONGEST]
     slope = np.polyfit(np.log(upper), np.log([ours[tokens] for tokens in upper]), 1)[0]

@@ -45,7 +45,7 @@ def model(encoder="bilstm", attention="additive", outputs=1, seed=0, **options) 
 
 
 class Foreign(torch.nn.Module):
-    """The interface and nothing else: no exact shortcut may recognise it."""
+    """The interface and nothing else: no fast form may recognise it."""
 
     def __init__(self, inner):
         super().__init__()

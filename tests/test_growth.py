@@ -93,7 +93,7 @@ def test_a_text_of_5000_tokens_goes_through_every_measure_in_bounded_memory():
 
 
 @pytest.mark.parametrize("work", WORKS, ids=lambda work: f"{work.name}, {work.encoder}")
-def test_a_row_of_the_benchmark_compares_a_shortcut_with_its_definition(work, monkeypatch):
+def test_a_row_of_the_benchmark_compares_a_fast_form_with_its_definition(work, monkeypatch):
     monkeypatch.setattr("benchmarks.__main__.LONGEST", 10)
     row = row_of(work._replace(texts=2), lengths=(5, 10, 20))
     assert all(float(row[name].replace(",", "")) > 0 for name in ("20 tokens", "definition, 10", "times, 10"))

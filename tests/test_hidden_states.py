@@ -1,11 +1,12 @@
 """Importance of hidden states, and of inputs to hidden states, against naive loops in float64."""
 
+import sys
+
 import pytest
 import torch
 from small import Foreign, batch, deletions_are_shortened_texts, model
 
 from lib import importance
-from lib.fast import affine, lstm
 from lib.importance import state_gradients as of_states
 from lib.importance.leave_one_out import logits_without_each_state
 from lib.importance.state_gradients import (
@@ -92,7 +93,7 @@ def test_an_imposed_attention_is_not_weighed_anew():
 def test_hidden_states_in_small_pieces_are_the_same(monkeypatch):
     tested, given = model(projection_name="sparsemax"), batch((30, 6, 40, 9))
     expected = importance.leave_one_out(tested, given, of="hidden")
-    monkeypatch.setattr(affine, "PROJECTED", 50)
+    monkeypatch.setattr(sys.modules["lib.importance.leave_one_out"], "SCORES", 50)
     assert torch.equal(importance.leave_one_out(tested, given, of="hidden"), expected)
 
 
@@ -165,7 +166,7 @@ def test_gradients_that_have_faded_are_carried_no_further_and_differ_no_more_tha
     rows, product = [], torch.mm
     monkeypatch.setattr(torch, "mm", lambda one, other, out: rows.append(len(one)) or product(one, other, out=out))
     few, carried = state_gradients(tested, given), sum(rows)
-    monkeypatch.setattr(lstm, "FADED", -1)
+    monkeypatch.setattr(of_states, "ROUNDINGS", -1)
     rows.clear()
     whole = state_gradients(tested, given)
     assert carried == sum(rows) if remembers else 3 * carried < sum(rows)

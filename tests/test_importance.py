@@ -2,18 +2,16 @@
 
 import sys
 from copy import deepcopy
-from pathlib import Path
 
 import pytest
 import torch
 from small import Foreign, NotAffine, batch, deletions_are_shortened_texts, model, shortened_by_hand
 
-from lib import importance, interventions
+from lib import importance
 from lib.datasets.batches import Batch
-from lib.fast import leave_one_out_bilstm, leave_one_out_windows, shortcuts
-from lib.fast.lstm import Recurrence
-from lib.importance import gradients
-from lib.importance.leave_one_out import logits_without_each_token, logits_without_each_token_definition
+from lib.importance import deletions, gradients
+from lib.importance.deletions import logits_without_each_token, logits_without_each_token_definition
+from lib.importance.lstm import Recurrence
 from lib.metrics import probabilities
 from lib.models import ENCODERS
 
@@ -38,13 +36,8 @@ def test_the_fast_deletions_are_the_naive_ones_in_small_pieces_too(encoder, atte
     expected = logits_without_each_token_definition(tested, given)
     fast = logits_without_each_token(tested, given)
     assert torch.allclose(fast, expected, atol=1e-9, rtol=0, equal_nan=True)
-    pieces = (
-        (leave_one_out_bilstm, "ROWS"),
-        (leave_one_out_bilstm, "PAIRS"),
-        (leave_one_out_windows, "WORDS"),
-    )
-    for module, name in pieces:
-        monkeypatch.setattr(module, name, 40)
+    for name in ("ROWS", "PAIRS"):
+        monkeypatch.setattr(deletions, name, 40)
     assert torch.allclose(logits_without_each_token(tested, given), fast, atol=1e-12, rtol=0, equal_nan=True)
     assert torch.allclose(logits_without_each_token(Foreign(tested), given), fast, atol=1e-9, equal_nan=True)
 
@@ -59,7 +52,7 @@ def counted_rows(monkeypatch) -> list[int]:
 
 @pytest.mark.parametrize("remembers", [False, True], ids=("forgets", "remembers"))
 def test_what_is_forgotten_is_swept_no_further_and_differs_no_more_than_by_rounding(remembers, monkeypatch):
-    tested, given = model(outputs=3, projection_name="softmax", seed=2).float(), batch((300, 220), seed=1)
+    tested, given = model(outputs=3, projection_name="softmax", seed=2).float(), batch((200, 150), seed=1)
     if remembers:  # forget gates near 1: no state comes back
         with torch.no_grad():
             for name, bias in tested.encoder.named_parameters():
@@ -67,21 +60,21 @@ def test_what_is_forgotten_is_swept_no_further_and_differs_no_more_than_by_round
                     bias[len(bias) // 4 : len(bias) // 2] += 10
     rows = counted_rows(monkeypatch)
     few, swept = logits_without_each_token(tested, given), sum(rows)
-    monkeypatch.setattr(leave_one_out_bilstm, "FORGOTTEN", -1)
+    monkeypatch.setattr(deletions, "ROUNDINGS", -1)
     rows.clear()
     whole = logits_without_each_token(tested, given)
-    assert swept == sum(rows) if remembers else 3 * swept < sum(rows)
+    assert swept == sum(rows) if remembers else 2 * swept < sum(rows)
     rounding = (whole - logits_without_each_token(tested.double(), given)).nan_to_num(0)
     difference = (few - whole).nan_to_num(0)
     assert difference.norm() <= rounding.norm() and difference.abs().max() <= 2 * rounding.abs().max()
 
 
-def test_deletions_of_two_thousand_tokens_that_are_forgotten_are_those_of_the_shortened_texts(monkeypatch):
-    tested, given = model(outputs=3, projection_name="softmax", seed=2).float(), batch((2000,), seed=1)
+def test_deletions_of_a_thousand_tokens_that_are_forgotten_are_those_of_the_shortened_texts(monkeypatch):
+    tested, given = model(outputs=3, projection_name="softmax", seed=2).float(), batch((1000,), seed=1)
     rows = counted_rows(monkeypatch)
     found = logits_without_each_token(tested, given)[0]
-    assert sum(rows) < 2000**2 / 8
-    places = torch.linspace(1, 2000, 4).long().tolist()
+    assert sum(rows) < 1000**2 / 5
+    places = torch.linspace(1, 1000, 4).long().tolist()
     exact, single = (
         torch.stack([kind(shortened_by_hand(given, 0, place)).logits[0] for place in places])
         for kind in (deepcopy(tested).double(), tested)
@@ -93,9 +86,9 @@ def test_deletions_of_two_thousand_tokens_that_are_forgotten_are_those_of_the_sh
 def test_the_deletions_of_a_long_text_in_blocks_are_the_naive_ones(projection, monkeypatch):
     tested, given = model(outputs=3, projection_name=projection), batch((30, 1, 6, 40, 9, 6), seed=2)
     expected = logits_without_each_token_definition(tested, given)
-    monkeypatch.setattr(leave_one_out_bilstm, "ROWS", 40)
-    for pairs in (2**22, 500, 100, 1):  # all 42 deletions at once, 11, 2, and one by one
-        monkeypatch.setattr(leave_one_out_bilstm, "PAIRS", pairs)
+    monkeypatch.setattr(deletions, "ROWS", 40)
+    for pairs in (2**22, 500):  # all 42 deletions at once, and 11
+        monkeypatch.setattr(deletions, "PAIRS", pairs)
         assert torch.allclose(logits_without_each_token(tested, given), expected, atol=1e-9, equal_nan=True)
 
 
@@ -190,16 +183,6 @@ def test_a_bilstm_of_two_layers_takes_the_general_way():
 
 
 @everywhere()
-def test_gradients_by_hand_are_autograds(encoder, attention, outputs):
-    tested, given = model(encoder, attention, outputs), batch(LENGTHS)
-    for measure in (importance.gradient, importance.gradient_times_input):
-        for through in (True, False):
-            expected = measure(Foreign(tested), given, through_attention=through)
-            assert torch.allclose(measure(tested, given, through_attention=through), expected, atol=1e-12)
-            assert expected.max() > 1e-6
-
-
-@everywhere()
 def test_gradients_are_captums(encoder, attention, outputs):
     from captum.attr import InputXGradient, Saliency  # takes over a second
 
@@ -214,19 +197,6 @@ def test_gradients_are_captums(encoder, attention, outputs):
     classes = (1,) if outputs == 1 else range(outputs)
     parts = [InputXGradient(detached).attribute(embeddings.clone(), target=c).sum(dim=-1).abs() for c in classes]
     assert torch.allclose(importance.gradient_times_input(tested, given), sum(parts) * given.mask, atol=1e-12)
-
-
-@everywhere()
-def test_shortcuts_are_the_definitions(encoder, attention, outputs):
-    tested, given = model(encoder, attention, outputs), batch(LENGTHS)
-    for measure, definition in (
-        (importance.gradient, importance.gradient_definition),
-        (importance.gradient_times_input, importance.gradient_times_input_definition),
-        (importance.leave_one_out, importance.leave_one_out_definition),
-    ):
-        assert torch.allclose(measure(tested, given), definition(tested, given), atol=1e-9, rtol=0)
-    found = importance.leave_one_out(tested, given, of="hidden")
-    assert torch.allclose(found, importance.leave_one_out_definition(tested, given, of="hidden"), atol=1e-9, rtol=0)
 
 
 @everywhere()
@@ -315,18 +285,3 @@ def test_quantities_carry_the_bound_of_what_they_measure():
     assert gradient.max_tokens is None
     expected = importance.gradient(tested, given, through_attention=False)
     assert torch.equal(gradient(tested, given, tested(given)), expected)
-
-
-def test_the_kind_of_a_model_is_looked_at_in_the_table_of_shortcuts_alone():
-    folders = [Path(importance.__file__).parent, Path(interventions.__file__).parent]
-    asking = [path.name for folder in folders for path in folder.glob("*.py") if "isinstance(model" in path.read_text()]
-    assert not asking
-    for encoder, measures in (
-        ("bilstm", {"gradients_times_inputs", "logits_without_each_token", "state_gradients"}),
-        ("average", {"logits_without_each_token"}),
-        ("transformer", set()),
-    ):
-        tested = model(encoder)
-        found = {"gradients_times_inputs", "logits_without_each_token", "state_gradients"}
-        assert {name for name in found if shortcuts.shortcut(name, tested)} >= measures
-        assert not any(shortcuts.shortcut(name, Foreign(tested)) for name in found)

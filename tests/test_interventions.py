@@ -1,5 +1,6 @@
 """Permuted, uniform and adversarial attention against enumeration, grids and other searches."""
 
+import sys
 from itertools import permutations
 
 import numpy as np
@@ -12,13 +13,13 @@ from small import NotAffine, batch, model
 from lib import interventions
 from lib.analysis import violation_by_chance
 from lib.datasets.batches import Batch
-from lib.fast import exact_adversary, search_adversary
-from lib.fast.affine import orders_in_any_batch
-from lib.fast.counter_rng import orders, streams
-from lib.importance import RANKINGS, gradient_times_input_definition
-from lib.interventions.adversary import exact_adversary_definition, searched_adversary_definition
+from lib.importance import RANKINGS, gradient_times_input
+from lib.interventions import searched_adversary
+from lib.interventions.adversary import exact_adversary, exact_adversary_definition
+from lib.interventions.searched_adversary import searched_adversary_definition
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.numerics import rows_of
+from lib.random_streams import orders, streams
 
 LENGTHS = (5, 1, 2, 3, 12, 7, 1, 4)
 
@@ -46,7 +47,7 @@ def every_order(tested, output, row):
 @pytest.mark.parametrize("tokens", [3, 4])
 def test_permutations_are_uniform_over_all_orders(tokens):
     real = np.arange(6) < tokens
-    drawn = orders(streams(0, np.arange(20)), 1200, np.tile(real, (20, 1)))
+    drawn = orders(streams(0, 20), 1200, np.tile(real, (20, 1)))
     assert (drawn[:, :, tokens:] == np.arange(tokens, 6)).all()
     _, counts = np.unique(drawn[:, :, :tokens].reshape(-1, tokens), axis=0, return_counts=True)
     assert len(counts) == np.prod(np.arange(1, tokens + 1)) and chisquare(counts).pvalue > 0.001
@@ -57,7 +58,7 @@ def test_permutations_are_uniform_over_all_orders(tokens):
 @pytest.mark.parametrize("tokens", [255, 256, 257, 900])
 def test_orders_of_many_tokens_are_orders_and_uniform(tokens):
     """Keys of 32 bits and of 64 bits: each token once, and equally often at every place."""
-    drawn = orders(streams(0, np.arange(2)), 2000, np.ones((2, tokens), dtype=bool))
+    drawn = orders(streams(0, 2), 2000, np.ones((2, tokens), dtype=bool))
     assert (np.sort(drawn) == np.arange(tokens)).all()
     for place in (0, tokens // 2, tokens - 1):
         expected = np.bincount(np.arange(tokens) * 10 // tokens) * 4000 / tokens
@@ -65,16 +66,13 @@ def test_orders_of_many_tokens_are_orders_and_uniform(tokens):
     assert abs(np.corrcoef(drawn[0, :, 0], drawn[0, :, 1])[0, 1]) < 0.1
 
 
-def test_a_text_has_the_same_orders_in_any_batch_and_by_the_definition():
+def test_a_text_has_the_same_orders_in_any_batch():
     lengths = np.array([3, 20, 129, 256, 257])
-    together = orders_in_any_batch(streams(0, np.arange(5)), 50, np.arange(300) < lengths[:, None])
+    together = orders(streams(0, 5), 50, np.arange(300) < lengths[:, None])
     for row, length in enumerate(lengths):
-        alone = orders_in_any_batch(streams(0, np.array([row])), 50, np.ones((1, length), dtype=bool))
+        alone = orders(streams(0, 1, torch.tensor([row])), 50, np.ones((1, length), dtype=bool))
         assert (together[row, :, :length] == alone[0]).all()
         assert (together[row, :, length:] == np.arange(length, 300)).all()
-    tested, _, output = case((256,))
-    found = interventions.permuted(tested, output, 20)
-    assert torch.allclose(interventions.permuted_definition(tested, output, 20), found, atol=1e-12)
 
 
 def test_permuted_logits_are_those_of_permuted_attention():
@@ -106,7 +104,6 @@ def test_a_model_that_is_not_affine_is_permuted_through_its_read_out():
     tested, _, output = case(outputs=3)
     expected = interventions.permuted(tested, output, 30)
     assert torch.allclose(interventions.permuted(NotAffine(tested), output, 30), expected, atol=1e-12)
-    assert torch.allclose(interventions.permuted_definition(tested, output, 30), expected, atol=1e-12)
 
 
 def test_one_token_moves_nothing():
@@ -207,8 +204,8 @@ def test_small_pieces_change_no_adversary(monkeypatch):
     tested, _, output = case()
     ways = [("exact", {}), ("gradient", {"steps": 30})]
     whole = [interventions.adversarial_attention(tested, output, 0.05, way, **options) for way, options in ways]
-    monkeypatch.setattr(exact_adversary, "PAIRS", 7)
-    monkeypatch.setattr(search_adversary, "CELLS", 60)
+    monkeypatch.setattr(sys.modules[exact_adversary.__module__], "PAIRS_AT_ONCE", 7)
+    monkeypatch.setattr(searched_adversary, "CELLS", 60)
     for (way, options), (attention, jsd) in zip(ways, whole, strict=True):
         again = interventions.adversarial_attention(tested, output, 0.05, way, **options)
         assert torch.allclose(again[0], attention, atol=1e-9) and torch.allclose(again[1], jsd, atol=1e-9)
@@ -240,10 +237,10 @@ def test_a_step_of_the_search_goes_down_jain_and_wallaces_loss(restarts, monkeyp
     """The hand-written slope is the gradient of the loss as they wrote it, for odd and even numbers of restarts."""
     tested, _, output = case((6,), spread=9.0)
     mask, base = output.mask[0, 1:7, None], output.attention[0, 1:7, None]
-    read_out = search_adversary.AffineReadOut(
+    read_out = searched_adversary.AffineReadOut(
         tested.token_logits(output)[0].detach()[:, 1:7], tested.decoder.bias.detach(), base
     )
-    start = search_adversary.starts(streams(0, np.arange(1)), mask, restarts)
+    start = searched_adversary.starts(streams(0, 1), mask, restarts)
     free = start.clone().requires_grad_()
     q = torch.softmax(free, dim=1)[:, :, 0]  # (restart, token)
     change = moved(tested, rows_of(output, torch.zeros(restarts).long()), torch.nn.functional.pad(q, (1, 1)))
@@ -252,8 +249,8 @@ def test_a_step_of_the_search_goes_down_jain_and_wallaces_loss(restarts, monkeyp
     (gradient,) = torch.autograd.grad(loss, free)
     first = {}
 
-    monkeypatch.setattr(search_adversary.Adam, "step", lambda adam, slope: first.setdefault("slope", slope.clone()))
-    search_adversary._climb(start.clone(), base, read_out, 0.01, steps=0)
+    monkeypatch.setattr(searched_adversary.Adam, "step", lambda adam, slope: first.setdefault("slope", slope.clone()))
+    searched_adversary._climb(start.clone(), base, read_out, 0.01, steps=0)
     assert torch.allclose(first["slope"], gradient, atol=1e-10)
 
 
@@ -262,7 +259,7 @@ def test_the_searchs_adam_is_torchs():
     slopes = torch.randn(30, 50, generator=generator, dtype=torch.float64)
     ours, theirs = torch.zeros(50, dtype=torch.float64), torch.nn.Parameter(torch.zeros(50, dtype=torch.float64))
     optimizer = torch.optim.Adam([theirs], lr=0.01, amsgrad=True)
-    adam = search_adversary.Adam(ours)
+    adam = searched_adversary.Adam(ours)
     for slope in slopes:
         theirs.grad = slope.clone()
         optimizer.step()
@@ -310,7 +307,7 @@ def test_the_adversary_by_chance_is_that_of_shuffled_logits():
             assert torch.equal(shuffled.sort().values, output.attention[row, mask].sort().values)
             order = shuffled.argsort()[output.attention[row, mask].argsort().argsort()]  # the same weights, ascending
             real = torch.ones(1, len(logits), dtype=torch.bool)
-            other = exact_adversary.optimum(logits[order][None], output.attention[row, mask][None], real, 0.05)
+            other = exact_adversary(logits[order][None], output.attention[row, mask][None], real, 0.05)
             distances.append(jensen_shannon(other[0], output.attention[row, mask]))
         assert found[row] == pytest.approx(torch.stack(distances).mean().item(), abs=1e-9)
     assert found[2] == 0, "one token"
@@ -363,7 +360,7 @@ def test_attention_by_chance_agrees_with_the_gradient_that_has_its_weights_as_a_
     with torch.no_grad():
         output = tested(given)
         weights = interventions.permuted_attention(output.attention, output.mask, 1, 3)[:, 0]
-    found = interventions.agreement_by_chance(gradient_times_input_definition, seed=3)(tested, given, output)
+    found = interventions.agreement_by_chance(gradient_times_input, seed=3)(tested, given, output)
     assert torch.isnan(found[[1, 6]]).all(), "one token"
     for row in (0, 2, 3, 4, 5, 7):
         text, mask = given.rows(torch.tensor([row])), output.mask[row]
@@ -374,7 +371,7 @@ def test_attention_by_chance_agrees_with_the_gradient_that_has_its_weights_as_a_
         tau = kendalltau(weights[row, mask].numpy(), product.numpy()).statistic
         assert found[row].item() == pytest.approx(tau, abs=1e-9)
     alone = given.rows(torch.tensor([4]))
-    one = interventions.agreement_by_chance(gradient_times_input_definition, seed=3)(tested, alone, tested(alone))
+    one = interventions.agreement_by_chance(gradient_times_input, seed=3)(tested, alone, tested(alone))
     assert one.item() == pytest.approx(found[4].item()), "the batch does not count"
 
 

@@ -1,5 +1,7 @@
 """How far the prediction moves when a token, or a hidden state, is left out."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -9,9 +11,9 @@ from lib.importance.gradients import refuse_other_than
 from lib.metrics.distances import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.models.evaluation import measurable
-from lib.models.interface import projection_of, read_each
+from lib.models.interface import is_affine, projection_of
 from lib.models.transformer import Transformer
-from lib.numerics import by_length
+from lib.numerics import by_length, rows_of
 from lib.projections import project_the_rest
 from lib.quantity import CHANGE_BOUNDS, Quantity, declare
 
@@ -47,37 +49,18 @@ def leave_one_out(model: AttentionModel, batch: Batch, of: str = "input") -> Ten
 
 
 @torch.no_grad()
-def logits_without_each_state_definition(model: AttentionModel, output: ModelOutput) -> tuple[Tensor, Tensor]:
+def logits_without_each_state(model: AttentionModel, output: ModelOutput) -> tuple[Tensor, Tensor]:
     """Logits with each hidden state removed at the attention layer (Meister et al. 2021, section 3.1).
 
     The remaining scores are projected again, all of them: under a sparse projection tokens from outside the support may
-    enter. Where nothing is left the attended vector is zero.
+    enter. Where nothing is left the attended vector is zero. A state without weight changes nothing.
+    A model's attribute `projection` is how its scores become attention; of one without it that is taken to be softmax.
 
     Returns:
         In doubles, as small changes need it: the text's own logits (batch, class), computed in the same way, and
         (batch, token, class), NaN off the mask.
-    """
-    projection, tokens = projection_of(model), output.mask.shape[1]
-    place = torch.arange(-1, tokens, device=output.mask.device)
-
-    def remaining(rows: Tensor, draws: Tensor) -> Tensor:
-        """Attention (row, draw, token): the text's own in the first draw, then without each of its states."""
-        kept = output.mask[rows][:, None] & (place[1:] != place[draws][:, None])
-        scores = output.scores[rows][:, None].expand_as(kept)
-        return project_the_rest(projection, scores.flatten(0, 1).double(), kept.flatten(0, 1)).view_as(scores)
-
-    logits = read_each(model, output, tokens + 1, remaining)
-    return logits[:, 0], logits[:, 1:].masked_fill(~output.mask[:, :, None], torch.nan)
-
-
-@torch.no_grad()
-def logits_without_each_state(model: AttentionModel, output: ModelOutput) -> tuple[Tensor, Tensor]:
-    """`logits_without_each_state_definition`; where the read-out is affine, only of states that have weight.
-
-    A model's attribute `projection` is how its scores become attention; of one without it that is taken to be softmax.
-
     Raises:
-        ValueError: the model's attention is not what that gives.
+        ValueError: the model's attention is not what its projection gives.
     """
     projection, scores = projection_of(model), output.scores.double()
     attention = projection(scores, output.mask)
@@ -86,19 +69,25 @@ def logits_without_each_state(model: AttentionModel, output: ModelOutput) -> tup
             "it is unknown how the rest is weighed when a hidden state is left out: the attention is imposed, or not "
             "what `model.projection`, (scores, mask) -> attention, makes of the scores (softmax, where there is none)"
         )
-    affine = model.token_logits(output)
-    if affine is None:
-        return logits_without_each_state_definition(model, output)
-    terms, bias = (part.double() for part in affine)
-    own = (attention[:, None] @ terms).squeeze(1) + bias
+    read = _read_out_in_doubles(model, output)
+    every = torch.arange(len(scores), device=scores.device)
+    own = read(every, attention)
     logits = own[:, None].repeat(1, output.mask.shape[1], 1)
     texts, positions = (output.mask & (attention > 0)).nonzero(as_tuple=True)
-    for some in by_length(output.mask.sum(dim=1)[texts], SCORES):
+    for some in by_length(output.mask.sum(dim=1)[texts], SCORES if is_affine(model, output) else SCORES // 64):
         rows, without = texts[some], positions[some]
         kept = output.mask[rows].scatter(1, without[:, None], False)
-        rest = project_the_rest(projection, scores[rows], kept)
-        logits[rows, without] = (rest[:, None] @ terms[rows]).squeeze(1) + bias
+        logits[rows, without] = read(rows, project_the_rest(projection, scores[rows], kept))
     return own, logits.masked_fill(~output.mask[:, :, None], torch.nan)
+
+
+def _read_out_in_doubles(model: AttentionModel, output: ModelOutput) -> Callable[[Tensor, Tensor], Tensor]:
+    """(rows (row,), attention (row, token)) -> logits (row, class) of those texts; computed in doubles where affine."""
+    affine = model.token_logits(output)
+    if affine is None:
+        return lambda rows, attention: model.read_out(rows_of(output, rows), attention.to(output.scores.dtype)).double()
+    terms, bias = (part.double() for part in affine)
+    return lambda rows, attention: (attention[:, None] @ terms[rows]).squeeze(1) + bias
 
 
 @torch.no_grad()

@@ -171,8 +171,9 @@ class Adam:
         self.momentum.lerp_(slope, 0.1)
         self.square.mul_(0.999).addcmul_(slope, slope, value=0.001)
         torch.maximum(self.largest, self.square, out=self.largest)
-        root = torch.sqrt(self.largest, out=self.buffer).div_((1 - 0.999**self.count) ** 0.5).add_(1e-8)
-        self.free.addcdiv_(self.momentum, root, value=-LEARNING_RATE / (1 - 0.9**self.count))
+        unbiased = (1 - 0.999**self.count) ** 0.5
+        root = torch.sqrt(self.largest, out=self.buffer).add_(1e-8 * unbiased)
+        self.free.addcdiv_(self.momentum, root, value=-LEARNING_RATE * unbiased / (1 - 0.9**self.count))
 
 
 def _furthest(best: Tensor, base: Tensor, mask: Tensor, read_out, epsilon: float) -> Tensor:

@@ -11,7 +11,7 @@ from lib.datasets.batches import Batch
 from lib.numerics import rows_of
 from lib.projections import Projection, softmax
 
-CELLS = 2**20  # texts x draws x tokens of one read-out: 8 MB of doubles
+CELLS = 2**19  # texts x draws x tokens of one read-out: 4 MB of doubles
 
 
 @dataclass(frozen=True)
