@@ -9,10 +9,9 @@ from torch import Tensor
 
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Instance
-from lib.fast.shortcuts import is_affine
 from lib.interventions.erasure import erase_until_flip, fewest_to_flip
 from lib.models import HIERARCHICAL, AttentionModel, ModelOutput
-from lib.models.interface import Ranking
+from lib.models.interface import Ranking, is_affine
 from lib.quantity import Quantity, declare, title_of
 
 Spans = Sequence[tuple[int, int]]
