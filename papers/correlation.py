@@ -32,8 +32,8 @@ VECTOR_SCALES = {"quick": (0.1,), "paper": (0.3, 0.1)}  # beside 1, the vectors 
 # Of tasks with a question, by how their name begins: the batch and the sizes of their code (a BiLSTM's are those of its
 # two directions together), and the epochs: theirs, and enough for the part that `quick` reads. The words of bAbI's
 # stories stand for nothing else, so their vectors are random.
-BATCH = {"snli": 128, "cnn": 90, "babi": 50}
-EPOCHS = {"paper": {"snli": 25, "cnn": 25, "babi": 100}, "quick": {"snli": 6, "cnn": 4, "babi": 25}}
+BATCH = {"snli": 128, "babi": 50}
+EPOCHS = {"paper": {"snli": 25, "babi": 100}, "quick": {"snli": 6, "babi": 25}}
 SMALL = {"bilstm": 64, "average": 32, "conv": 32}
 SMALL_VECTORS = 50
 

@@ -21,7 +21,6 @@ PAIRS = "".join(
     for gold, text in (("contradiction", "He runs."), ("-", "He dreams."), ("neutral", "He dreams of a dog."))
 )
 DOCUMENT = "a dull film .\n\nit 's not worth it , sadly .\n"
-QUESTION = "http://web.archive.org/x\n\n@entity1 met @entity2 .\n\n@placeholder met him\n\n@entity1\n\n@entity1:Ann\n"
 VECTORS = ("the", "New York", "x" * 70)
 
 
@@ -52,13 +51,7 @@ def review_of(number: int, side: str) -> str:
 
 
 GROUPS = ("alt.atheism", "rec.sport.baseball", "rec.sport.hockey")
-CSV2 = '"3","He said ""no"". \\n Or did he?"\n"1","Bad."\n'
-CSV3 = '"3","A title","Some ""text"" \\\\and more."\n"1","World","News."\n"2","Sports","Goal."\n"4","Sci","Tech."\n'
-CSV4 = '"10","A question","","An answer"\n"1","B","C","D"\n'
-
-
-def csv(folder: str, rows: str) -> bytes:
-    return tarred({f"{folder}/train.csv": rows * 8, f"{folder}/test.csv": rows, f"{folder}/readme.txt": "about"})
+ARTICLES = '"3","A title","Some ""text"" \\\\and more."\n"1","World","News."\n"2","Sports","Goal."\n"4","Sci","Tech."\n'
 
 
 ARCHIVES = {
@@ -80,7 +73,7 @@ ARCHIVES = {
             for number in range(12)
         }
     ),
-    "agnews": csv("ag_news_csv", CSV3),
+    "agnews": tarred({"ag_news_csv/train.csv": ARTICLES * 8, "ag_news_csv/test.csv": ARTICLES}),
     "snli": zipped({f"snli_1.0/snli_1.0_{split}.jsonl": PAIRS for split in ("train", "dev", "test")}),
     "babi": tarred(
         {
@@ -90,13 +83,6 @@ ARCHIVES = {
             for split in ("train", "test")
         }
     ),
-    "cnn": tarred(
-        {
-            f"cnn/questions/{split}/{n}.question": QUESTION
-            for split, names in (("training", "ab"), ("validation", "cd"), ("test", "ef"))
-            for n in names
-        }
-    ),
     "eraser_movies": tarred(
         {f"movies/docs/{side}_{split}.txt": DOCUMENT for side in ("negR", "posR") for split in ("train", "val", "test")}
         | {
@@ -104,10 +90,6 @@ ARCHIVES = {
             for split in ("train", "val", "test")
         }
     ),
-    "yelp": csv("yelp_review_full_csv", CSV2),
-    "amazon": csv("amazon_review_full_csv", CSV3.replace('"10"', '"5"')),
-    "yahoo": csv("yahoo_answers_csv", CSV4),
-    "imdb10": json.dumps([{"rating": 1 + n % 10, "review": f"Film {n}. Good."} for n in range(40)]).encode(),
     "fasttext-simple": vectors(),
     "glove": zipped({"glove.840B.300d.txt": vectors(encoding_fault=False)}),
 }

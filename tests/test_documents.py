@@ -136,7 +136,7 @@ def test_ratings_are_eight_classes(tmp_path):
 @pytest.mark.parametrize("rating", [5, None, "7", True, [7], 7.5])
 def test_a_rating_that_is_none_of_the_eight_is_named(tmp_path, rating):
     folder(tmp_path, "imdb", train=reviews(16), test=[{"text": "a", "rating": rating}])
-    with pytest.raises(DataError, match=r"line 1.* rating is .*; allowed: 1, 2, 3, 4, 7, 8, 9, 10"):
+    with pytest.raises(DataError, match=r"line 1: 'rating' is .*; allowed: 1, 2, 3, 4, 7, 8, 9, 10"):
         datasets.load("imdb-ratings", data_home=tmp_path)
 
 

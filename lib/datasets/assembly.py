@@ -86,11 +86,8 @@ def draft_of(
     """The draft of a folder without empty texts and questions, divided by the spec; `about` is its dataset.json."""
     notes = [*([f"About the files: {about['note']}."] if about.get("note") else []), *notes]
     for split, instances in splits.items():
-        asked = [instance for instance in instances if instance.query != ()]
-        if empty := len(instances) - len(asked):
-            notes.append(f"{empty:,} of {len(instances):,} questions of {split} were left out: they have no tokens.")
-        splits[split] = [instance for instance in asked if instance.tokens]
-        if empty := len(asked) - len(splits[split]):
+        splits[split] = [instance for instance in instances if instance.tokens and instance.query != ()]
+        if empty := len(instances) - len(splits[split]):
             notes.append(f"{empty:,} of {len(instances):,} texts of {split} were left out because they have no tokens.")
     try:
         splits = spec.divide(splits) if spec.divide else splits

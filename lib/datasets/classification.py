@@ -12,7 +12,8 @@ from lib.datasets.assembly import Draft, Spec, Splits, dev_from_train, divided, 
 from lib.datasets.corpus import Instance
 from lib.datasets.files import DataError, Row
 
-IMDB, ZHANG = "https://ai.stanford.edu/~amaas/data/sentiment/", "https://github.com/zhangxiangxiao/Crepe"  # pages
+IMDB_PAGE = "https://ai.stanford.edu/~amaas/data/sentiment/"
+AGNEWS_PAGE = "https://github.com/zhangxiangxiao/Crepe"
 RATINGS = (1, 2, 3, 4, 7, 8, 9, 10)  # of the Large Movie Review Dataset; nothing between
 
 
@@ -36,10 +37,8 @@ def _instance(spec: Spec, row: Row, label: int, field: str = "text") -> Instance
 
 
 def _rating(row: Row) -> int:
-    rating = row.record.get("rating")
-    if isinstance(rating, bool) or rating not in RATINGS:
-        raise DataError(f"{row.place}: the rating is {str(rating)[:40]!r}; allowed: {', '.join(map(str, RATINGS))}")
-    return RATINGS.index(rating)
+    allowed = ", ".join(map(str, RATINGS))
+    return RATINGS.index(row.value("rating", allowed, lambda rating: type(rating) is int and rating in RATINGS))
 
 
 def _on_rationales(splits: Splits) -> list[str]:
@@ -86,11 +85,6 @@ DOCUMENTS = (
     "spaCy's English tokens, lower-case, in the sentences of its rule-based splitter; words that occur at least 5 "
     "times in train (Differs from the paper: its code counts dev too); 15% of train is dev."
 )
-OTHER_TEXTS = (
-    "Differs from the paper: of Yahoo its authors drew from Yahoo's own corpus, with 50,000 test texts; of Yelp and "
-    "IMDB they leave open which texts were theirs."
-)
-PUBLISHED = {"yahoo": ZHANG, "amazon": ZHANG, "yelp": ZHANG, "imdb10": "https://github.com/nihalb/JMARS"}
 
 _eraser = partial(
     Spec,
@@ -126,7 +120,7 @@ SPECS = (
         "Lower-case words without punctuation and <br />; more than 6 tokens, under 400, and fewer than the longest of "
         "the split; 20% of train is dev, 20% of test is test (seed 1378); words in at least 10 texts.",
         folder="imdb",
-        page=IMDB,
+        page=IMDB_PAGE,
         tokens=text.keras_words,
         divide=divide_imdb,
         longer_than=6,
@@ -151,7 +145,7 @@ SPECS = (
         "World against Business, the description without the title; spaCy's English tokens, lower-case, qqq for tokens "
         "with a digit; 15% of train is dev (seed 16377); words in at least 5 texts.",
         folder="agnews4",
-        page=ZHANG,
+        page=AGNEWS_PAGE,
         tokens=text.generic,
         divide=dev_from_train,
         min_df=5,
@@ -163,23 +157,13 @@ SPECS = (
         read_folder,
         f"All four topics, title and description as one text; {DOCUMENTS}",
         folder="agnews4",
-        page=ZHANG,
+        page=AGNEWS_PAGE,
     ),
     _documents(
         "imdb-ratings",
         partial(read_folder, ratings=True),
         f"The eight ratings of the Large Movie Review Dataset as classes; {DOCUMENTS}",
         folder="imdb",
-        page=IMDB,
-    ),
-    *(
-        _documents(
-            name,
-            read_folder,
-            f"The texts as published, see tools/fetch/prepare.py; {DOCUMENTS} {OTHER_TEXTS}",
-            folder=name,
-            page=page,
-        )
-        for name, page in PUBLISHED.items()
+        page=IMDB_PAGE,
     ),
 )

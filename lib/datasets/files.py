@@ -6,7 +6,7 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,31 +38,35 @@ class Row:
     id: str
     place: str
 
+    def value(self, field: str, allowed: str, right: Callable[[object], bool]) -> object:
+        """The value of a field; DataError where it is missing or not right."""
+        value = self.record.get(field)
+        if not right(value):
+            seen = "missing" if value is None else repr(value)[:60]
+            raise DataError(f"{self.place}: {field!r} is {seen}; allowed: {allowed}")
+        return value
+
     def text(self, field: str = "text") -> str:
         """The text of a record; DataError where it is missing, no string, or not `sound`."""
-        text = self.record.get(field)
-        if not isinstance(text, str):
-            seen = "is missing" if text is None else f"is of type {type(text).__name__}"
-            raise DataError(f"{self.place}: {field!r} {seen}; every record needs one, a string")
+        text = self.value(field, "a string in every record", lambda value: isinstance(value, str))
         return sound(text, f"{self.place}: {field!r}")
 
     def label(self, classes: Sequence[str]) -> int:
         """The number of a record's class; DataError where it is missing, no whole number, or out of range."""
-        label = self.record.get("label")
-        if type(label) is not int or not 0 <= label < len(classes):
-            seen = "'label' is missing" if label is None else f"the label is {str(label)[:40]!r}"
-            allowed = f"whole numbers from 0 to {len(classes) - 1} (the {len(classes)} classes of dataset.json)"
-            raise DataError(f"{self.place}: {seen}; allowed: {allowed}")
-        return label
+        allowed = f"whole numbers from 0 to {len(classes) - 1} (the {len(classes)} classes of dataset.json)"
+        return self.value("label", allowed, lambda label: type(label) is int and 0 <= label < len(classes))
 
     def spans(self, tokens: int) -> tuple[tuple[int, int], ...] | None:
         """The spans [start, end) of tokens of a record's rationale, in order, or DataError; None where it has none."""
-        spans = self.record.get("rationale") or []
-        pairs = isinstance(spans, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in spans)
-        whole = pairs and all(type(bound) is int for pair in spans for bound in pair)
-        if not whole or not all(0 <= start <= end <= tokens for start, end in spans):
-            allowed = f"a list of [start, end) pairs of tokens, of which this text has {tokens:,}"
-            raise DataError(f"{self.place}: 'rationale' is {str(spans)[:60]}; allowed: {allowed}")
+
+        def right(spans: object) -> bool:
+            pairs = isinstance(spans, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in spans)
+            whole = pairs and all(type(bound) is int for pair in spans for bound in pair)
+            return whole and all(0 <= start <= end <= tokens for start, end in spans)
+
+        if not self.record.get("rationale"):
+            return None
+        spans = self.value("rationale", f"[start, end) pairs of tokens, of which this text has {tokens:,}", right)
         return tuple(sorted((start, end) for start, end in spans if start < end)) or None
 
 
@@ -101,17 +105,13 @@ def soundly_read(path: Path) -> Iterator[None]:
     """While a file is read, what is wrong with it (not readable, damaged, no CSV) becomes a DataError."""
     try:
         yield
-    except EOFError:
-        raise DataError(f"{path} ends too early: the file is cut off; copy or download it again") from None
-    except (gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
-        raise DataError(f"{path} is damaged ({error}); copy or download it again") from None
+    except (EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
+        raise DataError(f"{path} is damaged or cut off ({error}); copy or download it again") from None
     except FileNotFoundError:
         raise DataError(f"{path} is missing; its folder has {listing(path.parent)}") from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
-    except pd.errors.EmptyDataError:
-        raise DataError(f"{path} is empty; copy or download it again") from None
-    except pd.errors.ParserError as error:
+    except (pd.errors.EmptyDataError, pd.errors.ParserError) as error:
         advice = "a delimiter in a field needs quotation marks, and each quotation mark its second"
         raise DataError(f"{path} is no CSV ({str(error).strip()}); {advice}") from None
 

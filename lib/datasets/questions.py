@@ -1,7 +1,6 @@
-"""Texts with a question: which answer is right? SNLI's pairs, bAbI's stories, CNN's cloze (Jain & Wallace 2019).
+"""Texts with a question: which answer is right? SNLI's pairs, bAbI's stories (Jain & Wallace 2019).
 
-Attention is over SNLI's premise, bAbI's story, CNN's article; the question is the hypothesis, the question, the
-sentence with a gap.
+Attention is over SNLI's premise, bAbI's story; the question is the hypothesis, the question.
 """
 
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from pathlib import Path
 from lib.datasets import files, text
 from lib.datasets.assembly import Draft, Spec, dev_from_train, draft_of
 from lib.datasets.corpus import Instance
-from lib.datasets.files import DataError, Row
+from lib.datasets.files import Row
 
 JOINT = "."  # between the sentences of a story, as in Jain & Wallace's code
 
@@ -29,28 +28,20 @@ def _pair(spec: Spec, row: Row, label: int) -> Instance:
     return replace(spec.instance(row.id, row.text("premise"), label), query=spec.tokens(row.text("hypothesis")))
 
 
-def read_stories(spec: Spec, folder: Path, options: dict, among: str = "") -> Draft:
-    """Stories or articles, each text with the number of its answer; texts whose answer is no class are left out.
+def read_stories(spec: Spec, folder: Path, options: dict) -> Draft:
+    """Stories, each text with the number of its answer: any word of the training stories and questions may answer.
 
-    Args:
-        among: "": any word of the training stories and questions may answer, as in Jain & Wallace's code; else the
-            words of the training stories that begin so are the classes, and those in the text itself may answer.
+    That is so in Jain & Wallace's code. Texts whose answer is another word are left out.
     """
     splits, notes = {}, []
     stories = {
         split: [(_story(spec, row), row.text("answer").strip().lower()) for row in rows]
         for split, rows in spec.rows(folder).items()
     }
-    words = {token for story, _ in stories["train"] for token in story.tokens if token.startswith(among)}
-    if not among:
-        words = words.union(*((*story.query, answer) for story, answer in stories["train"]))
-    number = {name: place for place, name in enumerate(sorted(words))}
+    words = {word for story, answer in stories["train"] for word in (*story.tokens, *story.query, answer)}
+    number = {word: place for place, word in enumerate(sorted(words))}
     for split, pairs in stories.items():
-        splits[split] = []
-        for story, answer in pairs:
-            allowed = tuple(sorted({number[token] for token in story.tokens if token in number})) if among else None
-            if answer in number and (allowed is None or number[answer] in allowed):
-                splits[split].append(replace(story, label=number[answer], answers=allowed))
+        splits[split] = [replace(story, label=number[answer]) for story, answer in pairs if answer in number]
         if lost := len(pairs) - len(splits[split]):
             notes.append(f"{lost:,} of {len(pairs):,} texts of {split} were left out: none that may answer does.")
     return draft_of(spec, folder, files.about(folder, with_classes=False), list(number), splits, notes)
@@ -58,21 +49,23 @@ def read_stories(spec: Spec, folder: Path, options: dict, among: str = "") -> Dr
 
 def _story(spec: Spec, row: Row) -> Instance:
     """A story without its answer: label -1."""
-    context, supporting = row.record.get("context"), row.record.get("supporting", [])
-    if not isinstance(context, list) or not all(isinstance(sentence, str) for sentence in context):
-        raise DataError(f"{row.place}: 'context' is {str(context)[:60]!r}; allowed: a list of sentences")
-    if not all(type(at) is int and 0 <= at < len(context) for at in supporting):
-        allowed = f"a list of places in a context of {len(context):,} sentences"
-        raise DataError(f"{row.place}: 'supporting' is {str(supporting)[:60]!r}; allowed: {allowed}")
+    context = row.value("context", "a list of sentences", lambda value: _all_are(str, value))
     tokens, spans = [], []
     for sentence in context:
         tokens += [JOINT] if tokens else []
         start = len(tokens)
         tokens += spec.tokens(sentence.strip().removesuffix("."))
         spans.append((start, len(tokens)))
-    facts = tuple(spans[at] for at in sorted(set(supporting))) or None
+    allowed = f"a list of places in a context of {len(context):,} sentences"
+    inside = range(len(context))
+    facts = row.value("supporting", allowed, lambda value: _all_are(int, value) and set(value) <= set(inside))
+    rationale = tuple(spans[place] for place in sorted(set(facts))) or None
     query = spec.tokens(row.text("question"))
-    return Instance(row.id, " ".join(context), tuple(tokens), -1, facts, query=query)
+    return Instance(row.id, " ".join(context), tuple(tokens), -1, rationale, query=query)
+
+
+def _all_are(kind: type, values: object) -> bool:
+    return isinstance(values, list) and all(type(value) is kind for value in values)
 
 
 def question_and_answer(instance: Instance, classes: Sequence[str]) -> str:
@@ -103,15 +96,5 @@ SPECS = (
             divide=dev_from_train,
         )
         for name in ("babi1", "babi2", "babi3")
-    ),
-    _spec(
-        "cnn",
-        partial(read_stories, among="@entity"),
-        "Tokens as they come, apart by spaces, lower-case; the article's entities may answer; words in at least 8 "
-        "articles or questions.",
-        folder="cnn",
-        page="https://cs.nyu.edu/~kcho/DMQA/",
-        tokens=lambda raw: tuple(raw.lower().split()),
-        min_df=8,
     ),
 )
