@@ -112,8 +112,8 @@ def means(
     Args:
         columns: quantity -> the column's title; by default all. by: further columns that tell the rows apart.
     """
-    if frame.empty:
-        return show(frame, empty)
+    if frame["value"].isna().all():
+        return show(frame[:0], empty)
     columns = columns or {name: title_of(name) for name in frame["quantity"].unique()}
     frame = frame[frame["quantity"].isin(columns)]
     keys = [*RUN_COLUMNS, *by, "seeds"]

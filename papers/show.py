@@ -246,9 +246,11 @@ def one_table(values: pd.DataFrame, percent: bool) -> str:
     body = "".join(f"<tr>{names_of(key)}{numbers_of(cells)}</tr>" for key, *cells in wide.itertuples())
     fixed = " · ".join(title_of(str(first[name])) for name in RUN_COLUMNS if name not in by and first[name])
     unit = "percent" if percent else ", ".join(dict.fromkeys(values["unit"]))
-    title = TITLES.get(first["paper"], first["paper"])
-    caption = escape(f"{title}, {first['table']}: {fixed} ({unit}). Above theirs, below ours.")
-    inside = f"<caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+    caption = f"Ours: {fixed} ({unit})."
+    if first["paper"]:
+        title = TITLES.get(first["paper"], first["paper"])
+        caption = f"{title}, {first['table']}: {fixed} ({unit}). Above theirs, below ours."
+    inside = f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
     return f"<div class='scroll'><table class='beside'>{inside}</table></div>"
 
 

@@ -20,6 +20,7 @@ from lib.charts.comparison import OURS
 from lib.charts.erasure import around_zero, in_bins
 from lib.charts.text import visible
 from lib.charts.theme import STATIC, titled
+from lib.datasets.corpus import Instance
 from lib.quantity import RUN_COLUMNS, declare, tau_name
 from papers import published
 from tests import small
@@ -74,10 +75,12 @@ def histories() -> dict:
     }
 
 
-def token_curves(tokens) -> alt.TopLevelMixin:
-    values = {name: np.linspace(0, 1, len(tokens)) for name in ("base", "tying", "mlm")}
-    own = dict.fromkeys(values, 0.7)
-    return charts.token_curves(tokens, values, own, "positive", "One text", rationale=[(1, 3)])
+def token_curves(tokens, rationale=((1, 3),)) -> alt.TopLevelMixin:
+    text = Instance("", "", tuple(tokens), 1, rationale=rationale)
+    corpus = SimpleNamespace(name="sst", classes=CLASSES, test=SimpleNamespace(instances=[text]))
+    rows = pd.DataFrame({"variant": ["base", "tying", "mlm"], "instance": 0, "prediction": [0, 1, 1]})
+    values = [np.linspace(0, 1, len(tokens))] * 3
+    return charts.token_curves(rows.assign(probability=0.7, token_probabilities=values), corpus, "One text")
 
 
 def over_lambda(encoders=("bilstm", "conv"), low=0.4) -> pd.DataFrame:
@@ -170,10 +173,9 @@ def test_no_chart_grows_with_the_number_of_instances():
 def test_token_curves_show_each_token_as_text():
     svg = vl_convert.vegalite_to_svg(token_curves(HOSTILE).to_dict())
     assert "&lt;script&gt;alert" in svg and "<script" not in svg and "quoted" in svg
-    long = [f"w{number}" for number in range(300)]
-    spans = [(100, 102), (250, 251)]
-    chart = charts.token_curves(long, {"base": np.ones(300)}, {"base": 1.0}, "positive", "Long", spans)
+    chart = token_curves([f"w{number}" for number in range(300)], ((100, 102), (250, 251)))
     assert "Tokens 91 to 150 of 300" in chart.to_dict()["description"]
+    assert "Shaded" not in token_curves(HOSTILE, None).to_dict()["description"]
     svg = vl_convert.vegalite_to_svg(chart.to_dict())
     assert ">w91<" in svg and ">w150<" not in svg
 

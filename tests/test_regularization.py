@@ -1,8 +1,9 @@
 """Tutek & Snajder's models: what holds hidden states to their words, in training and by hand."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,35 +16,35 @@ from forked import Forked, highest_memory
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.metrics import (
     average_precision_score,
-    balanced_accuracy_score,
     f1_score,
     homogeneity_score,
     mutual_info_score,
-    roc_auc_score,
     v_measure_score,
 )
 from torch.nn import functional
 
-import papers
 from lib import processes
 from lib.analysis import (
     add_average_precision,
-    best_epochs,
     chosen_values,
-    describe_ends,
     dev_scores,
     difference,
     fragility,
     measure,
-    price_difference,
-    prices,
     summarise,
     train_grid,
 )
-from lib.analysis import information as instances_information
+from lib.analysis import information as information_of_runs
 from lib.analysis.rationale import average_precision, chance_precision
-from lib.analysis.summaries import DROPS, FRAGILITY, ORDERS
-from lib.analysis.word_states import differences, jackknife_error, without_parts, word_states
+from lib.analysis.summaries import DROPS, FRAGILITY
+from lib.analysis.word_states import (
+    estimates,
+    information_difference,
+    jackknife_error,
+    summary,
+    without_parts,
+    word_states,
+)
 from lib.datasets import DATASETS
 from lib.datasets.batches import collate
 from lib.datasets.corpus import SPECIALS
@@ -51,19 +52,16 @@ from lib.interventions import permuted, substituted, token_probabilities, token_
 from lib.metrics import mutual_information as information
 from lib.metrics import probabilities
 from lib.models import AttentionClassifier
-from lib.training import Run, losses, train
+from lib.training import Run, fitting, losses, select, train
+from lib.training.runs import REGULARIZED
 from lib.training.tasks import MaskedLanguageModel, Tying, masked
 from lib.training.trained import build, load_corpus, load_vectors, task_of
 from lib.training.vectors import word_table
 from papers import PAPERS
-from papers.regularization import imitation, variants
+from papers.regularization import imitation, measure_imitations, variants
 
 SMALL = (("embedding_size", 16), ("epochs", 2), ("hidden_size", 16))
 BASE = Run("planted", vectors="random", recipe="tutek2020", options=SMALL)
-
-
-def silent(message: str) -> None:
-    pass
 
 
 def variant(name: str, **options) -> Run:
@@ -78,32 +76,27 @@ def store(tmp_path_factory):
         yield folder
 
 
-def untrained(run: Run):
+def trained_on(run: Run):
+    """The run, trained without a word."""
+    return train(run, say=lambda message: None)
+
+
+def untrained(run: Run) -> AttentionClassifier:
     corpus = load_corpus(run)
-    return build(run, corpus, load_vectors(run, corpus)), corpus
-
-
-def with_weights_of(base: AttentionClassifier, retention: str) -> AttentionClassifier:
-    """A small model that keeps its input, with the base's encoder."""
-    torch.manual_seed(1)
-    table = base.embedding.weight.detach().clone()
-    made = AttentionClassifier(table, retention=retention, hidden_size=base.encoder.hidden_size).double()
-    made.encoder.encoder.load_state_dict(base.encoder.state_dict())
-    return made.eval()
+    return build(run, corpus, load_vectors(run, corpus))
 
 
 def test_residual_is_base_plus_embedding_and_concat_is_both_side_by_side():
     torch.manual_seed(0)
-    base = AttentionClassifier(torch.randn(34, 12), hidden_size=12).double().eval()
-    batch = small.batch()
-    embedded = base.embedding(batch.tokens)
-    hidden = base(batch).hidden
-    for retention, expected in (
-        ("residual", hidden + embedded),
-        ("concat", torch.cat([hidden, embedded], dim=-1)),
-    ):
-        output = with_weights_of(base, retention)(batch)
-        assert torch.equal(output.hidden, expected)
+    base, batch = AttentionClassifier(torch.randn(34, 12), hidden_size=12).double().eval(), small.batch()
+    hidden, embedded = base(batch).hidden, base.embedding(batch.tokens)
+    expected = {"residual": hidden + embedded, "concat": torch.cat([hidden, embedded], dim=-1)}
+    for retention, states in expected.items():
+        table = base.embedding.weight.detach().clone()
+        model = AttentionClassifier(table, retention=retention, hidden_size=12).double().eval()
+        model.encoder.encoder.load_state_dict(base.encoder.state_dict())
+        output = model(batch)
+        assert torch.equal(output.hidden, states)
         weights = torch.softmax(output.scores.masked_fill(~batch.mask, -torch.inf), dim=-1)
         torch.testing.assert_close(output.attention, weights)
 
@@ -151,19 +144,15 @@ def test_masked_words_come_at_the_stated_rates_and_are_never_special():
 
 
 def test_losses_of_words_are_what_their_formulas_say():
-    batch = small.batch()
-    model, size = small.model(), 8
+    batch, size = small.batch(), 8
     hidden, embedded = torch.randn(2, *batch.tokens.shape, size, dtype=torch.float64)
-    by_hand = [
-        sum((hidden[i, t, k] - embedded[i, t, k]) ** 2 for k in range(size)) for i, t in batch.mask.nonzero().tolist()
-    ]
-    loss = losses.tying_loss(hidden, embedded, batch.mask)
-    torch.testing.assert_close(loss, torch.stack(by_hand).mean())
+    places = batch.mask.nonzero().tolist()
+    by_hand = [sum((hidden[i, t, k] - embedded[i, t, k]) ** 2 for k in range(size)) for i, t in places]
+    torch.testing.assert_close(losses.tying_loss(hidden, embedded, batch.mask), torch.stack(by_hand).mean())
     states, words, table = torch.randn(7, size), torch.tensor([0, 3, 3, 5, 1, 2, 9]), torch.randn(10, size)
     each = functional.cross_entropy(states @ table.T, words, reduction="none")
     torch.testing.assert_close(losses.mlm_loss(states, words, table, 4), each.sum() / 4)
     assert losses.mlm_loss(states[:0], words[:0], table, 4) == 0
-    assert model(batch).logits.isfinite().all()
 
 
 def test_a_course_adds_its_objective_to_the_labels_loss():
@@ -195,7 +184,7 @@ def test_a_huge_delta_drives_hidden_states_to_their_embeddings():
     for delta in (0.0, 1e4):
         how = {"embeddings": "frozen", "learning_rate": 0.05, "vector_scale": 0.3, "epochs": 4}
         run = variant("tying", delta=delta)
-        trained = train(replace(run, options=tuple((dict(run.options) | how).items())), say=silent)
+        trained = trained_on(replace(run, options=tuple((dict(run.options) | how).items())))
         batch = next(trained.batches("test"))
         with torch.no_grad():
             output = trained.model(batch)
@@ -204,78 +193,64 @@ def test_a_huge_delta_drives_hidden_states_to_their_embeddings():
     assert distance[1e4] < 0.1 < 0.9 < distance[0.0]
 
 
-def test_frozen_embeddings_stay_as_they_were_and_trained_ones_do_not():
-    for run, stays in (
-        (variant("frozen"), True),
-        (variant("mlm", embeddings="frozen", eta=0.3), True),
-        (variant("base"), False),
-    ):
-        trained = train(run, say=silent)
-        assert torch.equal(trained.model.embedding.weight, word_table(run, trained.vectors)) == stays, run
-
-
-def test_the_mask_has_a_row_of_its_own_which_no_text_reads():
-    run = variant("mlm", embeddings="frozen", eta=0.3)
-    trained = train(run, say=silent)
-    words = len(trained.corpus.vocabulary)
-    assert len(trained.model.embedding.weight) == words + 1
-    assert max(int(batch.tokens.max()) for batch in trained.batches("test")) < words
-    assert {"train_prediction", "train_mlm", "dev_attention_entropy"} <= set(trained.history[0])
+def test_frozen_embeddings_stay_as_they_were_and_no_text_reads_the_masks_row():
+    runs = {"frozen": variant("frozen"), "mlm": variant("mlm", embeddings="frozen", eta=0.3), "base": variant("base")}
+    models = {name: trained_on(run) for name, run in runs.items()}
+    for name, model in models.items():
+        as_it_was = torch.equal(model.model.embedding.weight, word_table(model.run, model.vectors))
+        assert as_it_was == (name != "base"), name
+    words = len(models["mlm"].corpus.vocabulary)
+    assert len(models["mlm"].model.embedding.weight) == words + 1
+    assert max(int(batch.tokens.max()) for batch in models["mlm"].batches("test")) < words
+    assert {"train_prediction", "train_mlm", "dev_attention_entropy"} <= set(models["mlm"].history[0])
 
 
 def test_an_adversary_is_built_as_the_variant_it_imitates_and_has_no_objective_of_its_own():
-    base = variant("residual", embeddings="frozen")
-    run = imitation(base, 0.1, 1)
-    model, _ = untrained(run)
+    run = imitation(variant("residual", embeddings="frozen"), 0.1, 1)
+    model = untrained(run)
     assert model.encoder.__class__.__name__ == "Residual" and not model.embedding.weight.requires_grad
-    trained = train(run, say=silent)
+    trained = trained_on(run)
     assert set(trained.history[0]) >= {"train_tvd", "train_jsd"} and len(trained.history) == 1
+    rows = measure_imitations([trained, trained])
+    assert rows["variant"].eq("residual").all() and len(rows) == 2 * len(trained.corpus.test)
     tied = imitation(variant("tying", delta=5.0), 0.1, 1)
-    assert "delta" not in dict(tied.options) and not isinstance(task_of_base(tied), Tying)
-
-
-def task_of_base(run: Run):
-    return task_of(train(run, say=silent))
+    assert "delta" not in dict(tied.options) and not isinstance(task_of(trained_on(tied)), Tying)
 
 
 def test_the_query_of_dot_attention_starts_where_it_is_told():
     std = {}
     for start in ("default", "normal"):
-        model, _ = untrained(replace(variant("base", query_init=start), attention="dot"))
+        model = untrained(replace(variant("base", query_init=start), attention="dot"))
         std[start] = float(model.attention.context.weight.detach().std())
     assert std["default"] < 0.25 < 0.6 < std["normal"]
 
 
-def test_clipping_bounds_the_step():
-    from lib.training import fitting
-
-    batch = small.batch()
-    for clip, bound in ((None, None), (1e-3, 1e-3)):
-        model = small.model().float()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
-        before = [parameter.detach().clone() for parameter in model.parameters()]
-        task = Tying(batch.label, 1, delta=0)
-        losses = {"of": lambda m, b, c=task: {"loss": c.label_loss(m(b).logits, b)}}["of"]
-        fitting.train_epoch(model, [batch], optimizer, losses, "sum", clip)
-        pairs = zip(model.parameters(), before, strict=True)
-        moved = sum(float((now.detach() - then).square().sum()) for now, then in pairs) ** 0.5
-        assert moved > 1e-2 if bound is None else moved == pytest.approx(bound, rel=1e-3)
+@pytest.mark.parametrize("clip", [None, 1e-3])
+def test_clipping_bounds_the_step(clip):
+    batch, model = small.batch(), small.model().float()
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    task, optimizer = Tying(batch.label, 1, delta=0), torch.optim.SGD(model.parameters(), lr=1.0)
+    fitting.train_epoch(model, [batch], optimizer, lambda m, b: {"loss": task.label_loss(m(b).logits, b)}, "sum", clip)
+    pairs = zip(model.parameters(), before, strict=True)
+    moved = sum(float((now.detach() - then).square().sum()) for now, then in pairs) ** 0.5
+    assert moved > 1e-2 if clip is None else moved == pytest.approx(clip, rel=1e-3)
 
 
-def test_every_dataset_has_its_runs_and_a_run_is_named_by_what_sets_it_apart():
-    for dataset in (name for name, spec in DATASETS.items() if not spec.asks):
-        runs = planned.runs("regularization", dataset, "paper", device="cpu", delta=20.0, eta=0.3)
-        names = {run.variant for run in runs}
-        assert names == {"base", "frozen", "concat", "residual", "tying", "mlm", "adversary"}
-        first = [run for run in runs if run.layers == 1 and run.attention == "additive" and run.variant != "adversary"]
-        assert {run.option("delta") for run in first if run.variant == "tying"} == {20.0}, "a weight that is given"
-        assert {run.seed for run in first} == {0, 1, 2}
-        assert {run.layers for run in runs} == {1, 2, 3}
-        assert {run.option("query_init") for run in runs if run.attention == "dot"} == {"default", "normal"}
-        imitating = [run for run in runs if run.variant == "adversary"]
-        assert len({run.option("lambda") for run in imitating}) == 3
-        judged = {run.base.variant for run in imitating if run.seed > 0}
-        assert judged == {"base", "mlm"}, "the figure is about mlm: with one seed there would be no verdict"
+@pytest.mark.parametrize("dataset", [name for name, spec in DATASETS.items() if not spec.asks])
+def test_every_dataset_has_its_runs(dataset):
+    runs = planned.runs("regularization", dataset, "paper", device="cpu", delta=20.0, eta=0.3)
+    assert {run.variant for run in runs} == {*REGULARIZED, "adversary"}
+    first = [run for run in runs if run.layers == 1 and run.attention == "additive" and run.variant != "adversary"]
+    assert {run.option("delta") for run in first if run.variant == "tying"} == {20.0}, "a weight that is given"
+    assert {run.freezes_embeddings for run in first if run.variant == "tying"} == {True, False}, "one is a control"
+    assert {run.seed for run in first} == {0, 1, 2} and {run.layers for run in runs} == {1, 2, 3}
+    assert {run.option("query_init") for run in runs if run.attention == "dot"} == {"default", "normal"}
+    imitating = [run for run in runs if run.variant == "adversary"]
+    assert len({run.option("lambda") for run in imitating}) == 3
+    assert {(run.base.variant, run.base.seed) for run in imitating} == {*product(("base", "mlm"), (0, 1, 2))}
+
+
+def test_a_run_is_named_by_what_sets_it_apart():
     assert str(variant("tying", delta=5.0)).startswith("planted bilstm additive tying delta 5.0 ")
 
 
@@ -304,72 +279,49 @@ def test_tokens_of_one_alone_are_read_as_the_text_itself_and_sum_to_its_logit():
 def test_substituted_attention_gives_the_classes_of_a_model_that_has_it(outputs):
     model, batch = small.model(outputs=outputs), small.batch((1, 2, 5, 9))
     output = model(batch)
-    found = substituted(draws=20, seed=3)(model, batch, output)
+    classes = substituted(draws=20, seed=3)(model, batch, output)
     equal = batch.mask / batch.mask.sum(dim=-1, keepdim=True)
-    assert torch.equal(found["uniform"], probabilities(model(batch, equal.double()).logits).argmax(dim=-1))
+    assert torch.equal(classes["uniform"], probabilities(model(batch, equal.double()).logits).argmax(dim=-1))
     logits = permuted(model, output, 20, 3, batch.instance)
-    assert torch.equal(found["permuted"].long(), probabilities(logits).argmax(dim=-1))
-    if outputs == 1:
-        torch.testing.assert_close(found["permuted_probability"].double(), probabilities(logits)[..., 1])
-        assert torch.equal(found["uniform_probability"].round().long(), found["uniform"])
-    assert len(found) == (4 if outputs == 1 else 2)
+    assert torch.equal(classes["permuted"].long(), probabilities(logits).argmax(dim=-1))
     slow = small.NotAffine(model)
     for name, value in substituted(draws=20, seed=3)(slow, batch, output).items():
-        assert torch.equal(value, found[name])
+        assert torch.equal(value, classes[name])
     torch.testing.assert_close(token_probabilities(slow, batch, output), token_probabilities(model, batch, output))
-    frame = measure(model, [batch], [substituted(7)])
-    assert all(len(row) == 7 for row in frame["under_permuted"])
+    assert all(len(row) == 7 for row in measure(model, [batch], [substituted(7)])["under_permuted"])
 
 
-def answers(texts: int = 200, seeds: int = 2, draws: int = 6, classes: int = 2, variant: str = "base", seed: int = 0):
+def answers(texts: int = 200, seeds: int = 2, draws: int = 6, classes: int = 2) -> pd.DataFrame:
     """A table as `measure` gives it, of made-up answers: trained right in 90%, uniform 80%, permuted 60%."""
-    random, rows = np.random.default_rng(seed), []
+    random = np.random.default_rng(0)
     label = random.integers(0, classes, texts)
-    for number in range(seeds):
 
-        def some(share, *shape, label=label):
-            shape = (texts, *shape)
-            wrong = random.integers(0, classes, shape)
-            return np.where(random.random(shape) < share, label.reshape(-1, *(1,) * (len(shape) - 1)), wrong)
+    def right_in(share: float, *shape: int) -> np.ndarray:
+        own = label.reshape(-1, *(1 for _ in shape))
+        return np.where(random.random((texts, *shape)) < share, own, random.integers(0, classes, (texts, *shape)))
 
-        trained, uniform, permuted_ = some(0.9), some(0.8), some(0.6, draws)
-        sure = [0.5 * (one + random.random(one.shape).round(1)) / classes for one in (trained, uniform, permuted_)]
-        rows += [
-            {"dataset": "d", "encoder": "bilstm", "attention": "additive", "projection": "softmax", "variant": variant}
-            | {"layers": 1, "seed": number, "instance": text, "length": 5, "label": label[text]}
-            | {"prediction": trained[text], "probability": sure[0][text], "left_out": ()}
-            | {"under_uniform": float(uniform[text]), "under_permuted": permuted_[text]}
-            | {"under_uniform_probability": sure[1][text], "under_permuted_probability": sure[2][text]}
-            for text in range(texts)
-        ]
-    return pd.DataFrame(rows)
+    run = {"dataset": "d", "encoder": "bilstm", "attention": "additive", "projection": "softmax", "variant": "base"}
+    parts = []
+    for seed in range(seeds):
+        rows = pd.DataFrame({"instance": range(texts), "length": 5, "label": label, "probability": 0.5})
+        rows = rows.assign(**run, layers=1, seed=seed, left_out=[()] * texts, prediction=right_in(0.9))
+        parts.append(rows.assign(under_uniform=right_in(0.8).astype(float), under_permuted=[*right_in(0.6, draws)]))
+    return pd.concat(parts, ignore_index=True)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_fragility_is_what_scikit_learn_says_of_every_order(classes):
-    frame = answers(classes=classes, draws=ORDERS + 2)
+    frame = answers(classes=classes)
     f1 = partial(f1_score, average="binary" if classes == 2 else "macro")
-    each = {name: [] for name in FRAGILITY}
+    values = []
     for _, rows in frame.groupby("seed"):
-        orders = np.stack(rows["under_permuted"].to_list())
-        values = []
-        for score in (f1, balanced_accuracy_score):
-            trained, uniform = (score(rows["label"], rows[name]) for name in ("prediction", "under_uniform"))
-            shuffled = np.mean([score(rows["label"], order) for order in orders.T])
-            values += trained, uniform, shuffled, uniform - trained, shuffled - trained
-        if classes == 2:
-            columns = rows["probability"], rows["under_uniform_probability"]
-            trained, uniform = (roc_auc_score(rows["label"], column) for column in columns)
-            orders = np.stack(rows["under_permuted_probability"].to_list())
-            shuffled = np.mean([roc_auc_score(rows["label"], order) for order in orders.T[:ORDERS]])
-            values += trained, uniform, shuffled, uniform - trained, shuffled - trained
-        values += [np.nan] * (len(FRAGILITY) - len(values))  # of more classes there is no AUC
-        for name, value in zip(FRAGILITY, values, strict=True):
-            each[name].append(value)
-    found = fragility(frame, FRAGILITY).set_index("quantity")
-    for name in FRAGILITY:
-        assert found.loc[name, "value"] == pytest.approx(np.mean(each[name]), nan_ok=True)
-    drop = found.loc["f1_drop_permuted"]
+        orders = np.stack(rows["under_permuted"].to_list()).T
+        own, uniform = (f1(rows["label"], rows[name]) for name in ("prediction", "under_uniform"))
+        shuffled = np.mean([f1(rows["label"], order) for order in orders])
+        values.append((own, uniform, shuffled, uniform - own, shuffled - own))
+    measured = fragility(frame, FRAGILITY).set_index("quantity")
+    assert measured.loc[list(FRAGILITY), "value"].tolist() == pytest.approx(np.mean(values, axis=0))
+    drop = measured.loc["f1_drop_permuted"]
     assert -1 <= drop["low"] < drop["value"] < drop["high"] < 0
 
 
@@ -414,14 +366,11 @@ def test_mutual_information_has_its_closed_forms():
 
 def test_clusters_are_the_same_for_the_same_seed_and_find_what_is_there():
     random = np.random.default_rng(0)
-    centres = random.normal(size=(12, 20)).astype(np.float32) * 10
     truth = random.integers(0, 12, 3000)
-    vectors = centres[truth] + random.normal(size=(3000, 20)).astype(np.float32)
-    first, again = (information.clusters(vectors, 40, seed=3) for _ in range(2))
-    assert np.array_equal(first, again)
-    assert not np.array_equal(first, information.clusters(vectors, 40, seed=4))
-    assert v_measure_score(truth, first) > 0.75 and homogeneity_score(truth, first) > 0.99
-    assert len(information.clusters(vectors[:7], 40, seed=3)) == 7  # fewer vectors than clusters
+    vectors = (random.normal(size=(12, 20)) * 10)[truth] + random.normal(size=(3000, 20))
+    labels, again, other = (information.clusters(vectors.astype(np.float32), 40, seed) for seed in (3, 3, 4))
+    assert np.array_equal(labels, again) and not np.array_equal(labels, other)
+    assert v_measure_score(truth, labels) > 0.75 and homogeneity_score(truth, labels) > 0.99
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
@@ -431,6 +380,7 @@ def test_clusters_are_scikit_learns_own(kind):
     whole = {"max_iter": information.PASSES, "max_no_improvement": None, "n_init": 1, "compute_labels": False}
     theirs = MiniBatchKMeans(30, batch_size=information.BATCH, random_state=3, **whole).fit(vectors).predict(vectors)
     assert np.array_equal(information.clusters(vectors, 30, seed=3), theirs)
+    assert len(information.clusters(vectors[:7], 40, seed=3)) == 7  # fewer vectors than clusters
     weights = np.arange(1, 6) / 15
     drawn = [of.choice(5, 40, p=weights) for of in (information.Draws(1), np.random.RandomState(1)) for _ in range(2)]
     assert np.array_equal(drawn[:2], drawn[2:])
@@ -448,36 +398,30 @@ def test_samples_of_words_follow_their_counts():
 
 
 def test_states_of_words_are_those_of_their_occurrences(monkeypatch):
-    trained = train(variant("frozen"), say=silent)
-    split = trained.corpus.dev
-    words = np.array([10, 11, 25])
-    embedded, hidden, which, texts = word_states(trained, split, words)
+    trained = trained_on(variant("frozen"))
+    split, words = trained.corpus.dev, np.array([10, 11, 25])
+    embedded, hidden, texts = word_states(trained, split, words)
     ids, offsets = split.encoded
     where = np.flatnonzero(np.isin(ids, words))
     assert len(embedded) == len(hidden) == len(where) > 10
-    table = trained.model.embedding.weight.detach().numpy()
-    assert np.array_equal(embedded, table[ids[where]]) and np.array_equal(which, ids[where])
-    text = int(np.searchsorted(offsets, where[0], side="right")) - 1
+    assert np.array_equal(embedded, trained.model.embedding.weight.detach().numpy()[ids[where]])
+    assert np.array_equal(texts, np.searchsorted(offsets, where, side="right") - 1)
     with torch.no_grad():
-        output = trained.model(collate(split, np.array([text])))
-    assert texts[0] == text and texts[-1] == np.searchsorted(offsets, where[-1], side="right") - 1
-    assert np.allclose(hidden[0], output.hidden[0, where[0] - offsets[text]], atol=1e-5)
+        output = trained.model(collate(split, texts[:1]))
+    assert np.allclose(hidden[0], output.hidden[0, where[0] - offsets[texts[0]]], atol=1e-5)
     monkeypatch.setattr("lib.analysis.word_states.MOST", 5)
     fewer = word_states(trained, split, words)[0]
     assert len(fewer) == 5 and {row.tobytes() for row in fewer} <= {row.tobytes() for row in embedded}
 
 
 def test_information_of_runs_is_at_equal_n_and_higher_where_the_word_is_added():
-    runs = [
-        train(variant(name, **options), say=silent)
-        for name, options in (("base", {}), ("residual", {"embeddings": "frozen"}))
-    ]
-    found = instances_information(runs, words=30, clusters=30)
-    assert found["n"].groupby(found["quantity"]).nunique().eq(1).all()
-    row = differences(found, [("residual", "base")]).set_index("quantity").loc["mutual_information_most_frequent"]
-    exact = instances_information(runs, words=30, clusters=30, embedding_labels="words")
-    assert (exact["plug_in"] > 0.8 * found["plug_in"]).all() and (exact["n"] == found["n"]).all()
-    assert row["difference"] > 0 and np.isnan(row["low"]) and row["word"] == "open"  # one seed
+    runs = variant("base"), variant("residual", embeddings="frozen")
+    rows = information_of_runs([trained_on(run) for run in runs], words=30)
+    assert rows["n"].groupby(rows["quantity"]).nunique().eq(1).all()
+    effect = information_difference(rows, "mutual_information_most_frequent", ("residual", "base"))
+    assert effect.value > 0 and effect.by_run == {0: effect.value}
+    means = summary(rows).set_index(["variant", "quantity"])["value"]
+    assert (means == rows.set_index(["variant", "quantity"])["plug_in"]).all() and len(estimates(rows)) == 4
 
 
 def test_the_error_of_mutual_information_is_that_of_other_texts():
@@ -499,17 +443,13 @@ def test_the_error_of_mutual_information_is_that_of_other_texts():
 
 
 def test_average_precision_against_rationales_and_what_chance_gives():
-    frame = pd.DataFrame(
-        {
-            "instance": [0, 1, 2, 3],
-            "length": [4, 4, 3, 2],
-            "attention_weights": [np.array([0.1, 0.6, 0.1, 0.2]), np.array([0.4, 0.3, 0.2, 0.1]), np.ones(3) / 3, None],
-        }
-    )
-    spans = [((1, 2), (3, 4)), ((3, 4),), None, ((0, 2),)]
-    found = add_average_precision(frame, {"attention": "attention_weights"}, spans)
-    values = found["rationale_average_precision_attention"]
+    weights = [np.array([0.1, 0.6, 0.1, 0.2]), np.array([0.4, 0.3, 0.2, 0.1]), np.ones(3) / 3, None]
+    frame = pd.DataFrame({"instance": [0, 1, 2, 3], "length": [4, 4, 3, 2], "attention_weights": weights})
+    spans, measures = [((1, 2), (3, 4)), ((3, 4),), None, ((0, 2),)], {"attention": "attention_weights"}
+    values = add_average_precision(frame, measures, spans)["rationale_average_precision_attention"]
     assert values[0] == 1 and values[1] == 0.25 and values[2:].isna().all()  # no rationale; nothing but rationale
+    with pytest.raises(ValueError, match="a span ends at 4, the text has 2 tokens"):
+        add_average_precision(frame, measures, [None, None, None, ((1, 4),)])
     for relevant, tokens in ((1, 4), (2, 4), (3, 7), (5, 5)):
         every = [
             average_precision_score([place in marked for place in range(tokens)], -np.arange(tokens))
@@ -536,160 +476,47 @@ def test_average_precision_is_scikit_learns_mean_over_the_orders_of_equal_values
         average_precision(np.array([True, False]), np.array([1.0, np.nan]))
 
 
-def curve_rows(price: float, texts: int = 300, variant: str = "base", seed: int = 0) -> pd.DataFrame:
-    random, parts = np.random.default_rng(seed), []
-    for at, jsd in ((0.1, 0.1), (0.2, 0.3), (0.3, 0.5)):
-        noise = random.normal(scale=0.02, size=(2, texts))
-        parts.append(
-            pd.DataFrame(
-                {
-                    "lambda": at,
-                    "seed": 0,
-                    "instance": range(texts),
-                    "variant": variant,
-                    "jsd": jsd + noise[0],
-                    "tvd": price * jsd + noise[1],
-                }
-            )
-        )
-    return pd.concat(parts).assign(dataset="d", encoder="bilstm", attention="additive", projection="softmax", layers=1)
-
-
-def test_the_price_of_distance_is_compared_at_equal_distance():
-    row = price_difference(curve_rows(0.4, variant="mlm", seed=1), curve_rows(0.1))
-    assert row["difference"] == pytest.approx(0.3 * 0.3, abs=0.01)  # of the slopes, at the mean JSD
-    assert 0 < row["low"] < row["difference"] < row["high"] and row["to"] - row["from"] == pytest.approx(0.4, abs=0.02)
-    away = curve_rows(0.1).assign(jsd=lambda rows: rows["jsd"] + 1)
-    assert price_difference(away, curve_rows(0.1))[["difference", "low", "from"]].isna().all()
+def tied(delta: float, aucs: Sequence[float], **run) -> SimpleNamespace:
+    """As if trained: dev's AUC in each epoch."""
+    history = [{"epoch": k + 1, "dev_auc": auc, "dev_f1": auc, "dev_loss": 1 - auc} for k, auc in enumerate(aucs)]
+    run = replace(variant("tying", delta=delta), **run)
+    return SimpleNamespace(run=run, history=history, chosen=int(np.argmax(aucs)) + 1)
 
 
 def test_weights_are_chosen_by_dev_alone():
-    def one(delta: float, aucs: tuple, seed: int = 0) -> SimpleNamespace:
-        history = [{"epoch": k + 1, "dev_auc": auc, "dev_f1": auc, "dev_loss": 1 - auc} for k, auc in enumerate(aucs)]
-        chosen = int(np.argmax(aucs)) + 1
-        return SimpleNamespace(run=variant("tying", delta=delta), history=history, chosen=chosen)
-
-    table = dev_scores([one(1.0, (0.7, 0.9, 0.8)), one(10.0, (0.95, 0.6, 0.1)), one(20.0, (0.9, 0.9, 0.9))], "delta")
-    assert table["dev_auc"].tolist() == [0.9, 0.95, 0.9] and table["chosen"].tolist() == [False, True, False]
-    table = dev_scores([one(delta, (1.0,)) for delta in (1.0, 10.0)], "delta")
-    assert table["chosen"].tolist() == [False, True], "of equals the one that regularizes more"
-
-
-def test_the_epochs_that_runs_keep_stand_beside_each_other():
-    histories = [[{"dev_attention_entropy": value} for value in of] for of in ((0.9, 0.4), (0.8, 0.7, 0.6))]
-    runs = [replace(variant("tying", delta=1.0), seed=seed) for seed in (0, 1)]
-    pairs = zip(runs, histories, (2, 1), strict=True)
-    (row,) = best_epochs([SimpleNamespace(run=run, history=of, chosen=k) for run, of, k in pairs]).to_dict("records")
-    assert (row["variant"], row["of"], row["epochs_kept"], row["attention_entropy"]) == ("tying", 2, "2 1", "0.40 0.80")
-
-
-def test_a_weight_below_all_of_the_papers_is_named():
-    paper = papers.PAPERS["regularization"]
-    settings = paper.settings(dataset="planted", attentions=("additive", "dot"), delta=(0.01, 1.0), eta=(0.1,))
-    found = papers.regularization.below_the_papers(settings)
-    assert len(found) == 1 and found[0].startswith("delta 0.01 for additive attention is 100 times below")
+    table = dev_scores([tied(1.0, (0.7, 0.9, 0.8)), tied(10.0, (0.95, 0.6)), tied(20.0, (0.9, 0.9))], "delta")
+    assert table["dev_auc"].tolist() == [0.9, 0.95, 0.9] and table["highest_auc"].tolist() == [False, True, False]
+    table = dev_scores([tied(delta, (1.0,)) for delta in (1.0, 10.0)], "delta")
+    assert table["highest_auc"].tolist() == [False, True], "of equals the one that regularizes more"
 
 
 def test_a_grid_grows_for_each_attention_until_devs_best_lies_inside():
     best = {"additive": 0.002, "dot": 1.0}  # of delta: the smaller end for one attention, the larger for the other
 
-    def made(runs: list[Run]) -> list[SimpleNamespace]:
-        aucs = [1 - 0.1 * abs(np.log(run.option("delta") / best[run.attention])) for run in runs]
-        records = [[{"epoch": 1, "dev_auc": auc, "dev_f1": 0.5, "dev_loss": 0.5}] for auc in aucs]
-        return [SimpleNamespace(run=run, history=of, chosen=1) for run, of in zip(runs, records, strict=True)]
+    def trained(runs: list[Run]) -> list[SimpleNamespace]:
+        off = [abs(np.log(run.option("delta") / best[run.attention])) for run in runs]
+        pairs = zip(runs, off, strict=True)
+        return [SimpleNamespace(run=run, history=tied(1, [1 - by / 10]).history, chosen=1) for run, by in pairs]
 
     grid = planned.runs("regularization/delta_sweep", profile="paper", device="cpu")
-    trained = train_grid(grid, "delta", made)
-    of = {name: [one.run.option("delta") for one in trained if one.run.attention == name] for name in best}
-    assert of == {"additive": [0.01, 0.03, 0.1, 0.003, 0.001], "dot": [0.01, 0.03, 0.1, 0.3, 0.9, 3]}
-    assert chosen_values(trained, "delta") == [0.003, 0.9] and len({one.run for one in trained}) == len(trained)
+    models = train_grid(grid, "delta", trained)
+    tried = {name: [model.run.option("delta") for model in select(models, attention=name)] for name in best}
+    assert tried == {"additive": [0.01, 0.03, 0.1, 0.003, 0.001], "dot": [0.01, 0.03, 0.1, 0.3, 0.9, 3]}
+    assert chosen_values(models, "delta") == [0.003, 0.9] and len({model.run for model in models}) == len(models)
     best["dot"] = 1e9
-    endless = train_grid(grid, "delta", made)
-    assert max(one.run.option("delta") for one in endless) == 9, "four values beyond, and no more"
-    assert describe_ends(endless, "delta") == ["delta of dot attention: 9 is the largest tried."]
-    assert describe_ends(trained, "delta") == [] and describe_ends(trained[:1], "delta") == []
-    assert len(train_grid(grid, "delta", made, beyond=False)) == len(grid)
+    endless = train_grid(grid, "delta", trained)
+    assert max(model.run.option("delta") for model in endless) == 9, "four values beyond, and no more"
+    assert len(train_grid(grid[:1], "delta", trained)) == 1, "a value that is given stays"
     chosen = PAPERS["regularization"].settings(profile="paper", delta=(0.003, 0.9))
-    of = {run.attention: run.option("delta") for run in variants(chosen) if run.variant == "tying"}
-    assert of == {"additive": 0.003, "dot": 0.9}
+    deltas = {run.attention: run.option("delta") for run in variants(chosen) if run.variant == "tying"}
+    assert deltas == {"additive": 0.003, "dot": 0.9}
     same = PAPERS["regularization"].settings(delta=[0.1, 0.1])
     assert same.delta == (0.1, 0.1), "both attentions may choose the same"
 
 
-def test_what_imitation_costs_is_taken_off_the_price():
-    def with_floor(rows: pd.DataFrame, floor: float) -> pd.DataFrame:
-        rows = rows.assign(tvd=rows["tvd"] + floor)
-        zero = rows[rows["lambda"] == 0.1].assign(**{"lambda": 0.0}, jsd=0.02, tvd=floor)
-        return pd.concat([zero, rows])
-
-    first, base = curve_rows(0.4, variant="mlm", seed=1), curve_rows(0.1)
-    plain = price_difference(first, base)
-    assert np.isnan(plain["floor"]) and plain["points"] == 3
-    row = price_difference(with_floor(first, 0.3), with_floor(base, 0.05))
-    raw = price_difference(with_floor(first, 0.3), with_floor(base, 0.05), net=False)["difference"]
-    assert raw == pytest.approx(row["difference"] + 0.25, abs=0.01)
-    assert row["base_floor"] == pytest.approx(0.05)
-    assert row["points"] == 4 and row["difference"] == pytest.approx(0.0775, abs=0.003), "from 0 at .02 nats on"
-    assert row["floor"] == pytest.approx(0.3)
-    ends = [with_floor(rows, 0.3)[lambda rows: rows["lambda"].isin([0, 0.1])] for rows in (first, base)]
-    row = price_difference(*ends)
-    assert row["points"] == 2 and row["difference"] == pytest.approx(0.015, abs=0.003), "imitation and one beyond it"
-    assert price_difference(*ends, net=False)["difference"] == pytest.approx(0.015, abs=0.003), "of equal floors"
-    one = first[first["lambda"] == 0.1]
-    assert price_difference(one, base)["points"] == 1 and np.isnan(price_difference(one, base)["difference"])
-    only = [with_floor(rows, 0.1)[lambda rows: rows["lambda"] == 0] for rows in (first, base)]  # none but imitations
-    row = price_difference(*only)
-    assert (row["points"], row["floor"]) == (1, pytest.approx(0.1)) and np.isnan(row["difference"])
-
-
-def imitated(price: float = 0.6, floor: float = 0.01, converged: bool = True, seeds: int = 3) -> pd.DataFrame:
-    """Adversaries of mlm and tying, which pay `price` for each nat of JSD, and of the base, which pay .1."""
-    parts, random = [], np.random.default_rng(0)
-    for name in ("base", "mlm", "tying"):
-        for seed, at, jsd in ((seed, *point) for seed in range(seeds) for point in ((0, 0.01), (0.1, 0.1), (0.2, 0.6))):
-            tvd = floor + (0.1 if name == "base" else price) * jsd * (at > 0) + random.normal(0, 0.003, 100)
-            rows = pd.DataFrame({"instance": range(100), "jsd": jsd + random.normal(0, 0.003, 100), "tvd": tvd})
-            parts.append(rows.assign(**{"lambda": at}, variant=name, seed=seed))
-    frame = pd.concat(parts).assign(dataset="made_up", encoder="bilstm", attention="additive", projection="softmax")
-    return frame.assign(layers=1, label=1, prediction=1, base_prediction=1, converged=converged)
-
-
-def price_of_mlm(frame: pd.DataFrame) -> pd.Series:
-    return prices(frame).set_index("variant").loc["mlm"]
-
-
-def test_a_price_says_nothing_where_imitation_explains_it_or_training_did_not_end():
-    row = price_of_mlm(imitated())
-    assert row["failed"] == "" and row["low"] > 0 and row["raw"] == pytest.approx(row["difference"], abs=0.01)
-    assert price_of_mlm(imitated(price=0.02))["difference"] < 0
-    assert price_of_mlm(imitated(floor=0.3))["failed"].startswith("the floor, 0.3")
-    assert "did not converge" in price_of_mlm(imitated(converged=False))["failed"]
-    few = imitated()
-    assert price_of_mlm(few[few["lambda"] == 0])["points"] == 1
-    assert price_of_mlm(few[few["lambda"] != 0.1])["failed"] == ""
-    few.loc[(few["variant"] == "mlm") & (few["lambda"] == 0.2), "converged"] = False
-    assert price_of_mlm(few)["failed"] == "an adversary of MLM did not converge"
-
-
-def test_imitation_that_fails_says_how():
-    frame = imitated()
-    wrong = (frame["variant"] == "mlm") & (frame["lambda"] == 0)
-    frame.loc[wrong, "tvd"] += 0.5
-    frame.loc[wrong & (frame["instance"] < 10), "prediction"] = 0
-    why = price_of_mlm(frame)["failed"]
-    assert why.startswith("imitation of MLM alone is 0.100 below it in accuracy, is farther from its predictions")
-    one = imitated()
-    first = (one["variant"] == "mlm") & (one["lambda"] == 0) & (one["seed"] == 1) & (one["instance"] < 10)
-    one.loc[first, "prediction"] = 0
-    assert price_of_mlm(one)["failed"].startswith("imitation of MLM alone is"), "one seed is enough"
-    none = imitated().query("variant != 'mlm' or `lambda` > 0")
-    assert price_of_mlm(none)["failed"] == "no adversary of MLM only imitates"
-
-
-def test_rationales_of_another_split_are_refused():
-    frame = pd.DataFrame({"instance": [0, 1], "length": [3, 2], "attention_weights": [np.ones(3), np.ones(2)]})
-    with pytest.raises(ValueError, match="a span ends at 4, the text has 2 tokens"):
-        add_average_precision(frame, {"attention": "attention_weights"}, [None, ((1, 4),)])
+def test_models_are_selected_by_one_value_of_a_run_or_several():
+    models = [tied(1.0, [0.5], attention=name, seed=seed) for name in ("additive", "dot") for seed in (0, 1)]
+    assert select(models, attention="dot", seed=(1, 2)) == models[3:] and select(models) == models
 
 
 def test_a_text_counts_in_the_seeds_in_which_both_models_have_it():
@@ -713,7 +540,7 @@ def test_a_text_counts_in_the_seeds_in_which_both_models_have_it():
 def information_of_many_rows() -> None:
     """Prints bytes per row, beyond what the process had before."""
     information.PASSES = 1  # they take time, no memory
-    before, random, rows = highest_memory(), np.random.default_rng(0), 200_000
+    before, random, rows = highest_memory(), np.random.default_rng(0), 100_000
     table, words = random.standard_normal((50, 300), dtype=np.float32), random.integers(0, 50, rows)
     noise = random.standard_normal((1009, 300), dtype=np.float32)  # drawn anew for each word it takes longest
     sides = table[words], noise[np.arange(rows) % 1009]

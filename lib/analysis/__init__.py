@@ -13,7 +13,7 @@ from lib.analysis.adversaries import (
 )
 from lib.analysis.baseline import against_baseline, baseline, same_answers
 from lib.analysis.correlation import add_ceiling, correlate, significance, taus_by_option, trend
-from lib.analysis.dev import best_epochs, chosen_values, describe_ends, dev_scores, train_grid
+from lib.analysis.dev import chosen_values, dev_scores, train_grid
 from lib.analysis.erasure import (
     add_drawn,
     add_effects,
@@ -28,7 +28,7 @@ from lib.analysis.erasure import (
     ranking_rows,
 )
 from lib.analysis.measuring import attention_weights, examples, joined, left_out, max_attention, measure, measure_all
-from lib.analysis.price import curvatures, points, price_difference, prices
+from lib.analysis.price import curvatures, points, points_by_variant
 from lib.analysis.rationale import (
     add_average_precision,
     add_rationale_hits,

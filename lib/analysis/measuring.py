@@ -82,7 +82,7 @@ def measure_all(trained: Sequence, quantities: Sequence[Quantity], split: str = 
     names = ", ".join(quantity.name for quantity in quantities)
     with Progress(f"measuring {names}", total=len(trained)) as progress:
         frames = [measure(own.model, own.batches(split, BATCH), quantities, own.run, progress) for own in trained]
-    return pd.concat(frames, ignore_index=True)
+    return pd.concat(frames or [measure(nn.Identity(), (), quantities)], ignore_index=True)
 
 
 def table_of(rows: list[dict], columns: dict[str, list[str]], run) -> pd.DataFrame:

@@ -244,20 +244,6 @@ def weighted_f1(weights: np.ndarray, label: np.ndarray, prediction: np.ndarray, 
     return mean_over(0, np.stack(scores)).reshape(len(weights), *prediction.shape[1:])
 
 
-def weighted_balanced_accuracy(
-    weights: np.ndarray, label: np.ndarray, prediction: np.ndarray, classes: int = 2
-) -> np.ndarray:
-    """The mean over the classes of the share of their texts that are predicted right; arguments as of `weighted_f1`.
-
-    Unlike F1 it does not depend on which class is the positive one: a model that predicts one class alone has .5.
-    """
-    models = prediction.reshape(len(label), -1)
-    right = (models == label[:, None]).astype(np.float64)
-    kinds = [weights * (label == kind) for kind in range(classes)]
-    scores = np.stack([ratio(kind @ right, np.repeat(kind.sum(1)[:, None], right.shape[1], 1)) for kind in kinds])
-    return mean_over(0, scores).reshape(len(weights), *prediction.shape[1:])
-
-
 def weighted_auc(weights: np.ndarray, label: np.ndarray, score: np.ndarray, classes: int = 2) -> np.ndarray:
     """Area under the ROC curve: how often a positive text scores above a negative one, ties half.
 

@@ -1,7 +1,6 @@
 """From a table with a row for each text to a row for each quantity: means, scores and differences with intervals."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import product
 from math import inf, nan
 
 import numpy as np
@@ -18,30 +17,17 @@ from lib.analysis.statistics import (
     quantile,
     swap_test,
     weighted_auc,
-    weighted_balanced_accuracy,
     weighted_f1,
     weighted_mean,
 )
-from lib.quantity import CHANGE_BOUNDS, RUN_COLUMNS, bounds_of, declare, title_of, unit_of
+from lib.quantity import RUN_COLUMNS, bounds_of, unit_of
 
 DRAWS = 1000  # of the bootstrap
 DIFFERENCE_DRAWS = 2000  # of that of a difference, and of the randomisation test
 ANSWER = ("label", "prediction", "probability")
 CLASSIFICATION = ("accuracy", "f1", "auc")
 DROPS = ("f1_drop_uniform", "f1_drop_permuted")
-ORDERS = 10  # random orders that AUC is taken of: each takes a sort of the texts
-FRAGILE_SCORES = {"f1": weighted_f1, "balanced_accuracy": weighted_balanced_accuracy, "auc": weighted_auc}
-UNDER = {
-    "": "{}",
-    "_uniform": "{} with uniform attention",
-    "_permuted": "{} with permuted attention",
-    "_drop_uniform": "change of {} with uniform attention",
-    "_drop_permuted": "change of {} with permuted attention",
-}
-FRAGILITY = tuple(
-    declare(score + under, "fraction", words.format(title_of(score)), CHANGE_BOUNDS if "drop" in under else None)
-    for score, (under, words) in product(FRAGILE_SCORES, UNDER.items())
-)
+FRAGILITY = ("f1", "f1_uniform", "f1_permuted", *DROPS)
 SUMMARY = [
     *RUN_COLUMNS,
     *("quantity", "value", "unit", "low", "high", "sd_instances", "sd_seeds"),
@@ -110,8 +96,7 @@ def fragility(instances: pd.DataFrame, quantities: Sequence[str] = ("f1", *DROPS
 
     In the columns of `summarise`. f1_uniform and f1_permuted are F1 under equal weights and under random orders, the
     mean of each order's own F1; the drops are these less f1, so below 0 where the model loses, as the paper prints
-    them. Intervals pair texts and seeds. The same of balanced accuracy, which a model that comes to predict one class
-    alone does not change as F1 does, and of AUC, which has no threshold, of the first ORDERS orders.
+    them. Intervals pair texts and seeds.
 
     Args:
         instances: measured with lib.interventions.substituted().
@@ -169,25 +154,15 @@ def answer_table(group: pd.DataFrame) -> np.ndarray:
 def substituted_table(group: pd.DataFrame) -> np.ndarray:
     """(instance, seed, answer) of one configuration.
 
-    The answers are the label; the prediction, with equal weights and with each random order; and the probability of the
-    second class of two, with equal weights and with the first ORDERS orders, NaN where there is none.
+    The answers are the label, and the prediction, that with equal weights, and those with each random order.
     """
     missing = [name for name in ("under_uniform", "under_permuted") if name not in group]
     if missing:
         raise KeyError(f"no column {missing[0]!r}: measure with lib.interventions.substituted()")
     single = stack_columns(group, ("label", "prediction", "under_uniform"))
-    scores = np.full((*single.shape[:2], 2 + ORDERS), nan)
-    if "under_permuted_probability" in group:
-        scores[..., :2] = stack_columns(group, ("probability", "under_uniform_probability"))
-        orders = order_table(group, "under_permuted_probability")[..., :ORDERS]
-        scores[..., 2 : 2 + orders.shape[2]] = orders
-    return np.concatenate([single, order_table(group, "under_permuted"), scores], axis=2)
-
-
-def order_table(group: pd.DataFrame, column: str) -> np.ndarray:
-    """(instance, seed, order) of a column of arrays of one configuration."""
-    table = group.pivot(index="instance", columns="seed", values=column)
-    return np.stack([np.stack(table[seed].to_list()) for seed in table], axis=1)
+    table = group.pivot(index="instance", columns="seed", values="under_permuted")
+    orders = np.stack([np.stack(table[seed].to_list()) for seed in table], axis=1)
+    return np.concatenate([single, orders], axis=2)
 
 
 def seeds_of(group: pd.DataFrame) -> list:
@@ -215,17 +190,11 @@ def score_statistic(names: Sequence[str]) -> Statistic:
 def fragility_statistic(names: Sequence[str]) -> Statistic:
     """Some of FRAGILITY as a statistic of a `substituted_table`; KeyError for others."""
     refuse_unknown(names, FRAGILITY, "quantity")
-    wanted = {score: of for score, of in FRAGILE_SCORES.items() if any(name.startswith(score) for name in names)}
 
     def statistic(weights: np.ndarray, table: np.ndarray) -> np.ndarray:
-        answered, probabilities = table[..., : -2 - ORDERS], table[..., -2 - ORDERS :]
-        label, predicted = answered[:, 0, 0], answered[..., 1:]
-        classes, values = max(2, int(answered.max()) + 1), {}
-        for score, of in wanted.items():
-            scores = of(weights, label, probabilities if score == "auc" else predicted, classes)
-            own, uniform, permuted = scores[..., 0], scores[..., 1], mean_over(2, scores[..., 2:])  # (draw, seed)
-            values |= {score: own, f"{score}_uniform": uniform, f"{score}_permuted": permuted}
-            values |= {f"{score}_drop_uniform": uniform - own, f"{score}_drop_permuted": permuted - own}
+        scores = weighted_f1(weights, table[:, 0, 0], table[..., 1:], max(2, int(table.max()) + 1))
+        own, uniform, permuted = scores[..., 0], scores[..., 1], mean_over(2, scores[..., 2:])  # (draw, seed)
+        values = dict(zip(FRAGILITY, (own, uniform, permuted, uniform - own, permuted - own), strict=True))
         return np.stack([values[name] for name in names], axis=1)
 
     return statistic

@@ -1,9 +1,6 @@
 """What hidden states keep of their words: mutual information of embeddings and hidden states, word by word."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from itertools import product
-from math import nan
 
 import numpy as np
 import pandas as pd
@@ -12,7 +9,6 @@ from scipy.special import xlogy
 
 from lib.analysis.measuring import BATCH, RUN
 from lib.analysis.statistics import Effect, number_by_seed, t_interval
-from lib.analysis.summaries import difference_row
 from lib.datasets.batches import micro_batches
 from lib.datasets.corpus import SPECIALS, Split
 from lib.metrics import mutual_information as measures
@@ -29,9 +25,7 @@ PARTS = 50  # of the texts, each left out once
 SEED = 0  # of the random sample of words, of occurrences beyond MOST, and of the clusters
 
 
-def information(
-    trained: Sequence[Trained], words: int, clusters: int, embedding_labels: str = "clusters"
-) -> pd.DataFrame:
+def information(trained: Sequence[Trained], words: int) -> pd.DataFrame:
     """Mutual information of input and hidden state of each run, in nats: a row for each run and sample of words.
 
     Embeddings and hidden states of every occurrence of the words in train (Tutek & Snajder 2020, section 3.4), at most
@@ -40,35 +34,32 @@ def information(
     one.
 
     Args:
-        embedding_labels: "clusters", as the paper has it; "words" takes the words themselves, which is what clustering
-            as many different vectors as there are clusters would come to at its best.
+        words: how many of a sample, and clusters of either side.
     Returns:
         the run's columns, quantity, plug_in, miller_madow, null, above_null (plug_in less null), n, words, texts (that
         the words occur in), without (plug_in without each of PARTS of the texts, for a standard error over texts).
     """
     rows, known = [], {}
     with Progress("mutual information", total=len(trained)) as progress:
-        for one in trained:
-            counts = np.bincount(one.corpus.train.encoded[0], minlength=len(one.corpus.vocabulary))
+        for model in trained:
+            train, run = model.corpus.train, {name: getattr(model.run, name) for name in RUN}
+            counts = np.bincount(train.encoded[0], minlength=len(model.corpus.vocabulary))
             counts[: len(SPECIALS)] = 0
             chosen = measures.frequent_words(counts, words), measures.random_words(counts, words, SEED)
             for sample, of_sample in zip(SAMPLES, chosen, strict=True):
-                embedded, hidden, ids, texts = word_states(one, one.corpus.train, of_sample)
-                first = ids if embedding_labels == "words" else measures.clusters_once(embedded, clusters, SEED, known)
-                second = measures.clusters_once(hidden, clusters, SEED, known)
-                found = measures.mutual_information(first, second, SEED)
-                row = {name: getattr(one.run, name) for name in RUN} | {"quantity": NAME + sample}
-                row |= {kind: getattr(found, kind) for kind in KINDS}
-                rows.append(row | {"above_null": found.plug_in - found.null, "n": found.n, "words": len(of_sample)})
-                rows[-1] |= {"texts": len(np.unique(texts)), "without": without_parts(first, second, texts % PARTS)}
-            progress.advance(str(one.run))
+                *sides, texts = word_states(model, train, of_sample)
+                labels = [measures.clusters_once(vectors, words, SEED, known) for vectors in sides]
+                shared = measures.mutual_information(*labels, SEED)
+                row = run | {"quantity": NAME + sample} | {kind: getattr(shared, kind) for kind in KINDS}
+                row |= {"above_null": shared.plug_in - shared.null, "n": shared.n, "words": len(of_sample)}
+                row |= {"texts": len(np.unique(texts)), "without": without_parts(*labels, texts % PARTS)}
+                rows.append(row)
+            progress.advance(str(model.run))
     return pd.DataFrame(rows)
 
 
-def word_states(
-    trained: Trained, split: Split, words: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Embeddings (row, embedding), hidden states (row, hidden), ids and texts (row,) of the words' occurrences.
+def word_states(trained: Trained, split: Split, words: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Embeddings (row, embedding), hidden states (row, hidden) and texts (row,) of the words' occurrences.
 
     Where there are more than MOST, a random part of them.
     """
@@ -93,7 +84,7 @@ def word_states(
             sides = sides or [np.empty((len(where), part.shape[1]), part.dtype) for part in parts]
             for side, part in zip(sides, parts, strict=True):
                 side[rows[rows >= 0].numpy()] = part
-    return sides[0], sides[1], ids[where], np.searchsorted(offsets, where, side="right") - 1
+    return *sides, np.searchsorted(offsets, where, side="right") - 1
 
 
 def without_parts(first: np.ndarray, second: np.ndarray, part: np.ndarray) -> np.ndarray:
@@ -115,14 +106,14 @@ def jackknife_error(without: np.ndarray) -> float:
     return float(np.sqrt((len(without) - 1) * without.var()))
 
 
-def summary(found: pd.DataFrame) -> pd.DataFrame:
+def summary(information: pd.DataFrame) -> pd.DataFrame:
     """Means of plug_in over the seeds with Student's 95% interval, in the columns of `summarise`.
 
     Args:
-        found: rows of `information`.
+        information: rows of `information`.
     """
     keys, rows = [*RUN_COLUMNS, "quantity"], []
-    for key, group in found.groupby(keys, sort=False):
+    for key, group in information.groupby(keys, sort=False):
         values = group["plug_in"]
         low, high = t_interval(values.to_numpy())
         row = {"low": low, "high": high, "value": values.mean(), "unit": "nats", "sd_seeds": values.std()}
@@ -132,18 +123,10 @@ def summary(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def differences(measured: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
-    """`information_difference` of pairs of variants, for each sample of words; the intervals are Student's over seeds.
-
-    Returns:
-        the columns of `difference_row`, variant, against.
-    """
-    rows = []
-    for sample, (variant, against) in product(SAMPLES, pairs):
-        effect = information_difference(measured, NAME + sample, (variant, against))
-        row = difference_row(replace(effect, se=nan)) | {"se": effect.se}
-        rows.append(row | {"variant": variant, "against": against})
-    return pd.DataFrame(rows)
+def estimates(information: pd.DataFrame) -> pd.DataFrame:
+    """The means of KINDS and above_null over the seeds of each variant and sample of words."""
+    columns = [*KINDS, "above_null", "n", "words"]
+    return information.groupby(["attention", "variant", "quantity"], sort=False)[columns].mean().reset_index()
 
 
 def information_difference(measured: pd.DataFrame, quantity: str, between: tuple[str, str]) -> Effect:

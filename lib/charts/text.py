@@ -11,6 +11,8 @@ import pandas as pd
 from IPython.display import HTML
 
 from lib.charts.theme import INK, WIDTH, number_tips, series_color, titled
+from lib.datasets import tokens_shown
+from lib.datasets.corpus import Corpus
 from lib.quantity import title_of
 
 HUES = ("58, 134, 200", "217, 101, 43", "31, 157, 120", "160, 108, 192")
@@ -109,42 +111,44 @@ def legend(largest: float, rationale: bool, keep: np.ndarray) -> str:
 # --- the probability of a class at each token
 
 
-def token_curves(
-    tokens: Sequence[str],
-    probabilities: Mapping[str, np.ndarray],
-    models: Mapping[str, float],
-    of_class: str,
-    title: str,
-    rationale: Sequence[tuple[int, int]] | None = None,
-) -> alt.TopLevelMixin:
-    """The probability of a class at every token, one line a model, each model's own answer as a dotted line.
+def token_curves(rows: pd.DataFrame, corpus: Corpus, title: str, show_text: str = "auto") -> alt.TopLevelMixin:
+    """What every token of a text alone would be read as, one line a model, each model's own answer as a dotted line.
 
-    Tutek & Snajder (2020), figures 2 to 7.
+    Tutek & Snajder (2020), figures 2 to 7. The probability is that of the second of two classes; of more, that of the
+    class that a model predicts. The words that decide the label are shaded. Of a text of more than MOST_CURVES tokens
+    those around the first such word are shown.
 
     Args:
-        probabilities: model -> (token,) as if all attention were on that token. models: model -> its probability.
-        rationale: spans [start, end) of the tokens that decide the label, shaded. Of a text of more than MOST_CURVES
-            tokens those around the first span are shown.
+        rows: of lib.analysis.measure of one text of test, one for each variant, with the column token_probabilities.
+        show_text: as of lib.datasets.tokens_shown.
     """
-    first = max(0, min(rationale[0][0] - BEFORE, len(tokens) - MOST_CURVES)) if rationale else 0
-    part = slice(first, first + MOST_CURVES)
-    words = (
-        pd.DataFrame({"token": [visible(token)[:LONGEST] for token in tokens[part]]}).rename_axis("place").reset_index()
-    )
-    lines = [words.assign(model=title_of(name), probability=values[part]) for name, values in probabilities.items()]
-    own = pd.DataFrame({"model": map(title_of, models), "probability": models.values()})
-    layers = curve_layers(pd.concat(lines), own, words, of_class)
+    text = corpus.test.instances[rows["instance"].iloc[0]]
+    spans = pd.DataFrame(text.rationale or (), columns=["start", "end"])
+    first = 0 if spans.empty else max(0, min(spans["start"].iloc[0] - BEFORE, len(text.tokens) - MOST_CURVES))
+    tokens = tokens_shown(corpus, text, show_text)[first : first + MOST_CURVES]
+    words = pd.DataFrame({"place": range(len(tokens)), "token": [visible(token)[:LONGEST] for token in tokens]})
+    own = pd.DataFrame({"model": rows["variant"].map(title_of), "probability": rows["probability"]})
+    lines = [
+        words.assign(model=title_of(row["variant"]), probability=of_second_class(row, corpus)[first:][:MOST_CURVES])
+        for _, row in rows.iterrows()
+    ]
+    of_class = corpus.classes[1] if len(corpus.classes) == 2 else "what the model predicts"
+    spans = (spans - first - 0.5).clip(-0.5, len(words) - 0.5).query("start < end")
+    shade = alt.Chart(spans).mark_rect(color=INK, opacity=0.15).encode(alt.X("start:Q"), alt.X2("end"))
+    layers = curve_layers(pd.concat(lines), own, words, of_class) + ([] if spans.empty else [shade])
     see = "Lines: were all attention on this token. Dotted: the model's own answer. At .5 a token decides nothing."
-    if rationale:
-        spans = pd.DataFrame(rationale, columns=["start", "end"]) - first - 0.5
-        spans = spans.clip(-0.5, len(words) - 0.5).query("start < end")
-        shade = alt.Chart(spans).mark_rect(color=INK, opacity=0.15)
-        layers.append(shade.encode(alt.X("start:Q"), alt.X2("end")))
-        see += " Shaded: the words that decide the label."
-    if len(tokens) > MOST_CURVES:
-        see += f" Tokens {first + 1} to {first + len(words)} of {len(tokens):,}."
+    see += "" if spans.empty else " Shaded: the words that decide the label."
+    if len(text.tokens) > MOST_CURVES:
+        see += f" Tokens {first + 1} to {first + len(words)} of {len(text.tokens):,}."
     width = max(NARROWEST, min(WIDTH, STEP * len(words) + 60))
+    title = f"{title} (label: {corpus.classes[text.label]})"
     return titled(alt.layer(*layers).properties(width=width, height=HEIGHT), title, [see])
+
+
+def of_second_class(row: pd.Series, corpus: Corpus) -> np.ndarray:
+    """A row's token_probabilities, which are of the predicted class, of the second of two classes: (token,)."""
+    flips = len(corpus.classes) == 2 and row["prediction"] == 0
+    return 1 - row["token_probabilities"] if flips else row["token_probabilities"]
 
 
 def curve_layers(lines: pd.DataFrame, own: pd.DataFrame, words: pd.DataFrame, of_class: str) -> list[alt.Chart]:

@@ -111,16 +111,3 @@ def about(corpus: Corpus, vectors: Vectors | None = None, spec: Spec | None = No
         named = re.sub(r"\S*/", "", str(vectors))  # a file by its name: a page may travel
         sentences.append(f"Word vectors before training: {named}{none}.")
     return sentences
-
-
-def about_norms(vectors: Vectors, split: Split) -> str:
-    """The squared norm of a split's word vectors, and how much of them an LSTM's state cannot reach."""
-    counts = np.bincount(split.encoded[0], minlength=len(vectors.table))
-    share, table = counts / counts.sum(), vectors.table.double().numpy()
-    norm = float(np.square(table).sum(axis=1) @ share)
-    beyond = float((np.abs(table) > 1).mean(axis=1) @ share)
-    return (
-        f"The mean squared norm of the word vectors per token is {norm:.1f}; {beyond:.0%} of their "
-        "components lie outside (-1, 1), where an LSTM's states cannot go: with vectors of another norm a delta "
-        "means something else."
-    )

@@ -77,8 +77,7 @@ def permutation_effect(draws: int = 100, seed: int = 0) -> Quantity:
 def substituted(draws: int = 100, seed: int = 0) -> Quantity:
     """A quantity: the class predicted under other attention (Tutek & Snajder 2020, section 4.1).
 
-    {"uniform" (batch,): under equal weights; "permuted" (batch, draw): under random orders of the own weights;
-    "uniform_probability", "permuted_probability": the same of the second class' probability, where there are two}. Each
+    {"uniform" (batch,): under equal weights; "permuted" (batch, draw): under random orders of the own weights}. Each
     text has its own random orders: how texts are batched changes nothing.
     """
 
@@ -86,13 +85,9 @@ def substituted(draws: int = 100, seed: int = 0) -> Quantity:
         with torch.no_grad():
             equal = probabilities(uniform(model, output))
             shuffled = probabilities(permuted(model, output, draws, seed, batch.instance))
-        found = {"uniform": equal.argmax(dim=-1), "permuted": shuffled.argmax(dim=-1).to(torch.int16)}
-        two = {"uniform_probability": equal[..., 1], "permuted_probability": shuffled[..., 1].float()}
-        return found | (two if equal.shape[-1] == 2 else {})
+        return {"uniform": equal.argmax(dim=-1), "permuted": shuffled.argmax(dim=-1).to(torch.int16)}
 
-    units = {"uniform": "class", "permuted": "class"}
-    units |= {"uniform_probability": "fraction", "permuted_probability": "fraction"}
-    return Quantity("under", predicted, units, draws=draws)
+    return Quantity("under", predicted, {"uniform": "class", "permuted": "class"}, draws=draws)
 
 
 @torch.no_grad()

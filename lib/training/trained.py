@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -73,6 +73,12 @@ class Corpora:
         if run.data not in self.loaded:
             self.loaded[run.data] = load_corpus(run, self.home)
         return self.loaded[run.data]
+
+
+def select(trained: Iterable[Trained], **wanted: object) -> list[Trained]:
+    """The models whose runs have these values; of a tuple, one of them: `select(trained, variant=("base", "mlm"))`."""
+    several = {name: value if isinstance(value, tuple) else (value,) for name, value in wanted.items()}
+    return [one for one in trained if all(getattr(one.run, name) in values for name, values in several.items())]
 
 
 def say_at_once(message: str) -> None:
