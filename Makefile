@@ -4,6 +4,7 @@
 #   make reports DATASETS="sst 20news" PROFILE=paper SEEDS=5   each optional, as NOTEBOOKS, JOBS, ON, DEVICE, DATA_HOME
 #   make test         run the tests
 #   make faults       the tests of what a sweep withstands, with twenty kills of a grid and of a whole report: half an hour
+#   make mutations    plant each fault of tests/mutations.toml in a copy of the project: the tests catch it
 #   make readme       check that README is what the kept results give
 #   make lab          JupyterLab on working copies of the notebooks, in lab/, on this machine only
 #   make bench        how fast the fast forms are beside their definitions, and how their cost grows
@@ -45,7 +46,7 @@ else
   unexport DATA_HOME
 endif
 
-.PHONY: help reports test faults readme lab bench clean environment
+.PHONY: help reports test faults mutations readme lab bench clean environment
 .DEFAULT_GOAL := help
 
 help:
@@ -63,6 +64,9 @@ test: $(STAMP)
 
 faults: $(STAMP)
 	@KILLS=20 $(RUN) -m pytest -q tests/test_faults.py --durations=0
+
+mutations: $(STAMP)
+	@$(RUN) -m tests.mutations
 
 readme: $(STAMP)
 	@$(RUN) -m tools.summary --check
