@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from small import batch, model
+from small import NotAffine, batch, model
 
 from lib.importance.rankings import RANKINGS
 from lib.interventions import erasure
@@ -157,6 +157,19 @@ def test_the_fewest_are_exact_at_ties(classes, kind):
         ]
         ties += whole.count(max(whole)) > 1
     assert ties > 5
+
+
+@CASES
+@torch.no_grad()
+def test_sums_are_a_read_out_for_each_step(outputs, projection):
+    """The second by the same model without its tokens' logits."""
+    tested, given, output = some(outputs, projection, seed=3)
+    ranking = torch.rand(given.mask.shape, generator=torch.Generator().manual_seed(1))
+    order, steps = erasure.descending(ranking, given.mask), erasure.every_step(output)
+    by_sums, one_by_one = (erasure.logits_along(one, output, order, steps) for one in (tested, NotAffine(tested)))
+    torch.testing.assert_close(by_sums, one_by_one, atol=1e-9, rtol=0)
+    by_sums, one_by_one = (logits_without_each_item(one, output) for one in (tested, NotAffine(tested)))
+    torch.testing.assert_close(by_sums, one_by_one, atol=1e-9, rtol=0, equal_nan=True)
 
 
 @pytest.mark.parametrize("rest", [1e-7, 1e-12, 0.0])

@@ -15,24 +15,19 @@ from lib.importance.lstm import Recurrence
 from lib.metrics import probabilities
 from lib.models import ENCODERS
 
-ATTENTIONS = ("additive", "dot")
 LENGTHS = (5, 1, 2, 3, 12, 7, 1, 4)
 MEASURES = (importance.gradient, importance.gradient_times_input, importance.leave_one_out)
 
 
 def everywhere():
-    cases = [(e, a, c) for e in ENCODERS for a in ATTENTIONS for c in (1, 3)]
+    cases = [(encoder, *kind) for encoder in ENCODERS for kind in (("additive", 1), ("dot", 3))]
     return pytest.mark.parametrize(("encoder", "attention", "outputs"), cases)
 
 
 @everywhere()
-def test_logits_without_each_token_are_those_of_the_shortened_texts(encoder, attention, outputs):
-    deletions_are_shortened_texts(model(encoder, attention, outputs), batch(LENGTHS))
-
-
-@everywhere()
 def test_the_fast_deletions_are_the_naive_ones_in_small_pieces_too(encoder, attention, outputs, monkeypatch):
-    tested, given = model(encoder, attention, outputs, seed=1), batch((30, 1, 6, 40, 9, 6), seed=1)
+    tested, given = model(encoder, attention, outputs, seed=1), batch((30, 1, 6, 9, 6), seed=1)
+    deletions_are_shortened_texts(tested, given)
     expected = logits_without_each_token_definition(tested, given)
     fast = logits_without_each_token(tested, given)
     assert torch.allclose(fast, expected, atol=1e-9, rtol=0, equal_nan=True)

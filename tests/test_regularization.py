@@ -375,15 +375,11 @@ def test_clusters_are_the_same_for_the_same_seed_and_find_what_is_there():
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_clusters_are_scikit_learns_own(kind):
-    """Its draws by weights are replaced by faster ones: the same numbers."""
     vectors = np.random.default_rng(0).normal(size=(2500, 6)).astype(kind)
     whole = {"max_iter": information.PASSES, "max_no_improvement": None, "n_init": 1, "compute_labels": False}
     theirs = MiniBatchKMeans(30, batch_size=information.BATCH, random_state=3, **whole).fit(vectors).predict(vectors)
     assert np.array_equal(information.clusters(vectors, 30, seed=3), theirs)
     assert len(information.clusters(vectors[:7], 40, seed=3)) == 7  # fewer vectors than clusters
-    weights = np.arange(1, 6) / 15
-    drawn = [of.choice(5, 40, p=weights) for of in (information.Draws(1), np.random.RandomState(1)) for _ in range(2)]
-    assert np.array_equal(drawn[:2], drawn[2:])
 
 
 def test_samples_of_words_follow_their_counts():

@@ -43,7 +43,10 @@ class Erasure:
 
 @torch.no_grad()
 def logits_along(model: AttentionModel, output: ModelOutput, order: Tensor, steps: Tensor) -> Tensor:
-    """Logits after the first items of an order are erased and the rest renormalised, a read-out for each step.
+    """Logits after the first items of an order are erased and the rest renormalised.
+
+    A read-out for each step; where it is affine, sums of what remains along the order, in time that grows with the
+    length of a text and not with its square.
 
     Args:
         order: (batch, token) positions in the text, the first to be erased first; those off the mask last.
@@ -51,6 +54,12 @@ def logits_along(model: AttentionModel, output: ModelOutput, order: Tensor, step
     Returns:
         (batch, step, class), in doubles, two classes at least.
     """
+    if is_affine(model, output):
+        weights, terms, bias = class_terms(model, output)
+        weights, terms = weights.gather(1, order), terms.gather(1, order[:, :, None].expand_as(terms))
+        mass = from_the_end(weights).gather(1, steps)
+        sums = from_the_end(weights[:, :, None] * terms).gather(1, steps[:, :, None].expand(-1, -1, len(bias)))
+        return attended_mean(sums, mass) + bias
     own, place = own_attention(output), order.argsort(dim=1)
 
     def remaining(rows: Tensor, some: Tensor) -> Tensor:
@@ -63,6 +72,18 @@ def renormalised(weights: Tensor) -> Tensor:
     """Weights (..., token) divided by their sum; all 0 where nothing is left."""
     total = weights.sum(dim=-1, keepdim=True)
     return weights / torch.where(total > 0, total, 1)
+
+
+def from_the_end(values: Tensor) -> Tensor:
+    """What remains after 0, 1, ... items: (batch, token, ...) -> sums (batch, token + 1, ...), the last of them 0."""
+    sums = values.flip(1).cumsum(dim=1).flip(1)
+    return torch.cat([sums, torch.zeros_like(sums[:, :1])], dim=1)
+
+
+def attended_mean(sums: Tensor, mass: Tensor) -> Tensor:
+    """Sums (batch, step, class) of weighted terms divided by the weights' mass (batch, step); 0 where that is 0."""
+    mass = mass[:, :, None]
+    return torch.where(mass > 0, sums / torch.where(mass > 0, mass, 1), 0)
 
 
 def erase_until_flip(model: AttentionModel, output: ModelOutput, ranking: Tensor) -> Erasure:
@@ -115,12 +136,6 @@ def _erasure(other: Tensor, weights: Tensor, order: Tensor, items: Tensor) -> Er
     found = (count.double(), count.double() / items, mass)
     places = torch.zeros_like(erased).scatter(1, order, erased)
     return Erasure(*(value.masked_fill(~flipped, torch.nan) for value in found), flipped, places)
-
-
-def from_the_end(values: Tensor) -> Tensor:
-    """What remains after 0, 1, ... items: (batch, token, ...) -> sums (batch, token + 1, ...), the last of them 0."""
-    sums = values.flip(1).cumsum(dim=1).flip(1)
-    return torch.cat([sums, torch.zeros_like(sums[:, :1])], dim=1)
 
 
 @torch.no_grad()

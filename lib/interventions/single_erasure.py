@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
-from lib.interventions.erasure import descending, renormalised
+from lib.interventions.erasure import attended_mean, descending, renormalised
 from lib.metrics.distances import jensen_shannon
 from lib.models import AttentionModel, ModelOutput
-from lib.models.interface import Ranking, own_attention, read_each, two_classes
+from lib.models.interface import Ranking, class_terms, is_affine, own_attention, read_each, sum_of_others, two_classes
 from lib.quantity import CHANGE_BOUNDS, Quantity
 from lib.random_streams import bits, streams
 
@@ -30,11 +30,17 @@ UNITS = {  # of the parts of each ranking
 
 @torch.no_grad()
 def logits_without_each_item(model: AttentionModel, output: ModelOutput) -> Tensor:
-    """Logits with each item erased alone and the rest renormalised, a read-out for each; with no rest, the bias.
+    """Logits with each item erased alone and the rest renormalised; with no rest, the bias.
+
+    A read-out for each item; where it is affine, sums of the others, in time that grows with the length of a text.
 
     Returns:
         (batch, token, class) in doubles, two classes at least, NaN off the mask.
     """
+    if is_affine(model, output):
+        weights, terms, bias = class_terms(model, output)
+        logits = attended_mean(sum_of_others(weights[:, :, None] * terms), sum_of_others(weights)) + bias
+        return logits.masked_fill(~output.mask[:, :, None], torch.nan)
     own, tokens = own_attention(output), output.mask.shape[1]
     place = torch.arange(tokens, device=own.device)
 

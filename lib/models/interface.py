@@ -85,8 +85,6 @@ def require_gradient(embeddings: Tensor) -> None:
 def read_each(model: AttentionModel, output: ModelOutput, draws: int, weights: Weights) -> Tensor:
     """Logits of each text under several attentions of its own, in doubles and of two classes at least.
 
-    An affine read-out is computed in doubles, so that small changes are not lost.
-
     Args:
         draws: how many attentions a text has.
         weights: (rows (row,), numbers (draw,)) -> those attentions of those texts, (row, draw, token).
@@ -98,14 +96,8 @@ def read_each(model: AttentionModel, output: ModelOutput, draws: int, weights: W
     logits = []
     for rows in every[:texts].split(max(1, CELLS // (tokens * draws))):
         part, numbers = rows_of(output, rows), every[:draws].split(max(1, CELLS // tokens))
-        affine = model.token_logits(part)
-        if affine is None:
-            attentions = (weights(rows, some).to(output.attention.dtype) for some in numbers)
-            read = [model.read_out(part, attention).double() for attention in attentions]
-        else:
-            terms, bias = (values.double() for values in affine)
-            read = [weights(rows, some).double() @ terms + bias for some in numbers]
-        logits.append(torch.cat(read, dim=1))
+        attentions = (weights(rows, some).to(output.attention.dtype) for some in numbers)
+        logits.append(torch.cat([model.read_out(part, attention).double() for attention in attentions], dim=1))
     return two_classes(torch.cat(logits))
 
 
