@@ -21,7 +21,7 @@ SETTINGS = ("lambda", "delta", "eta")  # not measured: shown with all their digi
 HIDDEN = ("of_seeds", "se", "se_texts")  # columns for the kept results
 NAMES = (*RUN_COLUMNS, "quantity")  # columns that hold names of parts of a model or of quantities
 MOST_CLASSES = 12  # that a card names
-LENGTHS = {"mean": "mean ± sd", "median": "median", "max": "longest"}
+LENGTHS = {"mean": "mean ± sd", "max": "longest"}
 CARD_TITLES = {
     f"{unit}_{name}": f"{unit} of a text, {of}" for unit in ("tokens", "sentences") for name, of in LENGTHS.items()
 }
@@ -31,7 +31,6 @@ CARD_TITLES |= {
     "unknown": "tokens unknown",
     "tokens_with_vector": "tokens with a word vector",
     "again": "texts that occur in train too",
-    "other_label": "of these with a different label there",
 }
 
 
@@ -176,7 +175,7 @@ def card_value(name: str, row: pd.Series) -> str:
     value = row[name]
     if name in ("with_vector", "unknown", "tokens_with_vector") and not pd.isna(value):
         return f"{value:.1%}"
-    if name in ("again", "other_label") or name.startswith("class"):
+    if name == "again" or name.startswith("class"):
         return f"{value:,} ({value / row['texts']:.1%})"
     sd = f" ± {format_value(row[name.removesuffix('mean') + 'sd'], digits=1)}" if name.endswith("_mean") else ""
     return format_value(value, digits=1) + sd

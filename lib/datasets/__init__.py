@@ -10,7 +10,7 @@ from lib import profiles
 from lib.datasets import altered, files, own
 from lib.datasets.assembly import Spec, assemble
 from lib.datasets.batches import collate
-from lib.datasets.card import about, card, duplicates, sizes
+from lib.datasets.card import about, card, sizes
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
 from lib.datasets.files import DataError
 from lib.datasets.own import Own, own_text

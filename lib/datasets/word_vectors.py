@@ -1,11 +1,10 @@
 """The first embedding table of a model: random numbers, or word vectors from a file.
 
-A file is text, word2vec's binary format or .npz; only the words of a vocabulary are kept, and no file can run code.
+A file is text or .npz; only the words of a vocabulary are kept, and no file can run code.
 """
 
 import gzip
 import hashlib
-import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,10 +22,7 @@ if TYPE_CHECKING:
 
 REMEMBERED = 8  # tables kept in memory, some 20 MB each: every run of a notebook needs one
 MADE = ("random", "word2vec")
-NAMES = (
-    "random, auto, word2vec (learned from the texts), "
-    "or a file of word vectors (.txt, .vec, .bin, each of them also .gz; .npz)"
-)
+NAMES = "random, auto, word2vec (learned from the texts), or a file of word vectors (.txt, .vec, .npz)"
 NPZ = "it needs plain arrays words, of text, and vectors, one row of real numbers a word"
 Wanted = set[bytes]  # words in UTF-8
 Entries = Iterator[tuple[bytes, np.ndarray]]  # a wanted word and its numbers (size,), in the order of the file
@@ -94,12 +90,13 @@ def random(vocabulary: Vocabulary, seed: int = 0, size: int = 300, why: str = ""
 
 def from_file(path: Path, vocabulary: Vocabulary, size: int = 300) -> Vectors:
     """The vectors of a file for its words, random ones for inserted shortcuts, zeros for others; raises as `load`."""
-    state = path.stat() if path.exists() else None
-    return _from_file(path, state and (state.st_mtime_ns, state.st_size), vocabulary, size)
+    with soundly_read(path):
+        state = path.stat()
+    return _from_file(path, (state.st_mtime_ns, state.st_size), vocabulary, size)
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _from_file(path: Path, state: tuple[int, int] | None, vocabulary: Vocabulary, size: int) -> Vectors:
+def _from_file(path: Path, state: tuple[int, int], vocabulary: Vocabulary, size: int) -> Vectors:
     """The same, read once as long as the file's `state` (time, bytes) does not change."""
     rows = {word: row for row, word in enumerate(vocabulary.words) if row >= len(SPECIALS)}
     table, covered = np.zeros((len(vocabulary), size), dtype=np.float32), np.zeros(len(vocabulary), dtype=bool)
@@ -149,23 +146,18 @@ def with_checksum(table: np.ndarray, covered: np.ndarray, source: str) -> Vector
 
 def _read(path: Path, wanted: Wanted, size: int) -> Entries:
     """The wanted entries of a file, whose form is known by the end of its name."""
-    suffix = Path(path.name.removesuffix(".gz")).suffix
-    if suffix == ".kv":
-        raise DataError(
-            f"{path} is a pickle, which could run code, so it is not read; convert it by gensim's "
-            "KeyedVectors.load(path).save_word2vec_format('vectors.bin', binary=True)"
-        )
-    if suffix == ".npz":
-        yield from _read_npz(path, wanted, size)
-        return
+    reader = READERS.get(Path(path.name.removesuffix(".gz")).suffix)
+    if reader is None:
+        convert = "gensim's KeyedVectors.save_word2vec_format('vectors.txt') turns other forms into text"
+        raise DataError(f"{path} is not read: allowed are {', '.join(READERS)}, each of them also .gz; {convert}")
     with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
-        yield from (_read_binary if suffix == ".bin" else _read_text)(path, file, wanted, size)
+        yield from reader(path, file, wanted, size)
 
 
-def _read_npz(path: Path, wanted: Wanted, size: int) -> Entries:
+def _read_npz(path: Path, file: BinaryIO, wanted: Wanted, size: int) -> Entries:
     """Arrays `words` (text) and `vectors` (word, size) of real numbers of any precision."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with np.load(file, allow_pickle=False) as arrays:
             words, vectors = arrays["words"], arrays["vectors"]
     except (KeyError, ValueError, AttributeError, MemoryError) as error:  # objects, no .npz at all, absurd sizes
         raise DataError(f"{path} cannot be read ({str(error)[:80]}); {NPZ}") from None
@@ -176,22 +168,6 @@ def _read_npz(path: Path, wanted: Wanted, size: int) -> Entries:
     return ((word, numbers) for word, numbers in entries if word in wanted)
 
 
-def _read_binary(path: Path, file: BinaryIO, wanted: Wanted, size: int) -> Entries:
-    """word2vec's binary format: a line of counts, then each word, a space and its numbers, little-endian float32."""
-    file = io.BufferedReader(file, 2**20)
-    counts = file.readline().split()
-    if len(counts) != 2 or not all(map(bytes.isdigit, counts)) or not int(counts[0]):
-        raise DataError(f"{path} does not start with its numbers of words and of dimensions; allowed: word2vec's .bin")
-    _refuse_size(path, int(counts[1]), size)
-    for _ in range(int(counts[0])):
-        word = b"".join(iter(lambda: file.read(1) or b" ", b" ")).lstrip(b"\n")
-        numbers = file.read(4 * size)
-        if len(numbers) < 4 * size:  # also where the word has no end
-            raise EOFError
-        if word in wanted:
-            yield word, np.frombuffer(numbers, dtype="<f4")
-
-
 def _read_text(path: Path, file: BinaryIO, wanted: Wanted, size: int) -> Entries:
     """word2vec's, GloVe's or fastText's text: a word and its numbers a line, with or without a first line of counts.
 
@@ -200,8 +176,8 @@ def _read_text(path: Path, file: BinaryIO, wanted: Wanted, size: int) -> Entries
     for number, line in enumerate(file, start=1):
         if number == 1:
             fields = line.split()
-            counts = len(fields) == 2 and all(map(bytes.isdigit, fields))
-            _refuse_size(path, int(fields[1]) if counts else len(fields) - 1, size)
+            counts = len(fields) == 2
+            _refuse_size(path, int(fields[1]) if counts and fields[1].isdigit() else len(fields) - 1, size)
             if counts:
                 continue
         if line.partition(b" ")[0] not in wanted:
@@ -209,10 +185,13 @@ def _read_text(path: Path, file: BinaryIO, wanted: Wanted, size: int) -> Entries
         word, *numbers = line.rstrip().rsplit(b" ", size)  # from the right: a word may have spaces in it
         try:
             if word in wanted:
-                yield word, np.array([float(value) for value in numbers]).reshape(size)
+                yield word, np.array(numbers, dtype="S").astype(np.float64).reshape(size)
         except ValueError as error:
             allowed = f"allowed: a word and {size} numbers, one space apart"
             raise DataError(f"{path}, line {number}: {str(error)[:60]}; {allowed}") from None
+
+
+READERS = {".npz": _read_npz, ".txt": _read_text, ".vec": _read_text}
 
 
 def _refuse_size(path: Path, seen: int, size: int) -> None:
