@@ -303,8 +303,11 @@ def with_line(line):
         (with_line(b'{"text": "a\\u0000b", "label": 1}'), "line 13: 'text' holds a NUL"),
         (with_line(b'{"text": "a\0b", "label": 1}'), "line 13, holds a NUL"),
         (with_line(b'{"text": "\\ud83d", "label": 1}'), "line 13: 'text' is not UTF-8, or holds half a surrogate pair"),
-        ([{**record, "label": 1} for record in texts()], "are of the class 'positive'; a classifier needs"),
-        ([{**record, "text": ", . !"} for record in texts()], "no text of train is left"),
+        (
+            [{**record, "label": 1} for record in texts()],
+            "has 11 texts left, of the classes: positive; a classifier needs",
+        ),
+        ([{**record, "text": ", . !"} for record in texts()], "has 0 texts left"),
         ([{**record, "id": "twice"} for record in texts()], "line 2: the id 'twice' is that of train.jsonl.gz, line 1"),
     ],
 )

@@ -209,9 +209,7 @@ def subset(instances: Sequence[Instance], limit: int | None, most: int | None = 
 
 
 def _refuse_one_class(instances: Sequence[Instance], split: str, draft: Draft) -> None:
-    if not instances:
-        raise DataError(f"no text of {split} is left in {draft.source}; allowed: texts of at least two classes")
-    labels = {instance.label for instance in instances}
-    if len(labels) < 2:
-        same = f"are of the class {draft.classes[labels.pop()]!r}; a classifier needs texts of at least two classes"
-        raise DataError(f"all {len(instances):,} texts of {split} in {draft.source} {same}")
+    classes = {draft.classes[instance.label] for instance in instances}
+    if len(classes) < 2:
+        left = f"has {len(instances):,} texts left, of the classes: {', '.join(classes) or 'none'}"
+        raise DataError(f"{split} of {draft.source} {left}; a classifier needs at least two")

@@ -15,15 +15,6 @@ import pandas as pd
 
 PROJECT = Path(__file__).resolve().parents[2]
 SUFFIX = ".jsonl.gz"
-# Options of pandas.read_csv: everything is read as text, and blank rows too, so that the index + 1 is a record's row
-# as a spreadsheet counts it; bytes that are not UTF-8 become surrogates, which `sound` refuses and names.
-CSV = {
-    "header": None,
-    "dtype": object,
-    "keep_default_na": False,
-    "skip_blank_lines": False,
-    "encoding_errors": "surrogateescape",
-}
 
 
 class DataError(ValueError):
@@ -59,15 +50,19 @@ class Row:
     def spans(self, tokens: int) -> tuple[tuple[int, int], ...] | None:
         """The spans [start, end) of tokens of a record's rationale, in order, or DataError; None where it has none."""
 
-        def right(spans: object) -> bool:
-            pairs = isinstance(spans, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in spans)
-            whole = pairs and all(type(bound) is int for pair in spans for bound in pair)
-            return whole and all(0 <= start <= end <= tokens for start, end in spans)
+        def inside(pair: object) -> bool:
+            return is_list(pair, int) and len(pair) == 2 and 0 <= pair[0] <= pair[1] <= tokens
 
+        allowed = f"a list of [start, end) pairs of tokens, of which this text has {tokens:,}"
         if not self.record.get("rationale"):
             return None
-        spans = self.value("rationale", f"[start, end) pairs of tokens, of which this text has {tokens:,}", right)
+        spans = self.value("rationale", allowed, lambda spans: isinstance(spans, list) and all(map(inside, spans)))
         return tuple(sorted((start, end) for start, end in spans if start < end)) or None
+
+
+def is_list(values: object, kind: type) -> bool:
+    """Whether something is a list of values of one type; a bool is no int."""
+    return isinstance(values, list) and all(type(value) is kind for value in values)
 
 
 def homes(data_home: str | Path | None = None) -> list[Path]:
@@ -142,8 +137,7 @@ def about(folder: Path, with_classes: bool = True) -> dict:
     path = folder / "dataset.json"
     description = record_of(decode(read_bytes(path), str(path)), str(path), "it must hold an object")
     classes = description.get("classes")
-    listed = isinstance(classes, list) and len(classes) > 1 and all(isinstance(name, str) for name in classes)
-    if with_classes and not listed:
+    if with_classes and not (is_list(classes, str) and len(classes) > 1):
         raise DataError(f"{path} has classes = {classes!r}; allowed: a list of at least two names")
     return description
 

@@ -17,16 +17,10 @@ from lib.datasets import files, text
 from lib.datasets.assembly import Draft, Spec, draft_of, drawn
 from lib.datasets.files import DataError
 
-FORMATS = {
-    **dict.fromkeys((".csv", ".tsv", ".txt"), "CSV"),
-    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "JSON lines"),
-    ".parquet": "Parquet",
-}
-SPLITS = {
-    **dict.fromkeys(("train", "training"), "train"),
-    **dict.fromkeys(("dev", "development", "val", "valid", "validation"), "dev"),
-    **dict.fromkeys(("test", "testing"), "test"),
-}
+FORMATS = dict.fromkeys((".csv", ".tsv", ".txt"), "CSV")
+FORMATS |= dict.fromkeys((".jsonl", ".ndjson", ".json"), "JSON lines") | {".parquet": "Parquet"}
+SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "test"}
+SPLITS |= dict.fromkeys(("dev", "development", "val", "valid", "validation"), "dev")
 # What spreadsheet programs write where it is not UTF-8; a short text fits many of Python's encodings.
 CODE_PAGES = [f"cp{number}" for number in (*range(1250, 1258), 932, 949)] + ["gb18030", "big5"]
 LONGEST_LABEL = 200  # characters
@@ -139,10 +133,6 @@ class Table(NamedTuple):
     frame: pd.DataFrame
     notes: tuple[str, ...]
 
-    def place(self, row: int) -> str:
-        """The file's name and a row's number, for a message."""
-        return f"{self.path.name}, {'line' if _format(self.path) == 'JSON lines' else 'row'} {row}"
-
     def listed(self) -> str:
         """The columns, for a message."""
         names = [repr(name[:40]) for name in list(self.frame)[:12]]
@@ -151,15 +141,15 @@ class Table(NamedTuple):
     def refuse(self, column: str, role: str, wrong: pd.Series, allowed: str) -> None:
         """Raises DataError with the first record whose value in a column is wrong, if any is."""
         if wrong.any():
-            value = self.frame.at[wrong.idxmax(), column]
+            row = wrong.idxmax()
+            value = self.frame.at[row, column]
             seen = "missing" if value is None or not str(value).strip() else repr(str(value)[:40])
-            place = self.place(wrong.idxmax())
-            raise DataError(f"{place}: the {role} ({column!r}) is {seen}; allowed: {allowed}")
+            raise DataError(f"{self.path.name}, row {row}: the {role} ({column!r}) is {seen}; allowed: {allowed}")
 
     def refuse_unsound(self, column: str, values: pd.Series) -> None:
         """Raises DataError with the first of a column's values that is no text (lib.datasets.files.sound)."""
         for row, value in values.items():
-            files.sound(value, f"{self.place(row)}: {column!r}")
+            files.sound(value, f"{self.path.name}, row {row}: {column!r}")
 
 
 def find(data: str, data_home: str | Path | None = None) -> Path:
@@ -167,14 +157,12 @@ def find(data: str, data_home: str | Path | None = None) -> Path:
     if not data.isprintable():
         raise DataError(f"the name {data!a} has characters that cannot be shown; rename the file or its folder")
     folders = (Path.cwd(), files.PROJECT, *files.homes(data_home))  # of an absolute path none matters
-    places = [(folder / Path(data).expanduser()).absolute() for folder in folders]
-    for place in places:
+    for place in (folder / Path(data).expanduser() for folder in folders):
         with files.soundly_read(place):
             if place.exists():
                 return place
-    there = next((place.parent for place in places if place.parent.is_dir()), None)
-    has = f"{there} has {files.listing(there)}" if there else "its folder is missing"
-    raise DataError(f"there is no file {data}; {has}")
+    near = (Path.cwd() / Path(data).expanduser()).parent
+    raise DataError(f"there is no file {data}; {near} has {files.listing(near)}")
 
 
 def _format(path: Path) -> str:
@@ -194,8 +182,8 @@ def _table(path: Path, content: bytes) -> Table:
         if not text.strip():
             raise DataError(f"{path} is empty; {NEEDS}")
         frame = _json_lines(path, text) if form == "JSON lines" else _csv(path, text)
-    for name in frame.columns[frame.columns.duplicated()]:
-        raise DataError(f"{path.name} has {(frame.columns == name).sum()} columns {name[:40]!r}; names must differ")
+    if twice := list(frame.columns[frame.columns.duplicated()]):
+        raise DataError(f"{path.name} has two columns {twice[0][:40]!r}; names must differ")
     if frame.empty:
         raise DataError(f"{path} has no record, only names of columns; {NEEDS}")
     return Table(path, frame.astype(object).where(frame.notna(), None), notes)
@@ -203,9 +191,9 @@ def _table(path: Path, content: bytes) -> Table:
 
 def _decoded(path: Path, content: bytes) -> tuple[str, tuple[str, ...]]:
     """The text of a file: UTF-8, UTF-16 by its mark, else a guess, with a note of words by which to check it."""
-    utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    encoding = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
     try:
-        return files.sound(content.decode("utf-16" if utf_16 else "utf-8-sig"), str(path)), ()
+        return files.sound(content.decode(encoding), str(path)), ()
     except UnicodeDecodeError:
         foreign = b"\n".join(line for line in content.split(b"\n") if not line.isascii())
     from charset_normalizer import from_bytes  # takes a moment, and few files need it
@@ -214,8 +202,7 @@ def _decoded(path: Path, content: bytes) -> tuple[str, tuple[str, ...]]:
     try:
         text = files.sound(content.decode(best.encoding if best else "ascii"), str(path))
     except UnicodeDecodeError:
-        unknown = "is not UTF-8, nor in any other encoding that is known here; save it as UTF-8"
-        raise DataError(f"{path} {unknown}") from None
+        raise DataError(f"{path} is not UTF-8, nor in any encoding that is known here; save it as UTF-8") from None
     words = dict.fromkeys(word.strip('",;|.')[:30] for word in text[:1_000_000].split() if not word.isascii())
     return text, (
         f"{path.name} is not UTF-8. It was read as {best.encoding}, a guess from its bytes, with words such as "
@@ -230,8 +217,10 @@ def _csv(path: Path, text: str) -> pd.DataFrame:
         delimiter = csv.Sniffer().sniff(header[:10_000], ",;\t|").delimiter
     except csv.Error:
         delimiter = ","  # one column alone
-    with files.soundly_read(path):
-        frame = pd.read_csv(io.StringIO(body), sep=delimiter, **files.CSV)
+    with files.soundly_read(path):  # all as text, and blank rows too, so that rows count as a spreadsheet counts them
+        frame = pd.read_csv(
+            io.StringIO(body), sep=delimiter, header=None, dtype=object, keep_default_na=False, skip_blank_lines=False
+        )
     frame.index += skipped + 1
     names, records = frame.iloc[0].str.strip(), frame.iloc[1:]
     filled = records.apply(lambda column: column.str.strip() != "").any(axis=1)
@@ -278,13 +267,11 @@ def _only(table: Table, role: str, looks_like: Callable[[Sequence], bool], taken
     called = [name for name in frame if name.lower() == role]
     fitting = called or [name for name in frame if looks_like(frame[name].tolist())]
     if len(fitting) != 1:
-        seen = f"{len(fitting)} columns look like it" if fitting else "no column looks like it"
-        raise DataError(f"{file}: which column is the {role}? {seen}; name it by {role}_column; {table.listed()}")
-    if role == "label" and not called and fitting[0] in set(frame[fitting[0]]):
-        raise DataError(
-            f"{file}: the first row must name the columns, but {fitting[0][:40]!r}, which is there, is a label below "
-            "too; add a first row such as text,label"
-        )
+        seen = f"{len(fitting)} columns look like it; name it by {role}_column"
+        raise DataError(f"{file}: which column is the {role}? {seen}; {table.listed()}")
+    if not called and fitting[0] in set(frame[fitting[0]]):
+        header = f"the first row must name the columns, but {fitting[0][:40]!r}, which is there, is a {role} below too"
+        raise DataError(f"{file}: {header}; add a first row such as text,label")
     return fitting[0]
 
 
@@ -327,12 +314,10 @@ def _classes(table: Table, column: str) -> tuple[tuple[str, ...], np.ndarray]:
     values = table.frame[column]
     names = values.map(lambda value: str(int(value) if isinstance(value, float) and value.is_integer() else value))
     names = names.where(values.notna(), "").str.strip()
-    wrong = (names == "") | ~values.map(lambda value: isinstance(value, str | int | float))
-    table.refuse(column, "label", wrong, "a text or a number in every record, so leave the others out")
-    written = "what programs write for a missing value is no class: leave such records out, or name the class otherwise"
-    table.refuse(column, "label", names.isin(MISSING), written)
-    long = f"at most {LONGEST_LABEL} characters; is it the column of texts?"
-    table.refuse(column, "label", names.str.len() > LONGEST_LABEL, long)
+    wrong = (names == "") | names.isin(MISSING) | ~values.map(lambda value: isinstance(value, str | int | float))
+    wrong |= names.str.len() > LONGEST_LABEL
+    allowed = f"a name of up to {LONGEST_LABEL} characters or a number, not what programs write for a missing value"
+    table.refuse(column, "label", wrong, f"{allowed}; leave other records out")
     table.refuse_unsound(column, names)
     numbers = pd.to_numeric(names, errors="coerce")
     keys = numbers if np.isfinite(numbers).all() else names  # 1 and 1.0 are one class, as first written

@@ -87,11 +87,11 @@ class Options:
     def __post_init__(self):
         for name, low, high in (("cues", 1, 8), ("distractors", 0, 8), ("seed", 0, 2**32)):
             value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            if type(value) is not int or not low <= value <= high:
                 raise ValueError(f"{name} is {value!r}; allowed: whole numbers from {low} to {high}")
         for name, high in (("negation", 1.0), ("noise", 0.5)):
             value = getattr(self, name)
-            if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= high:
+            if type(value) not in (int, float) or not 0 <= value <= high:
                 raise ValueError(f"{name} is {value!r}; allowed: a fraction from 0 to {high}")
 
 
@@ -125,7 +125,7 @@ def read(records: Callable[..., list[Instance]], title: str, spec: Spec, folder:
 
 
 @cache
-def _all_splits(name: str, make: Callable, options: Options) -> dict[str, tuple[Instance, ...]]:
+def _all_splits(name: str, make: Callable, options: Options) -> dict[str, list[Instance]]:
     """The texts of all splits: made together, since none may occur twice.
 
     Args:
@@ -136,17 +136,14 @@ def _all_splits(name: str, make: Callable, options: Options) -> dict[str, tuple[
     for split, size in SIZES.items():
         labels = [index % 2 for index in range(size)]
         rng.shuffle(labels)
-        of_split = []
+        splits[split] = []
         for index, label in enumerate(labels):
-            tokens, rationale, *others = make(rng, options, label)
+            tokens, *parts = make(rng, options, label)
             while tokens in seen:
-                tokens, rationale, *others = make(rng, options, label)
+                tokens, *parts = make(rng, options, label)
             seen.add(tokens)
             wrong = rng.random() < options.noise
-            of_split.append(
-                Instance(f"{split}-{index + 1}", " ".join(tokens), tokens, label ^ wrong, rationale, *others)
-            )
-        splits[split] = tuple(of_split)
+            splits[split].append(Instance(f"{split}-{index + 1}", " ".join(tokens), tokens, label ^ wrong, *parts))
     return splits
 
 

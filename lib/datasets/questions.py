@@ -49,7 +49,7 @@ def read_stories(spec: Spec, folder: Path, options: dict) -> Draft:
 
 def _story(spec: Spec, row: Row) -> Instance:
     """A story without its answer: label -1."""
-    context = row.value("context", "a list of sentences", lambda value: _all_are(str, value))
+    context = row.value("context", "a list of sentences", lambda value: files.is_list(value, str))
     tokens, spans = [], []
     for sentence in context:
         tokens += [JOINT] if tokens else []
@@ -58,14 +58,10 @@ def _story(spec: Spec, row: Row) -> Instance:
         spans.append((start, len(tokens)))
     allowed = f"a list of places in a context of {len(context):,} sentences"
     inside = range(len(context))
-    facts = row.value("supporting", allowed, lambda value: _all_are(int, value) and set(value) <= set(inside))
+    facts = row.value("supporting", allowed, lambda value: files.is_list(value, int) and set(value) <= set(inside))
     rationale = tuple(spans[place] for place in sorted(set(facts))) or None
     query = spec.tokens(row.text("question"))
     return Instance(row.id, " ".join(context), tuple(tokens), -1, rationale, query=query)
-
-
-def _all_are(kind: type, values: object) -> bool:
-    return isinstance(values, list) and all(type(value) is kind for value in values)
 
 
 def question_and_answer(instance: Instance, classes: Sequence[str]) -> str:

@@ -108,11 +108,11 @@ def _from_file(path: Path, state: tuple[int, int], vocabulary: Vocabulary, size:
     if not covered.any():
         none = f"none of the {len(rows):,} words of the vocabulary has a vector in {path}"
         raise DataError(f"{none}; use vectors of this language in lower case, or vectors='random'")
-    inserted = [rows[word] for word in SHORTCUT_WORDS if word in rows and not covered[rows[word]]]
-    table[inserted] = np.random.default_rng(0).normal(0, table[covered].std(), (len(inserted), size))
     if not np.isfinite(table).all():
         word = vocabulary.words[int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])]
         raise DataError(f"{path}: the vector of {word[:40]!r} holds NaN or infinity; allowed: finite 32-bit numbers")
+    inserted = [rows[word] for word in SHORTCUT_WORDS if word in rows and not covered[rows[word]]]
+    table[inserted] = np.random.default_rng(0).normal(0, table[covered].std(), (len(inserted), size))
     return with_checksum(table, covered, str(path))
 
 
