@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lib import datasets
-from lib.datasets import DataError, assembly, planted, text
+from lib.datasets import DataError, assembly, text
 from lib.datasets.corpus import Instance, Vocabulary
 from lib.profiles import PROFILES
 
@@ -172,19 +172,6 @@ def test_pieces_apart_are_cut_as_whole_texts_are(data_home):
 )
 def test_tokens(tokens, given, expected):
     assert " ".join(tokens(given)) == expected
-
-
-# --- planted
-
-
-def test_planted_needs_no_data_and_keeps_its_rationales(tmp_path):
-    corpus = datasets.load("planted", data_home=tmp_path / "nowhere", cues=3)
-    assert [len(split) for split in corpus.splits] == [2000, 400, 400]
-    for instance, record in zip(corpus.dev.instances, planted.records("dev", cues=3), strict=True):
-        assert (instance.tokens, instance.rationale) == (record.tokens, record.rationale)
-    assert corpus.checksum != datasets.load("planted").checksum
-    every, few = (datasets.load("planted", profile).test.instances for profile in ("paper", "quick"))
-    assert {tuple(one.tokens) for one in few} < {tuple(one.tokens) for one in every}
 
 
 # --- vocabulary, subset, checksum

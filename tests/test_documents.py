@@ -93,23 +93,6 @@ def test_one_planted_sentence_decides():
         datasets.load("planted-documents", cues=0)
 
 
-def test_without_the_deciding_sentence_nothing_tells_the_label():
-    from sklearn.feature_extraction.text import CountVectorizer
-    from sklearn.linear_model import LogisticRegression
-
-    def others(split):
-        rest = []
-        for one in planted.documents(split):
-            low, high = deciding_sentence(one)
-            rest.append(" ".join(one.tokens[:low] + one.tokens[high:]))
-        return rest, [one.label for one in planted.documents(split)]
-
-    words = CountVectorizer(vocabulary=None, token_pattern=r"\S+", min_df=2)
-    (train, labels), (test, expected) = others("train"), others("test")
-    model = LogisticRegression(max_iter=1000).fit(words.fit_transform(train), labels)
-    assert abs(model.score(words.transform(test), expected) - 0.5) < 0.1
-
-
 def folder(home: Path, name: str, **splits) -> None:
     (home / name).mkdir()
     about = {"title": name, "classes": ["negative", "positive"]}
@@ -183,31 +166,14 @@ def tiny(encoder: str = "han-rnn", **options) -> Run:
     return Run("planted-documents", encoder, **given)
 
 
-class Killed(Exception):
-    pass
-
-
-def test_a_killed_training_ends_in_the_same_weights(monkeypatch, tmp_path):
+def test_the_epoch_with_the_best_accuracy_is_kept(monkeypatch, tmp_path):
+    monkeypatch.setenv("CACHE_HOME", str(tmp_path))
+    whole = datasets.load("planted-documents", "quick")
+    few = {split.name: replace(split, instances=split.instances[:96]) for split in whole.splits}
     run = tiny(epochs=4, learning_rate=0.02, document_dropout=0.3, sentence_dropout=0.2, classifier_dropout=0.1)
-    whole, splits = datasets.load("planted-documents", "quick"), ("train", "dev", "test")
-    few = {name: replace(getattr(whole, name), instances=getattr(whole, name).instances[:96]) for name in splits}
-    corpus = replace(whole, **few)
-
-    def at_the_third(message: str) -> None:
-        if "epoch 3/4" in message:
-            raise Killed
-
-    monkeypatch.setenv("CACHE_HOME", str(tmp_path / "one"))
-    whole = train(run, corpus=corpus, say=lambda message: None)
-    monkeypatch.setenv("CACHE_HOME", str(tmp_path / "two"))
-    with pytest.raises(Killed):
-        train(run, corpus=corpus, say=at_the_third, checkpoint_seconds=0)
-    again = train(run, corpus=corpus, say=lambda message: None)
-    assert [record["dev_accuracy"] for record in again.history] == [r["dev_accuracy"] for r in whole.history]
-    for name, weight in whole.model.state_dict().items():
-        assert torch.equal(weight, again.model.state_dict()[name]), name
-    best = max(record["dev_accuracy"] for record in whole.history)
-    assert whole.history[whole.chosen - 1]["dev_accuracy"] == best  # accuracy decides, not AUC
+    trained = train(run, corpus=replace(whole, **few), say=lambda message: None)
+    accuracies = [record["dev_accuracy"] for record in trained.history]
+    assert accuracies[trained.chosen - 1] == max(accuracies) > min(accuracies)
 
 
 def test_the_rate_falls_after_each_epoch_that_is_no_better_also_when_resumed():

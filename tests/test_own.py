@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from planned import runs
 
 import notebooks
 from lib import datasets
@@ -219,12 +218,6 @@ def test_a_dev_that_is_missing_is_drawn_from_train(tmp_path):
     assert "15% of train, of each class, are dev." in corpus.notes
 
 
-def test_empty_texts_are_left_out_and_counted(tmp_path):
-    corpus = datasets.load(own_text(put(tmp_path, separated([*rows(), *[("  ", "bad")] * 20]))))
-    assert sum(len(split) for split in corpus.splits) == 60
-    assert any("were left out because they have no tokens" in note for note in corpus.notes)
-
-
 # --- the name: one's own text is a dataset like any other
 
 
@@ -261,13 +254,6 @@ def test_files_are_looked_for_here_in_the_project_and_in_the_homes_of_data(tmp_p
     monkeypatch.chdir(tmp_path / "here")
     assert own_text("near.csv").path == tmp_path / "here" / "near.csv"
     assert own_text("elsewhere.csv", data_home=tmp_path / "home").path == tmp_path / "home" / "elsewhere.csv"
-
-
-def test_every_paper_takes_it_and_models_over_sentences_too(tmp_path):
-    name = own_text(put(tmp_path, separated(rows())))
-    for notebook in ("correlation", "adversary", "regularization", "sparsity"):
-        assert {run.dataset for run in runs(notebook, name)} == {name}
-    assert {run.encoder for run in runs("erasure", name, train_texts=9)} >= {"han-rnn", "flan-noenc"}
 
 
 def test_a_model_is_trained_in_a_process_of_its_own_as_in_this_one_and_kept_by_the_files_name(
