@@ -14,7 +14,7 @@ from IPython.display import HTML, display
 from lib import tables
 from lib.charts.theme import COLORS, INK, Empty, number_tips, or_a_sentence, titled
 from lib.notebook import HEADLINE
-from lib.quantity import RUN_COLUMNS, title_of
+from lib.quantity import RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
 from papers import PAPERS
 from papers.effects import FINDINGS, Finding
 from papers.judge import NO, NONE, OPEN, YES
@@ -211,7 +211,7 @@ def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
     if finding.predicts != "level" and not finding.beyond_chance:
         line = alt.Chart(pd.DataFrame({"at": [float(finding.threshold)]}))
         layers.insert(0, line.mark_rule(color=INK, strokeDash=[4, 3]).encode(alt.X("at:Q")))
-    title = alt.TitleParams(wrap(finding.sentence, width // 5), fontSize=12, offset=4)
+    title = alt.TitleParams(wrap(finding.sentence, width // 7), fontSize=12, offset=4)
     return alt.layer(*layers).properties(width=width, height=alt.Step(17), title=title)
 
 
@@ -238,13 +238,15 @@ def compare(values: pd.DataFrame, percent: bool = False) -> HTML:
 def one_table(values: pd.DataFrame, percent: bool) -> str:
     """One table of a paper: a row for each model, a column for each quantity, theirs above ours."""
     first = values.iloc[0]
-    by = [name for name in RUN_COLUMNS if values[name].nunique() > 1] or ["dataset"]
+    implied = columns_of_encoders(values)
+    by = [name for name in RUN_COLUMNS if values[name].nunique() > 1 and name not in implied] or ["dataset"]
     rows = values.assign(cell=[compared_cell(row, percent) for row in values.to_dict("records")]).drop_duplicates(KEYS)
     wide = rows.pivot(index=by, columns="quantity", values="cell").fillna("")
     wide = wide.loc[list(dict.fromkeys(rows.set_index(by).index)), list(dict.fromkeys(rows["quantity"]))]
     head = "".join(f"<th scope='col'>{escape(title_of(name))}</th>" for name in (*by, *wide))
     body = "".join(f"<tr>{names_of(key)}{numbers_of(cells)}</tr>" for key, *cells in wide.itertuples())
-    fixed = " · ".join(title_of(str(first[name])) for name in RUN_COLUMNS if name not in by and first[name])
+    parts = [title_of(str(first[name])) for name in RUN_COLUMNS if name not in (*by, *implied) and first[name]]
+    fixed = " · ".join(filter(None, [*parts, describe_encoders(values)]))
     unit = "percent" if percent else ", ".join(dict.fromkeys(values["unit"]))
     caption = f"Ours: {fixed} ({unit})."
     if first["paper"]:

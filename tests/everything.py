@@ -21,7 +21,6 @@ from lib.importance import (
     inner_attention,
     integrated_gradients,
     leave_one_out,
-    leave_one_out_unseen,
     leave_one_out_with_sign,
     quantity,
 )
@@ -45,7 +44,6 @@ from lib.interventions import (
     until_flip,
     without_reason,
 )
-from lib.interventions.substitution import uniform_head
 from lib.quantity import Quantity
 
 OF_ATTENTION = [
@@ -89,8 +87,7 @@ OF_TEXTS = [
     quantity("integrated_gradients", integrated_gradients, steps=3, baseline="unknown"),
 ]
 EXACT = [adversary(0.05), adversary_by_chance(0.05, draws=2)]
-OF_HEADS = [inner_attention((0, 1)), inner_attention("rollout"), uniform_head((0, 1))]
-OF_HEADS += [quantity("leave_one_out_unseen_by_1", leave_one_out_unseen, layers=1)]
+OF_HEADS = [inner_attention((0, 1)), inner_attention("rollout")]
 
 
 def pooled() -> nn.Module:

@@ -10,8 +10,6 @@ from lib import importance
 from lib.importance import state_gradients as of_states
 from lib.importance.leave_one_out import logits_without_each_state
 from lib.importance.state_gradients import (
-    facet_distance,
-    facet_gradients,
     inputs_to_states,
     state_gradients,
     state_gradients_definition,
@@ -173,23 +171,6 @@ def test_gradients_that_have_faded_are_carried_no_further_and_differ_no_more_tha
     rounding, difference = whole - state_gradients(tested.double(), given), few - whole
     assert difference.norm() <= rounding.norm() and difference.abs().max() <= 2 * rounding.abs().max()
     assert (difference.norm(dim=-1) <= 1e-6 * whole.norm(dim=-1)).all(), "of each state"
-
-
-@pytest.mark.parametrize("encoder", ["bilstm", "transformer"])
-def test_the_gradients_of_all_facets_are_those_of_the_whole_jacobian(encoder):
-    tested, given = model(encoder), batch((5, 1, 3))
-    found, output = facet_gradients(tested, given), tested(given)
-    for row, state in given.mask.nonzero().tolist():
-        of_facets = [torch.autograd.grad(facet, output.embeddings, retain_graph=True)[0][row]
-                     for facet in output.hidden[row, state]]  # fmt: skip
-        by_hand = torch.stack(of_facets).norm(dim=(0, 2)).masked_fill(~given.mask[row], 0)
-        assert torch.allclose(found[row, state].double(), by_hand, rtol=1e-6)
-    distance = facet_distance(tested, given, output)
-    shares = [one[0] / one[0].sum(dim=-1, keepdim=True) for one in (state_gradients(tested, given), found.double())]
-    real = given.mask[0]
-    expected = (shares[0] - shares[1]).abs().sum(dim=-1)[real].mean() / 2
-    assert float(distance["apart"][0]) == pytest.approx(float(expected), rel=1e-5) and 0 < expected < 1
-    assert (distance["apart"][1], distance["uneven"][1]) == (0, 0), "one token has all"
 
 
 def test_a_state_that_depends_on_its_word_alone_has_no_entropy():

@@ -68,8 +68,8 @@ def type_name(kind: Any) -> str:
 
 def test_a_setting_may_be_text_as_a_command_line_has_it():
     erasure, sparsity = (papers.PAPERS[name].settings for name in ("erasure", "sparsity"))
-    read = sparsity.of({"encoders": "bilstm", "strengths": "-3, 0.5", "papers_epochs": "yes", "patience": "4"})
-    assert (read.encoders, read.strengths, read.papers_epochs, read.patience) == (("bilstm",), (-3.0, 0.5), True, 4)
+    read = sparsity.of({"encoders": "bilstm", "strengths": "-3, 0.5", "adversary_epochs": "4"})
+    assert (read.encoders, read.strengths, read.adversary_epochs) == (("bilstm",), (-3.0, 0.5), 4)
     assert erasure(seeds="3").seeds == erasure(seeds=3).seeds == (0, 1, 2)
     assert erasure(seeds="[3]").seeds == (3,) and erasure(seeds="0").seeds == (0,)
 

@@ -11,29 +11,27 @@ import torch
 from scipy import stats
 from small import batch, model
 
-import papers
 from lib.analysis import (
-    add_ceiling,
     add_entropies,
     add_support,
-    add_support_precision,
     add_violations,
     attention_weights,
     left_out,
     measure,
-    measure_all,
+    training_table,
     trend,
 )
-from lib.analysis.correlation import kendall, share_of_ceiling
+from lib.analysis.correlation import kendall
 from lib.metrics import normalized_entropy
 from lib.projections import sparsegen_name, sparsegen_strength
-from lib.quantity import RUN_COLUMNS, Quantity, declare, tau_name, unit_of
-from lib.training import Run, fitting, train
+from lib.quantity import RUN_COLUMNS, unit_of
+from lib.training import Run, fitting, train, untrained
 from lib.training.tasks import Classification
+from lib.training.trained import build
+from papers import sparsity
 
 MEISTER = {"dataset": "planted", "recipe": "meister2021"}
 STRENGTHS = (-100, -0.5, 0, 0.75, 0.9999999)
-CONTROLS = ("without_context", "starts")
 BOTH = ("bilstm", "transformer")
 LAMBDAS = (-10.0, -1.0, 0.0, 0.5, 0.9)
 
@@ -90,14 +88,6 @@ def test_the_support_counts_what_is_exactly_above_zero():
     assert found["attention_support"].tolist() == expected and expected[2] == 1 and expected[0] < 12
     assert found["attention_support_share"].tolist() == [size / n for size, n in zip(expected, (12, 5, 1), strict=True)]
     assert (unit_of("attention_support"), unit_of("attention_support_share")) == ("tokens", "fraction")
-
-
-def test_the_support_against_the_reason_by_hand():
-    weights = [np.array([0.5, 0.5, 0, 0]), np.array([0, 0, 1.0]), np.array([1.0, 0]), np.array([0.5, 0.5])]
-    found = add_support_precision(measured({"attention_weights": weights}), [((1, 4),), ((0, 1),), None, ((0, 2),)])
-    columns = [found[f"rationale_support_{name}"].tolist() for name in ("precision", "recall", "chance")]
-    assert [column[:2] for column in columns] == [[1 / 2, 0], [1 / 3, 0], [3 / 4, 1 / 3]]
-    assert np.isnan([column[2:] for column in columns]).all()
 
 
 def test_rank_correlations_are_scipys_with_ties_too():
@@ -171,69 +161,47 @@ def test_a_trend_counts_the_points_that_every_seed_has():
     assert found["tau"] == pytest.approx(1) and np.isnan(found["tau_low"])
 
 
-def test_the_ceiling_of_sparse_attention_is_the_largest_tau_that_its_ties_allow():
-    random, length = np.random.default_rng(0), 9
-    for support in (1, 2, 5, length):
-        weights = np.concatenate([1 + np.arange(support), np.zeros(length - support)])
-        best = stats.kendalltau(weights, np.arange(length) + 100 * (weights > 0)).statistic
-        taus = {tau_name(("attention", "gradient_of_input")): [best]}
-        row = add_ceiling(
-            pd.DataFrame({"length": [length], "attention_support": [support]} | taus), ["gradient_of_input"]
-        )
-        assert row["tau_ceiling"].item() == pytest.approx(best)
-        assert row[share_of_ceiling("gradient_of_input")].item() == pytest.approx(1)
-        others = [stats.kendalltau(weights, random.permutation(length)).statistic for _ in range(50)]
-        assert max(others) <= best + 1e-12
-    alone = pd.DataFrame({"length": [1], "attention_support": [1]} | {name: [np.nan] for name in taus})
-    assert np.isnan(add_ceiling(alone, ["gradient_of_input"])["tau_ceiling"].item())
-
-
 def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():
-    parts = {
-        name: planned.runs(f"sparsity/{name}", profile="paper")
-        for name in ("models", "sweep", "spectrum", *CONTROLS, "adversaries", "frozen_adversaries")
-    }
+    parts = {part.__name__: planned.runs(f"sparsity/{part.__name__}", profile="paper") for part in sparsity.PARTS}
     whole = planned.runs("sparsity", profile="paper")
     assert set(whole) == {run for part in parts.values() for run in part} and len(set(whole)) == len(whole)
-    assert {(run.encoder, run.attention, run.layers) for run in whole} == {
-        ("bilstm", "additive", 1),
-        ("transformer", "dot", 2),
-        ("average", "additive", 1),
-    }
+    assert {(run.encoder, run.attention, run.layers, run.defaults["query_init"], run.option("query_init"))
+            for run in whole} == {("bilstm", "additive", 1, "default", "default"),
+                                  ("transformer", "dot", 2, "default", "normal"),
+                                  ("average", "additive", 1, "default", "default")}  # fmt: skip
     assert {run.encoder for run in parts["without_context"]} == {"average"}
-    assert {run.option("query_init") for run in whole if run.attention == "dot"} == {"normal", "default"}
-    assert [run.option("query_init") for run in parts["starts"]] == ["default"] * 3
-    default = planned.runs("sparsity/models", query_init="default") + planned.runs(
-        "sparsity/starts", query_init="default"
-    )
-    assert [run.option("query_init") for run in default if run.attention == "dot"] == ["default"] * 4 + ["normal"]
     of_base = {(run.base, run.option("lambda")) for run in parts["adversaries"]}
     assert all((base, 0.0) in of_base for base, _ in of_base), "each has one that only imitates"
-    assert all(run.option("query_init") == "normal" for run in parts["adversaries"] if run.attention == "dot")
-    assert len(parts["models"]) == 2 * 2 * 3 and len(parts["sweep"]) == 2 * 9 * 3
+    assert len(parts["models"]) == 2 * 2 * 3 and len(parts["spectrum"]) == 2 * (9 + 3) * 3
     published = {"bilstm": 1e-4, "transformer": 1e-5}
     assert {run.encoder: run.option("learning_rate") for run in parts["models"]} == published
     assert {run.option("learning_rate") for run in whole if run not in parts["models"]} == {1e-3}
-    fast = planned.runs("sparsity/models", profile="paper", rates="fast")
-    assert set(fast) < {*parts["sweep"], *parts["spectrum"]}, "the control of the rate"
+    assert set(planned.runs("sparsity/models", profile="paper", rates="fast")) < {*parts["spectrum"]}
     ends = {run.option("learning_rate"): (run.epochs, run.option("patience")) for run in whole if not run.base}
     assert ends == {1e-3: (100, 10), 1e-4: (300, 20), 1e-5: (300, 20)}
-    patient = planned.runs("sparsity", profile="paper", patience=50)
-    assert {run.option("patience") for run in patient if run.option("learning_rate") < 1e-3} == {50}
-    assert {run for run in patient if run.option("learning_rate") == 1e-3} == {*whole} - {*parts["models"]}
-    eight = planned.runs("sparsity", profile="paper", papers_epochs=True)
-    assert {run.epochs for run in eight if run.variant == "base"} == {8}
     starts = {(run.option("trains"), run.option("starts")) for run in parts["frozen_adversaries"]}
     assert starts == {("attention", "random"), ("attention", "base")}
     at = {run.option("starts"): run.seed - run.base.seed for run in parts["frozen_adversaries"]}
     assert at["random"] and not at["base"], "attention that never left its start must not begin beside its model's"
-    with pytest.raises(ValueError, match="lambda is 2.0; allowed: below 1"):
+    with pytest.raises(ValueError, match="less than 1"):
         planned.runs("sparsity", strengths=[2])
-    few = planned.runs("sparsity", profile="paper", projections=["softmax"], strengths=[0])
-    assert {run.projection for run in few} == {"softmax", "sparsemax"}
+    few = planned.runs("sparsity/spectrum", projections=["softmax", "sparsemax"], strengths=[0.5, 0, -1])
+    assert [run.projection for run in few] == ["softmax", "sparsemax", "sparsegen:-1", "sparsegen:0.5"]
     assert {run.option("learning_rate") for run in planned.runs("sparsity/models")} == {1e-3}
     assert [sparsegen_strength(sparsegen_name(at)) for at in STRENGTHS] == list(STRENGTHS)
     assert np.isnan(sparsegen_strength("softmax")) and np.isnan(sparsegen_strength("entmax:1.5"))
+
+
+def test_tables_2_and_5_are_the_trend_of_the_gradient_and_the_adversaries_farthest_away():
+    rows = [("all", at, accuracy) for at, accuracy in ((0, 0.9), (0.1, 0.8), (1, 0.7))]
+    rows += [("attention", 0.5, 0.6), ("attention from the base", 3, 0.5)]
+    adversaries = pd.DataFrame(rows, columns=["trains", "lambda", "value"]).assign(projection="softmax")
+    trends = pd.DataFrame({"quantity": ["entropy_of_gradient_of_input", "entropy_of_leave_one_out_of_input"]})
+    trends = trends.assign(tau=[-0.8, 0.1], tau_low=[-1.0, -1.0], tau_high=[-0.5, 0.5])
+    slope, farthest = sparsity.partners(pd.concat([adversaries, trends], ignore_index=True), None)
+    assert slope[["value", "low", "high"]].to_numpy().tolist() == [[-0.8, -1.0, -0.5]]
+    assert slope["quantity"].tolist() == ["kendall_tau_lambda_vs_entropy_of_input_importance"]
+    assert farthest["value"].tolist() == [0.7, 0.6] and set(farthest["projection"]) == {""}
 
 
 @pytest.mark.parametrize(
@@ -304,31 +272,9 @@ def test_training_a_sparse_model_and_its_adversaries(monkeypatch, tmp_path, enco
     imitated = train(adversary, say=lambda message: None)
     own, other = trained.model(first), imitated.model(first)
     assert torch.equal(own.hidden, other.hidden) and not torch.equal(own.attention, other.attention)
-    soft = replace(trained, run=replace(base, projection="softmax"))
-    states = Quantity("size_of_states", lambda tested, texts, output: output.hidden.norm(dim=(1, 2)), "1")
-    before = papers.sparsity.before_training([soft, trained], [states])
-    for one, (name, rows) in zip([soft, trained], before.groupby("projection", sort=False), strict=True):
-        alone = measure_all([papers.sparsity.untrained(one)], [states])
-        assert name == one.run.projection
-        assert rows["size_of_states"].tolist() == alone["size_of_states"].tolist()
-
-
-ENTROPIES = [declare(f"entropy_of_{name}_of_input", "fraction") for name in ("gradient", "leave_one_out")]
-
-
-def known_rows(projection: str, encoder: str, seed: int, hidden: float, inputs: float, entropy: float) -> pd.DataFrame:
-    random = np.random.default_rng(seed)
-
-    def near(value: float) -> np.ndarray:
-        return value + 0.01 * random.standard_normal(40)
-
-    return measured({"attention_weights": [np.ones(2)] * 40}).assign(
-        encoder=encoder,
-        projection=projection,
-        seed=seed,
-        kendall_tau_attention_vs_gradient_of_hidden=near(hidden),
-        kendall_tau_attention_vs_gradient_of_input=near(inputs),
-        inputs_to_states_entropy=near(0.9),
-        entropy_of_gradient_of_input=near(entropy),
-        entropy_of_leave_one_out_of_input=near(entropy),
-    )
+    at_first = untrained(trained)
+    assert (at_first.history, at_first.chosen) == ((), 0)
+    assert torch.equal(at_first.model(first).logits, build(base, trained.corpus, trained.vectors).eval()(first).logits)
+    assert not torch.equal(at_first.model(first).logits, own.logits)
+    table = training_table([trained])[["projection", "learning_rate", "epochs", "at most", "kept"]]
+    assert table.to_numpy().tolist() == [[projection, 0.01, 1, 1, 1]]

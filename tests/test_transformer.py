@@ -7,9 +7,7 @@ import torch
 from small import batch, model
 from torch import nn
 
-from lib.importance import inner_attention, leave_one_out, leave_one_out_unseen
-from lib.interventions.substitution import imposed_head, uniform_head
-from lib.metrics import probabilities
+from lib.importance import inner_attention
 from lib.models.transformer import Transformer, positions, rollout
 
 
@@ -51,28 +49,6 @@ def test_inner_attention_is_a_distribution_over_the_texts_words():
     assert torch.allclose(inner.sum(dim=-1), torch.ones(1, dtype=torch.float64)) and (inner[2] > 0).all()
 
 
-def test_its_own_inner_attention_put_back_changes_nothing():
-    tested, given = model("transformer", heads=2), batch()
-    inner = tested.inner_attention(given)
-    same = tested.with_inner_attention(given, {(0, 1): inner[:, 0, 1], (1, 0): inner[:, 1, 0]})
-    assert torch.allclose(same.logits, tested(given).logits, atol=1e-12)
-
-
-def test_a_head_is_imposed_between_start_and_end_whose_share_stays():
-    tested, given = model("transformer", heads=2), batch((5, 9))
-    own, equal = tested.inner_attention(given), given.mask.double() / given.mask.sum(dim=1, keepdim=True)
-    weights = equal[:, None].expand(-1, 11, -1)
-    found = imposed_head(tested, given, (1, 0), weights)
-    by_hand = own[:, 1, 0].clone()
-    for row, length in enumerate((5, 9)):
-        left = 1 - own[row, 1, 0, :, 0] - own[row, 1, 0, :, length + 1]
-        by_hand[row, :, 1 : length + 1] = left[:, None] / length
-    assert torch.allclose(found.logits, tested.with_inner_attention(given, {(1, 0): by_hand}).logits, atol=1e-12)
-    moved = uniform_head((1, 0))(tested, given, tested(given))
-    change = probabilities(found.logits) - probabilities(tested(given).logits)
-    assert torch.allclose(moved, change.abs().sum(dim=1) / 2) and (moved > 0).all()
-
-
 def test_explanations_are_distributions_over_the_tokens_and_rollout_is_the_product():
     tested, given = model("transformer", heads=2), batch((5, 1, 9))
     output, inner = tested(given), tested.inner_attention(given)
@@ -86,35 +62,6 @@ def test_explanations_are_distributions_over_the_tokens_and_rollout_is_the_produ
     reached = torch.einsum("bp,bpi->bi", output.attention, by_hand).masked_fill(~given.mask, 0)
     expected = reached / reached.sum(dim=1, keepdim=True)
     assert torch.allclose(inner_attention("rollout")(tested, given, output), expected)
-
-
-@pytest.mark.parametrize("layers", [1, 2])
-@torch.no_grad()
-def test_a_state_that_layers_do_not_see_is_cut_out_below_them(layers):
-    tested, given = model("transformer", "dot", heads=2, projection_name="sparsemax"), batch((1, 2, 5, 9))
-    output, found = tested(given), leave_one_out_unseen(tested, given, layers)
-    for row, position in given.mask.nonzero().tolist():
-        states = tested.encoder.input(output.embeddings[row, : given.lengths[row]][None])
-        states = states + positions(states.shape[1], 8)
-        kept = torch.arange(states.shape[1]) != position
-        for number, layer in enumerate(tested.encoder.layers):
-            states = states[:, kept] if number == 2 - layers else states
-            states = layer(states, torch.ones(states.shape[:2], dtype=torch.bool))
-        states = states[:, 1:-1]
-        scores = tested.attention(states)
-        weights = tested.projection(scores, scores == scores) if states.shape[1] else scores
-        moved = probabilities(tested.decode(weights, states)) - probabilities(output.logits[row][None])
-        assert float(found[row, position]) == pytest.approx(float(moved.abs().sum()) / 2, abs=1e-9)
-    assert not found[~given.mask].any()
-
-
-def test_a_state_that_every_layer_sees_is_left_out_of_the_attention_alone():
-    tested, given = model("transformer", "dot", heads=2), batch()
-    alone = leave_one_out(tested, given, of="hidden")
-    assert torch.allclose(leave_one_out_unseen(tested, given, 0), alone, atol=1e-12)
-    for wrong, layers, why in ((tested, 3, "it has 2"), (model("bilstm"), 0, "it is not a Transformer")):
-        with pytest.raises(ValueError, match=why):
-            leave_one_out_unseen(wrong, given, layers)
 
 
 def test_unknown_and_missing_inner_attention_is_named():

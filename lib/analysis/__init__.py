@@ -3,17 +3,18 @@
 from lib.analysis.adversaries import (
     adversaries_by_dev,
     adversary_method,
-    changes_of_score,
     instance_adversaries,
+    lost_beyond_imitation,
     measure_versus_base,
     not_converged,
     seed_distances,
     select_runs,
     single_runs,
+    summarise_adversaries,
 )
 from lib.analysis.baseline import against_baseline, baseline, same_answers
-from lib.analysis.correlation import add_ceiling, correlate, significance, taus_by_option, trend
-from lib.analysis.dev import chosen_values, dev_scores, train_grid
+from lib.analysis.correlation import correlate, significance, taus_by_option, trend, trends
+from lib.analysis.dev import chosen_values, dev_scores, train_grid, training_table
 from lib.analysis.erasure import (
     add_drawn,
     add_effects,
@@ -27,12 +28,20 @@ from lib.analysis.erasure import (
     flips_sooner,
     ranking_rows,
 )
-from lib.analysis.measuring import attention_weights, examples, joined, left_out, max_attention, measure, measure_all
+from lib.analysis.measuring import (
+    attention_weights,
+    examples,
+    joined,
+    left_out,
+    max_attention,
+    measure,
+    measure_all,
+    output_of_text,
+)
 from lib.analysis.price import curvatures, points, points_by_variant
 from lib.analysis.rationale import (
     add_average_precision,
     add_rationale_hits,
-    add_support_precision,
     attention_on_rationale,
     erased_on_rationale,
 )
@@ -43,7 +52,9 @@ from lib.analysis.summaries import (
     fragility,
     mean_effect,
     per_group,
+    rows_where,
     summarise,
+    summarise_by,
 )
 from lib.analysis.token_values import add_entropies, add_support, add_violations, violation_by_chance
 from lib.analysis.word_states import information

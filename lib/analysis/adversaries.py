@@ -1,6 +1,6 @@
 """Trained models beside their bases: how far attention moved, what that cost, and which adversaries are evidence."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -9,8 +9,8 @@ from scipy.special import rel_entr
 from torch import Tensor, nn
 
 from lib.analysis.measuring import BATCH, attention_weights, max_attention, measure
-from lib.analysis.statistics import weighted_f1
-from lib.analysis.summaries import difference
+from lib.analysis.statistics import Effect, weighted_f1
+from lib.analysis.summaries import classification, effects_between, per_group, rows_where, summarise_by
 from lib.datasets.batches import Batch
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models.interface import ModelOutput
@@ -30,9 +30,9 @@ RUN_OF_A_SWEEP = ["trains", "lambda", "seed"]
 
 
 def measure_versus_base(
-    trained: Sequence[Trained], bases: Sequence[Trained], quantities: Sequence[Quantity] = ()
+    trained: Sequence[Trained], bases: Sequence[Trained] | None = None, quantities: Sequence[Quantity] = ()
 ) -> pd.DataFrame:
-    """`measure` of each run on test beside the base in the same place, one below the other.
+    """`measure` of each run on test beside its base, one below the other.
 
     Besides the quantities: attention_weights, max_attention; tvd, between the predictions, a fraction of probability
     (of both classes: |change of p|), and tvd_half, half of it, as Wiegreffe & Pinter (2019) count it; jsd, between the
@@ -40,10 +40,13 @@ def measure_versus_base(
     (`kind_trained`); and whether they converged: their loss, and the distance (`still_leaving`). seed is the base's of
     an adversary, whatever its own.
 
+    Args:
+        bases: the one in the same place is a run's base; None: what the run was trained against, or itself.
     Raises:
         ValueError: not as many bases as runs, or a run and its base read other data.
     """
     frames, outputs = [], {}
+    bases = [one.base or one for one in trained] if bases is None else bases
     with Progress("measuring against the base", total=len(trained)) as progress:
         for model, base in zip(trained, bases, strict=True):
             if model.corpus.checksum != base.corpus.checksum:
@@ -90,23 +93,38 @@ def distances(base: BaseOutputs) -> list[Quantity]:
     ]
 
 
-def changes_of_score(measured: pd.DataFrame) -> pd.DataFrame:
-    """What adversaries lose of accuracy against their bases: a row for each encoder, projection, `trains` and lambda.
+def summarise_adversaries(measured: pd.DataFrame, variants: Mapping[str, str]) -> pd.DataFrame:
+    """Accuracy, JSD and TVD of adversaries by `trains` and lambda, which are columns beside those of `summarise`.
 
     Args:
-        measured: rows of `measure_versus_base`, of adversaries and of the bases themselves.
-    Returns:
-        encoder, projection, trains, lambda; `difference` of the adversary (first) less its base (second), in
-        pairs of one seed; jsd, the mean of the attentions' (nats).
+        measured: rows of `measure_versus_base`. variants: `trains` -> the variant that its rows are called.
     """
-    bases, tables = measured[measured["variant"] == "base"], []
-    adversaries = measured[measured["variant"] == "adversary"]
-    names = ["encoder", "projection", "trains", "lambda"]
-    for key, some in adversaries.groupby(names, sort=False):
-        base = bases[(bases["encoder"] == key[0]) & (bases["projection"] == key[1])]
-        table = difference(pd.concat([some, base]), ["accuracy"], ({"variant": "adversary"}, {"variant": "base"}))
-        tables.append(table.assign(**dict(zip(names, key, strict=True)), jsd=some["jsd"].mean()))
-    return pd.concat(tables, ignore_index=True)
+    adversaries, by = measured[measured["variant"] == "adversary"], ["trains", "lambda"]
+    scores = per_group(adversaries, by, lambda rows: classification(rows, ["accuracy"]))
+    means = pd.concat([scores, summarise_by(adversaries, by, AXES)], ignore_index=True)
+    return means.assign(variant=means["trains"].map(variants))
+
+
+def lost_beyond_imitation(measured: pd.DataFrame, trains: Sequence[str]) -> Iterator[tuple[dict, pd.DataFrame, Effect]]:
+    """What adversaries lose of accuracy: that of the one that only imitates (lambda 0) less theirs, in pairs of a seed.
+
+    Of the seeds in which an adversary moved, to a mean JSD of at least FAR; of all seeds where it moved in none.
+
+    Args:
+        measured: rows of `measure_versus_base`, of the bases too. trains: the kinds of adversaries (`kind_trained`).
+    Yields:
+        {trains, encoder, projection, lambda}, the rows of the base, what is lost.
+    """
+    adversaries, names = measured[measured["trains"].isin(trains)], ["trains", "encoder", "projection"]
+    between = {"variant": "imitation"}, {"variant": "adversary"}
+    for values, some in adversaries[adversaries["lambda"] > 0].groupby([*names, "lambda"], sort=False):
+        key = dict(zip([*names, "lambda"], values, strict=True))
+        imitation = rows_where(adversaries, key | {"lambda": 0}).assign(variant="imitation")
+        base = rows_where(measured, {"encoder": key["encoder"], "projection": key["projection"], "variant": "base"})
+        jsd = some.groupby("seed")["jsd"].mean()
+        moved = jsd.index[jsd >= FAR] if (jsd >= FAR).any() else jsd.index
+        both = pd.concat([some, imitation])
+        yield key, base, effects_between(both[both["seed"].isin(moved)], ["accuracy"], between)[0]
 
 
 def seed_distances(bases: pd.DataFrame, reduce: str = "median") -> pd.DataFrame:

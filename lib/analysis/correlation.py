@@ -13,11 +13,11 @@ from torch import Tensor
 
 from lib.analysis.measuring import measure_all
 from lib.analysis.statistics import SEED, t_interval
-from lib.analysis.summaries import SUMMARY, summarise
+from lib.analysis.summaries import SUMMARY, configurations, summarise
 from lib.analysis.token_values import column_of, pass_on, token_values
 from lib.metrics import kendall_tau
 from lib.numerics import by_length
-from lib.quantity import RUN_COLUMNS, Quantity, declare, tau_name, title_of
+from lib.quantity import RUN_COLUMNS, Quantity, tau_name
 from lib.training import Trained
 
 SIGNIFICANT = 0.05
@@ -139,28 +139,6 @@ def taus_by_option(
     return pd.concat([summarise(rows, names).assign(**{option: value}) for value, rows in groups.items()])
 
 
-def add_ceiling(instances: pd.DataFrame, measures: Iterable[str]) -> pd.DataFrame:
-    """The rows with the largest tau-b of sparse attention, tau_ceiling, and attention's taus as shares of it.
-
-    Tokens without weight are tied, so that tau-b with a measure without ties is at most sqrt(the share of the pairs of
-    tokens that attention tells apart); with one token of weight that is sqrt(2/n). NaN for a text of one token.
-
-    Args:
-        instances: of `correlate`, with attention_support (`add_support`). measures: such as gradient_of_input.
-    """
-    length, without = instances["length"], instances["length"] - instances["attention_support"]
-    ceiling = np.sqrt(1 - without * (without - 1) / (length * (length - 1)).where(length > 1))
-    title = "largest tau-b that the ties of attention allow"
-    shares = {share_of_ceiling(name): instances[tau_name(("attention", name))] / ceiling for name in measures}
-    return instances.assign(**{declare("tau_ceiling", "tau-b", title, (0, 1)): ceiling}, **shares)
-
-
-def share_of_ceiling(measure: str) -> str:
-    """The column of attention's tau with a measure, divided by its ceiling."""
-    name = tau_name(("attention", measure))
-    return declare(f"{name}_of_ceiling", "fraction", f"{title_of(name)}, share of its ceiling", (-1, 1))
-
-
 def kendall(at: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Kendall's tau-b of at (point,) with each row of values (..., point); NaN where a side is constant."""
     rows = torch.tensor(values.reshape(-1, len(at)))
@@ -168,7 +146,7 @@ def kendall(at: np.ndarray, values: np.ndarray) -> np.ndarray:
     return tau.numpy().reshape(values.shape[:-1])
 
 
-def trend(instances: pd.DataFrame, by: str, quantity: str) -> pd.Series:
+def trend(instances: pd.DataFrame, by: str, quantity: str) -> dict[str, object]:
     """Kendall's tau-b between a dial, such as an adversary's lambda, and a quantity's mean over the texts.
 
     Meister et al. (2021), table 2. tau is that within each seed, the mean over seeds; p is two-sided, against the
@@ -190,7 +168,13 @@ def trend(instances: pd.DataFrame, by: str, quantity: str) -> pd.Series:
     parts = {"quantity": quantity, "tau": tau, "tau_low": low, "tau_high": high, "p": p}
     ends = {"sd_seeds": pd.Series(each).std(), "first": means.iloc[:, 0].mean(), "last": means.iloc[:, -1].mean()}
     counts = {"points": means.shape[1], "seeds": len(means), "n": instances["instance"].nunique()}
-    return pd.Series(parts | ends | counts)
+    return parts | ends | counts
+
+
+def trends(instances: pd.DataFrame, by: str, quantities: Iterable[str]) -> pd.DataFrame:
+    """`trend` of each quantity in each configuration: a row each, with the run columns."""
+    models = list(configurations(instances))
+    return pd.DataFrame([key | trend(rows, by, name) for name in quantities for key, rows in models])
 
 
 def taus_by_seed(means: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:

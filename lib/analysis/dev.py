@@ -1,4 +1,4 @@
-"""The value of a hyperparameter that dev chooses."""
+"""What dev chooses: the value of a hyperparameter, and the epoch that a model keeps."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -61,3 +61,14 @@ def chosen_values(trained: Sequence[Trained], option: str) -> list[float]:
     """The value of an option that dev chose for each attention, in the order of the runs."""
     table = dev_scores(trained, option).query("highest_auc").set_index("attention")[option]
     return [float(table[attention]) for attention in dict.fromkeys(model.run.attention for model in trained)]
+
+
+def training_table(trained: Sequence[Trained]) -> pd.DataFrame:
+    """How each model was trained: its learning rate, how many epochs of at most how many, and which is kept."""
+    rows = [
+        {name: getattr(model.run, name) for name in ("encoder", "attention", "projection", "layers", "seed")}
+        | {"learning_rate": model.run.option("learning_rate")}
+        | {"epochs": len(model.history), "at most": model.run.epochs, "kept": model.chosen}
+        for model in trained
+    ]
+    return pd.DataFrame(rows)

@@ -8,12 +8,13 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from lib.datasets.batches import Batch, micro_batches
+from lib.datasets.batches import Batch, collate, micro_batches
 from lib.metrics.distances import probabilities
 from lib.models.evaluation import WORDS, eval_mode, words_at_once
 from lib.models.interface import ModelOutput
 from lib.progress import Progress
 from lib.quantity import RUN_COLUMNS, Quantity, belongs_to_another, title_of
+from lib.training import Trained
 
 RUN = (*RUN_COLUMNS, "seed")
 BATCH = 512  # texts: the searches and sweeps are fastest on many at once
@@ -148,6 +149,13 @@ def forward(model: nn.Module, batch: Batch) -> ModelOutput:
             f"instance {first}: {output.logits[broken][0].tolist()}. Its training has diverged; nothing was measured"
         )
     return output
+
+
+def output_of_text(trained: Trained, position: int) -> ModelOutput:
+    """What a model computes of one text of test, by its place in the split."""
+    batch = collate(trained.corpus.test, np.array([position])).to(trained.run.device_kind)
+    with eval_mode(trained.model):
+        return forward(trained.model, batch)
 
 
 def described(batch: Batch, output: ModelOutput) -> list[dict]:

@@ -123,25 +123,6 @@ def chance_precision(relevant: int, tokens: int) -> float:
     return (harmonic + (relevant - 1) / max(tokens - 1, 1) * (tokens - harmonic)) / tokens
 
 
-def add_support_precision(instances: pd.DataFrame, rationales: Rationales) -> pd.DataFrame:
-    """The rows with the precision and recall of the attention's support, the tokens that have weight, as an answer.
-
-    Columns rationale_support_precision (how many of the tokens with weight decide the label), ..._recall (how many of
-    those that decide have weight) and ..._chance (the precision of the whole text, and of tokens drawn at random). NaN
-    for a text without a rationale, or of rationale alone. Args as `add_average_precision`.
-    """
-    titles = {"precision": "precision of the support", "recall": "recall of the support"}
-    titles |= {"chance": "precision of the whole text"}
-    names = [declare(f"rationale_support_{name}", "fraction", title) for name, title in titles.items()]
-    values = np.full((len(instances), len(names)), np.nan)
-    pairs = zip(marked_tokens(instances, rationales), instances["attention_weights"], strict=True)
-    for row, (decides, weights) in enumerate(pairs):
-        if decides is not None:
-            hits = np.count_nonzero(weights[decides])
-            values[row] = hits / np.count_nonzero(weights), hits / decides.sum(), decides.mean()
-    return instances.assign(**dict(zip(names, values.T, strict=True)))
-
-
 def add_rationale_hits(instances: pd.DataFrame, rankings: Iterable[str], texts: Sequence[Instance]) -> pd.DataFrame:
     """The rows with on_rationale_<ranking>: is its top item one that decides the label? 1 or 0; and ..._chance.
 

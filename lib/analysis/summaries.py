@@ -233,6 +233,11 @@ def per_group(
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(by))
 
 
+def summarise_by(instances: pd.DataFrame, by: Sequence[str], quantities: Sequence[str]) -> pd.DataFrame:
+    """`summarise` of each group of rows with the same values in the columns `by`, which its rows then have too."""
+    return per_group(instances, by, lambda rows: summarise(rows, quantities))
+
+
 def rows_where(rows: pd.DataFrame, where: Mapping[str, object]) -> pd.DataFrame:
     """The rows whose columns have these values."""
     return rows[(rows[list(where)] == pd.Series(where, dtype=object)).all(axis=1)]

@@ -10,14 +10,12 @@ from torch import Tensor
 from lib.importance.attention import attention_times_contribution, attention_times_norm, inner_attention
 from lib.importance.deletions import logits_without_each_token_definition
 from lib.importance.gradients import change_from_baseline, gradient, gradient_times_input, integrated_gradients
-from lib.importance.leave_one_out import MAX_TOKENS, leave_one_out, leave_one_out_unseen, leave_one_out_with_sign
+from lib.importance.leave_one_out import MAX_TOKENS, leave_one_out, leave_one_out_with_sign
 from lib.importance.rankings import RANKINGS, by_first_order, by_gradient
-from lib.importance.state_gradients import facets, inputs_to_states, of_inputs_to_states, state_gradients_definition
-from lib.models.transformer import rollout
+from lib.importance.state_gradients import inputs_to_states, of_inputs_to_states, state_gradients_definition
 from lib.quantity import Quantity
 
-LEFT_OUT = (leave_one_out, leave_one_out_unseen)  # for texts of at most MAX_TOKENS
-FRACTIONS = (*LEFT_OUT, integrated_gradients, change_from_baseline)
+FRACTIONS = (leave_one_out, integrated_gradients, change_from_baseline)
 
 
 def quantity(name: str, function: Callable[..., Tensor], max_tokens: int | None = None, **options) -> Quantity:
@@ -26,7 +24,7 @@ def quantity(name: str, function: Callable[..., Tensor], max_tokens: int | None 
     Args:
         max_tokens: the longest text it is computed for; None: the function's own bound, if it has one.
     """
-    if max_tokens is None and function in LEFT_OUT:
+    if max_tokens is None and function is leave_one_out:
         max_tokens = MAX_TOKENS
     unit = "fraction" if function in FRACTIONS else "1"
     return Quantity(name, lambda model, batch, output: function(model, batch, **options), unit, max_tokens=max_tokens)

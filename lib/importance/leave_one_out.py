@@ -6,13 +6,12 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
-from lib.importance.deletions import MAX_WORDS_PER_PASS, logits_without_each_token
+from lib.importance.deletions import logits_without_each_token
 from lib.importance.gradients import refuse_other_than
 from lib.metrics.distances import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.models.evaluation import measurable
 from lib.models.interface import is_affine, projection_of
-from lib.models.transformer import Transformer
 from lib.numerics import by_length, rows_of
 from lib.projections import project_the_rest
 from lib.quantity import CHANGE_BOUNDS, Quantity, declare
@@ -88,39 +87,6 @@ def _read_out_in_doubles(model: AttentionModel, output: ModelOutput) -> Callable
         return lambda rows, attention: model.read_out(rows_of(output, rows), attention.to(output.scores.dtype)).double()
     terms, bias = (part.double() for part in affine)
     return lambda rows, attention: (attention[:, None] @ terms[rows]).squeeze(1) + bias
-
-
-@torch.no_grad()
-def leave_one_out_unseen(model: AttentionModel, batch: Batch, layers: int) -> Tensor:
-    """Leave-one-out of a Transformer's hidden states, each hidden from its last layers' self-attention too.
-
-    With 0 layers it is `leave_one_out` of hidden states; with all of them no other state depends on the token, and its
-    place stays empty. Meister et al. (2021) do not say which states see the one that is left out.
-
-    Returns:
-        (batch, token), a fraction of probability, 0 off the mask.
-    Raises:
-        ValueError: the encoder is not a Transformer of that many layers or more.
-    """
-    encoder = getattr(model, "encoder", None)
-    if not isinstance(encoder, Transformer) or not 0 <= layers <= len(encoder.layers):
-        known = f"has {len(encoder.layers)}" if isinstance(encoder, Transformer) else "is not a Transformer"
-        raise ValueError(f"a state can't be hidden from {layers} layers of this encoder: it {known}")
-    words = torch.arange(batch.tokens.shape[1], device=batch.tokens.device)
-    texts, positions = batch.mask.nonzero(as_tuple=True)
-    with measurable(model):
-        output = model(batch)
-        without = output.logits.new_full((*batch.mask.shape, output.logits.shape[1]), torch.nan)
-        for rows in by_length(batch.lengths[texts], MAX_WORDS_PER_PASS):
-            part = batch.rows(texts[rows])
-            states, inside = encoder._input(model.embedding(part.tokens), part.lengths)
-            others = words[: states.shape[1]] != positions[rows, None]
-            for number, layer in enumerate(encoder.layers, start=layers - len(encoder.layers)):
-                states = layer(states, inside & others if number >= 0 else inside)
-            attention = project_the_rest(projection_of(model), model.attention(states), part.mask & others)
-            without[texts[rows], positions[rows]] = model.decode(attention, states)
-    changed = change_of_prediction(output.logits, without).to(output.logits.dtype)
-    return changed.masked_fill(~batch.mask, 0)
 
 
 @torch.no_grad()

@@ -9,7 +9,7 @@ from torch import Tensor
 from lib import numerics as elementwise
 from lib.datasets.batches import Batch
 from lib.importance.lstm import Recurrence, both_directions, has_one_lstm
-from lib.metrics.distances import normalized_entropy, total_variation
+from lib.metrics.distances import normalized_entropy
 from lib.models import AttentionClassifier, AttentionModel, ModelOutput
 from lib.models.encoders import reversed_by_length
 from lib.models.evaluation import gradients_enabled
@@ -173,40 +173,5 @@ def _mean_entropy(gradients: Tensor, mask: Tensor) -> Tensor:
     return torch.cat(entropies, dim=1).masked_fill(~mask, torch.nan).nanmean(dim=1)
 
 
-def facet_gradients(model: AttentionModel, batch: Batch) -> Tensor:
-    """|| d h_p / d x_i || of the state itself, over all of its facets, and not of its norm alone (appendix A).
-
-    The Frobenius norm of the Jacobian: copies of a text, one for each facet, need a single backward pass a state.
-
-    Returns:
-        (batch, state, token), 0 off the mask on either side.
-    """
-    result = torch.zeros(*batch.mask.shape, batch.mask.shape[1], device=batch.mask.device)
-    with gradients_enabled(model):
-        facets = torch.arange(model(batch).hidden.shape[-1], device=batch.mask.device)
-        for row in range(len(batch)):
-            part = batch.rows(torch.full_like(facets, row))
-            output = model(part)
-            for state in part.mask[0].nonzero()[:, 0]:
-                own = output.hidden[facets, state, facets].sum()
-                (gradient,) = torch.autograd.grad(own, output.embeddings, retain_graph=True)
-                result[row, state, : gradient.shape[1]] = gradient.square().sum(dim=(0, 2)).sqrt()
-    return result.masked_fill(~(batch.mask[:, :, None] & batch.mask[:, None]), 0)
-
-
-def facet_distance(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
-    """A quantity: does a state's norm stand for its facets, as Meister et al. (2021, appendix A) found?
-
-    {"apart" (batch,): half the sum over i of |g_{h_p}(x_i) by the norm less the same by all facets|; "uneven" (batch,):
-    that of g_{h_p}(x_i) by the norm less 1/n}: each the mean over the states p, in [0, 1].
-    """
-    shares = [of(model, batch).double() for of in (state_gradients, facet_gradients)]
-    shares = [one / one.sum(dim=-1, keepdim=True) for one in shares]  # NaN where no token moves the state
-    equal = (batch.mask / batch.mask.sum(dim=-1, keepdim=True))[:, None].double()
-    apart, uneven = (total_variation(shares[0], other).nanmean(dim=-1) for other in (shares[1], equal))
-    return {"apart": apart, "uneven": uneven}
-
-
-facets = Quantity("facets", facet_distance, {"apart": "fraction", "uneven": "fraction"}, max_tokens=500)
 PARTS = {"entropy": "fraction", "own_share": "fraction"}
 of_inputs_to_states = Quantity("inputs_to_states", inputs_to_states, PARTS, max_tokens=500)

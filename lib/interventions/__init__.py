@@ -21,7 +21,6 @@ from lib.interventions.erasure import (
 from lib.interventions.erasure_bounds import largest_ratios, normalised_scores
 from lib.interventions.single_erasure import Effects, single_erasure
 from lib.interventions.substitution import (
-    heads_of,
     largest_change,
     permutation_effect,
     permuted,
@@ -30,5 +29,4 @@ from lib.interventions.substitution import (
     token_probabilities,
     token_probability_mean,
     uniform,
-    uniform_head,
 )

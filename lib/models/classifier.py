@@ -11,7 +11,7 @@ from lib.datasets.corpus import PAD
 from lib.models.attention import ATTENTIONS, WITH_QUERY
 from lib.models.encoders import ENCODERS, HIERARCHICAL, RETENTIONS, Average, BiLSTM, Convolution, registered
 from lib.models.interface import ModelOutput, require_gradient
-from lib.models.transformer import Imposed, Transformer
+from lib.models.transformer import Transformer
 from lib.numerics import by_length
 from lib.projections import projection, softmax
 
@@ -92,24 +92,11 @@ class AttentionClassifier(nn.Module):
         Raises:
             ValueError: the encoder is not a Transformer.
         """
-        return self._transformer().with_weights(self.embedding(batch.tokens), batch.lengths)[1]
-
-    def with_inner_attention(self, batch: Batch, imposed: Imposed) -> ModelOutput:
-        """The output with the weights of some heads replaced: (layer, head) -> weights (batch, word, word).
-
-        Raises:
-            ValueError: the encoder is not a Transformer.
-        """
-        embeddings = self.embedding(batch.tokens)
-        hidden = self._transformer().with_weights(embeddings, batch.lengths, imposed)[0]
-        return self.from_hidden(hidden, embeddings, batch.mask)
-
-    def _transformer(self) -> Transformer:
         if not isinstance(self.encoder, Transformer):
             raise ValueError(
                 f"a {type(self.encoder).__name__} has no inner attention; of our encoders a Transformer has"
             )
-        return self.encoder
+        return self.encoder.with_weights(self.embedding(batch.tokens), batch.lengths)[1]
 
     def decode(self, attention: Tensor, hidden: Tensor) -> Tensor:
         """Logits (batch, class) of attention (batch, token) on hidden (batch, token, hidden)."""

@@ -24,7 +24,6 @@ from lib.datasets.batches import Batch
 from lib.datasets.corpus import END, SPECIALS, START, UNKNOWN, Corpus, Instance, Split, Vocabulary, checksum
 from lib.models.evaluation import eval_mode, gradients_enabled
 from lib.models.interface import ModelOutput, require_gradient
-from lib.models.transformer import replaced_heads
 from lib.projections import softmax
 
 WORDS = 2**11  # of one forward pass: every layer of a large model keeps much for each word
@@ -256,7 +255,7 @@ class HeadPatch(AttentionRecorder):
         self.scores = scores[:, head, 0]
         self.values = values[:, head] if self.values is None else self.values
         patched = torch.cat([self._row(weights[:, head, :1]) @ self.values, attended[:, head, 1:]], dim=1)
-        return replaced_heads(attended, {head: patched})
+        return torch.stack([*attended[:, :head].unbind(1), patched, *attended[:, head + 1 :].unbind(1)], dim=1)
 
     def _row(self, own: Tensor) -> Tensor:
         """The first word's weights (batch, 1, word) of its own."""

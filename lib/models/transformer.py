@@ -1,13 +1,11 @@
-"""A Transformer encoder whose inner attention is visible, and can be replaced."""
+"""A Transformer encoder whose inner attention is visible."""
 
 import math
-from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-Imposed = Mapping[tuple[int, int], Tensor]  # (layer, head) -> weights (batch, word, word)
 MAX_TOKENS = 2000  # the longest text whose inner attention, quadratic in its length, is measured
 
 
@@ -42,19 +40,15 @@ class Transformer(nn.Module):
             hidden = layer(hidden, inside)
         return hidden
 
-    def with_weights(self, embedded: Tensor, lengths: Tensor, imposed: Imposed | None = None) -> tuple[Tensor, Tensor]:
+    def with_weights(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """(batch, word, hidden), and the inner attention (batch, layer, head, word, word), rows sum to 1.
 
         Rows of padding attend like the others, and nothing attends to padding.
-
-        Args:
-            imposed: (layer, head) -> weights (batch, word, word) that replace that head's own.
         """
         hidden, inside = self._input(embedded, lengths)
         inner = []
-        for number, layer in enumerate(self.layers):
-            of_layer = {head: weights for (where, head), weights in (imposed or {}).items() if where == number}
-            hidden, weights = layer.with_weights(hidden, inside, of_layer)
+        for layer in self.layers:
+            hidden, weights = layer.with_weights(hidden, inside)
             inner.append(weights)
         return hidden, torch.stack(inner, dim=1)
 
@@ -81,16 +75,11 @@ class Layer(nn.Module):
         dropout = self.dropout.p if self.training else 0.0
         return self._add(hidden, scaled_dot_product_attention(query, key, value, inside[:, None, None, :], dropout))
 
-    def with_weights(self, hidden: Tensor, inside: Tensor, imposed: dict[int, Tensor]) -> tuple[Tensor, Tensor]:
-        """The same, and the weights (batch, head, word, word), 0 for words that are not `inside` (batch, word).
-
-        Args:
-            imposed: head -> weights (batch, word, word) that replace its own.
-        """
+    def with_weights(self, hidden: Tensor, inside: Tensor) -> tuple[Tensor, Tensor]:
+        """The same, and the weights (batch, head, word, word), 0 for words that are not `inside` (batch, word)."""
         query, key, value = (self._split(part(hidden)) for part in (self.query, self.key, self.value))
         scores = query @ key.transpose(2, 3) / math.sqrt(query.shape[-1])
         weights = scores.masked_fill(~inside[:, None, None, :], -torch.inf).softmax(dim=-1)
-        weights = replaced_heads(weights, imposed)
         return self._add(hidden, self.dropout(weights) @ value), weights
 
     def _add(self, hidden: Tensor, attended: Tensor) -> Tensor:
@@ -101,13 +90,6 @@ class Layer(nn.Module):
     def _split(self, states: Tensor) -> Tensor:
         """(batch, word, size) -> (batch, head, word, size / heads)."""
         return states.unflatten(2, (self.heads, -1)).transpose(1, 2)
-
-
-def replaced_heads(values: Tensor, replacements: Mapping[int, Tensor]) -> Tensor:
-    """(batch, head, ...) with the values of some heads, head -> (batch, ...), replaced."""
-    if not replacements:
-        return values
-    return torch.stack([replacements.get(head, own) for head, own in enumerate(values.unbind(1))], dim=1)
 
 
 def positions(words: int, size: int) -> Tensor:

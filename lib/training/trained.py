@@ -75,6 +75,11 @@ class Corpora:
         return self.loaded[run.data]
 
 
+def untrained(trained: Trained) -> Trained:
+    """The model as it was before training, with the same initial weights."""
+    return replace(trained, model=build(trained.run, trained.corpus, trained.vectors).eval(), history=(), chosen=0)
+
+
 def select(trained: Iterable[Trained], **wanted: object) -> list[Trained]:
     """The models whose runs have these values; of a tuple, one of them: `select(trained, variant=("base", "mlm"))`."""
     several = {name: value if isinstance(value, tuple) else (value,) for name, value in wanted.items()}
