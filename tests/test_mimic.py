@@ -188,25 +188,15 @@ def test_a_bad_table_of_notes_is_named(tmp_path, content, message):
     assert re.search(message, error_of(lambda: datasets.load("anemia", data_home=tmp_path)))
 
 
-def test_a_damaged_archive_is_named(tmp_path):
-    place = folder(tmp_path, [], hospital("anemia", 4)[1])
-    (place / "NOTEEVENTS.csv").unlink()
-    packed = gzip.compress(ROW.encode() * 100)
-    for content in (packed[:-20], b"no gzip"):
-        (place / "NOTEEVENTS.csv.gz").write_bytes(content)
-        assert "is damaged or cut off" in error_of(lambda: datasets.load("anemia", data_home=tmp_path))
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_without_the_files_it_is_said_how_access_is_had(tmp_path, monkeypatch, capsys, name):
+def test_without_the_files_it_is_said_how_access_is_had(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(datasets.files, "PROJECT", tmp_path / "project")
-    messages = [error_of(lambda: datasets.load(name, data_home=tmp_path))]
+    messages = [error_of(lambda: datasets.load("anemia", data_home=tmp_path))]
     assert main(["mimic", "--into", str(tmp_path)]) == 1
     printed = capsys.readouterr()
     assert "licence: PhysioNet" in printed.out and "cite: Johnson" in printed.out and not (tmp_path / "mimic").exists()
     messages.append(printed.err)
     (tmp_path / "mimic").mkdir()
-    messages.append(error_of(lambda: datasets.load(name, data_home=tmp_path)))
+    messages.append(error_of(lambda: datasets.load("anemia", data_home=tmp_path)))
     assert "has no DIAGNOSES_ICD.csv or DIAGNOSES_ICD.csv.gz; it has nothing" in messages[-1]
     for one in messages:
         assert "https://physionet.org/" in one and "training" in one and "data use agreement" in one
