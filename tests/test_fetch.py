@@ -12,6 +12,7 @@ import threading
 import zipfile
 from dataclasses import replace
 from hashlib import sha256
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -26,7 +27,7 @@ from tools.fetch import archive, install
 from tools.fetch.__main__ import known, main
 from tools.fetch.archive import unpack
 from tools.fetch.install import fetch
-from tools.fetch.prepare import SPLITS, VECTORS, prepare
+from tools.fetch.prepare import SPLITS, VECTORS, prepare, without_newsgroup_marks
 from tools.fetch.sources import sources
 
 SST = ARCHIVES["sst"]
@@ -277,6 +278,23 @@ def test_records_say_what_the_official_files_say(prepared):
     posts = [one for split in ("train", "dev", "test") for one in records(home / "20news", split)]
     assert len(posts) == 44
     assert "The rec.sport.hockey game 3 was good, and all of us saw it.\n" in {one["text"] for one in posts}
+
+
+POSTS = (
+    "From: a\n\nplain text\nof two lines",
+    "From: a\n\nOn 1 May B wrote:\n> quoted\n| too\nand this\n\n--\nsigned",
+    "From: a\n\ntext\n---\nmiddle\n  \nlast\n",
+    "no header",
+    "From: a\n\n--\nonly a signature",
+    "From: a\n\n",
+)
+
+
+@pytest.mark.parametrize("post", POSTS)
+def test_newsgroup_posts_are_cut_as_scikit_learn_cuts_them(post):
+    theirs = import_module("sklearn.datasets._twenty_newsgroups")
+    text = theirs.strip_newsgroup_footer(theirs.strip_newsgroup_header(post))
+    assert without_newsgroup_marks(post) == theirs.strip_newsgroup_quoting(text)
 
 
 def test_the_loaders_read_what_was_prepared(prepared):

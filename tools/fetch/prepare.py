@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_files
-from sklearn.datasets._twenty_newsgroups import strip_newsgroup_footer, strip_newsgroup_header, strip_newsgroup_quoting
 from sklearn.model_selection import train_test_split
 
 from lib.datasets.files import SUFFIX, DataError, decode, record_of
@@ -22,6 +21,7 @@ INNER = re.compile(r"(\([0-4]|[ )])+")
 UNESCAPED = {"-LRB-": "(", "-RRB-": ")", r"\/": "/", r"\*": "*"}
 SIZE = 300  # numbers of a word vector
 LONGEST = 64  # characters of a word: each word of the file takes the space of the longest
+QUOTED = re.compile(r"writes in|writes:|wrote:|says:|said:|^In article|^Quoted from|^\||^>")
 
 
 def sst(unpacked: Path, source: Source) -> Splits:
@@ -78,8 +78,17 @@ def newsgroups(unpacked: Path, source: Source) -> Splits:
 
 
 def _post(path: Path, label: int) -> dict:
-    text = strip_newsgroup_footer(strip_newsgroup_header(path.read_bytes().decode("latin-1")))
-    return {"id": "/".join(path.parts[-3:]), "text": strip_newsgroup_quoting(text), "label": label}
+    text = without_newsgroup_marks(path.read_bytes().decode("latin-1"))
+    return {"id": "/".join(path.parts[-3:]), "text": text, "label": label}
+
+
+def without_newsgroup_marks(post: str) -> str:
+    """A post without header, signature and quotes, as scikit-learn's fetch_20newsgroups(remove=...) leaves it."""
+    text = post.partition("\n\n")[2]
+    lines = text.strip().split("\n")
+    last_rule = next((n for n in range(len(lines) - 1, -1, -1) if not lines[n].strip().strip("-")), 0)
+    kept = lines[:last_rule] if last_rule else text.split("\n")
+    return "\n".join(line for line in kept if not QUOTED.search(line))
 
 
 def _four_fifths(records: list[dict]) -> tuple[list[dict], list[dict]]:
