@@ -72,8 +72,6 @@ ENCODERS = ("rnn", "conv", "noenc")  # of Serrano & Smith
 TITLES = {  # of the quantities of data/published.csv, and of the parts of models and rankings
     "adversary_exact_jsd": "JSD of the optimum",
     "adversary_gradient_jsd": "JSD of the search",
-    "adversary_exact_at_05_jsd": "JSD of the optimum at epsilon .05",
-    "adversary_gradient_at_05_jsd": "JSD of the search at epsilon .05",
     "attention_weights": "attention",
     "gradient_times_input": "gradient × input",
     "gradient_of_input": "gradient",

@@ -11,6 +11,7 @@ from IPython.display import HTML
 from pandas.io.formats.style import Styler
 
 from lib.analysis.statistics import interval_source
+from lib.analysis.summaries import with_class_names
 from lib.quantity import RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
 
 NOTHING = "There is nothing to show."
@@ -37,27 +38,32 @@ CARD_TITLES |= {
 # --- any table
 
 
-def html(texts: pd.DataFrame, caption: str = "", numbers: Collection[str] = (), styled: bool = True) -> str:
+def html(
+    texts: pd.DataFrame, caption: str = "", numbers: Collection[str] = (), styled: bool = True, folds: bool = True
+) -> str:
     """A frame of texts as an HTML table, written by pandas' Styler; every text in it is escaped.
 
     Args:
         numbers: columns that are aligned to the right and not broken into lines; all others are aligned to the left.
         styled: False for a plain table without classes, which keeps a page with many rows small.
+        folds: whether a page may fold it when it is long.
     """
     columns = COLUMN_STYLES | dict.fromkeys(numbers, NUMBER_STYLE)
     styles = [{"selector": "caption, th, td", "props": TEXT_STYLE}]
     styles += [{"selector": f".col{i}", "props": columns[name]} for i, name in enumerate(texts) if name in columns]
     table = Styler(texts, uuid_len=32, cell_ids=False, caption=escape(caption) or None).hide(axis="index")
     table = table.format(escape="html").format_index(escape="html", axis="columns").set_table_styles(styles)
+    table = table if folds else table.set_table_attributes("class='beside'")
     return table.to_html(exclude_styles=not styled)
 
 
-def show(frame: pd.DataFrame, empty: str = NOTHING, index: str = "", digits: int = 3) -> HTML:
+def show(frame: pd.DataFrame, empty: str = NOTHING, index: str = "", digits: int = 3, folds: bool = True) -> HTML:
     """A table as HTML; the sentence `empty` where it has no rows.
 
     Args:
         index: a name for the frame's index, to show it as the first column.
         digits: of numbers that are not whole; smaller ones keep as many significant digits.
+        folds: whether a page may fold it when it is long.
     """
     if frame.empty:
         return HTML(f"<p>{escape(empty)}</p>")
@@ -70,7 +76,7 @@ def show(frame: pd.DataFrame, empty: str = NOTHING, index: str = "", digits: int
     texts = texts.drop(columns=[*constant, *columns_of_encoders(frame)])
     titles = {name: str(name).replace("_", " ") for name in texts}
     numbers = [title for name, title in titles.items() if pd.api.types.is_numeric_dtype(frame[name])]
-    return HTML(html(texts.rename(columns=titles), caption, numbers))
+    return HTML(html(texts.rename(columns=titles), caption, numbers, folds=folds))
 
 
 def format_value(value: object, column: str = "", digits: int = 3) -> str:
@@ -109,18 +115,41 @@ def means(
     """Rows of lib.analysis.summarise: a row a model, a column a quantity, with its 95% interval.
 
     Args:
-        columns: quantity -> the column's title; by default all. by: further columns that tell the rows apart.
+        columns: quantity -> the column's title, of those that were measured; by default all.
+        by: further columns that tell the rows apart.
     """
     if frame["value"].isna().all():
         return show(frame[:0], empty)
-    columns = columns or {name: title_of(name) for name in frame["quantity"].unique()}
-    frame = frame[frame["quantity"].isin(columns)]
+    titles = columns or {name: title_of(name) for name in frame["quantity"].unique()}
+    frame = frame[frame["quantity"].isin(titles)]
+    columns = {name: title for name, title in titles.items() if name in set(frame["quantity"])}
     keys = [*RUN_COLUMNS, *by, "seeds"]
     pairs = zip(frame["value"], intervals(frame["low"], frame["high"]), strict=True)
-    cells = frame.assign(cell=[f"{format_value(value)} ({interval})" for value, interval in pairs])
+    texts = ["–" if pd.isna(value) else f"{format_value(value)} ({interval})" for value, interval in pairs]
+    cells = frame.assign(cell=texts)
     models = cells.pivot(index=keys, columns="quantity", values="cell").reset_index()
     in_order = frame[keys].drop_duplicates().merge(models, on=keys, how="left")
     return show(in_order.reindex(columns=[*keys, *columns]).rename(columns=columns), empty)
+
+
+def taus(instances: pd.DataFrame, columns: Mapping[str, str], classes: Sequence[str]) -> HTML:
+    """Mean ± sd of taus over the texts of each model and predicted class, and how many are significant.
+
+    Jain & Wallace (2019), table 2.
+
+    Args:
+        instances: of `lib.analysis.correlate`. columns: the title of a tau -> its column.
+    """
+    rows = []
+    for (encoder, attention), of_model in instances.groupby(["encoder", "attention"], sort=False):
+        named = with_class_names(of_model.sort_values("prediction"), classes)[0]
+        for name, texts in named.groupby("class", sort=False):
+            row = {"encoder": encoder, "attention": attention, "predicted class": name, "texts": len(texts)}
+            for title, column in columns.items():
+                mean, sd = (format_value(number, digits=2) for number in (texts[column].mean(), texts[column].std()))
+                row |= {title: f"{mean} ± {sd}", f"{title}, p ≤ .05": texts[f"{column}_significant"].mean()}
+            rows.append(row)
+    return show(pd.DataFrame(rows), folds=False)
 
 
 def scores(frame: pd.DataFrame) -> HTML:

@@ -7,31 +7,21 @@ from typing import ClassVar
 
 import numpy as np
 import pandas as pd
-from pydantic import PositiveFloat
 from pydantic.dataclasses import dataclass
 
-from lib import analysis
 from lib.analysis import mean_effect
 from lib.analysis.statistics import Effect, weighted_median
 from lib.analysis.summaries import configurations
 from lib.datasets import spec
 from lib.models.attention import QUERY_INITS
-from lib.quantity import CHANGE_BOUNDS, declare, tau_name, title_of, unit_of
+from lib.quantity import CHANGE_BOUNDS, declare, tau_name, unit_of
 from lib.training import Run
-from papers import published
 from papers.effects import UNIFORM, model_name, split_models
 from papers.paper import Paper
-from papers.settings import Attentions, Distinct, Encoders, OwnModel, Settings, one_of, setting
+from papers.settings import Attentions, Encoders, OwnModel, Settings, one_of, setting
 
-KEY = "jain2019"
-
-
-# Runs
-
-VECTOR_SCALES = {"quick": (0.1,), "paper": (0.3, 0.1)}  # beside 1, the vectors as they are
-# Of tasks with a question, by how their name begins: the batch and the sizes of their code (a BiLSTM's are those of its
-# two directions together), and the epochs: theirs, and enough for the part that `quick` reads. The words of bAbI's
-# stories stand for nothing else, so their vectors are random.
+# Of tasks with a question: the batch and the sizes of their code (a BiLSTM's are those of its two directions together),
+# and the epochs: theirs, and enough for the part that `quick` reads. Vectors of bAbI's words, mere names, are random.
 BATCH = {"snli": 128, "babi": 50}
 EPOCHS = {"paper": {"snli": 25, "babi": 100}, "quick": {"snli": 6, "babi": 25}}
 SMALL = {"bilstm": 64, "average": 32, "conv": 32}
@@ -53,10 +43,6 @@ class CorrelationSettings(Settings):
     attentions: Attentions = setting(("additive", "dot"), "of lib.models.ATTENTIONS")
     query_init: one_of(QUERY_INITS) = setting(
         "default", "start of the query of dot attention: as torch initialises it, or normal, N(0, 1)"
-    )
-    shorter_vectors: bool = setting(True, "section 6: models from shorter word vectors; no: it is left out")
-    vector_scales: Distinct[PositiveFloat] | None = setting(
-        None, "of section 6: word vectors times these; None: the profile's"
     )
 
 
@@ -82,97 +68,38 @@ def answering(settings: Settings, encoder: str, attention: str, seed: int) -> Ru
     return replace(run, options=tuple(options.items()))
 
 
-def vector_scales(settings: Settings) -> list[Run]:
-    """Every run again with shorter word vectors; in `quick` the first alone: do they explain other taus?
+# --- columns that findings and printed values need
 
-    Not at scale 1: the vectors as they are, which the runs of every model have.
-    """
-    if not settings.shorter_vectors:
-        return []
-    if settings.profile == "quick":
-        first = {"encoders": settings.encoders[:1], "attentions": settings.attentions[:1]}
-        settings = replace(settings, **first, seeds=tuple(settings.seeds_or()[:1]))
-    scales = settings.vector_scales or VECTOR_SCALES[settings.profile]
-    chosen = product([scale for scale in scales if scale != 1], every_model(settings))
-    return [replace(run, options=(*run.options, ("vector_scale", scale))) for scale, run in chosen]
-
-
-# Published values that ours miss
-
-
-def explained_by_norm(scales: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
-    """Each published tau or share with ours at every norm of the word vectors: does it explain what ours miss?
-
-    Args:
-        scales: of `lib.analysis.taus_by_option` with vector_scale.
-    Returns:
-        encoder, attention, quantity, theirs, "ours at NUMBER" of each norm, and `norm`: "the same" where ours agree
-        with the vectors as they are, "explains it" where they agree with shorter ones or theirs lie between ours at two
-        norms, "explains a part" where shorter ones are nearer by half or more, else "does not explain it".
-    """
-    keys = ["encoder", "attention", "quantity"]
-    wide = scales.pivot(index=keys, columns="vector_scale", values="value").sort_index(axis=1, ascending=False)
-    both = theirs[[*keys, "unit", "value"]].merge(wide.reset_index(), on=keys)
-    allowed = np.array([published.tolerance(*row) for row in both[["quantity", "unit", "value"]].to_numpy()])
-    apart = both[list(wide)].sub(both["value"], axis=0)
-    usual, least = apart[1.0].abs(), apart.abs().min(axis=1)
-    between = apart.min(axis=1) * apart.max(axis=1) < 0
-    words = np.select(
-        [usual <= allowed, between | (least <= allowed), least <= usual / 2],
-        ["the same", "explains it", "explains a part"],
-        "does not explain it",
-    )
-    named = {norm: f"ours at {norm:g}" for norm in wide}
-    both = both.drop(columns="unit")
-    return both.rename(columns={"value": "theirs", **named}).assign(norm=words)
-
-
-# What its findings read
-
-PAIR = ("attention", "gradient_times_input")
-GRADIENTS = ("gradient_times_input", "gradient_of_input")  # that attention is held against, J7
-SEARCH = "adversary_gradient_jsd"
-TITLES = {  # and bounds, where a difference has others
-    "permutation_of_uneven": ("permutation, where attention is not uniform",),
-    "permutation_share": ("permutation, share of the largest change",),
-    "permutation_beyond_chance": ("permutation less that by chance", (-1, 1)),
-    "adversary_share": ("adversary, share of the largest JSD",),
-    "search_share": ("gradient search, share of the largest JSD",),
-    "chance_share": ("adversary by chance, share of the largest JSD",),
-    "adversary_beyond_chance": ("adversary less the one by chance", (-1, 1)),
+GRADIENT = tau_name(("attention", "gradient_times_input"))
+LEAVE_ONE_OUT = tau_name(("attention", "leave_one_out_of_input"))
+GRADIENT_LEAVE_ONE_OUT = tau_name(("gradient_times_input", "leave_one_out_of_input"))
+NORM_LEAVE_ONE_OUT = tau_name(("gradient_of_input", "leave_one_out_of_input"))
+TAUS = (GRADIENT, LEAVE_ONE_OUT, GRADIENT_LEAVE_ONE_OUT)
+DIFFERENCES = {  # of two columns: how much less attention agrees than another measure, or how much more than by chance
+    "gap_to_gradient": (GRADIENT_LEAVE_ONE_OUT, GRADIENT, "less attention / gradient × input"),
+    "gap_to_leave_one_out": (GRADIENT_LEAVE_ONE_OUT, LEAVE_ONE_OUT, "less attention / leave-one-out"),
+    "gap_to_norm": (NORM_LEAVE_ONE_OUT, LEAVE_ONE_OUT, "norm of the gradient, less attention / leave-one-out"),
+    "agreement_beyond_chance": (GRADIENT, "agreement_by_chance", "attention / gradient × input, beyond chance"),
+    "violation_gap": ("violation_random", "violation_attention", "random less most attended token against"),
 }
 
 
-def with_gaps(instances: pd.DataFrame) -> pd.DataFrame:
-    """The instances with how much less attention agrees than other measures do: differences of taus (tau-b).
-
-    gap_to_gradient         gradient × input / leave-one-out less attention / gradient × input
-    gap_to_leave_one_out    gradient × input / leave-one-out less attention / leave-one-out
-    gap_to_norm             norm of the gradient / leave-one-out less attention / leave-one-out
-    agreement_beyond_chance    attention / gradient × input less agreement_by_chance
-    """
-    by_gradient, by_norm = ((name, "leave_one_out_of_input") for name in GRADIENTS)
-    attention = ("attention", "leave_one_out_of_input")
-    gaps = {"gap_to_gradient": (by_gradient, PAIR), "gap_to_leave_one_out": (by_gradient, attention)}
-    gaps["gap_to_norm"] = (by_norm, attention)
-    columns = {name: instances[tau_name(one)] - instances[tau_name(less)] for name, (one, less) in gaps.items()}
-    titles = {name: " less ".join(title_of(tau_name(pair)) for pair in pairs) for name, pairs in gaps.items()}
-    columns["agreement_beyond_chance"] = instances[tau_name(PAIR)] - instances["agreement_by_chance"]
-    titles["agreement_beyond_chance"] = f"{title_of(tau_name(PAIR))} less that by chance"
-    return instances.assign(**{declare(name, "tau-b", titles[name], (-2, 2)): of for name, of in columns.items()})
+def add_differences(instances: pd.DataFrame) -> pd.DataFrame:
+    """The instances with those of DIFFERENCES that are of measured columns."""
+    columns = {}
+    for name, (more, less, title) in DIFFERENCES.items():
+        if more in instances and less in instances:
+            bounds = (-2, 2) if unit_of(more) == "tau-b" else CHANGE_BOUNDS
+            columns[declare(name, unit_of(more), title, bounds)] = instances[more] - instances[less]
+    return instances.assign(**columns)
 
 
-def with_classes(instances: pd.DataFrame) -> pd.DataFrame:
-    """With the taus of attention, and whether they are significant, by predicted class: NaN in texts of the other.
-
-    As table 2 prints them, of two classes: kendall_tau_attention_vs_gradient_times_input_class_0 and the like.
-    """
-    taus = [tau_name(PAIR), tau_name(("attention", "leave_one_out_of_input"))]
-    names = [name for tau in taus for name in (tau, f"{tau}_significant") if name in instances]
+def add_classes(instances: pd.DataFrame) -> pd.DataFrame:
+    """With what table 2 prints by predicted class, of two: a column for each, NaN in texts of the other."""
+    taus = [GRADIENT, LEAVE_ONE_OUT, f"{GRADIENT}_significant", f"{LEAVE_ONE_OUT}_significant"]
     columns = {
         declare(f"{name}_class_{kind}", unit_of(name)): instances[name].where(instances["prediction"] == kind)
-        for name in names
-        for kind in two_classes(instances)
+        for name, kind in product(taus, two_classes(instances))
     }
     return instances.assign(**columns)
 
@@ -199,52 +126,22 @@ def permutation_medians(instances: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def with_violation_gaps(instances: pd.DataFrame) -> pd.DataFrame:
-    """With how often the top word is evidence against the prediction (`lib.analysis.add_violations`), and two columns:
-
-    violation_gap               of a random word less that of the most attended one
-    violation_beyond_chance     it less violation_by_chance
-    """
-    measures = ("attention_times_norm", "attention_times_contribution", "gradient_times_input")
-    rows = analysis.add_violations(instances, ("attention", *measures))
-    gap = rows["violation_random"] - rows["violation_attention"]
-    name = declare("violation_gap", "fraction", "faithfulness violation / random less attention", CHANGE_BOUNDS)
-    beyond = declare("violation_beyond_chance", "fraction", f"{title_of(name)}, less chance", (-2, 2))
-    return rows.assign(**{name: gap, beyond: gap - rows["violation_by_chance"]})
-
-
-def with_shares(instances: pd.DataFrame) -> pd.DataFrame:
-    """The instances with what permuting and the adversary do, as fractions; NaN where a text says nothing about it.
-
-    permutation_of_uneven    `permutation`, of texts whose attention is not uniform
-    permutation_share        of the largest change, of these texts
-    permutation_beyond_chance        it less permutation_share_by_chance
-    adversary_share, chance_share    JSD of the adversary, and of the one by chance, of the largest that there is
-    search_share             the same of the gradient search, where the adversary is the exact optimum
-    adversary_beyond_chance          the one less the other
-
-    Needs `permutation`, `largest_change`, permutation_share_by_chance, the adversary (`adversary_of`), the one by
-    chance, `largest_jsd`, and entropy_of_attention.
-    """
-    jsd, most = adversary_of(instances), instances["largest_jsd"].where(instances["length"] > 1)
-    uneven, change = instances["entropy_of_attention"] <= UNIFORM, instances["largest_change"]
-    own, chance = (instances[name] / most for name in (jsd, jsd.replace("_jsd", "_by_chance")))
-    share = (instances["permutation"] / change).where(uneven & (change > 0))
-    columns = {
+def add_permutation_shares(instances: pd.DataFrame) -> pd.DataFrame:
+    """With `permutation` of texts whose attention is not uniform, and as a share of the largest change in these."""
+    uneven, most = instances["entropy_of_attention"] <= UNIFORM, instances["largest_change"]
+    shares = {
         "permutation_of_uneven": instances["permutation"].where(uneven),
-        "permutation_share": share,
-        "permutation_beyond_chance": share - instances["permutation_share_by_chance"],
-        "adversary_share": own,
-        "chance_share": chance,
-        "adversary_beyond_chance": own - chance,
+        "permutation_share": (instances["permutation"] / most).where(uneven & (most > 0)),
     }
-    columns |= {"search_share": instances[SEARCH] / most} if jsd != SEARCH and SEARCH in instances else {}
-    return instances.assign(**{declare(name, "fraction", *TITLES[name]): one for name, one in columns.items()})
+    return instances.assign(**{declare(name, "fraction"): values for name, values in shares.items()})
 
 
-def adversary_of(instances: pd.DataFrame) -> str:
-    """The column of the per-instance adversary's JSD: the exact optimum, or with several outputs the search's."""
-    return next(name for name in ("adversary_exact_jsd", SEARCH) if name in instances)
+def add_adversary_shares(instances: pd.DataFrame) -> pd.DataFrame:
+    """With the JSD of the adversary, the optimum where it is known, and of that by chance, as shares of the largest."""
+    method = "exact" if "adversary_exact_jsd" in instances else "gradient"
+    most = instances["largest_jsd"].where(instances["length"] > 1)
+    jsd = {"adversary_share": f"adversary_{method}_jsd", "chance_share": f"adversary_{method}_by_chance"}
+    return instances.assign(**{declare(name, "fraction"): instances[of] / most for name, of in jsd.items()})
 
 
 def attention_against_the_best_gradient(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
@@ -257,10 +154,4 @@ def attention_against_the_best_gradient(tables: Mapping[str, pd.DataFrame]) -> I
         yield {"model": model_name(key.values())}, [rows], effect
 
 
-PAPER = Paper(
-    "correlation",
-    KEY,
-    CorrelationSettings,
-    (every_model,),
-    beside=(vector_scales,),
-)
+PAPER = Paper("correlation", "jain2019", CorrelationSettings, (every_model,))

@@ -25,7 +25,7 @@ class Paper:
     name          of its notebook
     key           in data/published.csv: "jain2019"
     settings      the parameters of its notebook
-    parts         the runs of its notebook, by the functions that list them; `beside`: those that it trains beside them
+    parts         the runs of its notebook, by the functions that list them
     swept         parameters that dev chooses where none is given, each with the part that has a run for each value
     partners      (kept rows, those of models by themselves) -> more rows, under the names that published.csv has
     """
@@ -34,7 +34,6 @@ class Paper:
     key: str
     settings: type[Settings]
     parts: tuple[Part, ...]
-    beside: tuple[Part, ...] = ()
     swept: Mapping[str, Part] = field(default_factory=dict)
     partners: Callable[[pd.DataFrame, pd.DataFrame], list[pd.DataFrame]] = lambda rows, of_models: []
 
@@ -45,7 +44,7 @@ class Paper:
 
     def runs(self, settings: Settings, part: str | None = None) -> list[Run]:
         """All runs of the notebook, each once, or those of a part; KeyError with the known parts for another."""
-        known = {one.__name__: one for one in (*self.parts, *self.beside)}
+        known = {one.__name__: one for one in self.parts}
         if part is not None and part not in known:
             raise KeyError(f"unknown part {part!r} of {self.name!r}; known: {', '.join(known)}")
         parts = self.parts if part is None else (known[part],)
@@ -54,6 +53,12 @@ class Paper:
     def published(self, dataset: str | None = None) -> pd.DataFrame:
         """Its published values, of one dataset where given: rows of data/published.csv (`papers.published.table`)."""
         return published.table(self.key, dataset)
+
+    def compare(self, values: pd.DataFrame) -> pd.DataFrame:
+        """Rows of `lib.analysis.summarise` beside what it printed of the same datasets and quantities."""
+        theirs = self.published()
+        same = theirs["dataset"].isin(values["dataset"].map(str)) & theirs["quantity"].isin(values["quantity"])
+        return published.compare(values, theirs[same])
 
     def ours(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Our values under the names that published.csv has for them, each once: what `published.compare` takes.

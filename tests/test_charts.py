@@ -59,7 +59,7 @@ def instances(n=60, encoders=("bilstm", "average", "conv"), seeds=(0, 1), classe
                 part[tau_name(PAIR)] = random.uniform(-1, 1, n)
                 part["permuted_change_of_p"] = random.beta(1, 8, n)
                 part["jsd_exact"] = random.uniform(0, np.log(2), n)
-                part["jsd_gradient"], part["gap"] = part["jsd_exact"] * 0.9, part[tau_name(PAIR)] / 2
+                part["gap"] = part[tau_name(PAIR)] / 2
                 for ranking in ("top_attention_paper", "top_attention_others"):
                     part[f"{ranking}_delta_alpha"], part[f"{ranking}_delta_js"] = random.uniform(-0.1, 0.6, (2, n))
                     part[f"{ranking}_flip"], part["top_attention_flip"] = random.integers(0, 2, (2, n))
@@ -107,11 +107,10 @@ def all_charts(frame: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
         "lengths": charts.length_histogram(
             SimpleNamespace(title="SST", splits=[small.split((3, 5, 2000), name="train")])
         ),
-        "tau": charts.tau_histogram(frame, PAIR, CLASSES),
-        "gaps": charts.difference_histogram(frame, {"half": "gap"}, *titles),
+        "tau": charts.histogram_by_class(frame, tau_name(PAIR), CLASSES),
         "permuted": charts.violins_by_max_attention(frame, "permuted_change_of_p", CLASSES),
         "adversary": charts.violins_by_max_attention(frame, "jsd_exact", CLASSES),
-        "jsd": charts.jsd_histogram(frame, {"exact": "jsd_exact", "gradient search": "jsd_gradient"}, 0.01),
+        "jsd": charts.histogram_by_class(frame, "jsd_exact", CLASSES, "A title"),
         "taus": charts.taus_beside(beside),
         "performance": charts.performance_beside(beside, scores.iloc[:3]),
         "training": charts.learning_curves(histories(), ["train_loss", "dev_auc"]),
@@ -184,10 +183,10 @@ def test_bins_hold_every_defined_value_once():
     frame = instances()
     frame.loc[:10, tau_name(PAIR)] = np.nan
     frame.loc[11:13, tau_name(PAIR)] = [-1, 1, 0.0]
-    chart = charts.tau_histogram(frame, PAIR, CLASSES)
+    chart = charts.histogram_by_class(frame, tau_name(PAIR), CLASSES)
     rows = pd.DataFrame(next(iter(chart.to_dict()["datasets"].values())))
     assert rows["texts"].sum() == len(frame) - 11
-    np.testing.assert_allclose(rows.groupby(["encoder", "attention", "series"])["share"].sum(), 1)
+    np.testing.assert_allclose(rows.groupby(["encoder", "attention", "class"])["share"].sum(), 1)
     lines = frame.groupby(["encoder", "attention", "prediction"])[tau_name(PAIR)].mean()
     assert sorted(rows["mean"].unique()) == pytest.approx(sorted(lines))
     assert "11 values undefined or left out" in chart.to_dict()["description"]
@@ -213,7 +212,7 @@ def test_charts_of_three_classes_and_of_one_configuration():
     frame = frame[frame["attention"] == "dot"]
     classes = ["no", "maybe", "<b>yes</b>"]
     for chart in (
-        charts.tau_histogram(frame, PAIR, classes),
+        charts.histogram_by_class(frame, tau_name(PAIR), classes),
         charts.violins_by_max_attention(frame, "jsd_exact", classes),
     ):
         svg = vl_convert.vegalite_to_svg(chart.to_dict())
@@ -225,8 +224,8 @@ def test_nothing_to_draw_is_one_clear_sentence():
     no_items = frame.assign(top_attention_paper_delta_js=np.nan)
     empty_split = SimpleNamespace(title="SST", splits=[small.split((), name="train")])
     said = {
-        "'jsd_exact' is undefined or left out for all 720 rows": charts.jsd_histogram(
-            frame.assign(jsd_exact=np.nan), {"exact": "jsd_exact"}, 0.01
+        "'jsd_exact' is undefined or left out for all 720 rows": charts.histogram_by_class(
+            frame.assign(jsd_exact=np.nan), "jsd_exact", CLASSES
         ),
         "no split has a text": charts.length_histogram(empty_split),
         "no run has a history": charts.learning_curves({}, ["dev_auc"]),
@@ -268,21 +267,21 @@ def displayed(chart) -> dict:
 
 
 def test_charts_are_displayed_as_the_type_that_jupyterlab_and_the_report_draw():
-    chart = charts.tau_histogram(instances(), PAIR, CLASSES)
+    chart = charts.histogram_by_class(instances(), tau_name(PAIR), CLASSES)
     with kernel_environment():
         bundle = displayed(chart)
     assert set(bundle) == {charts.MIME, "text/plain"}
     assert bundle[charts.MIME]["config"]["background"] == "transparent"
-    assert bundle["text/plain"].startswith("Rank correlation")
+    assert bundle["text/plain"].startswith("attention / gradient × input")
 
 
 def test_programs_that_draw_no_charts_have_a_picture(monkeypatch):
     """nbconvert's own page of an executed notebook shows it, with its title."""
     monkeypatch.delenv(STATIC, raising=False)
-    shown = new_output("display_data", displayed(charts.tau_histogram(instances(), PAIR, CLASSES)))
+    shown = new_output("display_data", displayed(charts.histogram_by_class(instances(), tau_name(PAIR), CLASSES)))
     html, _ = HTMLExporter().from_notebook_node(new_notebook(cells=[new_code_cell("chart", outputs=[shown])]))
     (picture,) = re.findall(r"src=\"data:image/svg\+xml;base64,([^\"]+)", html)
-    assert b"Rank correlation" in b64decode(picture)
+    assert b"by predicted class" in b64decode(picture)
 
 
 def read(html: str) -> ElementTree.Element:

@@ -106,7 +106,7 @@ def test_correlation_on_hostile_words_and_a_text_of_20_000_tokens(monkeypatch, t
     )
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["images"] == 0
-    assert shown["charts"] == charts_made(page) >= 12
+    assert shown["charts"] == charts_made(page) >= 9
     assert "longer than 2,000 tokens" in shown["text"]
     assert "The longest text has 20," in Path(page).read_text()
     assert EMOJI in Path(page).read_text()
@@ -136,7 +136,7 @@ def test_correlation_on_stories_that_ask_hostile_questions_of_a_sparse_model(mon
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["images"] == 0
     assert shown["findings"] >= 1 and "is it so?" in shown["text"]
-    assert shown["charts"] == charts_made(page) >= 12
+    assert shown["charts"] == charts_made(page) >= 10
     assert "against the words that decide" in shown["text"] and "asked “where is" in shown["text"]
     assert EMOJI in Path(page).read_text()
 
@@ -287,9 +287,9 @@ def test_correlation_of_ones_own_model_whose_read_out_is_not_affine(monkeypatch,
     monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 60)))
     page = report(monkeypatch, tmp_path, "correlation", "dataset agnews", own_model(tmp_path, "None"))
     shown = opened(chromium, page)
-    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) >= 9
-    assert "Measured: 1 of mine, not trained here." in shown["text"] and "gradient search" in shown["text"]
-    assert "there are no two values of vector scale" in shown["text"]
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) >= 8
+    assert "Measured: 1 of mine, not trained here." in shown["text"] and "search (nats)" in shown["text"]
+    assert "optimum (nats)" not in shown["text"]
     assert "mine + attention" in shown["text"], "claims are about it too"
     assert kept_summary(Path(page))["title"] == "The tests of “Attention is not Explanation” on mine.py"
     assert "The tests of “Attention is not Explanation” on mine.py" in shown["text"]

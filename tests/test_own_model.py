@@ -16,7 +16,6 @@ import papers
 from lib import importance, interventions
 from lib.analysis import (
     add_flips,
-    adversary_method,
     attention_weights,
     correlate,
     information,
@@ -24,6 +23,7 @@ from lib.analysis import (
     measure_all,
     summarise,
 )
+from lib.analysis.adversaries import has_optimum
 from lib.datasets import load
 from lib.datasets.batches import Batch
 from lib.importance import inner_attention
@@ -335,7 +335,7 @@ def test_a_file_with_a_model_is_measured_from_end_to_end(mine, corpus, monkeypat
     corpus = type(corpus)(**(vars(corpus) | {"test": few}))
     own = own_model("mine.py:several", Run("planted"), corpus=corpus)
     assert [str(one.run) for one in own] == ["planted mine several, seed 0", "planted mine several, seed 1"]
-    assert isinstance(own[0].model, OneOutput) and adversary_method(own) == "gradient"
+    assert isinstance(own[0].model, OneOutput) and not has_optimum(own[0])
     quantities = [attention_weights, importance.quantity("loo", importance.leave_one_out), of_inputs_to_states]
     quantities += [interventions.until_flip(RANKINGS), interventions.adversary(0.05, "gradient", steps=20)]
     measured = add_flips(correlate(measure_all(own, quantities), [("attention", "loo")]), ["attention", "fewest"])
@@ -425,7 +425,7 @@ def test_the_docs_module_is_measured_as_it_is_documented(mine, corpus, monkeypat
     save_file(made["Classifier"](len(corpus.vocabulary), 2).state_dict(), "my_weights.safetensors")
     monkeypatch.chdir(PROJECT)  # where a notebook runs: the weights lie beside the file
     (own,) = own_model(f"{mine / 'my_model.py'}", Run("planted"), corpus=corpus)
-    assert isinstance(own.model, OneOutput) and adversary_method([own]) == "exact"
+    assert isinstance(own.model, OneOutput) and has_optimum(own)
     few = Batch.of(*(torch.tensor(part) for part in ([[2, 9, 8, 7, 3]], [5], [1], [0])))
     names = {"model": own.model, "batches": [few]}
     exec(of_docs(3), names)

@@ -267,8 +267,6 @@ def test_the_runs_of_stories_are_small_and_of_pairs_large():
     assert {(run.epochs, run.option("judge"), run.vectors) for run in of_stories} == {(100, "accuracy", "random")}
     of_pairs = planned.runs("correlation", "snli", "paper", seeds=[0])
     assert {(run.epochs, run.option("batch_size"), run.option("reduction")) for run in of_pairs} == {(25, 128, "mean")}
-    scaled = planned.runs("correlation/vector_scales", "babi1", "quick", seeds=[0])
-    assert [(run.option("vector_scale"), run.option("batch_size")) for run in scaled] == [(0.1, 50)]
 
 
 def test_a_trained_model_answers_better_than_chance(tmp_path, monkeypatch):

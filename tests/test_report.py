@@ -95,9 +95,9 @@ def test_a_file_that_is_no_notebook_is_refused(tmp_path, capsys):
 
 def test_an_appendix_is_found_by_its_folder_and_has_the_settings_of_its_paper(tmp_path):
     (tmp_path / "appendix").mkdir()
-    notebooks.save(tmp_path / "appendix" / "correlation-more.ipynb", parameters="vector_scales = None")
+    notebooks.save(tmp_path / "appendix" / "correlation-more.ipynb", parameters="encoders = None")
     path = find_notebook("appendix/correlation-more", tmp_path)
-    assert given_parameters(path, [("vector_scales", "0.5")]) == {"vector_scales": [0.5]}
+    assert given_parameters(path, [("encoders", "conv")]) == {"encoders": ["conv"]}
     assert report_name(path, {}) == "appendix-correlation-more"
     with pytest.raises(Refused, match="known: appendix/correlation-more"):
         find_notebook("correlation", tmp_path)

@@ -38,9 +38,7 @@ def test_a_number_of_seeds_is_so_many_and_a_list_is_itself_in_both_commands(give
 @pytest.mark.parametrize("notebook", ["correlation", "adversary", "sparsity", "erasure"])
 def test_a_report_needs_the_papers_runs_with_their_bases(store, notebook):
     planned = report(notebook)
-    beside = {"correlation": ["correlation/vector_scales"]}
-    parts = [notebook, *beside.get(notebook, [])]
-    expected = with_bases([run for part in parts for run in runs(part, planned.settings["dataset"])])
+    expected = with_bases(runs(notebook, planned.settings["dataset"]))
     assert list(planned.runs(Corpora(None)).values()) == expected and planned.swept == []
 
 
@@ -136,7 +134,7 @@ def test_what_is_unknown_is_refused_in_one_sentence(store, capsys, given, expect
 def test_a_report_that_cannot_be_does_not_keep_others_from_the_plan(store, capsys):
     code = main(["correlation", "--datasets", "planted", "sst", "--plan", "--output", str(store)])
     out, error = capsys.readouterr()
-    assert code == 1 and "to do: 1 report, and 13 trainings in 1 job" in out
+    assert code == 1 and "to do: 1 report, and 12 trainings in 1 job" in out
     assert "correlation-sst: " in error and "set DATA_HOME" in error
 
 

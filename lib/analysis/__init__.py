@@ -2,7 +2,7 @@
 
 from lib.analysis.adversaries import (
     adversaries_by_dev,
-    adversary_method,
+    adversaries_of_texts,
     instance_adversaries,
     lost_beyond_imitation,
     measure_versus_base,
@@ -13,7 +13,7 @@ from lib.analysis.adversaries import (
     summarise_adversaries,
 )
 from lib.analysis.baseline import against_baseline, baseline, same_answers
-from lib.analysis.correlation import correlate, significance, taus_by_option, trend, trends
+from lib.analysis.correlation import correlate, trend, trends
 from lib.analysis.dev import chosen_values, dev_scores, train_grid, training_table
 from lib.analysis.erasure import (
     add_drawn,

@@ -12,6 +12,7 @@ from lib.analysis.measuring import BATCH, attention_weights, max_attention, meas
 from lib.analysis.statistics import Effect, weighted_f1
 from lib.analysis.summaries import classification, effects_between, per_group, rows_where, summarise_by
 from lib.datasets.batches import Batch
+from lib.interventions import adversary, adversary_by_chance, largest_jsd
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models.interface import ModelOutput
 from lib.progress import Progress
@@ -187,14 +188,23 @@ def run_f1(rows: pd.DataFrame) -> float:
     return float(weighted_f1(np.ones((1, len(rows))), label, prediction, max(2, label.max() + 1))[0])
 
 
+def adversaries_of_texts(trained: Sequence[Trained], epsilon: float = 0.01) -> list[Quantity]:
+    """What is measured of the adversaries of single texts (Jain & Wallace 2019, section 4.2.2).
+
+    The search, with its attention, and the largest JSD that there is; where every model has one output with an affine
+    read-out the exact optimum too. The one by chance is the optimum's, or else the search's, of one order of each text.
+    """
+    measured = [adversary(epsilon, "gradient", with_attention=True), largest_jsd()]
+    if all(has_optimum(one) for one in trained):
+        return [*measured, adversary(epsilon, "exact"), adversary_by_chance(epsilon)]
+    return [*measured, adversary_by_chance(epsilon, "gradient", draws=1)]
+
+
 @torch.no_grad()
-def adversary_method(trained: Sequence[Trained]) -> str:
-    """ "exact" where every model has one output with an affine read-out, else "gradient", the search."""
-    for model in trained:
-        output = model.model(next(model.batches("test", 1)))
-        if output.logits.shape[1] != 1 or model.model.token_logits(output) is None:
-            return "gradient"
-    return "exact"
+def has_optimum(trained: Trained) -> bool:
+    """Whether the exact adversary is known: the model has one output with an affine read-out."""
+    output = trained.model(next(trained.batches("test", 1)))
+    return output.logits.shape[1] == 1 and trained.model.token_logits(output) is not None
 
 
 # --- on dev

@@ -1,24 +1,20 @@
 """Rank correlation: of two measures over the tokens of a text, and of a dial with a quantity's mean."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
 from itertools import permutations
 from math import factorial
 
 import numpy as np
 import pandas as pd
 import torch
-from scipy.stats import false_discovery_control
 from torch import Tensor
 
-from lib.analysis.measuring import measure_all
 from lib.analysis.statistics import SEED, t_interval
-from lib.analysis.summaries import SUMMARY, configurations, summarise
+from lib.analysis.summaries import configurations
 from lib.analysis.token_values import column_of, pass_on, token_values
 from lib.metrics import kendall_tau
 from lib.numerics import by_length
-from lib.quantity import RUN_COLUMNS, Quantity, tau_name
-from lib.training import Trained
+from lib.quantity import tau_name
 
 SIGNIFICANT = 0.05
 CELLS = 2**20  # most tokens in one call of kendall_tau
@@ -69,74 +65,6 @@ def padded(arrays: list[np.ndarray], mask: Tensor) -> Tensor:
     values = torch.zeros(mask.shape, dtype=torch.float64)
     values[mask] = torch.from_numpy(np.concatenate(arrays).astype(np.float64))
     return values
-
-
-def permutation_null(instances: pd.DataFrame, pair: tuple[str, str]) -> float:
-    """The share of texts with p <= .05 when chance orders the tokens: the second measure shuffled within each text."""
-    random = np.random.default_rng(SEED)
-    first, second = (token_values(instances, side) for side in pair)
-    shuffled = [None if values is None else random.permutation(values) for values in second]
-    return share_significant(taus(first, shuffled)[1])
-
-
-def share_significant(p: np.ndarray) -> float:
-    """The share of p-values <= .05 among those that are defined; NaN when none is."""
-    p = p[~np.isnan(p)]
-    return float((p <= SIGNIFICANT).mean()) if len(p) else np.nan
-
-
-def significance(instances: pd.DataFrame, pair: tuple[str, str]) -> pd.DataFrame:
-    """How much of "p <= .05" is more than chance and length: one row per configuration, means over its seeds.
-
-    Columns: significant (share of texts with p <= .05), significant_null (the same after `permutation_null`),
-    significant_controlled (the share that Benjamini and Hochberg's procedure keeps at a false-discovery rate of 5%),
-    n (texts with a defined tau, over all seeds), undefined, left_out, seeds.
-
-    Args:
-        instances: rows of `correlate`, with this pair.
-    """
-    name, run_columns = tau_name(pair), [*RUN_COLUMNS, "seed"]
-    rows = []
-    for key, run in instances.groupby(run_columns, sort=False, dropna=False):
-        p = run[f"{name}_p"].dropna().to_numpy()
-        skipped = sum(any(quantity == name for quantity, _ in pairs) for pairs in run["left_out"])
-        shares = {
-            "significant": share_significant(p),
-            "significant_null": permutation_null(run, pair),
-            "significant_controlled": share_significant(false_discovery_control(p)) if len(p) else np.nan,
-        }
-        counts = {"n": len(p), "undefined": len(run) - len(p) - skipped, "left_out": skipped, "seeds": 1}
-        rows.append(dict(zip(run_columns, key, strict=True)) | shares | counts)
-    means, sums = dict.fromkeys(shares, "mean"), dict.fromkeys(counts, "sum")
-    groups = pd.DataFrame(rows).groupby(list(RUN_COLUMNS), sort=False, dropna=False)
-    return groups.agg(means | sums).reset_index()
-
-
-def taus_by_option(
-    trained: Sequence[Trained],
-    option: str,
-    quantities: Sequence[Quantity],
-    pairs: Sequence[tuple[str, str]],
-    usual: pd.DataFrame,
-) -> pd.DataFrame:
-    """The taus of runs that differ from others in an option of training, and the shares of texts where one is
-    significant: the columns of `summarise`, and the option's.
-
-    No row where nothing was trained, such as for your own model.
-
-    Args:
-        usual: correlated rows of others, whose option is the usual one; those of the same models and seeds count.
-    """
-    names = [tau_name(pair) for pair in pairs]
-    names += [f"{name}_significant" for name in names]
-    if not trained:
-        return pd.DataFrame(columns=[*SUMMARY, option])
-    measured = correlate(measure_all(trained, quantities), pairs)
-    values = np.repeat([one.run.option(option) for one in trained], [len(one.corpus.test) for one in trained])
-    keys = [*RUN_COLUMNS, "seed"]
-    same = usual.merge(measured[keys].drop_duplicates(), on=keys)
-    groups = {replace(trained[0].run, options=()).option(option): same, **dict(list(measured.groupby(values)))}
-    return pd.concat([summarise(rows, names).assign(**{option: value}) for value, rows in groups.items()])
 
 
 def kendall(at: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -7,8 +7,8 @@ from lib.charts.boxes import boxes
 from lib.charts.comparison import performance_beside, taus_beside, values_beside
 from lib.charts.curves import learning_curves, sweep
 from lib.charts.erasure import flip_tables, jsd_differences, negative_differences
-from lib.charts.histograms import difference_histogram, jsd_histogram, length_histogram, tau_histogram
-from lib.charts.text import attention_text, token_curves
+from lib.charts.histograms import histogram_by_class, length_histogram
+from lib.charts.text import attention_of_texts, attention_text, token_curves
 from lib.charts.theme import MIME, Empty, enable, or_a_sentence
 from lib.charts.tradeoff import tradeoff
 from lib.charts.violins import violins_by_max_attention

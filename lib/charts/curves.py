@@ -30,13 +30,13 @@ def learning_curves(
 
     Args:
         histories: the name of a run -> a list of records with `epoch` and the quantities. Runs whose names differ only
-            after ", seed" have one colour.
+            after ", seed" have one colour. quantities: those that no run reports have no panel.
     """
     frame = pd.DataFrame([{"run": run, **record} for run, history in histories.items() for record in history])
     if frame.empty:
         raise Empty("no run has a history")
     frame["model"] = frame["run"].str.split(", seed").str[0]
-    frame = frame.melt(["run", "model", "epoch"], quantities, "quantity").dropna()
+    frame = frame.melt(["run", "model", "epoch"], frame.columns.intersection(quantities), "quantity").dropna()
     frame["quantity"] = frame["quantity"].map(lambda name: f"{title_of(name)} ({unit_of(name)})")
     models = frame["model"].unique()
     color = series_color(models, "model") if 1 < len(models) <= len(COLORS) else alt.value(COLORS[0])

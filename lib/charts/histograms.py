@@ -6,6 +6,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from lib.analysis.summaries import with_class_names
 from lib.charts.theme import (
     COLORS,
     Empty,
@@ -20,9 +21,12 @@ from lib.charts.theme import (
 )
 from lib.datasets import Corpus
 from lib.datasets.card import lengths
-from lib.quantity import JSD_BOUNDS, tau_name, title_of
+from lib.quantity import JSD_BOUNDS, title_of, unit_of
 
 LENGTH_BINS = 40  # about
+SEE_TAU = "1: both rank a text's tokens alike; 0: as chance would."
+SEE_JSD = "Right: an attention that shares almost nothing with the model's own gives the same prediction. "
+SEE_JSD += "The dashed line is the most that is possible, ln 2 = .693 nats."
 
 
 # --- lengths of texts
@@ -65,93 +69,52 @@ def lengths_in(unit: str, of_splits: Mapping[str, np.ndarray]) -> tuple[alt.Face
 
 
 @or_a_sentence
-def tau_histogram(instances: pd.DataFrame, pair: tuple[str, str], classes: list[str]) -> alt.TopLevelMixin:
-    """Kendall's tau-b of two measures over all texts, by predicted class (Jain & Wallace 2019, Figure 2)."""
-    column = tau_name(pair)
-    rows, names = with_classes(defined(instances, column), classes)
-    rows = rows.assign(series=rows["class"], value=rows[column])
-    drawn = overlaid(
-        rows, names, np.linspace(-1, 1, 21), "predicted class", "Kendall tau-b", "texts of the class", [-1, 0, 1]
-    )
-    see = "1: both rank a text's tokens alike; 0: as chance would. Lines are means."
-    return titled(drawn, f"Rank correlation: {title_of(column)}", [see, caption_of_rows(instances, column)])
-
-
-@or_a_sentence
-def jsd_histogram(instances: pd.DataFrame, columns: Mapping[str, str], epsilon: float) -> alt.TopLevelMixin:
-    """How far attention can move while the prediction stays (Jain & Wallace 2019, Figure 7), one series a method.
-
-    Args:
-        columns: the name of a method -> its column, in nats, such as {"exact": "jsd_exact"}.
-        epsilon: the bound on the change of the prediction, named in the title.
-    """
-    largest = JSD_BOUNDS[1]
-    rows, edges = one_row_per_value(instances, columns), np.linspace(0, largest, 29)
-    drawn = overlaid(rows, list(columns), edges, "found by", "JSD (nats)", "texts", [0, 0.2, 0.4, 0.6], dashed=largest)
-    see = "Jensen-Shannon divergence from the model's own attention. Right: an attention that shares almost nothing "
-    see += "with it gives the same prediction. The dashed line is the most that is possible, "
-    see += f"ln 2 = {largest:.3f} nats. Coloured lines are means."
-    title = f"How far attention can move while the prediction stays within {epsilon:g}"
-    return titled(drawn, title, [see, caption_of_rows(instances, *columns.values())])
-
-
-@or_a_sentence
-def difference_histogram(
-    instances: pd.DataFrame, columns: Mapping[str, str], title: str, see: str
+def histogram_by_class(
+    instances: pd.DataFrame, column: str, classes: Sequence[str], title: str | None = None, see: str | None = None
 ) -> alt.TopLevelMixin:
-    """Differences of two taus over all texts, one series each, with a line at 0 (Jain & Wallace 2019, Figures 3, 4).
+    """A quantity over all texts, by predicted class, in a panel for each encoder and attention.
+
+    Of Kendall's tau-b Jain & Wallace 2019, Figure 2; of the adversary's JSD Figure 7, with a dashed line at ln 2.
 
     Args:
-        columns: the name of a series -> its column.
+        column: in tau-b or in nats. title, see: by default they follow from the column and its unit.
     """
-    rows, edges = one_row_per_value(instances, columns), np.linspace(-1.5, 1.5, 31)
-    drawn = overlaid(
-        rows, list(columns), edges, "with leave-one-out", "difference of tau-b", "texts", [-1, 0, 1], dashed=0
+    in_nats = unit_of(column) == "nats"
+    rows, names = with_class_names(defined(instances, column), classes)
+    edges, ticks = (
+        (np.linspace(*JSD_BOUNDS, 29), [0, 0.2, 0.4, 0.6]) if in_nats else (np.linspace(-1, 1, 21), [-1, 0, 1])
     )
-    return titled(drawn, title, [f"{see} Coloured lines are means.", caption_of_rows(instances, *columns.values())])
+    drawn = panels(bins_by_class(rows, column, edges), layers_by_class(names, edges, title_of(column), ticks), 130)
+    see = see or (SEE_JSD if in_nats else SEE_TAU)
+    title = title or f"{title_of(column)}, by predicted class"
+    return titled(drawn, title, [f"{see} Lines are means.", caption_of_rows(instances, column)])
 
 
-def one_row_per_value(instances: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
-    """encoder, attention, series and value: what is defined of several columns, each a series by its name."""
-    rows = {name: defined(instances, column)[["encoder", "attention", column]] for name, column in columns.items()}
-    return pd.concat(rows[name].rename(columns={of: "value"}).assign(series=name) for name, of in columns.items())
-
-
-def overlaid(
-    rows: pd.DataFrame,
-    names: list[str],
-    edges: np.ndarray,
-    legend: str,
-    x_title: str,
-    y_title: str,
-    ticks: list[float],
-    dashed: float | None = None,
-) -> alt.FacetChart:
-    """A panel for each encoder and attention: histograms of each series over each other, with a line at each mean.
-
-    Args:
-        rows: encoder, attention, series, value. names: of the series, in order.
-        edges: of the bins. ticks: of the x axis. dashed: where a dashed line is.
-    """
+def bins_by_class(rows: pd.DataFrame, column: str, edges: np.ndarray) -> pd.DataFrame:
+    """The bins of each encoder, attention and class, with the mean, and words for it beside the first bin."""
     parts = []
-    for (encoder, attention, name), values in rows.groupby(["encoder", "attention", "series"], sort=False)["value"]:
-        words = f"mean {values.mean():z.2f}, n {len(values):,}".replace("-", "−")  # beside the first bin
-        columns = {"encoder": encoder, "attention": attention, "series": name, "mean": values.mean()}
+    for (encoder, attention, name), values in rows.groupby(["encoder", "attention", "class"], sort=False)[column]:
+        words = f"mean {values.mean():z.2f}, n {len(values):,}".replace("-", "−")
+        columns = {"encoder": encoder, "attention": attention, "class": name, "mean": values.mean()}
         parts.append(binned(values.to_numpy(), edges).assign(**columns, words=[words, *[""] * (len(edges) - 2)]))
-    color, scale = series_color(names, title=legend), alt.Scale(domain=[edges[0], edges[-1]], nice=False)
-    axis = alt.Axis(values=ticks, format=".1f")
-    x = alt.X("start:Q", bin="binned", title=x_title, scale=scale, axis=axis)
-    y = alt.Y("share:Q", stack=None, title=y_title, axis=alt.Axis(format="%", tickCount=4))
+    return pd.concat(parts)
+
+
+def layers_by_class(names: list[str], edges: np.ndarray, x_title: str, ticks: list[float]) -> list[alt.Chart]:
+    """Bars of each class over each other, a line at each mean and its words; of JSDs a dashed line at the largest."""
+    color = series_color(names, "class", "predicted class")
+    x_scale, axis = alt.Scale(domain=[edges[0], edges[-1]], nice=False), alt.Axis(values=ticks, format=".1f")
+    x = alt.X("start:Q", bin="binned", title=x_title, scale=x_scale, axis=axis)
+    y = alt.Y("share:Q", stack=None, title="texts of the class", axis=alt.Axis(format="%", tickCount=4))
     bars = alt.Chart().mark_bar(opacity=0.5, binSpacing=0)
     layers = [
-        bars.encode(x, alt.X2("end"), y, color, tooltip=bin_tips("series:N", ".2f")),
+        bars.encode(x, alt.X2("end"), y, color, tooltip=bin_tips("class:N", ".2f")),
         alt.Chart().mark_rule(strokeWidth=2).encode(x="mean(mean):Q", color=color),
     ]
     for place, name in enumerate(reversed(names)):
-        words = alt.Chart().transform_filter((alt.datum.series == name) & (alt.datum.words != ""))
+        words = alt.Chart().transform_filter((alt.datum["class"] == name) & (alt.datum.words != ""))
         layers.append(words.mark_text(align="left", x=2, y=-3 - 12 * place).encode(text="words:N", color=color))
-    layers += [] if dashed is None else [dashed_line("x", dashed)]
-    return panels(pd.concat(parts), layers, height=130)
+    return layers + ([dashed_line("x", edges[-1])] if edges[0] == 0 else [])
 
 
 # --- rows and bins
@@ -168,13 +131,6 @@ def defined(instances: pd.DataFrame, *columns: str) -> pd.DataFrame:
             raise Empty(f"{column!r} is undefined or left out for all {len(instances):,} rows")
         instances = instances[instances[column].notna()]
     return instances
-
-
-def with_classes(rows: pd.DataFrame, classes: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
-    """The rows with the name of the predicted class, and all names; more than there are colours count as one."""
-    names = list(classes) if len(classes) <= len(COLORS) else [f"any of {len(classes)}"]
-    predicted = rows["prediction"].astype(int) if len(names) > 1 else np.zeros(len(rows), dtype=int)
-    return rows.assign(**{"class": [names[place] for place in predicted]}), names
 
 
 def binned(values: np.ndarray, edges: np.ndarray) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import pandas as pd
 from IPython.display import HTML
 
 from lib.charts.theme import INK, WIDTH, number_tips, series_color, titled
-from lib.datasets import tokens_shown
+from lib.datasets import question_and_answer, tokens_shown
 from lib.datasets.corpus import Corpus
 from lib.quantity import title_of
 
@@ -57,6 +57,25 @@ def attention_text(
         )
     parts.append(legend(largest, bool(decisive), keep))
     return HTML(f'<figure class="attention-text" style="margin:1em 0">{"".join(parts)}</figure>')
+
+
+def attention_of_texts(
+    chosen: pd.DataFrame, maps: Mapping[str, str], numbers: Mapping[str, str], corpus: Corpus, show_text: str
+) -> HTML:
+    """`attention_text` of some texts of test, each with why it was chosen, and numbers, in its title.
+
+    Args:
+        chosen: rows of `lib.analysis.examples`.
+        maps: the name of a map -> its column of weights. numbers: the name of a number -> its column.
+    """
+    parts = []
+    for row in chosen.to_dict("records"):
+        instance = corpus.test.instances[row["instance"]]
+        said = ", ".join(f"{name} {row[column]:.3f}" for name, column in numbers.items())
+        title = f"{row['why']}{question_and_answer(instance, corpus.classes)}: {said}"
+        weights = {name: row[column] for name, column in maps.items()}
+        parts.append(attention_text(tokens_shown(corpus, instance, show_text), weights, instance.rationale, title).data)
+    return HTML("".join(parts))
 
 
 def kept(weights: np.ndarray, most: int) -> np.ndarray:

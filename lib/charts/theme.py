@@ -28,7 +28,9 @@ WIDEST = 420  # of one panel
 ACROSS = 3  # panels beside each other
 STATIC = "STATIC_CHARTS"
 MIME = "application/vnd.vegalite.v5+json"
-TWO_LINES = "split(replace(datum.label, ' / ', ' /|'), '|')"  # of a panel's title: a pair of measures
+# Of a panel's title: a pair of measures, or a long name "... of ...".
+LONG_NAME = "length(datum.label) > 30 && indexof(datum.label, ' / ') < 0"
+TWO_LINES = f"split({LONG_NAME} ? replace(datum.label, ' of ', ' of|') : replace(datum.label, ' / ', ' /|'), '|')"
 FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 
 

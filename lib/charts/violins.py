@@ -5,7 +5,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import gaussian_kde
 
-from lib.charts.histograms import defined, with_classes
+from lib.analysis.summaries import with_class_names
+from lib.charts.histograms import defined
 from lib.charts.theme import INK, caption_of_rows, number_tips, or_a_sentence, panels, series_color, titled
 from lib.quantity import JSD_BOUNDS, title_of, unit_of
 
@@ -40,7 +41,7 @@ def violins_by_max_attention(
         title, see, axis: the chart's title, the line that explains what to see, the title of the x axis; by default
             they follow from the value and its unit.
     """
-    rows, names = with_classes(defined(instances, value, "max_attention"), classes)
+    rows, names = with_class_names(defined(instances, value, "max_attention"), classes)
     in_nats, name = unit_of(value) == "nats", title_of(value)
     bounds = JSD_BOUNDS if in_nats else (0.0, max(1.0, float(rows[value].max())))
     frame = all_violins(rows, value, names, bounds)

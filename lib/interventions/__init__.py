@@ -19,6 +19,7 @@ from lib.interventions.erasure import (
     until_flip,
 )
 from lib.interventions.erasure_bounds import largest_ratios, normalised_scores
+from lib.interventions.searched_adversary import searched_adversary_definition
 from lib.interventions.single_erasure import Effects, single_erasure
 from lib.interventions.substitution import (
     largest_change,

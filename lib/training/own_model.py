@@ -85,6 +85,16 @@ def own_model(named: str, run: Run, data_home: str | Path | None = None, corpus:
     return own
 
 
+def describe_own(trained: list[Trained]) -> list[str]:
+    """A sentence about models of one's own, for the notebook that measures them; none for those trained here."""
+    if not isinstance(trained[0].run, OwnRun):
+        return []
+    name, tokens = trained[0].run.encoder, trained[0].corpus.test.lengths.mean()
+    measured = f"Measured: {len(trained)} of {name}, not trained here. The text above on encoders and attentions is "
+    measured += f"not about it, and no published value is of it. As it reads the test texts, they have {tokens:.1f} "
+    return [f"{measured}tokens on average."]
+
+
 def locate(named: str) -> tuple[Path, str]:
     """(file, function) of "my_model.py" or "my_model.py:function"; the file as it is named, or in the project's folder.
 

@@ -75,7 +75,7 @@ class Report:
             return tried
         if self.swept:
             settings = paper.settings.of(self.settings | self.chosen_on_dev(corpora))
-        return with_bases([*tried, *(run for part in (*paper.parts, *paper.beside) for run in part(settings))])
+        return with_bases([*tried, *(run for part in paper.parts for run in part(settings))])
 
     def chosen_on_dev(self, corpora: Corpora) -> dict[str, Any]:
         """What dev chooses; trains the runs that it lacks, also where the best lies at an end of what was tried."""
