@@ -342,7 +342,7 @@ def test_a_file_with_a_model_is_measured_from_end_to_end(mine, corpus, monkeypat
     summary = summarise(measured).set_index("quantity")
     assert summary.loc["kendall_tau_attention_vs_loo", ["n", "seeds"]].tolist() == [40, 2]
     assert measured["flips_attention"].notna().any() and measured["flips_fewest"].isna().all()
-    assert information(own[:1], words=20, clusters=5)["plug_in"].notna().all()
+    assert information(own[:1], words=20)["plug_in"].notna().all()
     settings = papers.PAPERS["correlation"].settings(model="mine.py:several")
     assert "the model is your own" in results.keep("correlation", settings, own, summary, summary).sentence
 
