@@ -251,7 +251,8 @@ def one_table(values: pd.DataFrame, percent: bool) -> str:
     caption = f"Ours: {fixed} ({unit})."
     if first["paper"]:
         title = TITLES.get(first["paper"], first["paper"])
-        caption = f"{title}, {first['table']}: {fixed} ({unit}). Above theirs, below ours."
+        table = re.sub(r"(\d)", r" \1", first["table"], count=1)
+        caption = f"{title}, {table}: {fixed} ({unit}). Above theirs, below ours."
     inside = f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
     return f"<div class='scroll'><table class='beside'>{inside}</table></div>"
 

@@ -120,6 +120,7 @@ def test_options_belong_to_their_variant_and_must_make_sense():
         replace(BASE, recipe="cake")
     with pytest.raises(ValueError, match="query_init is 'zero'; allowed: default or normal"):
         variant("base", query_init="zero")
+    assert str(variant("tying", delta=5.0)).startswith("planted bilstm additive tying delta 5.0 ")
 
 
 def test_masked_words_come_at_the_stated_rates_and_are_never_special():
@@ -248,10 +249,6 @@ def test_every_dataset_has_its_runs(dataset):
     imitating = [run for run in runs if run.variant == "adversary"]
     assert len({run.option("lambda") for run in imitating}) == 3
     assert {(run.base.variant, run.base.seed) for run in imitating} == {*product(("base", "mlm"), (0, 1, 2))}
-
-
-def test_a_run_is_named_by_what_sets_it_apart():
-    assert str(variant("tying", delta=5.0)).startswith("planted bilstm additive tying delta 5.0 ")
 
 
 def test_tokens_of_one_alone_are_read_as_the_text_itself_and_sum_to_its_logit():
@@ -548,6 +545,6 @@ def information_of_many_rows() -> None:
 
 
 def test_a_million_rows_of_states_fit_in_8_gb(tmp_path):
-    """Synthetic embeddings and hidden states of a fifth of them; the process' own peak is the judge."""
+    """Synthetic embeddings and hidden states of a tenth of them; the process' own peak is the judge."""
     assert Forked(information_of_many_rows, log=tmp_path / "log").wait() == 0
     assert 2 * 300 * 4 < float((tmp_path / "log").read_text()) < 4_000

@@ -26,6 +26,7 @@ from lib.progress import counted
 from lib.quantity import RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
 
 OURS = "ours, with 95% interval"
+AXES = 150  # pixels for the models' names
 
 
 def taus_beside(beside: pd.DataFrame) -> alt.TopLevelMixin | HTML:
@@ -72,7 +73,8 @@ def values_beside(
     frame = one_row_per_value(beside)
     ticks = alt.Axis(format=".0%" if percent else ".1f", tickCount=4 if shared else 3)
     x = alt.X("value:Q", title=axis, scale=alt.Scale(zero=False, nice=True), axis=ticks)
-    y = alt.Y("model:N", title=None, sort=frame["model"].drop_duplicates().tolist(), axis=alt.Axis(grid=True))
+    axis = alt.Axis(grid=True, labelLimit=AXES)
+    y = alt.Y("model:N", title=None, sort=frame["model"].drop_duplicates().tolist(), axis=axis)
     series = list(dict.fromkeys([OURS, *frame["series"]]))
     color, shapes = series_color(series), alt.Scale(domain=series, range=SHAPES[: len(series)])
     tips = ["model:N", alt.Tooltip("series:N", title="from"), *number_tips(".3f", "value", "low", "high"), "table:N"]
@@ -84,7 +86,7 @@ def values_beside(
     if lines:
         frame["dashed"] = frame["quantity"].map({title_of(name): value for name, value in lines.items()})
         layers.insert(0, dashed_line("x", "dashed"))
-    drawn = titled(facets(frame, layers, "quantity", alt.Step(20), axes=110), title, [see, caption(beside)])
+    drawn = titled(facets(frame, layers, "quantity", alt.Step(20), axes=AXES), title, [see, caption(beside)])
     return drawn if shared else drawn.resolve_scale(x="independent")
 
 
