@@ -86,7 +86,7 @@ def format_value(value: object, column: str = "", digits: int = 3) -> str:
     if pd.isna(value):
         return "–"
     if isinstance(value, bool):
-        return str(value)
+        return "yes" if value else ""
     if float(value).is_integer():
         return f"{int(value):,}".replace("-", "−")
     if column in SETTINGS:

@@ -4,59 +4,35 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import ClassVar
 
-import numpy as np
 import pandas as pd
 from pydantic import NonNegativeFloat, PositiveInt
 from pydantic.dataclasses import dataclass
 
-from lib.analysis import add_entropies, effects_between, mean_effect, select_runs
+from lib import analysis
 from lib.analysis.summaries import rows_where
 from lib.models import ATTENTIONS
-from lib.quantity import JSD_BOUNDS, declare
 from lib.training import Run
-from lib.training.losses import DIVERGENCES, ENDS, REDUCTIONS, TVDS
-from lib.training.runs import JAIN, OF_VARIANTS
+from lib.training.runs import NEVER_ZERO
 from papers.paper import Paper
 from papers.settings import Distinct, Settings, one_of, setting
 
-KEY = "wiegreffe2019"
-
-
-# Runs
-
-BASE_SEEDS = {"quick": 3, "paper": 9}  # the base and others: eight, as Wiegreffe & Pinter have it
+BASE_SEEDS = {"quick": 3, "paper": 9}  # the base and others: eight, as in the paper
 ADVERSARY_SEEDS = {"quick": 2, "paper": 5}
-# Wiegreffe & Pinter's of SST is 5.25e-4, that of their table 3 is 1e-3.
-# 0 only imitates: what that gives without any wish for distance is the control of all others.
-LAMBDAS = {"quick": (0.0, 1e-3, 2e-3), "paper": (0.0, 1e-4, 5.25e-4, 1e-3, 2e-3, 3e-3)}
-# With a frozen encoder attention hardly moves at those; far above, the unbounded divergence grows without end.
-FROZEN_LAMBDAS = {"quick": (0.0, 5e-3, 2e-2), "paper": (0.0, 5.25e-4, 1e-3, 5e-3)}
-# What of an adversary's training may be otherwise than ours: see AdversarySettings.
-USUAL = OF_VARIANTS["adversary"] | {"reduction": JAIN["reduction"]}
+LAMBDAS = {"quick": (1e-3, 2e-3), "paper": (1e-4, 5.25e-4, 1e-3, 2e-3, 3e-3)}  # the paper's of SST is 5.25e-4
+GUIDING = 1e-3  # lambda of the adversary that guides the MLP, in table 3
 
 
 @dataclass(frozen=True)
 class AdversarySettings(Settings):
     """Beside those of every notebook: the trained adversaries, and how a text's distances become one number."""
 
-    altering: ClassVar[tuple[str, ...]] = ("projection", "divergence", "tvd", "reduction", "ends", "over_seeds")
+    altering: ClassVar[tuple[str, ...]] = ("projection", "over_seeds")
 
     attention: one_of(ATTENTIONS) = setting("additive", "of the base and its adversaries")
     lambdas: Distinct[NonNegativeFloat] | None = setting(
-        None, "weights of distance in the adversary's loss, with 0, the control; None: the profile's"
-    )
-    frozen_lambdas: Distinct[NonNegativeFloat] | None = setting(
-        None, "the same with a frozen encoder, with 0; None: the profile's"
+        None, "weights of distance in the adversary's loss, beside 0, the control; None: the profile's"
     )
     adversary_epochs: PositiveInt | None = setting(None, "most epochs of a trained adversary; None: the profile's")
-    divergence: one_of(DIVERGENCES) = setting(USUAL["divergence"], "in the adversary's loss: kl or jsd")
-    tvd: one_of(TVDS) = setting(USUAL["tvd"], "in the adversary's loss: half, as in the paper's code, or full")
-    reduction: one_of(REDUCTIONS) = setting(
-        USUAL["reduction"], "of the adversary's loss over a batch: sum, or twice, as in the paper's code"
-    )
-    ends: one_of(ENDS) = setting(
-        USUAL["ends"], "when its training does: converged, the last epoch kept, or lowest, as in the paper's code"
-    )
     over_seeds: one_of(("median", "max")) = setting("median", "median, or max as the caption of figure 3 reads")
 
 
@@ -77,143 +53,33 @@ def uniform(settings: Settings) -> list[Run]:
     return [replace(base, variant="uniform") for base in bases(settings)]
 
 
-def sweep(settings: Settings, trains: str = "all") -> list[Run]:
+def sweep(settings: Settings) -> list[Run]:
     """Trained adversaries (section 4): for each seed one of each lambda, against the base of that seed."""
-    aim = {name: getattr(settings, name) for name in ("divergence", "tvd", "reduction", "ends")} | {"trains": trains}
-    aim = tuple((name, value) for name, value in aim.items() if value != USUAL[name])
-    if settings.adversary_epochs and trains == "all":
-        aim += (("epochs", settings.adversary_epochs),)
-    return [
-        replace(base, variant="adversary", base=base, options=(("lambda", strength), *aim))
-        for base in bases(settings)
-        for strength in settings.lambdas or LAMBDAS[settings.profile]
-    ]
-
-
-def frozen_sweep(settings: Settings) -> list[Run]:
-    """The same with the base's encoder and decoder, fixed: only the attention learns."""
-    lambdas = settings.frozen_lambdas or FROZEN_LAMBDAS[settings.profile]
-    return sweep(replace(settings, lambdas=lambdas), trains="attention")
+    aim = () if settings.projection in NEVER_ZERO else (("divergence", "jsd"),)
+    aim += (("epochs", settings.adversary_epochs),) if settings.adversary_epochs else ()
+    lambdas = dict.fromkeys((0.0, *(settings.lambdas or LAMBDAS[settings.profile])))
+    adversary = [(("lambda", strength), *aim) for strength in lambdas]
+    return [replace(base, variant="adversary", base=base, options=one) for base in bases(settings) for one in adversary]
 
 
 def guides(settings: Settings) -> list[Run]:
-    """The guided MLP (section 3.4), which is Jain & Wallace's average encoder: without and with each guide.
-
-    With lambda 0 alone no adversary guides, but `imitation_guides`.
-    """
+    """The guided MLP (section 3.4), which is Jain & Wallace's average encoder: without and with each guide."""
+    mlps = [replace(base, encoder="average") for base in bases(settings)]
+    runs = [*mlps, *(replace(mlp, variant="uniform") for mlp in mlps)]
+    runs += [replace(mlp, variant="guide_base", base=base) for mlp, base in zip(mlps, bases(settings), strict=True)]
     strength = guiding(settings.lambdas or LAMBDAS[settings.profile])
-    found = []
-    for adversary in sweep(replace(settings, lambdas=[strength])):
-        learned = replace(adversary.base, encoder="average")
-        guided = [("base", adversary.base), ("instance_adversary", adversary.base)]
-        guided += [("adversary", adversary)] if strength else []
-        found += [replace(learned, variant="uniform"), learned]
-        found += [replace(learned, variant=f"guide_{kind}", base=base) for kind, base in guided]
-    return found
+    return runs + (guided_by(settings, strength) if strength else [])
 
 
 def imitation_guides(settings: Settings) -> list[Run]:
     """The MLP guided by what only imitates the base: is it the adversary that misguides, or training anew?"""
-    imitations = [run for run in sweep(settings) if run.option("lambda") == 0]
-    return [replace(one.base, encoder="average", variant="guide_adversary", base=one) for one in imitations]
+    return guided_by(settings, 0.0)
 
 
-def partners(rows: pd.DataFrame, of_models: pd.DataFrame) -> list[pd.DataFrame]:
-    """Tables 3 and 4: guides, and the adversaries that each seed chose on dev.
-
-    Their TVD is half of the two-class TVD, as in their code.
-    """
-    adversaries = rows[rows["trains"].eq("chosen") & rows["value"].notna() & rows["quantity"].ne("tvd")]
-    softmax = of_models["attention"].eq("additive") & of_models["projection"].eq("softmax")
-    guided = of_models[softmax & of_models["variant"].astype(str).str.startswith("guide_")].assign(encoder="mlp")
-    imposed = guided["variant"].ne("guide_learned")
-    attention, projection = guided["attention"].mask(imposed, "imposed"), guided["projection"].mask(imposed, "")
-    guided = guided.assign(attention=attention, projection=projection)
-    return [adversaries.replace({"quantity": {"tvd_half": "tvd"}}), guided]
-
-
-# What its findings read
-
-GUIDING = 1e-3  # lambda of the adversary that guides the MLP, in table 3
-
-
-def tables(
-    of_models: pd.DataFrame, of_seeds: pd.DataFrame, guides: pd.DataFrame, adversaries: pd.DataFrame,
-    dev: pd.DataFrame, searches: pd.DataFrame,
-) -> dict[str, pd.DataFrame]:  # fmt: skip
-    """What the findings read.
-
-    Args:
-        of_models: `measure_versus_base` of base and uniform models. of_seeds: `seed_distances` of the bases.
-        guides: the MLPs; `imitation_guides` have the variant guide_imitation.
-        adversaries: `measure_versus_base` of both sweeps. dev: `adversaries_by_dev` of them.
-        searches: the search per instance: seed, instance, jsd.
-    """
-    of_models, of_seeds = (add_entropies(rows, ["attention"]) for rows in (of_models, of_seeds))
-    both = {"measured": pd.concat([of_models, guides]), "bases": of_seeds, "guides": guides, "searches": searches}
-    return both | {"adversaries": adversaries[adversaries["trains"] == "all"], "dev": dev[dev["trains"] == "all"]}
-
-
-def search_less_seeds(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
-    """W2: how much farther from the base's attention the search for each text goes than other seeds do."""
-    yield from less_seeds(tables, tables["searches"])
-
-
-def equal_weights_less_seeds(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
-    """W2b: how much farther equal weights are."""
-    rows = tables["measured"]
-    yield from less_seeds(tables, rows_where(rows, {"variant": "uniform", "encoder": "bilstm"}))
-
-
-def less_seeds(tables: Mapping[str, pd.DataFrame], other: pd.DataFrame) -> Iterator[tuple]:
-    """JSD of other attention from the base's, less that of the same model under other seeds."""
-    keys, bases = ["seed", "instance"], tables["bases"]
-    both = other[[*keys, "jsd"]].merge(bases.drop(columns="jsd", errors="ignore"), on=keys)
-    both = both.dropna(subset=["jsd", "jsd_of_seeds"])
-    gap = declare("jsd_gap", "nats", bounds=(-JSD_BOUNDS[1], JSD_BOUNDS[1]))
-    effect = mean_effect(both.assign(**{gap: both["jsd"] - both["jsd_of_seeds"]}), gap)
-    se = with_pairs(effect.se, both.groupby("seed")["jsd_of_seeds"].mean())
-    yield {"model": "BiLSTM"}, [bases], replace(effect, se=se)
-
-
-def with_pairs(se: float, of_seeds: pd.Series) -> float:
-    """The standard error over texts, with what the spread over seeds lacks where each value is of pairs of seeds.
-
-    Each pair is in the values of both of its seeds, so that the variance of their mean is four times that of
-    independent ones (the jackknife of a mean over pairs); the spread of the values accounts for one of the four.
-    """
-    return float(np.sqrt(se**2 + 3 * of_seeds.var() / len(of_seeds))) if len(of_seeds) > 1 else se
-
-
-def base_guide_less_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
-    """W3c: F1 of the MLP by the base's attention, less that by the adversary's, of adversaries that moved."""
-    dev, guides = tables["dev"], tables["guides"]
-    moved = dev[dev["lambda"].eq(guiding(dev["lambda"])) & (dev["lambda"] > 0) & dev["why"].eq("") & dev["moved"]]
-    rows = guides[guides["seed"].isin(moved["seed"])]
-    if len(rows):
-        between = {"variant": "guide_base"}, {"variant": "guide_adversary"}
-        groups = [rows_where(rows, side) for side in between]
-        yield {"model": "MLP"}, groups[:1], effects_between(rows, ["f1"], between)[0]
-
-
-def chosen(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The rows of the adversaries that each seed chose on dev."""
-    return select_runs(tables["adversaries"], tables["dev"][tables["dev"]["chosen"]])
-
-
-def distance_of_the_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
-    """W4: how far the attention of the adversary that dev chose is from the base's."""
-    if len(rows := chosen(tables)):
-        yield {"model": "BiLSTM"}, [tables["bases"]], mean_effect(rows, "jsd")
-
-
-def f1_of_the_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
-    """W4b: its F1 less that of the base of its seed."""
-    if len(rows := chosen(tables)):
-        base = rows_where(tables["measured"], {"variant": "base", "encoder": "bilstm"})
-        both = pd.concat([base[base["seed"].isin(rows["seed"])], rows])
-        between = {"variant": "adversary"}, {"variant": "base"}
-        yield {"model": "BiLSTM"}, [base], effects_between(both, ["f1"], between)[0]
+def guided_by(settings: Settings, strength: float) -> list[Run]:
+    """The MLP guided by the adversaries of one lambda."""
+    adversaries = [run for run in sweep(settings) if run.option("lambda") == strength]
+    return [replace(run.base, encoder="average", variant="guide_adversary", base=run) for run in adversaries]
 
 
 def guiding(lambdas: Iterable[float]) -> float:
@@ -221,10 +87,79 @@ def guiding(lambdas: Iterable[float]) -> float:
     return GUIDING if GUIDING in set(lambdas) else max(lambdas)
 
 
-PAPER = Paper(
-    "adversary",
-    KEY,
-    AdversarySettings,
-    (base_seeds, uniform, guides, imitation_guides, sweep, frozen_sweep),
-    partners=partners,
-)
+def table3(scores: pd.DataFrame) -> pd.DataFrame:
+    """Scores of the MLPs as the paper's table 3 names them: weights of their own are additive, all others imposed."""
+    guided = scores[scores["variant"].astype(str).str.startswith("guide_")].assign(encoder="mlp")
+    imposed = guided["variant"].ne("guide_learned")
+    attention, projection = guided["attention"].mask(imposed, "imposed"), guided["projection"].mask(imposed, "")
+    return guided.assign(attention=attention, projection=projection)
+
+
+def table4(rows: pd.DataFrame) -> pd.DataFrame:
+    """The adversaries that dev chose as the paper's table 4 has them: its TVD is half of the two-class TVD."""
+    chosen = rows[rows["trains"].eq("chosen") & rows["value"].notna() & rows["quantity"].ne("tvd")]
+    return chosen.replace({"quantity": {"tvd_half": "tvd"}})
+
+
+def partners(rows: pd.DataFrame, of_models: pd.DataFrame) -> list[pd.DataFrame]:
+    """Tables 3 and 4, of the paper's own attention."""
+    own = of_models["attention"].eq("additive") & of_models["projection"].eq("softmax")
+    return [table4(rows), table3(of_models[own])]
+
+
+# --- what its findings read
+
+
+def tables(of_models, of_seeds, guides, adversaries, dev, searches) -> dict[str, pd.DataFrame]:
+    """What the findings read.
+
+    Args:
+        of_models: `measure_versus_base` of base and uniform models. of_seeds: `seed_distances` of the bases.
+        guides: the MLPs. adversaries: `measure_versus_base` of the sweep. dev: `adversaries_by_dev` of it.
+        searches: the search per instance: seed, instance, jsd.
+    """
+    of_models, of_seeds = (analysis.add_entropies(rows, ["attention"]) for rows in (of_models, of_seeds))
+    chosen = analysis.select_runs(adversaries, dev[dev["chosen"]])
+    given = {"bases": of_seeds, "guides": guides, "searches": searches, "chosen": chosen, "dev": dev}
+    return given | {"measured": pd.concat([of_models, guides])}
+
+
+def search_less_seeds(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+    """W2: how much farther from the base's attention the search for each text goes than other seeds do."""
+    yield {"model": "BiLSTM"}, [tables["bases"]], analysis.distance_beyond_seeds(tables["searches"], tables["bases"])
+
+
+def equal_weights_less_seeds(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+    """W2b: how much farther equal weights are."""
+    uniform = rows_where(tables["measured"], {"variant": "uniform", "encoder": "bilstm"})
+    yield {"model": "BiLSTM"}, [tables["bases"]], analysis.distance_beyond_seeds(uniform, tables["bases"])
+
+
+def base_guide_less_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+    """W3c: F1 of the MLP by the base's attention, less that by the adversary's, of adversaries that moved."""
+    moved = analysis.moved_adversaries(tables["dev"])
+    moved = moved[moved["lambda"] == guiding(tables["dev"]["lambda"])]
+    rows = tables["guides"][tables["guides"]["seed"].isin(moved["seed"])]
+    if len(rows):
+        between = {"variant": "guide_base"}, {"variant": "guide_adversary"}
+        effect = analysis.effects_between(rows, ["f1"], between)[0]
+        yield {"model": "MLP"}, [rows_where(rows, between[0])], effect
+
+
+def distance_of_the_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+    """W4: how far the attention of the adversary that dev chose is from the base's."""
+    if len(tables["chosen"]):
+        yield {"model": "BiLSTM"}, [tables["bases"]], analysis.mean_effect(tables["chosen"], "jsd")
+
+
+def f1_of_the_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+    """W4b: its F1 less that of the base of its seed."""
+    if len(rows := tables["chosen"]):
+        base = rows_where(tables["measured"], {"variant": "base", "encoder": "bilstm"})
+        both = pd.concat([base[base["seed"].isin(rows["seed"])], rows])
+        between = {"variant": "adversary"}, {"variant": "base"}
+        yield {"model": "BiLSTM"}, [base], analysis.effects_between(both, ["f1"], between)[0]
+
+
+PARTS = (base_seeds, uniform, guides, imitation_guides, sweep)
+PAPER = Paper("adversary", "wiegreffe2019", AdversarySettings, PARTS, partners=partners)

@@ -218,14 +218,14 @@ def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
 # --- printed beside ours
 
 
-def compare(values: pd.DataFrame, percent: bool = False) -> HTML:
+def compare(values: pd.DataFrame, percent: bool = False, empty: str = tables.NOTHING) -> HTML:
     """The papers' tables with ours beneath each value: rows and columns as theirs; ours alone where nothing is printed.
 
     Args:
-        values: rows of `papers.published.compare`. percent: fractions in percent.
+        values: rows of `papers.published.compare`. percent: fractions in percent. empty: the sentence for none.
     """
-    if values.empty:
-        return HTML("<p>There is nothing to show.</p>")
+    if values["ours"].isna().all():
+        return HTML(f"<p>{escape(empty)}</p>")
     theirs = values[values["theirs"].notna()]
     parts = [values] if theirs.empty else []
     for _, same in theirs.groupby(["paper", "table"], sort=False):

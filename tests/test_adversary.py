@@ -10,7 +10,6 @@ import torch
 from scipy.special import rel_entr
 from scipy.stats import entropy
 
-import papers
 from lib import analysis, processes
 from lib.analysis.adversaries import distances
 from lib.datasets import DATASETS
@@ -19,7 +18,7 @@ from lib.metrics import kullback_leibler, probabilities, total_variation
 from lib.models import GuidedClassifier
 from lib.provenance import seeds_of
 from lib.training import Run, fitting, losses, train, train_all
-from lib.training.tasks import Adversary, BaseOutputs, Classification, PerWord, guide, kept_epoch, stands_still
+from lib.training.tasks import Adversary, BaseOutputs, Classification, PerWord, guide, stands_still
 from lib.training.trained import batches_of, build, task_of
 
 SMALL = (("embedding_size", 20), ("epochs", 3), ("hidden_size", 16))
@@ -55,18 +54,16 @@ def predictions(trained, split: str = "test") -> torch.Tensor:
     return found
 
 
-def test_an_adversary_without_divergence_comes_closer_to_its_base_than_another_seed_does(base):
-    other = train(replace(BASE, seed=1), say=silent)
-    imitator = train(adversary(**{"lambda": 0.0}), say=silent)
-    assert len(imitator.history) == 3 and imitator.chosen == 3
-    moved = [float(total_variation(predictions(one), predictions(base)).mean()) for one in (imitator, other)]
-    assert moved[0] < moved[1]
-
-
-def test_a_larger_lambda_goes_further(base):
-    near, far = (train(adversary(**{"lambda": strength}), say=silent) for strength in (1e-4, 0.05))
-    assert far.history[-1]["dev_jsd"] > 2 * near.history[-1]["dev_jsd"]
-    assert far.history[-1]["dev_tvd"] > near.history[-1]["dev_tvd"]
+def test_imitation_comes_closer_than_another_seed_and_a_larger_lambda_goes_further(base):
+    others = [train(replace(BASE, seed=1), say=silent)]
+    others += [train(adversary(**{"lambda": strength}), say=silent) for strength in (0.0, 1e-4, 0.05)]
+    seed, imitates, near, far = (float(total_variation(predictions(one), predictions(base)).mean()) for one in others)
+    assert imitates < seed and near < far
+    assert [one.chosen for one in others[1:]] == [3, 3, 3], "the last epoch is kept"
+    assert others[3].history[-1]["dev_jsd"] > 2 * others[2].history[-1]["dev_jsd"]
+    outputs = BaseOutputs.compute(base.model, base.corpus.dev, base.batches("dev"))
+    measured = analysis.measure(others[3].model, others[3].batches("dev"), distances(outputs))
+    assert measured["jsd"].mean() == pytest.approx(others[3].history[-1]["dev_jsd"], abs=1e-5)
 
 
 def test_kl_of_masked_attention_is_scipys():
@@ -106,8 +103,7 @@ def test_the_adversarial_loss_by_hand_and_its_gradient_through_padding():
 
 def history(given: list[float]) -> list[dict]:
     """Of these training losses; the distances on dev differ by epoch."""
-    more = ({"epoch": n, "dev_jsd": n / 100, "dev_tvd": 0.2, "dev_f1": 0.8} for n in range(1, len(given) + 1))
-    return [{"train_loss": loss} | rest for loss, rest in zip(given, more, strict=True)]
+    return [{"train_loss": loss, "dev_jsd": n / 100, "dev_tvd": 0.2, "dev_f1": 0.8} for n, loss in enumerate(given, 1)]
 
 
 def test_the_loss_stands_still_when_it_falls_by_less_than_a_ten_thousandth_in_ten_epochs():
@@ -118,55 +114,32 @@ def test_the_loss_stands_still_when_it_falls_by_less_than_a_ten_thousandth_in_te
     assert not stands_still(history([0.0] * 10 + [-0.0002])) and stands_still(history([0.0] * 10 + [-0.00005]))
 
 
-def test_as_released_training_ends_after_ten_epochs_without_a_new_lowest_loss_and_keeps_the_lowest():
-    falling = [1 - n / 2e5 for n in range(30)]
-    assert stands_still(history(falling)) and not stands_still(history(falling), "lowest")
-    back = [3.0, 1.0, 2.0] + [1.5] * 9
-    assert stands_still(history(back), "lowest") and not stands_still(history(back[:-1]), "lowest")
-    assert kept_epoch(history(back), "lowest") == 2 and kept_epoch(history(back), "converged") == 12
-
-
-def test_a_run_keeps_the_epoch_that_its_ending_names(base):
-    kept = train(adversary(**{"lambda": 1e-3, "ends": "lowest", "learning_rate": 3.0}), say=silent)
-    losses_of = [record["train_loss"] for record in kept.history]
-    assert kept.chosen == 1 + losses_of.index(min(losses_of)) < len(losses_of) == 3
-    outputs = BaseOutputs.compute(base.model, base.corpus.dev, base.batches("dev"))
-    found = analysis.measure(kept.model, kept.batches("dev"), distances(outputs))
-    assert found["jsd"].mean() == pytest.approx(kept.history[kept.chosen - 1]["dev_jsd"], abs=1e-5)
-
-
 def test_adversaries_whose_loss_still_fell_at_their_last_epoch_are_counted(base):
-    trained = train_all([adversary(**{"lambda": strength}) for strength in (1e-3, 1e-2)])
-    assert analysis.not_converged(trained) == "2 of 2 adversaries reached the maximum number of epochs (3)"
-    flat = replace(trained[0], history=tuple(history([1.0] * 100)))
-    assert analysis.not_converged([flat, trained[1]]) == "1 of 2 adversaries reached the maximum number of epochs (3)"
+    fell = train(adversary(**{"lambda": 1e-2}), say=silent)
+    flat = replace(fell, history=tuple(history([1.0] * 100)))
+    assert analysis.not_converged([flat, fell]) == "1 of 2 adversaries reached the maximum number of epochs (3)"
 
 
-def test_an_adversary_that_still_moves_away_has_not_converged_whatever_its_loss(base):
+@pytest.mark.parametrize(("step", "why"), [(0.0005, "not converged"), (0.0001, "")])
+def test_an_adversary_that_still_moves_away_has_not_converged_whatever_its_loss(base, step, why):
     """With a small lambda the loss stands still while the distance on dev grows by a tenth in ten epochs."""
-    run, imitation = (adversary(**{"lambda": strength}) for strength in (1e-4, 0.0))
-    crept, rested = ([0.03 + step * n for n in range(30)] for step in (0.0005, 0.0001))
-    found = {}
-    for name, away in (("crept", crept), ("rested", rested)):
-        records = [{"epoch": n + 1, "train_loss": 0.1, "dev_f1": 0.9, "dev_tvd": 0.1, "dev_jsd": value}
-                   for n, value in enumerate(away)]  # fmt: skip
-        imitated = replace(base, run=imitation, history=tuple(records), chosen=30, base=base)
-        moved = replace(imitated, run=run)
-        assert moved.converged and moved.history[-1]["dev_jsd"] < 0.05
-        found[name] = analysis.adversaries_by_dev([imitated, moved])["why"].iloc[1]
-        rows = analysis.measure_versus_base([imitated, moved], [base, base])
-        assert rows.groupby("lambda")["converged"].all().to_dict() == {0.0: True, 1e-4: name == "rested"}
-    assert "still moved away" in found["crept"] and found["rested"] == ""
+    records = [{"train_loss": 0.1, "dev_f1": 0.9, "dev_tvd": 0.1, "dev_jsd": 0.03 + step * n} for n in range(30)]
+    runs = (adversary(**{"lambda": strength}) for strength in (0.0, 1e-4))
+    imitates, moved = (replace(base, run=run, history=tuple(records), chosen=30, base=base) for run in runs)
+    assert moved.converged
+    assert analysis.adversaries_by_dev([imitates, moved])["why"].tolist() == ["", why]
+    rows = analysis.measure_versus_base([imitates, moved])
+    assert rows.groupby("lambda")["converged"].all().to_dict() == {0.0: True, 1e-4: why == ""}
 
 
-def test_a_loss_that_is_summed_twice_is_larger_by_the_number_of_texts(base):
+def test_a_loss_that_is_summed_is_larger_by_the_number_of_texts_than_its_mean(base):
     """And so its gradient; with Adam, which divides by the gradient's size, weight decay then counts for less."""
     task, batch = Classification(torch.from_numpy(base.corpus.train.labels), 1), next(base.batches("train", 32))
-    found, model = {}, train(BASE, say=silent).model
-    for reduction in ("mean", "sum", "twice"):
+    slopes, model = {}, train(BASE, say=silent).model
+    for reduction in ("mean", "sum"):
         fitting.train_epoch(model, [batch], torch.optim.SGD(model.parameters(), lr=0.0), task.losses, reduction)
-        found[reduction] = model.decoder.weight.grad.clone()
-    assert torch.allclose(found["sum"], 32 * found["mean"]) and torch.allclose(found["twice"], 32 * found["sum"])
+        slopes[reduction] = model.decoder.weight.grad.clone()
+    assert torch.allclose(slopes["sum"], 32 * slopes["mean"])
 
 
 def test_a_frozen_adversary_changes_no_weight_but_the_attentions(base):
@@ -175,14 +148,8 @@ def test_a_frozen_adversary_changes_no_weight_but_the_attentions(base):
     for name, weight in before.items():
         assert torch.equal(weight, after[name]) == (not name.startswith("attention.")), name
     assert frozen.history[-1]["dev_jsd"] > 0
-
-
-def test_a_frozen_adversary_from_another_seed_stands_beside_its_own_base(base):
-    run = replace(adversary(**{"lambda": 1e-2, "trains": "attention"}), seed=base.run.seed + 100)
-    other = train(run, say=silent)
-    assert torch.equal(other.model.decoder.weight, base.model.decoder.weight)
-    found = analysis.measure_versus_base([base, other], [base, base])
-    assert set(found["seed"]) == {base.run.seed}, "pairs are of one seed"
+    other = replace(frozen, run=replace(frozen.run, seed=base.run.seed + 100))
+    assert set(analysis.measure_versus_base([base, other])["seed"]) == {base.run.seed}, "pairs are of one seed"
     assert seeds_of([other]) == [base.run.seed]
 
 
@@ -216,42 +183,32 @@ def test_an_adversary_may_start_from_all_of_its_bases_parameters(base, trains):
     assert moved.history[-1]["dev_jsd"] > terms["jsd"]
 
 
-@pytest.mark.parametrize("kind", ["guide_base", "guide_instance_adversary"])
-def test_imposed_attention_is_used_exactly(base, kind):
-    run = replace(BASE, encoder="average", variant=kind, base=BASE)
+def test_imposed_attention_is_used_exactly_and_does_not_learn(base):
+    run = replace(BASE, encoder="average", variant="guide_base", base=BASE)
     guided = train(run, say=silent)
     assert isinstance(guided.model, GuidedClassifier)
     for split in ("train", "dev", "test"):
-        texts = getattr(base.corpus, split)
-        given = guide(kind, base.model, texts, base.batches(split))
+        given = guide(base.model, getattr(base.corpus, split), base.batches(split))
         batch = next(guided.batches(split))
         output = guided.model(batch)
         assert torch.equal(output.attention, given.look_up(batch)) and not output.attention[~batch.mask].any()
         assert torch.allclose(output.attention.sum(dim=1), torch.ones(len(batch)))
     by_hand = guided.model.decoder(torch.einsum("bt,bth->bh", output.attention, output.hidden))
     assert torch.allclose(output.logits, by_hand, atol=1e-5)
+    task = Classification(torch.from_numpy(base.corpus.train.labels), 1)
+    task.losses(guided.model, next(batches_of(run, base.corpus, base)("train", 8, (0, 0))))["loss"].backward()
+    assert all(parameter.grad is None for parameter in guided.model.attention.parameters())
     bare = collate(guided.corpus.test, np.arange(3))
     with pytest.raises(ValueError, match="has no attention"):
         guided.model(bare)
-    assert torch.equal(guided.model(bare, attention=torch.full(bare.mask.shape, 0.5)).attention.unique(),
-                       torch.tensor([0.5]))  # fmt: skip
-
-
-def test_the_attention_of_a_guided_run_does_not_learn(base):
-    run = replace(BASE, encoder="average", variant="guide_base", base=BASE)
-    texts = batches_of(run, base.corpus, base)
-    batch = next(texts("train", 8, (0, 0)))
-    model = train(run, say=silent).model
-    task = Classification(torch.from_numpy(base.corpus.train.labels), 1)
-    task.losses(model, batch)["loss"].backward()
-    assert all(parameter.grad is None for parameter in model.attention.parameters())
+    imposed = torch.full(bare.mask.shape, 0.5)
+    assert torch.equal(guided.model(bare, attention=imposed).attention, imposed)
 
 
 def test_a_uniform_model_attends_to_all_tokens_alike():
     trained = train(replace(BASE, variant="uniform"), say=silent)
     batch = next(trained.batches("test"))
-    attention = trained.model(batch).attention
-    assert torch.equal(attention, batch.mask / batch.mask.sum(dim=1, keepdim=True))
+    assert torch.equal(trained.model(batch).attention, batch.mask / batch.mask.sum(dim=1, keepdim=True))
 
 
 def test_values_per_word_come_back_whatever_the_batches():
@@ -288,30 +245,29 @@ def test_a_killed_adversary_goes_on_from_its_checkpoint_to_the_same_weights(base
 def test_every_dataset_and_variant_has_its_runs():
     for dataset in (name for name, spec in DATASETS.items() if not spec.asks):
         runs = planned.runs("adversary", dataset, "paper", device="cpu")
-        variants = {(run.encoder, run.variant) for run in runs}
-        assert variants == {("bilstm", name) for name in ("base", "uniform", "adversary")} | {
-            ("average", name)
-            for name in ("base", "uniform", "guide_base", "guide_adversary", "guide_instance_adversary")
+        assert {(run.encoder, run.variant) for run in runs} == {
+            *(("bilstm", name) for name in ("base", "uniform", "adversary")),
+            *(("average", name) for name in ("base", "uniform", "guide_base", "guide_adversary")),
         }
-        bases = [run for run in runs if (run.encoder, run.variant) == ("bilstm", "base")]
-        assert [run.seed for run in bases] == list(range(9))
-        full = [run for run in runs if run.variant == "adversary" and run.option("trains") == "all"]
-        lambdas = sorted({run.option("lambda") for run in full})
-        assert lambdas[0] == 0 and lambdas[-1] / lambdas[1] == pytest.approx(30) and {5.25e-4, 1e-3} <= set(lambdas)
-        assert len({run.seed for run in full}) == 5
-        guides = [run for run in runs if run.variant == "guide_adversary"]
-        assert sorted({run.base.option("lambda") for run in guides}) == [0, 1e-3] and len(guides) == 10
-        changed = {(run.option("reduction"), run.option("tvd"), run.option("divergence")) for run in full}
-        assert changed == {("sum", "half", "kl")}
+        assert [run.seed for run in planned.runs("adversary/base_seeds", dataset, "paper")] == list(range(9))
+        sweep = planned.runs("adversary/sweep", dataset, "paper")
+        assert {run.option("lambda") for run in sweep} == {0, 1e-4, 5.25e-4, 1e-3, 2e-3, 3e-3} and len(sweep) == 5 * 6
+        assert {(run.option("tvd"), run.option("divergence")) for run in sweep} == {("half", "kl")}
         assert all(run.base.seed == run.seed for run in runs if run.base)
 
 
-def test_what_only_imitates_is_no_adversary_that_guides():
-    settings = papers.PAPERS["adversary"].settings(dataset="sst", profile="paper", lambdas=(0.0,), device="cpu")
-    guides = papers.PAPERS["adversary"].runs(settings, "guides")
-    assert guides and "guide_adversary" not in {run.variant for run in guides}
-    imitating = papers.PAPERS["adversary"].runs(settings, "imitation_guides")
-    assert {run.base.option("lambda") for run in imitating} == {0}
+def test_the_adversary_of_table_3_guides_or_that_of_the_largest_lambda_and_never_what_only_imitates():
+    for lambdas, guiding in (((1e-3, 2e-3), {1e-3}), ((1e-4, 5e-4), {5e-4}), ((0.0,), set())):
+        settings = {"dataset": "sst", "profile": "paper", "lambdas": lambdas, "device": "cpu"}
+        guides = planned.runs("adversary/guides", **settings)
+        assert {run.base.option("lambda") for run in guides if run.variant == "guide_adversary"} == guiding
+        imitating = planned.runs("adversary/imitation_guides", **settings)
+        assert {run.base.option("lambda") for run in imitating} == {0} and len(imitating) == 5
+
+
+def test_where_attention_may_be_0_the_bounded_divergence_is_in_the_loss():
+    runs = planned.runs("adversary/sweep", projection="sparsegen:-3", attention="dot", adversary_epochs=2)
+    assert {(run.option("divergence"), run.attention, run.epochs) for run in runs} == {("jsd", "dot", 2)}
 
 
 def test_train_all_trains_a_guide_before_what_it_guides(tmp_path):

@@ -47,7 +47,6 @@ RUNS = {
     "adversary": adversary(),
     "frozen adversary": adversary(trains="attention"),
     "guided": replace(BASE, variant="guide_base", base=BASE),
-    "guided by instance": replace(BASE, variant="guide_instance_adversary", base=BASE),
     "documents": replace(SERRANO, encoder="han-rnn"),
     "questions": Run("snli", vectors="random", options=(*FEW, ("hidden_size", 8))),
 }

@@ -1,4 +1,4 @@
-"""Runs against their bases: distances, paired scores, the trade-off and its curvature."""
+"""Runs against their bases: distances, paired scores, what dev chooses, and the trade-off."""
 
 from types import SimpleNamespace
 
@@ -13,21 +13,23 @@ from lib import charts
 from lib.analysis import (
     adversaries_by_dev,
     attention_on_rationale,
-    curvatures,
     difference,
+    distance_beyond_seeds,
+    farthest_or_chosen,
+    instance_adversaries,
+    mean_effect,
     measure,
     measure_versus_base,
+    moved_adversaries,
     per_group,
     points,
+    points_of,
     seed_distances,
     select_runs,
-    single_runs,
     summarise,
 )
-from lib.analysis.adversaries import last_gain
-from lib.analysis.price import below_chord
+from lib.analysis.adversaries import error_of_pairs
 from lib.datasets.batches import batches
-from papers.adversary import with_pairs
 
 RUN = {"dataset": "planted", "encoder": "bilstm", "attention": "additive", "projection": "softmax", "layers": 1}
 
@@ -106,14 +108,6 @@ def test_attention_on_the_rationale_by_hand():
     assert found["on"][3] == pytest.approx(found["a"][3][[1, 2, 5]].sum()) and found["on"][4] == pytest.approx(1)
 
 
-def test_how_far_a_curve_runs_below_its_chord_is_the_area_between_them_over_its_width():
-    curves = np.array([[[3.0, 1.0], [4.0, 1.0], [5.0, 3.0]], [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]])
-    assert below_chord(curves) == pytest.approx([0.5, 0.0])
-    assert below_chord(-curves[:, ::-1]) == pytest.approx([-0.5, 0.0])
-    assert np.isnan(below_chord(curves[:, ::-1])).all(), "it ends nearer than it starts"
-    assert np.isnan(below_chord(curves[:, :2])).all(), "two points make no curve"
-
-
 def sweep(curve, seeds=4, texts=50, noise=0.01) -> pd.DataFrame:
     """A sweep whose mean (JSD, TVD) at the strength 1, 2, 3 is `curve(strength)`."""
 
@@ -128,34 +122,6 @@ def sweep(curve, seeds=4, texts=50, noise=0.01) -> pd.DataFrame:
     return pd.concat([at(strength) for strength in (1, 2, 3)], ignore_index=True)
 
 
-def below(whole: pd.DataFrame) -> list[float]:
-    """By how much the curve of each seed runs below its chord."""
-    return curvatures({"trained": whole})["below_chord"].tolist()
-
-
-def test_convex_curves_run_below_their_chord_in_each_seed_and_concave_ones_above():
-    convex = below(sweep(lambda s: (0.2 * s, 0.01 * s**2)))
-    concave = below(sweep(lambda s: (0.2 * s, 0.1 * s**0.5)))
-    assert min(convex) > 0 > max(concave) and len(convex) == len(concave) == 4
-    # chord from (.2, .01) to (.6, .09): at .4 the curve is .01 below, a triangle, on average half of that
-    assert below(sweep(lambda s: (0.2 * s, 0.01 * s**2), noise=0)) == pytest.approx([0.005] * 4)
-    assert max(map(abs, below(sweep(lambda s: (0.2 * s, 0.05 * s))))) < 0.002
-
-
-def test_what_makes_no_curve_has_no_curvature():
-    whole = sweep(lambda s: (0.2 * s, 0.01 * s**2))
-    assert np.isnan(below(whole[whole["lambda"] < 3])).all()
-    assert np.isnan(below(sweep(lambda s: (0.6 - 0.1 * s, 0.05 * s)))).all(), "it ends nearer than it starts"
-
-
-def test_means_over_runs_that_moved_and_runs_that_stayed_do_not_hide_the_curves():
-    """Half of the seeds move early, half late, each at one price: every curve is flat and then steep."""
-    whole = sweep(lambda s: (0.2 * s, 0.01 * s**2), noise=0)
-    late = (whole["seed"] % 2 == 0) & (whole["lambda"] == 2)
-    whole.loc[late, ["jsd", "tvd"]] = 0.3, 0.02
-    assert min(below(whole)) > 0
-
-
 def test_the_error_of_a_mean_over_pairs_of_seeds_is_that_of_many_studies():
     """Beside values of seeds that share their pairs; as if these were independent, it would be half as large."""
     random, seeds, means, ours, naive = np.random.default_rng(0), 9, [], [], []
@@ -165,9 +131,20 @@ def test_the_error_of_a_mean_over_pairs_of_seeds_is_that_of_many_studies():
         of_seeds = pd.Series(apart.sum(axis=1) / (seeds - 1))
         means.append(of_seeds.mean())
         naive.append(of_seeds.var() / seeds)
-        ours.append(with_pairs(0.0, of_seeds) ** 2 + naive[-1])
+        ours.append(error_of_pairs(0.0, of_seeds) ** 2 + naive[-1])
     assert 0.9 < np.sqrt(np.mean(ours)) / np.std(means) < 1.6 and np.sqrt(np.mean(naive)) / np.std(means) < 0.8
-    assert with_pairs(0.1, pd.Series([1.0])) == 0.1
+
+
+def test_how_much_farther_other_attention_is_than_other_seeds_is_of_the_texts_and_seeds_of_both():
+    bases = rows("base", 3, 40, lambda seed, random: {"jsd": 0.0, "jsd_of_seeds": random.random(40)})
+    other = rows("uniform", 2, 40, lambda seed, random: {"jsd": random.random(40)})
+    effect = distance_beyond_seeds(other, bases)
+    gaps = [(other["jsd"] - bases["jsd_of_seeds"][:80])[other["seed"] == seed].mean() for seed in (0, 1)]
+    assert effect.value == pytest.approx(np.mean(gaps)) and effect.by_run == pytest.approx(dict(enumerate(gaps)))
+    over_texts = mean_effect(other.assign(gap=other["jsd"] - bases["jsd_of_seeds"][:80]), "gap").se
+    of_seeds = bases[:80].groupby("seed")["jsd_of_seeds"].mean()
+    assert effect.se == pytest.approx(error_of_pairs(over_texts, of_seeds)) and effect.se > over_texts
+    assert np.isfinite(distance_beyond_seeds(other[:40], bases).se), "of one seed nothing is known of pairs"
 
 
 def test_points_are_those_of_runs():
@@ -186,29 +163,25 @@ def test_points_are_those_of_runs():
 
 
 def test_what_dev_shows_of_adversaries_is_of_each_run():
-    def adversary(strength, seed, f1, jsd, last=0.99995):
-        history = [{"epoch": 1, "train_loss": 1.0, "dev_f1": 0.99, "dev_jsd": 0.6, "dev_tvd": 0.1}] * 11
-        history.append(history[0] | {"train_loss": last, "dev_f1": f1, "dev_jsd": jsd})
-        run = SimpleNamespace(seed=seed, option={"lambda": strength, "trains": "all"}.get)
-        return SimpleNamespace(
-            run=run, history=history, chosen=12, base=SimpleNamespace(history=[{"dev_f1": 0.9}], chosen=1)
+    def adversary(strength, seed, f1, jsd, converged=True):
+        kept = {"dev_f1": f1, "dev_jsd": jsd, "dev_tvd": 0.1}
+        run = SimpleNamespace(
+            **{"variant": "adversary", "seed": seed, "base": None},
+            option={"lambda": strength, "trains": "all", "starts": "random"}.get,
         )
+        base = SimpleNamespace(history=[{"dev_f1": 0.9}], chosen=1)
+        return SimpleNamespace(run=run, history=[{}, kept], chosen=2, base=base, converged=converged)
 
     runs = [adversary(0.0, seed, f1, 0.1) for seed, f1 in ((0, 0.89), (1, 0.9), (2, 0.7))]
     runs += [adversary(1.0, seed, 0.9, jsd) for seed, jsd in ((0, 0.3), (1, 0.6), (2, 0.6))]
-    runs += [adversary(2.0, 0, 0.8, 0.5), adversary(2.0, 1, 0.8, 0.6), adversary(3.0, 0, 0.95, 0.6, last=0.9)]
-    found = adversaries_by_dev(runs)
-    assert found.loc[found["chosen"], ["lambda", "seed"]].to_numpy().tolist() == [[1.0, 1], [2.0, 0]]
-    why = found.set_index(["lambda", "seed"])["why"]
-    assert "does not reach" in why[1.0, 2] and "still fell by 0.0001 or more" in why[3.0, 0] and why[2.0, 0] == ""
+    runs += [adversary(2.0, 0, 0.8, 0.5), adversary(2.0, 1, 0.8, 0.6), adversary(3.0, 0, 0.95, 0.6, converged=False)]
+    dev = adversaries_by_dev(runs)
+    assert dev.loc[dev["chosen"], ["lambda", "seed"]].to_numpy().tolist() == [[1.0, 1], [2.0, 0]]
+    assert moved_adversaries(dev)[["lambda", "seed"]].to_numpy().tolist() == [[1.0, 1], [2.0, 0], [2.0, 1]]
+    assert farthest_or_chosen(dev)[["lambda", "seed"]].to_numpy().tolist() == [[1.0, 2], [2.0, 0], [1.0, 1]]
+    why = dev.set_index(["lambda", "seed"])["why"]
+    assert "does not reach" in why[1.0, 2] and why[3.0, 0] == "not converged" and why[2.0, 0] == ""
     assert adversaries_by_dev(runs[3:])["why"].str.contains("no imitation").all()
-    assert last_gain([{"train_loss": loss} for loss in (3.0, 2.0, *[1.5] * 10)]) == pytest.approx(0.5)
-    resting = adversary(1.0, 0, 0.9, 0.0)
-    resting.history = [record | {"dev_jsd": 1e-8} for record in resting.history]
-    assert "never left its base" in adversaries_by_dev([runs[0], resting])["why"][1]
-    short = adversary(1.0, 0, 0.9, 0.6)
-    short.history, short.chosen = short.history[-10:], 10
-    assert "10 epochs or fewer" in adversaries_by_dev([runs[0], short])["why"][1]
 
 
 def models(better: float, texts: int = 300, seeds: int = 3) -> pd.DataFrame:
@@ -230,11 +203,23 @@ def test_the_texts_of_a_run_are_found_by_the_run_whatever_else_a_table_says_of_i
     one = {"trains": "all", "label": [0, 1], "prediction": [0, 1], "tvd": [0.1, 0.3], "jsd": [0.2, 0.6]}
     runs = [(0.1, 0), (0.1, 1), (0.2, 0)]
     rows = pd.concat([pd.DataFrame(one).assign(**{"lambda": strength, "seed": seed}) for strength, seed in runs])
-    singles = single_runs(rows, rows)
-    assert singles["jsd"].tolist() == pytest.approx([0.4] * 3)  # a column of both tables, with other values
-    found = select_runs(rows, singles[singles["lambda"].eq(0.1) & singles["seed"].eq(1)])
-    assert found[["lambda", "seed"]].drop_duplicates().to_numpy().tolist() == [[0.1, 1]]
-    assert found["jsd"].tolist() == one["jsd"] and list(found) == list(rows)
+    dev = pd.DataFrame({"trains": "all", "lambda": [0.1], "seed": [1], "jsd": [0.4]})  # a column of both tables
+    selected = select_runs(rows, dev)
+    assert selected[["lambda", "seed"]].drop_duplicates().to_numpy().tolist() == [[0.1, 1]]
+    assert selected["jsd"].tolist() == one["jsd"] and list(selected) == list(rows)
+
+
+def test_search_and_optimum_are_series_of_their_own_where_they_were_measured():
+    def measured(seed, random):
+        columns = {f"adversary_gradient_{name}": random.random(5) for name in ("jsd", "tvd")}
+        return columns | {"jsd": 0.0, "tvd": 0.0}
+
+    rows_of = rows("base", 2, 5, measured)
+    series = {name: instance_adversaries(rows_of, name) for name in ("gradient", "exact")}
+    drawn = points_of(series)
+    assert drawn["series"].tolist() == ["gradient", "gradient"] and drawn["at"].isna().all()
+    assert drawn["jsd"].tolist() == pytest.approx(rows_of.groupby("seed")["adversary_gradient_jsd"].mean())
+    assert points_of({"exact": series["exact"]}).empty
 
 
 def test_scores_are_compared_as_scikit_learn_computes_them():

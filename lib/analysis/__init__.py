@@ -3,13 +3,17 @@
 from lib.analysis.adversaries import (
     adversaries_by_dev,
     adversaries_of_texts,
+    distance_beyond_seeds,
+    farthest_or_chosen,
     instance_adversaries,
     lost_beyond_imitation,
     measure_versus_base,
+    moved_adversaries,
     not_converged,
+    scores_and_distances,
+    searches,
     seed_distances,
     select_runs,
-    single_runs,
     summarise_adversaries,
 )
 from lib.analysis.baseline import against_baseline, baseline, same_answers
@@ -38,7 +42,7 @@ from lib.analysis.measuring import (
     measure_all,
     output_of_text,
 )
-from lib.analysis.price import curvatures, points, points_by_variant
+from lib.analysis.price import points, points_by_variant
 from lib.analysis.rationale import (
     add_average_precision,
     add_rationale_hits,

@@ -1,6 +1,7 @@
 """Trained models beside their bases: how far attention moved, what that cost, and which adversaries are evidence."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,16 @@ from scipy.special import rel_entr
 from torch import Tensor, nn
 
 from lib.analysis.measuring import BATCH, attention_weights, max_attention, measure
-from lib.analysis.statistics import Effect, weighted_f1
-from lib.analysis.summaries import classification, effects_between, per_group, rows_where, summarise_by
+from lib.analysis.statistics import Effect
+from lib.analysis.summaries import (
+    classification,
+    effects_between,
+    mean_effect,
+    per_group,
+    rows_where,
+    summarise,
+    summarise_by,
+)
 from lib.datasets.batches import Batch
 from lib.interventions import adversary, adversary_by_chance, largest_jsd
 from lib.metrics import jensen_shannon, probabilities, total_variation
@@ -18,9 +27,10 @@ from lib.models.interface import ModelOutput
 from lib.progress import Progress
 from lib.quantity import JSD_BOUNDS, Quantity, declare
 from lib.training import Run, Trained
-from lib.training.tasks import LEAST, PATIENCE, BaseOutputs
+from lib.training.tasks import PATIENCE, BaseOutputs
 
 AXES = ("jsd", "tvd")
+DISTANCES = ("tvd", "tvd_half", "jsd")
 FAR = 0.4  # nats: an attention that is nearer to the base's has not moved (Wiegreffe & Pinter 2019, table 4)
 ON_PAR = 0.02  # of F1: less than the papers' own spread between two reports of one model
 AT_REST = 1e-6  # nats: an adversary that starts from its base, where nothing but rounding moves it, and stays there
@@ -138,12 +148,10 @@ def seed_distances(bases: pd.DataFrame, reduce: str = "median") -> pd.DataFrame:
         bases: rows of one configuration with `attention_weights`, of the same texts in at least two seeds.
     """
     weights = bases.pivot(index="instance", columns="seed", values="attention_weights")
-    starts = np.cumsum([0, *weights.iloc[:, 0].map(len)])[:-1]
-    attention = {seed: np.concatenate(column.tolist()).astype(np.float64) for seed, column in weights.items()}
     over = np.median if reduce == "median" else np.max
     moved = {
-        seed: over([text_jsd(own, other, starts) for place, other in attention.items() if place != seed], axis=0)
-        for seed, own in attention.items()
+        seed: over([text_jsd(own, weights[other]) for other in weights if other != seed], axis=0)
+        for seed, own in weights.items()
     }
     declare("jsd_of_seeds", "nats", bounds=JSD_BOUNDS)
     table = pd.DataFrame(moved, index=weights.index)
@@ -151,53 +159,43 @@ def seed_distances(bases: pd.DataFrame, reduce: str = "median") -> pd.DataFrame:
     return bases.assign(jsd_of_seeds=[table.at[pair] for pair in pairs])
 
 
-def text_jsd(p: np.ndarray, q: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """The JSD in nats of each text's attention, one text after the other: (token,), (token,), (text,) -> (text,)."""
+def text_jsd(first: pd.Series, second: pd.Series) -> np.ndarray:
+    """(text,) the JSD in nats of two attentions of each text, columns of arrays (token,)."""
+    starts = np.cumsum([0, *first.map(len)])[:-1]
+    p, q = (np.concatenate(column.tolist()).astype(np.float64) for column in (first, second))
     middle = (p + q) / 2
     return np.add.reduceat(rel_entr(p, middle) + rel_entr(q, middle), starts) / 2
 
 
-def instance_adversaries(measured: pd.DataFrame, method: str) -> pd.DataFrame:
-    """Bases measured with `lib.interventions.adversary` as rows of `measure_versus_base`: jsd and tvd are its."""
-    axes = {axis: measured[f"adversary_{method}_{axis}"] for axis in AXES}
-    return measured.assign(variant="instance_adversary", base_prediction=measured["prediction"], **axes)
+def distance_beyond_seeds(other: pd.DataFrame, bases: pd.DataFrame) -> Effect:
+    """How much farther other attention is from the base's than that of the same model under other seeds: JSD, nats.
 
-
-def single_runs(bases: pd.DataFrame, adversaries: pd.DataFrame) -> pd.DataFrame:
-    """Each trained adversary by itself: trains, lambda, seed, f1, base_f1, tvd_half, tvd, jsd (means over texts).
+    Each pair of seeds is in the values of both, so the variance of their mean is four times that of independent ones
+    (the jackknife of a mean over pairs). Their spread accounts for one of the four; the rest is added to the standard
+    error.
 
     Args:
-        bases: rows of the bases. adversaries: rows of `measure_versus_base`.
+        other: rows with `jsd`, of the bases' seeds and texts. bases: rows of `seed_distances`.
     """
-    base_f1 = {seed: run_f1(some) for seed, some in bases.groupby("seed")}
-    rows = []
-    for key, some in adversaries.groupby(RUN_OF_A_SWEEP):
-        row = dict(zip(RUN_OF_A_SWEEP, key, strict=True)) | {"f1": run_f1(some), "base_f1": base_f1[key[-1]]}
-        rows.append(row | {"tvd_half": some["tvd"].mean() / 2, "tvd": some["tvd"].mean(), "jsd": some["jsd"].mean()})
-    return pd.DataFrame(rows)
+    keys, gap = ["seed", "instance"], declare("jsd_gap", "nats", bounds=(-JSD_BOUNDS[1], JSD_BOUNDS[1]))
+    both = bases.drop(columns="jsd", errors="ignore").merge(other[[*keys, "jsd"]], on=keys).dropna(subset="jsd")
+    effect = mean_effect(both.assign(**{gap: both["jsd"] - both["jsd_of_seeds"]}), gap)
+    of_seeds = both.groupby("seed")["jsd_of_seeds"].mean()
+    return replace(effect, se=error_of_pairs(effect.se, of_seeds)) if len(of_seeds) > 1 else effect
 
 
-def select_runs(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Those of `rows`, a text each, that are of one of `runs`: the same trains, lambda and seed."""
-    return rows.merge(runs[RUN_OF_A_SWEEP].drop_duplicates(), on=RUN_OF_A_SWEEP)
+def error_of_pairs(se: float, of_seeds: pd.Series) -> float:
+    """The standard error over texts, with what the spread over seeds lacks where each value is of pairs of seeds."""
+    return float(np.sqrt(se**2 + 3 * of_seeds.var() / len(of_seeds)))
 
 
-def run_f1(rows: pd.DataFrame) -> float:
-    """The F1 of one run: of the positive class, of several classes their mean."""
-    label, prediction = (rows[name].to_numpy(int) for name in ("label", "prediction"))
-    return float(weighted_f1(np.ones((1, len(rows))), label, prediction, max(2, label.max() + 1))[0])
+def searches(trained: Sequence[Trained], epsilon: float = 0.01) -> list[Quantity]:
+    """The adversaries of single texts (Jain & Wallace 2019, section 4.2.2): their search, with its attention.
 
-
-def adversaries_of_texts(trained: Sequence[Trained], epsilon: float = 0.01) -> list[Quantity]:
-    """What is measured of the adversaries of single texts (Jain & Wallace 2019, section 4.2.2).
-
-    The search, with its attention, and the largest JSD that there is; where every model has one output with an affine
-    read-out the exact optimum too. The one by chance is the optimum's, or else the search's, of one order of each text.
+    Where every model has one output with an affine read-out the optimum too.
     """
-    measured = [adversary(epsilon, "gradient", with_attention=True), largest_jsd()]
-    if all(has_optimum(one) for one in trained):
-        return [*measured, adversary(epsilon, "exact"), adversary_by_chance(epsilon)]
-    return [*measured, adversary_by_chance(epsilon, "gradient", draws=1)]
+    search = adversary(epsilon, "gradient", with_attention=True)
+    return [search, adversary(epsilon, "exact")] if all(has_optimum(one) for one in trained) else [search]
 
 
 @torch.no_grad()
@@ -205,6 +203,35 @@ def has_optimum(trained: Trained) -> bool:
     """Whether the exact adversary is known: the model has one output with an affine read-out."""
     output = trained.model(next(trained.batches("test", 1)))
     return output.logits.shape[1] == 1 and trained.model.token_logits(output) is not None
+
+
+def adversaries_of_texts(trained: Sequence[Trained], epsilon: float = 0.01) -> list[Quantity]:
+    """`searches`, the largest JSD that there is, and the adversary by chance.
+
+    That is of the optimum, or else of the search, of one order of each text.
+    """
+    found = searches(trained, epsilon)
+    options = {} if len(found) > 1 else {"method": "gradient", "draws": 1}
+    return [*found, largest_jsd(), adversary_by_chance(epsilon, **options)]
+
+
+def instance_adversaries(measured: pd.DataFrame, method: str) -> pd.DataFrame:
+    """Bases measured with `searches` as rows of `measure_versus_base`: jsd and tvd are the adversary's.
+
+    No row where that method was not measured.
+    """
+    rows = measured if f"adversary_{method}_jsd" in measured else measured[:0]
+    return rows.assign(**{axis: rows.get(f"adversary_{method}_{axis}") for axis in AXES}, **{"lambda": np.nan})
+
+
+def select_runs(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Those of `rows`, a text each, that are of one of `runs`: the same trains, lambda and seed."""
+    return rows.merge(runs[RUN_OF_A_SWEEP].drop_duplicates(), on=RUN_OF_A_SWEEP)
+
+
+def scores_and_distances(rows: pd.DataFrame) -> pd.DataFrame:
+    """F1, and the mean TVD and JSD to the base, of rows of `measure_versus_base`: in the columns of `summarise`."""
+    return pd.concat([classification(rows, ["f1"]), summarise(rows, DISTANCES)], ignore_index=True)
 
 
 # --- on dev
@@ -217,54 +244,53 @@ def adversaries_by_dev(trained: Sequence[Trained]) -> pd.DataFrame:
     paper: each seed chooses among its own runs, as runs of one lambda may move or stay; and on dev, not on test.
 
     Returns:
-        lambda, seed, trains, epochs, last_gain (`last_gain`), leaving (`still_leaving`), furthest (the largest
-        dev_jsd of any epoch), dev_f1, base_f1 (its base's on dev), dev_tvd, dev_jsd, moved (dev_jsd is at least FAR),
-        why (it is no evidence, else ""), chosen (at most one of a seed and `trains`).
+        lambda, seed, trains, epochs, dev_f1, base_f1 (its base's on dev), dev_tvd, dev_jsd, moved (dev_jsd is at least
+        FAR), why (it is no evidence, else ""), chosen (at most one of a seed and `trains`).
     """
-    rows = [
-        {"lambda": model.run.option("lambda"), "seed": model.run.seed, "trains": model.run.option("trains")}
-        | {"epochs": len(model.history), "last_gain": last_gain(model.history), "leaving": still_leaving(model.history)}
-        | {"furthest": max(record["dev_jsd"] for record in model.history)}
-        | {name: model.history[model.chosen - 1][name] for name in ("dev_f1", "dev_tvd", "dev_jsd")}
-        | {"base_f1": model.base.history[model.base.chosen - 1]["dev_f1"]}
-        for model in trained
-    ]
-    frame = pd.DataFrame(rows)
+    frame = pd.DataFrame([kept_on_dev(model) for model in trained])
     frame["moved"] = frame["dev_jsd"] >= FAR
     imitations = frame[frame["lambda"] == 0].set_index(["seed", "trains"])
     imitates = (imitations["dev_f1"] >= imitations["base_f1"] - ON_PAR).to_dict()
     frame["why"] = [why_not(row, imitates.get((row["seed"], row["trains"]))) for _, row in frame.iterrows()]
-    able = frame[frame["moved"] & frame["why"].eq("") & (frame["lambda"] > 0)]
-    return frame.assign(chosen=frame.index.isin(able.groupby(["seed", "trains"])["dev_f1"].idxmax()))
+    chosen = frame.index.isin(moved_adversaries(frame).groupby(["seed", "trains"])["dev_f1"].idxmax())
+    return frame.assign(chosen=chosen).drop(columns="converged")
 
 
-def why_not(adversary: Mapping, imitates: bool | None) -> str:
-    """Why a trained adversary is no evidence, a row of `adversaries_by_dev`; "" where it is.
+def kept_on_dev(adversary: Trained) -> dict[str, object]:
+    """What dev shows of one adversary, and of its base, at the epochs that they keep."""
+    own, of_base = (one.history[one.chosen - 1] for one in (adversary, adversary.base))
+    scores = {
+        "dev_f1": own["dev_f1"],
+        "base_f1": of_base["dev_f1"],
+        "dev_tvd": own["dev_tvd"],
+        "dev_jsd": own["dev_jsd"],
+    }
+    return adversary_columns(adversary) | {"epochs": len(adversary.history)} | scores
+
+
+def why_not(adversary: pd.Series, imitates: bool | None) -> str:
+    """Why a trained adversary is no evidence; "" where it is.
 
     Args:
-        imitates: whether that of lambda 0, which only imitates, reaches its base's F1 on dev; None: there is none.
+        adversary: a row of `kept_on_dev`. imitates: whether that of lambda 0, which only imitates, reaches its base's
+            F1 on dev; None: there is none.
     """
-    if imitates is None:
-        return "no imitation (lambda 0) was trained"
-    if not imitates:
-        return "imitation alone (lambda 0) does not reach the base's F1 on dev"
-    if adversary["lambda"] > 0 and adversary["furthest"] < AT_REST:
-        return "it never left its base: its loss has no slope where it starts"
-    if adversary["lambda"] == 0:
-        return ""
-    if adversary["leaving"]:
-        return f"not converged (it still moved away by a tenth or more in the last {PATIENCE} epochs)"
-    if adversary["last_gain"] < LEAST:
-        return ""
-    if np.isnan(adversary["last_gain"]):
-        return f"not converged (trained for {PATIENCE} epochs or fewer)"
-    return f"not converged (the loss still fell by {LEAST:g} or more in the last {PATIENCE} epochs)"
+    reasons = {
+        "no imitation (lambda 0) was trained": imitates is None,
+        "imitation alone (lambda 0) does not reach the base's F1": not imitates,
+        "not converged": adversary["lambda"] > 0 and not adversary["converged"],
+    }
+    return next((why for why, holds in reasons.items() if holds), "")
 
 
-def last_gain(history: Sequence[dict]) -> float:
-    """By how much the training loss fell in the last PATIENCE epochs; NaN for a shorter history."""
-    losses = [record["train_loss"] for record in history]
-    return min(losses[:-PATIENCE]) - min(losses[-PATIENCE:]) if len(losses) > PATIENCE else np.nan
+def moved_adversaries(dev: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `adversaries_by_dev` that are evidence: converged, and moved, with a lambda above 0."""
+    return dev[dev["moved"] & dev["why"].eq("") & (dev["lambda"] > 0)]
+
+
+def farthest_or_chosen(dev: pd.DataFrame) -> pd.DataFrame:
+    """Of each seed the adversary that dev chose, else that of the largest lambda: one row of `adversaries_by_dev`."""
+    return dev.sort_values(["chosen", "lambda"]).groupby("seed").tail(1)
 
 
 def still_leaving(history: Sequence[dict]) -> bool:

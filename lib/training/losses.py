@@ -6,11 +6,10 @@ from torch.nn import functional
 
 from lib.metrics.distances import jensen_shannon, kullback_leibler, total_variation
 
-# A batch's loss by the sum over its texts; "twice": the sum is summed over the texts once more.
-REDUCTIONS = {"sum": lambda texts: 1.0, "mean": lambda texts: 1.0 / texts, "twice": lambda texts: float(texts)}
+# A batch's loss by the sum over its texts.
+REDUCTIONS = {"sum": lambda texts: 1.0, "mean": lambda texts: 1.0 / texts}
 DIVERGENCES = ("kl", "jsd")
 TVDS = {"half": 0.5, "full": 1.0}
-ENDS = ("converged", "lowest")
 
 
 def class_weights(labels: Tensor, outputs: int) -> Tensor | None:
@@ -50,14 +49,8 @@ def adversarial_loss(
 ) -> dict[str, Tensor]:
     """Wiegreffe & Pinter (2019), section 4: TVD(y_a, y_b) - lambda KL(alpha_a || alpha_b), of each text.
 
-    Differs from the paper: with one sigmoid output their code measures |p_a - p_b| / 2, half the two-class TVD of the
-    formula, and their lambda goes with that; so do we. `tvd="full"` is the formula, at twice their lambda. Their code
-    also multiplies the sum over a batch by the (batch, 1) weights of its classes and sums again: a factor of about the
-    batch's size, which under Adam makes weight decay as much weaker. The formula has no such factor; the option
-    `reduction="twice"` of a run does it, without the weights. Their divergence is undefined at masked tokens, which
-    count for nothing here.
-    `divergence="jsd"` puts the bounded divergence, which they report, into the loss. With `tvd="full"` this is Tutek &
-    Snajder (2020), Eq. 6.
+    As in their code TVD counts half: |p_a - p_b| / 2 of one sigmoid output. Masked tokens, where their divergence is
+    undefined, count for nothing. Tutek & Snajder (2020), Eq. 6, is `tvd="full"` with the bounded `divergence="jsd"`.
 
     Args:
         prediction: class distributions (batch, class) of adversary and base.

@@ -11,7 +11,7 @@ from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL, QUESTION_ENCODERS
 from lib.models.attention import LINEAR_INITS, QUERY_INITS
 from lib.profiles import profile
 from lib.projections import projection
-from lib.training.losses import DIVERGENCES, ENDS, REDUCTIONS, TVDS
+from lib.training.losses import DIVERGENCES, REDUCTIONS, TVDS
 
 # The defaults of a run's options. Jain & Wallace's code: batch of 32, Adam with amsgrad at 1e-3, weight decay 1e-5 but
 # not on the attention. None: the profile's epochs, all of them; the encoder's own hidden size; no clipping.
@@ -59,13 +59,10 @@ OF_ENCODERS = {
     **{name: {"sentence_dropout": 0.0} for name in HIERARCHICAL},  # of the words of a sentence
 }
 # Options of one variant alone. trains: all weights, or the attention's alone, the others fixed at the base's. starts:
-# from weights of its own, or from all of the base's (Meister et al. 2021, section 5). ends: as of tasks.Adversary.
-# judge: of a liar the epoch is kept whose minimised loss on dev is least, or the score decides that is given.
+# from weights of its own, or from all of the base's (Meister et al. 2021, section 5). judge: of a liar the epoch is
+# kept whose minimised loss on dev is least, or the score decides that is given.
 OF_VARIANTS = {
-    "adversary": {
-        **{"lambda": 5e-4, "divergence": "kl", "tvd": "half"},
-        **{"trains": "all", "starts": "random", "ends": "converged"},
-    },
+    "adversary": {"lambda": 5e-4, "divergence": "kl", "tvd": "half", "trains": "all", "starts": "random"},
     "liar": {"lambda": 1.0, "judge": "objective"},
     "tying": {"delta": 10.0},
     "mlm": {"eta": 1.0},
@@ -102,7 +99,6 @@ ALLOWED = {
     "tvd": one_of(TVDS),
     "trains": one_of(("all", "attention")),
     "starts": one_of(("random", "base")),
-    "ends": one_of(ENDS),
     "seed": number(int, lambda n: n >= 0, "a whole number from 0 up"),
     "plateau": number(int | float, lambda x: 0 < x < 1, "a number between 0 and 1"),
     **dict.fromkeys(("epochs", "patience", "batch_size", "embedding_size", "hidden_size", "heads", "layers"), WHOLE),
@@ -127,9 +123,9 @@ VARIANTS = {
     **dict.fromkeys((*REGULARIZED, "uniform", "liar"), ()),
     "adversary": (*REGULARIZED, "liar"),
     "guide_base": ("base", "liar"),
-    "guide_instance_adversary": ("base",),
     "guide_adversary": ("adversary",),
 }
+NEVER_ZERO = ("softmax", "entmax:1", "entmax:1.0")  # projections: the divergence of others can be infinite
 PLAIN = ("base", "uniform")  # those of a model whose attention is over sentences, or that answers questions
 NEED_EQUAL_SIZES = ("residual", "tying", "mlm")  # hidden states are added to embeddings, or compared with them
 PARTS = {"encoder": KINDS, "attention": ATTENTIONS, "variant": VARIANTS, "recipe": RECIPES}
@@ -246,8 +242,7 @@ def faults_of(run: Run) -> Iterator[str]:
     if len(dict(run.options)) < len(run.options):
         yield f"an option is there twice: {run.options}; allowed: each once"
     yield from faults_of_base(run)
-    positive = ("softmax", "entmax:1", "entmax:1.0")
-    if variant == "adversary" and run.option("divergence") == "kl" and run.projection not in positive:
+    if variant == "adversary" and run.option("divergence") == "kl" and run.projection not in NEVER_ZERO:
         yield (
             f"divergence is 'kl', which is infinite where the attention of {run.projection!r} is 0; "
             "allowed with sparse attention: 'jsd'"

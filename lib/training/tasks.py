@@ -11,7 +11,6 @@ from torch import Tensor
 
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import SPECIALS, Split
-from lib.interventions.adversary import adversarial_attention
 from lib.metrics.distances import probabilities
 from lib.models import AttentionClassifier
 from lib.training import fitting
@@ -19,7 +18,6 @@ from lib.training.losses import adversarial_loss, class_weights, lying_loss, mlm
 
 PATIENCE, LEAST = 10, 1e-4  # epochs; by how much an adversary's loss, which is of probability, must fall within them
 HELD = 2**29  # most numbers of hidden states kept in memory: 2 GB
-EPSILON = 0.01  # how far the per-instance adversary may move the prediction (Jain & Wallace 2019)
 MASKED_SHARE = 0.15  # of the words
 KEPT_MASKED, REPLACED = 0.8, 0.9  # of the chosen words: below the first masked, below the second replaced
 
@@ -68,22 +66,11 @@ def rationales(split: Split, device: str | torch.device = "cpu") -> PerWord:
 
 
 @torch.no_grad()
-def guide(kind: str, model: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> PerWord:
-    """The attention of a trained model on all texts of a split, to be imposed on another; 0 on start and end.
-
-    Args:
-        kind: "guide_base" and "guide_adversary": the model's own attention; "guide_instance_adversary": for each text
-            the attention farthest from it that moves the prediction by at most EPSILON.
-    """
+def guide(model: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> PerWord:
+    """The attention of a trained model on all texts of a split, to be imposed on another; 0 on start and end."""
     model.eval()
-    given = []
-    for batch in batches:
-        output = model(batch)
-        weights = output.attention
-        if kind == "guide_instance_adversary":
-            method = "exact" if output.logits.shape[1] == 1 else "gradient"
-            weights, _ = adversarial_attention(model, output, EPSILON, method, instance=batch.instance)
-        given.append((batch.to("cpu"), weights.masked_fill(~output.mask, 0).cpu()))
+    outputs = ((batch, model(batch)) for batch in batches)
+    given = ((batch.to("cpu"), output.attention.masked_fill(~output.mask, 0).cpu()) for batch, output in outputs)
     return PerWord.collect(split, given)
 
 
@@ -258,20 +245,15 @@ class BaseOutputs:
 class Adversary:
     """The base's predictions are imitated with other attention (Wiegreffe & Pinter 2019, section 4).
 
-    Nothing is chosen on dev, whose scores are only recorded. The paper does not say how long it trains; its code ends
-    after PATIENCE epochs without a new lowest training loss, or after 80, and keeps the epoch with the lowest.
+    Nothing is chosen on dev, whose scores are only recorded: the last epoch is kept. The paper does not say how long it
+    trains; its code ends after PATIENCE epochs without a new lowest training loss, or after 80, and keeps the lowest.
 
     Args:
         strength: lambda. divergence, tvd: of `adversarial_loss`. base_outputs: of "train" and "dev".
-        ends: "converged", once the loss has fallen by less than LEAST in PATIENCE epochs, of which the last
-            is kept; or "lowest", as their code does.
     """
 
-    def __init__(
-        self, strength: float, divergence: str, tvd: str, base_outputs: dict[str, BaseOutputs], ends: str = "converged"
-    ):
+    def __init__(self, strength: float, divergence: str, tvd: str, base_outputs: dict[str, BaseOutputs]):
         self.strength, self.divergence, self.tvd, self.base_outputs = strength, divergence, tvd, base_outputs
-        self.ends = ends
 
     def output(self, model: AttentionClassifier, batch: Batch, split: str) -> tuple[Tensor, Tensor]:
         """(logits, attention) of the adversary."""
@@ -301,12 +283,12 @@ class Adversary:
         return {name: scored[name] for name in ("auc", "f1", "accuracy")} | means
 
     def chosen(self, history: list[dict]) -> int:
-        """Which epoch is kept, from 1."""
-        return kept_epoch(history, self.ends)
+        """Which epoch is kept, from 1: the last."""
+        return len(history)
 
     def ended(self, history: list[dict]) -> bool:
         """Whether the loss has stopped falling."""
-        return stands_still(history, self.ends)
+        return stands_still(history)
 
     @staticmethod
     def summary(record: dict) -> str:
@@ -314,18 +296,10 @@ class Adversary:
         return f"loss {record['train_loss']:.5f}, dev TVD {record['dev_tvd']:.3f}, JSD {record['dev_jsd']:.3f} nats"
 
 
-def kept_epoch(history: Sequence[dict], ends: str) -> int:
-    """The epoch of an adversary that is kept, from 1: the first with the lowest training loss, or the last."""
-    return min(history, key=lambda record: record["train_loss"])["epoch"] if ends == "lowest" else len(history)
-
-
-def stands_still(history: Sequence[dict], ends: str = "converged") -> bool:
-    """Whether an adversary's training loss fell by less than LEAST in PATIENCE epochs, or "lowest": did not fall."""
+def stands_still(history: Sequence[dict]) -> bool:
+    """Whether an adversary's training loss fell by less than LEAST in the last PATIENCE epochs."""
     losses = [record["train_loss"] for record in history]
-    if len(losses) <= PATIENCE:
-        return False
-    before, after = min(losses[:-PATIENCE]), min(losses[-PATIENCE:])
-    return after >= before if ends == "lowest" else before - after < LEAST
+    return len(losses) > PATIENCE and min(losses[:-PATIENCE]) - min(losses[-PATIENCE:]) < LEAST
 
 
 class FrozenAdversary(Adversary):

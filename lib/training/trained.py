@@ -244,7 +244,7 @@ def batches_of(run: Run, corpus: Corpus, base: Trained | None) -> Callable[..., 
     def batches(split: str, size: int, seed: Sequence[int] | None = None) -> Iterator[Batch]:
         texts = getattr(corpus, split)
         if is_guided(run) and split not in guides:
-            guides[split] = tasks.guide(run.variant, base.model, texts, base.batches(split))
+            guides[split] = tasks.guide(base.model, texts, base.batches(split))
         whole = length_batches.batches(texts, size, seed)
         for batch in length_batches.micro_batches(whole, evaluation.WORDS) if seed is None else whole:
             if is_guided(run):
@@ -261,7 +261,7 @@ def task_of(untrained: Trained) -> tasks.Classification | tasks.Adversary:
         return classification_of(run, corpus, model.decoder.out_features)
     splits = {name: (getattr(corpus, name), list(base.batches(name))) for name in ("train", "dev")}
     base_outputs = {name: tasks.BaseOutputs.compute(base.model, *given) for name, given in splits.items()}
-    aim = *(run.option(name) for name in ("lambda", "divergence", "tvd")), base_outputs, run.option("ends")
+    aim = *(run.option(name) for name in ("lambda", "divergence", "tvd")), base_outputs
     if run.option("starts") == "base":
         model.load_state_dict(base.model.state_dict())
     if run.option("trains") == "all":
@@ -306,8 +306,5 @@ def _read(folder: Path, run: Run, corpus: Corpus, vectors: Vectors, base: Traine
     model = build(run, corpus, vectors)
     model.load_state_dict(load_file(folder / "weights.safetensors"))
     history = json.loads((folder / "history.json").read_text())
-    if run.variant == "adversary":
-        chosen = tasks.kept_epoch(history, run.option("ends"))
-    else:
-        chosen = tasks.best_epoch(history, run.option("judge"))
+    chosen = len(history) if run.variant == "adversary" else tasks.best_epoch(history, run.option("judge"))
     return Trained(run, model.eval(), corpus, vectors, tuple(history), chosen, base)
