@@ -430,7 +430,7 @@ def chance_tables(notebook: str, random: np.random.Generator) -> dict[str, pd.Da
         adversary = rows("variant", "adversary", trains="all", **{"lambda": 1})
         dev = adversary[["seed", "lambda", "trains"]].drop_duplicates().assign(chosen=True, moved=True, why="")
         tables = {"measured": pd.concat([rows("variant", "base", "uniform"), guides]), "bases": rows("variant", "base")}
-        return tables | {"guides": guides, "searches": tables["bases"], "adversaries": adversary, "dev": dev}
+        return tables | {"guides": guides, "searches": tables["bases"], "chosen": adversary, "dev": dev}
     if notebook == "regularization":
         measured = rows("variant", *REGULARIZED)
         known = measured.drop_duplicates(["variant", "seed"])[["variant", "seed"]]

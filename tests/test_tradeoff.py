@@ -170,7 +170,7 @@ def test_what_dev_shows_of_adversaries_is_of_each_run():
             option={"lambda": strength, "trains": "all", "starts": "random"}.get,
         )
         base = SimpleNamespace(history=[{"dev_f1": 0.9}], chosen=1)
-        return SimpleNamespace(run=run, history=[{}, kept], chosen=2, base=base, converged=converged)
+        return SimpleNamespace(run=run, history=[kept], chosen=1, base=base, converged=converged)
 
     runs = [adversary(0.0, seed, f1, 0.1) for seed, f1 in ((0, 0.89), (1, 0.9), (2, 0.7))]
     runs += [adversary(1.0, seed, 0.9, jsd) for seed, jsd in ((0, 0.3), (1, 0.6), (2, 0.6))]
@@ -178,7 +178,7 @@ def test_what_dev_shows_of_adversaries_is_of_each_run():
     dev = adversaries_by_dev(runs)
     assert dev.loc[dev["chosen"], ["lambda", "seed"]].to_numpy().tolist() == [[1.0, 1], [2.0, 0]]
     assert moved_adversaries(dev)[["lambda", "seed"]].to_numpy().tolist() == [[1.0, 1], [2.0, 0], [2.0, 1]]
-    assert farthest_or_chosen(dev)[["lambda", "seed"]].to_numpy().tolist() == [[1.0, 2], [2.0, 0], [1.0, 1]]
+    assert farthest_or_chosen(dev)[["lambda", "seed"]].to_numpy().tolist() == [[1.0, 2], [1.0, 1], [2.0, 0]]
     why = dev.set_index(["lambda", "seed"])["why"]
     assert "does not reach" in why[1.0, 2] and why[3.0, 0] == "not converged" and why[2.0, 0] == ""
     assert adversaries_by_dev(runs[3:])["why"].str.contains("no imitation").all()
