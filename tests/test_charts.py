@@ -89,7 +89,7 @@ def over_lambda(encoders=("bilstm", "conv"), low=0.4) -> pd.DataFrame:
 
 
 def points() -> pd.DataFrame:
-    rows = {"series": ["adversary"] * 3 + ["uniform"], "texts": "all", "seed": 0, "at": [0, 0.1, 1, np.nan], "n": 9}
+    rows = {"series": ["adversary"] * 3 + ["uniform"], "seed": 0, "at": [0, 0.1, 1, np.nan], "n": 9}
     ends = {f"{name}{end}": [0.1, 0.2, 0.4, 0.3] for name in ("jsd", "tvd") for end in ("", "_low", "_high")}
     return pd.DataFrame(rows | ends)
 

@@ -133,7 +133,7 @@ def test_what_goes_round_a_measure_is_the_same_on_another_device(monkeypatch, tm
         check_interface(one.model, next(one.batches("test", 4)))
         taus = kendall_tau(*values.to(device), mask.to(device))
         against = measure_versus_base([one], [one.base])
-        shared = information([one], words=5, clusters=3)
+        shared = information([one], words=5)
         return [against.drop(columns="attention_weights"), shared, *(pd.DataFrame(part.cpu()) for part in taus)]
 
     near = all_of_it("cpu")

@@ -23,7 +23,6 @@ from lib.analysis import (
     moved_adversaries,
     per_group,
     points,
-    points_of,
     seed_distances,
     select_runs,
     summarise,
@@ -149,13 +148,13 @@ def test_how_much_farther_other_attention_is_than_other_seeds_is_of_the_texts_an
 
 def test_points_are_those_of_runs():
     instances = sweep(lambda s: (0.2 * s, 0.05 * s))
-    found = points(instances, "trained", "lambda")
+    found = points({"trained": instances, "seeds": instances[instances["lambda"] == 1].assign(**{"lambda": np.nan})})
+    one, found = found[found["series"] == "seeds"], found[found["series"] == "trained"]
     assert len(found) == 12 and found["seed"].nunique() == 4
     of_run = instances[(instances["lambda"] == 2) & (instances["seed"] == 3)]
     row = found[(found["at"] == 2) & (found["seed"] == 3)].iloc[0]
     assert row["jsd"] == pytest.approx(of_run["jsd"].mean()) and row["n"] == 50
     assert ((found["jsd_low"] < found["jsd"]) & (found["jsd"] < found["jsd_high"])).all()
-    one = points(instances[instances["lambda"] == 1], "seeds")
     assert len(one) == 4 and one["at"].isna().all()
     chart = charts.tradeoff(pd.concat([found, one]), "A title", "What to see.").to_dict()
     drawn = pd.DataFrame(next(iter(chart["datasets"].values())))
@@ -216,10 +215,10 @@ def test_search_and_optimum_are_series_of_their_own_where_they_were_measured():
 
     rows_of = rows("base", 2, 5, measured)
     series = {name: instance_adversaries(rows_of, name) for name in ("gradient", "exact")}
-    drawn = points_of(series)
+    drawn = points(series)
     assert drawn["series"].tolist() == ["gradient", "gradient"] and drawn["at"].isna().all()
     assert drawn["jsd"].tolist() == pytest.approx(rows_of.groupby("seed")["adversary_gradient_jsd"].mean())
-    assert points_of({"exact": series["exact"]}).empty
+    assert points({"exact": series["exact"]}).empty
 
 
 def test_scores_are_compared_as_scikit_learn_computes_them():
