@@ -210,9 +210,9 @@ def adversaries_of_texts(trained: Sequence[Trained], epsilon: float = 0.01) -> l
 
     That is of the optimum, or else of the search, of one order of each text.
     """
-    found = searches(trained, epsilon)
-    options = {} if len(found) > 1 else {"method": "gradient", "draws": 1}
-    return [*found, largest_jsd(), adversary_by_chance(epsilon, **options)]
+    measured = searches(trained, epsilon)
+    options = {} if len(measured) > 1 else {"method": "gradient", "draws": 1}
+    return [*measured, largest_jsd(), adversary_by_chance(epsilon, **options)]
 
 
 def instance_adversaries(measured: pd.DataFrame, method: str) -> pd.DataFrame:
