@@ -6,7 +6,7 @@ A setting that is not given, `None`, is chosen by the profile.
 import re
 from collections.abc import Collection
 from dataclasses import dataclass as plain_dataclass
-from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import torch
 from pydantic import AfterValidator, BeforeValidator, Field, NonNegativeInt, PlainValidator, ValidationError
@@ -181,10 +181,3 @@ def refusal(error: ValidationError) -> str:
 def described(settings: type[Settings]) -> dict[str, FieldInfo]:
     """Each setting by its name: its `default` and its `description`."""
     return settings.__pydantic_fields__
-
-
-def allowed(kind: Any) -> str:
-    """What a value of that type, or each of several, must be one of; "" where there is no closed list."""
-    if isinstance(kind, OneOf):
-        return ", ".join(kind.names)
-    return next(filter(None, map(allowed, get_args(kind))), "")

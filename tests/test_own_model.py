@@ -38,6 +38,7 @@ from lib.training.own_model import ModelError, OneOutput, own_model
 from lib.training.trained import load_corpus
 from papers import results
 from tools.report import parameters, run
+from tools.report.names import report_name
 from tools.report.page import page
 from tools.report.parameters import Refused
 from tools.sweep.plan import Report
@@ -369,8 +370,8 @@ def test_the_parameter_model_is_checked_before_anything_runs(mine):
     notebook = parameters.find_notebook("correlation")
     values = parameters.given_parameters(notebook, [("model", "mine.py")])
     assert values == {"model": f"{mine / 'mine.py'}:load"}
-    name = parameters.report_name(notebook, values)
-    for one in (name, parameters.report_name(notebook, {"model": f"{mine / 'mine.py'}"})):
+    name = report_name(notebook, values)
+    for one in (name, report_name(notebook, {"model": f"{mine / 'mine.py'}"})):
         assert re.fullmatch(r"correlation-planted-model-mine-load-[0-9a-f]{6}", one), "without its folder"
     for given, fault in (
         ([("model", "yours.py")], "no file yours.py"),

@@ -21,7 +21,8 @@ from lib.importance import state_gradients as of_states
 from lib.importance.deletions import logits_without_each_token
 from lib.importance.state_gradients import state_gradients
 from lib.training import Run, Trained, train
-from tools.report.parameters import find_notebook, given_parameters, report_name
+from tools.report.names import report_name
+from tools.report.parameters import find_notebook, given_parameters
 
 
 def by_the_rule(tokens):

@@ -2,30 +2,26 @@
 
 import io
 import signal
-import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import nbformat
-import pandas as pd
 import pytest
 from forked import Forked
 from planned import runs
 
 import notebooks
-from lib import tables
 from lib.datasets import files
 from lib.models import ENCODERS
-from lib.notebook import show_source
 from tools.report import page as pages
 from tools.report.__main__ import main
-from tools.report.cells import Cells, fold_log, fold_source, fold_table, formula
+from tools.report.cells import Cells, formula, log, untrusted_markdown
 from tools.report.execute import Tracker
-from tools.report.figures import json_for_html, titles
+from tools.report.figures import figure, json_for_html
+from tools.report.names import report_name, slug
 from tools.report.page import kept_summary
-from tools.report.parameters import Refused, find_notebook, given_parameters, known_parameters, report_name, slug
+from tools.report.parameters import Refused, find_notebook, given_parameters
 from tools.report.run import fingerprint
 
 FOUND = """from lib.notebook import HEADLINE
@@ -105,7 +101,7 @@ def test_an_appendix_is_found_by_its_folder_and_has_the_settings_of_its_paper(tm
 
 def test_the_list_names_every_parameter_with_its_default(folder, capsys):
     assert report(folder, "--list") == 0
-    assert "-p profile 'quick'    allowed: quick, paper" in capsys.readouterr().out
+    assert "-p note 'plain'    any words" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("written", ["[0, 1, 2]", "0,1,2", "0 1 2", "(0, 1, 2)"])
@@ -129,7 +125,6 @@ def test_what_a_registry_knows_is_allowed_and_what_a_list_may_hold_stands_in_one
         given_parameters(notebook, [("encoders", "gru")])
     monkeypatch.setitem(ENCODERS, "gru", ENCODERS["bilstm"])
     assert given_parameters(notebook, [("encoders", "gru")]) == {"encoders": ["gru"]}
-    assert "gru" in known_parameters(notebook)["encoders"].help
     assert {run.encoder for run in runs("correlation", encoders="gru,conv")} == {"gru", "conv"}
 
 
@@ -171,17 +166,20 @@ def test_a_failing_notebook_names_the_place_and_leaves_no_page(folder, capsys, f
 
 def test_an_interrupt_ends_in_one_line(folder, tmp_path):
     log = tmp_path / "log"
-    command = [sys.executable, "-m", "tools.report", "slow", "--notebooks", str(folder), "--output", str(tmp_path)]
-    with log.open("w") as output:
-        heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # also where the tests run in the background
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, preexec_fn=heard)
+    process = Forked(interrupted, ["slow", "--notebooks", str(folder), "--output", str(tmp_path)], log=log)
     while "· The slow part" not in log.read_text() and process.poll() is None:
         time.sleep(0.1)
     time.sleep(1)
     process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 130
+    assert process.wait() == 130
     lines = [line for line in log.read_text().splitlines() if line.strip()]
     assert lines[-1] == "interrupted; finished training runs are kept" and len(lines) <= 4, lines
+
+
+def interrupted(arguments: list[str]) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.stderr = sys.stdout
+    raise SystemExit(main(arguments))
 
 
 def test_a_killed_kernel_is_a_failure(folder, capsys):
@@ -283,29 +281,14 @@ def test_formulas_become_mathml_and_let_nothing_through():
 def test_markdown_keeps_raw_html_only_of_the_notebook_itself_and_headings_get_anchors_of_their_own():
     cells = Cells()
     assert "<details>" in cells.markdown("<details>more</details>")
-    assert "<details>" not in fold_source("<details>more</details>")
+    assert "<details>" not in untrusted_markdown("<details>more</details>")
     cells.markdown("## Same\n\n## Same\n\n## שלום")
     assert len({anchor for _, anchor, _ in cells.headings}) == 3
 
 
-def test_logs_fold_when_they_are_long_and_keep_the_last_of_an_overwritten_line():
-    assert "<details" in fold_log("a\nb\nc\nd\n", "Log") and "4 lines" in fold_log("a\nb\nc\nd\n", "Log")
-    assert fold_log("10%\r20%\r100%\n", "Log") == '<pre class="log">100%</pre>'
-    assert "\x1b" not in fold_log("\x1b[31mred\x1b[0m", "Log") and "<details" in fold_log("a", "Warnings")
-
-
-def test_a_long_table_is_folded_behind_its_columns_and_the_papers_tables_never_are():
-    frame = pd.DataFrame({"<b>model": range(9), "tau-b": range(9)})
-    short, long = (tables.show(rows).data for rows in (frame.iloc[1:], frame))
-    assert not any("<details" in fold_table(html) for html in (short, f"<p class='beside'></p>{long}", long + long))
-    line, _, rest = fold_table(long).partition("</summary>")
-    assert line.endswith('Table of 9 rows: <span dir="auto">&lt;b&gt;model, tau-b</span>')
-    assert rest == f'<div class="output scroll">{long}</div></details>'
-
-
-def test_the_source_of_functions_is_folded_behind_their_names():
-    assert "<summary>Source of fold_table, Tracker</summary>" in fold_source(show_source(fold_table, Tracker).data)
-    assert "<summary>" not in fold_source("A **sentence**.")
+def test_a_log_is_folded_and_keeps_the_last_of_an_overwritten_line():
+    assert '<pre class="log">a\n100%</pre></details>' in log("a\n10%\r20%\r100%\n")
+    assert "\x1b" not in log("\x1b[31mred\x1b[0m") and log(" \n") == ""
 
 
 def test_the_policy_allows_no_request_and_no_foreign_script():
@@ -314,8 +297,20 @@ def test_the_policy_allows_no_request_and_no_foreign_script():
     assert "'unsafe-inline'" not in policy.split("script-src")[1].split(";")[0]
 
 
-def test_the_title_of_layers_is_that_of_the_first_that_has_one():
-    assert titles({"layer": [{"title": {"text": ["two", "lines"], "subtitle": "sub"}}]}) == ("two lines", "sub")
+@pytest.mark.parametrize(
+    ("spec", "single"),
+    [
+        ({"mark": "bar"}, True),
+        ({"layer": []}, True),
+        ({"mark": "bar", "width": {"step": 9}}, False),
+        ({"hconcat": []}, False),
+        ({"mark": "bar", "encoding": {"column": {}}}, False),
+    ],
+)
+def test_a_chart_has_its_title_as_a_caption_and_a_single_view_is_as_wide_as_the_page(spec, single):
+    html = figure(spec | {"title": {"text": ["two", "<lines>"], "subtitle": "sub"}}, 3)
+    assert "<b>Figure 3.</b> two &lt;lines&gt; <span>sub</span>" in html and "title" not in html.partition("json")[2]
+    assert ('"width":"container"' in html) == single and ("drawing wide" in html) != single
 
 
 # the test suite itself

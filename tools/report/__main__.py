@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from tools.report import parameters
+from tools.report.names import report_name
 from tools.report.parameters import PROJECT, Refused
 
 
@@ -53,7 +54,7 @@ def make(options: argparse.Namespace) -> int:
     """Make one report."""
     notebook = parameters.find_notebook(options.name, options.notebooks)
     values = parameters.given_parameters(notebook, [tuple(pair) for pair in options.given])
-    name = parameters.report_name(notebook, values)
+    name = report_name(notebook, values)
     from tools.report.execute import Failed  # not imported for --list and refusals: torch takes seconds
     from tools.report.run import make_report
     from tools.summary.page import write_summary
@@ -80,7 +81,7 @@ def print_parameters(folder: Path) -> None:
     """Print the notebooks and, of each, the parameters with their defaults."""
     for name in parameters.known_notebooks(folder):
         known = parameters.known_parameters(folder / f"{name}.ipynb").values()
-        print(name, *(f"    -p {one.name} {one.default!r}    {one.help}" for one in known), sep="\n")
+        print(name, *("    -p {name} {default!r}    {help}".format(**entry) for entry in known), sep="\n")
 
 
 def print_lists(folder: Path) -> None:

@@ -14,8 +14,6 @@ from lib.notebook import HEADLINE
 from tools.report.figures import figure, json_for_html
 
 VEGALITE = re.compile(r"application/vnd\.vegalite\.v\d+\+json")
-LONG_TABLE = 8  # rows; a longer table is folded
-SHORT_OUTPUT = 3  # lines; a longer output is a log, and folded
 
 
 class Cells:
@@ -40,12 +38,8 @@ class Cells:
 
     def outputs(self, outputs: list[Any]) -> str:
         """The outputs of a cell; first all that it printed."""
-        printed = {"stdout": "", "stderr": ""}
-        for output in outputs:
-            if output.output_type == "stream":
-                printed[output.name] += output.text
-        rest = [self.output(output) for output in outputs if output.output_type != "stream"]
-        return "".join([fold_log(printed["stdout"], "Log"), fold_log(printed["stderr"], "Warnings"), *rest])
+        printed = "".join(output.text for output in outputs if output.output_type == "stream")
+        return log(printed) + "".join(self.output(output) for output in outputs if output.output_type != "stream")
 
     def output(self, output: Any) -> str:
         """One output in the richest form that the page can show; only this project's own HTML is taken as HTML.
@@ -53,16 +47,16 @@ class Cells:
         The findings are shown at the page's top alone.
         """
         if output.output_type == "error":
-            return fold_log("\n".join(output.traceback), "Error")
+            return log("\n".join(output.traceback))
         data = output.data
         if HEADLINE in data:
             return ""
         if charts := [data[kind] for kind in data if VEGALITE.fullmatch(kind)]:
             return self.figure(charts[0])
         if "text/html" in data:
-            return fold_table(data["text/html"])
+            return f'<div class="output scroll">{data["text/html"]}</div>'
         if "text/markdown" in data:
-            return fold_source(data["text/markdown"])
+            return f'<div class="output">{untrusted_markdown(data["text/markdown"])}</div>'
         return f'<pre class="output">{escape(strip_ansi(data.get("text/plain", "")))}</pre>'
 
 
@@ -72,38 +66,18 @@ def split_lead(text: str) -> tuple[str, str]:
     return lead, "".join(rest)
 
 
-def fold(kind: str, title: str, shown: str) -> str:
-    """What is behind a line."""
-    return f'<details class="{kind}"><summary>{title}</summary>{shown}</details>'
+def untrusted_markdown(text: str) -> str:
+    """HTML of an output in Markdown, which may have text from data: raw HTML in it is escaped."""
+    return MarkdownWithMath(renderer=_Renderer([], trusted=False)).render(text)
 
 
-def fold_table(html: str) -> str:
-    """Output as HTML; a table of more than LONG_TABLE rows is behind a line that says what is in it."""
-    shown, rows = f'<div class="output scroll">{html}</div>', html.count("<tr") - 1
-    if html.count("<table") != 1 or rows <= LONG_TABLE or "class='beside'" in html:
-        return shown
-    heads = re.findall(r"<th\b[^>]*>(.*?)</th>", html.partition("<tbody")[0], re.DOTALL)  # escaped where it was made
-    about = ", ".join(filter(None, (re.sub(r"<[^>]+>", "", head).strip() for head in heads)))
-    return fold("table", f'Table of {rows:,} rows: <span dir="auto">{about}</span>', shown)
-
-
-def fold_source(text: str) -> str:
-    """Output in Markdown; the source of functions is behind a line with their names."""
-    shown = MarkdownWithMath(renderer=_Renderer([], trusted=False)).render(text)
-    names = re.findall(r"^(?:def|class) (\w+)", text, re.MULTILINE) if text.startswith("```python") else []
-    shown = f'<div class="output">{shown}</div>'
-    return fold("source", f"Source of {escape(', '.join(names))}", shown) if names else shown
-
-
-def fold_log(text: str, name: str) -> str:
-    """What a cell printed, of an overwritten line the last; behind a line where it is long, or a warning."""
+def log(text: str) -> str:
+    """What a cell printed, folded; of an overwritten line the last."""
     if not text.strip():
         return ""
     lines = [line.rsplit("\r", 1)[-1] for line in strip_ansi(text).replace("\r\n", "\n").rstrip().split("\n")]
     shown = f'<pre class="log">{escape(chr(10).join(lines))}</pre>'
-    if len(lines) <= SHORT_OUTPUT and name == "Log":
-        return shown
-    return fold("log", f"{name}: {len(lines)} line{'s' if len(lines) > 1 else ''}", shown)
+    return f'<details class="log"><summary>Log</summary>{shown}</details>'
 
 
 class _Renderer(IPythonRenderer):

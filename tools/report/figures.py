@@ -1,21 +1,15 @@
-"""Charts in a page: drawn by its own Vega, with title, description and the data they were made from."""
+"""Charts in a page: a caption, and the specification that the page's own Vega draws."""
 
 import json
-from collections.abc import Iterator
 from functools import cache
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import jinja2
-import pandas as pd
-
-from lib import tables
 
 TEMPLATES = Path(__file__).parent / "templates"
-ROWS = 200  # of a chart's data that its table shows
-LONGEST_CELL = 300  # characters
-COMPOSED = ("facet", "repeat", "concat", "hconcat", "vconcat")
+SEVERAL_VIEWS = {"facet", "repeat", "concat", "hconcat", "vconcat"}
 
 
 @cache
@@ -26,41 +20,35 @@ def environment() -> jinja2.Environment:
 
 
 def figure(spec: dict[str, Any], number: int) -> str:
-    """One chart as HTML: its title, the place it is drawn in, its specification, and its data folded."""
-    title, subtitle = titles(spec)
-    description = describe(spec)
-    marks = {mark.get("type") if isinstance(mark, dict) else mark for mark in (p.get("mark") for p in _parts(spec))}
-    kind = "fixed" if _has_own_width(spec) else "fluid"
-    kind += " own-text" * ({"rect", "text"} <= marks)  # its colour was chosen for a cell: dark pages leave it alone
-    return environment().get_template("figure.html.j2").render(
-        number=number, title=title, subtitle=subtitle, description=description, kind=kind, most=ROWS, table=data_table,
-        chart=json_for_html(prepare(spec, description)), sets=list(spec.get("datasets", {}).values()),
-    )  # fmt: skip
+    """One chart as HTML: its title as a caption, which breaks into lines, and its specification.
 
-
-def titles(spec: dict[str, Any]) -> tuple[str, str]:
-    """Title and subtitle of a chart, each one line; of layers, the first that has a title."""
-    title = next((part["title"] for part in _titled(spec) if part.get("title")), "")
-    title = title if isinstance(title, dict) else {"text": title}
-    return _joined(title.get("text")), _joined(title.get("subtitle"))
-
-
-def describe(spec: dict[str, Any]) -> str:
-    """What a chart shows, in words: its description, or its title, or those of its parts."""
-    of_parts = [part.get("description") or _joined(part.get("title")) for part in _parts(spec)]
-    return spec.get("description") or titles(spec)[0] or ". ".join(dict.fromkeys(filter(None, of_parts))) or "A chart"
-
-
-def prepare(spec: dict[str, Any], description: str) -> dict[str, Any]:
-    """The chart as the page draws it: title in the caption, no background of its own, and as wide as the column."""
+    A single view is drawn as wide as the page, several in the width that they have.
+    """
     spec = rounded(spec)
-    for part in _titled(spec):
-        part.pop("title", None)
-    spec |= {"background": "transparent", "description": description}
-    if not _has_own_width(spec):
-        spec["width"] = "container"
-        spec.pop("autosize", None)  # a width of "container" has its own
-    return spec
+    title = spec.pop("title", "")
+    title = title if isinstance(title, dict) else {"text": title}
+    text, subtitle = joined(title.get("text")), joined(title.get("subtitle"))
+    description = spec.get("description") or text or "A chart"
+    single = is_single_view(spec)
+    spec |= {"background": "transparent", "description": description} | ({"width": "container"} if single else {})
+    return (
+        environment()
+        .get_template("figure.html.j2")
+        .render(
+            number=number,
+            title=text,
+            subtitle=subtitle,
+            description=description,
+            single=single,
+            chart=json_for_html(spec),
+        )
+    )
+
+
+def is_single_view(spec: dict[str, Any]) -> bool:
+    """Whether a chart is one drawing whose width may be chosen, and not so much for each category."""
+    several = SEVERAL_VIEWS & set(spec) or {"row", "column", "facet"} & set(spec.get("encoding", {}))
+    return not several and not isinstance(spec.get("width"), dict)
 
 
 def rounded(value: Any) -> Any:
@@ -81,41 +69,6 @@ def json_for_html(value: Any) -> str:
     return text
 
 
-def data_table(rows: list[dict[str, Any]]) -> str:
-    """The first rows of a chart's data as an HTML table."""
-    return tables.html(pd.DataFrame(rows[:ROWS]).map(_text), styled=False)
-
-
-def _text(value: Any) -> str:
-    """A value of a chart's data as text; none for a missing one."""
-    if isinstance(value, float):
-        return f"{value:.6g}" if isfinite(value) else ""
-    text = "" if value is None else str(value)
-    return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}… ({len(text):,} characters)"
-
-
-def _parts(spec: Any) -> Iterator[dict[str, Any]]:
-    """The specification and every view inside it; data is not searched."""
-    if isinstance(spec, dict):
-        yield spec
-        for name in ("layer", "hconcat", "vconcat", "concat", "spec"):
-            inner = spec.get(name)
-            for part in inner if isinstance(inner, list) else [inner]:
-                yield from _parts(part)
-
-
-def _titled(spec: dict[str, Any]) -> list[dict[str, Any]]:
-    """Where a title is the whole chart's: the chart itself and its layers, not the charts in a row of charts."""
-    return [spec, *(part for layer in spec.get("layer", []) for part in _titled(layer))]
-
-
-def _has_own_width(spec: dict[str, Any]) -> bool:
-    """Whether the chart's width follows from what is in it: several views, or so much per category."""
-    if any(name in spec for name in COMPOSED) or isinstance(spec.get("width"), dict):
-        return True
-    return any({"row", "column", "facet"} & set(part.get("encoding", {})) for part in _parts(spec))
-
-
-def _joined(text: Any) -> str:
-    text = text.get("text") if isinstance(text, dict) else text
-    return " ".join(str(line) for line in text) if isinstance(text, list) else str(text or "")
+def joined(text: Any) -> str:
+    """A title, which Vega-Lite has as one text or a list of lines."""
+    return " ".join(map(str, text)) if isinstance(text, list) else str(text or "")

@@ -123,11 +123,7 @@ def style() -> str:
     """The page's style sheet, with the colours of code in light and in dark."""
     sheet = (TEMPLATES / "style.css").read_text(encoding="utf-8")
     light, dark = (
-        "\n".join(
-            rule
-            for rule in HtmlFormatter(style=name).get_style_defs(["body .highlight", "body .output_html"]).splitlines()
-            if re.match(r"body \.highlight \.\w+,", rule) and "linenos" not in rule
-        )
+        "\n".join(HtmlFormatter(style=name).get_token_style_defs("body .highlight"))
         for name in ("xcode", "github-dark")
     )
     return f"{sheet}\n{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n"

@@ -18,6 +18,7 @@ from lib.provenance import commit
 from papers import PAPERS
 from tools.report import parameters
 from tools.report.execute import kernel_environment, run_notebook
+from tools.report.names import report_name
 from tools.report.page import kept_summary, outputs, page, title, write_index
 from tools.report.parameters import PROJECT
 
@@ -31,7 +32,7 @@ def make_report(notebook: Path, values: dict[str, Any], folder: Path, force: boo
     Raises:
         Failed: the notebook stopped; then `folder` has no page of it.
     """
-    name = parameters.report_name(notebook, values)
+    name = report_name(notebook, values)
     target, work = folder / f"{name}.html", folder / "work" / name
     work.mkdir(parents=True, exist_ok=True)
     with alone(work / "lock", lambda: print(f"{name}: another process is making it; waiting")):
@@ -54,8 +55,8 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
     started, made_from = time.monotonic(), commit()
     ran = run_notebook(notebook, values, work)
     known = [
-        vars(parameter) | {"value": values.get(name, parameter.default)}
-        for name, parameter in parameters.known_parameters(notebook).items()
+        entry | {"value": values.get(name, entry["default"])}
+        for name, entry in parameters.known_parameters(notebook).items()
     ]
     settings = {entry["name"]: entry["value"] for entry in known}
     model, data = (Path(settings.get(name) or "").name for name in ("model", "data"))

@@ -16,6 +16,7 @@ from lib.training.trained import Corpora, entry_name, is_trained
 from papers import PAPERS
 from papers.settings import device_kind
 from tools.report import parameters
+from tools.report.names import report_name
 
 TOGETHER = {"quick": 16}  # trainings of a job, by profile; else each is a job of its own
 
@@ -31,7 +32,7 @@ class Report:
     @property
     def name(self) -> str:
         """The report's file name, without its ending."""
-        return parameters.report_name(self.notebook, self.values)
+        return report_name(self.notebook, self.values)
 
     @property
     def swept(self) -> list[str]:

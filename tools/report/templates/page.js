@@ -2,7 +2,7 @@
 (function () {
   "use strict";
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  const smallest = 0.92; // of a chart with a width of its own: its words stay at 10 px, and its box scrolls
+  const smallest = 0.8; // of a chart with a width of its own: its words stay readable, and its box scrolls
 
   // A chart as wide as the column whose height follows from its rows: meant so here, and no reason for a warning.
   const warn = console.warn.bind(console);
@@ -14,14 +14,14 @@
 
   function fit(place) {
     const drawing = place.querySelector("svg.marks");
-    if (!drawing || !place.classList.contains("fixed")) return;
+    if (!drawing || !place.classList.contains("wide")) return;
     const width = Number(drawing.getAttribute("width"));
     drawing.style.width = Math.min(width, Math.max(place.clientWidth, smallest * width)) + "px";
     drawing.style.height = "auto";
   }
 
   function narrowed(spec, place) {
-    if (place.clientWidth >= 480 || !place.classList.contains("fluid")) return spec;
+    if (place.clientWidth >= 480 || place.classList.contains("wide")) return spec;
     const legend = Object.assign({ orient: "bottom", columns: 2 }, (spec.config || {}).legend);
     return Object.assign({}, spec, { config: Object.assign({}, spec.config, { legend: legend }) });
   }
