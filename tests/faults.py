@@ -58,6 +58,11 @@ class Sweep:
                 found += [process] if words in " ".join(process.cmdline()) else []
         return found
 
+    def wait_for(self, words: str) -> None:
+        """Waits until one of them is at work, or the sweep has ended."""
+        while self.process.is_alive() and not self.processes(words):
+            time.sleep(0.05)
+
     def kill(self, draw: random.Random, words: str, share: float) -> str:
         """Kills the master, or with the chance `share` a job of its where there is one; which, "" where all ended."""
         try:

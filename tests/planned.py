@@ -15,5 +15,4 @@ def runs(notebook: str, dataset: str = "planted", profile: str = "quick", **othe
 def report(notebook: str, *pairs: tuple[str, str]) -> Report:
     """The report of a notebook with these parameters, written as on a command line."""
     path = parameters.find_notebook(notebook)
-    values = parameters.given_parameters(path, list(pairs))
-    return Report(path, values, parameters.all_values(path, values))
+    return Report(path, parameters.given_parameters(path, list(pairs)))

@@ -13,15 +13,16 @@ import pytest
 from faults import FORK, Sweep, finished, traces, wait_for_orphans, weights
 from planned import report
 
+import notebooks
+from lib.atomic_write import alone
 from lib.training import train_all
 from lib.training.trained import Corpora
 from tools.report.__main__ import main as make_report
 from tools.report.page import kept, kept_summary
-from tools.sweep import master
 from tools.sweep.__main__ import main
 
 KILLS = int(os.environ.get("KILLS", 0))  # make faults: 20
-KILLS_OF_GRIDS, KILLS_OF_REPORTS = KILLS or 4, KILLS or 1
+KILLS_OF_GRIDS, KILLS_OF_REPORTS = KILLS or 2, KILLS or 1
 JOB = "tools.sweep.jobs"
 # Three trainings that take seconds, each in a job.
 CHOSEN = {"encoders": "average", "attentions": "additive", "seeds": "0,1"}
@@ -68,31 +69,26 @@ def grid(place: Path, **more) -> Sweep:
 
 
 def test_a_grid_killed_at_many_moments_ends_as_if_it_never_was(place, undisturbed):
-    draw, killed = random.Random(2026), []
-    expected = weights(undisturbed)
-    while len(killed) < KILLS_OF_GRIDS:
+    """Its master and a job of its in turn, once jobs are at work."""
+    draw, expected = random.Random(2026), weights(undisturbed)
+    for number in range(KILLS_OF_GRIDS):
         if set(finished(place / "cache")) == set(expected):
             assert weights(place / "cache") == expected
             wait_for_orphans(str(place))
             shutil.rmtree(place / "cache")
+        before = traces(place / "cache")
         sweep = grid(place)
-        while sweep.process.is_alive() and len(killed) < KILLS_OF_GRIDS:
-            before = traces(place / "cache")
-            sweep.process.join(draw.uniform(0, 3))
-            victim = sweep.kill(draw, JOB, share=0.75)
-            killed += [victim] if victim else []
-            after = traces(place / "cache")
-            assert {name: after.get(name) for name in before} == before, "what was finished was trained again"
-            if victim == "master":
-                sweep.ended()
-    sweep.ended()
-    before = traces(place / "cache")
+        sweep.wait_for(JOB)
+        sweep.process.join(draw.uniform(0, 3))
+        sweep.kill(draw, JOB, share=number % 2)
+        sweep.ended()
+        after = traces(place / "cache")
+        assert {name: after.get(name) for name in before} == before, "what was finished was trained again"
     last = grid(place)
     assert last.ended() == 0, last.output
     assert weights(place / "cache") == expected
-    assert {name: traces(place / "cache")[name] for name in before} == before
+    assert {name: traces(place / "cache")[name] for name in after} == after
     assert not list((place / "cache" / ".working").glob("*/weights.safetensors"))
-    assert {"job", "master"} <= set(killed)
 
 
 def test_wrong_bytes_are_trained_again_alone_and_clocks_may_jump(trained, undisturbed):
@@ -128,7 +124,7 @@ def jumping_clock(folder: Path):
     return jump
 
 
-def test_a_full_disk_is_reported_and_leaves_nothing_that_looks_finished(place, undisturbed):
+def test_a_full_disk_is_reported_and_leaves_nothing_that_looks_finished(place):
     def full():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))  # weights do not fit
@@ -138,9 +134,6 @@ def test_a_full_disk_is_reported_and_leaves_nothing_that_looks_finished(place, u
     assert sweep.ended() == 1
     assert "File too large" in sweep.output and "Traceback" not in sweep.output
     assert list(finished(place / "cache")) == []
-    train_here(CHOSEN | {"seeds": "0"})
-    found = weights(place / "cache")
-    assert len(found) == 2 and found.items() <= weights(undisturbed).items()
 
 
 def test_a_cache_that_may_only_be_read_is_enough_for_what_it_holds(trained):
@@ -173,14 +166,15 @@ def test_of_two_masters_the_second_ends_with_a_sentence_and_a_dead_ones_lock_is_
     folder, ready = trained / "reports" / "work" / "sweep", FORK.Event()
 
     def hold():
-        with master.only_master(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with alone(folder / "master.lock"):
             ready.set()
             time.sleep(600)
 
     first = FORK.Process(target=hold)
     first.start()
     assert ready.wait(30)
-    assert main([*GRID, "--output", str(trained / "reports")]) == 1
+    assert main([*GRID, "--output", str(trained / "reports")]) == 2
     out, error = capsys.readouterr()
     assert error.startswith("another sweep is at work in ") and len(error.splitlines()) == 1 and out == ""
     assert main([*GRID, "--plan", "--output", str(trained / "reports")]) == 0  # it does nothing, and need not wait
@@ -213,36 +207,45 @@ def two_texts(number: int) -> str:
     return f"war story {number},0\nshares story {number},1\n"
 
 
-WHOLE = ["erasure", "-p", "encoders", "flan-noenc", "-p", "seeds", "0"]
+# A notebook that trains, and leaves a table.
+TRAINS = """
+from lib.training import Run, train
+trained = train(Run("planted", "average", seed=1))
+""".strip()
+LEAVES = """
+from IPython.display import display
+from lib.notebook import LEFT
+display({LEFT: {"history": trained.history}}, raw=True)
+""".strip()
 
 
-def test_a_killed_report_is_made_by_the_next(place, forked_kernels):
+def test_a_killed_report_is_made_by_the_next(place, forked_kernels, monkeypatch):
     """The same as one that is made in this process, without a sweep."""
-    output, mine = place / "reports", place / "mine.csv"
-    mine.write_text("text,label\n" + "".join(two_texts(number) for number in range(60)))
-    whole = [*WHOLE, "-p", "data", str(mine), "--output", str(output)]
-    assert make_report(whole) == 0
+    output = place / "reports"
+    notebook = notebooks.save(place / "small.ipynb", TRAINS, LEAVES)
+    monkeypatch.setattr("tools.sweep.__main__.find_notebook", lambda name: notebook)
+    whole = ["small", "--output", str(output)]
+    assert make_report([*whole, "--notebooks", str(place)]) == 0
     expected, trained, draw = left_by(output), traces(place / "cache"), random.Random(8)
-    (page,) = output.glob("erasure-*.html")
+    assert expected["history"] and len(trained) == 1
     for number in range(KILLS_OF_REPORTS):
         shutil.rmtree(output)
         words = ("ipykernel", JOB)[number % 2]
         sweep = Sweep(whole, place / "output")
-        while sweep.process.is_alive() and not sweep.processes(words):
-            time.sleep(0.05)
-        sweep.process.join(draw.uniform(0, 8))
+        sweep.wait_for(words)
+        sweep.process.join(draw.uniform(0, 2))
         victim = sweep.kill(draw, words, share=(1, 0.5)[number % 2])
-        code = sweep.ended(600)
+        code = sweep.ended()
         wait_for_orphans(str(place))  # those of a killed master go on, and may make the report
         if victim == "job":
-            assert code == 1 and f"not made: {page.stem}" in sweep.output and left_by(output) == {}
+            assert code == 1 and "not made: small-planted" in sweep.output and left_by(output) == {}
         assert left_by(output) in ({}, expected)
     again = Sweep(whole, place / "output")
-    assert again.ended(600) == 0, again.output
+    assert again.ended() == 0, again.output
     assert left_by(output) == expected and traces(place / "cache") == trained
 
 
 def left_by(output: Path) -> dict:
-    """The result tables that a finished report left in a folder; {} where none is finished."""
-    pages = [page for page in output.glob("erasure-*.html") if kept_summary(page)]
-    return kept(pages[0], "tables")[0] if pages else {}
+    """The tables that a finished report left in a folder; {} where none is finished."""
+    page = output / "small-planted.html"
+    return kept(page, "tables")[0] if kept_summary(page) else {}

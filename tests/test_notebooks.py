@@ -69,7 +69,7 @@ def report(monkeypatch, folder: Path, notebook: str, *parameters: str) -> str:
 def planned(page: Path) -> set[str]:
     """The cache's names of what a sweep trains before this report, which then has nothing left to train."""
     settings = kept_summary(page)["parameters"]
-    report = Report(find_notebook(page.stem.split("-")[0]), {}, settings)
+    report = Report(find_notebook(page.stem.split("-")[0]), settings)
     return set(report.runs(Corpora(report.data_home)))
 
 

@@ -391,7 +391,7 @@ def test_a_report_of_ones_own_model_is_made_as_often_as_it_is_asked_for(mine, mo
     monkeypatch.setattr(run, "_make", lambda notebook, values, target, work, mark: made.append(written(target, mark)))
     for _ in range(2):
         run.make_report(notebook, values, mine / "reports")
-        assert Report(notebook, values, {}).is_up_to_date(mine / "reports") == (not pairs), "for a sweep too"
+        assert Report(notebook, values).is_up_to_date(mine / "reports") == (not pairs), "for a sweep too"
     assert len(made) == times and ("up to date" in capsys.readouterr().out) == (times == 1)
 
 

@@ -81,12 +81,9 @@ def test_what_is_not_printed_is_not_compared(small):
 def test_a_sentence_stands_while_its_findings_have_their_words(small):
     sentence = "The most attended word is evidence."
     assert small.leans("J6 sst = yes, J6 imdb = can't tell", lambda: sentence) == sentence and small.failed == []
-    shown = small.leans("J6 sst = yes, J6 imdb = yes", lambda: f" {sentence} ")
-    assert (
-        shown.startswith(FINDINGS["J6"].sentence) and "can't tell" in shown and "imdb" in shown and "sst" not in shown
-    )
-    assert sentence not in shown and small.failed == [f"J6 imdb: {sentence}"]
-    assert sentence not in small.leans("J6 agnews = yes", lambda: sentence), "its model is left out"
+    assert small.leans("J6 sst = yes, J6 imdb = yes", lambda: f" {sentence} ") == ""
+    assert small.failed == [f"J6 imdb: {sentence}"]
+    assert small.leans("J6 agnews = yes", lambda: sentence) == "", "its model is left out"
     assert small.word("J6 agnews") == "" and len(small.failed) == 2
     assert small.leans("J6 snli = yes", lambda: sentence) == "" and "J6 snli" in small.failed[2]
 
@@ -107,7 +104,7 @@ def test_the_readme_is_what_the_kept_results_give_and_every_sentence_holds(kept,
     monkeypatch.setattr(command, "answer", lambda: kept)
     assert command.main(["--check"]) == 0, capsys.readouterr()
     with monkeypatch.context() as patch:
-        patch.setattr(command, "links", lambda: ["another page"])
+        patch.setattr(command, "links", lambda: "another page")
         assert command.main(["--check"]) == 1, "stale, though every sentence holds"
     turned = kept.found["word"].mask(kept.found["finding"].eq("J6") & kept.found["dataset"].eq("sst"), "no")
     monkeypatch.setattr(command, "answer", lambda: Answer(kept.found.assign(word=turned), kept.values))

@@ -51,19 +51,19 @@ def test_of_what_dev_chooses_the_sweeps_come_first_and_given_values_leave_nothin
     some = report("regularization", ("delta", "1"))
     assert some.swept == ["eta"] and {run.variant for run in some.runs(corpora).values()} == {"mlm"}
     monkeypatch.setattr(plan, "is_trained", lambda *given: True)
-    monkeypatch.setattr(Report, "chosen_on_dev", lambda *given: {"delta": [0.5], "eta": [0.5]})
+    monkeypatch.setattr(Report, "choose_on_dev", lambda *given: [0.5])
     whole = made.runs(corpora)
     assert swept.keys() < whole.keys() and {"concat", "adversary"} < {run.variant for run in whole.values()}
 
 
 def test_a_model_of_ones_own_needs_nothing_trained():
     one = report("correlation")
-    assert Report(one.notebook, {}, one.settings | {"model": "mine.py:load"}).runs(Corpora(None)) == {}
+    assert Report(one.notebook, {"model": "mine.py:load"}).runs(Corpora(None)) == {}
 
 
 def test_every_missing_run_is_in_one_job_after_those_that_it_stands_on(store):
     lacking = [(one, one.runs(Corpora(None))) for one in map(report, ("correlation", "adversary"))]
-    made = plan.plan(lacking, store, together=4)
+    made = plan.plan(lacking, store, size=4)
     training = {name: job for name, job in made["jobs"].items() if "runs" in job}
     names = [name for job in training.values() for name in job["runs"]]
     assert len(names) == len(set(names)), "a run that two reports need is trained once"
@@ -107,8 +107,10 @@ def test_a_line_is_printed_as_each_job_ends_and_failures_name_their_logs(tmp_pat
     master.report_progress(made, tmp_path, terminal, ended)
     assert terminal.getvalue() == "1 of 2 jobs, 0 s · planted bilstm\n"
     assert master.failures(made, tmp_path) == [
-        "not made: r", f"r: r was not made. No data.\n    log: {tmp_path / 'logs' / 'r.log'}"
-    ]  # fmt: skip
+        "not made: r",
+        f"r: r was not made. No data.\n    log: {tmp_path / 'logs' / 'r.log'}",
+        f"all logs: {tmp_path / 'logs'}, {tmp_path / 'snakemake.log'}",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -171,11 +173,11 @@ def test_a_job_does_what_it_is_planned_for_and_says_so_where_the_plan_fits_no_mo
     made, folder = plan.plan([(one, missing)], store), store / "sweep"
     plan.write(folder, made)
     for name in made["jobs"]:
-        assert jobs.main([str(folder), name]) == 0 and (folder / "done" / name).exists()
+        assert jobs.main(folder, name) == 0 and (folder / "done" / name).exists()
     assert trained == list(missing.values())
     assert done == [len(missing), one.notebook], "the report trains what dev has chosen, then is made"
     (identity, job), *_ = made["jobs"].items()
     plan.write(folder, made | {"jobs": {identity: job | {"runs": ["gone-0123456789abcdef"]}}})
-    assert jobs.main([str(folder), identity]) == 1
+    assert jobs.main(folder, identity) == 1
     assert "data or code changed; start again" in capsys.readouterr().err
     assert not (folder / "done" / identity).exists()

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from lib.quantity import title_of
 from papers import show
 from papers.effects import FINDINGS, Finding
 from papers.published import DIFFERENT, NEAR, SAME, is_same, tolerance
@@ -54,17 +53,14 @@ class Answer:
         return show.number(show.printed(self.row(key)), self.finding(key))
 
     def ends(self, name: str, datasets: str, what: str = "effect", model: str = "", percent: bool = False) -> str:
-        """The least and the largest over datasets: "0.25 to 0.37"; of "gain", beyond chance.
+        """The least and the largest over datasets: "0.25 to 0.37".
 
         Args:
-            what: effect, chance, gain or paper.
+            what: effect, chance, gain (beyond chance) or paper.
         """
         rows = [self.row(f"{name} {dataset} {model}".strip()) for dataset in datasets.split()]
-        if what == "gain":
-            numbers = [row["effect"] - row["chance"] for row in rows]
-        else:
-            numbers = [show.printed(row) if what == "paper" else row[what] for row in rows]
-        ends = min(numbers), max(numbers)
+        rows = [row | {"gain": row["effect"] - row["chance"], "paper": show.printed(row)} for row in rows]
+        ends = min(row[what] for row in rows), max(row[what] for row in rows)
         texts = [f"{end:.0%}"[:-1] if percent else show.number(end, FINDINGS[name]) for end in ends]
         return " to ".join(dict.fromkeys(texts))
 
@@ -88,38 +84,34 @@ class Answer:
 
     def same(self, key: str) -> str:
         """Whether the printed effect and ours are the same (`papers.published.is_same`), or ours smaller or larger."""
-        row, theirs = self.row(key), show.printed(self.row(key))
-        finding = self.finding(key)
+        row, unit, theirs = self.row(key), self.finding(key).unit, show.printed(self.row(key))
         if pd.isna(theirs):
             return "Not printed"
-        allowed = tolerance("f1" if finding.unit == "F1" else "effect", finding.unit, theirs)
+        allowed = tolerance("f1" if unit == "F1" else "effect", unit, theirs)
         if is_same(theirs, row["effect"], row["low"], row["high"], allowed):
             return "**Same**"
         return "Ours is smaller" if row["effect"] < theirs else "Ours is larger"
 
     def leans(self, needs: str, caller: Callable[[], str]) -> str:
-        """A sentence, while each finding that it leans on has the word that it needs; else these findings.
+        """A sentence, while each finding that it leans on has the word that it needs; else "", and it is in `failed`.
 
         Args:
             needs: "J6 sst = yes, J6 snli = can't tell".
         """
-        pairs = [part.rpartition("=")[::2] for part in needs.split(",")]
+        pairs = [part.strip().rsplit(" = ", 1) for part in needs.split(",")]
         try:
-            wrong = [key.strip() for key, word in pairs if self.word(key) != word.strip()]
+            wrong = [key for key, word in pairs if self.word(key) != word]
+            sentence = caller()
         except Missing as error:
             self.failed.append(str(error))
             return ""
-        if not wrong:
-            return caller()
-        self.failed.append(f"{', '.join(wrong)}: {caller().strip()}")
-        return " ".join(
-            f"{self.finding(key).sentence}, on {title_of(key.split()[1])}: {show.in_brief(self.row(key))}."
-            for key in wrong
-        )
+        if wrong:
+            self.failed.append(f"{', '.join(wrong)}: {sentence.strip()}")
+        return "" if wrong else sentence
 
     def word(self, key: str) -> str:
         """The word of a key; "" where its model is left out."""
-        row = self.row(key.strip())
+        row = self.row(key)
         return "" if row["left_out"] else row["word"]
 
     @staticmethod

@@ -13,6 +13,7 @@ from lib.atomic_write import write_text
 from lib.provenance import PROJECT
 from papers import PAPERS, judge, published, results, show
 from papers.effects import FINDINGS
+from papers.paper import Paper
 from tools.report.figures import TEMPLATES, figure
 from tools.report.page import drawing_scripts, style
 from tools.summary.answer import Answer, Missing
@@ -26,16 +27,17 @@ def answer() -> Answer:
     """The answer from the kept results."""
     found = judge.judge(results.main_runs(results.kept("findings"), "findings"))
     values = results.main_runs(results.kept("values"), "values")
-    parts = []
-    for name, paper in PAPERS.items():
-        rows = values[values["notebook"].eq(name)]
-        ours = [paper.ours(same) for _, same in rows.groupby("dataset", sort=False)]
-        theirs = paper.published()
-        if len(theirs):
-            ours = pd.concat(ours).drop_duplicates(published.KEYS) if ours else pd.DataFrame(columns=published.KEYS)
-            parts.append(published.compare(ours, theirs))
+    parts = [compared(paper, values[values["notebook"].eq(name)]) for name, paper in PAPERS.items()]
     both = pd.concat(parts, ignore_index=True)
     return Answer(found, both[both["theirs"].notna()])
+
+
+def compared(paper: Paper, values: pd.DataFrame) -> pd.DataFrame:
+    """The printed values of a paper beside the kept ones of its notebook."""
+    theirs = paper.published()
+    parts = [paper.ours(same) for _, same in values.groupby("dataset", sort=False)] if len(theirs) else []
+    ours = pd.concat(parts).drop_duplicates(published.KEYS) if parts else pd.DataFrame(columns=published.KEYS)
+    return published.compare(ours, theirs)
 
 
 @cache
@@ -65,16 +67,13 @@ def picture(of: Answer, columns: int = 2):
 def markdown(of: Answer) -> str:
     """summary.md: the findings by dataset, and how the printed values compare."""
     found = show.by_dataset(of.found, FINDINGS)
-    found = found.assign(shown=[show.in_brief(row) for row in found.to_dict("records")])
-    found.loc[found["left_out"].ne(""), "shown"] = "–"
-    found["dataset"] = found["dataset"].map(escape)
+    brief = pd.Series([show.in_brief(row) for row in found.to_dict("records")], found.index, dtype=str)
+    found = found.assign(shown=brief.where(found["left_out"].eq(""), "–"), dataset=found["dataset"].map(escape))
     wide = found.pivot(index="finding", columns="dataset", values="shown").fillna("")
     wide["over the paper's datasets"] = [together(found[found["finding"].eq(name)]) for name in wide.index]
-    parts = [
-        (notebook, wide.loc[[name for name in wide.index if FINDINGS[name].notebook == notebook]])
-        for notebook in PAPERS
-    ]
-    parts = [(PAPERS[notebook].title, table.loc[:, table.ne("").any()]) for notebook, table in parts if len(table)]
+    by_paper = wide.groupby([FINDINGS[name].notebook for name in wide.index])
+    tables = {notebook: rows.loc[:, rows.ne("").any()] for notebook, rows in by_paper}
+    parts = [(paper.title, tables[name]) for name, paper in PAPERS.items() if name in tables]
     missing = [name for name in FINDINGS if name not in wide.index]
     known = {"FINDINGS": FINDINGS, "TITLES": published.TITLES}
     return render("summary.md.j2", of, parts=parts, counts=show.counts(of.values), missing=missing, **known)
@@ -122,8 +121,7 @@ def write_summary(folder: Path) -> Path:
 def fingerprint() -> str:
     """What the summary rests on: the kept tables, the printed values, and the code that compares them."""
     rooms = (PROJECT / "papers", PROJECT / "tools" / "summary", TEMPLATES)
-    code = [path for room in rooms for path in room.iterdir()]
-    paths = [*results.home().glob("*-*.csv"), published.SOURCE, *(path for path in code if path.is_file())]
+    paths = [*results.home().glob("*-*.csv"), published.SOURCE, *(path for room in rooms for path in room.glob("*.*"))]
     summed = hashlib.sha256()
     for path in sorted(paths, key=lambda path: path.name):
         summed.update(path.name.encode() + b"\0" + path.read_bytes())

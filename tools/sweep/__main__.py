@@ -4,18 +4,17 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from lib.atomic_write import alone
 from lib.datasets.corpus import Corpus
 from lib.processes import cores
 from lib.progress import counted
 from lib.training import cache
 from lib.training.trained import Corpora
-from tools.report import parameters
 from tools.report.__main__ import print_lists
-from tools.report.parameters import PROJECT, Refused
+from tools.report.parameters import PROJECT, Refused, find_notebook, given_parameters, known_notebooks
 from tools.sweep import master
 from tools.sweep import plan as plans
 from tools.sweep.plan import Report
@@ -49,42 +48,42 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(given: Sequence[str] | None = None) -> int:
-    """Exit code: 0 all made or up to date, 1 something was not, 2 an unknown name or value, 130 interrupted."""
+    """Exit code: 0 all made or up to date, 1 something was not, 2 the command is refused, 130 interrupted."""
     options = arguments(given)
     folder = options.output / "work" / "sweep"
+
+    def refuse():
+        raise Refused(f"another sweep is at work in {folder}; wait until it ends, or stop it")
+
     try:
         reports = reports_of(options)
-        with nullcontext() if options.plan else master.only_master(folder):
+        if options.plan:
+            return sweep(options, reports, folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        with alone(folder / "master.lock", refuse):
             return sweep(options, reports, folder)
     except Refused as error:
         print(error, file=sys.stderr)
         return 2
-    except master.Busy as error:
-        print(error, file=sys.stderr)
-        return 1
     except OSError as error:
         print(f"nothing could be written: {error.filename or folder}: {error.strerror or error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        kept = "what was finished is kept, and trainings go on from their last checkpoint"
-        print(f"\ninterrupted; {kept}", file=sys.stderr)
+        print("\ninterrupted; what was finished is kept, and trainings go on from there", file=sys.stderr)
         return 130
 
 
 def reports_of(options: argparse.Namespace) -> list[Report]:
     """The reports of a command line; Refused where a name or a value is unknown."""
-    if not (PROJECT / "profiles" / options.on).is_dir():
-        places = ", ".join(sorted(path.name for path in (PROJECT / "profiles").iterdir() if path.is_dir()))
-        raise Refused(f"--on is {options.on!r}; known: {places}")
+    places = sorted(path.name for path in (PROJECT / "profiles").iterdir() if path.is_dir())
+    if options.on not in places:
+        raise Refused(f"--on is {options.on!r}; known: {', '.join(places)}")
     common = [("profile", options.profile), *map(tuple, options.given)]
     common += [("seeds", options.seeds)] if options.seeds else []
     reports = []
-    for name in options.notebooks or parameters.known_notebooks():
-        notebook = parameters.find_notebook(name)
-        for dataset in options.datasets or [""]:
-            pairs = [*([("dataset", dataset)] if dataset else []), *common]
-            values = parameters.given_parameters(notebook, pairs)
-            reports.append(Report(notebook, values, parameters.all_values(notebook, values)))
+    for notebook in map(find_notebook, options.notebooks or known_notebooks()):
+        for chosen in [[("dataset", name)] for name in options.datasets] or [[]]:
+            reports.append(Report(notebook, given_parameters(notebook, [*chosen, *common])))
     return reports
 
 
@@ -109,9 +108,8 @@ def sweep(options: argparse.Namespace, reports: list[Report], folder: Path) -> i
             problems += master.failures(plan, folder)
     if not options.plan and not options.trainings:
         print_lists(options.output)
-    for sentence in problems:
-        print(sentence, file=sys.stderr)
-    return 1 if problems else 0
+    print(*problems, sep="\n", end="\n" * bool(problems), file=sys.stderr)
+    return int(bool(problems))
 
 
 def as_read(corpus: Corpus) -> str:

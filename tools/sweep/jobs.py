@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lib.training import train, train_all
 from lib.training.trained import Corpora
+from tools.report.parameters import Refused
 from tools.sweep import plan as plans
 from tools.sweep.plan import Report
 
@@ -23,7 +24,7 @@ def train_runs(report: Report, names: Sequence[str]) -> None:
         raise RuntimeError(f"{gone[0]} is not needed any more: data or code changed; start again")
     for run in (runs[name] for name in names):
         try:
-            train(run, corpora.home, corpora.load(run), lambda line: print(line, flush=True))
+            train(run, corpora.home, corpora.load(run))
         except (FloatingPointError, RuntimeError) as error:
             traceback.print_exc()
             failed.append(f"{run}: {error}")
@@ -41,19 +42,18 @@ def make(report: Report, output: Path) -> None:
     make_report(report.notebook, report.values, output)
 
 
-def main(given: list[str]) -> int:
-    """`FOLDER JOB`; exit code 0, or 1 with a sentence. Writes the job's mark."""
-    folder, name = Path(given[0]), given[1]
+def main(folder: Path, name: str) -> int:
+    """Does a job of the plan in a folder, and writes its mark; exit code 0, or 1 with a sentence."""
     plan = plans.read(folder)
     job = plan["jobs"][name]
     planned = plan["reports"][job["report"]]
-    report = Report(Path(planned["notebook"]), planned["values"], planned["settings"])
+    report = Report(Path(planned["notebook"]), planned["values"])
     if job["device"] == "cpu":  # it stays there, also where its machine has a GPU: other weights were planned
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     try:
         train_runs(report, job["runs"]) if "runs" in job else make(report, Path(plan["output"]))
         (folder / "done" / name).touch()
-    except (OSError, RuntimeError, plans.parameters.Refused) as error:
+    except (OSError, RuntimeError, Refused) as error:
         reason = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
         print(f"{job['title']} failed: {reason}", file=sys.stderr)
         return 1
@@ -61,4 +61,4 @@ def main(given: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2]))

@@ -4,30 +4,35 @@ import json
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from math import ceil
 from pathlib import Path
 from typing import Any
 
+from lib.analysis import chosen_values, train_grid
 from lib.atomic_write import write_json
 from lib.datasets import DataError
 from lib.training import Run, cache, stages, train_all, with_bases
 from lib.training.trained import Corpora, entry_name, is_trained
 from papers import PAPERS
 from papers.settings import device_kind
-from tools.report import parameters
 from tools.report.names import report_name
+from tools.report.parameters import PROJECT, Refused, all_values
 
-TOGETHER = {"quick": 16}  # trainings of a job, by profile; else each is a job of its own
+SIZES = {"quick": 16}  # trainings of a job, by profile; else each is a job of its own
 
 
 @dataclass(frozen=True)
 class Report:
-    """A notebook, the parameters that were given for it, and the values of all its parameters."""
+    """A notebook, and the parameters that were given for it."""
 
     notebook: Path
     values: dict[str, Any]
-    settings: dict[str, Any]
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """The values of all parameters."""
+        return all_values(self.notebook, self.values)
 
     @property
     def name(self) -> str:
@@ -42,15 +47,14 @@ class Report:
 
     @property
     def data_home(self) -> str | None:
-        """The folder of datasets; None or "": the default."""
+        """The folder of datasets; None: the default."""
         return self.settings.get("data_home")
 
     def is_up_to_date(self, folder: Path) -> bool:
         """Whether `folder` has its page, made from what is here now."""
         from tools.report.run import fingerprint, is_made_from  # with papermill: not for jobs that train
 
-        page = folder / f"{self.name}.html"
-        return page.exists() and is_made_from(page, fingerprint(self.notebook, self.values))
+        return is_made_from(folder / f"{self.name}.html", fingerprint(self.notebook, self.values))
 
     def runs(self, corpora: Corpora) -> dict[str, Run]:
         """Its runs by their names in the cache, bases first.
@@ -61,12 +65,13 @@ class Report:
             Refused: for a parameter that the notebook would refuse.
         """
         try:
-            runs = self._runs(corpora)
+            runs = self.list_runs(corpora)
             return {entry_name(run, corpora.load(run), corpora.home): run for run in runs}
         except (DataError, KeyError, ValueError) as error:
-            raise parameters.Refused(error.args[0]) from error
+            raise Refused(error.args[0]) from error
 
-    def _runs(self, corpora: Corpora) -> list[Run]:
+    def list_runs(self, corpora: Corpora) -> list[Run]:
+        """See `runs`."""
         paper = PAPERS.get(self.notebook.stem)
         if paper is None or self.settings.get("model"):
             return []
@@ -74,24 +79,20 @@ class Report:
         tried = with_bases([run for option in self.swept for run in paper.swept[option](settings)])
         if not all(is_trained(run, corpora.load(run), corpora.home) for run in tried):
             return tried
-        if self.swept:
-            settings = paper.settings.of(self.settings | self.chosen_on_dev(corpora))
+        chosen = {option: self.choose_on_dev(option, corpora) for option in self.swept}
+        settings = paper.settings.of(self.settings | chosen)
         return with_bases([*tried, *(run for part in paper.parts for run in part(settings))])
 
-    def chosen_on_dev(self, corpora: Corpora) -> dict[str, Any]:
+    def choose_on_dev(self, option: str, corpora: Corpora) -> Any:
         """What dev chooses; trains the runs that it lacks, also where the best lies at an end of what was tried."""
-        from lib.analysis import chosen_values, train_grid
-
-        paper, chosen = PAPERS[self.notebook.stem], {}
-        for option in self.swept:
-            runs = paper.swept[option](paper.settings.of(self.settings))
-            train = partial(train_all, data_home=corpora.home, processes=1, corpus=corpora.load(runs[0]))
-            chosen[option] = chosen_values(train_grid(runs, option, train), option)
-        return chosen
+        paper = PAPERS[self.notebook.stem]
+        runs = paper.swept[option](paper.settings.of(self.settings))
+        train = partial(train_all, data_home=corpora.home, processes=1, corpus=corpora.load(runs[0]))
+        return chosen_values(train_grid(runs, option, train), option)
 
 
 def plan(
-    lacking: Iterable[tuple[Report, dict[str, Run]]], output: Path, together: int = 0, trainings_only: bool = False
+    lacking: Iterable[tuple[Report, dict[str, Run]]], output: Path, size: int = 0, trainings_only: bool = False
 ) -> dict[str, Any]:
     """What is left to do, as the Snakefile and its jobs read it: jobs and reports by name.
 
@@ -101,20 +102,20 @@ def plan(
     Args:
         lacking: the reports, each with the runs that are not trained.
         output: the folder of the reports' pages.
-        together: trainings that share a job; 0: as many as the profile has (TOGETHER).
+        size: trainings of a job; 0: as many as the profile has (SIZES).
         trainings_only: no report is made.
     """
     jobs, reports, job_of = {}, {}, {}
     for report, missing in lacking:
         device = device_kind(report.settings.get("device", "auto"))
         about = {"report": report.name, "device": device, "chooses": bool(report.swept)}
-        size = together or TOGETHER.get(report.settings.get("profile"), 1)
-        jobs |= {name: about | job for name, job in trainings(missing, job_of, size).items()}
+        chunks = trainings(missing, job_of, size or SIZES.get(report.settings.get("profile"), 1))
+        jobs |= {name: about | job for name, job in chunks.items()}
         if not trainings_only:
             needs = sorted({job_of[name] for name in missing})
             jobs[report.name] = about | {"title": report.name, "after": needs}
-        reports[report.name] = {"notebook": str(report.notebook), "values": report.values, "settings": report.settings}
-    where = {"project": str(parameters.PROJECT), "python": sys.executable, "output": str(output)}
+        reports[report.name] = {"notebook": str(report.notebook), "values": report.values}
+    where = {"project": str(PROJECT), "python": sys.executable, "output": str(output)}
     return {"jobs": jobs, "reports": reports} | where
 
 
