@@ -61,14 +61,9 @@ def report(folder: Path, *arguments: str) -> int:
         (["small", "-p", "profile", "huge"], "parameter 'profile' is 'huge'; allowed: quick, paper"),
         (["small", "-p", "encoders", "[]"], "parameter 'encoders' is '[]'; value should have at least 1 item"),
         (["small", "-p", "seeds", "1,1"], "parameter 'seeds' is '1,1'; 1 is there 2 times; allowed: each"),
-        (["small", "-p", "seeds", "foo"], "parameter 'seeds' has 'foo'; input should be a valid integer"),
-        (["small", "-p", "seeds", "0,1.5"], "parameter 'seeds' has '1.5'; input should be a valid integer"),
-        (["small", "-p", "seeds", "-1"], "parameter 'seeds' has '-1'; input should be greater than or equal to 0"),
         (["small", "-p", "draws", "many"], "parameter 'draws' is 'many'; input should be a valid integer"),
         (["small", "-p", "epsilon", "tiny"], "parameter 'epsilon' is 'tiny'; input should be a valid number"),
-        (["small", "-p", "keep", "perhaps"], "parameter 'keep' is 'perhaps'; input should be a valid boolean"),
         (["small", "-p", "dataset", "<script>"], "unknown dataset '<script>'; known: "),
-        (["small", "-p", "dataset", ""], "unknown dataset ''; known: "),
     ],
 )
 def test_what_is_unknown_is_refused_in_one_sentence(folder, capsys, arguments, expected):
@@ -104,15 +99,10 @@ def test_the_list_names_every_parameter_with_its_default(folder, capsys):
     assert "-p note 'plain'    any words" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("written", ["[0, 1, 2]", "0,1,2", "0 1 2", "(0, 1, 2)"])
-def test_a_list_may_be_written_in_several_ways(folder, written):
-    assert given_parameters(folder / "small.ipynb", [("seeds", written)]) == {"seeds": [0, 1, 2]}
-
-
 def test_values_take_the_kind_of_their_default(folder):
-    given = [("draws", "20"), ("epsilon", "5"), ("keep", "yes"), ("note", "1"), ("encoders", "conv")]
+    given = [("draws", "20"), ("epsilon", "5"), ("keep", "yes"), ("note", "1"), ("encoders", "[conv, gru]")]
     read = given_parameters(folder / "small.ipynb", given)
-    assert read == {"draws": 20, "epsilon": 5.0, "keep": True, "note": "1", "encoders": ["conv"]}
+    assert read == {"draws": 20, "epsilon": 5.0, "keep": True, "note": "1", "encoders": ["conv", "gru"]}
     assert isinstance(read["epsilon"], float)
     with pytest.raises(Refused):
         given_parameters(folder / "small.ipynb", [("draws", "1.5")])
@@ -309,7 +299,7 @@ def test_the_policy_allows_no_request_and_no_foreign_script():
 )
 def test_a_chart_has_its_title_as_a_caption_and_a_single_view_is_as_wide_as_the_page(spec, single):
     html = figure(spec | {"title": {"text": ["two", "<lines>"], "subtitle": "sub"}}, 3)
-    assert "<b>Figure 3.</b> two &lt;lines&gt; <span>sub</span>" in html and "title" not in html.partition("json")[2]
+    assert "<b>two &lt;lines&gt;.</b> <span>sub</span>" in html and "title" not in html.partition("json")[2]
     assert ('"width":"container"' in html) == single and ("drawing wide" in html) != single
 
 

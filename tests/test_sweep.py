@@ -119,8 +119,6 @@ def test_a_line_is_printed_as_each_job_ends_and_failures_name_their_logs(tmp_pat
         (["corelation"], "adversary, correlation"),
         (["correlation", "--datasets", "sst3"], "planted"),
         (["correlation", "--on", "moon"], "here"),
-        (["correlation", "--profile", "huge"], "quick, paper"),
-        (["erasure", "-p", "lambdas", "1"], "unknown parameter 'lambdas'"),
         (["--jobs", "0"], "--jobs is 0; allowed: a whole number from 1 up"),
     ],
 )

@@ -24,25 +24,15 @@ def figure(spec: dict[str, Any], number: int) -> str:
 
     A single view is drawn as wide as the page, several in the width that they have.
     """
-    spec = rounded(spec)
+    spec, single = rounded(spec), is_single_view(spec)
     title = spec.pop("title", "")
     title = title if isinstance(title, dict) else {"text": title}
-    text, subtitle = joined(title.get("text")), joined(title.get("subtitle"))
-    description = spec.get("description") or text or "A chart"
-    single = is_single_view(spec)
-    spec |= {"background": "transparent", "description": description} | ({"width": "container"} if single else {})
-    return (
-        environment()
-        .get_template("figure.html.j2")
-        .render(
-            number=number,
-            title=text,
-            subtitle=subtitle,
-            description=description,
-            single=single,
-            chart=json_for_html(spec),
-        )
-    )
+    words = {name: joined(title.get(name)) for name in ("text", "subtitle")}
+    words["description"] = spec.get("description") or words["text"] or "A chart"
+    spec |= {"background": "transparent", "description": words["description"]}
+    spec |= {"width": "container"} if single else {}
+    template = environment().get_template("figure.html.j2")
+    return template.render(words, number=number, single=single, chart=json_for_html(spec))
 
 
 def is_single_view(spec: dict[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 (function () {
   "use strict";
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  const smallest = 0.8; // of a chart with a width of its own: its words stay readable, and its box scrolls
+  const smallest = 0.66; // of a chart with a width of its own; a narrower box scrolls
 
   // A chart as wide as the column whose height follows from its rows: meant so here, and no reason for a warning.
   const warn = console.warn.bind(console);
