@@ -95,10 +95,10 @@ TITLES = {  # of the quantities of data/published.csv, and of the parts of model
     "first_order": "first-order effect",
     "fewest": "fewest possible",
     "authors_code": "authors' code",
-    "flip_both": "both flip the decision",
-    "flip_top_only": "only the top item flips it",
-    "flip_random_only": "only another item flips it",
-    "flip_neither": "neither flips it",
+    "flip_both": "both flip",
+    "flip_top_only": "only the top item",
+    "flip_random_only": "only another item",
+    "flip_neither": "neither",
 }
 
 

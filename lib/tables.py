@@ -20,7 +20,7 @@ NUMBER_STYLE = "text-align: right; white-space: nowrap; font-variant-numeric: ta
 COLUMN_STYLES = {"quantity": "min-width: 13em", **dict.fromkeys(("encoder", "95%"), "white-space: nowrap")}
 SETTINGS = ("lambda", "delta", "eta")  # not measured: shown with all their digits
 HIDDEN = ("of_seeds", "se", "se_texts")  # columns for the kept results
-NAMES = (*RUN_COLUMNS, "quantity")  # columns that hold names of parts of a model or of quantities
+NAMES = (*RUN_COLUMNS, "quantity", "first", "second")  # columns that hold names of parts of a model or of quantities
 MOST_CLASSES = 12  # that a card names
 LENGTHS = {"mean": "mean ± sd", "max": "longest"}
 CARD_TITLES = {
@@ -70,7 +70,7 @@ def show(frame: pd.DataFrame, empty: str = NOTHING, index: str = "", digits: int
     frame = frame.reset_index(names=index) if index else frame.reset_index(drop=True)
     frame = frame.drop(columns=[name for name in HIDDEN if name in frame])
     texts = frame.apply(lambda column: [format_value(value, column.name, digits) for value in column])
-    constant = [name for name in texts if name in RUN_COLUMNS and texts[name].nunique() == 1]
+    constant = [name for name in texts if name in (*RUN_COLUMNS, "seeds") and texts[name].nunique() == 1]
     common = [f"{name} {texts[name].iloc[0]}" for name in constant if texts[name].iloc[0]]
     caption = " · ".join(filter(None, [*common, describe_encoders(frame)]))
     texts = texts.drop(columns=[*constant, *columns_of_encoders(frame)])
@@ -112,7 +112,7 @@ def sentences(*lines: str) -> HTML:
 def means(
     frame: pd.DataFrame, columns: Mapping[str, str] | None = None, by: Sequence[str] = (), empty: str = NOTHING
 ) -> HTML:
-    """Rows of lib.analysis.summarise: a row a model, a column a quantity, with its 95% interval.
+    """Rows of lib.analysis.summarise: a row a model, a column a quantity, with its 95% interval where it has one.
 
     Args:
         columns: quantity -> the column's title, of those that were measured; by default all.
@@ -125,8 +125,7 @@ def means(
     columns = {name: title for name, title in titles.items() if name in set(frame["quantity"])}
     keys = [*RUN_COLUMNS, *by, "seeds"]
     pairs = zip(frame["value"], intervals(frame["low"], frame["high"]), strict=True)
-    texts = ["–" if pd.isna(value) else f"{format_value(value)} ({interval})" for value, interval in pairs]
-    cells = frame.assign(cell=texts)
+    cells = frame.assign(cell=[f"{format_value(value)} ({interval})".removesuffix(" (–)") for value, interval in pairs])
     models = cells.pivot(index=keys, columns="quantity", values="cell").reset_index()
     in_order = frame[keys].drop_duplicates().merge(models, on=keys, how="left")
     return show(in_order.reindex(columns=[*keys, *columns]).rename(columns=columns), empty)

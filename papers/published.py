@@ -10,7 +10,7 @@ from scipy import stats
 
 from lib.analysis.statistics import FEW
 from lib.analysis.summaries import rows_where
-from lib.quantity import RUN_COLUMNS
+from lib.quantity import RUN_COLUMNS, title_of
 
 KEYS = [*RUN_COLUMNS, "quantity"]
 PLACE = ["paper", "table", *KEYS]
@@ -71,6 +71,21 @@ def counts(dataset: str) -> pd.DataFrame:
     frame = table(dataset=dataset)
     frame = frame[(frame["encoder"] == "") & frame["unit"].isin(COUNTED)]
     return frame[["paper", "table", "quantity", "value", "unit"]].reset_index(drop=True)
+
+
+def printed_table(paper: str, number: str, ours: pd.DataFrame, index: str | list[str], columns: str) -> pd.DataFrame:
+    """A table of a paper on other data than ours, with ours in its first rows or columns; each value once.
+
+    Args:
+        number: "table1". ours: dataset, encoder, quantity, value; what the paper does not print is left out.
+        index, columns: of the result.
+    """
+    theirs = table(paper)
+    theirs = theirs[theirs["table"] == number]
+    ours = ours[ours["quantity"].isin(theirs["quantity"])]
+    both = pd.concat([ours.assign(dataset=ours["dataset"].map("{}, here".format)), theirs])
+    wide = both.pivot_table(index=index, columns=columns, values="value", sort=False)
+    return wide.reset_index().rename(columns=title_of)
 
 
 def compare(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:

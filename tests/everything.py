@@ -30,10 +30,8 @@ from lib.interventions import (
     adversary,
     adversary_by_chance,
     agreement_by_chance,
-    eraser_scores,
     largest_change,
     largest_jsd,
-    normalised_scores,
     permutation_effect,
     permutation_share_by_chance,
     shapley,
@@ -62,8 +60,6 @@ OF_ATTENTION = [
     Quantity("token_probability_mean", token_probability_mean, "fraction"),
     single_erasure(RANKINGS),
     until_flip(RANKINGS),
-    eraser_scores(RANKINGS),
-    normalised_scores(RANKINGS),
     attention_on_rationale([[(0, 1)]] * 20),
 ]
 OF_INPUT = [

@@ -99,10 +99,7 @@ def all_charts(frame: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
     ours = pd.concat([summarise(frame, [tau_name(PAIR)]), scores])
     theirs = published.table("jain2019", "sst")
     beside = published.compare(ours, theirs[~theirs["quantity"].str.contains("_class_")])
-    items, titles = (
-        ("attention", "paper", "A title of a chart", "What to see in this chart."),
-        ("A title of a chart", "What to see in this chart."),
-    )
+    titles = ("A title of a chart", "What to see in this chart.")
     return {
         "lengths": charts.length_histogram(
             SimpleNamespace(title="SST", splits=[small.split((3, 5, 2000), name="train")])
@@ -121,8 +118,8 @@ def all_charts(frame: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
         "tradeoff": charts.tradeoff(points(), *titles),
         "boxes": charts.boxes(frame, ["permuted_change_of_p"], "attention", *titles),
         "flips": charts.flip_tables(flip_tables(frame, ["attention"], ["expected"]), *titles),
-        "differences": charts.jsd_differences(frame, *items),
-        "negatives": charts.negative_differences(frame, *items),
+        "differences": charts.jsd_differences(frame, *titles),
+        "negatives": charts.negative_differences(frame, *titles),
     }
 
 
@@ -235,7 +232,7 @@ def test_nothing_to_draw_is_one_clear_sentence():
         "the table has neither values of ours nor published ones": charts.values_beside(
             pd.DataFrame(), *titles, "tau-b"
         ),
-        "no text has two items or more": charts.jsd_differences(no_items, "attention", "paper", *titles),
+        "no text has two items or more": charts.jsd_differences(no_items, *titles),
     }
     for reason, sentence in said.items():
         assert sentence.data == f"<p>Nothing to draw: {reason}.</p>"
@@ -243,7 +240,7 @@ def test_nothing_to_draw_is_one_clear_sentence():
         charts.sweep(pd.DataFrame(), "lambda", *titles).data == charts.sweep(over_lambda()[:0], "lambda", *titles).data
     )
     for empty in (
-        charts.negative_differences(no_items, "attention", "paper", *titles),
+        charts.negative_differences(no_items, *titles),
         charts.flip_tables(frame[:0], *titles),
     ):
         assert "no text has two items or more" in empty.data

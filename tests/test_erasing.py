@@ -3,29 +3,29 @@
 import numpy as np
 import pandas as pd
 import pytest
-import small
 import torch
-from scipy.stats import binomtest
+from small import batch, model
 
 from lib.analysis import (
     add_drawn,
-    add_effects,
     add_flips,
-    add_late_flips,
     add_optimality,
-    add_random,
     add_rationale_hits,
+    add_sooner,
+    box_medians,
     common_support,
-    erased_on_rationale,
+    compare_top_gaps,
+    erasure_steps,
     flip_tables,
     flips_sooner,
+    item_names,
     ranking_rows,
+    weights_on_words,
 )
-from lib.analysis.erasure import CELLS, flip_cells, sign_test
+from lib.analysis.erasure import CELLS, flip_cells
 from lib.datasets.corpus import Instance
 from lib.importance.rankings import RANKINGS
-from lib.interventions import fewest_to_flip, single_erasure, until_flip
-from lib.interventions.erasure import erase_until_flip
+from lib.interventions import erase_until_flip, single_erasure, until_flip
 
 NONE = np.nan
 MEASURED = single_erasure(RANKINGS), until_flip(RANKINGS)  # whose columns the tables here have
@@ -68,15 +68,14 @@ def removed(seed: int = 0, **more) -> pd.DataFrame:
         {
             "removed_items": [4, 4, 4, 4, 1, 4],
             "removed_attention_count": [2, 3, NONE, 1, NONE, NONE],
+            "removed_attention_fraction": [0.5, 0.75, NONE, 0.25, NONE, NONE],
             "removed_gradient_count": [1, 3, 4, 2, NONE, NONE],
+            "removed_gradient_fraction": [0.25, 0.75, 1, 0.5, NONE, NONE],
             "removed_fewest_count": [1, 2, 4, 1, NONE, NONE],
-            "removed_random_1_count": [3, NONE, 4, 1, NONE, NONE],
-            "removed_random_2_count": [4, NONE, NONE, 2, NONE, NONE],
-            **{
-                f"removed_random_{k}_{part}": [0.5, NONE, 1, 0.25, NONE, NONE]
-                for k in (1, 2)
-                for part in ("fraction", "mass")
-            },
+            "removed_random_1_count": [2, NONE, 4, 1, NONE, NONE],
+            "removed_random_2_count": [2, NONE, NONE, 3, NONE, NONE],
+            "removed_random_1_fraction": [0.5, NONE, 1, 0.25, NONE, NONE],
+            "removed_random_2_fraction": [0.5, NONE, NONE, 0.75, NONE, NONE],
         }
         | more,
         seed,
@@ -84,69 +83,72 @@ def removed(seed: int = 0, **more) -> pd.DataFrame:
 
 
 def test_which_ranking_flips_sooner():
-    found = flips_sooner(pd.concat([removed(0), removed(1)]), "gradient", "attention").iloc[0]
-    # text 0 and 2 (attention never flips) go to the gradient, 3 to attention, 1 is a tie, 5 is left out, 4 has one item
-    assert (found["first_sooner"], found["second_sooner"], found["ratio"]) == pytest.approx((0.5, 0.25, 2.5 / 1.5))
-    assert (found["n"], found["left_out"], found["seeds"]) == (4, 1, 2)
-    assert found["low"] < 2 < found["high"] and found["p"] == sign_test(2, 1) == 1
-    assert sign_test(10, 0) == pytest.approx(2 / 2**10) and sign_test(0, 0) == 1
+    signs = add_sooner(removed(), "gradient", "attention")["sooner_gradient_than_attention"].tolist()
+    assert signs == pytest.approx([1, 0, 1, -1, NONE, NONE], nan_ok=True), "of text 2 attention never flips"
+    pair = [("gradient", "attention")]
+    found = flips_sooner(pd.concat([removed(0), removed(1)]), pair).iloc[0]
+    # text 5 is left out, and 4 has one item
+    assert (found["first_sooner"], found["second_sooner"], found["value"]) == pytest.approx((0.5, 0.25, 2.5 / 1.5))
+    assert (found["n"], found["left_out"], found["seeds"]) == (4, 1, 2) and found["low"] < 2 < found["high"]
     many = pd.concat([removed()] * 40, ignore_index=True).assign(instance=range(240))
-    clear = flips_sooner(many, "gradient", "attention").iloc[0]
-    assert 1.2 < clear["low"] < 2 < clear["high"] < 3.5 and clear["p"] < 0.01
-    never = flips_sooner(removed(removed_gradient_count=[NONE] * 6), "gradient", "attention").iloc[0]
-    assert (never["first_sooner"], never["second_sooner"], never["ratio"]) == (0, 1, pytest.approx(0.5 / 3.5))
-    assert (never["low"], never["high"]) == (0, pytest.approx(2.42, abs=0.01)), "exact: none of three texts"
-    always = flips_sooner(removed(removed_attention_count=[NONE] * 6), "gradient", "attention").iloc[0]
-    share = binomtest(4, 4).proportion_ci().low
-    assert (always["low"], always["high"]) == (pytest.approx(share / (1 - share)), np.inf)
+    clear = flips_sooner(many, pair).iloc[0]
+    assert 1.2 < clear["low"] < 2 < clear["high"] < 3.5
+    never = flips_sooner(removed(removed_gradient_count=[NONE] * 6), pair).iloc[0]
+    assert (never["first_sooner"], never["second_sooner"], never["value"]) == (0, 1, pytest.approx(0.5 / 3.5))
+    half = 1.96 * np.sqrt(1 / 0.5 + 1 / 3.5)  # of the log, as of two Poisson counts
+    assert never["high"] == pytest.approx(0.5 / 3.5 * np.exp(half), rel=1e-3)
 
 
-def test_random_orders_are_averaged_where_they_flip():
-    found = add_random(removed())
-    assert found["removed_random_count"].tolist()[:4] == pytest.approx([3.5, NONE, 4, 1.5], nan_ok=True)
-    long = ranking_rows(found, ["random"], "count")
-    assert len(long) == 12 and long["ranking"].eq("random").all()  # each order of each text, and not the mean
-    assert long["removed_count"].notna().sum() == 5
-
-
-def test_exclusions_and_common_support():
-    found = add_flips(removed(), ["attention", "gradient"])
+def test_random_orders_count_each_and_texts_that_do_not_flip_are_left_out():
+    found = add_flips(removed(), ["attention", "random"])
+    assert found["removed_random_fraction"].tolist() == pytest.approx([0.5, NONE, 1, 0.5, NONE, NONE], nan_ok=True)
     assert found["flips_attention"].tolist() == pytest.approx([1, 1, 0, 1, NONE, 0], nan_ok=True)
-    assert common_support(found, ["attention", "gradient"])["instance"].tolist() == [
-        0,
-        3,
-    ]  # with all random orders
-    assert add_flips(found, ["random"])["flips_random"].tolist() == pytest.approx([1, 0, 0.5, 1, NONE, 0], nan_ok=True)
-    halves = add_late_flips(found, ["random"])["removed_over_half_random"].tolist()
-    assert halves == pytest.approx([0, NONE, 1, 0, NONE, NONE], nan_ok=True)
+    assert found["flips_random"].tolist() == pytest.approx([1, 0, 0.5, 1, NONE, 0], nan_ok=True)
+    assert found["removed_over_half_random"].tolist() == pytest.approx([0, NONE, 1, 0.5, NONE, NONE], nan_ok=True)
+    assert found["removed_all_random"].tolist() == pytest.approx([0, NONE, 1, 0, NONE, NONE], nan_ok=True)
+    assert common_support(found, ["attention", "gradient"])["instance"].tolist() == [0, 3]  # with all random orders
+    long = ranking_rows(found, ["random", "attention"])
+    assert long["ranking"].tolist() == ["random"] * 12 + ["attention"] * 6, "each order of each text, and not the mean"
+    medians = box_medians(long).set_index("quantity")
+    assert medians.loc["removed_random_fraction_median", ["value", "n", "seeds"]].tolist() == [0.5, 3, 1]
+    assert medians.loc["removed_attention_fraction_median", "value"] == 0.5 and box_medians(long[:0]).empty
 
 
 def test_how_far_from_the_fewest():
-    found = add_optimality(removed(), ["attention"])
-    assert found["optimal_attention"].tolist() == pytest.approx([0, 0, 0, 1, NONE, NONE], nan_ok=True)
-    assert found["extra_attention"].tolist() == pytest.approx([1, 1, NONE, 0, NONE, NONE], nan_ok=True)
+    optimal = add_optimality(removed(), ["attention"])["optimal_attention"].tolist()
+    assert optimal == pytest.approx([0, 0, 0, 1, NONE, NONE], nan_ok=True)
 
 
-def test_what_the_top_item_does_beyond_the_others_and_how_often_it_flips_sooner():
-    drawn = {
-        "top_attention_paper_delta_alpha": [0.4] * 6,
-        "top_attention_paper_delta_js": [0.01, -0.1, 0.3, 0, 0, NONE],
-    }
-    tops = {f"top_attention_{name}": [0.5, 0, 1, 1, NONE, 0] for name in ("js", "flip")}
-    others = {f"top_attention_others_{name}": [0.25, 0.5, 1, 0, NONE, 0] for name in ("js", "flip")}
-    product = {"removed_product_count": [1, 4, 4, 1, NONE, NONE]}
-    frame = removed(**drawn, **tops, **others, **product)
-    found = add_effects(frame)
-    assert found["top_gap_js"].tolist() == pytest.approx([0.25, -0.5, 0, 1, NONE, 0], nan_ok=True)
-    assert found["top_gap_flip"].tolist() == pytest.approx([0.25, -0.5, 0, 1, NONE, 0], nan_ok=True)
-    assert found["sooner_product_than_attention"].tolist() == pytest.approx([1, -1, 1, 0, NONE, NONE], nan_ok=True)
-    # of two random orders: both later; neither flips; neither attention's nor the second does; level and later
-    assert found["sooner_attention_than_random"].tolist() == pytest.approx([1, 1, -1, 0.5, NONE, NONE], nan_ok=True)
-    columns = ("drawn_negative", "delta_alpha_where_negative", "delta_alpha_elsewhere", "near_zero_at_large")
-    of_drawn = add_drawn(frame)[list(columns)]
-    assert found[list(columns)].equals(of_drawn)
+def test_what_the_top_item_does_beyond_a_drawn_one_and_all_others():
+    drawn = {"delta_alpha": [0.4] * 6, "delta_js": [0.01, -0.1, 0.3, 0, 0, NONE]}
+    frame = removed(**{f"top_attention_paper_{name}": values for name, values in drawn.items()})
+    columns = ["drawn_negative", "delta_alpha_where_negative", "delta_alpha_elsewhere", "near_zero_at_large"]
     expected = [[0, NONE, 0.4, 1], [1, 0.4, NONE, NONE], [0, NONE, 0.4, 0], [0, NONE, 0.4, NONE]]
-    assert of_drawn.to_numpy()[:4] == pytest.approx(np.array(expected), nan_ok=True)
+    assert add_drawn(frame)[columns].to_numpy()[:4] == pytest.approx(np.array(expected), nan_ok=True)
+    own, shuffled = (
+        rows({"top_attention_js": [0.5, 0, NONE], "top_attention_others_js": [less, 0.5, NONE]}) for less in (0.25, 0.5)
+    )
+    gaps = compare_top_gaps(own, shuffled)
+    assert gaps["weights"].tolist() == ["own", "shuffled"] and gaps["value"].tolist() == [-0.125, -0.25]
+
+
+def test_one_text_is_erased_step_by_step():
+    tested, given = model("average", outputs=3, seed=3), batch((5,), seed=2)
+    with torch.no_grad():
+        least = tested(given).logits.argmin()
+        tested.decoder.bias.copy_(1e-3 * torch.eye(3)[least])  # so that the decision flips, at the latest with all gone
+    output, words = tested(given), list("abcde")
+    assert item_names(words, output) == words and item_names(words * 2, output)[-1] == "sentence 5"
+    steps = erasure_steps(tested, output, {"attention": RANKINGS["attention"]}, words)
+    weights = output.attention[0][output.mask[0]].detach()
+    largest = f"{words[int(weights.argmax())]}, "
+    assert steps["erased"].tolist() == [0, 1, 2, 3, 4, 5] and steps["Attention"].iloc[1].startswith(largest)
+    assert steps["Attention"].iloc[0] == f"{output.logits.softmax(dim=-1).max():.3f}"
+    flipped = erase_until_flip(tested, output, output.attention).count
+    assert steps["Attention"].str.endswith("flipped").idxmax() == int(flipped)
+    both = pd.concat([rows({"instance": [0]}), rows({"instance": [0]}, encoder="han-rnn")])
+    both["attention_weights"] = [weights.numpy(), np.ones(2)]
+    assert list(weights_on_words(both, 0, words)) == ["FLAN-rnn"]
 
 
 def texts() -> list[Instance]:
@@ -165,22 +167,3 @@ def test_whether_the_top_item_decides():
     assert found["on_rationale_chance"].tolist() == pytest.approx([1 / 6, NONE, 1 / 2], nan_ok=True)
     found = add_rationale_hits(sentences, ["attention"], texts())  # of the last text both sentences decide
     assert found["on_rationale_attention"].tolist() == pytest.approx([1, NONE, NONE], nan_ok=True)
-
-
-# Words; sentences, of which both decide in the last text.
-@pytest.mark.parametrize(("items", "decide"), [((6, 4, 4), {0: [1], 2: [0, 2]}), ((2, 2, 2), {0: [0]})])
-@torch.no_grad()
-def test_what_flips_the_decision_is_held_against_the_rationale(items, decide):
-    tested, given = small.model("average", seed=3), small.batch(items, seed=2)
-    tested.decoder.bias.zero_()
-    tested.decoder.bias.fill_(-tested(given).logits[0].item() / 2)  # without any item the first text's decision flips
-    output = tested(given)
-    found = erased_on_rationale({"attention": RANKINGS["attention"]}, texts())(tested, given, output)
-    along = erase_until_flip(tested, output, output.attention)
-    assert along.flipped[0]
-    for name, erasure in {"attention": along, "fewest": fewest_to_flip(tested, output)}.items():
-        for row in range(3):
-            erased = erasure.erased[row][given.mask[row]]
-            assert erased.sum() == erasure.count[row].nan_to_num()
-            share = float(erased[decide[row]].sum() / erased.sum()) if row in decide else NONE
-            assert float(found[name][row]) == pytest.approx(share, nan_ok=True)

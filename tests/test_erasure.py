@@ -1,6 +1,5 @@
 """Erasure at the attention layer against passes of the decoder, one for each set of items."""
 
-import math
 from fractions import Fraction
 from itertools import combinations
 from types import SimpleNamespace
@@ -13,10 +12,8 @@ from small import NotAffine, batch, model
 from lib.importance.rankings import RANKINGS
 from lib.interventions import erasure
 from lib.interventions.erasure import random_rankings, until_flip
-from lib.interventions.erasure_bounds import least_and_largest, normalised_scores
 from lib.interventions.single_erasure import Effects, logits_without_each_item, single_erasure
 from lib.metrics import jensen_shannon, probabilities
-from lib.models.interface import class_terms
 
 LENGTHS = (5, 1, 2, 7, 9, 4, 3)
 CASES = pytest.mark.parametrize(
@@ -71,19 +68,6 @@ def test_erasing_from_the_top_is_one_decoder_pass_an_item(outputs, projection, k
             expected = count, count / len(items), mass
             got = found.count[row].item(), found.fraction[row].item(), found.mass[row].item()
             assert got == pytest.approx(expected, abs=1e-12)
-
-
-@CASES
-@torch.no_grad()
-def test_single_items_erased(outputs, projection):
-    tested, given, output = some(outputs, projection)
-    found = logits_without_each_item(tested, output)
-    assert torch.equal(found.isnan().any(dim=-1), ~given.mask)
-    for row in range(len(given)):
-        for place in items_of(given, row):
-            logits = decided(tested, output, row, {place})[1]
-            expected = probabilities(logits[None])
-            assert torch.allclose(found[row, place].softmax(-1), expected[0], atol=1e-9, rtol=0)
 
 
 @CASES
@@ -189,19 +173,6 @@ def test_nearly_all_weight_on_one_item(rest):
     equal[items[1:]] = 1 / (len(items) - 1)
     expected = tested.decode(equal[None], output.hidden[row][None])[0] if rest else tested.decoder.bias
     assert torch.allclose(found, expected, atol=1e-9, rtol=0)
-
-
-@torch.no_grad()
-def test_after_the_last_item_the_bias_decides():
-    tested, given, output = some(3, "softmax")
-    for decision in range(3):
-        tested.decoder.bias.copy_(torch.eye(3, dtype=torch.float64)[decision] * 1e-9)
-        output = tested(given)
-        found = erasure.erase_until_flip(tested, output, output.attention)
-        alone = 1  # the text of one token
-        assert bool(found.flipped[alone]) == (int(output.logits[alone].argmax()) != decision)
-        if found.flipped[alone]:
-            assert (found.count[alone], found.fraction[alone], found.mass[alone]) == (1, 1, 1)
 
 
 def test_padding_and_what_lies_there_change_nothing():
@@ -317,68 +288,6 @@ def test_drawn_items_are_spread_as_each_way_says_and_depend_on_seed_and_text_alo
     assert not torch.equal(single_erasure(of, seed=6)(tested, given, output)[name], whole[name])
 
 
-@CASES
-@torch.no_grad()
-def test_comprehensiveness_and_sufficiency_by_hand(outputs, projection):
-    tested, given, output = some(outputs, projection, seed=3)
-    ranking = torch.rand(given.mask.shape, generator=torch.Generator().manual_seed(2))
-    found = erasure.rationale_scores(tested, output, ranking)
-    for row in range(len(given)):
-        items = sorted(items_of(given, row), key=lambda place, r=row: -ranking[r, place].item())
-        first, own = decided(tested, output, row, set())
-        falls = {"comprehensiveness": [], "sufficiency": []}
-        for share in erasure.SHARES:
-            count = max(1, math.ceil(share * len(items)))
-            for name, erased in (("comprehensiveness", items[:count]), ("sufficiency", items[count:])):
-                after = probabilities(decided(tested, output, row, set(erased))[1][None])[0]
-                falls[name].append((probabilities(own[None])[0] - after)[first].item())
-        for name, values in falls.items():
-            assert found[name][row].item() == pytest.approx(sum(values) / len(values), abs=1e-9), name
-
-
-@CASES
-@pytest.mark.parametrize("seed", range(3))
-@torch.no_grad()
-def test_no_choice_of_items_moves_the_probability_beyond_the_bounds(outputs, projection, seed):
-    """Against the decoder's pass for every set of every size: with two classes exact, with more a bracket."""
-    tested, given, output = some(outputs, projection, seed)
-    sizes = torch.arange(8).expand(len(given), -1)
-    least, largest = least_and_largest(*class_terms(tested, output), output.mask, sizes)
-    exact = 0
-    for row in range(len(given)):
-        items, own = items_of(given, row), decided(tested, output, row, set())[0]
-        for size in range(min(len(items), 7) + 1):
-            erased = [set(items) - set(kept) for kept in combinations(items, size)]
-            chances = [probabilities(decided(tested, output, row, gone)[1][None])[0, own].item() for gone in erased]
-            for bounds, extreme, side in ((least, min(chances), 1), (largest, max(chances), -1)):
-                reached, proved = bounds[:, row, size].tolist()
-                assert side * proved <= side * extreme + 1e-7 and side * extreme <= side * reached + 1e-7
-                exact += abs(reached - extreme) < 1e-6
-                if outputs < 3:
-                    assert reached == pytest.approx(extreme, abs=1e-6) and proved == pytest.approx(reached, abs=1e-9)
-    assert exact > 60  # of 90: with several classes too most are reached
-
-
-@CASES
-@torch.no_grad()
-def test_normalised_scores_are_1_for_the_best_choice_and_0_for_the_worst(outputs, projection):
-    """And rankings keep the order of their raw scores in each text."""
-    tested, given, output = some(outputs, projection)
-    found = normalised_scores(RANKINGS)(tested, given, output)
-    several = given.mask.sum(dim=1) > 1
-    for name, values in found.items():
-        assert values.isnan().tolist() == (~several).tolist(), name
-        if outputs < 3:
-            assert name == "unknown" or (values[several].min() > -1e-9 and values[several].max() < 1 + 1e-9)
-    assert not found["unknown"][several].any() if outputs < 3 else 0 < found["unknown"][several].max() < 1
-    raw = erasure.eraser_scores(RANKINGS)(tested, given, output)
-    for part, sign in (("comprehensiveness", 1), ("sufficiency", -1)):
-        pairs = [(raw[f"{name}_{part}"], found[f"{name}_{part}"]) for name in RANKINGS]
-        for (one, scaled), (other, of_other) in combinations(pairs, 2):
-            gap = sign * (one - other)[several]
-            assert ((scaled - of_other)[several] * gap > 0)[gap.abs() > 1e-9].all()
-
-
 @torch.no_grad()
 def test_along_every_ranking_at_once():
     tested, given = model("average", outputs=3), batch(LENGTHS)
@@ -411,14 +320,3 @@ def test_random_orders_are_uniform():
     counts = torch.stack([torch.bincount(number, minlength=27)[[5, 7, 11, 15, 19, 21]] for number in numbers])
     assert counts.sum(dim=1).tolist() == [3000, 3000] and (counts - 500).abs().max() < 100
     assert (numbers[0] == numbers[1]).double().mean() < 0.25  # a sixth by chance
-
-
-@CASES
-@torch.no_grad()
-def test_erasers_scores_of_several_rankings(outputs, projection):
-    tested, given, output = some(outputs, projection)
-    found = erasure.eraser_scores(RANKINGS)(tested, given, output)
-    alone = erasure.rationale_scores(tested, output, RANKINGS["gradient"](tested, output))
-    several = torch.tensor(LENGTHS) > 1
-    assert torch.equal(found["gradient_sufficiency"][several], alone["sufficiency"][several])
-    assert len(found) == 2 * len(RANKINGS) and found["attention_comprehensiveness"][~several].isnan().all()

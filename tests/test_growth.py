@@ -42,7 +42,6 @@ OTHERS = [
     importance.quantity("gone_states", importance.leave_one_out, of="hidden", **far),
     interventions.until_flip(rankings.RANKINGS),
     interventions.single_erasure(rankings.RANKINGS),
-    interventions.eraser_scores(rankings.RANKINGS),
     interventions.permutation_effect(100),
     interventions.adversary(0.01, "exact", **far),
     interventions.adversary(0.01, "gradient", steps=20, **far),

@@ -264,14 +264,11 @@ def test_erasure_on_hostile_words_of_two_topics(monkeypatch, tmp_path, chromium)
     assert EMOJI in Path(page).read_text()
 
 
-def test_erasure_on_words_alone_by_the_authors_way(monkeypatch, tmp_path, chromium):
-    choices = "dataset planted", "random_item authors_code", "encoders flan-noenc", "common_support yes"
-    page = report(monkeypatch, tmp_path, "erasure", *choices)
+def test_erasure_on_words_alone(monkeypatch, tmp_path, chromium):
+    page = report(monkeypatch, tmp_path, "erasure", "dataset planted", "encoders flan-noenc")
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 8
-    assert "These texts are not cut into sentences, so there is no HAN" in shown["text"]
-    assert "There is no model with an encoder among the chosen" in shown["text"]
-    assert "rows that every ranking flips" in shown["text"] and shown["findings"] >= 1
+    assert "planted, here" in shown["text"] and shown["findings"] >= 1
 
 
 def own_model(folder: Path, token_logits: str) -> str:
@@ -320,7 +317,7 @@ def test_erasure_of_ones_own_model(monkeypatch, tmp_path, chromium):
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["charts"] == charts_made(page) >= 3
     assert "Measured: 1 of mine, not trained here." in shown["text"] and "last epoch" not in shown["text"]
-    assert "the gradient is sooner for over half of the texts" in shown["text"]
+    assert "first sooner" in shown["text"]
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,6 @@ def of_interventions(tested, given) -> dict[str, torch.Tensor]:
         "adversary": interventions.adversary(0.05, "gradient", with_attention=True, steps=40),
         "top": interventions.single_erasure(RANKINGS),
         "removed": interventions.until_flip(RANKINGS),
-        "eraser": interventions.eraser_scores(RANKINGS),
     }
     found = {"uniform": interventions.uniform(tested, output)}
     found["curve"] = interventions.erasure_curve(tested, output, output.attention)[1]

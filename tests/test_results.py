@@ -225,7 +225,7 @@ def test_a_notebook_gets_its_own_rows_with_those_that_are_kept_of_the_same_exper
     assert again.left["dataset"] == "planted"
 
 
-ALTERED = {"adversary": {"over_seeds": "max"}, "erasure": {"common_support": True}}
+ALTERED = {"adversary": {"over_seeds": "max"}, "erasure": {"projection": "sparsemax"}}
 ALTERED |= {"regularization": {"frozen": ["mlm"]}, "ground_truth": {"strength": 0.5}}
 
 

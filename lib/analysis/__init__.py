@@ -21,16 +21,21 @@ from lib.analysis.correlation import correlate, trend, trends
 from lib.analysis.dev import chosen_values, dev_scores, train_grid, training_table
 from lib.analysis.erasure import (
     add_drawn,
-    add_effects,
     add_flips,
-    add_late_flips,
     add_optimality,
-    add_random,
-    box_values,
+    add_sooner,
+    box_medians,
     common_support,
+    compare_top_gaps,
+    erasure_steps,
     flip_tables,
     flips_sooner,
+    item_names,
     ranking_rows,
+    sooner_ratio,
+    sooner_signs,
+    top_gaps,
+    weights_on_words,
 )
 from lib.analysis.measuring import (
     attention_weights,
@@ -47,7 +52,6 @@ from lib.analysis.rationale import (
     add_average_precision,
     add_rationale_hits,
     attention_on_rationale,
-    erased_on_rationale,
 )
 from lib.analysis.summaries import (
     classification,

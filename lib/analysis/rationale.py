@@ -9,9 +9,7 @@ from torch import Tensor
 
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Instance
-from lib.interventions.erasure import erase_until_flip, fewest_to_flip
-from lib.models import HIERARCHICAL, AttentionModel, ModelOutput
-from lib.models.interface import Ranking, is_affine
+from lib.models import HIERARCHICAL, ModelOutput
 from lib.quantity import Quantity, declare, title_of
 
 Spans = Sequence[tuple[int, int]]
@@ -137,33 +135,10 @@ def add_rationale_hits(instances: pd.DataFrame, rankings: Iterable[str], texts: 
     for position, encoder in zip(instances["instance"], instances["encoder"], strict=True):
         text = texts[position]
         marked.append(mark(text.rationale, len(text.tokens), text.sentences if encoder in HIERARCHICAL else ()))
+    declare("on_rationale_chance", "fraction", "any item")
     hits = {"chance": [np.nan if decides is None else decides.mean() for decides in marked]}
     for name in rankings:
         places = zip(marked, instances[f"top_{name}_place"], strict=True)
+        declare(f"on_rationale_{name}", "fraction", f"top of {title_of(name)}")
         hits[name] = [np.nan if decides is None else float(decides[int(place)]) for decides, place in places]
-    return instances.assign(**{declare(f"on_rationale_{name}", "fraction"): values for name, values in hits.items()})
-
-
-def erased_on_rationale(rankings: Mapping[str, Ranking], texts: Sequence[Instance]) -> Quantity:
-    """A quantity: of the items whose erasure flips the decision, the share that decide the label, (batch,) fraction.
-
-    <ranking> from its top down until the flip, and fewest, the fewest possible, where the read-out is affine. NaN where
-    the decision never flips, and for a text of one item, without a rationale, or of which every item decides.
-
-    Args:
-        texts: those that are measured. What decides: see `add_rationale_hits`, which has the share of all items too.
-    """
-
-    def shares(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
-        erasures = {name: erase_until_flip(model, output, ranking(model, output)) for name, ranking in rankings.items()}
-        erasures |= {"fewest": fewest_to_flip(model, output)} if is_affine(model, output) else {}
-        values = {name: torch.full((len(batch),), torch.nan, dtype=torch.float64) for name in (*rankings, "fewest")}
-        for row, text in enumerate(texts[position] for position in batch.instance.tolist()):
-            over_sentences = int(output.mask[row].sum()) != len(text.tokens)
-            decides = mark(text.rationale, len(text.tokens), text.sentences if over_sentences else ())
-            for name, erasure in erasures.items() if decides is not None else ():
-                erased = erasure.erased[row][output.mask[row]].cpu().numpy()
-                values[name][row] = decides[erased].mean() if erased.any() else torch.nan
-        return values
-
-    return Quantity("erased_on_rationale", shares, dict.fromkeys((*rankings, "fewest"), "fraction"))
+    return instances.assign(**{f"on_rationale_{name}": values for name, values in hits.items()})

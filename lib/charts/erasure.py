@@ -20,12 +20,12 @@ from lib.progress import counted
 from lib.quantity import title_of
 
 BINS = 30  # of either axis of `jsd_differences`
-FLIPS = ("flips", "does not")
-CELLS = {  # of a 2 x 2 table: does the top item flip the decision, does another
-    "flip_both": ("flips", "flips"),
-    "flip_top_only": ("flips", "does not"),
-    "flip_random_only": ("does not", "flips"),
-    "flip_neither": ("does not", "does not"),
+FLIPS = ("flips", "no flip")
+CELLS = {  # of a 2 x 2 table: does the top item flip the decision, does another; the colours are the paper's
+    "flip_both": ("flips", "flips", INK),
+    "flip_top_only": ("flips", "no flip", COLORS[0]),
+    "flip_random_only": ("no flip", "flips", COLORS[1]),
+    "flip_neither": ("no flip", "no flip", INK),
 }
 
 
@@ -41,26 +41,26 @@ def flip_tables(tables: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin
     """
     if tables.empty:
         raise Empty("no text has two items or more")
-    top, other = zip(*tables["quantity"].map(CELLS), strict=True)
-    frame = tables[["value", "low", "high", "n"]].assign(top=top, other=other)
+    top, other, color = zip(*tables["quantity"].map(CELLS), strict=True)
+    frame = tables[["value", "low", "high", "n"]].assign(top=top, other=other, color=color)
     frame = frame.assign(**{name: tables[name].map(title_of) for name in ("encoder", "ranking")})
     bare = {"ticks": False, "domain": False}
     x = alt.X("other:N", title="another item", sort=FLIPS, axis=alt.Axis(labelAngle=0, orient="top", **bare))
     y = alt.Y("top:N", title="top item", sort=FLIPS, axis=alt.Axis(**bare))
-    tips = [alt.Tooltip("top:N", title="the top item flips"), alt.Tooltip("other:N", title="another item flips")]
+    tips = [alt.Tooltip("top:N", title="the top item"), alt.Tooltip("other:N", title="another item")]
     base = alt.Chart().encode(x, y, tooltip=[*tips, *number_tips(".1%", "value", "low", "high"), "n:Q"])
-    shade = alt.Color("value:Q", scale=alt.Scale(domain=[0, 1], range=["#3a86c80a", COLORS[0]]), legend=None)
-    ink = alt.condition("datum.value > 0.6", alt.value("white"), alt.value(INK))
+    opacity = alt.Opacity("value:Q", scale=alt.Scale(domain=[0, 1], range=[0.06, 0.9]), legend=None)
+    ink = alt.condition("datum.value > 0.5", alt.value("white"), alt.value(INK))
     shares = base.mark_text(fontSize=11).encode(alt.Text("value:Q", format=".1%"), color=ink)
     across, down = (frame[name].drop_duplicates().tolist() for name in ("encoder", "ranking"))
-    drawn = alt.layer(base.mark_rect().encode(shade), shares, data=frame)
+    drawn = alt.layer(base.mark_rect().encode(alt.Color("color:N", scale=None), opacity), shares, data=frame)
     drawn = drawn.properties(width=min(150, (WIDTH - 190) // len(across) - 8), height=64).facet(
         column=alt.Column("encoder:N", title=None, sort=across),
         row=alt.Row("ranking:N", title=None, sort=down, header=alt.Header(labelAngle=0, labelAlign="left")),
         spacing={"row": 12, "column": 8},
     )
     texts, seeds = int(tables["n"].max()), counted(int(tables["seeds"].iloc[0]), "seed")
-    note = "Shares of the texts in which erasing the item flips the decision, or does not."
+    note = "Shares of the texts. Blue: only the top item flips the decision; orange: only another one does."
     of_what = f"{tables['dataset'].iloc[0]}; at most {texts:,} texts of two or more items, {seeds}."
     return titled(drawn, title, [see, note, of_what])
 
@@ -69,14 +69,13 @@ def flip_tables(tables: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin
 
 
 @or_a_sentence
-def jsd_differences(instances: pd.DataFrame, ranking: str, way: str, title: str, see: str) -> alt.TopLevelMixin:
-    """Difference of JSD against difference of attention, top item less a drawn one, in bins (Serrano & Smith, fig. 3).
+def jsd_differences(instances: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin:
+    """Difference of JSD against that of attention, top item less a drawn one, in bins (Serrano & Smith, figure 3).
 
     Args:
         instances: with the columns of lib.interventions.single_erasure, measured under the name "top".
-        ranking, way: of the top item, and how the other was drawn.
     """
-    rows = top_less_drawn(instances, ranking, way)
+    rows = top_less_drawn(instances)
     edges = [around_zero(rows[name]) for name in ("attention", "jsd")]
     frame = pd.concat(in_bins(of, encoder, edges) for encoder, of in rows.groupby("encoder", sort=False))
     x = alt.X("attention:Q", title="difference of attention", axis=alt.Axis(format=".1f", tickCount=5))
@@ -89,14 +88,13 @@ def jsd_differences(instances: pd.DataFrame, ranking: str, way: str, title: str,
 
 
 @or_a_sentence
-def negative_differences(instances: pd.DataFrame, ranking: str, way: str, title: str, see: str) -> alt.TopLevelMixin:
+def negative_differences(instances: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin:
     """How many texts the drawn item changes more than the top one, by difference of attention (their fig. 4).
 
     Args: as in `jsd_differences`.
     """
-    rows = top_less_drawn(instances, ranking, way)
-    edges = np.linspace(-1, 1, 21) if rows["attention"].min() < 0 else np.linspace(0, 1, 11)
-    frames = []
+    rows = top_less_drawn(instances)
+    edges, frames = np.linspace(0, 1, 11), []
     for encoder, of in rows.groupby("encoder", sort=False):
         counts, _ = np.histogram(of.loc[of["jsd"] < 0, "attention"], edges)
         bins = {"start": edges[:-1], "end": edges[1:], "texts": counts, "share": counts / len(of), "encoder": encoder}
@@ -108,13 +106,13 @@ def negative_differences(instances: pd.DataFrame, ranking: str, way: str, title:
     return titled(facets(pd.concat(frames), [bars], "encoder", height=90), title, [see, caption_of_rows(instances)])
 
 
-def top_less_drawn(instances: pd.DataFrame, ranking: str, way: str) -> pd.DataFrame:
+def top_less_drawn(instances: pd.DataFrame) -> pd.DataFrame:
     """encoder, attention and jsd: by how much the top item of a text has more of either than the drawn one.
 
     Raises:
         Empty: no text has several items.
     """
-    columns = {"attention": f"top_{ranking}_{way}_delta_alpha", "jsd": f"top_{ranking}_{way}_delta_js"}
+    columns = {"attention": "top_attention_paper_delta_alpha", "jsd": "top_attention_paper_delta_js"}
     rows = pd.DataFrame({name: instances[column] for name, column in columns.items()})
     rows = rows.assign(encoder=instances["encoder"].map(title_of)).dropna()
     if rows.empty:

@@ -12,13 +12,11 @@ from lib.interventions.deletion import shapley, shortened, without_reason
 from lib.interventions.erasure import (
     ORDERS,
     erase_until_flip,
-    eraser_scores,
     erasure_curve,
     fewest_to_flip,
     logits_along,
     until_flip,
 )
-from lib.interventions.erasure_bounds import largest_ratios, normalised_scores
 from lib.interventions.searched_adversary import searched_adversary_definition
 from lib.interventions.single_erasure import Effects, single_erasure
 from lib.interventions.substitution import (

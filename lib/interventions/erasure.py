@@ -1,4 +1,4 @@
-"""Items erased from the attention, from the top of a ranking down: until the decision flips, and ERASER's shares.
+"""Items erased from the attention, from the top of a ranking down: until the decision flips.
 
 Serrano & Smith (2019), section 2.1: the weights of the erased items are set to 0 and the others divided by their sum;
 the encoder's states stay as they are. With nothing left the attended vector is zero, and the logits are the bias.
@@ -14,13 +14,12 @@ from torch import Tensor
 from lib.datasets.batches import Batch
 from lib.models import AttentionModel, ModelOutput
 from lib.models.interface import Ranking, class_terms, is_affine, own_attention, read_each
-from lib.quantity import CHANGE_BOUNDS, Quantity
+from lib.quantity import Quantity
 from lib.random_streams import bits, streams
 
 ORDERS = 5  # random ones, as in Serrano & Smith's code
 UNITS = {"count": "items", "fraction": "fraction", "mass": "fraction"}  # of the parts of an `Erasure`
 ROUNDING = 1e-12  # of a sum in doubles, beside the sum of its terms' magnitudes
-SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # of the items: ERASER's bins
 
 
 @dataclass(frozen=True)
@@ -212,52 +211,3 @@ def random_rankings(batch: Batch, output: ModelOutput, orders: int, seed: int) -
     order, place = (np.arange(size, dtype=np.uint64) for size in (orders, output.mask.shape[1]))
     keys = bits(stream, ((order + np.uint64(1)) << np.uint64(32))[:, None, None] + place) >> np.uint64(11)
     return torch.from_numpy(keys.astype(np.float64)).to(output.mask.device)  # exact in a double
-
-
-def erased_steps(output: ModelOutput) -> tuple[Tensor, Tensor]:
-    """The items of each text, (batch, 1), and how many of them the SHARES are, (batch, share), one or more."""
-    items = output.mask.sum(dim=1, keepdim=True)
-    shares = torch.tensor(SHARES, dtype=torch.float64, device=items.device)
-    return items, (items * shares - 1e-9).ceil().long().clamp(min=1)  # a whole number stays one
-
-
-@torch.no_grad()
-def rationale_scores(model: AttentionModel, output: ModelOutput, ranking: Tensor) -> dict[str, Tensor]:
-    """ERASER's comprehensiveness and sufficiency of a ranking, at the attention layer (DeYoung et al. 2020, sec. 4.2).
-
-    How far the probability of the predicted class falls when the top items are erased (comprehensiveness, high is
-    good), and when they alone are kept (sufficiency, low is good): means over the top SHARES of the items, one or more.
-
-    Returns:
-        {"comprehensiveness", "sufficiency"}: (batch,) differences of probability.
-    """
-    items, steps = erased_steps(output)
-    order = descending(ranking, output.mask)
-    last_first = order.gather(1, (items - 1 - every_step(output)[:, :-1]) % order.shape[1])
-    erased = logits_along(model, output, order, torch.cat([torch.zeros_like(items), steps], dim=1)).softmax(dim=-1)
-    alone = logits_along(model, output, last_first, items - steps).softmax(dim=-1)
-    own = erased[:, :1].argmax(dim=-1, keepdim=True)  # (batch, 1, 1): the decision before any item is erased
-    chances = {"comprehensiveness": erased[:, 1:], "sufficiency": alone}
-    before = erased[:, :1].gather(2, own).squeeze(2)
-    return {
-        name: (before - after.gather(2, own.expand(-1, len(SHARES), 1)).squeeze(2)).mean(dim=1)
-        for name, after in chances.items()
-    }
-
-
-def eraser_scores(rankings: Mapping[str, Ranking]) -> Quantity:
-    """A quantity: <name>_comprehensiveness and <name>_sufficiency of each ranking; see `rationale_scores`.
-
-    (batch,) each, NaN for a text of one item.
-    """
-
-    def scores(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
-        one = output.mask.sum(dim=1) < 2
-        return {
-            f"{of}_{part}": value.masked_fill(one, torch.nan)
-            for of, ranking in rankings.items()
-            for part, value in rationale_scores(model, output, ranking(model, output)).items()
-        }
-
-    parts = [f"{of}_{part}" for of in rankings for part in ("comprehensiveness", "sufficiency")]
-    return Quantity("eraser", scores, dict.fromkeys(parts, "fraction"), dict.fromkeys(parts, CHANGE_BOUNDS))

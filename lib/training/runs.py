@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from inspect import signature
 from math import inf
 
+import pandas as pd
+
 from lib import datasets
 from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL, QUESTION_ENCODERS
 from lib.models.attention import LINEAR_INITS, QUERY_INITS
 from lib.profiles import profile
 from lib.projections import projection
+from lib.quantity import title_of
 from lib.training.losses import DIVERGENCES, REDUCTIONS, TVDS
 
 # The defaults of a run's options. Jain & Wallace's code: batch of 32, Adam with amsgrad at 1e-3, weight decay 1e-5 but
@@ -67,6 +70,8 @@ OF_VARIANTS = {
     "tying": {"delta": 10.0},
     "mlm": {"eta": 1.0},
 }
+HYPERPARAMETERS = ("embedding_size", "hidden_size", "sentence_dropout", "document_dropout", "classifier_dropout")
+HYPERPARAMETERS += ("learning_rate", "weight_decay", "clip", "batch_size", "epochs", "patience")  # that papers print
 OF_TRAINING = {name for options in (JAIN, *OF_VARIANTS.values(), *OF_ENCODERS.values()) for name in options}
 
 # What an option may be: a test, and in words.
@@ -263,6 +268,15 @@ def faults_of_base(run: Run) -> Iterator[str]:
         yield f"a run of {run.variant} has {f'{own} as' if own else 'no'} base; allowed: {bases}"
     if run.base and run.base.data != run.data:
         yield f"the base reads {run.base.data}, the run {run.data}; allowed: the same data"
+
+
+def hyperparameters(runs: Iterable[Run]) -> pd.DataFrame:
+    """How the runs' encoders are built and trained: a column for each, a row for each of HYPERPARAMETERS they have."""
+    columns = {}
+    for run in runs:
+        options = run.defaults | dict(run.options) | {"hidden_size": run.hidden_size, "epochs": run.epochs}
+        columns[title_of(run.encoder)] = {name.replace("_", " "): options.get(name) for name in HYPERPARAMETERS}
+    return pd.DataFrame(columns).dropna(how="all")
 
 
 def is_guided(run: Run) -> bool:
