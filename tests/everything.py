@@ -18,7 +18,6 @@ from lib.importance import (
     attention_times_norm,
     gradient,
     gradient_times_input,
-    inner_attention,
     integrated_gradients,
     leave_one_out,
     leave_one_out_with_sign,
@@ -83,7 +82,6 @@ OF_TEXTS = [
     quantity("integrated_gradients", integrated_gradients, steps=3, baseline="unknown"),
 ]
 EXACT = [adversary(0.05), adversary_by_chance(0.05, draws=2)]
-OF_HEADS = [inner_attention((0, 1)), inner_attention("rollout")]
 
 
 def pooled() -> nn.Module:
@@ -106,7 +104,7 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], Batch], list[Quant
     "learned entmax": (lambda: small.model(attention="dot", projection_name="entmax:learned"), texts, OF_STATES),
     "average": (lambda: small.model("average"), texts, OF_STATES),
     "conv": (lambda: small.model("conv", outputs=3), texts, OF_STATES),
-    "transformer": (lambda: small.model("transformer", heads=2), texts, OF_STATES + OF_HEADS),
+    "transformer": (lambda: small.model("transformer", heads=2), texts, OF_STATES),
     "flan-rnn": (lambda: small.model("flan-rnn"), texts, OF_STATES),
     "han-rnn": (lambda: documents.network("han-rnn", 1), sentences, OF_INPUT + EXACT),
     "question": (questions.model, questions.batch, OF_STATES),

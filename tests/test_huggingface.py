@@ -12,13 +12,12 @@ from lib import importance, interventions
 from lib.analysis import attention_weights, correlate, measure_all, summarise
 from lib.datasets.batches import Batch, collate
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
-from lib.importance import inner_attention
+from lib.importance.attention import inner_attention, rollout
 from lib.importance.rankings import RANKINGS
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models import huggingface
 from lib.models.check_interface import check_interface
 from lib.models.huggingface import HuggingFaceClassifier, corpus_in_subwords, order_of
-from lib.models.transformer import rollout
 from lib.projections import uniform
 from lib.training import Run
 from lib.training.own_model import OneOutput, own_model
@@ -254,11 +253,12 @@ def test_explanations_by_hand(transformers, tokenizer, given):
     identity = torch.eye(given.tokens.shape[1]).double()
     by_layer = [(weights.mean(dim=1) + identity) / 2 for weights in (first, second)]
     rows = {"averaged": (first + second).mean(dim=1)[:, 0], "rollout": (by_layer[1] @ by_layer[0])[:, 0]}
-    rows[(1, 0)] = second[:, 0, 0]
     assert torch.allclose(rollout(torch.stack([first, second], dim=1))[:, 0], rows["rollout"])
     for aggregation, row in rows.items():
         expected = row.masked_fill(~given.mask, 0) / row.masked_fill(~given.mask, 0).sum(dim=1, keepdim=True)
         assert torch.allclose(inner_attention(aggregation)(adapted, given, adapted(given)), expected, atol=1e-9)
+    with pytest.raises(KeyError, match="known: averaged, rollout"):
+        inner_attention("flow")
 
 
 def test_a_corpus_in_subwords_is_the_texts_as_they_were_written(tokenizer):

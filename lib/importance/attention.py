@@ -1,9 +1,6 @@
-"""Importance from attention alone: times what it weighs, and a Transformer's inner attention to each token.
+"""Importance from attention alone: times what it weighs, and averages of a Transformer's inner attention.
 
-The attended vector is the sum of alpha_t h_t: a weight alone says nothing about h_t. None of the inner ones is what the
-model computes with: each follows what is read out down to the words, of our classifiers the top attention, and from
-each hidden state the words that it attends to; of a model whose read-out is one word's state alone, that word's
-attention to the others.
+The attended vector is the sum of alpha_t h_t: a weight alone says nothing about h_t.
 """
 
 import torch
@@ -12,8 +9,9 @@ from torch import Tensor
 from lib.datasets.batches import Batch
 from lib.metrics.distances import probabilities
 from lib.models import AttentionModel, ModelOutput
-from lib.models.transformer import MAX_TOKENS, Aggregation, aggregate, refuse_unknown_aggregation
 from lib.quantity import Quantity
+
+MAX_TOKENS = 2000  # the longest text whose inner attention, quadratic in its length, is measured
 
 
 @torch.no_grad()
@@ -46,34 +44,43 @@ attention_times_contribution = Quantity(
 )
 
 
-def inner_attention(aggregation: Aggregation) -> Quantity:
-    """A quantity: the inner attention to each token, (batch, token), rows sum to 1 over the mask.
+# --- inside a Transformer of Hugging Face, which reads out the first word's state alone
 
-    It is called inner_averaged, inner_rollout, or inner_layer_1_head_1 and so on, counted from 1.
 
-    What goes to start and end is not counted; a row that gives all of its weight to them is NaN. The model needs
-    `inner_attention(batch)`; an attribute `reads_first`, if True, means that the first word's state is read out.
+def rollout(inner: Tensor) -> Tensor:
+    """Attention rollout: (batch, layer, head, word, word) -> (batch, word, word), rows sum to 1.
+
+    Abnar & Zuidema (2020), Eq. 1: the product over layers, the last first, of (mean over heads + identity) / 2.
+    """
+    mixed = (inner.mean(dim=2) + torch.eye(inner.shape[-1], dtype=inner.dtype, device=inner.device)) / 2
+    result = mixed[:, 0]
+    for layer in mixed.unbind(1)[1:]:
+        result = layer @ result
+    return result
+
+
+AGGREGATIONS = {"averaged": lambda inner: inner.mean(dim=(1, 2)), "rollout": rollout}
+
+
+def inner_attention(aggregation: str) -> Quantity:
+    """A quantity: how much the first word attends to each token, (batch, token), rows sum to 1 over the mask.
+
+    It is called inner_averaged or inner_rollout. Neither is what the model computes with. What goes to start and end is
+    not counted; a row that gives all of its weight to them is NaN. The model needs `inner_attention(batch)`, the
+    weights (batch, layer, head, word, word).
 
     Args:
-        aggregation: (layer, head), one head; "averaged" over all heads and layers; or "rollout", the product over
-            layers of (mean over heads + identity) / 2 (Abnar & Zuidema 2020).
+        aggregation: "averaged" over all heads and layers, or "rollout".
     Raises:
-        ValueError: an unknown aggregation.
+        KeyError: another aggregation.
     """
-    refuse_unknown_aggregation(aggregation)
+    if aggregation not in AGGREGATIONS:
+        raise KeyError(f"unknown aggregation {aggregation!r}; known: {', '.join(AGGREGATIONS)}")
 
     @torch.no_grad()
     def inner(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
-        between = aggregate(model.inner_attention(batch), aggregation)
-        if getattr(model, "reads_first", False):
-            reached = between[:, 0]
-        else:
-            reached = (output.attention[:, None] @ between).squeeze(1)
-        reached = reached.masked_fill(~batch.mask, 0)
-        return reached / reached.sum(dim=1, keepdim=True)
+        weights = AGGREGATIONS[aggregation](model.inner_attention(batch))[:, 0].masked_fill(~batch.mask, 0)
+        return weights / weights.sum(dim=1, keepdim=True)
 
-    if isinstance(aggregation, str):
-        name, title = f"inner_{aggregation}", f"inner attention, {aggregation}"
-    else:
-        name, title = "inner_layer_{}_head_{}".format(*(k + 1 for k in aggregation)), None
-    return Quantity(name, inner, "fraction", title=title, max_tokens=MAX_TOKENS)
+    title = f"inner attention, {aggregation}"
+    return Quantity(f"inner_{aggregation}", inner, "fraction", title=title, max_tokens=MAX_TOKENS)

@@ -11,7 +11,6 @@ from lib.datasets.corpus import PAD
 from lib.models.attention import ATTENTIONS, WITH_QUERY
 from lib.models.encoders import ENCODERS, HIERARCHICAL, RETENTIONS, Average, BiLSTM, Convolution, registered
 from lib.models.interface import ModelOutput, require_gradient
-from lib.models.transformer import Transformer
 from lib.numerics import by_length
 from lib.projections import projection, softmax
 
@@ -85,18 +84,6 @@ class AttentionClassifier(nn.Module):
         if attention is None:
             attention = self.projection(scores, mask)
         return ModelOutput(self.decode(attention, hidden), scores, attention, mask, hidden, embeddings)
-
-    def inner_attention(self, batch: Batch) -> Tensor:
-        """A Transformer's self-attention, (batch, layer, head, word, word): rows sum to 1 over the text's words.
-
-        Raises:
-            ValueError: the encoder is not a Transformer.
-        """
-        if not isinstance(self.encoder, Transformer):
-            raise ValueError(
-                f"a {type(self.encoder).__name__} has no inner attention; of our encoders a Transformer has"
-            )
-        return self.encoder.with_weights(self.embedding(batch.tokens), batch.lengths)[1]
 
     def decode(self, attention: Tensor, hidden: Tensor) -> Tensor:
         """Logits (batch, class) of attention (batch, token) on hidden (batch, token, hidden)."""

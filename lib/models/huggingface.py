@@ -45,7 +45,6 @@ class HuggingFaceClassifier(nn.Module):
         ValueError: the model is no classifier, reads out more than its first word, or does not expose its attention.
     """
 
-    reads_first = True
     words_at_once = WORDS
 
     def __init__(

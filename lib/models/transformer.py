@@ -1,12 +1,10 @@
-"""A Transformer encoder whose inner attention is visible."""
+"""A Transformer encoder."""
 
 import math
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
-
-MAX_TOKENS = 2000  # the longest text whose inner attention, quadratic in its length, is measured
 
 
 class Transformer(nn.Module):
@@ -40,18 +38,6 @@ class Transformer(nn.Module):
             hidden = layer(hidden, inside)
         return hidden
 
-    def with_weights(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """(batch, word, hidden), and the inner attention (batch, layer, head, word, word), rows sum to 1.
-
-        Rows of padding attend like the others, and nothing attends to padding.
-        """
-        hidden, inside = self._input(embedded, lengths)
-        inner = []
-        for layer in self.layers:
-            hidden, weights = layer.with_weights(hidden, inside)
-            inner.append(weights)
-        return hidden, torch.stack(inner, dim=1)
-
     def _input(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """(batch, word, hidden) with positions, and (batch, word), True on the text's words."""
         inside = torch.arange(embedded.shape[1], device=embedded.device) < lengths[:, None]
@@ -75,13 +61,6 @@ class Layer(nn.Module):
         dropout = self.dropout.p if self.training else 0.0
         return self._add(hidden, scaled_dot_product_attention(query, key, value, inside[:, None, None, :], dropout))
 
-    def with_weights(self, hidden: Tensor, inside: Tensor) -> tuple[Tensor, Tensor]:
-        """The same, and the weights (batch, head, word, word), 0 for words that are not `inside` (batch, word)."""
-        query, key, value = (self._split(part(hidden)) for part in (self.query, self.key, self.value))
-        scores = query @ key.transpose(2, 3) / math.sqrt(query.shape[-1])
-        weights = scores.masked_fill(~inside[:, None, None, :], -torch.inf).softmax(dim=-1)
-        return self._add(hidden, self.dropout(weights) @ value), weights
-
     def _add(self, hidden: Tensor, attended: Tensor) -> Tensor:
         """The layer's output, of its input and what the heads attended to, (batch, head, word, size / heads)."""
         hidden = self.norms[0](hidden + self.dropout(self.output(attended.transpose(1, 2).flatten(2))))
@@ -97,38 +76,3 @@ def positions(words: int, size: int) -> Tensor:
     place = torch.arange(words, dtype=torch.float64)[:, None]
     angle = place * torch.exp(torch.arange(0, size, 2, dtype=torch.float64) * (-math.log(10_000.0) / size))
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
-
-
-AGGREGATIONS = ("averaged", "rollout")
-Aggregation = str | tuple[int, int]  # one of AGGREGATIONS, or one head: (layer, head)
-
-
-def refuse_unknown_aggregation(aggregation: Aggregation) -> None:
-    """Raises ValueError where it is neither one of AGGREGATIONS nor one head."""
-    if isinstance(aggregation, str) and aggregation not in AGGREGATIONS:
-        known = ", ".join(AGGREGATIONS)
-        raise ValueError(f"unknown aggregation {aggregation!r} of inner attention; known: {known}, or (layer, head)")
-
-
-def aggregate(inner: Tensor, aggregation: Aggregation) -> Tensor:
-    """One weight for each pair of words: (batch, layer, head, word, word) -> (batch, word, word).
-
-    Args:
-        aggregation: (layer, head), one head; "averaged" over all heads and layers; or "rollout".
-    """
-    refuse_unknown_aggregation(aggregation)
-    if aggregation == "averaged":
-        return inner.mean(dim=(1, 2))
-    return rollout(inner) if aggregation == "rollout" else inner[:, aggregation[0], aggregation[1]]
-
-
-def rollout(inner: Tensor) -> Tensor:
-    """Attention rollout: (batch, layer, head, word, word) -> (batch, word, word), rows sum to 1.
-
-    Abnar & Zuidema (2020), Eq. 1: the product over layers, the last first, of (mean over heads + identity) / 2.
-    """
-    mixed = (inner.mean(dim=2) + torch.eye(inner.shape[-1], dtype=inner.dtype, device=inner.device)) / 2
-    result = mixed[:, 0]
-    for layer in mixed.unbind(1)[1:]:
-        result = layer @ result
-    return result

@@ -22,7 +22,7 @@ from lib.training.trained import Trained, load_corpus
 
 FUNCTION = "load"  # where the parameter names none
 TRIED, LONGEST = 6, 100  # texts on which a model is checked, and their most tokens
-BEYOND_THE_INTERFACE = ("projection", "inner_attention", "reads_first", "words_at_once", "vocabulary")
+BEYOND_THE_INTERFACE = ("projection", "inner_attention", "words_at_once", "vocabulary")
 
 
 class ModelError(ValueError):
