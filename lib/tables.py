@@ -38,32 +38,27 @@ CARD_TITLES |= {
 # --- any table
 
 
-def html(
-    texts: pd.DataFrame, caption: str = "", numbers: Collection[str] = (), styled: bool = True, folds: bool = True
-) -> str:
+def html(texts: pd.DataFrame, caption: str = "", numbers: Collection[str] = (), styled: bool = True) -> str:
     """A frame of texts as an HTML table, written by pandas' Styler; every text in it is escaped.
 
     Args:
         numbers: columns that are aligned to the right and not broken into lines; all others are aligned to the left.
         styled: False for a plain table without classes, which keeps a page with many rows small.
-        folds: whether a page may fold it when it is long.
     """
     columns = COLUMN_STYLES | dict.fromkeys(numbers, NUMBER_STYLE)
     styles = [{"selector": "caption, th, td", "props": TEXT_STYLE}]
     styles += [{"selector": f".col{i}", "props": columns[name]} for i, name in enumerate(texts) if name in columns]
     table = Styler(texts, uuid_len=32, cell_ids=False, caption=escape(caption) or None).hide(axis="index")
     table = table.format(escape="html").format_index(escape="html", axis="columns").set_table_styles(styles)
-    table = table if folds else table.set_table_attributes("class='beside'")
     return table.to_html(exclude_styles=not styled)
 
 
-def show(frame: pd.DataFrame, empty: str = NOTHING, index: str = "", digits: int = 3, folds: bool = True) -> HTML:
+def show(frame: pd.DataFrame, empty: str = NOTHING, index: str = "", digits: int = 3) -> HTML:
     """A table as HTML; the sentence `empty` where it has no rows.
 
     Args:
         index: a name for the frame's index, to show it as the first column.
         digits: of numbers that are not whole; smaller ones keep as many significant digits.
-        folds: whether a page may fold it when it is long.
     """
     if frame.empty:
         return HTML(f"<p>{escape(empty)}</p>")
@@ -76,7 +71,7 @@ def show(frame: pd.DataFrame, empty: str = NOTHING, index: str = "", digits: int
     texts = texts.drop(columns=[*constant, *columns_of_encoders(frame)])
     titles = {name: str(name).replace("_", " ") for name in texts}
     numbers = [title for name, title in titles.items() if pd.api.types.is_numeric_dtype(frame[name])]
-    return HTML(html(texts.rename(columns=titles), caption, numbers, folds=folds))
+    return HTML(html(texts.rename(columns=titles), caption, numbers))
 
 
 def format_value(value: object, column: str = "", digits: int = 3) -> str:
@@ -148,7 +143,7 @@ def taus(instances: pd.DataFrame, columns: Mapping[str, str], classes: Sequence[
                 mean, sd = (format_value(number, digits=2) for number in (texts[column].mean(), texts[column].std()))
                 row |= {title: f"{mean} ± {sd}", f"{title}, p ≤ .05": texts[f"{column}_significant"].mean()}
             rows.append(row)
-    return show(pd.DataFrame(rows), folds=False)
+    return show(pd.DataFrame(rows))
 
 
 def scores(frame: pd.DataFrame) -> HTML:
