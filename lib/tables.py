@@ -22,11 +22,11 @@ SETTINGS = ("lambda", "delta", "eta")  # not measured: shown with all their digi
 HIDDEN = ("of_seeds", "se", "se_texts")  # columns for the kept results
 NAMES = (*RUN_COLUMNS, "quantity", "first", "second")  # columns that hold names of parts of a model or of quantities
 MOST_CLASSES = 12  # that a card names
-LENGTHS = {"mean": "mean ± sd", "max": "longest"}
 CARD_TITLES = {
-    f"{unit}_{name}": f"{unit} of a text, {of}" for unit in ("tokens", "sentences") for name, of in LENGTHS.items()
-}
-CARD_TITLES |= {
+    "tokens_mean": "tokens of a text, mean ± sd",
+    "tokens_max": "tokens of a text, longest",
+    "sentences_mean": "sentences of a text, mean ± sd",
+    "sentences_max": "sentences of a text, longest",
     "vocabulary": "words of the vocabulary",
     "with_vector": "of these with a word vector",
     "unknown": "tokens unknown",
@@ -153,21 +153,15 @@ def scores(frame: pd.DataFrame) -> HTML:
     return show(frame[["quantity", "value"]].assign(**interval))
 
 
-def differences(rows: pd.DataFrame, over: str = "", empty: str = NOTHING) -> HTML:
-    """Rows of lib.analysis.difference: the two values, their difference and its interval.
-
-    Args:
-        over: what the interval is over; by default as `interval_source` says.
-    """
+def differences(rows: pd.DataFrame) -> HTML:
+    """Rows of lib.analysis.against_baseline: the two values, their difference and its interval."""
     if rows.empty:
-        return show(rows, empty)
-    parts = ("encoder", "attention", "projection", "variant", "against", "layers", "quantity")
-    named = [name for name in parts if name in rows and (name != "quantity" or rows[name].nunique() > 1)]
-    value = "value" if "quantity" in named or "quantity" not in rows else title_of(rows["quantity"].iloc[0])
-    values = {value: rows["first"], "compared with": rows["second"], "difference": rows["difference"]}
-    over = over or interval_source(rows["seeds"].max())
-    interval = {f"95% over {over}": intervals(rows["low"], rows["high"]), "it is": rows["word"]}
-    return show(rows[named].assign(**values, **interval))
+        return show(rows)
+    values = {title_of(rows["quantity"].iloc[0]): rows["first"], "compared with": rows["second"]}
+    over = f"95% over {interval_source(rows['seeds'].max())}"
+    interval = {over: intervals(rows["low"], rows["high"]), "it is": rows["word"]}
+    models = rows[["encoder", "attention", "projection", "variant", "layers"]]
+    return show(models.assign(**values, difference=rows["difference"], **interval))
 
 
 # --- a dataset
@@ -186,8 +180,7 @@ def few_classes(frame: pd.DataFrame) -> pd.DataFrame:
     classes = [name for name in frame if name.startswith("class ")]
     if len(classes) <= MOST_CLASSES:
         return frame
-    largest = frame[classes].iloc[0].astype(int).nlargest(MOST_CLASSES - 1).index
-    rest = [name for name in classes if name not in largest]
+    rest = frame[classes].iloc[0].astype(int).nsmallest(len(classes) - MOST_CLASSES + 1, keep="last").index
     few = frame.drop(columns=rest)
     few.insert(few.columns.get_loc("tokens"), f"class: {len(rest):,} others", frame[rest].sum(axis=1))
     return few

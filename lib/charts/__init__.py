@@ -4,7 +4,7 @@
 """
 
 from lib.charts.boxes import boxes
-from lib.charts.comparison import performance_beside, taus_beside, values_beside
+from lib.charts.comparison import values_beside
 from lib.charts.curves import learning_curves, sweep
 from lib.charts.erasure import flip_tables, jsd_differences, negative_differences
 from lib.charts.histograms import histogram_by_class, length_histogram

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import altair as alt
 import pandas as pd
 
-from lib.charts.theme import Empty, caption_of_rows, facets, number_tips, or_a_sentence, series_color, titled
+from lib.charts.theme import Empty, caption_of_rows, facets, or_a_sentence, series_color, titled
 from lib.quantity import title_of, unit_of
 
 HOW_TO_READ = "Box: the middle half of the texts; line: texts at most 1.5 times the height of the box away from it."
@@ -32,23 +32,20 @@ def boxes(instances: pd.DataFrame, quantities: Sequence[str], along: str, title:
     frame, series = pd.DataFrame(rows), [title_of(name) for name in quantities]
     order = [title_of(value) for value in instances[along].unique()]
     x = alt.X(f"{along}:N", sort=order, title=along, axis=alt.Axis(labelAngle=-45))
-    tips = [f"{along}:N", alt.Tooltip("series:N", title="of"), *number_tips(",", texts="values")]
-    tips += number_tips(".3f", "least", "lower", "median", "upper", "most")
-    base = alt.Chart().encode(x, alt.XOffset("series:N", sort=series), series_color(series), tooltip=tips)
+    base = alt.Chart().encode(x, alt.XOffset("series:N", sort=series), series_color(series))
     width, unit = alt.RelativeBandSize(0.8), unit_of(quantities[0])
     layers = [
         base.mark_rule(strokeWidth=1.5).encode(alt.Y("least:Q", title=unit), alt.Y2("most")),
         base.mark_bar(opacity=0.55, width=width).encode(alt.Y("lower:Q", title=unit), alt.Y2("upper")),
-        base.mark_tick(thickness=2, width=width).encode(alt.Y("median:Q", title=unit)),
+        base.mark_tick(thickness=2, width=width, tooltip=True).encode(alt.Y("median:Q", title=unit)),
     ]
     drawn = facets(frame, layers, "encoder", height=200 if frame["encoder"].nunique() < 3 else 150)
     return titled(drawn, title, [see, HOW_TO_READ, caption_of_rows(instances)])
 
 
 def box_of(values: pd.Series) -> dict[str, float]:
-    """lower, median and upper of the box, least and most of its line, and the number of texts."""
+    """lower, median and upper of the box, least and most of its line."""
     lower, median, upper = values.quantile([0.25, 0.5, 0.75])
     reach = 1.5 * (upper - lower)
     inside = values[values.between(lower - reach, upper + reach)]
-    ends = {"least": inside.min(), "most": inside.max()}
-    return {"lower": lower, "median": median, "upper": upper, "texts": len(values)} | ends
+    return {"least": inside.min(), "lower": lower, "median": median, "upper": upper, "most": inside.max()}

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 import altair as alt
 import pandas as pd
-from IPython.display import HTML
 
 from lib.analysis.statistics import interval_source
 from lib.charts.theme import (
@@ -27,29 +26,6 @@ from lib.quantity import RUN_COLUMNS, columns_of_encoders, describe_encoders, ti
 
 OURS = "ours, with 95% interval"
 AXES = 150  # pixels for the models' names
-
-
-def taus_beside(beside: pd.DataFrame) -> alt.TopLevelMixin | HTML:
-    """Every mean tau beside the published ones, one panel per pair of measures."""
-    taus = beside[beside["quantity"].str.startswith("kendall_tau_") & beside["unit"].eq("tau-b")]
-    title = "Rank correlation of measures, beside the published values"
-    see = "1: both measures rank tokens alike; 0: as chance would."
-    lines = dict.fromkeys(taus["quantity"], 0.0)
-    return values_beside(taus, title, see, "mean Kendall tau-b", shared=True, lines=lines)
-
-
-def performance_beside(beside: pd.DataFrame, baseline: pd.DataFrame) -> alt.TopLevelMixin | HTML:
-    """F1, accuracy and AUC beside the published ones, one panel each.
-
-    Args:
-        baseline: scores of one model without attention, rows of lib.analysis.classification: a dashed line each.
-    """
-    scores = beside[beside["quantity"].isin(["f1", "accuracy", "auc"])]
-    title = "How well the models classify, beside the published values"
-    see = "A model that classifies worse than the papers' says less about attention. "
-    see += f"Dashed: {', '.join(baseline['encoder'].unique())}."
-    lines = dict(zip(baseline["quantity"], baseline["value"], strict=True))
-    return values_beside(scores, title, see, "percent", percent=True, shared=True, lines=lines)
 
 
 @or_a_sentence

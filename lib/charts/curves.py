@@ -5,17 +5,7 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import pandas as pd
 
-from lib.charts.theme import (
-    COLORS,
-    WIDTH,
-    Empty,
-    facets,
-    number_tips,
-    or_a_sentence,
-    panels,
-    series_color,
-    titled,
-)
+from lib.charts.theme import COLORS, WIDTH, Empty, facets, number_tips, or_a_sentence, panels, series_color, titled
 from lib.quantity import title_of, unit_of
 
 

@@ -81,8 +81,7 @@ def jsd_differences(instances: pd.DataFrame, title: str, see: str) -> alt.TopLev
     x = alt.X("attention:Q", title="difference of attention", axis=alt.Axis(format=".1f", tickCount=5))
     y = alt.Y("jsd:Q", title="difference of JSD (nats)", axis=alt.Axis(format=".1f", tickCount=5))
     color = alt.Color("texts:Q", title="texts", scale=alt.Scale(type="log", range=["#3a86c833", COLORS[0]]))
-    tips = [*number_tips(".2f", "attention", "attention_end", "jsd", "jsd_end"), *number_tips(",", "texts")]
-    cells = alt.Chart().mark_rect().encode(x, y, color, alt.X2("attention_end"), alt.Y2("jsd_end"), tooltip=tips)
+    cells = alt.Chart().mark_rect(tooltip=True).encode(x, y, color, alt.X2("attention_end"), alt.Y2("jsd_end"))
     drawn = facets(frame, [cells, dashed_line("y", 0)], "encoder", height=130)
     return titled(drawn, title, [see, caption_of_rows(instances)])
 
@@ -100,9 +99,8 @@ def negative_differences(instances: pd.DataFrame, title: str, see: str) -> alt.T
         bins = {"start": edges[:-1], "end": edges[1:], "texts": counts, "share": counts / len(of), "encoder": encoder}
         frames.append(pd.DataFrame(bins))
     x = alt.X("start:Q", bin="binned", title="difference of attention", axis=alt.Axis(format=".1f", tickCount=5))
-    tips = [*number_tips(".1f", start="from", end="to"), *number_tips(",", "texts")]
-    tips += number_tips(".2%", share="of all texts")
-    bars = alt.Chart().mark_bar(color=COLORS[0]).encode(x, alt.X2("end"), alt.Y("texts:Q", title="texts"), tooltip=tips)
+    bars = alt.Chart().mark_bar(color=COLORS[0], tooltip=True)
+    bars = bars.encode(x, alt.X2("end"), alt.Y("texts:Q", title="texts"))
     return titled(facets(pd.concat(frames), [bars], "encoder", height=90), title, [see, caption_of_rows(instances)])
 
 
@@ -124,12 +122,8 @@ def in_bins(rows: pd.DataFrame, encoder: str, edges: list[np.ndarray]) -> pd.Dat
     """Counts of (attention, jsd) in the cells between the edges; empty ones are left out."""
     counts, *_ = np.histogram2d(rows["attention"], rows["jsd"], edges)
     i, j = counts.nonzero()
-    bounds = {
-        "attention": edges[0][i],
-        "attention_end": edges[0][i + 1],
-        "jsd": edges[1][j],
-        "jsd_end": edges[1][j + 1],
-    }
+    x, y = edges
+    bounds = {"attention": x[i], "attention_end": x[i + 1], "jsd": y[j], "jsd_end": y[j + 1]}
     return pd.DataFrame(bounds | {"texts": counts[i, j].astype(int), "encoder": encoder})
 
 

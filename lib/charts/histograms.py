@@ -13,7 +13,6 @@ from lib.charts.theme import (
     caption_of_rows,
     dashed_line,
     facets,
-    number_tips,
     or_a_sentence,
     panels,
     series_color,
@@ -38,14 +37,13 @@ def length_histogram(corpus: Corpus) -> alt.TopLevelMixin:
     of_splits = {split.name: lengths(split) for split in corpus.splits if len(split)}
     if not of_splits:
         raise Empty("no split has a text")
-    units = list(next(iter(of_splits.values())))
-    drawn, notes = zip(
-        *(lengths_in(unit, {name: np.asarray(of[unit]) for name, of in of_splits.items()}) for unit in units),
-        strict=True,
-    )
-    see = "The dashed line is the median. Train and test should look alike."
+    drawn, notes = [], ["The dashed line is the median. Train and test should look alike."]
+    for unit in next(iter(of_splits.values())):
+        chart, note = lengths_in(unit, {name: np.asarray(of[unit]) for name, of in of_splits.items()})
+        drawn.append(chart)
+        notes.append(note)
     chart = alt.vconcat(*drawn) if len(drawn) > 1 else drawn[0]
-    return titled(chart, f"Lengths of the texts of {corpus.title}", [see, " ".join(notes)])
+    return titled(chart, f"Lengths of the texts of {corpus.title}", notes)
 
 
 def lengths_in(unit: str, of_splits: Mapping[str, np.ndarray]) -> tuple[alt.FacetChart, str]:
@@ -61,7 +59,7 @@ def lengths_in(unit: str, of_splits: Mapping[str, np.ndarray]) -> tuple[alt.Face
     frame = pd.concat(binned(x, edges).assign(split=titles[n], median=np.median(x)) for n, x in of_splits.items())
     x = alt.X("start:Q", bin="binned", title=f"length in {unit}", axis=alt.Axis(tickMinStep=1, format=",d"))
     y = alt.Y("share:Q", title="share of the split", axis=alt.Axis(format="%", tickCount=4))
-    bars = alt.Chart().mark_bar(color=COLORS[0]).encode(x, alt.X2("end"), y, tooltip=bin_tips("split:N", ".0f"))
+    bars = alt.Chart().mark_bar(color=COLORS[0], tooltip=True).encode(x, alt.X2("end"), y)
     return facets(frame, [bars, dashed_line("x", "median")], "split", height=120), note
 
 
@@ -106,9 +104,9 @@ def layers_by_class(names: list[str], edges: np.ndarray, x_title: str, ticks: li
     x_scale, axis = alt.Scale(domain=[edges[0], edges[-1]], nice=False), alt.Axis(values=ticks, format=".1f")
     x = alt.X("start:Q", bin="binned", title=x_title, scale=x_scale, axis=axis)
     y = alt.Y("share:Q", stack=None, title="texts of the class", axis=alt.Axis(format="%", tickCount=4))
-    bars = alt.Chart().mark_bar(opacity=0.5, binSpacing=0)
+    bars = alt.Chart().mark_bar(opacity=0.5, binSpacing=0, tooltip=True)
     layers = [
-        bars.encode(x, alt.X2("end"), y, color, tooltip=bin_tips("class:N", ".2f")),
+        bars.encode(x, alt.X2("end"), y, color),
         alt.Chart().mark_rule(strokeWidth=2).encode(x="mean(mean):Q", color=color),
     ]
     for place, name in enumerate(reversed(names)):
@@ -138,9 +136,3 @@ def binned(values: np.ndarray, edges: np.ndarray) -> pd.DataFrame:
     texts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]
     share = texts / max(1, texts.sum())
     return pd.DataFrame({"start": edges[:-1].round(6), "end": edges[1:].round(6), "texts": texts, "share": share})
-
-
-def bin_tips(first: str, digits: str) -> list:
-    """Tooltips of a bar of `binned`: what it is of, from where to where, share and number of texts."""
-    tips = [first, *number_tips(digits, start="from", end="to")]
-    return [*tips, *number_tips(".1%", "share"), *number_tips(",", "texts")]

@@ -20,7 +20,7 @@ STRONGEST = 0.75  # opacity of the ground under the largest weight
 AROUND = 8  # tokens kept on either side of a high weight when a text is shortened
 DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 SMALL = "font-size:.85em;opacity:.8"
-STEP, NARROWEST, HEIGHT = 22, 300, 190  # of the curves, in pixels
+HEIGHT = 190  # of the curves, in pixels
 MOST_CURVES, BEFORE = 60, 10  # tokens of a text that have curves, and of them before the first that decides
 LONGEST = 20  # letters of a token on the axis
 
@@ -55,7 +55,10 @@ def attention_text(
             f'<div style="{SMALL}">{escape(name)} · largest weight {values.max():.3f}</div>'
             f'<p dir="auto" style="margin:.1em 0 .5em;line-height:1.9;overflow-wrap:anywhere">{"".join(spans)}</p>'
         )
-    parts.append(legend(largest, bool(decisive), keep))
+    notes = [f"strongest ground: a weight of {largest:.2g}"]
+    notes += ["underlined: the words that decide the label"] if decisive else []
+    notes += [] if keep.all() else [f"{keep.sum():,} of {len(keep):,} tokens shown, around the highest weights"]
+    parts.append(f'<div style="{SMALL}">{" · ".join(notes)}</div>')
     return HTML(f'<figure class="attention-text" style="margin:1em 0">{"".join(parts)}</figure>')
 
 
@@ -109,22 +112,9 @@ def token_spans(
 
 def visible(token: str) -> str:
     """The token with control characters, also those that turn the direction of text, spelled out as <U+202E>."""
-    hostile = (c in DIRECTIONS or unicodedata.category(c) in ("Cc", "Cs") for c in token)
-    shown = "".join(f"<U+{ord(c):04X}>" if bad else c for c, bad in zip(token, hostile, strict=True))
+    hostile = {c for c in token if c in DIRECTIONS or unicodedata.category(c) in ("Cc", "Cs")}
+    shown = "".join(f"<U+{ord(c):04X}>" if c in hostile else c for c in token)
     return shown if shown.strip() else "␣"
-
-
-def legend(largest: float, rationale: bool, keep: np.ndarray) -> str:
-    """One line: the scale, what is underlined, how much is shown."""
-    grounds = (
-        f"background:rgba({HUES[0]}, {STRONGEST * step:.3f});padding:.1em .5em" for step in (0, 0.25, 0.5, 0.75, 1)
-    )
-    numbers = (f"{step * largest:.2g}" for step in (0, 0.25, 0.5, 0.75, 1))
-    scale = "".join(f'<span style="{ground}">{number}</span>' for ground, number in zip(grounds, numbers, strict=True))
-    parts = [f"weight {scale}"]
-    parts += ["underlined: the words that decide the label"] if rationale else []
-    shown = f"{keep.sum():,} of {len(keep):,} tokens shown, around the highest weights"
-    return f'<div style="{SMALL}">{" · ".join(parts if keep.all() else [*parts, shown])}</div>'
 
 
 # --- the probability of a class at each token
@@ -147,10 +137,8 @@ def token_curves(rows: pd.DataFrame, corpus: Corpus, title: str, show_text: str 
     tokens = tokens_shown(corpus, text, show_text)[first : first + MOST_CURVES]
     words = pd.DataFrame({"place": range(len(tokens)), "token": [visible(token)[:LONGEST] for token in tokens]})
     own = pd.DataFrame({"model": rows["variant"].map(title_of), "probability": rows["probability"]})
-    lines = [
-        words.assign(model=title_of(row["variant"]), probability=of_second_class(row, corpus)[first:][:MOST_CURVES])
-        for _, row in rows.iterrows()
-    ]
+    curves = [(title_of(row["variant"]), of_second_class(row, corpus)) for _, row in rows.iterrows()]
+    lines = [words.assign(model=name, probability=values[first:][:MOST_CURVES]) for name, values in curves]
     of_class = corpus.classes[1] if len(corpus.classes) == 2 else "what the model predicts"
     spans = (spans - first - 0.5).clip(-0.5, len(words) - 0.5).query("start < end")
     shade = alt.Chart(spans).mark_rect(color=INK, opacity=0.15).encode(alt.X("start:Q"), alt.X2("end"))
@@ -159,9 +147,8 @@ def token_curves(rows: pd.DataFrame, corpus: Corpus, title: str, show_text: str 
     see += "" if spans.empty else " Shaded: the words that decide the label."
     if len(text.tokens) > MOST_CURVES:
         see += f" Tokens {first + 1} to {first + len(words)} of {len(text.tokens):,}."
-    width = max(NARROWEST, min(WIDTH, STEP * len(words) + 60))
-    title = f"{title} (label: {corpus.classes[text.label]})"
-    return titled(alt.layer(*layers).properties(width=width, height=HEIGHT), title, [see])
+    drawn = alt.layer(*layers).properties(width=max(300, min(WIDTH, 22 * len(words) + 60)), height=HEIGHT)
+    return titled(drawn, f"{title} (label: {corpus.classes[text.label]})", [see])
 
 
 def of_second_class(row: pd.Series, corpus: Corpus) -> np.ndarray:
@@ -176,13 +163,12 @@ def curve_layers(lines: pd.DataFrame, own: pd.DataFrame, words: pd.DataFrame, of
     scale = alt.Scale(domain=[-0.5, len(words) - 0.5], nice=False)
     x = alt.X("place:Q", title=None, scale=scale, axis=alt.Axis(labels=False, ticks=False, grid=False))
     y = alt.Y("probability:Q", title=f"probability of {of_class}", scale=alt.Scale(domain=[0, 1]))
-    tips = ["model:N", *number_tips(".3f", "probability")]
     curves = alt.Chart(lines).mark_line(strokeWidth=1.5, point=alt.OverlayMarkDef(size=16))
     answers = alt.Chart(own).mark_rule(strokeDash=[2, 3], strokeWidth=1.5)
     below = alt.Chart(words).mark_text(angle=300, align="right", baseline="middle", fontSize=11, color=INK)
     return [
         alt.Chart().mark_rule(color=INK, opacity=0.5).encode(alt.Y(datum=0.5)),
-        curves.encode(x, y, color, tooltip=["token:N", *tips]),
-        answers.encode(y=y, color=color, tooltip=tips),
+        curves.encode(x, y, color, tooltip=["token:N", "model:N", *number_tips(".3f", "probability")]),
+        answers.encode(y=y, color=color),
         below.encode(x, alt.YValue(HEIGHT + 8), text="token:N"),
     ]

@@ -2,9 +2,9 @@
 
 A new chart is a module beside this one: a function that takes a table and returns `titled(drawn, title, what to see)`,
 where `drawn` are layers in `panels` (one for each encoder and attention) or in `facets` (one for each value of a
-column), `series_color` colours its lines and `number_tips` are what the pointer shows. A chart holds few rows: bins,
-means and quantiles are computed in pandas, never by Vega from instances. With the decorator `or_a_sentence` it answers
-with a sentence where it raises `Empty`.
+column) and `series_color` colours its lines. With `tooltip=True` a mark shows what it is drawn from. A chart holds few
+rows: bins, means and quantiles are computed in pandas, never by Vega from instances. With the decorator
+`or_a_sentence` it answers with a sentence where it raises `Empty`.
 """
 
 import os
@@ -153,14 +153,9 @@ def series_color(names: Sequence[str], column: str = "series", title: str | None
     return alt.Color(f"{column}:N", title=title, scale=alt.Scale(domain=names, range=list(COLORS[: len(names)])))
 
 
-def number_tips(digits: str, *columns: str, **titles: str) -> list[alt.Tooltip]:
-    """Tooltips of numbers in one format: number_tips(".3f", "value", "low", "high", middle="median").
-
-    Args:
-        titles: a column's title, where that is not its name.
-    """
-    shown = {name: name for name in columns} | titles
-    return [alt.Tooltip(f"{name}:Q", title=title, format=digits) for name, title in shown.items()]
+def number_tips(digits: str, *columns: str) -> list[alt.Tooltip]:
+    """Tooltips of numbers in one format: number_tips(".3f", "value", "low", "high")."""
+    return [alt.Tooltip(f"{name}:Q", format=digits) for name in columns]
 
 
 def dashed_line(channel: str, at: str | float) -> alt.Chart:

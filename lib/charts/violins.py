@@ -7,19 +7,17 @@ from scipy.stats import gaussian_kde
 
 from lib.analysis.summaries import with_class_names
 from lib.charts.histograms import defined
-from lib.charts.theme import INK, caption_of_rows, number_tips, or_a_sentence, panels, series_color, titled
+from lib.charts.theme import INK, caption_of_rows, or_a_sentence, panels, series_color, titled
 from lib.quantity import JSD_BOUNDS, title_of, unit_of
 
 BINS = ("0 – .25", ".25 – .5", ".5 – .75", ".75 – 1")  # of the largest weight; the last holds 1 too
 FEWEST = 5  # texts; fewer are drawn one by one
-POINTS = 2000  # of all violins of a chart together
+POINTS = 25  # at which the outline of a violin is computed
 SEE_CHANGE = "Were attention the reason for the prediction, the upper rows would lie to the right."
 SEE_JSD = "Were attention the reason for the prediction, the upper rows would lie to the left: "
 SEE_JSD += "a sharp attention could not move far."
-HOW_TO_READ = (
-    "Ticks are medians. Every violin has the same height, whatever n, its number of texts (each seed counts); "
-)
-HOW_TO_READ += f"fewer than {FEWEST} texts, or equal values, are dots."
+HOW_TO_READ = "Ticks are medians. Every violin has the same height, whatever n, its number of texts (each seed "
+HOW_TO_READ += f"counts); fewer than {FEWEST} texts, or equal values, are dots."
 
 
 @or_a_sentence
@@ -27,7 +25,7 @@ def violins_by_max_attention(
     instances: pd.DataFrame,
     value: str,
     classes: list[str],
-    title: str | None = None,
+    title: str,
     see: str | None = None,
     axis: str | None = None,
 ) -> alt.TopLevelMixin:
@@ -38,16 +36,15 @@ def violins_by_max_attention(
     Args:
         instances: with the largest weight, in [0, 1], in the column "max_attention".
         value: a column, for example "permutation".
-        title, see, axis: the chart's title, the line that explains what to see, the title of the x axis; by default
-            they follow from the value and its unit.
+        see, axis: the line that explains what to see, the title of the x axis; by default as the value's unit says.
     """
     rows, names = with_class_names(defined(instances, value, "max_attention"), classes)
-    in_nats, name = unit_of(value) == "nats", title_of(value)
+    in_nats = unit_of(value) == "nats"
     bounds = JSD_BOUNDS if in_nats else (0.0, max(1.0, float(rows[value].max())))
     frame = all_violins(rows, value, names, bounds)
     end = bounds[1] if in_nats else max(float(frame["x"].max()), 0.01)  # charts of JSDs share one axis
-    drawn = panels(frame, violin_layers(frame, names, axis or f"{name} ({unit_of(value)})", end), height=200)
-    title = title or f"{name[:1].upper()}{name[1:]} by the largest attention weight"
+    axis = axis or f"{title_of(value)} ({unit_of(value)})"
+    drawn = panels(frame, violin_layers(frame, names, axis, end), height=200)
     see = see or (SEE_JSD if in_nats else SEE_CHANGE)
     return titled(drawn, title, [see, HOW_TO_READ, caption_of_rows(instances, value)])
 
@@ -55,11 +52,10 @@ def violins_by_max_attention(
 def all_violins(rows: pd.DataFrame, value: str, names: list[str], bounds: tuple[float, float]) -> pd.DataFrame:
     """The rows of a violin for each encoder, attention, class and bin of the largest weight."""
     rows = rows.assign(bin=np.minimum((rows["max_attention"].to_numpy() * len(BINS)).astype(int), len(BINS) - 1))
-    groups = list(rows.groupby(["encoder", "attention", "class", "bin"], sort=False)[value])
-    points, places, parts = max(8, min(40, POINTS // len(groups))), places_of(names), []
-    for (encoder, attention, name, row), values in groups:
+    places, parts, by = places_of(names), [], ["encoder", "attention", "class", "bin"]
+    for (encoder, attention, name, row), values in rows.groupby(by, sort=False)[value]:
         offset, sides = places[name]
-        part = violin(values.to_numpy(dtype=np.float64), row + offset, sides, points, bounds)
+        part = violin(values.to_numpy(dtype=np.float64), row + offset, sides, bounds)
         columns = {"encoder": encoder, "attention": attention, "class": name, "bin": BINS[row]}
         parts.append(part.assign(**columns, texts=len(values), middle=float(values.median())))
     return pd.concat(parts, ignore_index=True)
@@ -73,26 +69,24 @@ def places_of(names: list[str]) -> dict[str, tuple[float, tuple[float, float]]]:
     return {name: (0.45 - step * (index + 0.5), (step * 0.46,) * 2) for index, name in enumerate(names)}
 
 
-def violin(
-    values: np.ndarray, centre: float, sides: tuple[float, float], points: int, bounds: tuple[float, float]
-) -> pd.DataFrame:
+def violin(values: np.ndarray, centre: float, sides: tuple[float, float], bounds: tuple[float, float]) -> pd.DataFrame:
     """Rows of one violin: `shape` (x, low, high), one `median`, and `dot`s for values too few or too equal for one."""
     down, up = sides
     median = pd.DataFrame({"kind": "median", "x": [np.median(values)], "low": centre - down, "high": centre + up})
     if len(values) < FEWEST or np.ptp(values) < 1e-6:
         dots = {"kind": "dot", "x": np.unique(values.round(6)), "low": centre + (up - down) / 2}
         return pd.concat([pd.DataFrame(dots), median])
-    x, height = density(values, points, bounds)
+    x, height = density(values, bounds)
     shape = {"kind": "shape", "x": x, "low": centre - down * height, "high": centre + up * height}
     return pd.concat([pd.DataFrame(shape), median])
 
 
-def density(values: np.ndarray, points: int, bounds: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
+def density(values: np.ndarray, bounds: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
     """(x, height): a Gaussian kernel density from the least to the largest value, its peak 1.
 
     What the kernels put beyond the bounds of the value is reflected back, so that a heap at 0 does not look hollow.
     """
-    x, (lowest, highest) = np.linspace(values.min(), values.max(), points), bounds
+    x, (lowest, highest) = np.linspace(values.min(), values.max(), POINTS), bounds
     kernel = gaussian_kde(values)
     height = kernel(x) + kernel(2 * lowest - x) + kernel(2 * highest - x)
     return x, height / height.max()
@@ -106,21 +100,18 @@ def violin_layers(frame: pd.DataFrame, names: list[str], axis: str, end: float) 
     """
     color = series_color(names, "class", "predicted class")
     stroke = alt.Stroke("class:N", title="predicted class", scale=color["scale"])  # a long thin tail stays a line
-    labels = alt.Axis(
-        values=[0, 1, 2, 3], labelExpr=f"{list(BINS)}[datum.value]", grid=False, ticks=False, domain=False
-    )
+    bare = {"grid": False, "ticks": False, "domain": False}
+    labels = alt.Axis(values=[0, 1, 2, 3], labelExpr=f"{list(BINS)}[datum.value]", **bare)
     y = alt.Y("low:Q", title="largest weight", axis=labels, scale=alt.Scale(domain=[-0.5, 3.5], nice=False))
     x = alt.X("x:Q", title=axis, axis=alt.Axis(tickCount=4), scale=alt.Scale(domain=[0, end]))
-    tips = ["class:N", alt.Tooltip("bin:N", title="largest weight")]
-    tips += [*number_tips(",", "texts"), *number_tips(".3f", middle="median")]
-    shapes, dots, medians = (
-        alt.Chart().transform_filter(alt.datum.kind == kind) for kind in ("shape", "dot", "median")
-    )
+    median = alt.Tooltip("x:Q", title="median", format=".3f")
+    kinds = ("shape", "dot", "median")
+    shapes, dots, medians = (alt.Chart().transform_filter(alt.datum.kind == kind) for kind in kinds)
     shapes = shapes.mark_area(opacity=0.65, orient="vertical", strokeWidth=0.8)
     return [
-        shapes.encode(x, y, alt.Y2("high"), color, stroke, detail=["class:N", "bin:N"], tooltip=tips),
-        dots.mark_point(filled=True, size=22, opacity=0.8).encode(x, y, color, tooltip=tips),
-        medians.mark_rule(strokeWidth=2, color=INK).encode(x, y, alt.Y2("high"), tooltip=tips),
+        shapes.encode(x, y, alt.Y2("high"), color, stroke, detail=["class:N", "bin:N"]),
+        dots.mark_point(filled=True, size=22, opacity=0.8).encode(x, y, color),
+        medians.mark_rule(strokeWidth=2, color=INK).encode(x, y, alt.Y2("high"), tooltip=median),
         numbers_of_texts(medians, to_the_left=frame["middle"].mean() > end / 2, end=end),
     ]
 
