@@ -138,10 +138,10 @@ def taus(instances: pd.DataFrame, columns: Mapping[str, str], classes: Sequence[
     for (encoder, attention), of_model in instances.groupby(["encoder", "attention"], sort=False):
         named = with_class_names(of_model.sort_values("prediction"), classes)[0]
         for name, texts in named.groupby("class", sort=False):
-            row = {"encoder": encoder, "attention": attention, "predicted class": name, "texts": len(texts)}
+            row = {"encoder": encoder, "attention": attention, "predicted class": name}
             for title, column in columns.items():
-                mean, sd = (format_value(number, digits=2) for number in (texts[column].mean(), texts[column].std()))
-                row |= {title: f"{mean} ± {sd}", f"{title}, p ≤ .05": texts[f"{column}_significant"].mean()}
+                spread = f"{texts[column].mean():.2f} ± {texts[column].std():.2f}".replace("-", "−").replace("nan", "–")
+                row |= {title: spread, f"{title}: p ≤ .05": texts[f"{column}_significant"].mean()}
             rows.append(row)
     return show(pd.DataFrame(rows))
 

@@ -55,10 +55,11 @@ class Paper:
         return published.table(self.key, dataset)
 
     def compare(self, values: pd.DataFrame) -> pd.DataFrame:
-        """Rows of `lib.analysis.summarise` beside what it printed of the same datasets and quantities."""
+        """Rows of `lib.analysis.summarise` beside what it printed of the same datasets, models and quantities."""
         theirs = self.published()
-        same = theirs["dataset"].isin(values["dataset"].map(str)) & theirs["quantity"].isin(values["quantity"])
-        return published.compare(values, theirs[same])
+        for name in ("dataset", "encoder", "attention", "quantity"):
+            theirs = theirs[theirs[name].isin(values[name].map(str))]
+        return published.compare(values, theirs)
 
     def ours(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Our values under the names that published.csv has for them, each once: what `published.compare` takes.

@@ -287,15 +287,13 @@ def test_a_published_value_is_a_series_by_its_source():
     assert "sst · BiLSTM · ours" in ours["description"]
 
 
-def test_a_sweep_draws_each_model_with_intervals_and_published_values():
-    rows = over_lambda()
-    theirs = rows.iloc[2:3].assign(value=0.3)
-    spec = charts.sweep(rows, "lambda", "Title", "See.", "weight", "log", theirs).to_dict()
+def test_a_sweep_draws_each_model_with_intervals():
+    spec = charts.sweep(over_lambda(), "lambda", "Title", "See.", "weight", "log").to_dict()
     (drawn,) = spec["datasets"].values()
-    assert [row["value"] for row in drawn] == [0.5] * 8 + [0.3] and drawn[-1]["encoder"] == "BiLSTM"
-    assert {row["lambda"] for row in drawn[:-1]} == {0.1, 1} and {row["low"] for row in drawn[:-1]} == {0.4}
-    assert len(spec["spec"]["layer"]) == 3 and spec["description"].endswith("Bands: 95% intervals. Dashed: published.")
-    assert "Dashed" not in charts.sweep(rows, "lambda", "Title", "See.").to_dict()["description"]
+    assert [row["value"] for row in drawn] == [0.5] * 8 and {row["lambda"] for row in drawn} == {0.1, 1}
+    assert len(spec["spec"]["layer"]) == 2 and spec["description"].endswith("Bands: 95% intervals.")
+    without = charts.sweep(over_lambda(low=np.nan), "lambda", "Title", "See.").to_dict()
+    assert len(without["spec"]["layer"]) == 1 and "Bands" not in without["description"]
 
 
 def test_a_box_is_the_middle_half_and_its_line_ends_at_one_and_a_half_times_its_height():

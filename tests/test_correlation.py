@@ -60,8 +60,7 @@ def test_values_stand_beside_those_that_the_paper_printed_of_the_same_quantities
     row = dict(zip(RUN_COLUMNS, ("sst", "bilstm", "additive", "softmax", "base", 1), strict=True))
     values = pd.DataFrame([row | {"quantity": correlation.GRADIENT, "value": 0.3, "unit": "tau-b"}])
     both = PAPERS["correlation"].compare(values)
-    assert set(both["quantity"]) == {correlation.GRADIENT} and set(both["dataset"]) == {"sst"} and len(both) == 6
-    assert both.loc[both["ours"].notna(), "theirs"].tolist() == [0.3512]
+    assert set(both["quantity"]) == {correlation.GRADIENT} and both["theirs"].tolist() == [0.3512]
     assert PAPERS["correlation"].compare(values.iloc[:0]).empty
 
 

@@ -43,8 +43,8 @@ OTHERS = [
     interventions.until_flip(rankings.RANKINGS),
     interventions.single_erasure(rankings.RANKINGS),
     interventions.permutation_effect(100),
-    interventions.adversary(0.01, "exact", name="exact", **far),
-    interventions.adversary(0.01, "gradient", steps=20, name="searched", **far),
+    interventions.adversary(0.01, "exact", **far),
+    interventions.adversary(0.01, "gradient", steps=20, **far),
 ]
 
 
@@ -57,7 +57,7 @@ def numbers(encoder, length):
     row = found.iloc[0]
     arrays = {name: float(value.sum()) for name, value in row.items() if isinstance(value, np.ndarray)}
     taus = {name: value for name, value in row.items() if name.startswith("kendall")}
-    numbers = ["length", "permutation", "exact_jsd", "searched_jsd"]
+    numbers = ["length", "permutation", "adversary_exact_jsd", "adversary_gradient_jsd"]
     numbers += ["states_entropy", "states_own_share"] if "states" in SWEEPS[encoder] else []
     rest = {name: float(row[name]) for name in numbers}
     assert not row["left_out"], row["left_out"]

@@ -47,45 +47,29 @@ def sweep(
     see: str,
     setting_title: str | None = None,
     scale: str = "linear",
-    theirs: pd.DataFrame | None = None,
 ) -> alt.TopLevelMixin:
     """One line per quantity over the values of a hyperparameter, with its interval; a panel for each model.
 
     Args:
         summary: rows of lib.analysis.summarise, with the hyperparameter in the column `setting`.
         scale: of the x axis: linear, log, or symlog, which is linear near 0 and logarithmic on both sides.
-        theirs: published values: encoder, attention, quantity, value; those of the summary's quantities are dashed.
     """
     if setting not in summary or summary[setting].nunique() < 2:
         raise Empty(f"there are no two values of {title_of(setting)}")
-    models = summary[["encoder", "attention", "quantity"]].drop_duplicates()
-    printed = models.iloc[:0] if theirs is None else models.merge(theirs[[*models, "value"]])
-    frame = pd.concat([summary.assign(kind="ours"), printed.assign(kind="published")])
-    frame["series"] = frame["quantity"].map(title_of)
-    columns = ["encoder", "attention", "kind", "series", setting, "value", "low", "high"]
+    frame = summary.assign(series=summary["quantity"].map(title_of))
+    columns = ["encoder", "attention", "series", setting, "value", "low", "high"]
     x = alt.X(
         f"{setting}:Q",
         title=setting_title or title_of(setting),
         scale=alt.Scale(type=scale, nice=scale == "linear", **({"constant": 0.1} if scale == "symlog" else {})),
         axis=alt.Axis(values=sorted(summary[setting].unique()), grid=False, format=".4~g"),
     )
-    layers = lines_over(x, unit_of(models["quantity"].iloc[0]), series_color(frame["series"].unique()))
-    shown = {"line": True, "band": frame["low"].notna().any(), "published": len(printed) > 0}
-    height = 240 if len(models.drop_duplicates(["encoder", "attention"])) == 1 else 170
-    drawn = panels(frame[columns], [layer for name, layer in layers.items() if shown[name]], height)
-    notes = [see, "Bands: 95% intervals." if shown["band"] else "", "Dashed: published." if shown["published"] else ""]
-    return titled(drawn, title, [" ".join(filter(None, notes))])
-
-
-def lines_over(x: alt.X, unit: str, color: alt.Color) -> dict[str, alt.Chart]:
-    """Layers over a hyperparameter: the interval of each series, its line, and the published values."""
-    y = alt.Y("value:Q", title=unit, scale=alt.Scale(zero=True))
-    ours, published = (alt.Chart().transform_filter(alt.datum.kind == kind) for kind in ("ours", "published"))
+    y = alt.Y("value:Q", title=unit_of(summary["quantity"].iloc[0]), scale=alt.Scale(zero=True))
+    color = series_color(frame["series"].unique())
     tips = [alt.Tooltip("series:N", title="of"), alt.Tooltip(x.shorthand), *number_tips(".3f", "value")]
-    return {
-        "band": ours.mark_area(opacity=0.25).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color),
-        "line": ours.mark_line(point=True, strokeWidth=2).encode(x, y, color, tooltip=tips),
-        "published": published.mark_rule(strokeDash=[5, 4], strokeWidth=1.5).encode(
-            y, color, tooltip=["series:N", "value:Q"]
-        ),
-    }
+    layers, notes = [alt.Chart().mark_line(point=True, strokeWidth=2).encode(x, y, color, tooltip=tips)], [see]
+    if frame["low"].notna().any():
+        bands = alt.Chart().mark_area(opacity=0.25).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color)
+        layers, notes = [bands, *layers], [see, "Bands: 95% intervals."]
+    height = 240 if len(frame.drop_duplicates(["encoder", "attention"])) == 1 else 170
+    return titled(panels(frame[columns], layers, height), title, [" ".join(notes)])

@@ -23,9 +23,21 @@ from lib.datasets.card import lengths
 from lib.quantity import JSD_BOUNDS, title_of, unit_of
 
 LENGTH_BINS = 40  # about
-SEE_TAU = "1: both rank a text's tokens alike; 0: as chance would."
-SEE_JSD = "Right: an attention that shares almost nothing with the model's own gives the same prediction. "
-SEE_JSD += "The dashed line is the most that is possible, ln 2 = .693 nats."
+AXES = {  # of a unit: the title of the x axis, the edges of the bins, the ticks, and what to see
+    "tau-b": (
+        "Kendall tau-b",
+        np.linspace(-1, 1, 21),
+        [-1, 0, 1],
+        "1: both rank a text's tokens alike; 0: as chance would.",
+    ),
+    "nats": (
+        "JSD (nats)",
+        np.linspace(*JSD_BOUNDS, 29),
+        [0, 0.2, 0.4, 0.6],
+        "Right: an attention that shares almost nothing with the model's own gives the same prediction. "
+        "The dashed line is the most that is possible, ln 2 = .693 nats.",
+    ),
+}
 
 
 # --- lengths of texts
@@ -68,22 +80,18 @@ def lengths_in(unit: str, of_splits: Mapping[str, np.ndarray]) -> tuple[alt.Face
 
 @or_a_sentence
 def histogram_by_class(
-    instances: pd.DataFrame, column: str, classes: Sequence[str], title: str | None = None, see: str | None = None
+    instances: pd.DataFrame, column: str, classes: Sequence[str], title: str | None = None
 ) -> alt.TopLevelMixin:
     """A quantity over all texts, by predicted class, in a panel for each encoder and attention.
 
     Of Kendall's tau-b Jain & Wallace 2019, Figure 2; of the adversary's JSD Figure 7, with a dashed line at ln 2.
 
     Args:
-        column: in tau-b or in nats. title, see: by default they follow from the column and its unit.
+        column: in tau-b or in nats. title: by default it follows from the column.
     """
-    in_nats = unit_of(column) == "nats"
+    axis, edges, ticks, see = AXES[unit_of(column)]
     rows, names = with_class_names(defined(instances, column), classes)
-    edges, ticks = (
-        (np.linspace(*JSD_BOUNDS, 29), [0, 0.2, 0.4, 0.6]) if in_nats else (np.linspace(-1, 1, 21), [-1, 0, 1])
-    )
-    drawn = panels(bins_by_class(rows, column, edges), layers_by_class(names, edges, title_of(column), ticks), 130)
-    see = see or (SEE_JSD if in_nats else SEE_TAU)
+    drawn = panels(bins_by_class(rows, column, edges), layers_by_class(names, edges, axis, ticks), height=130)
     title = title or f"{title_of(column)}, by predicted class"
     return titled(drawn, title, [f"{see} Lines are means.", caption_of_rows(instances, column)])
 

@@ -60,7 +60,6 @@ def adversary(
     method: str = "exact",
     with_attention: bool = False,
     max_tokens: int = MAX_TOKENS,
-    name: str | None = None,
     **options,
 ) -> Quantity:
     """A quantity: {"jsd" (batch,) nats, "tvd" (batch,) fraction} of the adversarial attention of each text.
@@ -68,7 +67,6 @@ def adversary(
     Args:
         with_attention: also {"attention" (batch, token)}. options: those of adversarial_attention.
         max_tokens: longer texts are left out by `measure`.
-        name: by default adversary_exact or adversary_gradient.
     """
 
     def measured(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
@@ -79,7 +77,7 @@ def adversary(
         return {"jsd": jsd, "tvd": tvd} | ({"attention": attention} if with_attention else {})
 
     units = {"jsd": "nats", "tvd": "fraction"} | ({"attention": "fraction"} if with_attention else {})
-    return Quantity(name or f"adversary_{method}", measured, units, {"jsd": JSD_BOUNDS}, max_tokens=max_tokens)
+    return Quantity(f"adversary_{method}", measured, units, {"jsd": JSD_BOUNDS}, max_tokens=max_tokens)
 
 
 # --- the optimum
