@@ -12,7 +12,7 @@ import pandas as pd
 from IPython.display import HTML, display
 
 from lib import tables
-from lib.charts.theme import COLORS, INK, Empty, number_tips, or_a_sentence, titled
+from lib.charts.theme import COLORS, INK, Empty, or_a_sentence, titled
 from lib.notebook import HEADLINE
 from lib.quantity import RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
 from papers import PAPERS
@@ -195,7 +195,7 @@ def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
     x = alt.X("effect:Q", title=f"{finding.quantity} ({finding.unit})", scale=alt.Scale(zero=True), axis=axis)
     words = [word or "measured" for word in WORD_COLORS]
     color = alt.Color("word:N", title=None, scale=alt.Scale(domain=words, range=list(WORD_COLORS.values())))
-    tips = ["row:N", "word:N", "runs:Q", *number_tips(".3f", "effect", "low", "high", "chance", "printed")]
+    tips = ["row:N", "word:N", *(f"{name}:Q" for name in ("runs", "effect", "low", "high", "chance", "printed"))]
     hollow = data["low"].isna()
 
     def layer(there: pd.Series, mark: str, *channels, **looks) -> list[alt.Chart]:

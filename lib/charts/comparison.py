@@ -16,7 +16,6 @@ from lib.charts.theme import (
     common_names,
     dashed_line,
     facets,
-    number_tips,
     or_a_sentence,
     series_color,
     titled,
@@ -53,7 +52,7 @@ def values_beside(
     y = alt.Y("model:N", title=None, sort=frame["model"].drop_duplicates().tolist(), axis=axis)
     series = list(dict.fromkeys([OURS, *frame["series"]]))
     color, shapes = series_color(series), alt.Scale(domain=series, range=SHAPES[: len(series)])
-    tips = ["model:N", alt.Tooltip("series:N", title="from"), *number_tips(".3f", "value", "low", "high"), "table:N"]
+    tips = ["model:N", alt.Tooltip("series:N", title="from"), "value:Q", "low:Q", "high:Q", "table:N"]
     points = alt.Chart().mark_point(filled=True, size=50, opacity=1)
     layers = [points.encode(x, y, color, alt.Shape("series:N", title=None, scale=shapes), tooltip=tips)]
     if frame["low"].notna().any():

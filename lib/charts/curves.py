@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import pandas as pd
 
-from lib.charts.theme import COLORS, WIDTH, Empty, facets, number_tips, or_a_sentence, panels, series_color, titled
+from lib.charts.theme import COLORS, Empty, facets, or_a_sentence, panels, series_color, titled
 from lib.quantity import title_of, unit_of
 
 
@@ -34,8 +34,8 @@ def learning_curves(
     x = alt.X("epoch:Q", title="epoch", axis=alt.Axis(format="d", tickMinStep=1, grid=False))
     y = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False))
     line = alt.Chart().mark_line(point=points, strokeWidth=1.5, opacity=0.8)
-    line = line.encode(x, y, color=color, detail="run:N", tooltip=["run:N", "epoch:Q", *number_tips(".3f", "value")])
-    drawn = facets(frame, [line], "quantity", height=130, axes=130, widest=WIDTH).resolve_scale(y="independent")
+    line = line.encode(x, y, color=color, detail="run:N", tooltip=["run:N", "epoch:Q", "value:Q"])
+    drawn = facets(frame, [line], "quantity", height=130, axes=130).resolve_scale(y="independent")
     return titled(drawn, title, [f"Each line is a run. {see}"])
 
 
@@ -66,8 +66,7 @@ def sweep(
     )
     y = alt.Y("value:Q", title=unit_of(summary["quantity"].iloc[0]), scale=alt.Scale(zero=True))
     color = series_color(frame["series"].unique())
-    tips = [alt.Tooltip("series:N", title="of"), alt.Tooltip(x.shorthand), *number_tips(".3f", "value")]
-    layers, notes = [alt.Chart().mark_line(point=True, strokeWidth=2).encode(x, y, color, tooltip=tips)], [see]
+    layers, notes = [alt.Chart().mark_line(point=True, strokeWidth=2, tooltip=True).encode(x, y, color)], [see]
     if frame["low"].notna().any():
         bands = alt.Chart().mark_area(opacity=0.25).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color)
         layers, notes = [bands, *layers], [see, "Bands: 95% intervals."]

@@ -12,7 +12,6 @@ from lib.charts.theme import (
     caption_of_rows,
     dashed_line,
     facets,
-    number_tips,
     or_a_sentence,
     titled,
 )
@@ -47,8 +46,7 @@ def flip_tables(tables: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin
     bare = {"ticks": False, "domain": False}
     x = alt.X("other:N", title="another item", sort=FLIPS, axis=alt.Axis(labelAngle=0, orient="top", **bare))
     y = alt.Y("top:N", title="top item", sort=FLIPS, axis=alt.Axis(**bare))
-    tips = [alt.Tooltip("top:N", title="the top item"), alt.Tooltip("other:N", title="another item")]
-    base = alt.Chart().encode(x, y, tooltip=[*tips, *number_tips(".1%", "value", "low", "high"), "n:Q"])
+    base = alt.Chart().encode(x, y, tooltip=["value:Q", "low:Q", "high:Q", "n:Q"])
     opacity = alt.Opacity("value:Q", scale=alt.Scale(domain=[0, 1], range=[0.06, 0.9]), legend=None)
     ink = alt.condition("datum.value > 0.5", alt.value("white"), alt.value(INK))
     shares = base.mark_text(fontSize=11).encode(alt.Text("value:Q", format=".1%"), color=ink)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from IPython.display import HTML
 
-from lib.charts.theme import INK, WIDTH, number_tips, series_color, titled
+from lib.charts.theme import INK, WIDTH, series_color, titled
 from lib.datasets import question_and_answer, tokens_shown
 from lib.datasets.corpus import Corpus
 from lib.quantity import title_of
@@ -168,7 +168,7 @@ def curve_layers(lines: pd.DataFrame, own: pd.DataFrame, words: pd.DataFrame, of
     below = alt.Chart(words).mark_text(angle=300, align="right", baseline="middle", fontSize=11, color=INK)
     return [
         alt.Chart().mark_rule(color=INK, opacity=0.5).encode(alt.Y(datum=0.5)),
-        curves.encode(x, y, color, tooltip=["token:N", "model:N", *number_tips(".3f", "probability")]),
+        curves.encode(x, y, color, tooltip=["token:N", "model:N", "probability:Q"]),
         answers.encode(y=y, color=color),
         below.encode(x, alt.YValue(HEIGHT + 8), text="token:N"),
     ]

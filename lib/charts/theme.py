@@ -88,6 +88,7 @@ def theme() -> alt.theme.ThemeConfig:
             "legend": text | {"orient": "top", "symbolOpacity": 1, "labelLimit": 400, "titleLimit": 400, "columns": 3},
             "header": text | {"labelFontSize": 12, "labelFontWeight": 600, "titlePadding": 4, "labelExpr": TWO_LINES},
             "range": {"category": list(COLORS)},
+            "tooltipFormat": {"numberFormat": ",.3~f"},
             "facet": {"spacing": 18},
         }
     }
@@ -124,22 +125,17 @@ def panels(frame: pd.DataFrame, layers: Sequence[alt.Chart], height: int) -> alt
 
 
 def facets(
-    frame: pd.DataFrame,
-    layers: Sequence[alt.Chart],
-    by: str,
-    height: int | alt.Step,
-    axes: int = 60,
-    widest: int = WIDEST,
+    frame: pd.DataFrame, layers: Sequence[alt.Chart], by: str, height: int | alt.Step, axes: int = 60
 ) -> alt.FacetChart:
     """The layers once for each value of the column `by`, in the order of the frame, at most ACROSS in a row.
 
     Args:
         layers: without data of their own, as in `panels`.
-        axes: pixels that the y axis and its labels take. widest: the largest width of a panel, in pixels.
+        axes: pixels that the y axis and its labels take.
     """
     order = frame[by].drop_duplicates().tolist()
     across = min(ACROSS, len(order))
-    width = min(widest, (WIDTH - axes) // across - 18)
+    width = min(WIDEST, (WIDTH - axes) // across - 18)
     drawn = alt.layer(*layers, data=frame).properties(width=width, height=height)
     return drawn.facet(facet=alt.Facet(f"{by}:N", title=None, sort=order), columns=across)
 
@@ -151,11 +147,6 @@ def series_color(names: Sequence[str], column: str = "series", title: str | None
     """The colour of each series, in the order of `names`."""
     names = list(names)
     return alt.Color(f"{column}:N", title=title, scale=alt.Scale(domain=names, range=list(COLORS[: len(names)])))
-
-
-def number_tips(digits: str, *columns: str) -> list[alt.Tooltip]:
-    """Tooltips of numbers in one format: number_tips(".3f", "value", "low", "high")."""
-    return [alt.Tooltip(f"{name}:Q", format=digits) for name in columns]
 
 
 def dashed_line(channel: str, at: str | float) -> alt.Chart:

@@ -3,7 +3,7 @@
 import altair as alt
 import pandas as pd
 
-from lib.charts.theme import INK, SHAPES, WIDTH, Empty, number_tips, or_a_sentence, series_color, titled
+from lib.charts.theme import INK, SHAPES, WIDTH, Empty, or_a_sentence, series_color, titled
 from lib.quantity import JSD_BOUNDS
 
 
@@ -42,7 +42,7 @@ def curve_layers(x: alt.X, y: alt.Y, color: alt.Color) -> list[alt.Chart]:
 def mark_layers(x: alt.X, y: alt.Y, color: alt.Color, order: list[str]) -> list[alt.Chart]:
     """The points, their intervals in both directions, and lambda beside those of the last seed that have one."""
     shape = alt.Shape("series:N", title=None, scale=alt.Scale(domain=order, range=SHAPES[: len(order)]))
-    tips = ["series:N", alt.Tooltip("at:Q", title="lambda"), "seed:N", *number_tips(".3f", "jsd", "tvd"), "n:Q"]
+    tips = ["series:N", alt.Tooltip("at:Q", title="lambda"), "seed:N", "jsd:Q", "tvd:Q", "n:Q"]
     points = alt.Chart()
     bars = points.mark_rule(strokeWidth=1.5, opacity=0.6)
     of_series = points.transform_filter("isValid(datum.at)").transform_joinaggregate(

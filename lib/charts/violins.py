@@ -104,14 +104,15 @@ def violin_layers(frame: pd.DataFrame, names: list[str], axis: str, end: float) 
     labels = alt.Axis(values=[0, 1, 2, 3], labelExpr=f"{list(BINS)}[datum.value]", **bare)
     y = alt.Y("low:Q", title="largest weight", axis=labels, scale=alt.Scale(domain=[-0.5, 3.5], nice=False))
     x = alt.X("x:Q", title=axis, axis=alt.Axis(tickCount=4), scale=alt.Scale(domain=[0, end]))
-    median = alt.Tooltip("x:Q", title="median", format=".3f")
     kinds = ("shape", "dot", "median")
     shapes, dots, medians = (alt.Chart().transform_filter(alt.datum.kind == kind) for kind in kinds)
     shapes = shapes.mark_area(opacity=0.65, orient="vertical", strokeWidth=0.8)
     return [
         shapes.encode(x, y, alt.Y2("high"), color, stroke, detail=["class:N", "bin:N"]),
         dots.mark_point(filled=True, size=22, opacity=0.8).encode(x, y, color),
-        medians.mark_rule(strokeWidth=2, color=INK).encode(x, y, alt.Y2("high"), tooltip=median),
+        medians.mark_rule(strokeWidth=2, color=INK).encode(
+            x, y, alt.Y2("high"), tooltip=alt.Tooltip("x:Q", title="median")
+        ),
         numbers_of_texts(medians, to_the_left=frame["middle"].mean() > end / 2, end=end),
     ]
 
