@@ -18,7 +18,6 @@ from papers.effects import model_name, split_models
 from papers.paper import Paper
 from papers.settings import Dataset, Distinct, OwnModel, Settings, one_of, setting
 
-KEY = "serrano2019"
 MADE_UP = "planted"  # how the names of made-up texts begin
 SEEDS = {"quick": 1, "paper": None}  # None: the profile's
 FEWEST_SENTENCES = 4  # of a text that counts for a model over sentences: of fewer any order is nearly the best
@@ -121,4 +120,4 @@ def gradient_sooner_to_later(tables: Mapping[str, pd.DataFrame]) -> Iterator[tup
         yield {"model": model_name(key.values())}, [rows], effect
 
 
-PAPER = Paper("erasure", KEY, ErasureSettings, (every_model,))
+PAPER = Paper("erasure", "serrano2019", ErasureSettings, (every_model,))

@@ -21,7 +21,6 @@ from papers.paper import Paper
 from papers.regularization import TO_THE_END, imitation
 from papers.settings import Distinct, Encoders, Projection, Settings, one_of, setting
 
-KEY = "meister2021"
 PROJECTIONS = ("softmax", "sparsemax")
 # The paper's grid of lambda is not printed. Beyond it, softmax, and entmax with a fixed and a learned alpha.
 STRENGTHS = {"quick": (-10.0, 0.0, 0.9), "paper": (-100.0, -10.0, -3.0, -1.0, 0.0, 0.25, 0.5, 0.75, 0.9)}
@@ -204,4 +203,4 @@ def lost(tables: Mapping[str, pd.DataFrame], trains: Sequence[str]) -> Iterator[
 lost_by_adversaries_trained_anew = partial(lost, trains=["all"])
 lost_by_frozen_adversaries = partial(lost, trains=["attention", "attention from the base"])
 PARTS = (models, spectrum, without_context, adversaries, frozen_adversaries)
-PAPER = Paper("sparsity", KEY, SparsitySettings, PARTS, partners=partners)
+PAPER = Paper("sparsity", "meister2021", SparsitySettings, PARTS, partners=partners)

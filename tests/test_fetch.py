@@ -5,7 +5,6 @@ import gzip
 import json
 import os
 import shutil
-import signal
 import stat
 import tarfile
 import threading
@@ -351,7 +350,10 @@ def test_the_command_prints_licence_and_citation(tmp_path, monkeypatch, capsys):
 
 
 def test_a_stop_by_hand_is_one_line(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(install, "download", lambda *arguments: signal.raise_signal(signal.SIGINT))
+    def stop(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(install, "download", stop)
     assert main(["sst", "--into", str(tmp_path)]) == 130
     assert "stopped; run it again" in capsys.readouterr().err and not (tmp_path / "sst").exists()
 

@@ -35,8 +35,8 @@ def against_reason(instances: pd.DataFrame, columns: Iterable[str], rationales: 
 
     Columns of `add_average_precision`, and of SCORES: reason_top_<name>, is the top token one of the rationale;
     ..._recall_, how many of the R tokens of the rationale are among the top R; ..._rank_, their mean rank, from 1. Of
-    equal values the expectation over all their orders. beyond_chance_<name>: average precision as a share of the way
-    from chance (0) to 1. NaN for a text without a rationale, or of rationale alone.
+    equal values the expectation over all their orders. beyond_chance_<name>: average precision as a share of what lies
+    between chance (0) and 1. NaN for a text without a rationale, or of rationale alone.
 
     Args:
         columns: of values (token,). rationales: as of `add_average_precision`.
