@@ -10,6 +10,8 @@ from lib.analysis.adversaries import (
     measure_versus_base,
     moved_adversaries,
     not_converged,
+    points,
+    points_by_variant,
     scores_and_distances,
     searches,
     seed_distances,
@@ -47,7 +49,6 @@ from lib.analysis.measuring import (
     measure_all,
     output_of_text,
 )
-from lib.analysis.price import points, points_by_variant
 from lib.analysis.rationale import (
     add_average_precision,
     add_rationale_hits,
