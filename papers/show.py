@@ -12,7 +12,7 @@ import pandas as pd
 from IPython.display import HTML, display
 
 from lib import tables
-from lib.charts.theme import COLORS, INK, Empty, or_a_sentence, titled
+from lib.charts.theme import COLORS, INK, Empty, common_names, or_a_sentence, titled
 from lib.notebook import HEADLINE
 from lib.quantity import RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
 from papers import PAPERS
@@ -21,7 +21,6 @@ from papers.judge import NO, NONE, OPEN, YES
 from papers.published import ANSWERS, KEYS, TITLES, printed_effect, table
 
 WORD_COLORS = {YES: COLORS[2], NO: COLORS[1], NONE: COLORS[0], OPEN: "#9a9a9a", "": INK}
-USUAL = ("", "base", "1")  # variant and number of layers: not worth a word
 ANSWER_COLORS = dict(zip(ANSWERS, (COLORS[2], COLORS[0], COLORS[1]), strict=True))
 # What is asked of one's own model and text: may its attention be shown? At most seven rows.
 BOX = ("J1", "J4", "J5", "J5c", "J6", "J7", "S2", "S3")
@@ -246,8 +245,7 @@ def one_table(values: pd.DataFrame, percent: bool) -> str:
     wide = wide.loc[list(dict.fromkeys(rows.set_index(by).index)), list(dict.fromkeys(rows["quantity"]))]
     head = "".join(f"<th scope='col'>{escape(title_of(name))}</th>" for name in (*by, *wide))
     body = "".join(f"<tr>{names_of(key)}{numbers_of(cells)}</tr>" for key, *cells in wide.itertuples())
-    shared = [str(first[name]) for name in RUN_COLUMNS if name not in (*by, *implied)]
-    parts = [title_of(value) for value in shared if value not in USUAL]
+    parts = common_names(values.drop(columns=[*by, *implied]))
     fixed = " · ".join(filter(None, [*parts, describe_encoders(values)]))
     unit = "percent" if percent else ", ".join(dict.fromkeys(values["unit"]))
     caption = f"Ours: {fixed} ({unit})."
