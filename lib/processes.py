@@ -4,8 +4,9 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from threading import Thread
+from unittest.mock import patch
 
 from joblib import Parallel, cpu_count, delayed, parallel_config
 from joblib.externals.loky import get_reusable_executor
@@ -36,16 +37,9 @@ def gpu_runs() -> int:
     return max(1, int(torch.cuda.mem_get_info()[0] / (GB_OF_A_RUN * 1e9))) if torch.cuda.is_available() else 1
 
 
-@contextmanager
-def environment(values: dict[str, str]) -> Iterator[None]:
+def environment(values: dict[str, str]) -> AbstractContextManager:
     """These environment variables, for the processes started inside."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
+    return patch.dict(os.environ, values)
 
 
 def run_all(function: Callable, tasks: Sequence[tuple], workers: int) -> Iterator:
@@ -71,12 +65,11 @@ def run_all(function: Callable, tasks: Sequence[tuple], workers: int) -> Iterato
 
 def call_in_worker(parent: int, function: Callable, task: tuple):
     """function(*task), in a process that ends with its parent, also where that one is killed."""
-    Thread(target=end_with, args=(parent,), daemon=True).start()
+
+    def end_with_parent():
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    Thread(target=end_with_parent, daemon=True).start()
     return function(*task)
-
-
-def end_with(parent: int) -> None:
-    """Ends this process once its parent, by its number, is gone."""
-    while os.getppid() == parent:
-        time.sleep(1)
-    os._exit(1)

@@ -7,12 +7,10 @@ from tqdm import tqdm
 
 def spoken(seconds: float) -> str:
     """Seconds in short words: 8 s, 3 min 20 s, 2 h 5 min."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes >= 60:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def counted(number: int, noun: str) -> str:
@@ -36,7 +34,3 @@ class Progress(tqdm):
         """One step more is done; `message` names it."""
         self.set_postfix_str(message, refresh=False)
         self.update()
-
-    def say(self, message: str) -> None:
-        """A remark that is no step, on a line of its own."""
-        self.write(message, file=sys.stdout)

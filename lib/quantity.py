@@ -16,18 +16,11 @@ BOUNDS: dict[str, Bounds] = {"fraction": (0.0, 1.0), "tau-b": (-1.0, 1.0), "toke
 
 @dataclass(frozen=True)
 class Declared:
-    """The unit, title and bounds of a name.
-
-    unit    as in data/published.csv: fraction, nats, tau-b, tokens, items, p-value; "1" where there is none
-    title   how a reader reads it; none: its words
-    bounds  its least and largest value; none: those of its unit
-    of      the quantity that it belongs to: of a p-value, its tau
-    """
+    """The unit of a name ("1": none), how a reader reads it (None: its words), and its bounds (None: its unit's)."""
 
     unit: str
     title: str | None = None
     bounds: Bounds | None = None
-    of: str | None = None
 
 
 @dataclass(frozen=True)
@@ -36,8 +29,8 @@ class Quantity:
 
     function    (model, batch, output) -> (batch,), or (batch, token); or a dict of such parts, each of which is then
                 the column <name>_<part>
-    unit        as of `Declared`; of parts with several units a dict part -> unit
-    bounds      the least and largest value, or a dict part -> bounds
+    unit        as in data/published.csv: fraction, nats, tau-b, tokens, items, p-value, or "1"; or a dict part -> unit
+    bounds      the least and largest value, or a dict part -> bounds; None: those of the unit
     max_tokens  of longer texts it is not computed
     draws       of a function with random draws their number: a part (batch, draws) is a column of arrays
     """
@@ -68,7 +61,6 @@ class Quantity:
         declare(column, units[part], self.title if column == self.name else None, bounds)
 
 
-ENCODERS = ("rnn", "conv", "noenc")  # of Serrano & Smith
 TITLES = {  # of the quantities of data/published.csv, and of the parts of models and rankings
     "adversary_exact_jsd": "JSD of the optimum",
     "adversary_gradient_jsd": "JSD of the search",
@@ -90,7 +82,7 @@ TITLES = {  # of the quantities of data/published.csv, and of the parts of model
     "mutual_information_most_frequent": "information, frequent words (MF)",
     "mutual_information_random_sample": "information, random sample (RS)",
     "token_probability_mean": "token probability",
-    **{f"{kind.lower()}-{encoder}": f"{kind}-{encoder}" for kind in ("FLAN", "HAN") for encoder in ENCODERS},
+    **{f"{kind.lower()}-{part}": f"{kind}-{part}" for kind in ("FLAN", "HAN") for part in ("rnn", "conv", "noenc")},
     "product": "gradient × attention",
     "first_order": "first-order effect",
     "fewest": "fewest possible",
@@ -100,8 +92,6 @@ TITLES = {  # of the quantities of data/published.csv, and of the parts of model
     "flip_random_only": "only another item",
     "flip_neither": "neither",
 }
-
-
 # The names that belong to no `Quantity`: scores, what training reports, values of the papers.
 UNITS = {
     "fraction": "accuracy f1 auc f1_uniform f1_permuted tvd tvd_half probability label prediction "
@@ -118,27 +108,21 @@ _REGISTRY |= {name: Declared("nats", bounds=JSD_BOUNDS) for name in ("jsd", "tra
 _REGISTRY |= {f"f1_drop_{of}": Declared("fraction", bounds=CHANGE_BOUNDS) for of in ("uniform", "permuted")}
 
 
-def declare(name: str, unit: str, title: str | None = None, bounds: Bounds | None = None, of: str | None = None) -> str:
+def declare(name: str, unit: str, title: str | None = None, bounds: Bounds | None = None) -> str:
     """Makes a quantity's unit, title and bounds known under its name, which it returns; again is as good as once.
 
-    Args:
-        of: the quantity that it belongs to, as a p-value does to its tau.
     Raises:
         ValueError: the name is known with another unit.
     """
     known = _REGISTRY.get(name, Declared(unit))
     if known.unit != unit:
         raise ValueError(f"{name!r} is declared in {known.unit}, not {unit}; choose another name")
-    _REGISTRY[name] = Declared(unit, title or known.title, bounds or known.bounds, of or known.of)
+    _REGISTRY[name] = Declared(unit, title or known.title, bounds or known.bounds)
     return name
 
 
 def declared(name: str) -> Declared:
-    """The unit, title and bounds of a quantity.
-
-    Raises:
-        KeyError: it is not declared.
-    """
+    """The unit, title and bounds of a quantity; KeyError if it is not declared."""
     if name not in _REGISTRY:
         raise KeyError(
             f"the quantity {name!r} is not declared: measure it as a Quantity, or declare({name!r}, unit) from "
@@ -160,14 +144,13 @@ def bounds_of(name: str) -> Bounds:
 
 def belongs_to_another(name: str) -> bool:
     """Whether it belongs to another quantity, as the p-value of a tau does."""
-    return name in _REGISTRY and _REGISTRY[name].of is not None
+    return name.startswith("kendall_tau_") and name.endswith(("_p", "_significant"))
 
 
 def title_of(name: str) -> str:
     """A quantity, or a part of a model, for a reader: "attention / leave-one-out"; by default its words."""
-    known = _REGISTRY.get(name)
-    if known and known.title:
-        return known.title
+    if name in _REGISTRY and _REGISTRY[name].title:
+        return _REGISTRY[name].title
     if name.endswith("_significant"):
         return f"{title_of(name.removesuffix('_significant'))}, share with p ≤ .05"
     if name.startswith("kendall_tau_") and "_vs_" in name:
@@ -183,8 +166,8 @@ def tau_name(pair: tuple[str, str]) -> str:
     """
     first, second = ("attention" if name == "attention_weights" else name for name in pair)
     name = declare(f"kendall_tau_{first}_vs_{second}", "tau-b")
-    declare(f"{name}_p", "p-value", of=name)
-    declare(f"{name}_significant", "fraction", of=name)
+    declare(f"{name}_p", "p-value")
+    declare(f"{name}_significant", "fraction")
     return name
 
 
@@ -197,12 +180,10 @@ def columns_of_encoders(frame: pd.DataFrame) -> list[str]:
 
 
 def describe_encoders(frame: pd.DataFrame) -> str:
-    """The values of `columns_of_encoders` in one line: "BiLSTM: additive, 1 layer; Transformer: dot, 2 layers"."""
+    """The values of `columns_of_encoders` in one line: "BiLSTM: attention additive; Transformer: attention dot"."""
     names = columns_of_encoders(frame)
-    described = {}
-    for encoder, rows in frame.groupby("encoder", sort=False) if names else ():
-        parts = {name: str(rows[name].iloc[0]) for name in names}
-        if parts.get("layers"):  # none for your own model
-            parts["layers"] += " layer" if parts["layers"] == "1" else " layers"
-        described[title_of(str(encoder))] = ", ".join(map(title_of, filter(None, parts.values())))
-    return "; ".join(f"{encoder}: {parts}" for encoder, parts in described.items() if parts)
+    lines = []
+    for row in frame.drop_duplicates("encoder").to_dict("records") if names else ():
+        parts = ", ".join(f"{name} {title_of(str(row[name]))}" for name in names)
+        lines.append(f"{title_of(str(row['encoder']))}: {parts}")
+    return "; ".join(lines)

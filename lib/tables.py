@@ -20,19 +20,13 @@ NUMBER_STYLE = "text-align: right; white-space: nowrap; font-variant-numeric: ta
 COLUMN_STYLES = {"quantity": "min-width: 13em", **dict.fromkeys(("encoder", "95%"), "white-space: nowrap")}
 SETTINGS = ("lambda", "delta", "eta")  # not measured: shown with all their digits
 HIDDEN = ("of_seeds", "se", "se_texts")  # columns for the kept results
-NAMES = (*RUN_COLUMNS, "quantity", "first", "second")  # columns that hold names of parts of a model or of quantities
-MOST_CLASSES = 12  # that a card names
-CARD_TITLES = {
-    "tokens_mean": "tokens of a text, mean ± sd",
-    "tokens_max": "tokens of a text, longest",
-    "sentences_mean": "sentences of a text, mean ± sd",
-    "sentences_max": "sentences of a text, longest",
-    "vocabulary": "words of the vocabulary",
-    "with_vector": "of these with a word vector",
-    "unknown": "tokens unknown",
-    "tokens_with_vector": "tokens with a word vector",
-    "again": "texts that occur in train too",
-}
+NAMES = (
+    *RUN_COLUMNS,
+    "quantity",
+    "ranking",
+    "first",
+    "second",
+)  # columns of names
 
 
 # --- any table
@@ -162,36 +156,3 @@ def differences(rows: pd.DataFrame) -> HTML:
     interval = {over: intervals(rows["low"], rows["high"]), "it is": rows["word"]}
     models = rows[["encoder", "attention", "projection", "variant", "layers"]]
     return show(models.assign(**values, difference=rows["difference"], **interval))
-
-
-# --- a dataset
-
-
-def card(frame: pd.DataFrame) -> HTML:
-    """Rows of lib.datasets.card to read: a column for each split, texts of a kind with their share of the split."""
-    frame = few_classes(frame)
-    names = [name for name in frame if name not in ("split", "tokens_sd", "sentences_sd")]  # sds go with the means
-    splits = {row["split"]: [card_value(name, row) for name in names] for _, row in frame.iterrows()}
-    return show(pd.DataFrame({"": [CARD_TITLES.get(name, name) for name in names]} | splits))
-
-
-def few_classes(frame: pd.DataFrame) -> pd.DataFrame:
-    """The card with at most MOST_CLASSES of the classes, those with the most texts of train, and the others as one."""
-    classes = [name for name in frame if name.startswith("class ")]
-    if len(classes) <= MOST_CLASSES:
-        return frame
-    rest = frame[classes].iloc[0].astype(int).nsmallest(len(classes) - MOST_CLASSES + 1, keep="last").index
-    few = frame.drop(columns=rest)
-    few.insert(few.columns.get_loc("tokens"), f"class: {len(rest):,} others", frame[rest].sum(axis=1))
-    return few
-
-
-def card_value(name: str, row: pd.Series) -> str:
-    """One value of a card: a share in percent, texts with their share, a mean with its sd, any other number."""
-    value = row[name]
-    if name in ("with_vector", "unknown", "tokens_with_vector") and not pd.isna(value):
-        return f"{value:.1%}"
-    if name == "again" or name.startswith("class"):
-        return f"{value:,} ({value / row['texts']:.1%})"
-    sd = f" ± {format_value(row[name.removesuffix('mean') + 'sd'], digits=1)}" if name.endswith("_mean") else ""
-    return format_value(value, digits=1) + sd

@@ -52,7 +52,7 @@ display(alt.Chart(many, title="Points").mark_circle().encode(x="row:Q", y="value
 LOG = """\
 with Progress(evil, total=9) as progress:
     for word in range(9):
-        progress.say(f"{evil} {note}")
+        progress.write(f"{evil} {note}")
 print(evil, note, file=sys.stderr)"""
 
 

@@ -15,7 +15,7 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score
 
-from lib import charts, datasets, tables
+from lib import datasets, tables
 from lib.analysis import against_baseline, baseline, classification, difference
 from lib.analysis.baseline import STRENGTHS, choose_strength
 from lib.datasets import about, card, sizes, word_vectors
@@ -23,25 +23,17 @@ from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
 from tools.fetch.sources import sources
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("*.ipynb"))
-SIX = ["adversary", "correlation", "erasure", "ground_truth", "regularization", "sparsity"]
 
 
-def corpus_of(classes=("bad", "good"), min_df=1, sentences=False, **splits) -> Corpus:
-    """A corpus of "label: words" by split, in sentences at each full stop where asked for."""
+def corpus_of(classes=("bad", "good"), min_df=1, **splits) -> Corpus:
+    """A corpus of "label: words" by split."""
     made = {}
     for name in ("train", "dev", "test"):
         read = [line.split(": ", 1) for line in splits.get(name, ["0: a b", "1: c"])]
         made[name] = [Instance(f"{name}-{i}", text, tuple(text.split()), int(y)) for i, (y, text) in enumerate(read)]
-        if sentences:
-            made[name] = [replace(one, sentences=cut(one.tokens)) for one in made[name]]
     vocabulary = Vocabulary.of((one.tokens for one in made["train"]), min_df)
     of_splits = (Split(name, tuple(instances), vocabulary) for name, instances in made.items())
     return Corpus("tiny", "Tiny", tuple(classes), vocabulary, *of_splits, citation="none", licence="MIT")
-
-
-def cut(tokens):
-    ends = [place + 1 for place, token in enumerate(tokens) if token == "."]
-    return tuple(end - start for start, end in pairwise([0, *ends]))
 
 
 def random_corpus(classes=2, seed=0, sizes=(120, 10, 60), longest=8) -> Corpus:
@@ -64,27 +56,23 @@ def random_corpus(classes=2, seed=0, sizes=(120, 10, 60), longest=8) -> Corpus:
 
 def test_a_card_counts_texts_lengths_and_unknown_tokens():
     train = ["0: a b b .", "0: a . b .", "1: c . a . b . c .", "0: a d ."]
-    corpus = corpus_of(min_df=2, sentences=True, train=train, dev=["1: a .", "0: new . words . ."], test=["1: d ."])
-    shown = card(corpus).set_index("split")
-    assert shown["texts"].tolist() == [4, 2, 1] and shown["tokens"].tolist() == [4 + 4 + 8 + 3, 2 + 5, 2]
-    assert shown["class bad"].tolist() == [3, 1, 0] and shown["class good"].tolist() == [1, 1, 1]
-    assert shown.loc["train", ["tokens_mean", "tokens_max"]].tolist() == [4.75, 8]
-    assert shown.loc["train", "tokens_sd"] == pytest.approx(pd.Series([4, 4, 8, 3]).std())
-    assert shown.loc["train", ["sentences_mean", "sentences_max"]].tolist() == [2, 4]
-    assert shown.loc["train", "vocabulary"] == 3, "., a and b stand in two texts; c and d in one"
-    assert shown["vocabulary"].isna().tolist() == [False, True, True]
-    assert shown["unknown"].tolist() == [3 / 19, 2 / 7, 1 / 2]
-    assert np.isnan(shown.loc["test", "tokens_sd"]) and "sentences_mean" not in card(corpus_of())
-    assert "with_vector" not in shown
+    corpus = corpus_of(min_df=2, train=train, dev=["1: a .", "0: new . words . ."], test=["1: d ."])
+    shown = card(corpus)
+    assert shown.loc["texts"].tolist() == [4, 2, 1]
+    assert shown.loc["class bad"].tolist() == [3, 1, 0] and shown.loc["class good"].tolist() == [1, 1, 1]
+    lengths = shown.filter(like="of a text", axis=0)["train"].tolist()
+    assert lengths == pytest.approx([4.75, pd.Series([4, 4, 8, 3]).std(), 8])
+    assert shown.loc["words of the vocabulary"].tolist()[0] == 3, "., a and b stand in two texts; c and d in one"
+    assert shown.loc["tokens unknown, fraction"].tolist() == [3 / 19, 2 / 7, 1 / 2]
+    hostile = tables.show(card(corpus_of(["<b>", "good"])), index="what").data
+    assert ">train</th>" in hostile and "class &lt;b&gt;" in hostile and "nan" not in hostile
 
 
-def test_coverage_is_of_words_and_of_running_tokens():
+def test_coverage_is_of_running_tokens():
     corpus = corpus_of(min_df=2, train=["0: a a b", "1: a b d"], dev=["0: a zzz"], test=["1: b b b a"])
     covered = torch.tensor([word == "a" for word in corpus.vocabulary.words])
     known = word_vectors.Vectors(torch.zeros(len(covered), 3), covered, "/home/a/a.npz", "")
-    shown = card(corpus, known).set_index("split")
-    assert shown.loc["train", "with_vector"] == 1 / 2 and shown["with_vector"].isna().sum() == 2
-    assert shown["tokens_with_vector"].tolist() == [3 / 6, 1 / 2, 1 / 4]
+    assert card(corpus, known).loc["tokens with a word vector, fraction"].tolist() == [3 / 6, 1 / 2, 1 / 4]
     assert about(corpus, known)[-1] == "Word vectors before training: 1 of 2 words (50.0%) from a.npz."
     random = word_vectors.random(corpus.vocabulary, size=3)
     assert card(corpus, random).equals(card(corpus)), "random numbers cover nothing"
@@ -94,33 +82,22 @@ def test_coverage_is_of_words_and_of_running_tokens():
 def test_texts_that_stand_in_train_are_counted_as_among_all_pairs():
     train = ["0: a b", "0: a b", "1: a b", "1: c d", "0: e", "0: e"]
     corpus = corpus_of(train=train, dev=["0: c d", "1: a b", "0: cd", "0: e"], test=["1: c d", "0: d c", "1: C d"])
-    assert card(corpus)["again"].tolist() == [5, 3, 1], "of train all but c d, which stands there once"
+    assert again(corpus) == [5, 3, 1], "of train all but c d, which stands there once"
     corpus = random_corpus(3, sizes=(150, 40, 40), longest=2)
     expected = [
         sum(any(y is not x and y.tokens == x.tokens for y in corpus.train.instances) for x in split.instances)
         for split in corpus.splits
     ]
-    assert card(corpus)["again"].tolist() == card(backwards(corpus))["again"].tolist() == expected and min(expected) > 0
+    assert again(corpus) == again(backwards(corpus)) == expected and min(expected) > 0
+
+
+def again(corpus: Corpus) -> list[int]:
+    return card(corpus).loc["texts that occur in train too"].tolist()
 
 
 def backwards(corpus: Corpus) -> Corpus:
     turned = {split.name: replace(split, instances=split.instances[::-1]) for split in corpus.splits}
     return replace(corpus, **turned)
-
-
-# --- as it is read
-
-
-def test_a_card_is_read_in_columns_of_splits_with_shares():
-    shown = tables.card(card(corpus_of(["<b>", "x_sd"], train=["0: a b c", "0: a", "1: c", "1: c"]))).data
-    assert ">train</th>" in shown and "text-align: right" not in shown and "<b>" not in shown
-    (row,) = (row for row in shown.split("<tr>") if "class x_sd" in row)
-    assert "2 (50.0%)" in row and "class &lt;b&gt;" in shown
-    (row,) = (row for row in shown.split("<tr>") if "tokens of a text, mean ± sd" in row)
-    assert "1.5 ± 1<" in row and "1.5 ± 0.7<" in row
-    (row,) = (row for row in shown.split("<tr>") if "words of the vocabulary" in row)
-    assert row.count("–") == 2
-    assert "tokens_" not in shown and "nan" not in shown
 
 
 def test_a_table_is_escaped_and_aligned_and_no_id_stands_twice_on_a_page():
@@ -135,21 +112,6 @@ def test_a_table_is_escaped_and_aligned_and_no_id_stands_twice_on_a_page():
     assert "&lt;caption&gt;" in plain and "class=" not in plain and "id=" not in plain and "<style" not in plain
 
 
-def test_of_many_classes_the_largest_are_named_and_no_text_is_lost():
-    train = [f"{k}: w" for k in range(30) for _ in range(1 + k % 7)]
-    corpus = corpus_of([f"c{k}" for k in range(30)], train=train, dev=["1: w"], test=["29: w", "3: w"])
-    whole = card(corpus)
-    few = tables.few_classes(whole)
-    named = [name for name in few if name.startswith("class")]
-    assert len(named) == tables.MOST_CLASSES and named[-1] == "class: 19 others"
-    assert (few[named].sum(axis=1) == few["texts"]).all()
-    sizes = Counter(label for label, _ in (line.split(":") for line in train))
-    least = min(sizes[name.removeprefix("class c")] for name in named[:-1])
-    left = set(whole) - set(few)
-    assert len(left) == 19 and all(sizes[name.removeprefix("class c")] <= least for name in left)
-    assert "19 others" in tables.card(whole).data
-
-
 def test_about_says_source_licence_tokens_and_what_was_left_out():
     corpus = replace(corpus_of(), notes=("Nothing was left out.",))
     assert about(corpus) == ["Tiny. None.", "Licence: MIT.", "Nothing was left out."]
@@ -160,17 +122,6 @@ def test_about_says_source_licence_tokens_and_what_was_left_out():
     pages = {folder: source.page for source in sources().values() for folder in source.makes}
     specs = [spec for spec in datasets.DATASETS.values() if spec.folder in pages]
     assert len(specs) >= 10 and all(spec.page == pages[spec.folder] for spec in specs), "where it is fetched from"
-
-
-def test_lengths_are_drawn_in_sentences_too_where_texts_are_cut():
-    charts.enable()
-    cut_texts = corpus_of(sentences=True, train=["0: a b .", "1: a . b . c ."], dev=["1: a ."], test=["0: b ."])
-    spec = charts.length_histogram(cut_texts).to_dict()
-    axes = [part["spec"]["layer"][0]["encoding"]["x"]["title"] for part in spec["vconcat"]]
-    assert axes == ["length in tokens", "length in sentences"]
-    lines = spec["description"]
-    assert "The longest text has 6 tokens." in lines and "The longest text has 3 sentences." in lines
-    assert "facet" in charts.length_histogram(corpus_of()).to_dict()
 
 
 # --- the baseline
@@ -303,31 +254,26 @@ def test_other_texts_and_other_scores_are_refused():
 
 def test_what_the_papers_count_is_counted_under_their_names():
     corpus = random_corpus()
-    found, texts = sizes(corpus), card(corpus).set_index("split")
-    assert found["train_size"] == texts.loc["train", "texts"]
+    found, texts = sizes(corpus), card(corpus)["train"]
+    assert found["train_size"] == texts["texts"] and found["classes"] == 2
     assert found["test_positive"] == np.sum(corpus.test.labels == 1) == found["test_size"] - found["test_negative"]
-    assert found["average_length"] == pytest.approx(texts.loc["train", "tokens_mean"])
-    assert found["vocabulary"] == texts.loc["train", "vocabulary"] and found["classes"] == 2
-    assert found["train_and_dev_size"] == texts.loc[["train", "dev"], "texts"].sum()
+    assert found["average_length"] == pytest.approx(texts["tokens of a text, mean"])
+    assert found["vocabulary"] == texts["words of the vocabulary"]
+    assert found["train_and_dev_size"] == len(corpus.train) + len(corpus.dev)
+    cut = replace(corpus.train, instances=tuple(replace(one, sentences=(1, 2)) for one in corpus.train.instances))
+    assert sizes(replace(corpus, train=cut))["average_sentences"] == 2
 
 
 # --- in the notebooks
 
-CARD = (
-    "tables.card(datasets.card(corpus, word_vectors))",
-    "charts.length_histogram(corpus)",
-    "analysis.baseline(corpus)",
-)
+CARD = ("datasets.card(corpus, word_vectors)", "analysis.baseline(corpus)")
 
 
 def test_every_notebook_opens_with_the_same_card_before_anything_is_trained():
     texts = []
     for path in NOTEBOOKS:
         cells = ["".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
-        places = [next(i for i, cell in enumerate(cells) if part in cell) for part in CARD]
-        data = next(i for i, cell in enumerate(cells) if cell.startswith("## 1 Data"))
-        training = next(i for i, cell in enumerate(cells) if "train_all(" in cell)
-        assert [data, *places, training] == sorted([data, *places, training]), path.stem
-        texts.append(cells[places[-1] - 1])
-    assert [path.stem for path in NOTEBOOKS] == SIX
-    assert len(set(texts)) == 1, "and says the same of the baseline"
+        order = [next(i for i, cell in enumerate(cells) if part in cell) for part in ("## 1 Data", *CARD, "train_all(")]
+        assert order == sorted(order), path.stem
+        texts.append(cells[order[2] - 1])
+    assert len(texts) == 6 and len(set(texts)) == 1, "and says the same of the baseline"

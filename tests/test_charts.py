@@ -12,18 +12,19 @@ import pytest
 import vl_convert
 from nbconvert import HTMLExporter
 from nbformat.v4 import new_code_cell, new_notebook, new_output
+from scipy.stats import gaussian_kde
 
 from lib import charts
-from lib.analysis import classification, flip_tables, summarise
+from lib.analysis import classification, summarise
 from lib.charts.boxes import box_of
 from lib.charts.comparison import OURS
 from lib.charts.erasure import around_zero, in_bins
 from lib.charts.text import visible
-from lib.charts.theme import STATIC, titled
+from lib.charts.theme import STATIC
+from lib.charts.violins import violin
 from lib.datasets.corpus import Instance
 from lib.quantity import RUN_COLUMNS, declare, tau_name
 from papers import published
-from tests import small
 from tools.report.execute import kernel_environment
 
 PAIR = ("attention", "gradient_times_input")
@@ -60,16 +61,10 @@ def instances(n=60, encoders=("bilstm", "average", "conv"), seeds=(0, 1), classe
                 part["permuted_change_of_p"] = random.beta(1, 8, n)
                 part["jsd_exact"] = random.uniform(0, np.log(2), n)
                 part["gap"] = part[tau_name(PAIR)] / 2
-                for ranking in ("top_attention_paper", "top_attention_others"):
-                    part[f"{ranking}_delta_alpha"], part[f"{ranking}_delta_js"] = random.uniform(-0.1, 0.6, (2, n))
-                    part[f"{ranking}_flip"], part["top_attention_flip"] = random.integers(0, 2, (2, n))
+                more = random.uniform(-0.1, 0.6, (2, n))
+                part["top_attention_paper_delta_alpha"], part["top_attention_paper_delta_js"] = more
                 parts.append(part.assign(**run, seed=seed))
     return pd.concat(parts, ignore_index=True)
-
-
-def histories() -> dict:
-    epochs = [{"epoch": epoch, "train_loss": 1 / epoch, "dev_auc": 0.9} for epoch in (1, 2, 3)]
-    return {f"sst {name}, seed {seed}": epochs for name in ("bilstm", "conv") for seed in (0, 1)}
 
 
 def token_curves(tokens, rationale=((1, 3),)) -> alt.TopLevelMixin:
@@ -99,23 +94,17 @@ def all_charts(frame: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
     titles = ("A title of a chart", "What to see in this chart.")
     performance = beside[beside["quantity"].isin(["accuracy", "f1", "auc"])]
     return {
-        "lengths": charts.length_histogram(
-            SimpleNamespace(title="SST", splits=[small.split((3, 5, 2000), name="train")])
-        ),
         "tau": charts.histogram_by_class(frame, tau_name(PAIR), CLASSES),
         "permuted": charts.violins_by_max_attention(frame, "permuted_change_of_p", CLASSES, "A title"),
         "adversary": charts.violins_by_max_attention(frame, "jsd_exact", CLASSES, "A title"),
         "jsd": charts.histogram_by_class(frame, "jsd_exact", CLASSES, "A title"),
         "taus": charts.values_beside(beside[beside["unit"].eq("tau-b")], *titles, "tau-b", shared=True),
         "performance": charts.values_beside(performance, *titles, "percent", True, True, {"f1": 0.5}),
-        "training": charts.learning_curves(histories(), ["train_loss", "dev_auc"]),
-        "one run": charts.learning_curves({"one": histories()["sst conv, seed 0"]}, ["dev_auc"]),
         "tokens": token_curves(HOSTILE),
         "sweep": charts.sweep(over_lambda(), "lambda", *titles, scale="symlog"),
         "one seed": charts.sweep(over_lambda(low=np.nan), "lambda", *titles),
         "tradeoff": charts.tradeoff(points(), *titles),
         "boxes": charts.boxes(frame, ["permuted_change_of_p"], "attention", *titles),
-        "flips": charts.flip_tables(flip_tables(frame, ["attention"], ["expected"]), *titles),
         "differences": charts.jsd_differences(frame, *titles),
         "negatives": charts.negative_differences(frame, *titles),
     }
@@ -175,17 +164,14 @@ def test_bins_hold_every_defined_value_once():
     assert "60 texts · 2 seeds pooled" in chart.to_dict()["description"]
 
 
-def test_a_description_has_the_title_and_what_to_see_as_sentences():
-    chart = titled(alt.Chart(pd.DataFrame({"x": [1]})).mark_point(), "Does it decide?", ["Look left", "", "All texts."])
-    assert chart.to_dict()["description"] == "Does it decide? Look left. All texts."
-
-
-def test_violins_of_few_or_equal_values_are_dots():
-    frame = instances(n=12, encoders=("bilstm",), seeds=(0,))
-    frame["permuted_change_of_p"], frame["prediction"] = 0.25, 1
-    spec = charts.violins_by_max_attention(frame, "permuted_change_of_p", CLASSES, "A title").to_dict()
-    rows = pd.DataFrame(next(iter(spec["datasets"].values())))
-    assert set(rows["kind"]) == {"dot", "median"} and (rows["x"] == 0.25).all()
+def test_a_violin_is_scipys_density_and_of_few_or_equal_values_the_median_alone():
+    values = np.random.default_rng(0).beta(1, 8, 50)
+    shape = violin(values).query("kind == 'shape'")
+    density = gaussian_kde(values)(shape["x"])
+    np.testing.assert_allclose(shape["height"], density / density.max())
+    assert [shape["x"].min(), shape["x"].max()] == pytest.approx([values.min(), values.max()])
+    for few in (values[:4], np.full(9, 0.25)):
+        assert violin(few).to_dict("records") == [{"kind": "median", "x": np.median(few), "height": 1}]
 
 
 def test_charts_of_three_classes_and_of_one_configuration():
@@ -202,15 +188,12 @@ def test_charts_of_three_classes_and_of_one_configuration():
 def test_nothing_to_draw_is_one_clear_sentence():
     frame, titles = instances(), ("A title of a chart", "What to see in this chart.")
     no_items = frame.assign(top_attention_paper_delta_js=np.nan)
-    empty_split = SimpleNamespace(title="SST", splits=[small.split((), name="train")])
     said = {
         "'jsd_exact' is undefined or left out for all 720 rows": charts.histogram_by_class(
             frame.assign(jsd_exact=np.nan), "jsd_exact", CLASSES
         ),
-        "no split has a text": charts.length_histogram(empty_split),
-        "no run has a history": charts.learning_curves({}, ["dev_auc"]),
         "no text has a value of gap": charts.boxes(frame.assign(gap=np.nan), ["gap"], "attention", *titles),
-        "there are no two values of lambda": charts.sweep(over_lambda().iloc[:2], "lambda", *titles),
+        "there are no two values of lambda": charts.sweep(over_lambda()[:0], "lambda", *titles),
         "there is no point": charts.tradeoff(points()[:0], *titles),
         "the table has neither values of ours nor published ones": charts.values_beside(
             pd.DataFrame(), *titles, "tau-b"
@@ -219,25 +202,8 @@ def test_nothing_to_draw_is_one_clear_sentence():
     }
     for reason, sentence in said.items():
         assert sentence.data == f"<p>Nothing to draw: {reason}.</p>"
-    assert (
-        charts.sweep(pd.DataFrame(), "lambda", *titles).data == charts.sweep(over_lambda()[:0], "lambda", *titles).data
-    )
-    for empty in (
-        charts.negative_differences(no_items, *titles),
-        charts.flip_tables(frame[:0], *titles),
-    ):
-        assert "no text has two items or more" in empty.data
+    assert "no text has two items or more" in charts.negative_differences(no_items, *titles).data
     assert "no attention" in charts.attention_text([], {}).data
-
-
-def test_a_dashed_line_is_in_the_panels_of_its_quantities():
-    scores = classification(instances(encoders=("bilstm",)))
-    alone = published.compare(scores, published.table("jain2019", "none"))
-    spec = charts.values_beside(alone, "Title", "See.", "percent", lines={"accuracy": 0.25, "f1": 0.75}).to_dict()
-    (rows,) = spec["datasets"].values()
-    lines = {row["quantity"]: row["dashed"] for row in rows}
-    assert lines == {"accuracy": 0.25, "F1": 0.75, "AUC": None}
-    assert spec["spec"]["layer"][0]["mark"]["strokeDash"]
 
 
 def test_charts_are_displayed_as_the_type_that_jupyterlab_and_the_report_draw_else_as_a_picture(monkeypatch):
@@ -276,15 +242,19 @@ def test_a_long_text_is_shortened_around_its_highest_weights_and_says_so():
     assert "… 4,992 not shown …" in html and "34 of 20,000 tokens shown" in html
 
 
-def test_a_published_value_is_a_series_by_its_source():
+def test_a_published_value_is_a_series_by_its_source_and_a_dashed_line_is_in_its_quantitys_panel():
     scores = classification(instances(encoders=("bilstm",)))
     printed = published.compare(scores, published.table("jain2019", "sst"))
     drawn = charts.values_beside(printed, "Title", "See.", "percent").to_dict()
     (rows,) = drawn["datasets"].values()
     assert {row["series"] for row in rows} == {OURS, "Jain & Wallace 2019"}
-    ours = charts.values_beside(published.compare(scores, printed.iloc[:0]), "Title", "See.", "percent").to_dict()
-    assert {row["model"] for rows in ours["datasets"].values() for row in rows} == {"additive", "dot"}
-    assert "sst · BiLSTM · ours" in ours["description"]
+    alone = published.compare(scores, printed.iloc[:0])
+    ours = charts.values_beside(alone, "Title?", "See.", "percent", lines={"accuracy": 0.25, "f1": 0.75}).to_dict()
+    (rows,) = ours["datasets"].values()
+    assert {row["model"] for row in rows} == {"additive", "dot"}
+    assert ours["description"].startswith("Title? See. sst · BiLSTM · ours")
+    assert {row["quantity"]: row["dashed"] for row in rows} == {"accuracy": 0.25, "F1": 0.75, "AUC": None}
+    assert ours["spec"]["layer"][0]["mark"]["strokeDash"]
 
 
 def test_a_sweep_draws_each_model_with_intervals():

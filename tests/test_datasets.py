@@ -51,8 +51,8 @@ def test_sst_is_exactly_that_of_the_paper(data_home):
     assert [np.bincount(split.labels).tolist() for split in corpus.splits] == [[3034, 3321], [397, 424], [863, 862]]
     assert len(corpus.vocabulary) == 13_826
     assert corpus.classes == ("negative", "positive")
-    card = datasets.card(corpus).set_index("split")
-    assert card.loc["test", "tokens_max"] < 52 and 0.05 < card.loc["test", "unknown"] < 0.06
+    card = datasets.card(corpus)["test"]
+    assert card["tokens of a text, longest"] < 52 and 0.05 < card["tokens unknown, fraction"] < 0.06
     assert any(note.startswith("565 of 6,920 texts of train were left out") for note in corpus.notes)
 
 

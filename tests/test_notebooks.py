@@ -106,9 +106,9 @@ def test_correlation_on_hostile_words_and_a_text_of_20_000_tokens(monkeypatch, t
     )
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["images"] == 0
-    assert shown["charts"] == charts_made(page) >= 9
+    assert shown["charts"] == charts_made(page) >= 7
     assert "longer than 2,000 tokens" in shown["text"]
-    assert "The longest text has 20," in Path(page).read_text()
+    assert re.search(">20,0[0-9]{2}</td>", Path(page).read_text()), "the longest text, in the card"
     assert EMOJI in Path(page).read_text()
 
 
@@ -136,7 +136,7 @@ def test_correlation_on_stories_that_ask_hostile_questions_of_a_sparse_model(mon
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["images"] == 0
     assert shown["findings"] >= 1 and "is it so?" in shown["text"]
-    assert shown["charts"] == charts_made(page) >= 10
+    assert shown["charts"] == charts_made(page) >= 8
     assert "against the words that decide" in shown["text"] and "asked “where is" in shown["text"]
     assert EMOJI in Path(page).read_text()
 
@@ -149,7 +149,7 @@ def test_adversary_on_hostile_words_and_a_text_beyond_the_adversarys_bound(monke
     page = report(monkeypatch, tmp_path, "adversary", "dataset agnews", *TINY)
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["images"] == 0
-    assert shown["charts"] == charts_made(page) == 8
+    assert shown["charts"] == charts_made(page) == 5
     assert "longer than 5,000 tokens" in shown["text"] and "No adversary has converged and moved" in shown["text"]
     assert EMOJI in Path(page).read_text()
 
@@ -184,7 +184,7 @@ def test_adversary_on_hostile_words_with_reasons(monkeypatch, tmp_path, chromium
     monkeypatch.setenv("DATA_HOME", str(home_of_reasons(tmp_path)))
     page = report(monkeypatch, tmp_path, "adversary", "dataset eraser_movies", "projection sparsemax", *TINY)
     shown = opened(chromium, page)
-    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 8
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 5
     assert "underlined: the words that decide the label" in shown["text"]
     assert "No text was left out, and every value is defined" in shown["text"]
 
@@ -197,7 +197,7 @@ def test_regularization_on_hostile_words_with_reasons(monkeypatch, tmp_path, chr
     page = report(monkeypatch, tmp_path, "regularization", "dataset eraser_movies", *SHORT)
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["images"] == 0
-    assert shown["charts"] == charts_made(page) == 9
+    assert shown["charts"] == charts_made(page) == 6
     assert "The attention of a regularized model ranks the words that decide the label higher" in shown["text"]
     assert "so splits are compared each with its own" in shown["text"]
     assert "tying with learned embeddings" in shown["text"] and "average precision" in shown["text"]
@@ -209,7 +209,7 @@ def test_regularization_where_no_reason_is_known(monkeypatch, tmp_path, chromium
     choices = "dataset agnews", "attentions dot", "delta 1", "eta 0.1", "frozen mlm", "deeper no"
     page = report(monkeypatch, tmp_path, "regularization", *choices, *SHORT)
     shown = opened(chromium, page)
-    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 9
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 6
     assert "agnews does not say which words decide" in shown["text"]
     assert "tying with learned embeddings" not in shown["text"]
 
@@ -222,7 +222,7 @@ def test_sparsity_on_hostile_words_with_reasons(monkeypatch, tmp_path, chromium)
     page = report(monkeypatch, tmp_path, "sparsity", "dataset eraser_movies", *SPARSE)
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["images"] == 0
-    assert shown["charts"] == charts_made(page) == 8
+    assert shown["charts"] == charts_made(page) == 7
     assert "underlined: the words that decide the label" in shown["text"] and "Figure 3: attention" in shown["text"]
     assert EMOJI in Path(page).read_text()
 
@@ -234,7 +234,7 @@ def test_sparsity_with_one_encoder_and_a_long_text(monkeypatch, tmp_path, chromi
     imitations = "lambdas 0", "frozen_lambdas 0"  # in table 5 nothing is compared, and no adversary judged
     page = report(monkeypatch, tmp_path, "sparsity", *choices, *SPARSE, *imitations)
     shown = opened(chromium, page)
-    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 8
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 7
     assert "An adversary whose attention alone learns" not in shown["text"] and "entmax:learned" in shown["text"]
     assert "longer than 500 tokens" in shown["text"] and "longer than 2,000 tokens" in shown["text"]
 
@@ -258,7 +258,7 @@ def test_erasure_on_hostile_words_of_two_topics(monkeypatch, tmp_path, chromium)
     page = report(monkeypatch, tmp_path, "erasure", "dataset agnews4", "test_texts 25", *OF_TEXTS)
     shown = opened(chromium, page)
     assert shown["wrong"] == [] and shown["images"] == 0
-    assert shown["charts"] == charts_made(page) >= 5
+    assert shown["charts"] == charts_made(page) >= 3
     assert "test_texts: 25 of the texts of test were drawn at random" in shown["text"]
     assert "agnews4 does not say which words decide" in shown["text"]
     assert EMOJI in Path(page).read_text()
@@ -267,7 +267,7 @@ def test_erasure_on_hostile_words_of_two_topics(monkeypatch, tmp_path, chromium)
 def test_erasure_on_words_alone(monkeypatch, tmp_path, chromium):
     page = report(monkeypatch, tmp_path, "erasure", "dataset planted", "encoders flan-noenc")
     shown = opened(chromium, page)
-    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 8
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) == 5
     assert "planted, here" in shown["text"] and shown["findings"] >= 1
 
 
@@ -283,7 +283,7 @@ def test_correlation_of_ones_own_model_whose_read_out_is_not_affine(monkeypatch,
     monkeypatch.setenv("DATA_HOME", str(hostile_home(tmp_path, 60)))
     page = report(monkeypatch, tmp_path, "correlation", "dataset agnews", own_model(tmp_path, "None"))
     shown = opened(chromium, page)
-    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) >= 8
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) >= 6
     assert "Measured: 1 of mine, not trained here." in shown["text"] and "search (nats)" in shown["text"]
     assert "optimum (nats)" not in shown["text"]
     assert "mine + attention" in shown["text"], "claims are about it too"
@@ -303,7 +303,7 @@ def test_a_model_that_gives_all_texts_the_same_answer_has_a_page_that_says_so(
     Path(file).write_text(same)
     page = report(monkeypatch, tmp_path, notebook, f"model {file}", f"dataset {dataset}")
     shown = opened(chromium, page)
-    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) >= 3
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) >= 1
     assert re.search(r"mine \+ attention, seed 0, gives all \d+ texts the same answer .*to compare\.", shown["text"])
     found = kept_summary(Path(page))["findings"]
     assert not any(line.endswith((", yes", ", no", ", none")) for line in found), "nothing is concluded from it"
@@ -315,7 +315,7 @@ def test_erasure_of_ones_own_model(monkeypatch, tmp_path, chromium):
     terms = "output.hidden @ self.decoder.weight.T, self.decoder.bias"
     page = report(monkeypatch, tmp_path, "erasure", "dataset agnews4", own_model(tmp_path, terms))
     shown = opened(chromium, page)
-    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) >= 3
+    assert shown["wrong"] == [] and shown["charts"] == charts_made(page) >= 1
     assert "Measured: 1 of mine, not trained here." in shown["text"] and "last epoch" not in shown["text"]
     assert "first sooner" in shown["text"]
 

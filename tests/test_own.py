@@ -145,8 +145,8 @@ def test_classes_are_named_and_in_their_natural_order(tmp_path, labels, classes)
     corpus = datasets.load(own_text(put(tmp_path, json_lines(records), "my.jsonl")))
     assert corpus.classes == classes
     card = datasets.card(corpus)
-    counted = card[[f"class {name}" for name in classes]]
-    assert counted.sum(axis=1).tolist() == card["texts"].tolist() == [len(split) for split in corpus.splits]
+    counted = card.loc[[f"class {name}" for name in classes]]
+    assert counted.sum().tolist() == card.loc["texts"].tolist() == [len(split) for split in corpus.splits]
 
 
 def test_texts_are_cut_into_sentences_of_lower_case_tokens(tmp_path):
@@ -439,7 +439,7 @@ CARD = """
 from lib import datasets, tables
 corpus = datasets.load(datasets.own_text(data, label_column=label_column), profile)
 tables.sentences(*datasets.about(corpus, spec=datasets.spec(corpus.name)))
-tables.card(datasets.card(corpus))
+tables.show(datasets.card(corpus), index="what")
 """
 
 

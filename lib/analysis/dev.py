@@ -66,7 +66,7 @@ def chosen_values(trained: Sequence[Trained], option: str) -> list[float]:
 def training_table(trained: Sequence[Trained]) -> pd.DataFrame:
     """How each model was trained: its learning rate, how many epochs of at most how many, and which is kept."""
     rows = [
-        {name: getattr(model.run, name) for name in ("encoder", "attention", "projection", "layers", "seed")}
+        {name: getattr(model.run, name) for name in ("encoder", "attention", "projection", "variant", "layers", "seed")}
         | {"learning_rate": model.run.option("learning_rate")}
         | {"epochs": len(model.history), "at most": model.run.epochs, "kept": model.chosen}
         for model in trained

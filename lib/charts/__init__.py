@@ -5,9 +5,9 @@
 
 from lib.charts.boxes import boxes
 from lib.charts.comparison import values_beside
-from lib.charts.curves import learning_curves, sweep
-from lib.charts.erasure import flip_tables, jsd_differences, negative_differences
-from lib.charts.histograms import histogram_by_class, length_histogram
+from lib.charts.curves import sweep
+from lib.charts.erasure import jsd_differences, negative_differences
+from lib.charts.histograms import histogram_by_class
 from lib.charts.text import attention_of_texts, attention_text, token_curves
 from lib.charts.theme import MIME, Empty, enable, or_a_sentence
 from lib.charts.tradeoff import tradeoff

@@ -1,69 +1,13 @@
-"""Erased items: which of them flips the decision, and how much more the top item matters than another."""
+"""Erased items: how much more the top item of attention matters than another."""
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
-from lib.charts.theme import (
-    COLORS,
-    INK,
-    WIDTH,
-    Empty,
-    caption_of_rows,
-    dashed_line,
-    facets,
-    or_a_sentence,
-    titled,
-)
-from lib.progress import counted
+from lib.charts.theme import COLORS, Empty, caption_of_rows, dashed_line, facets, or_a_sentence, titled
 from lib.quantity import title_of
 
 BINS = 30  # of either axis of `jsd_differences`
-FLIPS = ("flips", "no flip")
-CELLS = {  # of a 2 x 2 table: does the top item flip the decision, does another; the colours are the paper's
-    "flip_both": ("flips", "flips", INK),
-    "flip_top_only": ("flips", "no flip", COLORS[0]),
-    "flip_random_only": ("no flip", "flips", COLORS[1]),
-    "flip_neither": ("no flip", "no flip", INK),
-}
-
-
-# --- decisions
-
-
-@or_a_sentence
-def flip_tables(tables: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin:
-    """A 2 x 2 table of shares for each encoder and ranking: whose erasure flips the decision (Serrano & Smith, fig. 9).
-
-    Args:
-        tables: rows of lib.analysis.flip_tables of one way.
-    """
-    if tables.empty:
-        raise Empty("no text has two items or more")
-    top, other, color = zip(*tables["quantity"].map(CELLS), strict=True)
-    frame = tables[["value", "low", "high", "n"]].assign(top=top, other=other, color=color)
-    frame = frame.assign(**{name: tables[name].map(title_of) for name in ("encoder", "ranking")})
-    bare = {"ticks": False, "domain": False}
-    x = alt.X("other:N", title="another item", sort=FLIPS, axis=alt.Axis(labelAngle=0, orient="top", **bare))
-    y = alt.Y("top:N", title="top item", sort=FLIPS, axis=alt.Axis(**bare))
-    base = alt.Chart().encode(x, y, tooltip=["value:Q", "low:Q", "high:Q", "n:Q"])
-    opacity = alt.Opacity("value:Q", scale=alt.Scale(domain=[0, 1], range=[0.06, 0.9]), legend=None)
-    ink = alt.condition("datum.value > 0.5", alt.value("white"), alt.value(INK))
-    shares = base.mark_text(fontSize=11).encode(alt.Text("value:Q", format=".1%"), color=ink)
-    across, down = (frame[name].drop_duplicates().tolist() for name in ("encoder", "ranking"))
-    drawn = alt.layer(base.mark_rect().encode(alt.Color("color:N", scale=None), opacity), shares, data=frame)
-    drawn = drawn.properties(width=min(150, (WIDTH - 190) // len(across) - 8), height=64).facet(
-        column=alt.Column("encoder:N", title=None, sort=across),
-        row=alt.Row("ranking:N", title=None, sort=down, header=alt.Header(labelAngle=0, labelAlign="left")),
-        spacing={"row": 12, "column": 8},
-    )
-    texts, seeds = int(tables["n"].max()), counted(int(tables["seeds"].iloc[0]), "seed")
-    note = "Shares of the texts. Blue: only the top item flips the decision; orange: only another one does."
-    of_what = f"{tables['dataset'].iloc[0]}; at most {texts:,} texts of two or more items, {seeds}."
-    return titled(drawn, title, [see, note, of_what])
-
-
-# --- the top item against a drawn one
 
 
 @or_a_sentence

@@ -1,28 +1,15 @@
-"""Histograms: lengths of texts, rank correlations, how far attention can move. Charts hold bins, never instances."""
+"""Histograms: rank correlations, how far attention can move. Charts hold bins, never instances."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
 from lib.analysis.summaries import with_class_names
-from lib.charts.theme import (
-    COLORS,
-    Empty,
-    caption_of_rows,
-    dashed_line,
-    facets,
-    or_a_sentence,
-    panels,
-    series_color,
-    titled,
-)
-from lib.datasets import Corpus
-from lib.datasets.card import lengths
+from lib.charts.theme import Empty, caption_of_rows, dashed_line, or_a_sentence, panels, series_color, titled
 from lib.quantity import JSD_BOUNDS, title_of, unit_of
 
-LENGTH_BINS = 40  # about
 AXES = {  # of a unit: the title of the x axis, the edges of the bins, the ticks, and what to see
     "tau-b": (
         "Kendall tau-b",
@@ -38,44 +25,6 @@ AXES = {  # of a unit: the title of the x axis, the edges of the bins, the ticks
         "The dashed line is the most that is possible, ln 2 = .693 nats.",
     ),
 }
-
-
-# --- lengths of texts
-
-
-@or_a_sentence
-def length_histogram(corpus: Corpus) -> alt.TopLevelMixin:
-    """How long the texts of each split are, in tokens, and where they are cut into sentences in these too."""
-    of_splits = {split.name: lengths(split) for split in corpus.splits if len(split)}
-    if not of_splits:
-        raise Empty("no split has a text")
-    drawn, notes = [], ["The dashed line is the median. Train and test should look alike."]
-    for unit in next(iter(of_splits.values())):
-        chart, note = lengths_in(unit, {name: np.asarray(of[unit]) for name, of in of_splits.items()})
-        drawn.append(chart)
-        notes.append(note)
-    chart = alt.vconcat(*drawn) if len(drawn) > 1 else drawn[0]
-    return titled(chart, f"Lengths of the texts of {corpus.title}", notes)
-
-
-def lengths_in(unit: str, of_splits: Mapping[str, np.ndarray]) -> tuple[alt.FacetChart, str]:
-    """A histogram for each split, lengths in tokens or in sentences, and a note on the longest."""
-    pooled = np.concatenate(list(of_splits.values()))
-    end = max(int(np.quantile(pooled, 0.995)), 2)
-    step = max(1, round(end / LENGTH_BINS))
-    edges = np.arange(0, end + step, step) + 0.5
-    over = int((pooled > edges[-1]).sum())
-    note = f"The longest text has {pooled.max():,} {unit}."
-    note += f" {over:,} of {len(pooled):,} are longer than the axis and are counted in its last bar." if over else ""
-    titles = {name: f"{name}: {len(x):,} texts, median {np.median(x):.0f}" for name, x in of_splits.items()}
-    frame = pd.concat(binned(x, edges).assign(split=titles[n], median=np.median(x)) for n, x in of_splits.items())
-    x = alt.X("start:Q", bin="binned", title=f"length in {unit}", axis=alt.Axis(tickMinStep=1, format=",d"))
-    y = alt.Y("share:Q", title="share of the split", axis=alt.Axis(format="%", tickCount=4))
-    bars = alt.Chart().mark_bar(color=COLORS[0], tooltip=True).encode(x, alt.X2("end"), y)
-    return facets(frame, [bars, dashed_line("x", "median")], "split", height=120), note
-
-
-# --- histograms of a quantity
 
 
 @or_a_sentence

@@ -11,13 +11,12 @@ from lib.charts.theme import INK, caption_of_rows, or_a_sentence, panels, series
 from lib.quantity import JSD_BOUNDS, title_of, unit_of
 
 BINS = ("0 – .25", ".25 – .5", ".5 – .75", ".75 – 1")  # of the largest weight; the last holds 1 too
-FEWEST = 5  # texts; fewer are drawn one by one
-POINTS = 25  # at which the outline of a violin is computed
-SEE_CHANGE = "Were attention the reason for the prediction, the upper rows would lie to the right."
-SEE_JSD = "Were attention the reason for the prediction, the upper rows would lie to the left: "
-SEE_JSD += "a sharp attention could not move far."
-HOW_TO_READ = "Ticks are medians. Every violin has the same height, whatever n, its number of texts (each seed "
-HOW_TO_READ += f"counts); fewer than {FEWEST} texts, or equal values, are dots."
+FEWEST = 5  # texts of a violin
+POINTS = 25  # at which its outline is computed
+SEE = "Were attention the reason for the prediction, the upper rows would lie to the "
+SEE_CHANGE, SEE_JSD = f"{SEE}right.", f"{SEE}left: a sharp attention could not move far."
+HOW_TO_READ = "Lines are medians. Every violin has the same height, whatever n, its number of texts (each seed "
+HOW_TO_READ += f"counts); fewer than {FEWEST} texts, or equal values, have their median alone."
 
 
 @or_a_sentence
@@ -39,87 +38,48 @@ def violins_by_max_attention(
         see, axis: the line that explains what to see, the title of the x axis; by default as the value's unit says.
     """
     rows, names = with_class_names(defined(instances, value, "max_attention"), classes)
-    in_nats = unit_of(value) == "nats"
-    bounds = JSD_BOUNDS if in_nats else (0.0, max(1.0, float(rows[value].max())))
-    frame = all_violins(rows, value, names, bounds)
-    end = bounds[1] if in_nats else max(float(frame["x"].max()), 0.01)  # charts of JSDs share one axis
-    axis = axis or f"{title_of(value)} ({unit_of(value)})"
-    drawn = panels(frame, violin_layers(frame, names, axis, end), height=200)
-    see = see or (SEE_JSD if in_nats else SEE_CHANGE)
+    rows = rows.assign(bin=(rows["max_attention"] * len(BINS)).astype(int).clip(upper=len(BINS) - 1))
+    by, size, parts = ["encoder", "attention", "class", "bin"], 0.9 / len(names), []
+    for (encoder, attention, name, row), values in rows.groupby(by, sort=False)[value]:
+        centre, half = row + 0.45 - size * (names.index(name) + 0.5), 0.46 * size
+        part = violin(values.to_numpy(dtype=np.float64))
+        part = part.assign(low=centre - half * part["height"], high=centre + half * part["height"], centre=centre)
+        parts.append(part.assign(**dict(zip(by, (encoder, attention, name, row), strict=True)), n=f"n {len(values):,}"))
+    frame, in_nats = pd.concat(parts, ignore_index=True), unit_of(value) == "nats"
+    end = JSD_BOUNDS[1] if in_nats else max(float(frame["x"].max()), 0.01)  # charts of JSDs share one axis
+    axis, see = axis or f"{title_of(value)} ({unit_of(value)})", see or (SEE_JSD if in_nats else SEE_CHANGE)
+    drawn = panels(frame, violin_layers(names, axis, end, rows[value].median() > end / 2), height=200)
     return titled(drawn, title, [see, HOW_TO_READ, caption_of_rows(instances, value)])
 
 
-def all_violins(rows: pd.DataFrame, value: str, names: list[str], bounds: tuple[float, float]) -> pd.DataFrame:
-    """The rows of a violin for each encoder, attention, class and bin of the largest weight."""
-    rows = rows.assign(bin=np.minimum((rows["max_attention"].to_numpy() * len(BINS)).astype(int), len(BINS) - 1))
-    places, parts, by = places_of(names), [], ["encoder", "attention", "class", "bin"]
-    for (encoder, attention, name, row), values in rows.groupby(by, sort=False)[value]:
-        offset, sides = places[name]
-        part = violin(values.to_numpy(dtype=np.float64), row + offset, sides, bounds)
-        columns = {"encoder": encoder, "attention": attention, "class": name, "bin": BINS[row]}
-        parts.append(part.assign(**columns, texts=len(values), middle=float(values.median())))
-    return pd.concat(parts, ignore_index=True)
-
-
-def places_of(names: list[str]) -> dict[str, tuple[float, tuple[float, float]]]:
-    """Class -> (offset of its centre, (down, up)) in a row of height 1: two back to back, else side by side."""
-    if len(names) == 2:
-        return dict(zip(names, [(0.02, (0.0, 0.42)), (-0.02, (0.42, 0.0))], strict=True))
-    step = 0.9 / len(names)
-    return {name: (0.45 - step * (index + 0.5), (step * 0.46,) * 2) for index, name in enumerate(names)}
-
-
-def violin(values: np.ndarray, centre: float, sides: tuple[float, float], bounds: tuple[float, float]) -> pd.DataFrame:
-    """Rows of one violin: `shape` (x, low, high), one `median`, and `dot`s for values too few or too equal for one."""
-    down, up = sides
-    median = pd.DataFrame({"kind": "median", "x": [np.median(values)], "low": centre - down, "high": centre + up})
+def violin(values: np.ndarray) -> pd.DataFrame:
+    """x and height (at most 1): a row of kind "median", and of kind "shape" a kernel density where there is one."""
+    median = pd.DataFrame({"kind": "median", "x": [np.median(values)], "height": 1.0})
     if len(values) < FEWEST or np.ptp(values) < 1e-6:
-        dots = {"kind": "dot", "x": np.unique(values.round(6)), "low": centre + (up - down) / 2}
-        return pd.concat([pd.DataFrame(dots), median])
-    x, height = density(values, bounds)
-    shape = {"kind": "shape", "x": x, "low": centre - down * height, "high": centre + up * height}
-    return pd.concat([pd.DataFrame(shape), median])
+        return median
+    x = np.linspace(values.min(), values.max(), POINTS)
+    height = gaussian_kde(values)(x)
+    return pd.concat([pd.DataFrame({"kind": "shape", "x": x, "height": height / height.max()}), median])
 
 
-def density(values: np.ndarray, bounds: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
-    """(x, height): a Gaussian kernel density from the least to the largest value, its peak 1.
-
-    What the kernels put beyond the bounds of the value is reflected back, so that a heap at 0 does not look hollow.
-    """
-    x, (lowest, highest) = np.linspace(values.min(), values.max(), POINTS), bounds
-    kernel = gaussian_kde(values)
-    height = kernel(x) + kernel(2 * lowest - x) + kernel(2 * highest - x)
-    return x, height / height.max()
-
-
-def violin_layers(frame: pd.DataFrame, names: list[str], axis: str, end: float) -> list[alt.Chart]:
-    """Shapes, dots, medians and n; the rows of the y axis are numbers with the bins as their labels.
+def violin_layers(names: list[str], axis: str, end: float, to_the_right: bool) -> list[alt.Chart]:
+    """Shapes, medians and n; the rows of the y axis are numbers with the bins as their labels.
 
     Args:
-        end: of the x axis, which begins at 0.
+        end: of the x axis, which begins at 0. to_the_right: whether most values are there, so that n is on the left.
     """
     color = series_color(names, "class", "predicted class")
     stroke = alt.Stroke("class:N", title="predicted class", scale=color["scale"])  # a long thin tail stays a line
-    bare = {"grid": False, "ticks": False, "domain": False}
-    labels = alt.Axis(values=[0, 1, 2, 3], labelExpr=f"{list(BINS)}[datum.value]", **bare)
-    y = alt.Y("low:Q", title="largest weight", axis=labels, scale=alt.Scale(domain=[-0.5, 3.5], nice=False))
+    labels = {"labelExpr": f"{list(BINS)}[datum.value]", "grid": False, "ticks": False, "domain": False}
     x = alt.X("x:Q", title=axis, axis=alt.Axis(tickCount=4), scale=alt.Scale(domain=[0, end]))
-    kinds = ("shape", "dot", "median")
-    shapes, dots, medians = (alt.Chart().transform_filter(alt.datum.kind == kind) for kind in kinds)
+    scale = alt.Scale(domain=[-0.5, 3.5], nice=False)
+    y = alt.Y("low:Q", title="largest weight", axis=alt.Axis(values=[0, 1, 2, 3], **labels), scale=scale)
+    shapes, medians = (alt.Chart().transform_filter(alt.datum.kind == kind) for kind in ("shape", "median"))
     shapes = shapes.mark_area(opacity=0.65, orient="vertical", strokeWidth=0.8)
+    lines = medians.mark_rule(strokeWidth=2, color=INK)
+    numbers = medians.mark_text(align="left" if to_the_right else "right", fontSize=11, color=INK)
     return [
         shapes.encode(x, y, alt.Y2("high"), color, stroke, detail=["class:N", "bin:N"]),
-        dots.mark_point(filled=True, size=22, opacity=0.8).encode(x, y, color),
-        medians.mark_rule(strokeWidth=2, color=INK).encode(
-            x, y, alt.Y2("high"), tooltip=alt.Tooltip("x:Q", title="median")
-        ),
-        numbers_of_texts(medians, to_the_left=frame["middle"].mean() > end / 2, end=end),
+        lines.encode(x, y, alt.Y2("high"), tooltip=alt.Tooltip("x:Q", title="median")),
+        numbers.encode(alt.X(datum=0 if to_the_right else end), alt.Y("centre:Q"), text="n:N"),
     ]
-
-
-def numbers_of_texts(medians: alt.Chart, to_the_left: bool, end: float) -> alt.Chart:
-    """n beside each violin, where it is thin: adversaries' are on the right, changes of p on the left."""
-    words = medians.transform_calculate(
-        centre="(datum.low + datum.high) / 2", words="'n ' + format(datum.texts, ',')"
-    ).mark_text(align="left" if to_the_left else "right", fontSize=11, color=INK, dx=4 if to_the_left else 0, dy=-1)
-    return words.encode(alt.X(datum=0 if to_the_left else end), alt.Y("centre:Q"), text="words:N")
