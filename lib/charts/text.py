@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from itertools import groupby
+from itertools import cycle
 
 import altair as alt
 import numpy as np
@@ -17,7 +17,6 @@ from lib.quantity import title_of
 
 HUES = ("58, 134, 200", "217, 101, 43", "31, 157, 120", "160, 108, 192")
 STRONGEST = 0.75  # opacity of the ground under the largest weight
-AROUND = 8  # tokens kept on either side of a high weight when a text is shortened
 DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 SMALL = "font-size:.85em;opacity:.8"
 HEIGHT = 190  # of the curves, in pixels
@@ -34,32 +33,48 @@ def attention_text(
 ) -> HTML:
     """A text once per attention map, each token on a ground as strong as its weight; hovering shows the weight.
 
-    All maps share one scale, so that grounds compare. A text of more than `most` tokens is shortened to what surrounds
-    its highest weights, with a note. Tokens are escaped, kept from changing the direction of their neighbours, and
-    invisible control characters are spelled out.
+    All maps share one scale, so that grounds compare. Of a text of more than `most` tokens those around the highest
+    weight are shown. Tokens are escaped, kept from changing the direction of their neighbours, and invisible control
+    characters are spelled out.
 
     Args:
         tokens: the text's own tokens. weights: name of a map -> (token,) weights, at least 0.
         rationale: spans [start, end) of the tokens that decide the label, underlined.
     """
-    maps = {name: np.asarray(values, dtype=np.float64) for name, values in weights.items()}
-    if not maps:
+    if not weights:
         return HTML("<p>There is no attention to show.</p>")
-    largest = max(float(values.max()) for values in maps.values()) or 1.0
+    maps = {name: np.asarray(values, dtype=np.float64) for name, values in weights.items()}
+    highest = np.maximum.reduce(list(maps.values()))
+    largest, shown = float(highest.max()) or 1.0, window(len(tokens), int(highest.argmax()) - most // 2, most)
     decisive = {place for start, end in rationale or () for place in range(start, end)}
-    keep = kept(np.maximum.reduce(list(maps.values())), most)
     parts = [f'<figcaption style="font-weight:600">{escape(title)}</figcaption>'] if title else []
-    for index, (name, values) in enumerate(maps.items()):
-        spans = token_spans(tokens, values, largest, HUES[index % len(HUES)], decisive, keep)
+    for hue, (name, values) in zip(cycle(HUES), maps.items(), strict=False):
+        spans = []
+        for place in shown:
+            ground = f"background:rgba({hue}, {values[place] / largest * STRONGEST:.3f});border-radius:.2em"
+            line = "text-decoration:underline;text-decoration-thickness:2px;" if place in decisive else ""
+            word = f"<bdi>{escape(visible(tokens[place]))}</bdi>"
+            spans.append(f'<span title="{values[place]:.4f}" style="{line}padding:.1em .15em;{ground}">{word}</span> ')
         parts.append(
             f'<div style="{SMALL}">{escape(name)} · largest weight {values.max():.3f}</div>'
             f'<p dir="auto" style="margin:.1em 0 .5em;line-height:1.9;overflow-wrap:anywhere">{"".join(spans)}</p>'
         )
     notes = [f"strongest ground: a weight of {largest:.2g}"]
     notes += ["underlined: the words that decide the label"] if decisive else []
-    notes += [] if keep.all() else [f"{keep.sum():,} of {len(keep):,} tokens shown, around the highest weights"]
+    notes += [of_all(shown, len(tokens))] if len(shown) < len(tokens) else []
     parts.append(f'<div style="{SMALL}">{" · ".join(notes)}</div>')
     return HTML(f'<figure class="attention-text" style="margin:1em 0">{"".join(parts)}</figure>')
+
+
+def window(length: int, first: int, most: int) -> range:
+    """At most so many places of a text, from `first` on where that leaves none of them empty."""
+    first = max(0, min(first, length - most))
+    return range(first, min(first + most, length))
+
+
+def of_all(shown: range, length: int) -> str:
+    """Which tokens of a text are shown."""
+    return f"tokens {shown.start + 1:,} to {shown.stop:,} of {length:,}"
 
 
 def attention_of_texts(
@@ -79,35 +94,6 @@ def attention_of_texts(
         weights = {name: row[column] for name, column in maps.items()}
         parts.append(attention_text(tokens_shown(corpus, instance, show_text), weights, instance.rationale, title).data)
     return HTML("".join(parts))
-
-
-def kept(weights: np.ndarray, most: int) -> np.ndarray:
-    """(token,) True where a token is shown: all, or about `most` around the highest weights."""
-    if len(weights) <= most:
-        return np.ones(len(weights), dtype=bool)
-    keep = np.zeros(len(weights), dtype=bool)
-    for place in np.argsort(-weights, kind="stable"):
-        keep[max(0, place - AROUND) : place + AROUND + 1] = True
-        if keep.sum() >= most:
-            break
-    return keep
-
-
-def token_spans(
-    tokens: Sequence[str], weights: np.ndarray, largest: float, hue: str, decisive: set[int], keep: np.ndarray
-) -> Iterable[str]:
-    """The HTML of each shown token and, at each gap between them, how many are not shown."""
-    for shown, places in groupby(range(len(tokens)), keep.__getitem__):
-        if not shown:
-            yield f'<span style="opacity:.65">… {len(list(places)):,} not shown …</span> '
-            continue
-        for place in places:
-            underline = "text-decoration:underline;text-decoration-thickness:2px;" if place in decisive else ""
-            ground = f"background:rgba({hue}, {weights[place] / largest * STRONGEST:.3f});border-radius:.2em"
-            yield (
-                f'<span title="{weights[place]:.4f}" style="{underline}padding:.1em .15em;{ground}">'
-                f"<bdi>{escape(visible(tokens[place]))}</bdi></span> "
-            )
 
 
 def visible(token: str) -> str:
@@ -131,30 +117,26 @@ def token_curves(rows: pd.DataFrame, corpus: Corpus, title: str, show_text: str 
         rows: of lib.analysis.measure of one text of test, one for each variant, with the column token_probabilities.
         show_text: as of lib.datasets.tokens_shown.
     """
-    text = corpus.test.instances[rows["instance"].iloc[0]]
+    text, two = corpus.test.instances[rows["instance"].iloc[0]], len(corpus.classes) == 2
     spans = pd.DataFrame(text.rationale or (), columns=["start", "end"])
-    first = 0 if spans.empty else max(0, min(spans["start"].iloc[0] - BEFORE, len(text.tokens) - MOST_CURVES))
-    tokens = tokens_shown(corpus, text, show_text)[first : first + MOST_CURVES]
+    shown = window(len(text.tokens), 0 if spans.empty else spans["start"].iloc[0] - BEFORE, MOST_CURVES)
+    tokens = tokens_shown(corpus, text, show_text)[shown.start : shown.stop]
     words = pd.DataFrame({"place": range(len(tokens)), "token": [visible(token)[:LONGEST] for token in tokens]})
     own = pd.DataFrame({"model": rows["variant"].map(title_of), "probability": rows["probability"]})
-    curves = [(title_of(row["variant"]), of_second_class(row, corpus)) for _, row in rows.iterrows()]
-    lines = [words.assign(model=name, probability=values[first:][:MOST_CURVES]) for name, values in curves]
-    of_class = corpus.classes[1] if len(corpus.classes) == 2 else "what the model predicts"
-    spans = (spans - first - 0.5).clip(-0.5, len(words) - 0.5).query("start < end")
+    lines = []
+    for row in rows.to_dict("records"):
+        values = row["token_probabilities"][shown.start : shown.stop]  # of the predicted class
+        values = 1 - values if two and row["prediction"] == 0 else values
+        lines.append(words.assign(model=title_of(row["variant"]), probability=values))
+    spans = (spans - shown.start - 0.5).clip(-0.5, len(words) - 0.5).query("start < end")
     shade = alt.Chart(spans).mark_rect(color=INK, opacity=0.15).encode(alt.X("start:Q"), alt.X2("end"))
-    layers = curve_layers(pd.concat(lines), own, words, of_class) + ([] if spans.empty else [shade])
+    layers = curve_layers(pd.concat(lines), own, words, corpus.classes[1] if two else "what the model predicts")
     see = "Lines: were all attention on this token. Dotted: the model's own answer. At .5 a token decides nothing."
     see += "" if spans.empty else " Shaded: the words that decide the label."
-    if len(text.tokens) > MOST_CURVES:
-        see += f" Tokens {first + 1} to {first + len(words)} of {len(text.tokens):,}."
-    drawn = alt.layer(*layers).properties(width=max(300, min(WIDTH, 22 * len(words) + 60)), height=HEIGHT)
+    see += f" Shown: {of_all(shown, len(text.tokens))}." if len(shown) < len(text.tokens) else ""
+    drawn = alt.layer(*layers, *([] if spans.empty else [shade]))
+    drawn = drawn.properties(width=max(300, min(WIDTH, 22 * len(words) + 60)), height=HEIGHT)
     return titled(drawn, f"{title} (label: {corpus.classes[text.label]})", [see])
-
-
-def of_second_class(row: pd.Series, corpus: Corpus) -> np.ndarray:
-    """A row's token_probabilities, which are of the predicted class, of the second of two classes: (token,)."""
-    flips = len(corpus.classes) == 2 and row["prediction"] == 0
-    return 1 - row["token_probabilities"] if flips else row["token_probabilities"]
 
 
 def curve_layers(lines: pd.DataFrame, own: pd.DataFrame, words: pd.DataFrame, of_class: str) -> list[alt.Chart]:

@@ -183,7 +183,7 @@ def train_missing(missing: Sequence[Run], corpora: Corpora, workers: int | None 
             most = gpu_runs() if any(run.device_kind == "cuda" for run in stage) else len(stage)
             calls = [(run, corpora.home, corpora.load(run)) for run in stage]
             number = workers or min(cores(), most, len(stage))
-            in_turn = (put_in_cache(*call, progress.say) for call in calls)
+            in_turn = (put_in_cache(*call, progress.write) for call in calls)
             for run in run_all(put_in_cache, calls, number) if number > 1 else in_turn:
                 progress.advance(run)
 
