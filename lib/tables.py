@@ -20,16 +20,8 @@ NUMBER_STYLE = "text-align: right; white-space: nowrap; font-variant-numeric: ta
 COLUMN_STYLES = {"quantity": "min-width: 13em", **dict.fromkeys(("encoder", "95%"), "white-space: nowrap")}
 SETTINGS = ("lambda", "delta", "eta")  # not measured: shown with all their digits
 HIDDEN = ("of_seeds", "se", "se_texts")  # columns for the kept results
-NAMES = (
-    *RUN_COLUMNS,
-    "quantity",
-    "ranking",
-    "first",
-    "second",
-)  # columns of names
-
-
-# --- any table
+# Columns that hold names of parts of a model or of quantities.
+NAMES = (*RUN_COLUMNS, "quantity", "ranking", "first", "second")
 
 
 def html(texts: pd.DataFrame, caption: str = "", numbers: Collection[str] = (), styled: bool = True) -> str:
@@ -95,9 +87,6 @@ def sentences(*lines: str) -> HTML:
     return HTML("".join(f"<p><small>{escape(line)}</small></p>" for line in lines if line))
 
 
-# --- what was measured
-
-
 def means(
     frame: pd.DataFrame, columns: Mapping[str, str] | None = None, by: Sequence[str] = (), empty: str = NOTHING
 ) -> HTML:
@@ -128,23 +117,14 @@ def taus(instances: pd.DataFrame, columns: Mapping[str, str], classes: Sequence[
     Args:
         instances: of `lib.analysis.correlate`. columns: the title of a tau -> its column.
     """
-    rows = []
-    for (encoder, attention), of_model in instances.groupby(["encoder", "attention"], sort=False):
-        named = with_class_names(of_model.sort_values("prediction"), classes)[0]
-        for name, texts in named.groupby("class", sort=False):
-            row = {"encoder": encoder, "attention": attention, "predicted class": name}
-            for title, column in columns.items():
-                spread = f"{texts[column].mean():.2f} ± {texts[column].std():.2f}".replace("-", "−").replace("nan", "–")
-                row |= {title: spread, f"{title}: p ≤ .05": texts[f"{column}_significant"].mean()}
-            rows.append(row)
+    rows, (named, _) = [], with_class_names(instances.sort_values("prediction", kind="stable"), classes)
+    for (encoder, attention, name), texts in named.groupby(["encoder", "attention", "class"], sort=False):
+        row = {"encoder": encoder, "attention": attention, "predicted class": name}
+        for title, column in columns.items():
+            mean, sd = (format_value(value, digits=2) for value in (texts[column].mean(), texts[column].std()))
+            row |= {title: f"{mean} ± {sd}", f"{title}: p ≤ .05": texts[f"{column}_significant"].mean()}
+        rows.append(row)
     return show(pd.DataFrame(rows))
-
-
-def scores(frame: pd.DataFrame) -> HTML:
-    """Rows of lib.analysis.classification of one model without a seed: each score with its interval over texts."""
-    frame = frame[frame["value"].notna()]
-    interval = {"95% over texts": intervals(frame["low"], frame["high"]), "texts": frame["n"]}
-    return show(frame[["quantity", "value"]].assign(**interval))
 
 
 def differences(rows: pd.DataFrame) -> HTML:

@@ -10,16 +10,7 @@ import altair as alt
 import pandas as pd
 
 from lib.analysis.statistics import interval_source
-from lib.charts.theme import (
-    SHAPES,
-    Empty,
-    common_names,
-    dashed_line,
-    facets,
-    or_a_sentence,
-    series_color,
-    titled,
-)
+from lib.charts.theme import SHAPES, Empty, common_names, dashed_line, facets, or_a_sentence, series_color, titled
 from lib.progress import counted
 from lib.quantity import RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
 
@@ -68,27 +59,18 @@ def values_beside(
 def one_row_per_value(beside: pd.DataFrame) -> pd.DataFrame:
     """The table in long form: quantity, model, series (ours or a source), value, low, high, table."""
     varying = [name for name in RUN_COLUMNS if beside[name].nunique() > 1 and name not in columns_of_encoders(beside)]
-    parts = [[part_of_name(name, str(value)) for value in beside[name]] for name in varying or ["encoder"]]
-    models = [" · ".join(filter(None, of_row)) for of_row in zip(*parts, strict=True)]
-    common = pd.DataFrame({"quantity": beside["quantity"].map(title_of).to_list(), "model": models}, beside.index)
+    names = beside[varying or ["encoder"]].astype(str).map(title_of)
+    common = beside[["table"]].assign(quantity=beside["quantity"].map(title_of), model=names.agg(" · ".join, axis=1))
     ours = common.assign(series=OURS, value=beside["ours"], low=beside["low"], high=beside["high"], table="")
-    theirs = common.assign(series=beside["source"], value=beside["theirs"], low=None, high=None, table=beside["table"])
+    theirs = common.assign(series=beside["source"], value=beside["theirs"], low=None, high=None)
     both = [part.dropna(subset="value").astype({"low": float, "high": float}) for part in (ours, theirs)]
     return pd.concat(both, ignore_index=True).drop_duplicates()
 
 
-def part_of_name(column: str, value: str) -> str:
-    """A value of a column of RUN_COLUMNS as a part of a model's name: "additive", "2 layers"."""
-    return counted(int(value), "layer") if column == "layers" and value else title_of(value)
-
-
 def caption(beside: pd.DataFrame) -> str:
-    """What all rows have in common, seeds, and how many of our values have no published partner."""
+    """What all rows have in common, and what our intervals are over."""
     parts = [*common_names(beside), describe_encoders(beside)]
     if beside["seeds"].notna().any():
         most = int(beside["seeds"].max())
-        mean = "mean over " if most > 1 else ""
-        parts.append(f"ours: {mean}{counted(most, 'seed')}, interval over {interval_source(most)}")
-    alone = int((beside["theirs"].isna() & beside["ours"].notna()).sum())
-    parts.append(f"{alone} of ours without a published value" if alone else "")
+        parts.append(f"ours: {counted(most, 'seed')}, interval over {interval_source(most)}")
     return " · ".join(filter(None, parts)) + "."

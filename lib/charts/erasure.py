@@ -4,6 +4,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from lib.charts.histograms import binned
 from lib.charts.theme import COLORS, Empty, caption_of_rows, dashed_line, facets, or_a_sentence, titled
 from lib.quantity import title_of
 
@@ -35,15 +36,12 @@ def negative_differences(instances: pd.DataFrame, title: str, see: str) -> alt.T
     Args: as in `jsd_differences`.
     """
     rows = top_less_drawn(instances)
-    edges, frames = np.linspace(0, 1, 11), []
-    for encoder, of in rows.groupby("encoder", sort=False):
-        counts, _ = np.histogram(of.loc[of["jsd"] < 0, "attention"], edges)
-        bins = {"start": edges[:-1], "end": edges[1:], "texts": counts, "share": counts / len(of), "encoder": encoder}
-        frames.append(pd.DataFrame(bins))
+    by_encoder, edges = rows.groupby("encoder", sort=False), np.linspace(0, 1, 11)
+    bins = [binned(of.loc[of["jsd"] < 0, "attention"], edges).assign(encoder=encoder) for encoder, of in by_encoder]
     x = alt.X("start:Q", bin="binned", title="difference of attention", axis=alt.Axis(format=".1f", tickCount=5))
     bars = alt.Chart().mark_bar(color=COLORS[0], tooltip=True)
     bars = bars.encode(x, alt.X2("end"), alt.Y("texts:Q", title="texts"))
-    return titled(facets(pd.concat(frames), [bars], "encoder", height=90), title, [see, caption_of_rows(instances)])
+    return titled(facets(pd.concat(bins), [bars], "encoder", height=90), title, [see, caption_of_rows(instances)])
 
 
 def top_less_drawn(instances: pd.DataFrame) -> pd.DataFrame:

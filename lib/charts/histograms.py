@@ -42,7 +42,7 @@ def histogram_by_class(
     rows, names = with_class_names(defined(instances, column), classes)
     drawn = panels(bins_by_class(rows, column, edges), layers_by_class(names, edges, axis, ticks), height=130)
     title = title or f"{title_of(column)}, by predicted class"
-    return titled(drawn, title, [f"{see} Lines are means.", caption_of_rows(instances, column)])
+    return titled(drawn, title, [f"{see} Lines are means.", caption_of_rows(instances)])
 
 
 def bins_by_class(rows: pd.DataFrame, column: str, edges: np.ndarray) -> pd.DataFrame:
@@ -51,7 +51,7 @@ def bins_by_class(rows: pd.DataFrame, column: str, edges: np.ndarray) -> pd.Data
     for (encoder, attention, name), values in rows.groupby(["encoder", "attention", "class"], sort=False)[column]:
         words = f"mean {values.mean():z.2f}, n {len(values):,}".replace("-", "−")
         columns = {"encoder": encoder, "attention": attention, "class": name, "mean": values.mean()}
-        parts.append(binned(values.to_numpy(), edges).assign(**columns, words=[words, *[""] * (len(edges) - 2)]))
+        parts.append(binned(values, edges).assign(**columns, words=[words, *[""] * (len(edges) - 2)]))
     return pd.concat(parts)
 
 
@@ -72,9 +72,6 @@ def layers_by_class(names: list[str], edges: np.ndarray, x_title: str, ticks: li
     return layers + ([dashed_line("x", edges[-1])] if edges[0] == 0 else [])
 
 
-# --- rows and bins
-
-
 def defined(instances: pd.DataFrame, *columns: str) -> pd.DataFrame:
     """The rows in which the numbers of all columns are defined.
 
@@ -88,7 +85,7 @@ def defined(instances: pd.DataFrame, *columns: str) -> pd.DataFrame:
     return instances
 
 
-def binned(values: np.ndarray, edges: np.ndarray) -> pd.DataFrame:
+def binned(values: Sequence[float], edges: np.ndarray) -> pd.DataFrame:
     """start, end, texts and share (of all values) per bin; values beyond the edges fall into the outer bins."""
     texts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]
     share = texts / max(1, texts.sum())

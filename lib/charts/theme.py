@@ -1,10 +1,8 @@
 """How every chart looks and is displayed, and what charts share.
 
-A new chart is a module beside this one: a function that takes a table and returns `titled(drawn, title, what to see)`,
-where `drawn` are layers in `panels` (one for each encoder and attention) or in `facets` (one for each value of a
-column) and `series_color` colours its lines. With `tooltip=True` a mark shows what it is drawn from. A chart holds few
-rows: bins, means and quantiles are computed in pandas, never by Vega from instances. With the decorator
-`or_a_sentence` it answers with a sentence where it raises `Empty`.
+A chart is a function that takes a table and returns `titled(drawn, title, what to see)`, where `drawn` are layers in
+`panels` (one for each encoder and attention) or in `facets` (one for each value of a column). It holds few rows: bins,
+means and quantiles are computed in pandas. With `or_a_sentence` it answers with a sentence where it raises `Empty`.
 """
 
 import os
@@ -28,9 +26,7 @@ WIDEST = 420  # of one panel
 ACROSS = 3  # panels beside each other
 STATIC = "STATIC_CHARTS"
 MIME = "application/vnd.vegalite.v5+json"
-# Of a panel's title: a pair of measures, or a long name "... of ...".
-LONG_NAME = "length(datum.label) > 30 && indexof(datum.label, ' / ') < 0"
-TWO_LINES = f"split({LONG_NAME} ? replace(datum.label, ' of ', ' of|') : replace(datum.label, ' / ', ' /|'), '|')"
+TWO_LINES = "split(replace(datum.label, ' / ', ' /|'), '|')"  # of a panel's title, which may be a pair of measures
 FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 
 
@@ -49,9 +45,6 @@ def or_a_sentence(chart: Callable[..., alt.TopLevelMixin]) -> Callable[..., alt.
             return HTML(f"<p>Nothing to draw: {escape(str(error), quote=False)}.</p>")
 
     return drawn
-
-
-# --- display
 
 
 def enable() -> None:
@@ -94,15 +87,8 @@ def theme() -> alt.theme.ThemeConfig:
     }
 
 
-# --- the frame of a chart
-
-
 def titled(chart: alt.TopLevelMixin, title: str, subtitle: Sequence[str]) -> alt.TopLevelMixin:
-    """The chart with a title, lines under it that explain what to see, and both as its description.
-
-    Args:
-        subtitle: paragraphs; empty ones are left out.
-    """
+    """The chart with a title, paragraphs under it (empty ones are left out), and both as its description."""
     paragraphs = list(filter(None, subtitle))
     lines = [line for paragraph in paragraphs for line in wrap(paragraph, 106)]
     sentences = (part if part.endswith((".", "?")) else f"{part}." for part in (title, *paragraphs))
@@ -127,20 +113,12 @@ def panels(frame: pd.DataFrame, layers: Sequence[alt.Chart], height: int) -> alt
 def facets(
     frame: pd.DataFrame, layers: Sequence[alt.Chart], by: str, height: int | alt.Step, axes: int = 60
 ) -> alt.FacetChart:
-    """The layers once for each value of the column `by`, in the order of the frame, at most ACROSS in a row.
-
-    Args:
-        layers: without data of their own, as in `panels`.
-        axes: pixels that the y axis and its labels take.
-    """
+    """As `panels` once for each value of the column `by`, at most ACROSS in a row; `axes`: pixels of the y axis."""
     order = frame[by].drop_duplicates().tolist()
     across = min(ACROSS, len(order))
     width = min(WIDEST, (WIDTH - axes) // across - 18)
     drawn = alt.layer(*layers, data=frame).properties(width=width, height=height)
     return drawn.facet(facet=alt.Facet(f"{by}:N", title=None, sort=order), columns=across)
-
-
-# --- channels and marks
 
 
 def series_color(names: Sequence[str], column: str = "series", title: str | None = None) -> alt.Color:
@@ -156,17 +134,11 @@ def dashed_line(channel: str, at: str | float) -> alt.Chart:
     return line.encode(**{channel: "mean(line):Q"})  # one line, not one for each row
 
 
-def caption_of_rows(instances: pd.DataFrame, *columns: str) -> str:
-    """What all rows have in common, "sst · BiLSTM · additive · 1,725 texts · 3 seeds pooled.", and what is not drawn.
-
-    Args:
-        columns: those that are drawn; of each that is not always defined follows a sentence on how often it is not.
-    """
+def caption_of_rows(instances: pd.DataFrame) -> str:
+    """What all rows have in common, "sst · BiLSTM · additive · 1,725 texts · 3 seeds pooled."."""
     texts, seeds = len(instances.drop_duplicates(["dataset", "instance"])), instances["seed"].nunique()
     counts = f"{texts:,} texts", f"{seeds} seeds pooled" if seeds > 1 else "1 seed"
-    common = " · ".join([*common_names(instances), *counts])
-    missing = [int(instances[column].isna().sum()) for column in columns]
-    return " ".join([f"{common}.", *(f"{n:,} values undefined or left out, not drawn." for n in missing if n)])
+    return " · ".join([*common_names(instances), *counts]) + "."
 
 
 def common_names(frame: pd.DataFrame) -> list[str]:

@@ -49,7 +49,7 @@ def violins_by_max_attention(
     end = JSD_BOUNDS[1] if in_nats else max(float(frame["x"].max()), 0.01)  # charts of JSDs share one axis
     axis, see = axis or f"{title_of(value)} ({unit_of(value)})", see or (SEE_JSD if in_nats else SEE_CHANGE)
     drawn = panels(frame, violin_layers(names, axis, end, rows[value].median() > end / 2), height=200)
-    return titled(drawn, title, [see, HOW_TO_READ, caption_of_rows(instances, value)])
+    return titled(drawn, title, [see, HOW_TO_READ, caption_of_rows(instances)])
 
 
 def violin(values: np.ndarray) -> pd.DataFrame:
