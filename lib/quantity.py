@@ -92,19 +92,17 @@ TITLES = {  # of the quantities of data/published.csv, and of the parts of model
     "flip_random_only": "only another item",
     "flip_neither": "neither",
 }
-# The names that belong to no `Quantity`: scores, what training reports, values of the papers.
+# The names that belong to no `Quantity`: scores, and values of the papers.
 UNITS = {
     "fraction": "accuracy f1 auc f1_uniform f1_permuted tvd tvd_half probability label prediction "
-    "flip_both flip_top_only flip_random_only flip_neither inputs_to_states_entropy "
-    "token_probability_mean train_tvd dev_accuracy dev_f1 dev_auc dev_tvd dev_attention_entropy",
-    "nats": "train_loss train_prediction train_mlm dev_loss mutual_information_most_frequent "
-    "mutual_information_random_sample",
+    "flip_both flip_top_only flip_random_only flip_neither inputs_to_states_entropy token_probability_mean",
+    "nats": "mutual_information_most_frequent mutual_information_random_sample",
     "tau-b": "kendall_tau_lambda_vs_entropy_of_input_importance",
     "tokens": "length",
-    "1": "lambda train_distance",
+    "1": "lambda",
 }
 _REGISTRY = {name: Declared(unit) for unit, names in UNITS.items() for name in names.split()}
-_REGISTRY |= {name: Declared("nats", bounds=JSD_BOUNDS) for name in ("jsd", "train_jsd", "dev_jsd")}
+_REGISTRY["jsd"] = Declared("nats", bounds=JSD_BOUNDS)
 _REGISTRY |= {f"f1_drop_{of}": Declared("fraction", bounds=CHANGE_BOUNDS) for of in ("uniform", "permuted")}
 
 

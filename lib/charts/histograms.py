@@ -46,30 +46,22 @@ def histogram_by_class(
 
 
 def bins_by_class(rows: pd.DataFrame, column: str, edges: np.ndarray) -> pd.DataFrame:
-    """The bins of each encoder, attention and class, with the mean, and words for it beside the first bin."""
-    parts = []
-    for (encoder, attention, name), values in rows.groupby(["encoder", "attention", "class"], sort=False)[column]:
-        words = f"mean {values.mean():z.2f}, n {len(values):,}".replace("-", "−")
-        columns = {"encoder": encoder, "attention": attention, "class": name, "mean": values.mean()}
-        parts.append(binned(values, edges).assign(**columns, words=[words, *[""] * (len(edges) - 2)]))
+    """The bins of each encoder, attention and class, with the mean of all its values."""
+    by, parts = ["encoder", "attention", "class"], []
+    for names, values in rows.groupby(by, sort=False)[column]:
+        parts.append(binned(values, edges).assign(**dict(zip(by, names, strict=True)), mean=values.mean()))
     return pd.concat(parts)
 
 
 def layers_by_class(names: list[str], edges: np.ndarray, x_title: str, ticks: list[float]) -> list[alt.Chart]:
-    """Bars of each class over each other, a line at each mean and its words; of JSDs a dashed line at the largest."""
+    """Bars of each class over each other and a line at each mean; of JSDs a dashed line at the largest."""
     color = series_color(names, "class", "predicted class")
     x_scale, axis = alt.Scale(domain=[edges[0], edges[-1]], nice=False), alt.Axis(values=ticks, format=".1f")
     x = alt.X("start:Q", bin="binned", title=x_title, scale=x_scale, axis=axis)
     y = alt.Y("share:Q", stack=None, title="texts of the class", axis=alt.Axis(format="%", tickCount=4))
-    bars = alt.Chart().mark_bar(opacity=0.5, binSpacing=0, tooltip=True)
-    layers = [
-        bars.encode(x, alt.X2("end"), y, color),
-        alt.Chart().mark_rule(strokeWidth=2).encode(x="mean(mean):Q", color=color),
-    ]
-    for place, name in enumerate(reversed(names)):
-        words = alt.Chart().transform_filter((alt.datum["class"] == name) & (alt.datum.words != ""))
-        layers.append(words.mark_text(align="left", x=2, y=-3 - 12 * place).encode(text="words:N", color=color))
-    return layers + ([dashed_line("x", edges[-1])] if edges[0] == 0 else [])
+    bars = alt.Chart().mark_bar(opacity=0.5, binSpacing=0, tooltip=True).encode(x, alt.X2("end"), y, color)
+    means = alt.Chart().mark_rule(strokeWidth=2).encode(x="mean(mean):Q", color=color)
+    return [bars, means, *([dashed_line("x", edges[-1])] if edges[0] == 0 else [])]
 
 
 def defined(instances: pd.DataFrame, *columns: str) -> pd.DataFrame:
