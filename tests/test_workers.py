@@ -30,7 +30,7 @@ def ends(*tasks: str) -> list[str]:
 
 
 def test_a_failing_and_a_dying_worker_are_reported_and_stop_the_others():
-    started, before = time.monotonic(), psutil.Process().children()
+    before = psutil.Process().children()
     with pytest.raises(ValueError, match="no such luck") as raised:
         ends("takes long", "raises", "never")
     assert "in end_as_named" in str(raised.value.__cause__), "the worker's traceback is shown"
@@ -38,7 +38,7 @@ def test_a_failing_and_a_dying_worker_are_reported_and_stop_the_others():
         ends("takes long", "dies")
     assert ends("a", "b", "c") == ["a", "b", "c"], "and later ones are not disturbed"
     left = [process for process in psutil.Process().children() if process not in before]
-    assert time.monotonic() - started < 300 and not any("popen_loky" in " ".join(one.cmdline()) for one in left)
+    assert not any("popen_loky" in " ".join(one.cmdline()) for one in left)
 
 
 ABANDONED = """
