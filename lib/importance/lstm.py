@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from lib import numerics as elementwise
 from lib.models import AttentionModel
 from lib.models.encoders import BiLSTM, reversed_by_length
 
@@ -49,10 +50,10 @@ class Recurrence:
     def advance(self, gates: Tensor, twice: Tensor, cell: Tensor) -> None:
         """One step of all rows, in place. gates (row, 4 hidden) holds the inputs and then tanh of the gates;
         twice, cell (row, hidden) hold the states before and then after."""
-        torch.tanh(gates.addmm_(twice, self.state_weight.T), out=gates)
+        elementwise.tanh(gates.addmm_(twice, self.state_weight.T), out=gates)
         enter, keep, candidate, leave = gates.chunk(4, dim=-1)
         cell.addcmul_(keep, cell).lerp_(torch.addcmul(candidate, enter, candidate), 0.5)
-        torch.tanh(cell, out=twice)
+        elementwise.tanh(cell, out=twice)
         twice.addcmul_(leave, twice)
 
     def run(self, inputs: Tensor) -> tuple[Tensor, Tensor]:

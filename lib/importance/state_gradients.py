@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
+from lib import numerics as elementwise
 from lib.datasets.batches import Batch
 from lib.importance.lstm import Recurrence, both_directions, has_one_lstm
 from lib.metrics.distances import normalized_entropy
@@ -135,7 +136,7 @@ def _slopes(gates: Tensor, cells: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         state to the last; to_cell, from twice the state to the cell; kept, from a cell to the one before: (word, text,
         hidden) each.
     """
-    squashed = torch.tanh(cells)
+    squashed = elementwise.tanh(cells)
     tanhs = gates.view(*cells.shape[:2], 4, -1)
     enter, keep, candidate, leave = tanhs.unbind(dim=2)
     before = torch.cat([torch.zeros_like(cells[:1]), cells[:-1]])

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lib import numerics as elementwise
 from lib.metrics.distances import jensen_shannon, probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.models.evaluation import gradients_enabled
@@ -124,11 +125,11 @@ def _climb(start: Tensor, base: Tensor, read_out, epsilon: float, steps: int) ->
     for step in range(steps + 1):
         if step % RENEWED == 0:  # q does not change
             free.sub_(free.logsumexp(dim=1, keepdim=True))
-        total = torch.exp(free, out=q).sum(dim=1, keepdim=True)
+        total = elementwise.exp(free, out=q).sum(dim=1, keepdim=True)
         q.mul_(total.reciprocal())
-        torch.log(torch.add(q, base, out=both), out=log_both)
+        elementwise.log(torch.add(q, base, out=both), out=log_both)
         torch.mm(pairs, q.flatten(1), out=log_pairs.flatten(1))
-        torch.log(log_pairs, out=log_pairs)
+        elementwise.log(log_pairs, out=log_pairs)
         # twice the JSD, up to the base's entropy: sum q ln q - sum (q + alpha) ln (q + alpha)
         distance = torch.mul(q, free, out=buffer).addcmul_(both, log_both, value=-1).sum(dim=1) - total[:, 0].log()
         moved, pull = read_out.moved(q, buffer)
