@@ -15,13 +15,14 @@ BISECTIONS = 60  # halvings of the interval that holds the threshold: to the las
 LEARNED = "learned"
 
 
-def refuse_empty_rows(mask: Tensor) -> None:
-    """Raises ValueError, naming the first row in which nothing may be attended."""
+def masked(scores: Tensor, mask: Tensor) -> Tensor:
+    """The scores, -inf off the mask; a ValueError names the first row in which nothing may be attended."""
     empty = ~mask.any(dim=-1)
     if empty.any():
         raise ValueError(
             f"row {int(empty.nonzero()[0, 0])} of the mask is empty: a text needs at least one token to attend to"
         )
+    return scores.masked_fill(~mask, -torch.inf)
 
 
 def softmax(scores: Tensor, mask: Tensor) -> Tensor:
@@ -34,27 +35,18 @@ def softmax(scores: Tensor, mask: Tensor) -> Tensor:
     Raises:
         ValueError: a row of the mask is empty.
     """
-    refuse_empty_rows(mask)
-    return torch.softmax(scores.masked_fill(~mask, -torch.inf), dim=-1)
+    return torch.softmax(masked(scores, mask), dim=-1)
 
 
 def uniform(scores: Tensor, mask: Tensor) -> Tensor:
-    """Equal attention to every token in the mask, whatever the scores (Wiegreffe & Pinter 2019, section 3.2).
-
-    Args and returns as `softmax`. Raises ValueError: a row of the mask is empty.
-    """
-    refuse_empty_rows(mask)
-    real = mask.to(scores.dtype)
+    """Equal attention to every token in the mask, whatever the scores (Wiegreffe & Pinter 2019, section 3.2)."""
+    real = masked(torch.ones_like(scores), mask).clamp_min(0)  # 1 in the mask, else 0
     return real / real.sum(dim=-1, keepdim=True)
 
 
 def sparsemax(scores: Tensor, mask: Tensor) -> Tensor:
-    """The nearest point of the simplex (Martins & Astudillo 2016): exactly 0 for tokens of low score.
-
-    Args and returns as `softmax`. Raises ValueError: a row of the mask is empty.
-    """
-    refuse_empty_rows(mask)
-    return package.sparsemax(scores.masked_fill(~mask, -torch.inf), dim=-1)
+    """The nearest point of the simplex (Martins & Astudillo 2016), (batch, token): exactly 0 where scores are low."""
+    return package.sparsemax(masked(scores, mask), dim=-1)
 
 
 def project_the_rest(projection: Projection, scores: Tensor, mask: Tensor) -> Tensor:
@@ -102,14 +94,11 @@ class Entmax(nn.Module):
         return self.fixed if self.position is None else 1 + self.position.sigmoid()
 
     def forward(self, scores: Tensor, mask: Tensor) -> Tensor:
-        known = {1.0: softmax, 2.0: sparsemax}.get(self.fixed)
-        if known is not None:
-            return known(scores, mask)
-        refuse_empty_rows(mask)
-        masked = scores.masked_fill(~mask, -torch.inf)
+        if self.fixed in (1, 2):
+            return (softmax if self.fixed == 1 else sparsemax)(scores, mask)
         if self.fixed == 1.5:
-            return package.entmax15(masked, dim=-1)
-        return package.entmax_bisect(masked, self.alpha, dim=-1, n_iter=BISECTIONS)
+            return package.entmax15(masked(scores, mask), dim=-1)
+        return package.entmax_bisect(masked(scores, mask), self.alpha, dim=-1, n_iter=BISECTIONS)
 
 
 PROJECTIONS: dict[str, Projection] = {"softmax": softmax, "sparsemax": sparsemax, "uniform": uniform}
@@ -120,21 +109,15 @@ def projection(name: str) -> Projection:
     """The projection of that name, "softmax", "sparsegen:-3", "entmax:1.5" or "entmax:learned".
 
     Raises:
-        KeyError: unknown, with the known ones. ValueError: its number is missing, or not allowed.
+        KeyError: unknown, with the known ones. ValueError: its number is none, or not allowed.
     """
+    if name in PROJECTIONS:
+        return PROJECTIONS[name]
     kind, colon, number = name.partition(":")
-    if not colon and kind in PROJECTIONS:
-        return PROJECTIONS[kind]
     if kind not in WITH_NUMBER or not colon:
         known = (*PROJECTIONS, *(f"{one}:NUMBER" for one in WITH_NUMBER), f"entmax:{LEARNED}")
         raise KeyError(f"unknown projection {name!r}; known: {', '.join(known)}")
-    if kind == "entmax" and number == LEARNED:
-        return Entmax(LEARNED)
-    try:
-        value = float(number)
-    except ValueError:
-        raise ValueError(f"{number!r} in the projection {name!r} is no number") from None
-    return WITH_NUMBER[kind](value)
+    return WITH_NUMBER[kind](number if name == f"entmax:{LEARNED}" else float(number))
 
 
 def sparsegen_name(strength: float) -> str:
@@ -146,5 +129,4 @@ def sparsegen_strength(name: str) -> float:
     """The lambda of a projection's name; NaN where it is none of sparsegen's."""
     if name == "sparsemax":
         return 0.0
-    kind, _, number = name.partition(":")
-    return float(number) if kind == "sparsegen" else math.nan
+    return float(name.removeprefix("sparsegen:")) if name.startswith("sparsegen:") else math.nan

@@ -20,7 +20,7 @@ from lib.training import Trained
 MOST = 1_000_000  # occurrences of the words of a sample
 SAMPLES = ("most_frequent", "random_sample")
 NAME = "mutual_information_"
-KINDS = ("plug_in", "miller_madow", "null")
+KINDS = ("plug_in", "null")
 PARTS = 50  # of the texts, each left out once
 SEED = 0  # of the random sample of words, of occurrences beyond MOST, and of the clusters
 
@@ -36,8 +36,8 @@ def information(trained: Sequence[Trained], words: int) -> pd.DataFrame:
     Args:
         words: how many of a sample, and clusters of either side.
     Returns:
-        the run's columns, quantity, plug_in, miller_madow, null, above_null (plug_in less null), n, words, texts (that
-        the words occur in), without (plug_in without each of PARTS of the texts, for a standard error over texts).
+        the run's columns, quantity, plug_in, null, above_null (plug_in less null), n, words, texts (that the words
+        occur in), without (plug_in without each of PARTS of the texts, for a standard error over texts).
     """
     rows, known = [], {}
     with Progress("mutual information", total=len(trained)) as progress:

@@ -21,8 +21,7 @@ FRACTIONS = (leave_one_out, integrated_gradients, change_from_baseline)
 def quantity(name: str, function: Callable[..., Tensor], max_tokens: int | None = None, **options) -> Quantity:
     """An importance, function(model, batch, **options) -> (batch, token) or (batch,), as a quantity for `measure`.
 
-    Args:
-        max_tokens: the longest text it is computed for; None: the function's own bound, if it has one.
+    Longer texts than `max_tokens` are left out; None: the function's own bound, if it has one.
     """
     if max_tokens is None and function is leave_one_out:
         max_tokens = MAX_TOKENS

@@ -27,8 +27,8 @@ def times_norm(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tens
 def times_contribution(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
     """alpha_t w . h_t, what a token adds to the predicted class's logit: (batch, token), 0 off the mask.
 
-    Below 0 where it is evidence against the class. With the bias the tokens' sum is the logit (of one sigmoid output,
-    of class 0 its negative): exact where the read-out is affine, else NaN.
+    Below 0 where it is evidence against the class; NaN where the read-out is not affine. With the bias the tokens' sum
+    is the logit (of one sigmoid output, of class 0 its negative).
     """
     affine = model.token_logits(output)
     if affine is None:
@@ -65,21 +65,15 @@ AGGREGATIONS = {"averaged": lambda inner: inner.mean(dim=(1, 2)), "rollout": rol
 def inner_attention(aggregation: str) -> Quantity:
     """A quantity: how much the first word attends to each token, (batch, token), rows sum to 1 over the mask.
 
-    It is called inner_averaged or inner_rollout. Neither is what the model computes with. What goes to start and end is
-    not counted; a row that gives all of its weight to them is NaN. The model needs `inner_attention(batch)`, the
-    weights (batch, layer, head, word, word).
-
-    Args:
-        aggregation: "averaged" over all heads and layers, or "rollout".
-    Raises:
-        KeyError: another aggregation.
+    It is called inner_averaged, over all heads and layers, or inner_rollout. Neither is what the model computes with.
+    What goes to start and end is not counted; a row that gives all of its weight to them is NaN. The model needs
+    `inner_attention(batch)`, the weights (batch, layer, head, word, word).
     """
-    if aggregation not in AGGREGATIONS:
-        raise KeyError(f"unknown aggregation {aggregation!r}; known: {', '.join(AGGREGATIONS)}")
+    aggregate = AGGREGATIONS[aggregation]
 
     @torch.no_grad()
     def inner(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
-        weights = AGGREGATIONS[aggregation](model.inner_attention(batch))[:, 0].masked_fill(~batch.mask, 0)
+        weights = aggregate(model.inner_attention(batch))[:, 0].masked_fill(~batch.mask, 0)
         return weights / weights.sum(dim=1, keepdim=True)
 
     title = f"inner attention, {aggregation}"

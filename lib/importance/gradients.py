@@ -31,18 +31,16 @@ def gradient(model: AttentionModel, batch: Batch, through_attention: bool = True
 
     Args:
         through_attention: whether the gradient also flows through the attention weights.
-        of: "input" or "hidden". With the attention detached the gradient of a hidden state is its weight times one
-            vector for the whole text.
+        of: "input" or "hidden".
     Returns:
         (batch, token), 0 off the mask.
-    Raises:
-        ValueError: `of` is neither, or the model's output is not in the graph.
     """
-    refuse_other_than(of)
+    if of not in OF:
+        raise ValueError(f"of is {of!r}; importance is there of: {', '.join(OF)}")
 
     def norms(part: Batch, rows: Tensor | None = None) -> Tensor:
         with gradients_enabled(model):
-            output = forward_pass(model, part, through_attention)
+            output = forward_pass(model, part, through_attention, None)
             states, mask = (output.embeddings, part.mask) if of == "input" else (output.hidden, output.mask)
             return gradients_for(states, predicted(output.logits))[0].norm(dim=-1).masked_fill(~mask, 0)
 
@@ -65,11 +63,9 @@ def gradient_times_input(
     outputs = every_output if batch.query is None else predicted
 
     def products(part: Batch, rows: Tensor) -> Tensor:
+        imposed = None if attention is None else attention[rows, : part.mask.shape[1]]
         with gradients_enabled(model):
-            if attention is None:
-                output = forward_pass(model, part, through_attention)
-            else:
-                output = model(part, attention=attention[rows, : part.mask.shape[1]])
+            output = forward_pass(model, part, through_attention, imposed)
             gradients = gradients_for(output.embeddings, outputs(output.logits))  # (output, text, word, embedding)
         return (gradients * output.embeddings.detach()).sum(dim=-1).abs().sum(dim=0)
 
@@ -77,11 +73,7 @@ def gradient_times_input(
 
 
 def in_micro_batches(model: AttentionModel, batch: Batch, measure: Callable[[Batch, Tensor], Tensor]) -> Tensor:
-    """A measure of every token, (texts, their rows of the batch) -> (text, token), of some texts at a time.
-
-    Returns:
-        (batch, token), 0 off the mask.
-    """
+    """(batch, token), 0 off the mask: a measure, (texts, rows) -> (text, token), of some rows at a time."""
     result = torch.zeros(batch.mask.shape, device=batch.mask.device)
     for rows in by_length(batch.lengths, words_at_once(model, WORDS)):
         part = measure(batch.rows(rows), rows)
@@ -102,8 +94,6 @@ def integrated_gradients(model: AttentionModel, batch: Batch, steps: int = 50, b
         steps: points on the line, a forward and a backward pass each. baseline: of BASELINES.
     Returns:
         (batch, token) probability, positive where a token is evidence for the prediction; 0 off the mask.
-    Raises:
-        ValueError: another baseline.
     """
     points, weights = np.polynomial.legendre.leggauss(steps)  # on [-1, 1]
 
@@ -125,11 +115,7 @@ def integrated_gradients(model: AttentionModel, batch: Batch, steps: int = 50, b
 
 @torch.no_grad()
 def change_from_baseline(model: AttentionModel, batch: Batch, baseline: str = "zero") -> Tensor:
-    """F(x) - F(x'), to which integrated gradients sum (Sundararajan et al. 2017, proposition 1); (batch,) probability.
-
-    Args:
-        baseline: as of `integrated_gradients`.
-    """
+    """F(x) - F(x'), to which integrated gradients sum (Sundararajan et al. 2017, proposition 1): (batch,)."""
     output = model(batch)
     start = baseline_of(model, batch, output.embeddings, baseline)
     own, other = (probabilities(one.logits.double()) for one in (output, model.from_embeddings(start, batch)))
@@ -137,11 +123,7 @@ def change_from_baseline(model: AttentionModel, batch: Batch, baseline: str = "z
 
 
 def baseline_of(model: AttentionModel, batch: Batch, text: Tensor, baseline: str) -> Tensor:
-    """The embedded texts (batch, token, embedding) with zeros, or the unknown word's vector, for their own tokens.
-
-    Raises:
-        ValueError: another baseline.
-    """
+    """The embedded texts (batch, token, embedding) with zeros, or the unknown word's vector, for their own tokens."""
     if baseline not in BASELINES:
         raise ValueError(f"baseline is {baseline!r}; allowed: {', '.join(BASELINES)}")
     if baseline == "zero":
@@ -149,15 +131,17 @@ def baseline_of(model: AttentionModel, batch: Batch, text: Tensor, baseline: str
     return model(replace(batch, tokens=batch.tokens.masked_fill(batch.mask, UNKNOWN))).embeddings.detach()
 
 
-def forward_pass(model: AttentionModel, batch: Batch, through_attention: bool) -> ModelOutput:
-    """The model's output; with the attention detached, the output under its own attention as a constant."""
-    output = model(batch)
-    return output if through_attention else model(batch, attention=output.attention.detach())
+def forward_pass(model: AttentionModel, batch: Batch, through_attention: bool, imposed: Tensor | None) -> ModelOutput:
+    """The model's output under its own attention, in the graph or as a constant, or under an imposed one."""
+    output = model(batch, attention=imposed)
+    return output if through_attention or imposed is not None else model(batch, attention=output.attention.detach())
 
 
 def every_output(logits: Tensor) -> Tensor:
-    """(batch, output): the less likely of p and 1 - p (their gradients differ in sign alone, and 1 - p cannot round to
-    0 where the model is sure), or every class. In doubles."""
+    """(batch, output), in doubles: every class, or of one output the less likely of p and 1 - p.
+
+    Their gradients differ in sign alone, and the less likely does not round to 1 where the model is sure.
+    """
     chances = probabilities(logits.double())
     return chances.min(dim=-1, keepdim=True).values if logits.shape[-1] == 1 else chances
 
@@ -165,9 +149,3 @@ def every_output(logits: Tensor) -> Tensor:
 def predicted(logits: Tensor) -> Tensor:
     """(batch, 1): as every_output for one output, else the probability of the predicted class."""
     return every_output(logits).max(dim=-1, keepdim=True).values
-
-
-def refuse_other_than(of: str) -> None:
-    """ValueError if `of` is not one of OF."""
-    if of not in OF:
-        raise ValueError(f"of is {of!r}; importance is there of: {', '.join(OF)}")

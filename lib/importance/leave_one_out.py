@@ -1,19 +1,16 @@
 """How far the prediction moves when a token, or a hidden state, is left out."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
 from lib.importance.deletions import logits_without_each_token
-from lib.importance.gradients import refuse_other_than
+from lib.importance.gradients import OF
 from lib.metrics.distances import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.models.evaluation import measurable
-from lib.models.interface import is_affine, projection_of
 from lib.numerics import by_length, rows_of
-from lib.projections import project_the_rest
+from lib.projections import project_the_rest, softmax
 from lib.quantity import CHANGE_BOUNDS, Quantity, declare
 
 MAX_TOKENS = 2000  # of the longest text that it is computed for
@@ -33,10 +30,9 @@ def leave_one_out(model: AttentionModel, batch: Batch, of: str = "input") -> Ten
 
     Returns:
         (batch, token), a fraction of probability, 0 off the mask; of hidden states exactly 0 where they have no weight.
-    Raises:
-        ValueError: `of` is neither "input" nor "hidden".
     """
-    refuse_other_than(of)
+    if of not in OF:
+        raise ValueError(f"of is {of!r}; importance is there of: {', '.join(OF)}")
     with measurable(model):
         output = model(batch)
         if of == "input":
@@ -53,7 +49,6 @@ def logits_without_each_state(model: AttentionModel, output: ModelOutput) -> tup
 
     The remaining scores are projected again, all of them: under a sparse projection tokens from outside the support may
     enter. Where nothing is left the attended vector is zero. A state without weight changes nothing.
-    A model's attribute `projection` is how its scores become attention; of one without it that is taken to be softmax.
 
     Returns:
         In doubles, as small changes need it: the text's own logits (batch, class), computed in the same way, and
@@ -61,41 +56,34 @@ def logits_without_each_state(model: AttentionModel, output: ModelOutput) -> tup
     Raises:
         ValueError: the model's attention is not what its projection gives.
     """
-    projection, scores = projection_of(model), output.scores.double()
+    projection, scores = getattr(model, "projection", softmax), output.scores.double()
     attention = projection(scores, output.mask)
     if (attention - output.attention).abs().max() > MAX_DISTANCE:
         raise ValueError(
             "it is unknown how the rest is weighed when a hidden state is left out: the attention is imposed, or not "
             "what `model.projection`, (scores, mask) -> attention, makes of the scores (softmax, where there is none)"
         )
-    read = _read_out_in_doubles(model, output)
-    every = torch.arange(len(scores), device=scores.device)
-    own = read(every, attention)
+    affine = model.token_logits(output)
+
+    def read(rows: Tensor, attention: Tensor) -> Tensor:
+        """Logits (row, class) of those texts under attention (row, token)."""
+        if affine is None:
+            return model.read_out(rows_of(output, rows), attention.to(output.scores.dtype)).double()
+        return (attention[:, None] @ affine[0].double()[rows]).squeeze(1) + affine[1].double()
+
+    own = read(torch.arange(len(scores), device=scores.device), attention)
     logits = own[:, None].repeat(1, output.mask.shape[1], 1)
     texts, positions = (output.mask & (attention > 0)).nonzero(as_tuple=True)
-    for some in by_length(output.mask.sum(dim=1)[texts], SCORES if is_affine(model, output) else SCORES // 64):
+    for some in by_length(output.mask.sum(dim=1)[texts], SCORES // 64 if affine is None else SCORES):
         rows, without = texts[some], positions[some]
         kept = output.mask[rows].scatter(1, without[:, None], False)
         logits[rows, without] = read(rows, project_the_rest(projection, scores[rows], kept))
     return own, logits.masked_fill(~output.mask[:, :, None], torch.nan)
 
 
-def _read_out_in_doubles(model: AttentionModel, output: ModelOutput) -> Callable[[Tensor, Tensor], Tensor]:
-    """(rows (row,), attention (row, token)) -> logits (row, class) of those texts; computed in doubles where affine."""
-    affine = model.token_logits(output)
-    if affine is None:
-        return lambda rows, attention: model.read_out(rows_of(output, rows), attention.to(output.scores.dtype)).double()
-    terms, bias = (part.double() for part in affine)
-    return lambda rows, attention: (attention[:, None] @ terms[rows]).squeeze(1) + bias
-
-
 @torch.no_grad()
 def with_sign(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
-    """Leave-one-out of the input without its sign and with it, by one pass: each (batch, token), a fraction.
-
-    {"of_input": `leave_one_out`; "signed": the predicted class's probability with the token less that without it, below
-    0 where removing the token raises it}.
-    """
+    """{"of_input": `leave_one_out`, "signed": `fall_of_the_predicted`} by one pass: each (batch, token), a fraction."""
     with measurable(model):
         without = logits_without_each_token(model, batch)
     changes = {"of_input": change_of_prediction, "signed": fall_of_the_predicted}
@@ -114,8 +102,7 @@ leave_one_out_with_sign = Quantity(
 def fall_of_the_predicted(logits: Tensor, without: Tensor) -> Tensor:
     """How far the probability of the class that logits (batch, class) predict falls under (batch, token, class).
 
-    (batch, token), as what the other classes gain: where the model is sure, the difference of its own would cancel.
-    What rounding alone might give is 0.
+    (batch, token), below 0 where it rises. It is what the others gain: its own difference would cancel in a sure model.
     """
     before, after = probabilities(logits.double())[:, None], probabilities(without.double())
     others = torch.ones_like(before).scatter(2, before.argmax(dim=-1, keepdim=True), 0)
@@ -126,8 +113,7 @@ def fall_of_the_predicted(logits: Tensor, without: Tensor) -> Tensor:
 def change_of_prediction(logits: Tensor, without: Tensor) -> Tensor:
     """The total variation between the predictions of logits (batch, class) and (batch, token, class): (batch, token).
 
-    In doubles: where the model is sure, single precision would round small changes to ties. What rounding alone might
-    give is 0: a word without any effect is tied with the others like it.
+    What rounding alone might give is 0: a word without any effect is tied with the others like it.
     """
     change = total_variation(probabilities(without.double()), probabilities(logits.double())[:, None])
     return change.masked_fill(change < by_rounding(logits), 0)

@@ -45,9 +45,5 @@ def by_first_order(model: AttentionModel, output: ModelOutput) -> Tensor:
     return weights * (gradient - mean)
 
 
-RANKINGS: dict[str, Ranking] = {
-    "attention": by_attention,
-    "gradient": by_gradient,
-    "product": by_product,
-    "first_order": by_first_order,
-}
+RANKINGS: dict[str, Ranking] = {"attention": by_attention, "gradient": by_gradient}
+RANKINGS |= {"product": by_product, "first_order": by_first_order}

@@ -2,7 +2,6 @@
 
 from lib.metrics.distances import (
     entropy,
-    f1,
     jensen_shannon,
     kullback_leibler,
     normalized_entropy,

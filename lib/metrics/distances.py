@@ -1,4 +1,4 @@
-"""Distances between distributions, entropy and F1."""
+"""Distances between distributions, and entropy."""
 
 import math
 
@@ -9,8 +9,8 @@ from torch import Tensor
 def jensen_shannon(p: Tensor, q: Tensor) -> Tensor:
     """How far apart two attention distributions are.
 
-    Tutek & Snajder (2020), Eq. 8: (KL(p || m) + KL(q || m)) / 2 with m = (p + q) / 2. Written in d = (p - q)/(p + q):
-    where |d| < 1/2 a token adds (p + q)/4 (log1p(-d^2) + 2 d atanh d), which is exact for nearly equal p and q too.
+    Tutek & Snajder (2020), Eq. 8: (KL(p || m) + KL(q || m)) / 2 with m = (p + q) / 2. With d = (p - q)/(p + q), where
+    |d| < 1/2 a token adds (p + q)/4 (log1p(-d^2) + 2 d atanh d), which is exact for nearly equal p and q too.
 
     Args:
         p, q: (..., token), rows sum to 1, 0 on padding. Their gradients are finite, also where both are 0.
@@ -78,19 +78,3 @@ def normalized_entropy(p: Tensor, mask: Tensor) -> Tensor:
     most = torch.where(count > 1, count, 1).to(p.dtype).log()
     share = (entropy(p.masked_fill(~mask, 0)) / torch.where(count > 1, most, 1)).clamp(0, 1)
     return share.masked_fill(count <= 1, math.nan)
-
-
-def f1(label: Tensor, prediction: Tensor, weights: Tensor | None = None, positive: int = 1) -> Tensor:
-    """F1 of one class, 2 TP / (2 TP + FP + FN); 0 where the class is neither there nor predicted (as scikit-learn).
-
-    Args:
-        label, prediction: (instance,) classes.
-        weights: (..., instance), how often each instance counts: a row per bootstrap draw. None: once.
-    Returns:
-        (...,) fraction, float64.
-    """
-    real, predicted = (label == positive).double(), (prediction == positive).double()
-    counts = torch.stack([real * predicted, real + predicted], dim=-1)  # TP, and 2 TP + FP + FN
-    weights = torch.ones_like(real) if weights is None else weights.double()
-    hits, either = (weights @ counts).unbind(dim=-1)
-    return torch.where(either > 0, 2 * hits / either.clamp_min(1e-300), 0)

@@ -1,10 +1,10 @@
 """Kendall's tau-b with p-values, many rows at once."""
 
-import math
 from functools import lru_cache
 
 import numpy as np
 import torch
+from scipy.special import erfc, gammaln
 from torch import Tensor
 
 from lib.numerics import by_length
@@ -31,18 +31,16 @@ def kendall_tau(x: Tensor, y: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         shapes = [tuple(one.shape) for one in (x, y)]
         raise ValueError(f"shapes {shapes} with a mask {tuple(mask.shape)}; both measures need the mask's shape")
     columns, real = [one.detach().double().cpu().numpy() for one in (x, y)], mask.cpu().numpy()
-    n = real.sum(axis=1)
-    missing, ties, unlike = np.zeros(len(n), bool), np.zeros((2, 3, len(n))), np.zeros(len(n))
+    n, found = real.sum(axis=1), np.full((2, len(real)), np.nan)
     for rows in by_length(torch.from_numpy(n), CELLS):
         some = rows.numpy()
         kept = np.flatnonzero(real[some].any(axis=0))
         cells = some, slice(kept[0], kept[-1] + 1)
         values = np.stack([column[cells] for column in columns])
-        missing[some] = (np.isnan(values) & real[cells]).any(axis=(0, 2))
         values = np.where(real[cells], values, np.inf)  # padding: behind all others
-        ties[:, :, some], unlike[some] = _compare(values, n[some])
-    counts = (torch.from_numpy(part) for part in (unlike, ties, n.astype(float), missing))
-    tau, p_value = _tau_and_p_value(*counts).to(mask.device)
+        found[:, some] = _tau_and_p_value(*_compare(values, n[some]), n[some].astype(float))
+        found[:, some[np.isnan(values).any(axis=(0, 2))]] = np.nan
+    tau, p_value = torch.from_numpy(found).to(mask.device)
     return tau, p_value
 
 
@@ -106,47 +104,35 @@ def _inversions(ranks: np.ndarray) -> np.ndarray:
     return found
 
 
-def _tau_and_p_value(unlike: Tensor, ties: Tensor, n: Tensor, missing: Tensor) -> Tensor:
-    """(2, row): tau-b and p-value; `missing` (row,) is True where a NaN is among the values."""
-    total = n * (n - 1) / 2
+def _tau_and_p_value(ties: np.ndarray, unlike: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """(2, row): tau-b and p-value, of what `_compare` returns.
+
+    The exact p-value is over all n! orders, the other by the normal approximation with ties (Kendall, Rank Correlation
+    Methods, chapter 4).
+    """
+    total, (ties_x, x0, x1), (ties_y, y0, y1) = n * (n - 1) / 2, *ties
     a, b = total - ties[:, 0]
     surplus = a + b - total - unlike  # pairs of tokens in one order minus pairs in opposite orders
-    tau = (surplus / a.sqrt() / b.sqrt()).clamp(-1, 1)
-    few = (total - surplus.abs()) / 2 <= 1  # at most one pair out of order (or in order)
-    exact = (a == total) & (b == total) & ((n <= LONGEST_EXACT) | few)
-    p_value = torch.where(exact, _exact_p_value(surplus, n), _normal_p_value(surplus, n, ties))
-    undefined = (n < 2) | (a == 0) | (b == 0) | missing
-    return torch.stack([tau, p_value]).masked_fill(undefined, math.nan)
-
-
-def _exact_p_value(surplus: Tensor, n: Tensor) -> Tensor:
-    """Two-sided p-value over all n! orders, no ties: (row,). Right for n <= 33 or at most one inversion."""
-    total = n * (n - 1) / 2
-    inversions = (total - surplus.abs()) / 2
-    table = _inversion_table()
-    row = n.clamp(max=LONGEST_EXACT).long()
-    short = table[row, inversions.clamp(0, table.shape[1] - 1).long()]
-    long = (math.log(2) - torch.lgamma(n + 1 - (inversions >= 1).double())).exp()  # 2 / n! or 2 / (n - 1)!
-    return torch.where(n <= LONGEST_EXACT, short, long)
+    inversions = (total - np.abs(surplus)) / 2  # or pairs in order, where these are fewer
+    table, row = _inversion_table(), np.minimum(n, LONGEST_EXACT).astype(int)
+    short = table[row, inversions.clip(0, table.shape[1] - 1).astype(int)]
+    long = 2 * np.exp(-gammaln(n + 1 - (inversions >= 1)))  # 2 / n! or 2 / (n - 1)!
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = (2 * total * (2 * n + 5) - x1 - y1) / 18 + ties_x * ties_y / total
+        variance += x0 * y0 / (18 * total * np.maximum(n - 2, 1))  # with n = 2 the numerator is 0
+        normal = erfc(np.abs(surplus) / np.sqrt(2 * variance))
+        tau = (surplus / np.sqrt(a) / np.sqrt(b)).clip(-1, 1)
+    exact = (a == total) & (b == total) & ((n <= LONGEST_EXACT) | (inversions <= 1))
+    p_value = np.where(exact, np.where(n <= LONGEST_EXACT, short, long), normal)
+    return np.where((a == 0) | (b == 0), np.nan, [tau, p_value])
 
 
 @lru_cache(maxsize=1)
-def _inversion_table() -> Tensor:
+def _inversion_table() -> np.ndarray:
     """[n, c]: share of the n! orders with at most c inversions, doubled (two tails), at most 1; n up to 33."""
     widest = LONGEST_EXACT * (LONGEST_EXACT - 1) // 2 + 1
-    table = np.ones((LONGEST_EXACT + 1, widest))
-    share = np.zeros(widest)
-    share[0] = 1  # one order of one token
+    table, share = np.ones((LONGEST_EXACT + 1, widest)), np.eye(1, widest)[0]  # one order of one token
     for n in range(2, LONGEST_EXACT + 1):
         share = np.convolve(share, np.full(n, 1 / n))[:widest]  # the n-th token passes 0 .. n - 1 others
         table[n] = np.minimum(1, 2 * share.cumsum())
-    return torch.from_numpy(table)
-
-
-def _normal_p_value(surplus: Tensor, n: Tensor, ties: Tensor) -> Tensor:
-    """Two-sided p-value by the normal approximation with ties (Kendall, Rank Correlation Methods, chapter 4)."""
-    (ties_x, x0, x1), (ties_y, y0, y1) = ties
-    m = n * (n - 1)
-    variance = (m * (2 * n + 5) - x1 - y1) / 18 + 2 * ties_x * ties_y / m
-    variance = variance + x0 * y0 / (9 * m * (n - 2).clamp(min=1))  # with n = 2 the numerator is 0
-    return torch.erfc(surplus.abs() / (2 * variance).sqrt())
+    return table

@@ -18,14 +18,13 @@ ROWS = 2**14  # vectors whose cluster is looked up at once
 class Information:
     """Mutual information, in nats.
 
-    plug_in        from the counts as they are: too high by about (cells - rows - columns + 1) / 2n
-    miller_madow   less that; with few counts a cell, only a part of what is too much
-    null           plug-in of the same labels shuffled, the mean of SHUFFLES: what chance gives at this n
-    n              how many pairs of labels
+    plug_in   from the counts as they are, which is too high
+    null      plug-in of the same labels shuffled, the mean of SHUFFLES: how much of it is chance; less this,
+              it needs no correction by Miller & Madow's (1955) term, which removes a part of the same
+    n         how many pairs of labels
     """
 
     plug_in: float
-    miller_madow: float
     null: float
     n: int
 
@@ -44,20 +43,13 @@ def random_words(counts: np.ndarray, number: int, seed: int) -> np.ndarray:
 
 def mutual_information(first: np.ndarray, second: np.ndarray, seed: int = 0) -> Information:
     """Mutual information of the labels `first` and `second`, each (n,)."""
-    plug_in = float(mutual_info_score(first, second))
-    sizes = [len(np.unique(labels)) for labels in (first, second)]
-    cells = len(np.unique(first.astype(np.int64) * (int(second.max()) + 1) + second))
-    bias = (cells - sum(sizes) + 1) / (2 * len(first))
     random = np.random.default_rng(seed)
     null = np.mean([mutual_info_score(first, random.permutation(second)) for _ in range(SHUFFLES)])
-    return Information(plug_in, plug_in - bias, float(null), len(first))
-
-
-# --- clusters of very many vectors, by mini-batch k-means
+    return Information(float(mutual_info_score(first, second)), float(null), len(first))
 
 
 def clusters(vectors: np.ndarray, number: int, seed: int) -> np.ndarray:
-    """The cluster of each vector, (row, size) -> (row,) int32. The same for the same seed."""
+    """The cluster of each vector by mini-batch k-means, (row, size) -> (row,) int32."""
     whole = {"max_iter": PASSES, "max_no_improvement": None, "n_init": 1, "compute_labels": False}
     kmeans = MiniBatchKMeans(min(number, len(vectors)), batch_size=BATCH, random_state=seed, **whole).fit(vectors)
     starts = range(0, len(vectors), ROWS)
@@ -65,11 +57,7 @@ def clusters(vectors: np.ndarray, number: int, seed: int) -> np.ndarray:
 
 
 def clusters_once(vectors: np.ndarray, number: int, seed: int, known: dict[bytes, np.ndarray]) -> np.ndarray:
-    """The same as `clusters`; vectors that are in `known`, such as several runs' frozen embeddings, are not done again.
-
-    Args:
-        known: digest of the vectors -> their clusters; what is new is added.
-    """
+    """The same; vectors whose digest is in `known`, such as several runs' frozen embeddings, are not done again."""
     digest = blake2b(vectors).digest()
     if digest not in known:
         known[digest] = clusters(vectors, number, seed)

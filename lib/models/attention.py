@@ -1,7 +1,9 @@
-"""Attention: from hidden states (batch, token, hidden) to scores (batch, token).
+"""Attention: from hidden states (batch, token, hidden) to scores (batch, token) (Jain & Wallace 2019, section 2).
 
 In tasks with a question the scores also depend on the encoded question, the query (batch, hidden).
 """
+
+from functools import partial
 
 from torch import Tensor, nn
 
@@ -10,28 +12,33 @@ LINEAR_INITS = ("default", "xavier")
 
 
 class Additive(nn.Module):
-    """v . tanh(W h + b), v without bias (Jain & Wallace 2019, section 2, without a query).
+    """v . tanh(W h + b), with a query v . tanh(W1 h + W2 q); v has no bias.
 
     Args:
         share: size of W h as a share of the size of h: 0.5 in their paper, 1 in Serrano & Smith (2019).
     """
 
-    def __init__(self, hidden_size: int, share: float = 0.5):
+    def __init__(self, hidden_size: int, share: float = 0.5, with_query: bool = False):
         super().__init__()
         size = max(1, int(hidden_size * share))
         self.affine = nn.Linear(hidden_size, size)
+        if with_query:
+            self.affine_query = nn.Linear(hidden_size, size)
         self.context = nn.Linear(size, 1, bias=False)
 
-    def forward(self, hidden: Tensor) -> Tensor:
-        return self.context(self.affine(hidden).tanh()).squeeze(-1)
+    def forward(self, hidden: Tensor, query: Tensor | None = None) -> Tensor:
+        inner = self.affine(hidden)
+        if query is not None:
+            inner = inner + self.affine_query(query)[:, None]
+        return self.context(inner.tanh()).squeeze(-1)
 
 
 class Dot(nn.Module):
-    """w . h / sqrt(hidden): scaled dot product with a learned w (Jain & Wallace 2019, section 2, without a query).
+    """w . h / sqrt(hidden), scaled dot product with a learned w.
 
     Args:
-        query_init: "default", w starts as torch's Linear, from U(-1, 1) / sqrt(hidden); "normal", from N(0, 1), without
-            which the attention stays uniform (Tutek & Snajder 2020, appendix C).
+        query_init: "default", w starts as torch's Linear; "normal", from N(0, 1), without which the attention stays
+            uniform (Tutek & Snajder 2020, appendix C).
     """
 
     def __init__(self, hidden_size: int, query_init: str = "default"):
@@ -44,25 +51,8 @@ class Dot(nn.Module):
         return self.context(hidden).squeeze(-1) / hidden.shape[-1] ** 0.5
 
 
-class AdditiveWithQuery(nn.Module):
-    """v . tanh(W1 h + W2 q), v without bias (Jain & Wallace 2019, section 2).
-
-    Args:
-        share: size of W1 h as a share of the size of h.
-    """
-
-    def __init__(self, hidden_size: int, share: float = 0.5):
-        super().__init__()
-        size = max(1, int(hidden_size * share))
-        self.affine, self.affine_query = nn.Linear(hidden_size, size), nn.Linear(hidden_size, size)
-        self.context = nn.Linear(size, 1, bias=False)
-
-    def forward(self, hidden: Tensor, query: Tensor) -> Tensor:
-        return self.context((self.affine(hidden) + self.affine_query(query)[:, None]).tanh()).squeeze(-1)
-
-
 class DotWithQuery(nn.Module):
-    """h . q / sqrt(hidden), without parameters (Jain & Wallace 2019, section 2)."""
+    """h . q / sqrt(hidden), without parameters."""
 
     def __init__(self, hidden_size: int, share: float = 0.5):
         super().__init__()
@@ -72,7 +62,7 @@ class DotWithQuery(nn.Module):
 
 
 ATTENTIONS = {"additive": Additive, "dot": Dot}
-WITH_QUERY = {"additive": AdditiveWithQuery, "dot": DotWithQuery}
+WITH_QUERY = {"additive": partial(Additive, with_query=True), "dot": DotWithQuery}
 
 
 def xavier(model: nn.Module) -> None:

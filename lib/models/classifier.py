@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import PAD
 from lib.models.attention import ATTENTIONS, WITH_QUERY
-from lib.models.encoders import ENCODERS, HIERARCHICAL, RETENTIONS, Average, BiLSTM, Convolution, registered
+from lib.models.encoders import ENCODERS, HIERARCHICAL, RETENTIONS, Average, BiLSTM, Convolution
 from lib.models.interface import ModelOutput, require_gradient
 from lib.numerics import by_length
 from lib.projections import projection, softmax
@@ -55,12 +55,12 @@ class AttentionClassifier(nn.Module):
     ):
         super().__init__()
         self.embedding = nn.Embedding.from_pretrained(vectors.clone(), freeze=frozen, padding_idx=PAD)
-        kind = registered(self.encoders, encoder, "encoder")
+        kind = self.encoders[encoder]
         self.encoder = kind(encoded_size or vectors.shape[1], **encoder_options)
         if retention is not None:
-            self.encoder = registered(RETENTIONS, retention, "retention")(self.encoder, vectors.shape[1])
+            self.encoder = RETENTIONS[retention](self.encoder, vectors.shape[1])
         attention_options = {"query_init": query_init} if attention == "dot" else {"share": attention_share}
-        kind = registered(ATTENTIONS, attention, "attention")
+        kind = ATTENTIONS[attention]
         self.attention = kind(self.encoder.hidden_size, **attention_options)
         self.projection = projection(projection_name)
         self.decoder = nn.Linear(self.encoder.hidden_size, outputs)
@@ -138,12 +138,12 @@ class HierarchicalClassifier(AttentionClassifier):
         **options,
     ):
         encoder_options = {name: options[name] for name in ("hidden_size", "layers") if name in options}
-        word_encoder = registered(HIERARCHICAL, encoder, "encoder")(vectors.shape[1], **encoder_options)
+        word_encoder = HIERARCHICAL[encoder](vectors.shape[1], **encoder_options)
         options |= {"encoded_size": word_encoder.hidden_size, "attention_share": attention_share}
         super().__init__(vectors, encoder, attention, **options)
         self.word_encoder = word_encoder
         share = {"share": attention_share} if attention == "additive" else {}
-        self.word_attention = registered(ATTENTIONS, attention, "attention")(word_encoder.hidden_size, **share)
+        self.word_attention = ATTENTIONS[attention](word_encoder.hidden_size, **share)
         self.word_dropout = nn.Dropout(sentence_dropout)
 
     def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
@@ -254,12 +254,12 @@ class QuestionClassifier(nn.Module):
         **encoder_options,
     ):
         super().__init__()
-        kind, self.summarise_query = registered(QUESTION_ENCODERS, encoder, "encoder")
+        kind, self.summarise_query = QUESTION_ENCODERS[encoder]
         tables = (nn.Embedding.from_pretrained(vectors.clone(), freeze=frozen, padding_idx=PAD) for _ in range(2))
         self.embedding, self.query_embedding = tables
         self.encoder, self.query_encoder = (kind(vectors.shape[1], **encoder_options) for _ in range(2))
         size = self.encoder.hidden_size
-        self.attention = registered(WITH_QUERY, attention, "attention")(size, share=attention_share)
+        self.attention = WITH_QUERY[attention](size, share=attention_share)
         self.projection = projection(projection_name)
         self.affine_text, self.affine_query = nn.Linear(size, size // 2), nn.Linear(size, size // 2)
         self.decoder = nn.Linear(size // 2, outputs)

@@ -1,9 +1,8 @@
 """Encoders: from embedded words (batch, word, embedding) to hidden states (batch, word, hidden).
 
-A new encoder is a class here and an entry in ENCODERS: training and reports then accept its name. It is made as
-`kind(embedding_size, hidden_size=..., layers=...)`, where `hidden_size` has a default, and only one that can have
-several layers takes `layers`; it has the attribute `hidden_size`, and `forward(embedded, lengths)`, lengths (batch,)
-with start and end included. A text's states must not depend on padding or on the other texts.
+A new encoder is a class here and an entry in ENCODERS: training and reports then accept its name. `hidden_size` has a
+default and is an attribute, `layers` is taken by one that can have several; lengths (batch,) of `forward` include start
+and end. A text's states must not depend on padding or on the other texts.
 """
 
 from functools import partial
@@ -23,15 +22,10 @@ def reversed_by_length(sequences: Tensor, lengths: Tensor) -> Tensor:
 
 
 class Bidirectional(nn.Module):
-    """A recurrent layer in each direction, their states concatenated.
+    """A recurrent layer in each direction, their states concatenated: `hidden_size`, an even number, in all.
 
-    The second reads the texts reversed by length: exact on padded batches, since it never reads padding, and on long
-    texts several times faster than packing.
-
-    Args:
-        hidden_size: of both directions together.
-    Raises:
-        ValueError: hidden_size is odd.
+    The second reads the texts reversed by length, so that it never reads padding: on long texts several times faster
+    than packing.
     """
 
     kind: type[nn.RNNBase]
@@ -39,21 +33,17 @@ class Bidirectional(nn.Module):
     def __init__(self, embedding_size: int, hidden_size: int = 256, layers: int = 1):
         super().__init__()
         if hidden_size % 2:
-            raise ValueError(
-                f"hidden_size is {hidden_size}; a {type(self).__name__} needs an even number, half of it per direction"
-            )
+            raise ValueError(f"hidden_size is {hidden_size}; a {type(self).__name__} needs an even number")
         self.hidden_size = hidden_size
         sizes = [embedding_size] + [hidden_size] * (layers - 1)
         self.forwards = nn.ModuleList(self.kind(size, hidden_size // 2, batch_first=True) for size in sizes)
         self.backwards = nn.ModuleList(self.kind(size, hidden_size // 2, batch_first=True) for size in sizes)
 
     def forward(self, embedded: Tensor, lengths: Tensor) -> Tensor:
-        hidden = embedded
         for forward, backward in zip(self.forwards, self.backwards, strict=True):
-            left_to_right = forward(hidden)[0]
-            right_to_left = backward(reversed_by_length(hidden, lengths))[0]
-            hidden = torch.cat([left_to_right, reversed_by_length(right_to_left, lengths)], dim=-1)
-        return hidden
+            right_to_left = backward(reversed_by_length(embedded, lengths))[0]
+            embedded = torch.cat([forward(embedded)[0], reversed_by_length(right_to_left, lengths)], dim=-1)
+        return embedded
 
 
 class BiLSTM(Bidirectional):
@@ -82,9 +72,7 @@ class Identity(nn.Module):
     def __init__(self, embedding_size: int, hidden_size: int | None = None):
         super().__init__()
         if hidden_size not in (None, embedding_size):
-            raise ValueError(
-                f"hidden_size is {hidden_size}; without an encoder it is that of embeddings, {embedding_size}"
-            )
+            raise ValueError(f"hidden_size is {hidden_size}; without an encoder it is {embedding_size}")
         self.hidden_size = embedding_size
 
     def forward(self, embedded: Tensor, lengths: Tensor) -> Tensor:
@@ -110,18 +98,15 @@ class Convolution(nn.Module):
     """Convolutions over 1, 3, 5 and 7 words with "same" padding and ReLU, their channels concatenated.
 
     Args:
-        hidden_size: channels of all widths together.
-        dropout: of the outputs.
-    Raises:
-        ValueError: a width is even, or hidden_size is no multiple of their number.
+        hidden_size: channels of all widths together. widths: odd. dropout: of the outputs.
     """
 
     def __init__(
         self, embedding_size: int, hidden_size: int = 128, widths: tuple[int, ...] = (1, 3, 5, 7), dropout: float = 0.0
     ):
         super().__init__()
-        if hidden_size % len(widths) or not all(width % 2 for width in widths):
-            raise ValueError(f"widths {widths} must be odd, and hidden_size {hidden_size} a multiple of their number")
+        if hidden_size % len(widths):
+            raise ValueError(f"hidden_size is {hidden_size}; it must be a multiple of the {len(widths)} widths")
         self.hidden_size = hidden_size
         self.dropout = nn.Dropout(dropout)
         channels = hidden_size // len(widths)
@@ -167,10 +152,3 @@ FLAN = {f"flan-{name}": kind for name, kind in SERRANO.items()}
 HIERARCHICAL = {f"han-{name}": kind for name, kind in SERRANO.items()}
 ENCODERS = {"bilstm": BiLSTM, "average": Average, "conv": Convolution, "transformer": Transformer, **FLAN}
 RETENTIONS = {"concat": Concatenation, "residual": Residual}  # what is added to an encoder's states
-
-
-def registered(kinds: dict, name: str, what: str):
-    """kinds[name]; a KeyError that lists the names where there is no such one."""
-    if name not in kinds:
-        raise KeyError(f"unknown {what} {name!r}; known: {', '.join(kinds)}")
-    return kinds[name]

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from lib.datasets.batches import Batch
 from lib.numerics import rows_of
-from lib.projections import Projection, softmax
 
 CELLS = 2**19  # texts x draws x tokens of one read-out: 4 MB of doubles
 
@@ -85,8 +84,7 @@ def read_each(model: AttentionModel, output: ModelOutput, draws: int, weights: W
     """Logits of each text under several attentions of its own, in doubles and of two classes at least.
 
     Args:
-        draws: how many attentions a text has.
-        weights: (rows (row,), numbers (draw,)) -> those attentions of those texts, (row, draw, token).
+        weights: (rows (row,), numbers (draw,)) -> those of the `draws` attentions of those texts, (row, draw, token).
     Returns:
         (batch, draw, class).
     """
@@ -128,11 +126,6 @@ def is_affine(model: AttentionModel, output: ModelOutput) -> bool:
 def own_attention(output: ModelOutput) -> Tensor:
     """(batch, token) in doubles, exactly 0 off the mask."""
     return output.attention.double().masked_fill(~output.mask, 0)
-
-
-def projection_of(model: AttentionModel) -> Projection:
-    """The projection of the model's attention; softmax if it has no attribute `projection`."""
-    return getattr(model, "projection", softmax)
 
 
 def sum_of_others(values: Tensor) -> Tensor:
