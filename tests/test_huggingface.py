@@ -23,24 +23,10 @@ from lib.training import Run
 from lib.training.own_model import OneOutput, own_model
 
 SUBWORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] good bad film the a un ##s ##ly ##good . it was".split()
-TEXTS = (
-    "Good films, it was",
-    "ungood",
-    "the the bad film was badly a good film. It was it.",
-    "a film good",
-    "",
-    "bad goods badly film",
-    "it",
-)
-SMALL = {
-    "vocab_size": len(SUBWORDS),
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 24,
-    "max_position_embeddings": 40,
-    "num_labels": 3,
-}
+TEXTS = ("Good films, it was", "ungood", "the the bad film was badly a good film. It was it.", "a film good", "")
+TEXTS += ("bad goods badly film", "it")
+SMALL = {"vocab_size": len(SUBWORDS), "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+SMALL |= {"intermediate_size": 24, "max_position_embeddings": 40, "num_labels": 3}
 DISTILBERT = {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24}
 
 
@@ -61,13 +47,8 @@ def tiny(transformers, kind: str = "Bert", **options):
 
 
 def corpus_of(texts=TEXTS) -> Corpus:
-    """All three splits are the same texts; what decides is any token with good or bad in it."""
-    rows = []
-    for number, text in enumerate(texts):
-        tokens = tuple(text.lower().replace(",", " ,").replace(".", " .").split())
-        spans = tuple((k, k + 1) for k, token in enumerate(tokens) if "good" in token or "bad" in token)
-        ends = [k + 1 for k, token in enumerate(tokens) if token == "." or k + 1 == len(tokens)]
-        rows.append(Instance(f"t{number}", text, tokens, number % 2, spans, tuple(np.diff(ends, prepend=0).tolist())))
+    """All three splits are the same texts."""
+    rows = [Instance(f"t{n}", text, tuple(text.split()), n % 2, ((0, 1),)) for n, text in enumerate(texts)]
     vocabulary = Vocabulary.of([row.tokens for row in rows])
     splits = [Split(name, tuple(rows), vocabulary) for name in ("train", "dev", "test")]
     return Corpus("tiny", "Tiny", ("worse", "better"), vocabulary, *splits)
@@ -119,11 +100,8 @@ def with_special(own: torch.Tensor, mask: torch.Tensor, attention: torch.Tensor)
     return special + (1 - special.sum(dim=1, keepdim=True)) * attention
 
 
-HEADS = pytest.mark.parametrize("head", [(-1, 0), (1, 1), (0, 1)])
-
-
-@HEADS
-def test_a_bert_by_hand_agrees_under_any_attention(transformers, tokenizer, given, head):
+@pytest.mark.parametrize("head", [(-1, 0), (1, 1), (0, 1)])
+def test_a_bert_by_hand_agrees_under_any_attention(transformers, tokenizer, given, head, monkeypatch):
     bert = tiny(transformers)
     adapted, where = HuggingFaceClassifier(bert, tokenizer, head), (head[0] % 2, head[1])
     output, ids = check_interface(adapted, given), adapted.ids[given.tokens]
@@ -145,26 +123,15 @@ def test_a_bert_by_hand_agrees_under_any_attention(transformers, tokenizer, give
         expected = by_hand(bert, ids, inside(given), {where: with_special(row, given.mask, draws[:, k])})[0]
         assert torch.allclose(read[:, k], expected, atol=1e-9) and not torch.allclose(expected, logits, atol=1e-3)
         assert torch.allclose(adapted(given, attention=draws[:, k]).logits, expected, atol=1e-9)
+    monkeypatch.setattr(huggingface, "WORDS", 7)  # in small chunks too
+    assert torch.allclose(adapted.read_out(output, draws), read, atol=1e-12)
 
 
-def test_a_read_out_is_made_in_small_chunks_too(transformers, tokenizer, given, monkeypatch):
-    adapted = HuggingFaceClassifier(tiny(transformers), tokenizer)
-    output = adapted(given)
-    draws = output.attention[:, None].flip(0).repeat(1, 5, 1)
-    whole = adapted.read_out(output, draws)
-    monkeypatch.setattr(huggingface, "WORDS", 7)
-    assert torch.allclose(adapted.read_out(output, draws), whole, atol=1e-12)
+SMALLER = {"embedding_size": 8}
+OTHERS = {"Roberta": {}, "DistilBert": DISTILBERT, "Electra": SMALLER, "Albert": SMALLER}
 
 
-@pytest.mark.parametrize(
-    ("kind", "options"),
-    [
-        ("Roberta", {}),
-        ("DistilBert", DISTILBERT),
-        ("Electra", {"embedding_size": 8}),
-        ("Albert", {"embedding_size": 8}),
-    ],
-)
+@pytest.mark.parametrize(("kind", "options"), OTHERS.items())
 def test_other_kinds_have_the_interface(transformers, tokenizer, given, kind, options):
     adapted = HuggingFaceClassifier(tiny(transformers, kind, **options), tokenizer)
     output = check_interface(adapted, given)
@@ -174,14 +141,10 @@ def test_other_kinds_have_the_interface(transformers, tokenizer, given, kind, op
 @pytest.mark.parametrize(
     ("kind", "options", "fault"),
     [
-        (
-            "GPT2",
-            {"n_embd": 16, "n_layer": 2, "n_head": 2, "pad_token_id": 0},
-            r"no classifying token .* of words \[4\]",
-        ),
+        ("GPT2", {"n_embd": 16, "n_layer": 2, "n_head": 2, "pad_token_id": 0}, r"no classifying .* of words \[4\]"),
         ("MPNet", {}, "does not expose its attention through transformers' AttentionInterface"),
-        ("Bert", {"num_labels": 1}, "one output, which is a regression"),
-        ("Bert", {"problem_type": "multi_label_classification"}, "several labels at once"),
+        ("Bert", {"num_labels": 1}, "does not give a text one of two or more classes"),
+        ("Bert", {"problem_type": "multi_label_classification"}, "but a number or several labels"),
     ],
 )
 def test_models_that_cannot_be_measured_are_refused_in_a_sentence(transformers, tokenizer, kind, options, fault):
@@ -189,21 +152,15 @@ def test_models_that_cannot_be_measured_are_refused_in_a_sentence(transformers, 
         HuggingFaceClassifier(tiny(transformers, kind, **options), tokenizer)
 
 
-def test_what_is_no_classifier_no_head_or_no_subword_is_refused(transformers, tokenizer, given):
+def test_what_is_no_classifier_no_head_or_no_tokenizer_for_it_is_refused(transformers, tokenizer):
     bert = tiny(transformers)
     with pytest.raises(ValueError, match="a BertModel is no sequence classifier"):
         HuggingFaceClassifier(bert.bert, tokenizer)
     with pytest.raises(ValueError, match=r"no head \(2, 0\); the model has 2 layers of 2"):
         HuggingFaceClassifier(bert, tokenizer, (2, 0))
-    with pytest.raises(ValueError, match=r"attention is 'rollout'; allowed: one head, \(layer, head\)"):
-        HuggingFaceClassifier(bert, tokenizer, "rollout")
-    adapted = HuggingFaceClassifier(bert, tokenizer)
-    words = collate(corpus_of().test, np.arange(3))
-    with pytest.raises(ValueError, match="corpus_in_subwords"):
-        adapted(Batch.of(words.tokens + 20, words.lengths, words.label, words.instance))
-    long = Batch.of(torch.full((1, 50), 5), torch.tensor([50]), *given.rows(torch.tensor([0])).tokens[:, :2].T)
-    with pytest.raises(ValueError, match="50 subwords, start and end included; the model reads 40"):
-        adapted(long)
+    endless = transformers.GPT2Tokenizer(vocab={"a": 0, "<|endoftext|>": 1}, merges=[])
+    with pytest.raises(ValueError, match="no pad and no cls and no sep token"):
+        HuggingFaceClassifier(bert, endless)
 
 
 def test_importance_is_that_of_the_shortened_texts_and_of_the_graph(transformers, tokenizer, given):
@@ -220,11 +177,10 @@ def test_importance_is_that_of_the_shortened_texts_and_of_the_graph(transformers
     (expected,) = torch.autograd.grad(chances.amax(dim=-1).sum(), embeddings)
     expected = expected.norm(dim=-1).masked_fill(~given.mask, 0)
     assert torch.allclose(importance.gradient(adapted, given), expected, atol=1e-9)
-    for head in ((-1, 0), (0, 1)):
-        detached = importance.gradient(HuggingFaceClassifier(bert, tokenizer, head), given, False, "hidden")
-        output = HuggingFaceClassifier(bert, tokenizer, head)(given)
-        weights = output.attention / output.attention.amax(dim=1, keepdim=True)
-        assert torch.allclose(detached / detached.amax(dim=1, keepdim=True), weights), "the weight times one number"
+    detached = importance.gradient(adapted, given, through_attention=False, of="hidden")
+    weights = adapted(given).attention
+    weights = weights / weights.amax(dim=1, keepdim=True)
+    assert torch.allclose(detached / detached.amax(dim=1, keepdim=True), weights), "the weight times one number"
     left_out = importance.leave_one_out(adapted, given, of="hidden")
     assert (left_out[given.mask.sum(dim=1) > 1] > 0).any(dim=1).all() and (left_out[~given.mask] == 0).all()
 
@@ -257,8 +213,6 @@ def test_explanations_by_hand(transformers, tokenizer, given):
     for aggregation, row in rows.items():
         expected = row.masked_fill(~given.mask, 0) / row.masked_fill(~given.mask, 0).sum(dim=1, keepdim=True)
         assert torch.allclose(inner_attention(aggregation)(adapted, given, adapted(given)), expected, atol=1e-9)
-    with pytest.raises(KeyError, match="known: averaged, rollout"):
-        inner_attention("flow")
 
 
 def test_a_corpus_in_subwords_is_the_texts_as_they_were_written(tokenizer):
@@ -273,12 +227,6 @@ def test_a_corpus_in_subwords_is_the_texts_as_they_were_written(tokenizer):
     assert first.test.instances[2].tokens == cut[2].tokens[:6]
     cut = {"1 texts of test without a subword were left out.", "1 texts of test were cut after 6 subwords."}
     assert cut <= set(first.notes)
-
-
-def test_a_tokenizer_without_a_classifying_token_is_refused(transformers):
-    endless = transformers.GPT2Tokenizer(vocab={"a": 0, "<|endoftext|>": 1}, merges=[])
-    with pytest.raises(ValueError, match="no pad and no cls and no sep token"):
-        HuggingFaceClassifier(tiny(transformers), endless)
 
 
 def test_outputs_are_brought_into_the_order_of_the_classes(transformers, tokenizer, given):

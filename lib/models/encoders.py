@@ -41,8 +41,9 @@ class Bidirectional(nn.Module):
 
     def forward(self, embedded: Tensor, lengths: Tensor) -> Tensor:
         for forward, backward in zip(self.forwards, self.backwards, strict=True):
+            left_to_right = forward(embedded)[0]
             right_to_left = backward(reversed_by_length(embedded, lengths))[0]
-            embedded = torch.cat([forward(embedded)[0], reversed_by_length(right_to_left, lengths)], dim=-1)
+            embedded = torch.cat([left_to_right, reversed_by_length(right_to_left, lengths)], dim=-1)
         return embedded
 
 

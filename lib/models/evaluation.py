@@ -35,16 +35,12 @@ def gradients_enabled(model: nn.Module) -> Iterator[None]:
 
 
 def gradients_for(states: Tensor, values: Tensor) -> Tensor:
-    """The gradient of each value for states (batch, word, size): (value, batch, word, size).
+    """(value, batch, word, size): the gradients for states (batch, word, size) of values (batch, value).
 
-    Args:
-        values: (batch, value), each a function of its own text alone.
+    Each value is a function of its own text alone.
     """
     if not states.requires_grad:
-        raise ValueError(
-            "the model's embeddings, or its hidden states, are not in the graph: ModelOutput.embeddings and "
-            "ModelOutput.hidden must require a gradient"
-        )
+        raise ValueError("the embeddings or hidden states of the model's output are not in the graph; they must be")
     *others, last = values.sum(dim=0)
     gradients = [torch.autograd.grad(value, states, retain_graph=True)[0] for value in others]
     return torch.stack([*gradients, torch.autograd.grad(last, states)[0]])
@@ -54,10 +50,9 @@ def gradients_for(states: Tensor, values: Tensor) -> Tensor:
 def measurable(model: nn.Module) -> Iterator[None]:
     """Works around two limits of cuDNN, so that gradients and small differences of predictions can be measured.
 
-    cuDNN's recurrent layers have no gradients in eval mode, and never second ones: a recurrent layer in eval mode runs
-    without cuDNN where gradients are enabled, and with it, which is much faster, where they are not.
-    cuDNN rounds the factors of its products to 10 bits (TF32) where the GPU can: leave-one-out subtracts predictions
-    that nearly agree, so here it computes in full single precision. On a CPU nothing changes.
+    Its recurrent layers have no gradients in eval mode, and never second ones: there they run without cuDNN where
+    gradients are enabled, and with it, which is much faster, where not. And it rounds the factors of its products to 10
+    bits (TF32): leave-one-out subtracts predictions that nearly agree, so here it computes in full single precision.
     """
     hooks, enabled = [], []
 

@@ -21,7 +21,7 @@ with catch_warnings(action="ignore"):  # of progress bars that a notebook cannot
     from transformers.modeling_utils import AttentionInterface
 
 from lib.datasets.batches import Batch
-from lib.datasets.corpus import END, SPECIALS, START, UNKNOWN, Corpus, Instance, Split, Vocabulary, checksum
+from lib.datasets.corpus import END, SPECIALS, START, UNKNOWN, Corpus, Split, Vocabulary, checksum
 from lib.models.evaluation import eval_mode, gradients_enabled
 from lib.models.interface import ModelOutput, require_gradient
 from lib.projections import softmax
@@ -55,11 +55,14 @@ class HuggingFaceClassifier(nn.Module):
         self.vocabulary = vocabulary_of(tokenizer)
         self.register_buffer("ids", torch.tensor(ids_of(tokenizer)), persistent=False)
         self.order = list(range(classifier.config.num_labels) if order is None else order)
-        self.longest = getattr(classifier.config, "max_position_embeddings", None)
         self.classifier = classifier
         self.classifier.set_attn_implementation(RECORDED)
         self.to(next(classifier.parameters()).device)
-        self.head = self._head(attention)
+        probe = self._embed(torch.tensor([[START, UNKNOWN, UNKNOWN, UNKNOWN, END]], device=self.ids.device))
+        layers, heads = layers_and_heads(classifier, probe)
+        if not (-layers <= attention[0] < layers and -heads <= attention[1] < heads):
+            raise ValueError(f"there is no head {attention}; the model has {layers} layers of {heads}, from (0, 0)")
+        self.head = attention[0] % layers, attention[1] % heads
 
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
         """The output for a batch; `attention` (batch, word), where given, replaces the head's own."""
@@ -70,10 +73,10 @@ class HuggingFaceClassifier(nn.Module):
         if batch.query is not None:
             raise ValueError("a Hugging Face classifier reads single texts, and these have a query; leave it out")
         require_gradient(embeddings)
-        patch = HeadPatch(self.head, batch.mask, attention)
-        logits = self._logits(embeddings, batch.mask, patch)
-        attention = softmax(patch.scores, batch.mask) if attention is None else attention
-        return ModelOutput(logits, patch.scores, attention, batch.mask, patch.values, embeddings)
+        recorder = Recorder(self.head, batch.mask, attention)
+        logits = self._logits(embeddings, batch.mask, recorder)
+        attention = softmax(recorder.scores, batch.mask) if attention is None else attention
+        return ModelOutput(logits, recorder.scores, attention, batch.mask, recorder.values, embeddings)
 
     def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
         """Logits under another attention: (batch, word) or (batch, draw, word) -> the same with class for word.
@@ -87,54 +90,32 @@ class HuggingFaceClassifier(nn.Module):
         logits = []
         for rows, given in zip(row.split(size), draws.flatten(0, 1).split(size), strict=True):
             mask = output.mask[rows]
-            patch = HeadPatch(self.head, mask, given, values=output.hidden[rows])
-            logits.append(self._logits(output.embeddings[rows], mask, patch))
+            recorder = Recorder(self.head, mask, given, output.hidden[rows])
+            logits.append(self._logits(output.embeddings[rows], mask, recorder))
         return torch.cat(logits).view(*attention.shape[:-1], -1)
 
     def token_logits(self, output: ModelOutput) -> None:
         """None: the layers after the head are not affine."""
 
-    def projection(self, scores: Tensor, mask: Tensor) -> Tensor:
-        """Softmax of the scores over the text's own subwords."""
-        return softmax(scores, mask)
-
     def without_text(self, batch: Batch) -> Tensor:
         """Logits (batch, class) of start and end alone: the same for every text."""
         empty = self._embed(batch.tokens.new_tensor([[START, END]]))
-        nothing = torch.zeros_like(empty[:, :, 0], dtype=torch.bool)
-        return self._logits(empty, nothing, AttentionRecorder()).expand(len(batch), -1)
+        return self._logits(empty, torch.zeros_like(empty[:, :, 0], dtype=torch.bool), None).expand(len(batch), -1)
 
     def inner_attention(self, batch: Batch) -> Tensor:
         """The attention of all layers, (batch, layer, head, word, word): rows sum to 1 over the text's words."""
-        recorder = AttentionRecorder()
+        recorder = Recorder(self.head, batch.mask)
         self._logits(self._embed(batch.tokens), batch.mask, recorder)
         return torch.stack(recorder.weights, dim=1)
 
-    def _logits(self, embeddings: Tensor, mask: Tensor, recorder: "AttentionRecorder") -> Tensor:
+    def _logits(self, embeddings: Tensor, mask: Tensor, recorder: "Recorder | None") -> Tensor:
         """(batch, class) of embeddings (batch, word, embedding); `mask` (batch, word) is True between start and end."""
         inside = add_ends(mask).long()
         return self.classifier(inputs_embeds=embeddings, attention_mask=inside, recorder=recorder).logits[:, self.order]
 
     def _embed(self, tokens: Tensor) -> Tensor:
         """(batch, word, embedding) of tokens (batch, word), without positions."""
-        if self.longest and tokens.shape[1] > self.longest:
-            raise ValueError(
-                f"a text has {tokens.shape[1]} subwords, start and end included; the model reads {self.longest}"
-            )
-        if tokens.numel() and int(tokens.max()) >= len(self.ids):
-            raise ValueError("the batch does not hold subwords of this model's tokenizer; use corpus_in_subwords")
         return self.classifier.get_input_embeddings()(self.ids[tokens])
-
-    def _head(self, attention: tuple[int, int]) -> tuple[int, int]:
-        """(layer, head), each from 0; ValueError where there is no such one."""
-        if len(attention) != 2 or isinstance(attention, str):
-            raise ValueError(f"attention is {attention!r}; allowed: one head, (layer, head)")
-        probe = self._embed(torch.tensor([[START, UNKNOWN, UNKNOWN, UNKNOWN, END]], device=self.ids.device))
-        layers, heads = layers_and_heads(self.classifier, probe)
-        head = attention[0] % layers, attention[1] % heads
-        if not (-layers <= attention[0] < layers and -heads <= attention[1] < heads):
-            raise ValueError(f"there is no head {attention}; the model has {layers} layers of {heads}, from (0, 0)")
-        return head
 
 
 def pretrained(
@@ -153,16 +134,12 @@ def pretrained(
     tokenizer = transformers.AutoTokenizer.from_pretrained(source)
     classifier = transformers.AutoModelForSequenceClassification.from_pretrained(source, **options)
     model = HuggingFaceClassifier(classifier, tokenizer, attention, order_of(classifier.config, corpus.classes))
-    longest = min(tokenizer.model_max_length, model.longest or tokenizer.model_max_length) - 2
-    return model, corpus_in_subwords(corpus, tokenizer, longest)
+    longest = getattr(classifier.config, "max_position_embeddings", tokenizer.model_max_length)
+    return model, corpus_in_subwords(corpus, tokenizer, min(tokenizer.model_max_length, longest) - 2)
 
 
 def order_of(config, classes: Sequence[str]) -> list[int]:
-    """The number of the model's output for each class: by name where the names agree, else in the model's order.
-
-    Raises:
-        ValueError: the numbers of outputs and of classes differ.
-    """
+    """The number of the model's output for each class: by name where the names agree, else in the model's order."""
     names = [str(config.id2label[k]).casefold() for k in range(config.num_labels)]
     if len(names) != len(classes):
         raise ValueError(f"the model has {len(names)} classes, {', '.join(names)}; the corpus {len(classes)}")
@@ -178,22 +155,19 @@ def refuse_other_tasks(classifier: nn.Module) -> None:
     config, kind = getattr(classifier, "config", None), type(classifier).__name__
     if getattr(config, "num_labels", None) is None or "ForSequenceClassification" not in kind:
         raise ValueError(f"a {kind} is no sequence classifier of transformers, such as BertForSequenceClassification")
-    if config.num_labels < 2:
-        raise ValueError(f"the {kind} has one output, which is a regression in transformers; it needs two or more")
-    if getattr(config, "problem_type", None) == "multi_label_classification":
-        raise ValueError(f"the {kind} gives a text several labels at once; it needs one class for each text")
+    if config.num_labels < 2 or getattr(config, "problem_type", None) == "multi_label_classification":
+        raise ValueError(f"the {kind} does not give a text one of two or more classes, but a number or several labels")
 
 
 def layers_and_heads(classifier: nn.Module, probe: Tensor) -> tuple[int, int]:
-    """The number of layers, and of heads in each.
+    """The number of layers, and of heads in each, by the model's forward pass of (1, word, embedding).
 
-    Args:
-        probe: (1, word, embedding), a text of several words.
     Raises:
         ValueError: attention is not exposed, or more than the first word's state is read out.
     """
-    recorder, kind, words = AttentionRecorder(), type(classifier).__name__, probe.shape[1]
+    kind, words = type(classifier).__name__, probe.shape[1]
     everywhere = torch.ones_like(probe[:, :, 0], dtype=torch.long)
+    recorder = Recorder((0, 0), everywhere.bool())
     with eval_mode(classifier), gradients_enabled(classifier):
         given = {"inputs_embeds": probe.detach().requires_grad_(), "attention_mask": everywhere}
         try:
@@ -215,22 +189,11 @@ def layers_and_heads(classifier: nn.Module, probe: Tensor) -> tuple[int, int]:
 # --- recording and replacing attention during a forward pass
 
 
-class AttentionRecorder:
-    """Keeps the weights of all layers, each (batch, head, word, word)."""
+class Recorder:
+    """Records the attention of all layers, and replaces one head's row of the first word.
 
-    def __init__(self):
-        self.weights = []
-
-    def attend(self, scores: Tensor, weights: Tensor, values: Tensor) -> Tensor:
-        """The output of the heads of the next layer, (batch, head, word, size)."""
-        self.weights.append(weights)
-        return weights @ values
-
-
-class HeadPatch(AttentionRecorder):
-    """Records one head's row of the first word, and replaces it there.
-
-    After the forward pass it has `scores` (batch, word) and `values` (batch, word, size) of that head.
+    After the forward pass it has `weights`, of each layer (batch, head, word, word), and of the head `scores` (batch,
+    word) and `values` (batch, word, size).
 
     Args:
         head: (layer, head). mask: (batch, word) True on the text's own words.
@@ -242,26 +205,23 @@ class HeadPatch(AttentionRecorder):
     def __init__(
         self, head: tuple[int, int], mask: Tensor, attention: Tensor | None = None, values: Tensor | None = None
     ):
-        super().__init__()
-        self.head, self.mask, self.attention, self.values, self.scores = head, mask, attention, values, None
+        self.head, self.mask, self.attention, self.values = head, mask, attention, values
+        self.weights, self.scores = [], None
 
     def attend(self, scores: Tensor, weights: Tensor, values: Tensor) -> Tensor:
-        """The heads' output; of the head that reads out with its row replaced."""
-        attended = super().attend(scores, weights, values)
-        layer, head = self.head
+        """The output of the heads of the next layer, (batch, head, word, size)."""
+        attended, (layer, head) = weights @ values, self.head
+        self.weights.append(weights)
         if len(self.weights) != layer + 1:
             return attended
         self.scores = scores[:, head, 0]
         self.values = values[:, head] if self.values is None else self.values
-        patched = torch.cat([self._row(weights[:, head, :1]) @ self.values, attended[:, head, 1:]], dim=1)
+        row = weights[:, head, 0]
+        if self.attention is not None:
+            special = softmax(self.scores, add_ends(self.mask)).masked_fill(self.mask, 0)
+            row = special + (1 - special.sum(dim=1, keepdim=True)) * self.attention
+        patched = torch.cat([row[:, None] @ self.values, attended[:, head, 1:]], dim=1)
         return torch.stack([*attended[:, :head].unbind(1), patched, *attended[:, head + 1 :].unbind(1)], dim=1)
-
-    def _row(self, own: Tensor) -> Tensor:
-        """The first word's weights (batch, 1, word) of its own."""
-        if self.attention is None:
-            return own
-        special = softmax(self.scores, add_ends(self.mask)).masked_fill(self.mask, 0)
-        return (special + (1 - special.sum(dim=1, keepdim=True)) * self.attention)[:, None]
 
 
 def add_ends(mask: Tensor) -> Tensor:
@@ -293,11 +253,7 @@ def vocabulary_of(tokenizer) -> Vocabulary:
 
 
 def ids_of(tokenizer) -> list[int]:
-    """The tokenizer's id of each word of `vocabulary_of`, in its order.
-
-    Raises:
-        ValueError: the tokenizer does not put its cls token before a text and its sep token after it.
-    """
+    """The tokenizer's id of each word of `vocabulary_of`; ValueError where it puts no cls and sep around a text."""
     special = {name: getattr(tokenizer, f"{name}_token_id", None) for name in ("pad", "unk", "cls", "sep")}
     missing = [name for name in ("pad", "cls", "sep") if special[name] is None]
     if missing:
@@ -311,14 +267,19 @@ def ids_of(tokenizer) -> list[int]:
 
 
 def corpus_in_subwords(corpus: Corpus, tokenizer, most: int) -> Corpus:
-    """The same texts and splits as they were written, in a tokenizer's subwords, the first `most` of each text."""
-    kind, vocabulary = type(tokenizer).__name__, vocabulary_of(tokenizer)
+    """The same texts as they were written, in a tokenizer's subwords, the first `most` of each text.
+
+    Rationales and sentences, which are of words, are gone.
+    """
+    kind, vocabulary, splits = type(tokenizer).__name__, vocabulary_of(tokenizer), {}
     notes = [f"Tokens are the subwords of a tokenizer, {kind}, of the texts as they were written."]
-    splits = {}
     for split in corpus.splits:
         ids = tokenizer([text.text for text in split.instances], add_special_tokens=False, verbose=False)["input_ids"]
+        cut = [tuple(tokenizer.convert_ids_to_tokens(of_text[:most])) for of_text in ids]
         kept = tuple(
-            cut_into_subwords(*pair, tokenizer, most) for pair in zip(split.instances, ids, strict=True) if pair[1]
+            replace(text, tokens=tokens, rationale=None, sentences=None)
+            for text, tokens in zip(split.instances, cut, strict=True)
+            if tokens
         )
         if len(kept) < len(ids):
             notes.append(f"{len(ids) - len(kept):,} texts of {split.name} without a subword were left out.")
@@ -327,9 +288,3 @@ def corpus_in_subwords(corpus: Corpus, tokenizer, most: int) -> Corpus:
         splits[split.name] = Split(split.name, kept, vocabulary)
     made = {"vocabulary": vocabulary, "checksum": checksum(splits.values(), vocabulary)}
     return replace(corpus, **splits, **made, notes=(*corpus.notes, *notes))
-
-
-def cut_into_subwords(instance: Instance, ids: Sequence[int], tokenizer, most: int) -> Instance:
-    """A text with its first `most` subwords as its tokens; rationale and sentences, which are of words, are gone."""
-    tokens = tuple(tokenizer.convert_ids_to_tokens(ids[:most]))
-    return replace(instance, tokens=tokens, rationale=None, sentences=None)

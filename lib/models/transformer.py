@@ -10,14 +10,8 @@ from torch.nn.functional import scaled_dot_product_attention
 class Transformer(nn.Module):
     """Layers of self-attention over all words of a text, start and end included (Vaswani et al. 2017).
 
-    One affine layer maps embeddings to the hidden size, and sinusoidal positions are added. Each layer is
-    self-attention, then two affine layers with ReLU, each with a residual connection and then layer normalisation.
-    No word attends to padding.
-
-    Args:
-        heads: of each layer; they divide the hidden size.
-    Raises:
-        ValueError: hidden_size is odd, or not a multiple of heads.
+    Embeddings are mapped to the hidden size, an even multiple of `heads`, and sinusoidal positions are added. No word
+    attends to padding.
     """
 
     def __init__(
@@ -32,20 +26,15 @@ class Transformer(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, embedded: Tensor, lengths: Tensor) -> Tensor:
-        """(batch, word, hidden) of embedded words (batch, word, embedding) and lengths (batch,)."""
-        hidden, inside = self._input(embedded, lengths)
+        inside = torch.arange(embedded.shape[1], device=embedded.device) < lengths[:, None]
+        hidden = self.dropout(self.input(embedded) + positions(embedded.shape[1], self.hidden_size).to(embedded))
         for layer in self.layers:
             hidden = layer(hidden, inside)
         return hidden
 
-    def _input(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """(batch, word, hidden) with positions, and (batch, word), True on the text's words."""
-        inside = torch.arange(embedded.shape[1], device=embedded.device) < lengths[:, None]
-        return self.dropout(self.input(embedded) + positions(embedded.shape[1], self.hidden_size).to(embedded)), inside
-
 
 class Layer(nn.Module):
-    """Self-attention, then two affine layers, each added to its input and normalised."""
+    """Self-attention, then two affine layers with ReLU, each added to its input and normalised."""
 
     def __init__(self, size: int, heads: int, dropout: float):
         super().__init__()
@@ -57,18 +46,12 @@ class Layer(nn.Module):
 
     def forward(self, hidden: Tensor, inside: Tensor) -> Tensor:
         """(batch, word, size), by torch's own kernel, which need not hold the weights of all pairs."""
-        query, key, value = (self._split(part(hidden)) for part in (self.query, self.key, self.value))
+        projected = (part(hidden).unflatten(2, (self.heads, -1)) for part in (self.query, self.key, self.value))
+        query, key, value = (part.transpose(1, 2) for part in projected)
         dropout = self.dropout.p if self.training else 0.0
-        return self._add(hidden, scaled_dot_product_attention(query, key, value, inside[:, None, None, :], dropout))
-
-    def _add(self, hidden: Tensor, attended: Tensor) -> Tensor:
-        """The layer's output, of its input and what the heads attended to, (batch, head, word, size / heads)."""
+        attended = scaled_dot_product_attention(query, key, value, inside[:, None, None], dropout)
         hidden = self.norms[0](hidden + self.dropout(self.output(attended.transpose(1, 2).flatten(2))))
         return self.norms[1](hidden + self.dropout(self.inner(hidden)))
-
-    def _split(self, states: Tensor) -> Tensor:
-        """(batch, word, size) -> (batch, head, word, size / heads)."""
-        return states.unflatten(2, (self.heads, -1)).transpose(1, 2)
 
 
 def positions(words: int, size: int) -> Tensor:
