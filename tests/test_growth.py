@@ -2,90 +2,70 @@
 
 import json
 import math
-import os
-import subprocess
-import sys
-from pathlib import Path
+from dataclasses import replace
 
+import numpy as np
 import pytest
+import torch
+from forked import Forked, highest_memory
+from small import WORDS, split
 
 from benchmarks.__main__ import WORKS, row_of
-
-TOKENS = 5000
-# a matrix of all pairs of the tokens, in single precision, is 100: nothing holds one but importances of states
-MEGABYTES = {"transformer": 120, "average": 120, "bilstm": 600}
-
-LONG_TEXT = """
-import json, sys
-from dataclasses import replace
-from pathlib import Path
-import numpy as np
-import torch
-from forked import highest_memory
-from small import WORDS, split
 from lib import importance, interventions
-from lib.datasets.batches import batches
-from lib.importance import rankings
-from lib.importance.state_gradients import of_inputs_to_states
 from lib.analysis.correlation import correlate
 from lib.analysis.measuring import attention_weights, measure
+from lib.datasets.batches import batches
+from lib.importance.rankings import RANKINGS
+from lib.importance.state_gradients import of_inputs_to_states
 from lib.models import AttentionClassifier
 
-far = dict(max_tokens=10**9)
+TOKENS = 1500
+# a matrix of all pairs of the tokens, in single precision, is 9: nothing holds several but importances of states
+MEGABYTES = {"transformer": 60, "average": 15, "bilstm": 110}
+FAR = {"max_tokens": 10**9}
 SWEPT = {
-    "gone": importance.quantity("gone", importance.leave_one_out, **far),
+    "gone": importance.quantity("gone", importance.leave_one_out, **FAR),
     "states": replace(of_inputs_to_states, name="states", max_tokens=None),
 }
+SWEEPS = {"transformer": (), "average": ("gone",), "bilstm": ("gone", "states")}
 OTHERS = [
     attention_weights,
     importance.quantity("gradient", importance.gradient),
-    importance.quantity("gone_states", importance.leave_one_out, of="hidden", **far),
-    interventions.until_flip(rankings.RANKINGS),
-    interventions.single_erasure(rankings.RANKINGS),
+    importance.quantity("gone_states", importance.leave_one_out, of="hidden", **FAR),
+    interventions.until_flip(RANKINGS),
+    interventions.single_erasure(RANKINGS),
     interventions.permutation_effect(100),
-    interventions.adversary(0.01, "exact", **far),
-    interventions.adversary(0.01, "gradient", steps=20, **far),
+    interventions.adversary(0.01, "exact", **FAR),
+    interventions.adversary(0.01, "gradient", steps=20, **FAR),
 ]
 
 
-def numbers(encoder, length):
-    quantities = [*OTHERS, *(SWEPT[name] for name in SWEEPS[encoder])]
+def numbers(encoder: str, length: int) -> dict[str, float]:
+    """What every measure gives of one text of that length, summed where it is of each token."""
     torch.manual_seed(0)
     model = AttentionClassifier(torch.randn(len(WORDS) + 4, 4), encoder, "additive", hidden_size=2)
+    quantities = [*OTHERS, *(SWEPT[name] for name in SWEEPS[encoder])]
     found = measure(model, batches(split((length,)), 8), quantities)
-    found = correlate(found, [("attention", name) for name in ("gradient", "gone_states", *SWEEPS[encoder][:1])])
-    row = found.iloc[0]
-    arrays = {name: float(value.sum()) for name, value in row.items() if isinstance(value, np.ndarray)}
-    taus = {name: value for name, value in row.items() if name.startswith("kendall")}
-    numbers = ["length", "permutation", "adversary_exact_jsd", "adversary_gradient_jsd"]
-    numbers += ["states_entropy", "states_own_share"] if "states" in SWEEPS[encoder] else []
-    rest = {name: float(row[name]) for name in numbers}
+    pairs = [("attention", name) for name in ("gradient", "gone_states", *SWEEPS[encoder][:1])]
+    row = correlate(found, pairs).iloc[0]
     assert not row["left_out"], row["left_out"]
-    return arrays | taus | rest
+    names = [name for name in row.index if isinstance(row[name], np.ndarray) or name.startswith("kendall")]
+    names += ["length", "permutation", "adversary_exact_jsd", "adversary_gradient_jsd"]
+    names += ["states_entropy", "states_own_share"] if "states" in SWEEPS[encoder] else []
+    return {name: float(np.sum(row[name])) for name in names}
 
 
-SWEEPS = {"transformer": (), "average": ("gone",), "bilstm": ("gone", "states")}
-found = {}
-for encoder in SWEEPS:
-    numbers(encoder, 20)
-    before = highest_memory()
-    found[encoder] = numbers(encoder, int(sys.argv[1])) | {"megabytes": highest_memory() - before}
-print(json.dumps(found))
-"""
+def print_numbers() -> None:
+    for encoder in SWEEPS:
+        numbers(encoder, 20)
+        before = highest_memory()
+        print(json.dumps(numbers(encoder, TOKENS) | {"megabytes": highest_memory() - before}))
 
 
-def numbers_of_a_long_text() -> dict[str, dict[str, float]]:
-    """What LONG_TEXT prints in a process of its own."""
-    tests = Path(__file__).resolve().parent
-    environment = os.environ | {"PYTHONPATH": f"{tests.parent}{os.pathsep}{tests}", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", LONG_TEXT, str(TOKENS)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def test_a_text_of_5000_tokens_goes_through_every_measure_in_bounded_memory():
-    for encoder, found in numbers_of_a_long_text().items():
+def test_a_long_text_goes_through_every_measure_in_bounded_memory(tmp_path):
+    assert Forked(print_numbers, log=tmp_path / "log").wait() == 0
+    for encoder, line in zip(SWEEPS, (tmp_path / "log").read_text().splitlines(), strict=True):
+        found = json.loads(line)
         assert all(map(math.isfinite, found.values())), (encoder, found)
         assert found["length"] == TOKENS and found["attention_weights"] == pytest.approx(1, abs=1e-4)
         assert found["megabytes"] < MEGABYTES[encoder], (encoder, found["megabytes"])
@@ -93,6 +73,6 @@ def test_a_text_of_5000_tokens_goes_through_every_measure_in_bounded_memory():
 
 @pytest.mark.parametrize("work", WORKS, ids=lambda work: f"{work.name}, {work.encoder}")
 def test_a_row_of_the_benchmark_compares_a_fast_form_with_its_definition(work, monkeypatch):
-    monkeypatch.setattr("benchmarks.__main__.LONGEST", 10)
-    row = row_of(work._replace(texts=2), lengths=(5, 10, 20))
-    assert all(float(row[name].replace(",", "")) > 0 for name in ("20 tokens", "definition, 10", "times, 10"))
+    monkeypatch.setattr("benchmarks.__main__.LONGEST", 5)
+    row = row_of(work._replace(texts=2), lengths=(5, 10))
+    assert all(float(row[name].replace(",", "")) > 0 for name in ("10 tokens", "definition, 5", "times, 5"))

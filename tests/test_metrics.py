@@ -1,4 +1,4 @@
-"""Distances, entropy, F1 and Kendall's tau-b against SciPy and scikit-learn."""
+"""Distances, entropy and Kendall's tau-b against SciPy."""
 
 import math
 
@@ -8,7 +8,6 @@ import torch
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import entropy as scipy_entropy
 from scipy.stats import kendalltau
-from sklearn.metrics import f1_score
 
 from lib import metrics
 
@@ -82,17 +81,6 @@ def test_entropy_is_scipys_and_normalised_by_the_real_tokens():
     expected = metrics.entropy(p)[count > 1] / count[count > 1].double().log()
     assert torch.allclose(share[count > 1], expected)
     assert torch.allclose(metrics.normalized_entropy(mask / count[:, None], mask)[count > 1], torch.tensor(1.0))
-
-
-def test_f1_is_scikit_learns_with_and_without_weights():
-    random = np.random.default_rng(0)
-    label, prediction = random.integers(0, 3, (2, 50))
-    weights = random.integers(0, 4, (7, 50))
-    given = [torch.from_numpy(a) for a in (label, prediction, weights)]
-    assert float(metrics.f1(*given[:2])) == pytest.approx(f1_score(label == 1, prediction == 1))
-    expected = [f1_score(label == 2, prediction == 2, sample_weight=w) for w in weights]
-    np.testing.assert_allclose(metrics.f1(*given, positive=2), expected)
-    assert metrics.f1(given[0] * 0, given[0] * 0) == 0
 
 
 def values(kind: str, seed=0):

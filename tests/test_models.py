@@ -12,9 +12,8 @@ from torch import nn
 from lib.datasets import load
 from lib.datasets.corpus import Split
 from lib.importance import leave_one_out
-from lib.models import ATTENTIONS, ENCODERS, AttentionClassifier
+from lib.models import ATTENTIONS, ENCODERS
 from lib.models.check_interface import check_interface
-from lib.projections import softmax
 from lib.training import Run, train
 
 KINDS = [(encoder, attention) for encoder in ENCODERS for attention in ATTENTIONS]
@@ -99,15 +98,3 @@ def test_the_convolution_sees_zeros_beyond_the_text():
         ]
         by_hand.append(torch.relu(torch.cat(parts)))
     torch.testing.assert_close(model(batch).hidden[2, : int(row.lengths)], torch.stack(by_hand))
-
-
-@pytest.mark.parametrize("wrong", [{"encoder": "gru"}, {"attention": "cosine"}, {"projection_name": "hardmax"}])
-def test_unknown_parts_are_refused_with_the_known_ones(wrong):
-    with pytest.raises(KeyError, match="unknown .* known: .*(bilstm|additive|softmax)"):
-        AttentionClassifier(torch.randn(5, 3), **wrong)
-
-
-def test_an_empty_row_is_refused_by_name():
-    mask = torch.tensor([[True, False], [False, False]])
-    with pytest.raises(ValueError, match="row 1 of the mask is empty"):
-        softmax(torch.zeros(2, 2), mask)
