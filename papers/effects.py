@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from itertools import product
-from math import inf, nan, sqrt
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +53,6 @@ class Finding:
         """Whether the effect is held against what chance gives, not against a number."""
         return self.threshold == "chance"
 
-    def distance(self, value: Any, chance: Any) -> Any:
-        """What is held against the threshold: the effect, or how far it is from what chance gives."""
-        return value - chance if self.beyond_chance else value
-
     def is_about(self, model: Mapping[str, Any]) -> bool:
         """Whether a row of `compute` is of a model that the finding is about; one's own model is."""
         return all(model[name] in allowed or model[name] not in KNOWN[name] for name, allowed in self.shows.items())
@@ -99,19 +95,15 @@ def finding_effects(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Ite
     """The rows of one finding."""
     kind = next(kind for kind in KINDS if kind in finding.effect)
     for model, groups, effect in KINDS[kind](finding, tables):
-        chance = model.pop("chance", {})
-        about = {"finding": finding.id, "se": effect.se, "n": effect.n}
-        about |= {name: "" for name in MODEL} | identity(groups[0]) | model
-        about["left_out"] = left_out([all_answers(rows, tables) for rows in groups])
+        chance, answers = model.pop("chance", {}), []
+        for rows in groups:  # where they are of some texts alone, all texts of that model
+            all_texts = rows_where(tables["answers"], identity(rows)) if "answers" in tables and len(rows) else rows
+            answers.append(all_texts if len(all_texts) else rows)
+        about = {"finding": finding.id, "se": effect.se, "n": effect.n, "left_out": left_out(answers)}
+        about |= dict.fromkeys(MODEL, "") | identity(groups[0]) | model
         for seed, value in effect.by_run.items():
             if not np.isnan(value):
                 yield about | {"seed": seed, "value": value, "chance": chance.get(seed, nan)}
-
-
-def all_answers(rows: pd.DataFrame, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """All texts of the model of these rows, which may be of some texts alone: from the table "answers" where it is."""
-    answers = rows_where(tables["answers"], identity(rows)) if "answers" in tables and len(rows) else rows
-    return answers if len(answers) else rows
 
 
 def identity(rows: pd.DataFrame) -> dict[str, Any]:
@@ -125,15 +117,16 @@ def identity(rows: pd.DataFrame) -> dict[str, Any]:
 
 def single_effects(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     """The mean or median of a column over the texts of each model, beside what chance gives."""
-    effect, middle = finding.effect, weighted_median if "median" in finding.effect else weighted_mean
-    column = effect.get("mean") or effect["median"]
-    for key, rows in split_models(select_table(finding, tables, column), effect.get("by", [])):
+    effect, chance = finding.effect, finding.chance
+    column, middle = (effect["mean"], weighted_mean) if "mean" in effect else (effect["median"], weighted_median)
+    for key, rows in select_models(finding, tables, column):
         if rows[column].isna().all():
             continue
-        by_chance = chance_by_run(rows, column, finding.chance) if finding.chance else {}
+        both = rows.dropna(subset=[column, chance]) if chance else rows[:0]
+        by_chance = both.groupby("seed")[chance].mean().to_dict() if chance else {}
         if finding.beyond_chance:  # its error is that of the distance
             apart = declare(f"{column}_beyond_chance", unit_of(column), None, (-2, 2))
-            measured = mean_effect(rows.assign(**{apart: rows[column] - rows[finding.chance]}), apart, middle=middle)
+            measured = mean_effect(rows.assign(**{apart: rows[column] - rows[chance]}), apart, middle=middle)
             by_run = {seed: value + by_chance.get(seed, nan) for seed, value in measured.by_run.items()}
             measured = replace(measured, by_run=by_run)
         else:
@@ -143,19 +136,13 @@ def single_effects(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iter
         yield {"model": model, "of": of, "chance": by_chance}, [rows], measured
 
 
-def chance_by_run(rows: pd.DataFrame, column: str, chance: str) -> dict[int, float]:
-    """The mean of what chance gives, by seed, of the texts that have the measured column too."""
-    both = rows[rows[column].notna() & rows[chance].notna()]
-    return both.groupby("seed")[chance].mean().to_dict()
-
-
 def paired_effects(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     """A column, or a score, of one group of runs less that of another, in pairs of one text and seed."""
     effect = finding.effect
     column, place = effect.get("paired"), 1 if effect.get("named") == "less" else 0
     firsts, seconds = alternatives(effect["more"]), alternatives(effect["less"])
     pairs = list(zip(firsts, seconds, strict=True) if len(firsts) == len(seconds) else product(firsts, seconds))
-    for key, rows in split_models(select_table(finding, tables, column), effect.get("by", [])):
+    for key, rows in select_models(finding, tables, column):
         for between in pairs:
             groups = [rows_where(rows, side) for side in between]
             measured = [group if column is None else group[group[column].notna()] for group in groups]
@@ -168,17 +155,20 @@ def paired_effects(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iter
             yield {"model": name}, both, effects_between(rows, [column or effect["score"]], between)[0]
 
 
+def alternatives(where: Mapping[str, Any]) -> list[dict]:
+    """The columns that select a group of runs, once for each value of one that has several."""
+    lists = (value if isinstance(value, list) else [value] for value in where.values())
+    return [dict(zip(where, values, strict=True)) for values in product(*lists)]
+
+
 def trend_effects(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     """Kendall's tau-b between a dial and a column's mean over the texts, within each seed."""
     column, along = finding.effect["trend"], finding.effect["along"]
-    for key, rows in split_models(select_table(finding, tables, column), finding.effect.get("by", [])):
+    for key, rows in select_models(finding, tables, column):
         points, taus = taus_by_seed(rows.groupby(["seed", along])[column].mean().unstack())
         by_run = dict(zip(points.index, map(float, taus), strict=True))
-        yield (
-            {"model": model_name(key.values())},
-            [rows],
-            Effect(column, float(np.mean(taus)), by_run, 0.0, points.shape[1]),
-        )
+        effect = Effect(column, float(np.mean(taus)), by_run, 0.0, points.shape[1])
+        yield {"model": model_name(key.values())}, [rows], effect
 
 
 def called_effects(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
@@ -190,12 +180,13 @@ KINDS = {"mean": single_effects, "median": single_effects, "paired": paired_effe
 KINDS |= {"trend": trend_effects, "call": called_effects}
 
 
-def select_table(finding: Finding, tables: Mapping[str, pd.DataFrame], column: str | None = None) -> pd.DataFrame:
-    """The table that a finding reads, the rows that its `where` selects; none where the column was not measured."""
+def select_models(
+    finding: Finding, tables: Mapping[str, pd.DataFrame], column: str | None
+) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """`split_models` of the rows that a finding reads; none where the column was not measured."""
     table = tables.get(finding.effect.get("of", "measured"))
-    if table is None or table.empty or (column and column not in table):
-        return pd.DataFrame({name: [] for name in (*RUN_COLUMNS, "of", "seed", *filter(None, [column]))})
-    return rows_where(table, finding.effect["where"]) if "where" in finding.effect else table
+    if table is not None and len(table) and (column is None or column in table):
+        yield from split_models(rows_where(table, finding.effect.get("where", {})), finding.effect.get("by", []))
 
 
 def split_models(rows: pd.DataFrame, by: list[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
@@ -205,12 +196,6 @@ def split_models(rows: pd.DataFrame, by: list[str]) -> Iterator[tuple[dict[str, 
         return
     for key, group in rows.groupby(by, sort=False, dropna=False):
         yield dict(zip(by, key, strict=True)), group
-
-
-def alternatives(where: Mapping[str, Any]) -> list[dict]:
-    """The columns that select a group of runs, once for each value of one that has several."""
-    lists = (value if isinstance(value, list) else [value] for value in where.values())
-    return [dict(zip(where, values, strict=True)) for values in product(*lists)]
 
 
 def model_name(parts) -> str:
@@ -232,14 +217,11 @@ def not_learned(rows: pd.DataFrame) -> str:
         return ""
     answers = rows.drop_duplicates(["instance", "seed"]) if "lambda" not in rows else rows
     right = (answers["label"] == answers["prediction"]).astype(float)
-    of_texts = right.groupby(answers["instance"]).mean()
-    of_seeds = right.groupby(answers["seed"]).mean().to_numpy()
-    accuracy, se = of_seeds.mean(), of_texts.std() / sqrt(len(of_texts))
-    low, _ = interval(accuracy, se, of_seeds, len(of_texts))
+    of_texts, of_seeds = (right.groupby(answers[by]).mean() for by in ("instance", "seed"))
+    accuracy, se = of_seeds.mean(), of_texts.sem()
+    low, _ = interval(accuracy, se, of_seeds.to_numpy(), len(of_texts))
     largest = answers.drop_duplicates("instance")["label"].value_counts(normalize=True).max()
-    if low > largest:
-        return ""
-    return f"accuracy {accuracy:.3f}, not above the largest class, {largest:.3f}"
+    return "" if low > largest else f"accuracy {accuracy:.3f}, not above the largest class, {largest:.3f}"
 
 
 def uniform(rows: pd.DataFrame) -> str:

@@ -5,7 +5,6 @@ none          it holds 0 and lies within d of it
 can't tell    else, and with fewer than three runs
 """
 
-from collections.abc import Sequence
 from math import nan
 from typing import NamedTuple
 
@@ -22,7 +21,7 @@ FOUND = ["finding", "model", *MODEL, "effect", "low", "high", "chance", "runs", 
 
 
 def judge(effects: pd.DataFrame, these_models: bool = False) -> pd.DataFrame:
-    """One row for each finding, dataset and model: the columns FOUND.
+    """One row for each finding, dataset and model: the columns FOUND, in the order of FINDINGS.
 
     effect is the mean over runs, [low, high] its 95% interval over runs and texts, NaN with fewer than three runs;
     of a ratio both are ratios. The word is "" for a level, and where the model is left out.
@@ -32,35 +31,30 @@ def judge(effects: pd.DataFrame, these_models: bool = False) -> pd.DataFrame:
         these_models: the question is about these very models, so that only texts vary.
     """
     groups = effects.groupby(["finding", "dataset", "model"], sort=False)
-    rows = [judge_model(FINDINGS[key[0]], rows, these_models) for key, rows in groups if key[0] in FINDINGS]
-    order = {name: place for place, name in enumerate(FINDINGS)}
-    found = pd.DataFrame(rows, columns=FOUND)
-    return found.sort_values("finding", key=lambda names: names.map(order), kind="stable", ignore_index=True)
+    found = [judge_model(FINDINGS[key[0]], rows, these_models) for key, rows in groups if key[0] in FINDINGS]
+    return pd.DataFrame(sorted(found, key=lambda row: [*FINDINGS].index(row["finding"])), columns=FOUND)
 
 
 def judge_model(finding: Finding, rows: pd.DataFrame, these_models: bool) -> dict:
     """What the runs of one model come to."""
-    first, chance = rows.iloc[0], float(rows["chance"].mean())
-    against = chance if finding.beyond_chance else 0.0
-    values = finding.distance(rows["value"], rows["chance"]).to_numpy(float)
+    first, chance, texts = rows.iloc[0], float(rows["chance"].mean()), int(rows["n"].max())
+    values = (rows["value"] - rows["chance"] if finding.beyond_chance else rows["value"]).to_numpy(float)
     few = "trend" in finding.effect and these_models  # whose error over texts is not known
-    low, high = (nan, nan) if few else interval(values, float(rows["se"].mean()), int(rows["n"].max()), these_models)
+    low, high = (nan, nan) if few else interval(values, float(rows["se"].mean()), texts, these_models)
     reasons = "; ".join(dict.fromkeys(filter(None, rows["left_out"])))
-    word = "" if reasons else word_for(finding, low, high, str(first["dataset"]))
-    numbers = np.array([values.mean(), low, high]) + against
+    numbers = np.array([values.mean(), low, high]) + (chance if finding.beyond_chance else 0.0)
     numbers = np.exp(numbers) if finding.unit == "times" else np.clip(numbers, *finding.bounds)
-    about = {name: first[name] for name in ("finding", "model", *MODEL)} | {"chance": chance, "runs": len(values)}
-    about |= dict(zip(("effect", "low", "high"), map(float, numbers), strict=True))
-    return about | {"n": int(rows["n"].max()), "word": word, "left_out": reasons}
+    row = first[["finding", "model", *MODEL]].to_dict() | {"chance": chance, "runs": len(values), "n": texts}
+    row |= dict(zip(("effect", "low", "high"), map(float, numbers), strict=True))
+    word = "" if reasons else word_for(finding, low, high, str(first["dataset"]))
+    return row | {"word": word, "left_out": reasons}
 
 
-def interval(values: Sequence[float], se: float, texts: int, these_models: bool) -> tuple[float, float]:
+def interval(values: np.ndarray, se: float, texts: int, these_models: bool) -> tuple[float, float]:
     """The 95% interval of the mean over runs; NaN with fewer than three, unless it is of these models alone."""
-    values = np.asarray(values, dtype=float)
     if len(values) < FEW and not these_models:
         return nan, nan
-    runs = values[:0] if these_models else values
-    return statistics.interval(float(values.mean()), se, runs, texts)
+    return statistics.interval(float(values.mean()), se, values[:0] if these_models else values, texts)
 
 
 def word_for(finding: Finding, low: float, high: float, dataset: str = "") -> str:
@@ -107,15 +101,15 @@ def over_datasets(found: pd.DataFrame) -> Together:
     effects, low, high, chance = rows[["effect", "low", "high", "chance"]].to_numpy(float).T
     if finding.unit == "times":
         effects, low, high = np.log(effects), np.log(low), np.log(high)
-    effects = finding.distance(effects, chance)
-    if len(rows) < FEW:
-        return Together(nan, nan, nan, int((effects > 0).sum()), len(rows))
+    effects = effects - chance if finding.beyond_chance else effects
+    above, of = int((effects > 0).sum()), len(rows)
+    if of < FEW:
+        return Together(nan, nan, nan, above, of)
     variances = ((high - low) / (2 * stats.norm.ppf(0.975))) ** 2
     fixed = 1 / variances
     q = (fixed * (effects - np.average(effects, weights=fixed)) ** 2).sum()
-    between = max(0.0, (q - (len(rows) - 1)) / (fixed.sum() - (fixed**2).sum() / fixed.sum()))
+    between = max(0.0, (q - (of - 1)) / (fixed.sum() - (fixed**2).sum() / fixed.sum()))
     weights = 1 / (variances + between)
     mean = float(np.average(effects, weights=weights))
-    variance = (weights * (effects - mean) ** 2).sum() / ((len(rows) - 1) * weights.sum())
-    half = float(stats.t.ppf(0.975, len(rows) - 1) * np.sqrt(variance))
-    return Together(mean, mean - half, mean + half, int((effects > 0).sum()), len(rows))
+    error = np.sqrt((weights * (effects - mean) ** 2).sum() / ((of - 1) * weights.sum()))
+    return Together(mean, *map(float, stats.t.interval(0.95, of - 1, mean, error)), above, of)

@@ -9,13 +9,12 @@ from lib.analysis.summaries import join_seeds
 from lib.quantity import RUN_COLUMNS
 from lib.training import Run
 from papers import published
-from papers.results import ABOUT
+from papers.results import OPTIONS
 from papers.settings import Settings
 
 Part = Callable[[Settings], list[Run]]
 # A kept row with one of these is one of several, and none of them is the value of the model alone.
-SERIES = ("trains", "lambda", "rate", "ranking", "way", "series", "at", "first", "against", "start", "epoch")
-SERIES += ("vector_scale",)
+SERIES = (*OPTIONS, "first", "epoch")
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class Paper:
         Args:
             rows: of `papers.results.kept`, a row for each seed, of one set of runs of this notebook.
         """
-        values = join_seeds(rows, (*ABOUT, "notebook"))
+        values = join_seeds(rows, [*RUN_COLUMNS, *OPTIONS])
         names = [*RUN_COLUMNS, "quantity", "value", "unit", *published.INTERVALS]
         values = values.reindex(columns=list(dict.fromkeys([*values, *names, *SERIES])))
         of_models = values[values["value"].notna() & values[list(SERIES)].isna().all(axis=1)]

@@ -9,7 +9,6 @@ import pandas as pd
 from scipy import stats
 
 from lib.analysis.statistics import FEW
-from lib.analysis.summaries import rows_where
 from lib.quantity import RUN_COLUMNS, title_of
 
 KEYS = [*RUN_COLUMNS, "quantity"]
@@ -29,8 +28,7 @@ EFFECTS = ("f1_drop_uniform", "f1_drop_permuted", "tvd")  # of any size, .01 as 
 RUNS = {"tutek2020": 5}  # runs that a printed value is the mean of (section 4.1); the other papers speak of no mean
 # The test texts that are the papers', and how many: official splits. IMDB and 20 Newsgroups are sampled, MIMIC's lists
 # not public, Serrano & Smith's Yahoo, Yelp and IMDB other sets than those published.
-SAME_TEXTS = {"sst": 1725, "agnews": 3800, "snli": 9824}
-SAME_TEXTS |= dict.fromkeys(("babi1", "babi2", "babi3"), 1000)
+SAME_TEXTS = {"sst": 1725, "agnews": 3800, "snli": 9824, "babi1": 1000, "babi2": 1000, "babi3": 1000}
 ROUNDING = 1e-9  # .76 - .70 is a little more than .06 in floating point, and is meant to be inside
 SOURCE = Path(__file__).parent.parent / "data" / "published.csv"
 COUNTED = ("instances", "tokens", "words", "sentences", "types", "classes")
@@ -39,31 +37,18 @@ COUNTED = ("instances", "tokens", "words", "sentences", "types", "classes")
 @cache
 def _published() -> pd.DataFrame:
     frame = pd.read_csv(SOURCE, keep_default_na=False, dtype=str)
-    frame["value"] = frame["value"].astype(float)
-    frame["sd"] = pd.to_numeric(frame["sd"])  # NaN where none is printed
-    frame["counted"] = frame["counted"] == "yes"
-    return frame
+    numbers = {name: pd.to_numeric(frame[name]) for name in ("value", "sd")}  # sd is NaN where none is printed
+    return frame.assign(counted=frame["counted"] == "yes", **numbers)
 
 
 def table(paper: str | None = None, dataset: str | None = None) -> pd.DataFrame:
-    """The published values, of one paper and of one dataset where given; none for a dataset that no paper reports.
+    """The published values, of one paper and of one dataset where given: the columns of data/published.csv.
 
-    Columns: those of data/published.csv; value in `unit`, sd NaN where none is printed, counted a bool, all else text.
+    value is in `unit`, sd NaN where none is printed, counted a bool, all else text.
     """
     frame = _published()
-    for column, wanted in (("paper", paper), ("dataset", dataset)):
-        frame = frame if wanted is None else frame[frame[column] == wanted]
-    return frame.reset_index(drop=True)
-
-
-def printed_effect(theirs: pd.DataFrame, quantity: str, where: Mapping[str, str]) -> float:
-    """The value that a paper printed, of rows of `table` of one paper and dataset; NaN where it prints none.
-
-    Args:
-        where: columns that select the row.
-    """
-    wanted = {"quantity": quantity} | {column: str(value) for column, value in where.items()}
-    return float(rows_where(theirs, wanted)["value"].mean())
+    rows = frame["paper"].eq(paper or frame["paper"]) & frame["dataset"].eq(dataset or frame["dataset"])
+    return frame[rows].reset_index(drop=True)
 
 
 def counts(dataset: str) -> pd.DataFrame:
@@ -80,12 +65,10 @@ def printed_table(paper: str, number: str, ours: pd.DataFrame, index: str | list
         number: "table1". ours: dataset, encoder, quantity, value; what the paper does not print is left out.
         index, columns: of the result.
     """
-    theirs = table(paper)
-    theirs = theirs[theirs["table"] == number]
+    theirs = table(paper).query("table == @number")
     ours = ours[ours["quantity"].isin(theirs["quantity"])]
-    both = pd.concat([ours.assign(dataset=ours["dataset"].map("{}, here".format)), theirs])
-    wide = both.pivot_table(index=index, columns=columns, values="value", sort=False)
-    return wide.reset_index().rename(columns=title_of)
+    both = pd.concat([ours.assign(dataset=ours["dataset"] + ", here"), theirs])
+    return both.pivot_table("value", index, columns, sort=False).reset_index().rename(columns=title_of)
 
 
 def compare(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
@@ -98,42 +81,39 @@ def compare(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
         ours: the columns of lib.analysis.summarise; all after `unit` may be missing.
         theirs: the columns of `table`.
     Returns:
-        the keys, unit, ours, low, high, sd_seeds, seeds, paper, table, theirs, source (the paper's title),
-        difference (ours less theirs), tolerance, answer (one of ANSWERS; "" where there is nothing to compare), cause
-        (of a different value: what is on record in data/differences.csv, else ""), counted, note.
+        the keys, unit, ours, low, high, sd_seeds, seeds, paper, table, theirs, source (the paper's title), difference
+        (ours less theirs), answer (one of ANSWERS; "" where there is nothing to compare), counted.
     Raises:
         ValueError: a key occurs twice in ours, or the units of two partners differ.
     """
     ours, theirs = with_text_keys(ours), with_text_keys(theirs)
     if len(twice := ours[ours.duplicated(KEYS)]):
-        raise ValueError(f"ours has {row_name(twice.iloc[0])} more than once; summarise it first")
+        raise ValueError(f"ours has {' '.join(twice.iloc[0][KEYS])} more than once; summarise it first")
     ours = ours.reindex(columns=[*KEYS, "value", "unit", *INTERVALS]).rename(columns={"value": "ours"})
-    theirs = theirs.reindex(columns=[*PLACE, "value", "unit", "counted", "note"])
+    theirs = theirs.reindex(columns=[*PLACE, "value", "unit", "counted"])
     theirs = theirs.rename(columns={"value": "theirs", "unit": "unit_theirs"})
-    parts = [ours.merge(theirs, on=KEYS, how=how) for how in ("left", "right_anti")]
-    both = pd.concat(parts, ignore_index=True)
-    refuse_two_units(both)
-    both["unit"] = both["unit"].astype(object).fillna(both["unit_theirs"])
-    both["difference"] = both["ours"] - both["theirs"]
-    both[["paper", "table", "note"]] = both[["paper", "table", "note"]].fillna("")
-    both["counted"] = both["counted"].eq(True)
+    both = pd.concat([ours.merge(theirs, on=KEYS, how=how) for how in ("left", "right_anti")], ignore_index=True)
+    unit = both["unit"].astype(object).fillna(both["unit_theirs"])
+    for _, row in both[unit.ne(both["unit_theirs"].fillna(unit))].iterrows():
+        where = f"in {row['unit']} here and in {row['unit_theirs']} in {row['paper']} {row['table']}"
+        raise ValueError(f"{' '.join(row[KEYS])} is {where}; both must be in one unit")
+    both = both.assign(unit=unit, difference=both["ours"] - both["theirs"], counted=both["counted"].eq(True))
+    both[["paper", "table"]] = both[["paper", "table"]].fillna("")
     both["source"] = both["paper"].map(TITLES).fillna(both["paper"])
-    both["tolerance"] = [tolerance(*row) for row in zip(both["quantity"], both["unit"], both["theirs"], strict=True)]
     spreads = both.loc[both["seeds"] >= FEW].groupby("quantity")["sd_seeds"].median()
     both["spread"] = both["sd_seeds"].where(both["seeds"] >= FEW, both["quantity"].map(spreads))
     both["answer"] = [answer(row) for row in both.to_dict("records")]
-    both = both.merge(differences()[[*PLACE, "cause"]], on=PLACE, how="left")
-    both["cause"] = both["cause"].where(both["answer"] == DIFFERENT).fillna("")
     of_ours, of_theirs = ("ours", "low", "high", "sd_seeds", "seeds"), ("paper", "table", "source", "theirs")
-    return both[[*KEYS, "unit", *of_ours, *of_theirs, "difference", "tolerance", "answer", "cause", "counted", "note"]]
+    return both[[*KEYS, "unit", *of_ours, *of_theirs, "difference", "answer", "counted"]]
 
 
-def refuse_two_units(both: pd.DataFrame) -> None:
-    """Raises ValueError where a value and its partner have different units."""
-    wrong = both[both["unit"].notna() & both["unit_theirs"].notna() & both["unit"].ne(both["unit_theirs"])]
-    for _, row in wrong.iterrows():
-        where = f"in {row['unit']} here and in {row['unit_theirs']} in {row['paper']} {row['table']}"
-        raise ValueError(f"{row_name(row)} is {where} ({len(wrong)} such rows); both must be in one unit")
+def with_text_keys(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with every key as text, "" for a missing one: one layer is "1", not 1 or 1.0."""
+
+    def text(value) -> str:
+        return "" if pd.isna(value) else f"{value:g}" if isinstance(value, float) else str(value)
+
+    return frame.assign(**{name: [text(value) for value in frame[name]] for name in KEYS})
 
 
 def tolerance(quantity: str, unit: str, value: float) -> float:
@@ -165,7 +145,8 @@ def answer(row: Mapping[str, float]) -> str:
     """
     if pd.isna(row["difference"]):
         return ""
-    if is_same(row["theirs"], row["ours"], row["low"], row["high"], row["tolerance"]):
+    allowed = tolerance(row["quantity"], row["unit"], row["theirs"])
+    if is_same(row["theirs"], row["ours"], row["low"], row["high"], allowed):
         return SAME
     return NEAR if abs(row["difference"]) <= reach(row) else DIFFERENT
 
@@ -190,30 +171,3 @@ def reach(row: Mapping[str, float]) -> float:
     texts = SAME_TEXTS.get(row["dataset"])
     other = max(0.0, 1 - row["n"] / texts) if texts else 2.0
     return hypot(*(0.0 if pd.isna(part) else part for part in (of_seeds, sqrt(other) * wide / 2)))
-
-
-@cache
-def differences() -> pd.DataFrame:
-    """Why published values and ours differ, as far as an experiment says: data/differences.csv, a row for each value.
-
-    Columns: PLACE, cause, experiment, gave; `cause` ends with the experiment and what it gave.
-    """
-    frame = pd.read_csv(SOURCE.with_name("differences.csv"), keep_default_na=False, dtype=str)
-    return frame.assign(cause=frame["cause"] + ". Tried: " + frame["experiment"] + "; it gave " + frame["gave"])
-
-
-def with_text_keys(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with every key as text, "" for a missing one: one layer is "1", not 1 or 1.0."""
-    return frame.assign(**{name: [text_key(value) for value in frame[name]] for name in KEYS})
-
-
-def text_key(value) -> str:
-    """A key's value as text; whole numbers without a decimal point."""
-    if pd.isna(value):
-        return ""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def row_name(row: pd.Series) -> str:
-    """The keys of a row, for a message."""
-    return " ".join(row[name] for name in KEYS if row[name])

@@ -28,12 +28,13 @@ from papers.settings import Settings, described
 
 FOLDER = PROJECT / "reports" / "results"
 # What a row's run read, and how it was trained, beside dataset, model and seed: a part of its key.
-READ = ("texts", "train_texts", "dev_texts", "test_texts", "vectors")
+READ = ["texts", "train_texts", "dev_texts", "test_texts", "vectors"]
 RUN = (*READ, "recipe", "version")
 ABOUT = (*RUN, "runs", "commit", "profile", "device")
 OPTIONS = ("weights", "trains", "lambda", "rate", "ranking", "way", "series", "at", "against", "start", "vector_scale")
 KEYS = {"values": (*RUN_COLUMNS, "quantity", "seed", *OPTIONS), "findings": ("finding", "dataset", "model", "seed")}
 ENDINGS = {"values": "", "findings": "-findings"}
+TEXTS = {"texts", "vectors", "recipe", "version", "runs", "commit", "profile", "device", *MODEL, "model", "left_out"}
 
 
 @dataclass(frozen=True)
@@ -81,30 +82,61 @@ def keep(
     """
     own_model, dataset = not isinstance(trained[0].run, Run), str(settings.dataset)
     own = own_model or isinstance(settings.dataset, Own)
-    about, values = (own, own or settings.profile == "quick"), one_table(values, dataset)
+    about = (own, own or settings.profile == "quick")
+    values = pd.concat([values] if isinstance(values, pd.DataFrame) else values, ignore_index=True)
+    values = split_seeds(values.assign(dataset=values.get("dataset", pd.Series(dtype=object)).fillna(dataset)))
     if own_model:
-        sentence = "not kept: the model is your own; only results of models that are trained here are kept"
-        return Kept(sentence, values, effects, *about)
+        return Kept("not kept: the model is your own; only models that are trained here are", values, effects, *about)
     tables = {"values": values, "findings": effects}
     tables = {kind: with_run(rows, trained, commit or provenance.commit()) for kind, rows in tables.items()}
     texts = {kind: rows.to_csv(index=False, float_format="%.6g") for kind, rows in tables.items()}
-    new, refused = {kind: rows_in(text) for kind, text in texts.items()}, not_kept(settings)
+    left, new = {"dataset": dataset, **texts}, {kind: rows_in(text) for kind, text in texts.items()}
     try:
+        refused = not_kept(settings)
         names = [] if refused else write(notebook, dataset, new)
     except Damaged as error:
         refused = str(error)
     if refused:
-        return Kept(f"not kept: {refused}", tables["values"], effects, *about, {"dataset": dataset, **texts})
-    same = [main_runs(same_data(kept(kind, notebook, dataset), new[kind]), kind) for kind in ENDINGS]
-    sentence = f"kept in {' and '.join(names)}; python -m tools.summary shows them"
-    return Kept(sentence, *same, *about, {"dataset": dataset, **texts})
+        return Kept(f"not kept: {refused}", tables["values"], effects, *about, left)
+    same = [kept(kind, notebook, dataset).merge(typed(new[kind])[READ].drop_duplicates(), on=READ) for kind in ENDINGS]
+    same = [main_runs(rows, kind) for rows, kind in zip(same, ENDINGS, strict=True)]
+    return Kept(f"kept in {' and '.join(names)}; python -m tools.summary shows them", *same, *about, left)
 
 
-def one_table(values: pd.DataFrame | Sequence[pd.DataFrame], dataset: str) -> pd.DataFrame:
-    """The tables below each other, a row for each seed; the dataset where a row has none."""
-    together = pd.concat([values] if isinstance(values, pd.DataFrame) else values, ignore_index=True)
-    together["dataset"] = together["dataset"].fillna(dataset) if "dataset" in together else dataset
-    return split_seeds(together).infer_objects()
+def not_kept(settings: Settings) -> str:
+    """Why the tables of a run with these settings are not written down; "" where they are."""
+    if settings.profile != "paper":
+        return f"the profile is {settings.profile!r}; only results of 'paper' are"
+    if isinstance(settings.dataset, Own):
+        return "the text is your own; only results on public datasets are"
+    altered = [name for name in settings.altering if getattr(settings, name) != described(type(settings))[name].default]
+    return f"{' and '.join(altered)} made it another experiment than the paper's" if altered else ""
+
+
+def with_run(rows: pd.DataFrame, trained: Sequence[Trained], commit: str) -> pd.DataFrame:
+    """The rows with the columns ABOUT: what each was made from."""
+    first, corpus, runs = trained[0], trained[0].corpus, [one.run for one in trained]
+    made = {f"{name}_texts": len(getattr(corpus, name)) for name in ("train", "dev", "test")}
+    made |= {"texts": corpus.checksum[:12], "vectors": Path(first.vectors.source.partition(" (")[0]).name}
+    made |= {"recipe": [recipe_text(row, runs) for row in rows.to_dict("records")], "version": WEIGHTS}
+    made |= {"runs": " ".join(map(str, provenance.seeds_of(trained))), "commit": commit, "profile": first.run.profile}
+    return rows.assign(**made, device=first.run.device_kind)
+
+
+def recipe_text(row: Mapping, runs: Sequence[Run]) -> str:
+    """How the run of a row was trained: the recipe and the options that all runs have that it may be of."""
+    named = {name: str(row[name]) for name in MODEL[1:] if row.get(name, "") != "" and pd.notna(row[name])}
+    same = [run for run in runs if all(str(getattr(run, name, named[name])) == named[name] for name in named)]
+    same = [run for run in same if (run.base or run).seed == row.get("seed")] or same or runs
+    options = set.intersection(*(set(run.options) for run in same))
+    return " ".join([*sorted({run.recipe for run in same}), *(f"{name}={value}" for name, value in sorted(options))])
+
+
+# --- files
+
+
+class Damaged(ValueError):
+    """A kept table that cannot be read whole; it is never written over."""
 
 
 def home() -> Path:
@@ -139,92 +171,40 @@ def merge(old: pd.DataFrame, new: pd.DataFrame, kind: str) -> pd.DataFrame:
     return rows[is_new | ~keys.isin(keys[is_new])]
 
 
-def same_data(rows: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
-    """The kept rows that read what the new ones read: the same texts, as many of them, and the same word vectors."""
-    return rows.merge(typed(new, "values")[[*READ]].drop_duplicates(), on=[*READ])
-
-
-class Damaged(ValueError):
-    """A kept table that cannot be read whole; it is never written over."""
-
-
 def read(path: Path) -> pd.DataFrame:
-    """The rows of a kept table as text; none where there is no file. Damaged names the first line that is no row."""
+    """The rows of a kept table as text; none where there is no file. Raises Damaged."""
     try:
-        return rows_in(path.read_text(encoding="utf-8"), path) if path.exists() else pd.DataFrame(columns=[*ABOUT])
-    except UnicodeDecodeError as error:
-        raise Damaged(f"{path} is no text from byte {error.start} on; mend it or move it away") from None
+        return rows_in(path.read_text(encoding="utf-8")) if path.exists() else pd.DataFrame(columns=[*ABOUT])
+    except (ValueError, csv.Error) as error:
+        raise Damaged(f"{path} is damaged ({error}); mend it or move it away") from None
 
 
-def rows_in(text: str, path: Path | str = "the table") -> pd.DataFrame:
-    """The rows of CSV text, every cell as text."""
-    reader, rows = csv.reader(StringIO(text), strict=True), []
-    try:
-        for row in reader:
-            rows.append(row)
-            if len(row) != len(rows[0]) or not {*ABOUT} <= {*rows[0]} or "\0" in "".join(row):
-                raise csv.Error(f"{len(row)} cells, {len(rows[0])} columns")
-    except csv.Error as error:
-        raise Damaged(f"line {reader.line_num} of {path} is damaged ({error}); mend it or move it away") from None
-    if not text.endswith("\n"):
-        raise Damaged(f"the last line of {path} has no end; mend it or move it away")
+def rows_in(text: str) -> pd.DataFrame:
+    """The rows of CSV text, every cell as text; ValueError or csv.Error where they are not whole."""
+    rows = [*csv.reader(StringIO(text), strict=True)]
+    if {len(row) for row in rows} != {len(rows[0]) if rows else 0} or not {*ABOUT} <= {*rows[0]} or text[-1] != "\n":
+        raise ValueError("a row is cut short, or a column is gone")
     return pd.DataFrame(rows[1:], columns=rows[0])
 
 
-def not_kept(settings: Settings) -> str:
-    """Why the tables of a run with these settings are not written down; "" where they are."""
-    if settings.profile != "paper":
-        return f"the profile is {settings.profile!r}; only results of 'paper' are"
-    if isinstance(settings.dataset, Own):
-        return "the text is your own; only results on public datasets are"
-    altered = [name for name in settings.altering if getattr(settings, name) != described(type(settings))[name].default]
-    return f"{' and '.join(altered)} made it another experiment than the paper's" if altered else ""
-
-
-def with_run(rows: pd.DataFrame, trained: Sequence[Trained], commit: str) -> pd.DataFrame:
-    """The rows with the columns ABOUT: what each was made from."""
-    first, corpus = trained[0], trained[0].corpus
-    runs = [one.run for one in trained]
-    sizes = {f"{name}_texts": len(getattr(corpus, name)) for name in ("train", "dev", "test")}
-    made = {"texts": corpus.checksum[:12], **sizes, "vectors": Path(first.vectors.source.partition(" (")[0]).name}
-    made |= {"recipe": [recipe_text(row, runs) for row in rows.to_dict("records")], "version": WEIGHTS}
-    made |= {"runs": " ".join(map(str, provenance.seeds_of(trained))), "commit": commit, "profile": first.run.profile}
-    return rows.assign(**made, device=first.run.device_kind)
-
-
-def recipe_text(row: Mapping, runs: Sequence[Run]) -> str:
-    """How the run of a row was trained: the recipe and the options that all runs have that it may be of."""
-    row = {name: value for name, value in row.items() if value != "" and not pd.isna(value)}
-    named = {name: str(row[name]) for name in MODEL if name != "dataset" and name in row}
-    same = [run for run in runs if all(str(getattr(run, name, named[name])) == named[name] for name in named)]
-    same = [run for run in same if "seed" not in row or (run.base or run).seed == int(row["seed"])] or same or runs
-    options = set.intersection(*(set(run.options) for run in same))
-    return " ".join([*sorted({run.recipe for run in same}), *(f"{name}={value}" for name, value in sorted(options))])
+def typed(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of text as numbers and text."""
+    texts = [name for name in rows if name in TEXTS]
+    rows = pd.read_csv(StringIO(rows.to_csv(index=False)), dtype=dict.fromkeys(texts, str), low_memory=False)
+    return rows.fillna(dict.fromkeys(texts, ""))
 
 
 def kept(kind: str, notebook: str | None = None, dataset: str | None = None) -> pd.DataFrame:
     """All kept rows of a kind, "values" or "findings", of one notebook and dataset where given.
 
-    Columns: notebook, and those of the tables; an empty cell of text is "" among findings, NaN among values.
-
-    Raises:
-        Damaged: a table that cannot be read whole.
+    Columns: notebook, and those of the tables. Raises Damaged.
     """
     parts = [pd.DataFrame(columns=["notebook", *(EFFECT if kind == "findings" else KEYS["values"]), *ABOUT])]
     for path in sorted(home().glob("*.csv")):
         name, _, of = path.stem.removesuffix(ENDINGS["findings"]).partition("-")
         if path.stem == f"{name}-{of}{ENDINGS[kind]}" and notebook in (None, name) and dataset in (None, of):
-            parts.append(typed(read(path), kind).assign(notebook=name))
+            parts.append(typed(read(path)).assign(notebook=name))
     return pd.concat(parts, ignore_index=True)
-
-
-def typed(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """The rows of a kept table, or of one that is about to be kept, as numbers and text."""
-    texts = {*ABOUT, "seed", *((*MODEL, "model", "left_out") if kind == "findings" else ())}
-    texts = [name for name in rows if name in texts]
-    rows = pd.read_csv(StringIO(rows.to_csv(index=False)), dtype=dict.fromkeys(texts, str), low_memory=False)
-    rows[texts] = rows[texts].fillna("")
-    return rows.assign(seed=pd.to_numeric(rows["seed"]), train_texts=pd.to_numeric(rows["train_texts"]))
 
 
 def main_runs(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
@@ -233,11 +213,10 @@ def main_runs(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
     Others, such as those from a second set of word vectors or by another recipe, stand beside it. Of a model that was
     trained by several recipes, or versions of training, the one with the most runs is taken.
     """
-    read, place = [*READ], ["notebook", "dataset"]
+    place = ["notebook", "dataset"]
     named = [name for name in KEYS[kind] if name in rows and name not in ("seed", "dataset")]
-    for by, of in ((place, read), ([*place, *read, *named], ["recipe", "version"])):
+    for by, of in ((place, READ), ([*place, *READ, *named], ["recipe", "version"])):
         sets = rows.groupby([*by, *of], dropna=False)["seed"].agg(runs="nunique", rows="size").reset_index()
-        first = [name for name in ("train_texts", "runs", "rows") if name in sets]
-        sets = sets.sort_values(first, ascending=False, kind="stable").drop_duplicates(by)
+        sets = sets.sort_values(["train_texts", "runs", "rows"], ascending=False, kind="stable").drop_duplicates(by)
         rows = rows.merge(sets[[*by, *of]], on=[*by, *of])
     return rows

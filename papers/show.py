@@ -12,13 +12,14 @@ import pandas as pd
 from IPython.display import HTML, display
 
 from lib import tables
+from lib.analysis.summaries import rows_where
 from lib.charts.theme import COLORS, INK, Empty, common_names, or_a_sentence, titled
 from lib.notebook import HEADLINE
 from lib.quantity import RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
 from papers import PAPERS
 from papers.effects import FINDINGS, Finding
 from papers.judge import NO, NONE, OPEN, YES
-from papers.published import ANSWERS, KEYS, TITLES, printed_effect, table
+from papers.published import ANSWERS, KEYS, table
 
 WORD_COLORS = {YES: COLORS[2], NO: COLORS[1], NONE: COLORS[0], OPEN: "#9a9a9a", "": INK}
 ANSWER_COLORS = dict(zip(ANSWERS, (COLORS[2], COLORS[0], COLORS[1]), strict=True))
@@ -34,19 +35,6 @@ NOT_COUNTED = "does not count: we read a part of the training set, or it is prin
 # --- findings
 
 
-def own_first(found: pd.DataFrame, own: bool) -> pd.DataFrame:
-    """The rows for the top of a report: of the models that each finding is about; of one's own model or text the box.
-
-    Args:
-        found: rows of `papers.judge.judge`. own: the model or the text is one's own.
-    """
-    rows = about(found)
-    if not own:
-        return rows
-    rows = rows[rows["finding"].isin(BOX)]
-    return rows[rows["model"].isin(rows["model"].iloc[:1])]
-
-
 def about(found: pd.DataFrame) -> pd.DataFrame:
     """The rows of the models that each finding is about."""
     mask = [FINDINGS[row["finding"]].is_about(row) for row in found.to_dict("records")]
@@ -54,12 +42,15 @@ def about(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def headline(found: pd.DataFrame, own: bool = False) -> None:
-    """Displays the findings; a report has them at its top.
+    """Displays the findings of the models that each is about; a report has them at its top.
 
     Args:
-        found: rows of `papers.judge.judge`. own: the model or the text is one's own.
+        found: rows of `papers.judge.judge`. own: the model or the text is one's own: BOX alone, of one model.
     """
-    rows = own_first(found, own)
+    rows = about(found)
+    if own:
+        rows = rows[rows["finding"].isin(BOX)]
+        rows = rows[rows["model"].isin(rows["model"].iloc[:1])]
     shown, drawing = findings(rows, not own).data, forest(rows)
     chart = drawing.to_dict() if hasattr(drawing, "to_dict") else None
     first = rows.drop_duplicates("finding").to_dict("records")
@@ -68,55 +59,55 @@ def headline(found: pd.DataFrame, own: bool = False) -> None:
     display({HEADLINE: top, "text/html": shown, "text/plain": "\n".join(lines)}, raw=True)
 
 
+def may_be_shown(found: pd.DataFrame) -> list[str]:
+    """The two lines of *May its attention be shown?*: as where the model reads, and as why it decides."""
+    is_so = found.set_index("finding")["word"].eq(YES)
+    if not {"J5c", "J6", "J7"} <= set(is_so.index):
+        return []
+    answers = {"where the model reads": is_so["J6"] and is_so["J5c"], "why it decides": is_so["J7"]}
+    return [f"As {what}: {'yes' if answer else 'no'}." for what, answer in answers.items()]
+
+
 def findings(found: pd.DataFrame, sources: bool = True) -> HTML:
     """One table: what is stated, of which model, the effect with its interval, what chance gives, what is printed."""
     if found.empty:
         return HTML("<p>No finding is about these models.</p>")
-    rows = [cells(row, sources) for row in found.to_dict("records")]
+    rows = []
+    for row in found.to_dict("records"):
+        finding = FINDINGS[row["finding"]]
+        cells = {"finding": f"{finding.sentence} ({finding.source})" if sources else finding.sentence}
+        cells |= {
+            "model": row["model"],
+            "dataset": re.sub("([:,])", r"\1 ", row["dataset"]),
+        }  # so that a long one breaks
+        cells |= {"measured": measured(row, unit=True), "runs": str(row["runs"])}
+        cells |= {"chance": number(row["chance"], finding), "paper": number(printed(row), finding)}
+        rows.append(cells | {"is it so?": f"– {row['left_out']}" if row["left_out"] else row["word"] or "–"})
     texts = pd.DataFrame(rows)
-    if found["dataset"].nunique() == 1:
-        texts = texts.drop(columns="dataset")
-    texts["finding"] = texts["finding"].mask(texts["finding"].eq(texts["finding"].shift()), "")
     empty = [name for name in ("chance", "paper") if texts[name].eq("").all()]
-    return HTML(tables.html(texts.drop(columns=empty), numbers=["measured", "runs", "chance", "paper"]))
-
-
-def cells(row: Mapping, sources: bool) -> dict[str, str]:
-    """A row of `findings` as text."""
-    finding = FINDINGS[row["finding"]]
-    sentence = f"{finding.sentence} ({finding.source})" if sources else finding.sentence
-    word = f"– {row['left_out']}" if row["left_out"] else row["word"]
-    return {
-        "finding": sentence,
-        "model": row["model"],
-        "dataset": re.sub("([:,])", r"\1 ", row["dataset"]),  # so that a long name breaks
-        "measured": f"{measured(row)}{unit_of(finding)}",
-        "runs": str(row["runs"]),
-        "chance": number(row["chance"], finding),
-        "paper": number(printed(row), finding),
-        "is it so?": word or "–",
-    }
+    texts = texts.drop(columns=[*empty, *(["dataset"] if found["dataset"].nunique() == 1 else [])])
+    texts["finding"] = texts["finding"].mask(texts["finding"].eq(texts["finding"].shift()), "")
+    return HTML(tables.html(texts, numbers=["measured", "runs", "chance", "paper"]))
 
 
 def in_brief(row: Mapping) -> str:
     """+.15 [+.12, +.18] tau-b, yes: the effect of a row and its word."""
-    word = "" if row["left_out"] else row["word"]
-    return f"{measured(row)}{unit_of(FINDINGS[row['finding']])}{word and ', '}{word}"
+    return ", ".join(filter(None, [measured(row, unit=True), "" if row["left_out"] else row["word"]]))
 
 
-def measured(row: Mapping) -> str:
-    """The effect of a row with its interval."""
+def measured(row: Mapping, unit: bool = False) -> str:
+    """The effect of a row with its interval, and with its unit, but for a fraction."""
     finding = FINDINGS[row["finding"]]
     effect, low, high = (number(row[name], finding) for name in ("effect", "low", "high"))
-    return f"{effect} [{low}, {high}]" if low else effect
+    interval = f" [{low}, {high}]" if low else ""
+    return effect + interval + (f" {finding.unit}" if unit and finding.unit != "fraction" else "")
 
 
 def number(value: float, finding: Finding) -> str:
     """A number of a finding: two digits after the point, three below .1; a sign where 0 is what it is held against."""
     if pd.isna(value):
         return ""
-    signed = not finding.beyond_chance and finding.predicts != "level" and finding.unit != "times"
-    signed = signed and finding.threshold in (0.0, -0.05, 0.02)
+    signed = finding.predicts != "level" and finding.unit != "times" and finding.threshold in (0.0, -0.05, 0.02)
     digits = 2 if abs(value) >= 0.0995 or finding.unit == "times" else 3
     return short(f"{value:{'+' if signed else ''}.{digits}f}")
 
@@ -126,36 +117,21 @@ def short(number: str) -> str:
     return re.sub(r"(?<!\d)0\.", ".", number).replace("-", "−")
 
 
-def unit_of(finding: Finding) -> str:
-    """The unit behind a number; none for a fraction."""
-    return "" if finding.unit == "fraction" else f" {finding.unit}"
-
-
 def printed(row: Mapping) -> float:
     """The paper's own printed effect for a row; NaN where it prints none."""
     finding, of = FINDINGS[row["finding"]], FINDINGS[row["finding"]].printed
     if not of:
         return nan
     theirs = table(PAPERS[finding.notebook].key, str(row["dataset"]))
-    same = {name: row[name] for name in of.get("match", ())}
-    value = printed_effect(theirs, of["quantity"], same | of.get("where", {}))
+    same = {name: str(row[name]) for name in of.get("match", ())}
+
+    def mean(quantity: str, where: Mapping[str, str]) -> float:
+        return float(rows_where(theirs, {"quantity": quantity} | same | where)["value"].mean())
+
+    value = mean(of["quantity"], of.get("where", {}))
     if not {"less", "less_where"} & set(of):
         return value
-    return value - printed_effect(theirs, of.get("less", of["quantity"]), same | of.get("less_where", {}))
-
-
-def may_be_shown(found: pd.DataFrame) -> list[str]:
-    """The two lines of *May its attention be shown?*: as where the model reads, and as why it decides."""
-    rows = {row["finding"]: row for row in found.to_dict("records")}
-    if not {"J5c", "J6", "J7"} <= set(rows):
-        return []
-    if reasons := [rows[name]["left_out"] for name in ("J6", "J7", "J5c") if rows[name]["left_out"]]:
-        return [f"– {reasons[0]}."]
-    evidence, moves, decides = (rows[name]["word"] == YES for name in ("J6", "J5c", "J7"))
-    return [
-        f"As where the model reads: {'yes' if evidence and moves else 'no'}.",
-        f"As why it decides: {'yes' if decides else 'no; leave-one-out shows what each word changes'}.",
-    ]
+    return value - mean(of.get("less", of["quantity"]), of.get("less_where", {}))
 
 
 @or_a_sentence
@@ -196,18 +172,15 @@ def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
     words = [word or "measured" for word in WORD_COLORS]
     color = alt.Color("word:N", title=None, scale=alt.Scale(domain=words, range=list(WORD_COLORS.values())))
     tips = ["row:N", "word:N", *(f"{name}:Q" for name in ("runs", "effect", "low", "high", "chance", "printed"))]
-    hollow = data["low"].isna()
-
-    def layer(there: pd.Series, mark: str, *channels, **looks) -> list[alt.Chart]:
-        chart = getattr(alt.Chart(data[there]), f"mark_{mark}")(**looks)
-        return [chart.encode(*channels, y, tooltip=tips)] if there.any() else []
-
-    layers = layer(data["chance"].notna(), "tick", alt.X("chance:Q"), color=TICK, thickness=2.5, size=15)
-    layers += layer(~hollow, "rule", alt.X("low:Q"), alt.X2("high"), color, strokeWidth=2.5)
-    layers += layer(~hollow, "point", x, color, filled=True, size=60, opacity=1)
-    layers += layer(hollow, "point", x, color, filled=False, size=55, opacity=1)
-    diamond = {"shape": "diamond", "size": 90, "color": INK, "opacity": 1}
-    layers += layer(data["printed"].notna(), "point", alt.X("printed:Q"), **diamond)
+    chart = alt.Chart(data).encode(y, tooltip=tips)
+    few, known = (chart.transform_filter(f"{sign}isValid(datum.low)") for sign in ("!", ""))
+    layers = [
+        chart.mark_tick(color=TICK, thickness=2.5, size=15).encode(alt.X("chance:Q")),
+        known.mark_rule(strokeWidth=2.5).encode(alt.X("low:Q"), alt.X2("high"), color),
+        known.mark_point(filled=True, size=60, opacity=1).encode(x, color),
+        few.mark_point(filled=False, size=55, opacity=1).encode(x, color),
+        chart.mark_point(shape="diamond", size=90, color=INK, opacity=1).encode(alt.X("printed:Q")),
+    ]
     if finding.predicts != "level" and not finding.beyond_chance:
         line = alt.Chart(pd.DataFrame({"at": [float(finding.threshold)]}))
         layers.insert(0, line.mark_rule(color=INK, strokeDash=[4, 3]).encode(alt.X("at:Q")))
@@ -230,42 +203,31 @@ def compare(values: pd.DataFrame, percent: bool = False, empty: str = tables.NOT
     parts = [values] if theirs.empty else []
     for _, same in theirs.groupby(["paper", "table"], sort=False):
         alone = values["theirs"].isna() & values["encoder"].isin(same["encoder"])
-        ours = values[alone & values["quantity"].isin(same["quantity"])]
-        parts.append(pd.concat([same, ours]))
+        parts.append(pd.concat([same, values[alone & values["quantity"].isin(same["quantity"])]]))
     return HTML("".join(one_table(part, percent) for part in parts))
 
 
 def one_table(values: pd.DataFrame, percent: bool) -> str:
     """One table of a paper: a row for each model, a column for each quantity, theirs above ours."""
-    first = values.iloc[0]
-    implied = columns_of_encoders(values)
+    first, implied = values.iloc[0], columns_of_encoders(values)
     by = [name for name in RUN_COLUMNS if values[name].nunique() > 1 and name not in implied] or ["dataset"]
     rows = values.assign(cell=[compared_cell(row, percent) for row in values.to_dict("records")]).drop_duplicates(KEYS)
     wide = rows.pivot(index=by, columns="quantity", values="cell").fillna("")
     wide = wide.loc[list(dict.fromkeys(rows.set_index(by).index)), list(dict.fromkeys(rows["quantity"]))]
-    head = "".join(f"<th scope='col'>{escape(title_of(name))}</th>" for name in (*by, *wide))
-    body = "".join(f"<tr>{names_of(key)}{numbers_of(cells)}</tr>" for key, *cells in wide.itertuples())
-    parts = common_names(values.drop(columns=[*by, *implied]))
-    fixed = " · ".join(filter(None, [*parts, describe_encoders(values)]))
+    wide = wide.reset_index()
+    head = "".join(f"<th scope='col'>{escape(title_of(name))}</th>" for name in wide)
+    body = ""
+    for _, cells in wide.iterrows():
+        body += "<tr>" + "".join(f"<td>{escape(title_of(str(name)))}</td>" for name in cells[by])
+        body += "".join(f"<td class='number'>{cell}</td>" for cell in cells.drop(by)) + "</tr>"
+    parts = [*common_names(values.drop(columns=[*by, *implied])), describe_encoders(values)]
     unit = "percent" if percent else ", ".join(dict.fromkeys(values["unit"]))
-    caption = f"Ours: {fixed} ({unit})."
+    caption = f"{' · '.join(filter(None, parts))} ({unit})."
     if first["paper"]:
-        title = TITLES.get(first["paper"], first["paper"])
         table = re.sub(r"(\d)", r" \1", first["table"], count=1)
-        caption = f"{title}, {table}: {fixed} ({unit}). Above theirs, below ours."
+        caption = f"{first['source']}, {table}: {caption} Above theirs, below ours."
     inside = f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
     return f"<div class='scroll'><table class='beside'>{inside}</table></div>"
-
-
-def names_of(key: str | tuple[str, ...]) -> str:
-    """The cells that name a row."""
-    names = key if isinstance(key, tuple) else (key,)
-    return "".join(f"<td>{escape(title_of(str(name)))}</td>" for name in names)
-
-
-def numbers_of(cells: Iterable[str]) -> str:
-    """The cells of a row's numbers, of HTML."""
-    return "".join(f"<td class='number'>{cell}</td>" for cell in cells)
 
 
 def compared_cell(row: Mapping, percent: bool) -> str:
@@ -278,8 +240,7 @@ def compared_cell(row: Mapping, percent: bool) -> str:
     ours += "" if pd.isna(row["low"]) or pd.isna(row["ours"]) else f" [{low}, {high}]"
     if pd.isna(row["theirs"]):
         return ours
-    kind = row["answer"].replace(" ", "-") if row["counted"] else "uncounted"
-    title = escape(row["answer"] if row["counted"] else NOT_COUNTED, quote=True)
+    kind, title = (row["answer"].replace(" ", "-"), row["answer"]) if row["counted"] else ("uncounted", NOT_COUNTED)
     return f"{theirs}<br><span class='{kind}' title='{title}'>{ours}</span>"
 
 
@@ -315,8 +276,8 @@ def counts(values: pd.DataFrame) -> pd.DataFrame:
         ours = same[same["ours"].notna()]
         row = {"paper": paper, "counted": len(same), "ours": len(ours)}
         row |= {answer: int(ours["answer"].eq(answer).sum()) for answer in ANSWERS}
-        r = float(np.corrcoef(ours["theirs"], ours["ours"])[0, 1]) if len(ours) > 2 else nan
-        rows.append(row | {"r": r, "distance": float(ours["difference"].abs().median())})
+        r = ours["theirs"].corr(ours["ours"]) if len(ours) > 2 else nan
+        rows.append(row | {"r": r, "distance": ours["difference"].abs().median()})
     return pd.DataFrame(rows)
 
 
@@ -324,11 +285,6 @@ def by_dataset(found: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     """The rows of some findings in the models that each is about, one model for each dataset: the paper's own first."""
     rows = about(found)
     rows = rows[rows["finding"].isin(list(names))]
-    places = [own_place(*pair) for pair in rows[["finding", "dataset"]].to_numpy()]
+    pairs = zip(rows["finding"], rows["dataset"], strict=True)
+    places = [(*FINDINGS[finding].datasets, dataset).index(dataset) for finding, dataset in pairs]
     return rows.iloc[np.argsort(places, kind="stable")].drop_duplicates(["finding", "dataset"])
-
-
-def own_place(finding: str, dataset: str) -> int:
-    """The place of a dataset among the paper's own; others come after these."""
-    datasets = FINDINGS[finding].datasets
-    return datasets.index(dataset) if dataset in datasets else len(datasets)

@@ -362,60 +362,40 @@ def group_of(instances: pd.DataFrame, where: Mapping) -> pd.DataFrame:
 
 # --- a row for each seed, and back
 
-# Columns of all seeds together; of a run, or of those together; and of differences, which are of the runs together.
-OF_ALL_SEEDS = ("low", "high", "sd_seeds", "low_texts", "high_texts", "seeds")
-OF_RUNS = ("seed", "value", "se_texts", "sd_instances", "n", "undefined", "left_out")
-OF_DIFFERENCES = ("first", "second", "difference", "word", "se", "p")
+OF_ALL_SEEDS = ["low", "high", "sd_seeds", "low_texts", "high_texts", "seeds", "of_seeds"]
 
 
 def split_seeds(rows: pd.DataFrame) -> pd.DataFrame:
-    """A row for each seed of the rows that have `of_seeds`; all others, such as differences, as they are.
+    """A row for each seed of the rows that have `of_seeds`, with its value and `per` "seed"; all others as they are.
 
-    Args:
-        rows: of `summarise` and the like; others may lie between them.
-    Returns:
-        the columns of rows but `of_seeds`. Of a row for one seed `per` is "seed" and value is that seed's;
-        se_texts is still that of the mean over the seeds together, and what follows from all seeds is missing.
+    se_texts is still that of the mean over the seeds together, and what follows from all seeds is missing.
     """
-    rows = rows.reset_index(drop=True)
+    rows = rows.reset_index(drop=True).infer_objects()
     if "of_seeds" not in rows or "value" not in rows:
         return rows
     many = rows["of_seeds"].map(lambda given: isinstance(given, dict) and bool(given)) & rows["value"].notna()
-    pairs = [pair for given in rows.loc[many, "of_seeds"] for pair in given.items()]
-    single = rows.loc[rows.index[many].repeat(rows.loc[many, "of_seeds"].map(len))]
-    single = single.assign(seed=[seed for seed, _ in pairs], value=[value for _, value in pairs], per="seed")
-    single = single.drop(columns=list(OF_ALL_SEEDS), errors="ignore")
-    both = pd.concat([single, rows[~many]]).sort_index(kind="stable").reset_index(drop=True)
-    return both.drop(columns="of_seeds")
+    single = rows[many].assign(seed=rows["of_seeds"].map(list, na_action="ignore"), per="seed").explode("seed")
+    single["value"] = [given[seed] for given, seed in zip(single["of_seeds"], single["seed"], strict=True)]
+    both = pd.concat([single.drop(columns=OF_ALL_SEEDS, errors="ignore"), rows[~many].drop(columns="of_seeds")])
+    return both.sort_index(kind="stable").reset_index(drop=True).infer_objects()
 
 
-def join_seeds(rows: pd.DataFrame, about: Iterable[str] = ()) -> pd.DataFrame:
-    """The rows of `split_seeds` with those of single seeds put together again, in the columns of `summarise`.
+def join_seeds(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """The rows of `split_seeds` with those of single seeds, of one quantity and `by`, put together again.
 
     Where runs of several studies are together, se_texts is the mean of theirs: at least that of all their seeds.
-
-    Args:
-        about: columns that say where a row comes from; rows that differ in them alone are of one quantity.
     """
     if "per" not in rows:
         return rows
-    single = rows["per"].eq("seed")
-    runs = rows[single].dropna(axis=1, how="all")
-    by = [name for name in runs if name not in (*OF_ALL_SEEDS, *OF_RUNS, *OF_DIFFERENCES, *about, "per")]
-    groups = runs.drop_duplicates([*by, "seed"]).groupby(by, sort=False, dropna=False)
-    joined = [dict(zip(by, key, strict=True)) | join_runs(group) for key, group in groups]
-    return pd.concat([pd.DataFrame(joined), rows[~single].drop(columns="per")], ignore_index=True)
-
-
-def join_runs(group: pd.DataFrame) -> dict[str, float]:
-    """What `summarise` has of the runs of one quantity, from the rows of its seeds."""
-    values = group["value"].to_numpy(float)
-    value, se = values.mean(), group["se_texts"].mean() if "se_texts" in group else nan
-    row = {"value": value, "sd_seeds": group["value"].std(), "seeds": len(values), "se_texts": se}
-    row |= {name: group[name].max() for name in ("n", "undefined", "left_out") if name in group}
-    if "sd_instances" in group:
-        row["sd_instances"] = np.sqrt((group["sd_instances"] ** 2).mean())
-    bounds, half = limits(group["quantity"].iloc[0]), se * quantile(inf)
-    row["low"], row["high"] = np.clip(interval(value, se, values), *bounds)
-    row["low_texts"], row["high_texts"] = np.clip((value - half, value + half), *bounds)
-    return row
+    single, joined = rows["per"].eq("seed"), []
+    runs = rows[single].reindex(columns=[*dict.fromkeys([*by, "quantity", "unit", "seed", "value", "n", "se_texts"])])
+    for _, group in runs.drop_duplicates([*by, "quantity", "seed"]).groupby(
+        [*by, "quantity"], sort=False, dropna=False
+    ):
+        values, se, bounds = group["value"].to_numpy(float), group["se_texts"].mean(), limits(group["quantity"].iloc[0])
+        value, half = values.mean(), se * quantile(inf)
+        row = {"value": value, "sd_seeds": group["value"].std(), "seeds": len(values), "n": group["n"].max()}
+        row["low"], row["high"] = np.clip(interval(value, se, values), *bounds)
+        row["low_texts"], row["high_texts"] = np.clip((value - half, value + half), *bounds)
+        joined.append(group.iloc[0].to_dict() | row | {"se_texts": se})
+    return pd.concat([pd.DataFrame(joined), rows[~single]], ignore_index=True)
