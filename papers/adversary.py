@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import ClassVar
 
 import pandas as pd
 from pydantic import NonNegativeFloat, PositiveInt
@@ -24,16 +23,13 @@ GUIDING = 1e-3  # lambda of the adversary that guides the MLP, in table 3
 
 @dataclass(frozen=True)
 class AdversarySettings(Settings):
-    """Beside those of every notebook: the trained adversaries, and how a text's distances become one number."""
-
-    altering: ClassVar[tuple[str, ...]] = ("projection", "over_seeds")
+    """Beside those of every notebook: the trained adversaries."""
 
     attention: one_of(ATTENTIONS) = setting("additive", "of the base and its adversaries")
     lambdas: Distinct[NonNegativeFloat] | None = setting(
         None, "weights of distance in the adversary's loss, beside 0, the control; None: the profile's"
     )
     adversary_epochs: PositiveInt | None = setting(None, "most epochs of a trained adversary; None: the profile's")
-    over_seeds: one_of(("median", "max")) = setting("median", "median, or max as the caption of figure 3 reads")
 
 
 def bases(settings: Settings, others: int = 0) -> list[Run]:

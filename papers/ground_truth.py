@@ -3,11 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
-from pydantic import NonNegativeFloat
 from pydantic.dataclasses import dataclass
 
 from lib import importance, interventions
@@ -34,9 +32,11 @@ TURNED = {"quick": {"cues": (1, 2, 4)}, "paper": DIALS}
 LIARS = {"quick": 5, "paper": 40}  # and as many honest models, of other seeds
 OF_LIARS = ("distractors=0", "negation=0")  # elsewhere a liar of this size loses more than .02 of its accuracy
 ADVERSARIES = {"quick": 2, "paper": 20}
-ADVERSARY_LAMBDA = 0.01
+ADVERSARY_LAMBDA = ("lambda", 0.01)
+LIARS_LAMBDA = ("lambda", 0.3)  # of .03, .1, .3 and 1 the smallest whose liars have a mass on dev's reasons below .01
+VARIANTS = [{"variant": kind, "recipe": "tutek2020"} for kind in ("tying", "mlm")]
+VARIANTS += [{"projection": "sparsemax"}, {"variant": "uniform"}]
 STEPS = {"quick": 5, "paper": 50}  # of integrated gradients
-ACCURACIES = ("on copies", "on clean texts", "without the shortcut")
 FOLLOWS = 0.95  # accuracy on copies of a model that follows a shortcut
 SHORTCUTS = {"single": ("bilstm", "average", "conv"), "pair": ("bilstm", "conv")}  # average encoders know no order
 ATTACHED = declare("gradient_times_input_attached", "1", "gradient × input, through attention")
@@ -59,16 +59,10 @@ SAME_ACCURACY, LITTLE_MASS, SAME_EFFECT = 0.02, 0.01, 0.9
 
 @dataclass(frozen=True)
 class GroundTruthSettings(Settings):
-    """Beside those of every notebook: the models, and the liars.
-
-    Of .03, .1, .3 and 1, .3 is the smallest whose liars have a mass on dev's reasons below .01.
-    """
-
-    altering: ClassVar[tuple[str, ...]] = ("projection", "strength")
+    """Beside those of every notebook: the models."""
 
     encoders: Encoders | None = setting(None, "of lib.models.ENCODERS; None: those of the profile")
     attentions: Attentions = setting(("additive",), "of lib.models.ATTENTIONS")
-    strength: NonNegativeFloat = setting(0.3, "lambda of the liars")
 
 
 def is_planted(dataset: object) -> bool:
@@ -87,15 +81,10 @@ def models(settings: Settings) -> list[Run]:
 
 def variants(settings: Settings) -> list[Run]:
     """In profile paper the BiLSTM's variants: tied, with masked words, sparse, uniform, and a trained adversary."""
-    runs: list[Run] = []
-    for seed in settings.seeds_or() if is_planted(settings.dataset) and settings.profile != "quick" else ():
-        base = settings.run("bilstm", "additive", seed)
-        runs += [
-            settings.run("bilstm", "additive", seed, variant=kind, recipe="tutek2020") for kind in ("tying", "mlm")
-        ]
-        runs += [replace(base, projection="sparsemax"), replace(base, variant="uniform")]
-        runs += [replace(base, variant="adversary", base=base, options=(("lambda", ADVERSARY_LAMBDA),))]
-    return runs
+    seeds = settings.seeds_or() if is_planted(settings.dataset) and settings.profile != "quick" else ()
+    bases = [settings.run("bilstm", "additive", seed) for seed in seeds]
+    others = [{"variant": "adversary", "base": base, "options": (ADVERSARY_LAMBDA,)} for base in bases]
+    return [replace(base, **change) for base, other in zip(bases, others, strict=True) for change in (*VARIANTS, other)]
 
 
 def small(settings: Settings, seeds: Iterable[int], encoder: str = "bilstm", dials: tuple[str, ...] = ()) -> list[Run]:
@@ -103,8 +92,7 @@ def small(settings: Settings, seeds: Iterable[int], encoder: str = "bilstm", dia
     named = replace(settings, dataset=with_dials(settings.dataset, *dials) if dials else settings.dataset)
     planted = is_planted(settings.dataset)
     named = replace(named, vectors="random") if planted else named
-    options = tuple(SMALL.items()) if planted else ()
-    return [named.run(encoder, "additive", seed, options=options) for seed in seeds]
+    return [named.run(encoder, "additive", seed, options=tuple(SMALL.items()) if planted else ()) for seed in seeds]
 
 
 def dials(settings: Settings) -> list[Run]:
@@ -121,17 +109,13 @@ def honest(settings: Settings) -> list[Run]:
 
 def liars(settings: Settings) -> list[Run]:
     """As many liars, of other seeds."""
-    further, strength = LIARS[settings.profile], ("lambda", settings.strength)
-    return [
-        replace(run, variant="liar", seed=run.seed + further, options=(*run.options, strength))
-        for run in honest(settings)
-    ]
+    lie = {"variant": "liar", "options": (*SMALL.items(), LIARS_LAMBDA)}
+    return [replace(run, seed=run.seed + LIARS[settings.profile], **lie) for run in honest(settings)]
 
 
 def adversaries(settings: Settings) -> list[Run]:
     """The second kind of liar: an adversary against each of some honest models."""
-    options = tuple((name, value) for name, value in SMALL.items() if name != "patience")
-    options += (("lambda", ADVERSARY_LAMBDA),)
+    options = (*((name, value) for name, value in SMALL.items() if name != "patience"), ADVERSARY_LAMBDA)
     chosen = honest(settings)[: ADVERSARIES[settings.profile]]
     return [replace(run, variant="adversary", base=run, options=options) for run in chosen]
 
@@ -139,8 +123,8 @@ def adversaries(settings: Settings) -> list[Run]:
 def guided(settings: Settings) -> list[Run]:
     """In profile paper an average encoder guided by the attention of each honest model and each liar."""
     guides = [*honest(settings), *liars(settings)] if settings.profile != "quick" else []
-    options = tuple(SMALL.items())
-    return [replace(run, encoder="average", variant="guide_base", base=run, options=options) for run in guides]
+    mlp = {"encoder": "average", "variant": "guide_base", "options": tuple(SMALL.items())}
+    return [replace(run, base=run, **mlp) for run in guides]
 
 
 def shortcuts(settings: Settings) -> list[Run]:
@@ -201,12 +185,6 @@ def one_text(measured: pd.DataFrame, columns: Sequence[str], corpus: Corpus, sho
     return pd.DataFrame(values, index=tokens_shown(corpus, instance, show_text))
 
 
-def planted_and_marked(measured: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The rows whose reason is the rule of planted reviews, and those whose reason people marked."""
-    planted = measured["dataset"].map(is_planted).astype(bool)
-    return measured[planted], measured[~planted]
-
-
 def follows_shortcut(with_it: Sequence[Trained], without: Sequence[Trained]) -> pd.DataFrame:
     """Each model's accuracy on copies with the shortcut and on clean texts, that of the model without, and `counts`."""
     clean = {(one.run.encoder, one.run.seed): evaluate(one.model, one.batches("test"))["accuracy"] for one in without}
@@ -214,18 +192,13 @@ def follows_shortcut(with_it: Sequence[Trained], without: Sequence[Trained]) -> 
     for one in with_it:
         answers = measure_all([one], [attention_weights])
         right = answers["label"] == answers["prediction"]
-        copy = pd.Series([bool(text.rationale) for text in one.corpus.test.instances], index=answers.index)
-        row = {"dataset": one.run.dataset, "encoder": one.run.encoder, "seed": one.run.seed}
-        row |= {"on copies": right[copy].mean(), "on clean texts": right[~copy].mean()}
-        rows.append(row | {"without the shortcut": clean[one.run.encoder, one.run.seed]})
-    table = pd.DataFrame(rows, columns=["dataset", "encoder", "seed", *ACCURACIES])
+        copy = np.array([bool(text.rationale) for text in one.corpus.test.instances])
+        model = (one.run.dataset, one.run.encoder, one.run.seed)
+        rows.append((*model, right[copy].mean(), right[~copy].mean(), clean[model[1:]]))
+    accuracies = ["on copies", "on clean texts", "without the shortcut"]
+    table = pd.DataFrame(rows, columns=["dataset", "encoder", "seed", *accuracies])
     near = table["on clean texts"] >= table["without the shortcut"] - SAME_ACCURACY
     return table.assign(counts=(table["on copies"] > FOLLOWS) & near)
-
-
-def followers(with_it: Sequence[Trained], follows: pd.DataFrame) -> list[Trained]:
-    """The models that count, by `follows_shortcut` of them."""
-    return [one for one, counts in zip(with_it, follows["counts"], strict=True) if counts]
 
 
 # --- the papers' tests against liars
@@ -253,6 +226,7 @@ def tested(trained: Sequence[Trained], draws: int) -> pd.DataFrame:
     pairs = [("attention", "gradient_times_input"), ("attention", "leave_one_out_of_hidden")]
     instances = add_entropies(correlate(measure_all(trained, quantities), pairs), ["attention"])
     return instances.assign(
+        accuracy=(instances["label"] == instances["prediction"]).astype(float),
         permutation_moves=(instances["permutation"] > MOVED).astype(float),
         adversary_share=instances["adversary_exact_jsd"] / instances["largest_jsd"],
         flips_later=instances["removed_attention_fraction"] - instances["removed_gradient_fraction"],
@@ -268,19 +242,13 @@ def who_counts(instances: pd.DataFrame) -> pd.DataFrame:
     """
     if instances.empty:
         return instances
-    right = (instances["label"] == instances["prediction"]).astype(float)
     columns = ["accuracy", "attention_on_rationale", "without_reason", "entropy_of_attention"]
-    table = instances.assign(accuracy=right).groupby(["variant", "seed"], sort=False)[columns].mean()
+    table = instances.groupby(["variant", "seed"], sort=False)[columns].mean()
     honest, kind = table.loc["base"].mean(), table.index.get_level_values("variant")
     little = table["attention_on_rationale"] < LITTLE_MASS
     as_accurate = table["accuracy"] >= honest["accuracy"] - SAME_ACCURACY
     alike = as_accurate & (table["without_reason"] >= SAME_EFFECT * honest["without_reason"])
     return table.assign(counts=(kind == "base") | (little & (alike | (kind == "adversary"))))
-
-
-def kinds(counted: pd.DataFrame) -> pd.DataFrame:
-    """Means of `who_counts` over the models of each kind; `counts` is then the share that does."""
-    return counted if counted.empty else counted.groupby("variant").mean()
 
 
 def suspicions(instances: pd.DataFrame, guided: Sequence[Trained]) -> pd.DataFrame:
@@ -291,15 +259,14 @@ def suspicions(instances: pd.DataFrame, guided: Sequence[Trained]) -> pd.DataFra
     Args:
         guided: MLPs, each guided by the attention of one of the models.
     """
+    if instances.empty:
+        return instances
+    models = instances.groupby(["variant", "seed"], sort=False)
+    table = models[[column for column, _ in TESTS.values() if column in instances]].mean()
+    table = table.join(pd.DataFrame({model: costs(texts) for model, texts in models}).T)
     f1 = {(mlp.run.base.variant, mlp.run.base.seed): evaluate(mlp.model, mlp.batches("test"))["f1"] for mlp in guided}
-    rows, counted = {}, who_counts(instances)
-    for model in counted.index[counted["counts"]] if len(counted) else ():
-        texts = instances[(instances["variant"] == model[0]) & (instances["seed"] == model[1])]
-        of_model = costs(texts) | {"guided": f1.get(model, np.nan)}
-        values = [of_model[column] if column in of_model else texts[column].mean() for column, _ in TESTS.values()]
-        rows[model] = {test: sign * value for (test, (_, sign)), value in zip(TESTS.items(), values, strict=True)}
-    index = pd.MultiIndex.from_tuples(list(rows), names=["variant", "seed"]) if rows else None
-    return pd.DataFrame(list(rows.values()), index=index)
+    table = table.assign(guided=[f1.get(model, np.nan) for model in table.index])[who_counts(instances)["counts"]]
+    return pd.DataFrame({test: sign * table[column] for test, (column, sign) in TESTS.items()})
 
 
 def costs(texts: pd.DataFrame) -> dict[str, float]:

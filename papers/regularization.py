@@ -3,22 +3,20 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import ClassVar
 
-import numpy as np
 import pandas as pd
 from pydantic import NonNegativeFloat, PositiveInt
 from pydantic.dataclasses import dataclass
 
-from lib.analysis import add_entropies, measure_all, measure_versus_base
+from lib.analysis import add_entropies, measure_versus_base
 from lib.analysis.summaries import rows_where
 from lib.analysis.word_states import NAME, SAMPLES, information_difference
-from lib.quantity import Quantity, title_of
+from lib.quantity import title_of
 from lib.training import Run, Trained
 from lib.training.runs import REGULARIZED
 from papers.effects import model_name
 from papers.paper import Paper
-from papers.settings import Attentions, Distinct, Settings, Several, Values, one_of, setting
+from papers.settings import Attentions, Distinct, Settings, Several, setting
 
 # Of what dev chooses from: below the paper's delta of 1, 10, 20, 30 and eta of .1 to 5, since dev mostly prefers less.
 # In profile paper others are tried beyond the first and the last (lib.analysis.train_grid).
@@ -28,10 +26,11 @@ ATTENTIONS = {"quick": ("additive",), "paper": ("additive", "dot")}
 WORDS = {"quick": 100, "paper": 1000}  # whose states are clustered, and into as many clusters
 LAYERS = {"quick": (2,), "paper": (2, 3)}
 LAYERED = {"quick": ("base", "frozen", "tying"), "paper": ("base", "frozen", "concat", "tying", "mlm")}
+FROZEN = ("residual", "tying", "mlm")  # whose embeddings do not learn
 CLUSTERED = ("base", "frozen", "residual", "tying", "mlm")  # table 2; not concat, whose states are of another size
 FIGURE1 = ("base", "mlm")
 LEARNED_TYING = "tying_with_learned_embeddings"
-# Training ends when dev AUC has not risen for so many epochs; by appendix A after the 8 epochs of Jain & Wallace.
+# Differs from the paper: training ends when dev AUC has not risen for so many epochs, not after 8 (appendix A).
 TO_THE_END = {"quick": {}, "paper": {"epochs": 100, "patience": 10}}
 AIM = {"divergence": "jsd", "tvd": "full"}  # of an adversary, Eq. 6 to 8
 OF_THE_BASE = ("delta", "eta", "epochs", "patience")  # options that an adversary does not share with its base
@@ -41,13 +40,9 @@ OF_THE_BASE = ("delta", "eta", "epochs", "patience")  # options that an adversar
 class RegularizationSettings(Settings):
     """Beside those of every notebook: which variants, the weights of their losses, and the parts beside table 1."""
 
-    altering: ClassVar[tuple[str, ...]] = ("projection", "frozen")
-
     attentions: Attentions | None = setting(None, "None: both in profile paper, additive in quick")
-    papers_epochs: bool = setting(False, "8 epochs in profile paper, as in appendix A; no: until dev is no better")
     delta: Several[NonNegativeFloat] | None = setting(None, "weight of tying, for each attention; None: chosen on dev")
     eta: Several[NonNegativeFloat] | None = setting(None, "the same of the masked language model")
-    frozen: Values[one_of(REGULARIZED)] = setting(("residual", "tying", "mlm"), "whose embeddings do not learn")
     lambdas: Distinct[NonNegativeFloat] = setting((0.0, 0.05, 0.2), "weights of distance in the adversary's loss")
     imitation_epochs: PositiveInt | None = setting(None, "most epochs of an adversary; None: the profile's")
     deeper: bool = setting(True, "table 6: models of more layers; no: it is left out")
@@ -62,13 +57,12 @@ class RegularizationSettings(Settings):
 
 def variant(settings: Settings, name: str, attention: str, seed: int, layers: int = 1, **options) -> Run:
     """One model of the paper: the base, or one that is to keep its words; delta and eta are those of its attention."""
-    options = ({} if settings.papers_epochs else TO_THE_END[settings.profile]) | options
+    options = TO_THE_END[settings.profile] | options
     weight = {"tying": "delta", "mlm": "eta"}.get(name)
     if weight and (values := getattr(settings, weight)):
         place = settings.attentions.index(attention) if attention in settings.attentions else 0
         options = {weight: (values * (place + 1))[place]} | options
-    if name in settings.frozen:
-        options = {"embeddings": "frozen"} | options
+    options = {"embeddings": "frozen"} | options if name in FROZEN else options
     run = settings.run("bilstm", attention, seed, variant=name, layers=layers, recipe="tutek2020")
     return replace(run, options=tuple(options.items()))
 
@@ -84,20 +78,21 @@ def imitation(base: Run, strength: float, epochs: int | None = None) -> Run:
     return replace(base, variant="adversary", base=base, options=tuple(options.items()))
 
 
-def tuned(settings: Settings, name: str, option: str, values: Sequence[float]) -> list[Run]:
+def tuned(settings: Settings, name: str, option: str, values: Mapping[str, Sequence[float]]) -> list[Run]:
     """A variant with every value of its weight, or with the one that is given: for each attention, one seed."""
-    seed, choices = settings.seeds_or()[0], [{}] if getattr(settings, option) else [{option: value} for value in values]
-    return [variant(settings, name, each, seed, **choice) for each, choice in product(settings.attentions, choices)]
+    choices = [{}] if getattr(settings, option) else [{option: value} for value in values[settings.profile]]
+    parts = product(settings.attentions, settings.seeds_or()[:1], choices)
+    return [variant(settings, name, attention, seed, **choice) for attention, seed, choice in parts]
 
 
 def delta_sweep(settings: Settings) -> list[Run]:
     """Tying with every delta."""
-    return tuned(settings, "tying", "delta", DELTAS[settings.profile])
+    return tuned(settings, "tying", "delta", DELTAS)
 
 
 def eta_sweep(settings: Settings) -> list[Run]:
     """The masked language model with every eta."""
-    return tuned(settings, "mlm", "eta", ETAS[settings.profile])
+    return tuned(settings, "mlm", "eta", ETAS)
 
 
 def variants(settings: Settings) -> list[Run]:
@@ -108,9 +103,8 @@ def variants(settings: Settings) -> list[Run]:
 
 def learned(settings: Settings) -> list[Run]:
     """A control: tying with embeddings that learn, where those of table 1 are fixed."""
-    attentions = settings.attentions if "tying" in settings.frozen else ()
-    parts = product(attentions, settings.first_seeds())
-    return [variant(replace(settings, frozen=()), "tying", *part) for part in parts]
+    tied = [variant(settings, "tying", *part) for part in product(settings.attentions, settings.first_seeds())]
+    return [replace(run, options=tuple(pair for pair in run.options if pair[0] != "embeddings")) for run in tied]
 
 
 def layers(settings: Settings) -> list[Run]:
@@ -123,10 +117,8 @@ def layers(settings: Settings) -> list[Run]:
 def adversaries(settings: Settings) -> list[Run]:
     """Figure 1: models that imitate those of FIGURE1 and attend elsewhere, for each lambda."""
     parts = product(FIGURE1, settings.first_seeds(), settings.lambdas)
-    return [
-        imitation(variant(settings, name, settings.attentions[0], seed), strength, settings.imitation_epochs)
-        for name, seed, strength in parts
-    ]
+    pairs = [(variant(settings, name, settings.attentions[0], seed), strength) for name, seed, strength in parts]
+    return [imitation(*pair, settings.imitation_epochs) for pair in pairs]
 
 
 def dot_initialisation(settings: Settings) -> list[Run]:
@@ -135,48 +127,26 @@ def dot_initialisation(settings: Settings) -> list[Run]:
     return [variant(settings, "base", "dot", seed, **start) for start, seed in parts]
 
 
-# --- what is measured
-
-
-def measure(trained: Sequence[Trained], learned: Sequence[Trained], quantities: Sequence[Quantity]) -> pd.DataFrame:
-    """The models of table 1; tying with embeddings that learn is a variant of its own."""
-    rows = [measure_all(trained, quantities)]
-    rows += [measure_all(learned, quantities).assign(variant=LEARNED_TYING)] if learned else []
-    return pd.concat(rows, ignore_index=True)
-
-
-def with_one_layer(deeper: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
-    """Table 6: the models of more layers, below the same ones of one layer."""
-    return pd.concat([measured.merge(deeper[["attention", "variant"]].drop_duplicates()), deeper], ignore_index=True)
-
-
 def measure_imitations(imitations: Sequence[Trained]) -> pd.DataFrame:
     """Figure 1: how far each adversary is from the model that it imitates; the rows have that model's variant."""
-    bases = [one.base for one in imitations]
-    rows = measure_versus_base(imitations, bases)
-    return rows.assign(variant=np.repeat([base.run.variant for base in bases], len(rows) // len(bases)))
-
-
-def start_and_end(queries: Sequence[Trained]) -> pd.DataFrame:
-    """Appendix C: the attention's entropy on dev after the last epoch, by the start of its query."""
-    rows = [(one.run.option("query_init"), one.run.seed, one.history[-1]["dev_attention_entropy"]) for one in queries]
-    return pd.DataFrame(rows, columns=["start", "seed", "entropy"])
+    rows = [measure_versus_base([one], [one.base]).assign(variant=one.base.run.variant) for one in imitations]
+    return pd.concat(rows, ignore_index=True)
 
 
 # --- what its findings read
 
 
-def tables(measured: pd.DataFrame, information: pd.DataFrame, frozen: Sequence[str] = ()) -> dict[str, pd.DataFrame]:
+def tables(measured: pd.DataFrame, information: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """What the findings read.
 
     Args:
-        measured: of `measure` with lib.interventions.substituted, token_probability_mean and the attention; with the
-            rationale's average precision where there is one.
-        information: rows of lib.analysis.information. frozen: the variants whose embeddings do not learn.
+        measured: the models of table 1 with lib.interventions.substituted, token_probability_mean and the attention;
+            with the rationale's average precision where there is one.
+        information: rows of lib.analysis.information.
     """
     both = add_entropies(measured, ["attention"])
     right = both[both["label"] == both["prediction"]]
-    control = information["variant"].isin(frozen).map({True: "frozen", False: "base"})
+    control = information["variant"].isin(FROZEN).map({True: "frozen", False: "base"})
     return {"measured": both, "answers": both, "right": right, "information": information.assign(control=control)}
 
 

@@ -24,7 +24,7 @@ from lib.quantity import RUN_COLUMNS
 from lib.training import Run, Trained
 from lib.training.cache import WEIGHTS
 from papers.effects import EFFECT, MODEL
-from papers.settings import Settings, described
+from papers.settings import Settings
 
 FOLDER = PROJECT / "reports" / "results"
 # What a row's run read, and how it was trained, beside dataset, model and seed: a part of its key.
@@ -109,8 +109,8 @@ def not_kept(settings: Settings) -> str:
         return f"the profile is {settings.profile!r}; only results of 'paper' are"
     if isinstance(settings.dataset, Own):
         return "the text is your own; only results on public datasets are"
-    altered = [name for name in settings.altering if getattr(settings, name) != described(type(settings))[name].default]
-    return f"{' and '.join(altered)} made it another experiment than the paper's" if altered else ""
+    altered = settings.projection != "softmax"
+    return "projection made it another experiment than the paper's" if altered else ""
 
 
 def with_run(rows: pd.DataFrame, trained: Sequence[Trained], commit: str) -> pd.DataFrame:
@@ -182,7 +182,8 @@ def read(path: Path) -> pd.DataFrame:
 def rows_in(text: str) -> pd.DataFrame:
     """The rows of CSV text, every cell as text; ValueError or csv.Error where they are not whole."""
     rows = [*csv.reader(StringIO(text), strict=True)]
-    if {len(row) for row in rows} != {len(rows[0]) if rows else 0} or not {*ABOUT} <= {*rows[0]} or text[-1] != "\n":
+    widths = {len(row) for row in rows}
+    if len(widths) != 1 or not {*ABOUT} <= {*rows[0]} or text[-1] != "\n" or "\0" in text:
         raise ValueError("a row is cut short, or a column is gone")
     return pd.DataFrame(rows[1:], columns=rows[0])
 

@@ -5,14 +5,12 @@ A setting that is not given, `None`, is chosen by the profile.
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass as plain_dataclass
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import torch
 from pydantic import AfterValidator, BeforeValidator, Field, NonNegativeInt, PlainValidator, ValidationError
 from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
-from pydantic_core import core_schema
 
 from lib.datasets import SHOW_TEXT, Own, own_text, spec
 from lib.models import ATTENTIONS, ENCODERS
@@ -20,8 +18,7 @@ from lib.profiles import PROFILES
 from lib.projections import projection
 from lib.training import Run
 
-DEVICES = ("auto", "cpu", "cuda")
-MOST_SEEDS = 100
+T = TypeVar("T")
 
 
 def device_kind(device: str) -> str:
@@ -35,29 +32,19 @@ def device_kind(device: str) -> str:
 # --- types of settings: each value may be text too, as a command line has it
 
 
-@plain_dataclass(frozen=True, eq=False)
-class OneOf:
-    """Allows the names of a closed list or a registry, also those that are added to that later."""
+def one_of(names: Collection[str]) -> Any:
+    """The type of a setting that is one of these names; a registry's are also those that are added to it later."""
 
-    names: Collection[str]
-
-    def __get_pydantic_core_schema__(self, kind: Any, handler: Any) -> core_schema.CoreSchema:
-        return core_schema.no_info_after_validator_function(self.check, handler(kind))
-
-    def check(self, value: str) -> str:
-        """The value, or ValueError."""
-        if value not in self.names:
-            raise ValueError(f"allowed: {', '.join(self.names)}")
+    def check(value: str) -> str:
+        if value not in names:
+            raise ValueError(f"allowed: {', '.join(names)}")
         return value
 
-
-def one_of(names: Collection[str]) -> Any:
-    """The type of a setting that is one of these names."""
-    return Annotated[str, OneOf(names)]
+    return Annotated[str, AfterValidator(check)]
 
 
 def split_list(given: Any) -> Any:
-    """The split_list of a list, or of its text: `[0, 1]`, `0,1` or `0 1`; one value is a list of itself."""
+    """A list, or its text: `[0, 1]`, `0,1` or `0 1`; one value is a list of itself."""
     if isinstance(given, str):
         return re.findall(r"[^\s,()\[\]'\"]+", given)
     return given if isinstance(given, list | tuple) else [given]
@@ -74,25 +61,18 @@ def count_to_seeds(given: Any) -> Any:
     """The seeds that a number, or its text, stands for: 3 is 0, 1 and 2, and 0 is the seed 0; a list is itself."""
     if not re.fullmatch(r"\s*\d+\s*", str(given)):
         return given
-    if int(given) > MOST_SEEDS:
+    if int(given) > 100:
         raise ValueError(f"that is how many; for that seed alone write [{given}]")
     return list(range(int(given) or 1))
 
 
-def check_dataset(given: Any) -> str:
-    """The name of a dataset, or one's own text, which stays what it is; KeyError for another name."""
-    spec(given)
-    return given
-
-
-T = TypeVar("T")
-Values = Annotated[tuple[T, ...], BeforeValidator(split_list)]
-Several = Annotated[Values[T], Field(min_length=1)]
+Several = Annotated[tuple[T, ...], BeforeValidator(split_list), Field(min_length=1)]
 Distinct = Annotated[Several[T], AfterValidator(each_once)]
 Encoders = Distinct[one_of(ENCODERS)]
 Attentions = Distinct[one_of(ATTENTIONS)]
 Projection = Annotated[str, AfterValidator(lambda name: projection(name) and name)]
-Dataset = Annotated[str, PlainValidator(check_dataset), Field(description="one of those in docs/data.md")]
+Name = Annotated[str, PlainValidator(lambda name: spec(name) and name)]  # or one's own text, which stays what it is
+Dataset = Annotated[Name, Field(description="one of those in docs/data.md")]
 ABOUT_MODEL = "your own model instead of training ours: my_model.py:function, a file that is run"
 OwnModel = Annotated[str | None, Field(description=ABOUT_MODEL)]
 
@@ -107,11 +87,9 @@ class Settings:
     """The settings that all notebooks share. Those of a paper extend them, as do those of a notebook of your own.
 
     answers_questions    whether the paper has models for texts with a question
-    altering             settings that make another experiment than the paper's, where they have another value
     """
 
     answers_questions: ClassVar[bool] = False
-    altering: ClassVar[tuple[str, ...]] = ("projection",)
 
     dataset: Dataset = "planted"
     data: str | None = setting(None, "your own text instead: a .csv, .tsv, .txt, .jsonl or .parquet, each also .gz")
@@ -129,7 +107,7 @@ class Settings:
     show_text: one_of(SHOW_TEXT) = setting(
         "auto", "auto: words are shown, but not of confidential texts, such as MIMIC's; yes: always"
     )
-    device: one_of(DEVICES) = setting("auto", "auto: a GPU where there is one")
+    device: one_of(("auto", "cpu", "cuda")) = setting("auto", "auto: a GPU where there is one")
     data_home: str | None = setting(None, "folder of the datasets; None: $DATA_HOME")
 
     def __post_init__(self):
@@ -151,8 +129,15 @@ class Settings:
         """
         try:
             return cls(**{name: values[name] for name in described(cls) if name in values})
-        except ValidationError as error:
-            raise ValueError(refusal(error)) from None
+        except (
+            ValidationError
+        ) as error:  # the first thing that is wrong: which parameter, what was seen, what is allowed
+            first, why = error.errors()[0], error.errors()[0]["msg"].removeprefix("Value error, ")
+            if first["loc"]:  # else it is about several together
+                name, *element = first["loc"]
+                verb = "has" if element else "is"
+                why = f"parameter {name!r} {verb} {first['input']!r}; {why[0].lower()}{why[1:]}"
+            raise ValueError(why) from None
 
     def seeds_or(self, number: int | None = None) -> list[int]:
         """The seeds; where none were chosen 0 to `number` - 1, or as many as the profile has."""
@@ -166,16 +151,6 @@ class Settings:
         """A run of these settings; `more` are other fields of Run."""
         given = {"projection": self.projection, "profile": self.profile, "vectors": self.vectors}
         return Run(self.dataset, encoder, attention, seed=seed, device_kind=device_kind(self.device), **given, **more)
-
-
-def refusal(error: ValidationError) -> str:
-    """The first thing that is wrong, in a sentence: which parameter, what was seen, what is allowed."""
-    first = error.errors()[0]
-    why = first["msg"].removeprefix("Value error, ")
-    if not first["loc"]:  # it is about several together
-        return why
-    name, *element = first["loc"]
-    return f"parameter {name!r} {'has' if element else 'is'} {first['input']!r}; {why[0].lower()}{why[1:]}"
 
 
 def described(settings: type[Settings]) -> dict[str, FieldInfo]:

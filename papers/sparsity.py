@@ -19,16 +19,15 @@ from lib.training import Run, Trained
 from papers.effects import model_name, uniform
 from papers.paper import Paper
 from papers.regularization import TO_THE_END, imitation
-from papers.settings import Distinct, Encoders, Projection, Settings, one_of, setting
+from papers.settings import Distinct, Encoders, Settings, setting
 
 PROJECTIONS = ("softmax", "sparsemax")
 # The paper's grid of lambda is not printed. Beyond it, softmax, and entmax with a fixed and a learned alpha.
 STRENGTHS = {"quick": (-10.0, 0.0, 0.9), "paper": (-100.0, -10.0, -3.0, -1.0, 0.0, 0.25, 0.5, 0.75, 0.9)}
 SPECTRUM = {"quick": ("softmax",), "paper": ("softmax", "entmax:1.5", "entmax:learned")}
-# Learning rates: Jain & Wallace's, which the recipe has, or those of table 4, which need many epochs.
-RATES = {"fast": {}, "published": {"bilstm": {"learning_rate": 1e-4}, "transformer": {"learning_rate": 1e-5}}}
-USUAL_RATES = {"quick": "fast", "paper": "published"}
-SLOWLY = {"quick": {"epochs": 40, "patience": 5}, "paper": {"epochs": 300, "patience": 20}}  # at those of table 4
+# The learning rates of table 4, which need many epochs; all other models have Jain & Wallace's, which the recipe has.
+RATES = {"bilstm": {"learning_rate": 1e-4}, "transformer": {"learning_rate": 1e-5}}
+SLOWLY = {"epochs": 300, "patience": 20}
 ADVERSARY_LAMBDAS = {"quick": (0.1,), "paper": (0.05, 0.2)}  # the paper's are not printed
 FROZEN_LAMBDAS = {"quick": (1.0,), "paper": (0.2, 1.0)}
 OTHER_START = 100  # added to a model's seed: its frozen adversary's attention starts there, not where the model's did
@@ -40,15 +39,9 @@ VARIANTS = {"attention": "adversary_frozen", "all": "adversary_unfrozen", "atten
 
 @dataclass(frozen=True)
 class SparsitySettings(Settings):
-    """Beside those of every notebook: the learning rates, the projections, and the trained adversaries."""
+    """Beside those of every notebook: the encoders, sparsegen's lambdas, and the trained adversaries."""
 
     encoders: Encoders = setting(("bilstm", "transformer"), "with additive and with dot attention")
-    rates: one_of(RATES) | None = setting(
-        None, "of tables 1, 3, 6: fast, .001; published, .0001 and .00001; None: fast in quick, else published"
-    )
-    projections: Distinct[Projection] | None = setting(
-        None, "beside sparsegen, such as softmax or entmax:1.5; None: the profile's"
-    )
     strengths: Distinct[Annotated[float, Field(lt=1)]] | None = setting(
         None, "sparsegen's lambdas, below 1, such as [-3, 0, 0.5]; None: the profile's"
     )
@@ -66,27 +59,24 @@ class SparsitySettings(Settings):
 # Runs
 
 
-def model(settings: Settings, encoder: str, projection: str, seed: int, rates: str = "fast") -> Run:
+def model(settings: Settings, encoder: str, projection: str, seed: int, slow: bool = False) -> Run:
     """An encoder with the paper's attention for it, trained by the paper's recipe until dev is no better."""
-    ending = (TO_THE_END if rates == "fast" else SLOWLY)[settings.profile]
+    how = RATES.get(encoder, {}) | SLOWLY if slow else TO_THE_END[settings.profile]
     attention, start = ("dot", {"query_init": "normal"}) if encoder == "transformer" else ("additive", {})
-    options = tuple((RATES[rates].get(encoder, {}) | ending | start).items())
     run = settings.run(encoder, attention, seed, recipe="meister2021")
-    return replace(run, projection=projection, options=options)
+    return replace(run, projection=projection, options=tuple((how | start).items()))
 
 
 def models(settings: Settings) -> list[Run]:
-    """Tables 1, 3 and 6: every encoder under softmax and sparsemax, all seeds."""
-    rates = settings.rates or USUAL_RATES[settings.profile]
+    """Tables 1, 3 and 6: every encoder under softmax and sparsemax, all seeds; in profile paper at table 4's rates."""
     parts = product(settings.encoders, PROJECTIONS, settings.seeds_or())
-    return [model(settings, *part, rates) for part in parts]
+    return [model(settings, *part, slow=settings.profile == "paper") for part in parts]
 
 
 def spectrum(settings: Settings) -> list[Run]:
     """Figures 2 and 3, table 2: softmax, other projections, and sparsegen along its lambda; at 0 it is sparsemax."""
-    others = settings.projections or SPECTRUM[settings.profile]
     strengths = sorted(settings.strengths or STRENGTHS[settings.profile])
-    return of_each(settings, dict.fromkeys((PROJECTIONS[0], *others, *map(sparsegen_name, strengths))))
+    return of_each(settings, [*SPECTRUM[settings.profile], *map(sparsegen_name, strengths)])
 
 
 def of_each(settings: Settings, projections: Iterable[str]) -> list[Run]:

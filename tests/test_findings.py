@@ -437,7 +437,7 @@ def chance_tables(notebook: str, random: np.random.Generator) -> dict[str, pd.Da
         known = known.assign(quantity=NAME + SAMPLES[0], above_null=random.random(len(known)), texts=TEXTS)
         measured["attention_weights"] = [np.array([0.6, 0.3, 0.1])] * len(measured)
         information = known.assign(without=[*random.random((len(known), 10))])
-        return regularization.tables(measured, information, ("frozen", "tying", "mlm"))
+        return regularization.tables(measured, information)
     if notebook == "sparsity":
         both = [rows("lambda", 0, 1, variant="adversary", trains=kind) for kind in ("all", "attention")]
         both += [rows("lambda", nan, trains="")]

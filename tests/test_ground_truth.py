@@ -224,13 +224,12 @@ def test_the_threshold_is_of_other_honest_models_than_the_false_alarms():
 def test_a_liar_counts_only_with_the_accuracy_and_the_reason_of_honest_models():
     kinds = ["base", "base", "liar", "liar", "liar", "liar", "adversary"]
     rows = pd.DataFrame({"variant": np.repeat(kinds, 100), "seed": np.repeat(range(7), 100)})
-    rows = rows.assign(label=1, prediction=1, entropy_of_attention=0.5)
+    rows = rows.assign(entropy_of_attention=0.5)
     rows["attention_on_rationale"] = np.repeat([0.9, 0.9, 0.001, 0.5, 0.001, 0.001, 0.001], 100)
     rows["without_reason"] = np.repeat([0.5, 0.5, 0.46, 0.5, 0.4, 0.5, 0.1], 100)
-    rows.loc[rows.index[500:503], "prediction"] = 0  # .03 below
+    rows["accuracy"] = np.where(rows.index.isin(range(500, 503)), 0.0, 1.0)  # .03 below
     assert parts.who_counts(rows)["counts"].tolist() == [True, True, True, False, False, False, True]
-    assert parts.kinds(parts.who_counts(rows))["counts"].to_dict() == {"adversary": 1, "base": 1, "liar": 0.25}
-    assert parts.kinds(parts.who_counts(pd.DataFrame())).empty and parts.suspicions(pd.DataFrame(), []).empty
+    assert parts.who_counts(pd.DataFrame()).empty and parts.suspicions(pd.DataFrame(), []).empty
 
 
 def test_the_runs_of_each_dataset():
