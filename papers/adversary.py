@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 
 import pandas as pd
 from pydantic import NonNegativeFloat, PositiveInt
@@ -18,6 +19,7 @@ from papers.settings import Distinct, Settings, one_of, setting
 BASE_SEEDS = {"quick": 3, "paper": 9}  # the base and others: eight, as in the paper
 ADVERSARY_SEEDS = {"quick": 2, "paper": 5}
 LAMBDAS = {"quick": (1e-3, 2e-3), "paper": (1e-4, 5.25e-4, 1e-3, 2e-3, 3e-3)}  # the paper's of SST is 5.25e-4
+BILSTM = {"model": "BiLSTM"}
 GUIDING = 1e-3  # lambda of the adversary that guides the MLP, in table 3
 
 
@@ -54,8 +56,8 @@ def sweep(settings: Settings) -> list[Run]:
     aim = () if settings.projection in NEVER_ZERO else (("divergence", "jsd"),)
     aim += (("epochs", settings.adversary_epochs),) if settings.adversary_epochs else ()
     lambdas = dict.fromkeys((0.0, *(settings.lambdas or LAMBDAS[settings.profile])))
-    adversary = [(("lambda", strength), *aim) for strength in lambdas]
-    return [replace(base, variant="adversary", base=base, options=one) for base in bases(settings) for one in adversary]
+    pairs = product(bases(settings), lambdas)
+    return [replace(base, variant="adversary", base=base, options=(("lambda", one), *aim)) for base, one in pairs]
 
 
 def guides(settings: Settings) -> list[Run]:
@@ -64,16 +66,11 @@ def guides(settings: Settings) -> list[Run]:
     runs = [*mlps, *(replace(mlp, variant="uniform") for mlp in mlps)]
     runs += [replace(mlp, variant="guide_base", base=base) for mlp, base in zip(mlps, bases(settings), strict=True)]
     strength = guiding(settings.lambdas or LAMBDAS[settings.profile])
-    return runs + (guided_by(settings, strength) if strength else [])
+    return runs + (imitation_guides(settings, strength) if strength else [])
 
 
-def imitation_guides(settings: Settings) -> list[Run]:
-    """The MLP guided by what only imitates the base: is it the adversary that misguides, or training anew?"""
-    return guided_by(settings, 0.0)
-
-
-def guided_by(settings: Settings, strength: float) -> list[Run]:
-    """The MLP guided by the adversaries of one lambda."""
+def imitation_guides(settings: Settings, strength: float = 0.0) -> list[Run]:
+    """The MLP guided by the adversaries of one lambda; those of 0 only imitate the base, trained anew."""
     adversaries = [run for run in sweep(settings) if run.option("lambda") == strength]
     return [replace(run.base, encoder="average", variant="guide_adversary", base=run) for run in adversaries]
 
@@ -86,9 +83,8 @@ def guiding(lambdas: Iterable[float]) -> float:
 def table3(scores: pd.DataFrame) -> pd.DataFrame:
     """Scores of the MLPs as the paper's table 3 names them: weights of their own are additive, all others imposed."""
     guided = scores[scores["variant"].astype(str).str.startswith("guide_")].assign(encoder="mlp")
-    imposed = guided["variant"].ne("guide_learned")
-    attention, projection = guided["attention"].mask(imposed, "imposed"), guided["projection"].mask(imposed, "")
-    return guided.assign(attention=attention, projection=projection)
+    guided.loc[guided["variant"].ne("guide_learned"), ["attention", "projection"]] = "imposed", ""
+    return guided
 
 
 def table4(rows: pd.DataFrame) -> pd.DataFrame:
@@ -122,22 +118,21 @@ def tables(of_models, of_seeds, guides, adversaries, dev, searches) -> dict[str,
 
 def search_less_seeds(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     """W2: how much farther from the base's attention the search for each text goes than other seeds do."""
-    yield {"model": "BiLSTM"}, [tables["bases"]], analysis.distance_beyond_seeds(tables["searches"], tables["bases"])
+    yield BILSTM, [tables["bases"]], analysis.distance_beyond_seeds(tables["searches"], tables["bases"])
 
 
 def equal_weights_less_seeds(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     """W2b: how much farther equal weights are."""
     uniform = rows_where(tables["measured"], {"variant": "uniform", "encoder": "bilstm"})
-    yield {"model": "BiLSTM"}, [tables["bases"]], analysis.distance_beyond_seeds(uniform, tables["bases"])
+    yield BILSTM, [tables["bases"]], analysis.distance_beyond_seeds(uniform, tables["bases"])
 
 
 def base_guide_less_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     """W3c: F1 of the MLP by the base's attention, less that by the adversary's, of adversaries that moved."""
     moved = analysis.moved_adversaries(tables["dev"])
     moved = moved[moved["lambda"] == guiding(tables["dev"]["lambda"])]
-    rows = tables["guides"][tables["guides"]["seed"].isin(moved["seed"])]
-    if len(rows):
-        between = {"variant": "guide_base"}, {"variant": "guide_adversary"}
+    between = {"variant": "guide_base"}, {"variant": "guide_adversary"}
+    if len(rows := tables["guides"][tables["guides"]["seed"].isin(moved["seed"])]):
         effect = analysis.effects_between(rows, ["f1"], between)[0]
         yield {"model": "MLP"}, [rows_where(rows, between[0])], effect
 
@@ -145,7 +140,7 @@ def base_guide_less_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tu
 def distance_of_the_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     """W4: how far the attention of the adversary that dev chose is from the base's."""
     if len(tables["chosen"]):
-        yield {"model": "BiLSTM"}, [tables["bases"]], analysis.mean_effect(tables["chosen"], "jsd")
+        yield BILSTM, [tables["bases"]], analysis.mean_effect(tables["chosen"], "jsd")
 
 
 def f1_of_the_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
@@ -154,7 +149,7 @@ def f1_of_the_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
         base = rows_where(tables["measured"], {"variant": "base", "encoder": "bilstm"})
         both = pd.concat([base[base["seed"].isin(rows["seed"])], rows])
         between = {"variant": "adversary"}, {"variant": "base"}
-        yield {"model": "BiLSTM"}, [base], analysis.effects_between(both, ["f1"], between)[0]
+        yield BILSTM, [base], analysis.effects_between(both, ["f1"], between)[0]
 
 
 PARTS = (base_seeds, uniform, guides, imitation_guides, sweep)

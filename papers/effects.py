@@ -95,7 +95,7 @@ def finding_effects(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Ite
     """The rows of one finding."""
     kind = next(kind for kind in KINDS if kind in finding.effect)
     for model, groups, effect in KINDS[kind](finding, tables):
-        chance, answers = model.pop("chance", {}), []
+        chance, answers = model.get("chance", {}), []
         for rows in groups:  # where they are of some texts alone, all texts of that model
             all_texts = rows_where(tables["answers"], identity(rows)) if "answers" in tables and len(rows) else rows
             answers.append(all_texts if len(all_texts) else rows)

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from lib import importance, interventions
 from lib.analysis import add_entropies, attention_on_rationale, attention_weights, correlate, measure_all
-from lib.analysis.ground_truth import CHANGES, by_kind, wins
+from lib.analysis.ground_truth import by_kind, wins
 from lib.analysis.statistics import Effect, weighted_f1
 from lib.datasets import Corpus, Own, spec, tokens_shown, with_dials
 from lib.quantity import RUN_COLUMNS, Quantity, declare, title_of
@@ -41,6 +41,7 @@ FOLLOWS = 0.95  # accuracy on copies of a model that follows a shortcut
 SHORTCUTS = {"single": ("bilstm", "average", "conv"), "pair": ("bilstm", "conv")}  # average encoders know no order
 ATTACHED = declare("gradient_times_input_attached", "1", "gradient × input, through attention")
 FROM_UNKNOWN = declare("integrated_gradients_unknown", "fraction", "integrated gradients, from unknown")
+OF_HIDDEN = "leave_one_out_of_hidden"
 MOVED = 0.05  # of the probability: permuting changes the prediction (Jain & Wallace 2019, section 4.2.2)
 TESTS = {  # of a model: the column of its texts, and its sign: which direction the paper takes for a liar
     "J: attention and gradient agree little": ("kendall_tau_attention_vs_gradient_times_input", -1),
@@ -152,26 +153,14 @@ def clean(settings: Settings) -> list[Run]:
 
 def explanations(steps: int = 50) -> list[Quantity]:
     """Every explanation of a text: a value for each token, the largest first. steps: of integrated gradients."""
-    make = importance.quantity
-    return [
-        attention_weights,
-        importance.attention_times_norm,
-        importance.attention_times_contribution,
-        make("gradient_times_input", importance.gradient_times_input),
-        make(ATTACHED, importance.gradient_times_input, through_attention=True),
-        make("gradient_of_input", importance.gradient),
-        make("integrated_gradients", importance.integrated_gradients, steps=steps),
-        make(FROM_UNKNOWN, importance.integrated_gradients, steps=steps, baseline="unknown"),
-        importance.leave_one_out_with_sign,
-        make("leave_one_out_of_hidden", importance.leave_one_out, of="hidden"),
-    ]
-
-
-def worth() -> list[Quantity]:
-    """What the words of a text are worth: their Shapley values, and what integrated gradients should sum to."""
-    change = importance.change_from_baseline
-    changes = [importance.quantity(name, change, baseline=baseline) for name, baseline in CHANGES.values()]
-    return [*changes, interventions.shapley()]
+    make, integrated = importance.quantity, importance.integrated_gradients
+    ours = [attention_weights, importance.attention_times_norm, importance.attention_times_contribution]
+    ours += [make("gradient_times_input", importance.gradient_times_input)]
+    ours += [make(ATTACHED, importance.gradient_times_input, through_attention=True)]
+    ours += [make("gradient_of_input", importance.gradient)]
+    ours += [make("integrated_gradients", integrated, steps=steps)]
+    ours += [make(FROM_UNKNOWN, integrated, steps=steps, baseline="unknown")]
+    return [*ours, importance.leave_one_out_with_sign, make(OF_HIDDEN, importance.leave_one_out, of="hidden")]
 
 
 def one_text(measured: pd.DataFrame, columns: Sequence[str], corpus: Corpus, show_text: str) -> pd.DataFrame:
@@ -210,20 +199,14 @@ def tested(trained: Sequence[Trained], draws: int) -> pd.DataFrame:
         return pd.DataFrame()
     rationales = [text.rationale for text in trained[0].corpus.test.instances]
     rankings = {name: importance.RANKINGS[name] for name in ("attention", "gradient")}
-    quantities = [
-        attention_weights,
-        importance.quantity("gradient_times_input", importance.gradient_times_input),
-        importance.quantity("leave_one_out_of_hidden", importance.leave_one_out, of="hidden"),
-        interventions.permutation_effect(draws),
-        interventions.adversary(0.01, "exact"),
-        interventions.largest_jsd(),
-        interventions.substituted(draws),
-        interventions.single_erasure({"attention": rankings["attention"]}),
-        interventions.until_flip(rankings, orders=1),
-        interventions.without_reason(rationales),
-        attention_on_rationale(rationales),
-    ]
-    pairs = [("attention", "gradient_times_input"), ("attention", "leave_one_out_of_hidden")]
+    top = interventions.single_erasure({"attention": rankings["attention"]})
+    quantities = [attention_weights, importance.quantity("gradient_times_input", importance.gradient_times_input)]
+    quantities += [importance.quantity(OF_HIDDEN, importance.leave_one_out, of="hidden")]
+    quantities += [interventions.permutation_effect(draws), interventions.substituted(draws)]
+    quantities += [interventions.adversary(0.01, "exact"), interventions.largest_jsd()]
+    quantities += [top, interventions.until_flip(rankings, orders=1)]
+    quantities += [interventions.without_reason(rationales), attention_on_rationale(rationales)]
+    pairs = [("attention", "gradient_times_input"), ("attention", OF_HIDDEN)]
     instances = add_entropies(correlate(measure_all(trained, quantities), pairs), ["attention"])
     return instances.assign(
         accuracy=(instances["label"] == instances["prediction"]).astype(float),
@@ -263,7 +246,7 @@ def suspicions(instances: pd.DataFrame, guided: Sequence[Trained]) -> pd.DataFra
         return instances
     models = instances.groupby(["variant", "seed"], sort=False)
     table = models[[column for column, _ in TESTS.values() if column in instances]].mean()
-    table = table.join(pd.DataFrame({model: costs(texts) for model, texts in models}).T)
+    table = table.join(pd.DataFrame([costs(texts) for _, texts in models], index=table.index))
     f1 = {(mlp.run.base.variant, mlp.run.base.seed): evaluate(mlp.model, mlp.batches("test"))["f1"] for mlp in guided}
     table = table.assign(guided=[f1.get(model, np.nan) for model in table.index])[who_counts(instances)["counts"]]
     return pd.DataFrame({test: sign * table[column] for test, (column, sign) in TESTS.items()})
@@ -288,12 +271,12 @@ def tables(answers, reasons, copies, suspicion, columns: Sequence[str]) -> dict[
         reasons, copies: of `lib.analysis.ground_truth.explained`. suspicion: of `suspicions`.
         columns: of explanations.
     """
-    return {
-        "answers": add_entropies(answers, ["attention"]),
-        "reasons": by_explanation(reasons[reasons["variant"] != "adversary"], columns),
-        "copies": by_explanation(copies, columns),
-        "suspicion": suspicion,
-    }
+    reasons, copies = (
+        by_explanation(reasons[reasons["variant"] != "adversary"], columns),
+        by_explanation(copies, columns),
+    )
+    answers = add_entropies(answers, ["attention"])
+    return {"answers": answers, "reasons": reasons, "copies": copies, "suspicion": suspicion}
 
 
 def by_explanation(instances: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
@@ -303,10 +286,8 @@ def by_explanation(instances: pd.DataFrame, columns: Sequence[str]) -> pd.DataFr
     declare("reason_top", "fraction")
     instances = add_entropies(instances, ["attention"])
     kept = [*RUN_COLUMNS, "seed", "instance", "label", "prediction", "entropy_of_attention", "reason_top_chance"]
-    parts = [
-        instances[kept].assign(of=title_of(name), reason_top=instances[f"reason_top_{name}"].astype(float))
-        for name in columns
-    ]
+    tops = {title_of(name): instances[f"reason_top_{name}"].astype(float) for name in columns}
+    parts = [instances[kept].assign(of=title, reason_top=top) for title, top in tops.items()]
     return pd.concat(parts, ignore_index=True)
 
 

@@ -5,8 +5,8 @@ none          it holds 0 and lies within d of it
 can't tell    else, and with fewer than three runs
 """
 
+from collections import namedtuple
 from math import nan
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -76,14 +76,8 @@ def word_for(finding: Finding, low: float, high: float, dataset: str = "") -> st
     return NONE if not threshold and -finding.d <= low and high <= finding.d else OPEN
 
 
-class Together(NamedTuple):
-    """The effect over datasets: the random-effects mean with its interval, and in how many it is above 0."""
-
-    mean: float
-    low: float
-    high: float
-    above: int
-    of: int
+# The effect over datasets: the random-effects mean with its interval, and in how many of them it is above 0.
+Together = namedtuple("Together", "mean low high above of")
 
 
 def over_datasets(found: pd.DataFrame) -> Together:

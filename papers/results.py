@@ -39,22 +39,14 @@ TEXTS = {"texts", "vectors", "recipe", "version", "runs", "commit", "profile", "
 
 @dataclass(frozen=True)
 class Kept:
-    """What became of a notebook's tables; as a cell's last line it leaves them to the report.
+    """What became of a notebook's tables; as a cell's last line it leaves them to the report."""
 
-    sentence           whether they are kept, and where
-    values, effects    what there is of this dataset now: this run's rows together with those kept of the same
-                       experiment; or, where nothing is kept, of this run alone
-    own                whether the model or the text is one's own
-    these_models       whether the findings are about these very models, so that only texts vary
-    left               to the report: the dataset's name, and both tables as CSV
-    """
-
-    sentence: str
-    values: pd.DataFrame
-    effects: pd.DataFrame
-    own: bool
-    these_models: bool
-    left: dict[str, str] = field(default_factory=dict)
+    sentence: str  # whether they are kept, and where
+    values: pd.DataFrame  # this run's rows with those kept of the same experiment; or, where nothing is kept, alone
+    effects: pd.DataFrame  # the same
+    own: bool  # the model or the text is one's own
+    these_models: bool  # the findings are about these very models, so that only texts vary
+    left: dict[str, str] = field(default_factory=dict)  # to the report: the dataset's name, and both tables as CSV
 
     def _repr_mimebundle_(self, **_) -> dict[str, object]:
         return {LEFT: self.left, "text/plain": self.sentence}
@@ -73,10 +65,8 @@ def keep(
     The files are in $RESULTS_HOME, by default in reports/results of the project. One process at a time writes them.
 
     Args:
-        settings: of the notebook; nothing is kept where they make another experiment than the paper's.
         trained: the runs that were measured, all of one dataset; nothing is kept of those of your own model.
-        values: of `summarise` and the like, one or several; those with `of_seeds` become a row for each seed. What
-            has no dataset is of the notebook's.
+        values: of `summarise` and the like, one or several; those with `of_seeds` become a row for each seed.
         effects: of `papers.effects.compute`.
         commit: of the code that ran; by default of the code as it is now.
     """
@@ -109,8 +99,7 @@ def not_kept(settings: Settings) -> str:
         return f"the profile is {settings.profile!r}; only results of 'paper' are"
     if isinstance(settings.dataset, Own):
         return "the text is your own; only results on public datasets are"
-    altered = settings.projection != "softmax"
-    return "projection made it another experiment than the paper's" if altered else ""
+    return "" if settings.projection == "softmax" else "projection made it another experiment than the paper's"
 
 
 def with_run(rows: pd.DataFrame, trained: Sequence[Trained], commit: str) -> pd.DataFrame:
@@ -145,11 +134,7 @@ def home() -> Path:
 
 
 def write(notebook: str, dataset: str, new: Mapping[str, pd.DataFrame]) -> list[str]:
-    """Puts new rows into the kept tables of a notebook and dataset, both or none, and gives the files' names.
-
-    Raises:
-        Damaged: a table that is there cannot be read whole.
-    """
+    """Puts new rows into the kept tables of a notebook and dataset, both or none; the files' names. Raises Damaged."""
     folder, names = home(), {kind: f"{notebook}-{dataset}{ending}.csv" for kind, ending in ENDINGS.items()}
     folder.mkdir(parents=True, exist_ok=True)
     with alone(folder / f".{notebook}-{dataset}.lock"):
@@ -160,10 +145,7 @@ def write(notebook: str, dataset: str, new: Mapping[str, pd.DataFrame]) -> list[
 
 
 def merge(old: pd.DataFrame, new: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """The new rows, then those of the old whose run no new one has. All cells are text.
-
-    A row that is of several runs together has all of their seeds in its key.
-    """
+    """The new rows, then the old ones whose run no new one has, all text; a row of several runs has all their seeds."""
     rows = pd.concat([new, old], ignore_index=True).fillna("")
     key = rows.reindex(columns=[*KEYS[kind], *RUN], fill_value="").replace(r"\.0$", "", regex=True)  # 2.0 is 2
     together = rows["runs"].mask(rows["per"].eq("seed"), "") if "per" in rows else ""
@@ -196,10 +178,7 @@ def typed(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def kept(kind: str, notebook: str | None = None, dataset: str | None = None) -> pd.DataFrame:
-    """All kept rows of a kind, "values" or "findings", of one notebook and dataset where given.
-
-    Columns: notebook, and those of the tables. Raises Damaged.
-    """
+    """All kept rows of a kind, "values" or "findings", of one notebook and dataset where given. Raises Damaged."""
     parts = [pd.DataFrame(columns=["notebook", *(EFFECT if kind == "findings" else KEYS["values"]), *ABOUT])]
     for path in sorted(home().glob("*.csv")):
         name, _, of = path.stem.removesuffix(ENDINGS["findings"]).partition("-")

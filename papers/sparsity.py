@@ -12,8 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from lib import importance
 from lib.analysis import add_entropies, add_support, attention_weights, correlate, lost_beyond_imitation, measure_all
-from lib.models import ModelOutput
-from lib.projections import projection, sparsegen_name, sparsegen_strength
+from lib.projections import sparsegen_name, sparsegen_strength
 from lib.quantity import declare, tau_name
 from lib.training import Run, Trained
 from papers.effects import model_name, uniform
@@ -93,7 +92,7 @@ def without_context(settings: Settings) -> list[Run]:
 def adversaries(settings: Settings) -> list[Run]:
     """Table 5, unfrozen: of each model, one trained anew that imitates it and attends elsewhere; and one with lambda 0.
 
-    With lambda 0 it only imitates: what an adversary loses beyond that is the price of other attention.
+    That only imitates: what an adversary loses beyond it is the price of other attention.
     """
     strengths = settings.lambdas or ADVERSARY_LAMBDAS[settings.profile]
     each = product(of_each(settings, PROJECTIONS[:1]), dict.fromkeys((0.0, *strengths)))
@@ -116,13 +115,12 @@ def frozen_adversaries(settings: Settings) -> list[Run]:
 
 def measure(trained: Sequence[Trained]) -> pd.DataFrame:
     """A row for each model and text: four measures of importance, their taus with attention, and their entropies."""
-    gradient, leave_one_out = importance.gradient, importance.leave_one_out
     quantities = [
         attention_weights,
-        importance.quantity("gradient_of_input", gradient, LONGEST),
-        importance.quantity("gradient_of_hidden", gradient, LONGEST, of="hidden"),
-        importance.quantity("leave_one_out_of_input", leave_one_out),
-        importance.quantity("leave_one_out_of_hidden", leave_one_out, of="hidden"),
+        importance.quantity("gradient_of_input", importance.gradient, LONGEST),
+        importance.quantity("gradient_of_hidden", importance.gradient, LONGEST, of="hidden"),
+        importance.quantity("leave_one_out_of_input", importance.leave_one_out),
+        importance.quantity("leave_one_out_of_hidden", importance.leave_one_out, of="hidden"),
     ]
     correlated = correlate(measure_all(trained, quantities), [("attention", name) for name in MEASURES])
     return add_support(add_entropies(correlated, ["attention", *MEASURES]))
@@ -132,17 +130,6 @@ def along_lambda(measured: pd.DataFrame) -> pd.DataFrame:
     """The rows of sparsegen, with its lambda in a column of that name."""
     strengths = measured["projection"].map(sparsegen_strength)
     return measured.assign(**{"lambda": strengths, "projection": "sparsegen"})[strengths.notna()]
-
-
-def project_by_hand(output: ModelOutput) -> pd.DataFrame:
-    """The scores of a text, and what each projection makes of them: a row for each token.
-
-    Args:
-        output: of one text.
-    """
-    names = ("softmax", "entmax:1.5", "sparsegen:-3", "sparsemax", "sparsegen:0.75")
-    columns = {"score": output.scores} | {name: projection(name)(output.scores, output.mask) for name in names}
-    return pd.DataFrame({name: values[output.mask].tolist() for name, values in columns.items()})
 
 
 def table2(trends: pd.DataFrame) -> pd.DataFrame:
