@@ -76,9 +76,7 @@ class Sparsegen(nn.Module):
 class Entmax(nn.Module):
     """alpha-entmax (Peters et al. 2019): alpha 1 is softmax, 2 is sparsemax; between them sparse and smooth.
 
-    Args:
-        alpha: a number from 1 up, or "learned": 1 + sigmoid(a), between softmax and sparsemax, with a parameter a that
-            starts at alpha 1.5 (Correia et al. 2019).
+    A "learned" alpha is 1 + sigmoid(a), with a parameter a that starts at alpha 1.5 (Correia et al. 2019).
     """
 
     def __init__(self, alpha: float | str):
@@ -106,11 +104,7 @@ WITH_NUMBER = {"sparsegen": Sparsegen, "entmax": Entmax}
 
 
 def projection(name: str) -> Projection:
-    """The projection of that name, "softmax", "sparsegen:-3", "entmax:1.5" or "entmax:learned".
-
-    Raises:
-        KeyError: unknown, with the known ones. ValueError: its number is none, or not allowed.
-    """
+    """The projection of that name, "softmax", "sparsegen:-3", "entmax:1.5" or "entmax:learned"; KeyError: unknown."""
     if name in PROJECTIONS:
         return PROJECTIONS[name]
     kind, colon, number = name.partition(":")

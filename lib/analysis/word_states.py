@@ -20,7 +20,6 @@ from lib.training import Trained
 MOST = 1_000_000  # occurrences of the words of a sample
 SAMPLES = ("most_frequent", "random_sample")
 NAME = "mutual_information_"
-KINDS = ("plug_in", "null")
 PARTS = 50  # of the texts, each left out once
 SEED = 0  # of the random sample of words, of occurrences beyond MOST, and of the clusters
 
@@ -49,9 +48,9 @@ def information(trained: Sequence[Trained], words: int) -> pd.DataFrame:
             for sample, of_sample in zip(SAMPLES, chosen, strict=True):
                 *sides, texts = word_states(model, train, of_sample)
                 labels = [measures.clusters_once(vectors, words, SEED, known) for vectors in sides]
-                shared = measures.mutual_information(*labels, SEED)
-                row = run | {"quantity": NAME + sample} | {kind: getattr(shared, kind) for kind in KINDS}
-                row |= {"above_null": shared.plug_in - shared.null, "n": shared.n, "words": len(of_sample)}
+                plug_in, null = measures.mutual_information(*labels, SEED)
+                row = run | {"quantity": NAME + sample, "plug_in": plug_in, "null": null}
+                row |= {"above_null": plug_in - null, "n": len(texts), "words": len(of_sample)}
                 row |= {"texts": len(np.unique(texts)), "without": without_parts(*labels, texts % PARTS)}
                 rows.append(row)
             progress.advance(str(model.run))
@@ -124,15 +123,15 @@ def summary(information: pd.DataFrame) -> pd.DataFrame:
 
 
 def estimates(information: pd.DataFrame) -> pd.DataFrame:
-    """The means of KINDS and above_null over the seeds of each variant and sample of words."""
-    columns = [*KINDS, "above_null", "n", "words"]
+    """Means over the seeds of each variant and sample of words."""
+    columns = ["plug_in", "null", "above_null", "n", "words"]
     return information.groupby(["attention", "variant", "quantity"], sort=False)[columns].mean().reset_index()
 
 
 def information_difference(measured: pd.DataFrame, quantity: str, between: tuple[str, str]) -> Effect:
     """The first variant's mutual information less the second's, in pairs of one seed.
 
-    Of above_null, which does not grow with the number of occupied clusters as the KINDS do.
+    Of above_null, which does not grow with the number of occupied clusters as the other two do.
 
     The standard error over texts is by the jackknife, the clusters as they are.
 

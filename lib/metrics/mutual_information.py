@@ -1,6 +1,5 @@
 """Mutual information of two sets of vectors, by the labels of their clusters (Tutek & Snajder 2020, section 3.4)."""
 
-from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
@@ -12,21 +11,6 @@ SHUFFLES = 5
 BATCH = 100  # the paper's
 PASSES = 3  # over the vectors; not ended early, since a chance pause after a few steps moves the result by .9 nats
 ROWS = 2**14  # vectors whose cluster is looked up at once
-
-
-@dataclass(frozen=True)
-class Information:
-    """Mutual information, in nats.
-
-    plug_in   from the counts as they are, which is too high
-    null      plug-in of the same labels shuffled, the mean of SHUFFLES: how much of it is chance; less this,
-              it needs no correction by Miller & Madow's (1955) term, which removes a part of the same
-    n         how many pairs of labels
-    """
-
-    plug_in: float
-    null: float
-    n: int
 
 
 def frequent_words(counts: np.ndarray, number: int) -> np.ndarray:
@@ -41,19 +25,23 @@ def random_words(counts: np.ndarray, number: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).choice(len(counts), number, replace=False, p=chances / chances.sum())
 
 
-def mutual_information(first: np.ndarray, second: np.ndarray, seed: int = 0) -> Information:
-    """Mutual information of the labels `first` and `second`, each (n,)."""
+def mutual_information(first: np.ndarray, second: np.ndarray, seed: int = 0) -> tuple[float, float]:
+    """Mutual information, in nats, of labels (n,): from their counts, and of the same labels shuffled.
+
+    The first (plug-in) is too high. The second (null), the mean of SHUFFLES, is how much of it is chance; less this, it
+    needs no correction by Miller & Madow's (1955) term, which removes a part of the same.
+    """
     random = np.random.default_rng(seed)
-    null = np.mean([mutual_info_score(first, random.permutation(second)) for _ in range(SHUFFLES)])
-    return Information(float(mutual_info_score(first, second)), float(null), len(first))
+    null = [mutual_info_score(first, random.permutation(second)) for _ in range(SHUFFLES)]
+    return float(mutual_info_score(first, second)), float(np.mean(null))
 
 
 def clusters(vectors: np.ndarray, number: int, seed: int) -> np.ndarray:
     """The cluster of each vector by mini-batch k-means, (row, size) -> (row,) int32."""
     whole = {"max_iter": PASSES, "max_no_improvement": None, "n_init": 1, "compute_labels": False}
     kmeans = MiniBatchKMeans(min(number, len(vectors)), batch_size=BATCH, random_state=seed, **whole).fit(vectors)
-    starts = range(0, len(vectors), ROWS)
-    return np.concatenate([kmeans.predict(vectors[start : start + ROWS]) for start in starts]).astype(np.int32)
+    parts = [kmeans.predict(vectors[start : start + ROWS]) for start in range(0, len(vectors), ROWS)]
+    return np.concatenate(parts).astype(np.int32)
 
 
 def clusters_once(vectors: np.ndarray, number: int, seed: int, known: dict[bytes, np.ndarray]) -> np.ndarray:

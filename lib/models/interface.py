@@ -43,9 +43,8 @@ class AttentionModel(Protocol):
     """Any torch module with these four methods can be measured; `check_interface` verifies them.
 
     Optional: projection(scores, mask) -> attention, where that is not softmax; inner_attention(batch) where the
-    first word's state is read out; without_text(batch) -> logits of an empty text, where they are not the read-out
-    under all-zero attention; `words_at_once`, the most words of one forward pass; `vocabulary`, of the corpus that it
-    reads, where that is not the dataset's own.
+    first word's state is read out; without_text(batch) -> logits of an empty text, where all-zero attention does not
+    give them; `words_at_once`, the most words of one forward pass; `vocabulary`, where it is not the dataset's.
     """
 
     def __call__(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
