@@ -7,7 +7,7 @@ import pytest
 import torch
 from small import WORDS
 
-from lib.datasets.batches import Batch, collate
+from lib.datasets.batches import collate
 from lib.datasets.corpus import Instance, Split, Vocabulary
 from lib.models import HierarchicalClassifier
 from lib.projections import softmax
@@ -26,9 +26,8 @@ def documents(cuts=CUTS, seed=0) -> Split:
 
 def network(encoder: str, outputs: int = 3) -> HierarchicalClassifier:
     torch.manual_seed(0)
-    made = HierarchicalClassifier(
-        torch.randn(len(WORDS) + 4, 10), encoder, outputs=outputs, attention_share=0.75, **ENCODERS[encoder]
-    )
+    options = {"outputs": outputs, "attention_share": 0.75} | ENCODERS[encoder]
+    made = HierarchicalClassifier(torch.randn(len(WORDS) + 4, 10), encoder, **options)
     for part in (made.attention, made.word_attention):
         for parameter in part.parameters():
             torch.nn.init.normal_(parameter, std=2)
@@ -49,23 +48,15 @@ def by_hand(tested: HierarchicalClassifier, split: Split, text: int):
 
 
 @pytest.mark.parametrize("encoder", ENCODERS)
-def test_a_batch_is_each_text_sentence_by_sentence(encoder):
-    tested, split = network(encoder), documents()
+@pytest.mark.parametrize("cuts", [CUTS, ((5,), (1,))], ids=("several", "one"))
+def test_a_batch_is_each_text_sentence_by_sentence(encoder, cuts):
+    tested, split = network(encoder), documents(cuts)
     output = tested(collate(split, np.arange(len(split))))
-    assert output.mask.sum(dim=1).tolist() == [len(cut) for cut in CUTS]
+    assert output.mask.sum(dim=1).tolist() == [len(cut) for cut in cuts]
     for text in range(len(split)):
         logits, attention = by_hand(tested, split, text)
         assert torch.allclose(output.logits[text], logits, atol=1e-12)
         assert torch.allclose(output.attention[text][output.mask[text]], attention, atol=1e-12)
-
-
-@pytest.mark.parametrize("encoder", ENCODERS)
-def test_of_one_sentence_its_attention_is_one_and_the_word_level_decides(encoder):
-    tested, split = network(encoder), documents(((5,), (1,)))
-    output = tested(collate(split, np.arange(2)))
-    assert torch.equal(output.attention, torch.ones(2, 1, dtype=torch.float64))
-    for text in range(2):
-        assert torch.allclose(output.logits[text], by_hand(tested, split, text)[0], atol=1e-12)
 
 
 def test_every_word_has_a_gradient_and_neither_start_end_nor_padding():
@@ -85,7 +76,6 @@ def test_sentences_go_with_their_texts_and_texts_without_are_refused():
     assert torch.allclose(network("han-noenc")(few).logits, network("han-noenc")(batch).logits[[2, 0]], atol=1e-12)
     with pytest.raises(ValueError, match="cut into sentences"):
         network("han-noenc")(replace(batch, sentence=None))
-    assert Batch.of(batch.tokens, batch.lengths, batch.label, batch.instance).sentence is None
 
 
 def test_dropout_is_there_in_training_alone():

