@@ -61,12 +61,7 @@ def test_imposed_attention_is_used_exactly():
     imposed = model(batch, attention=one_hot)
     first = torch.stack([output.hidden[row, 1] for row in range(len(batch))])
     torch.testing.assert_close(imposed.logits, model.decoder(first), rtol=0, atol=1e-12)
-    assert torch.equal(imposed.attention, one_hot)
-
-
-def test_of_one_token_attention_is_1_and_without_gradients_none_is_asked_for():
-    model, batch = small.model(), small.batch()
-    assert model(batch).attention[0, 1] == 1
+    assert torch.equal(imposed.attention, one_hot) and output.attention[0, 1] == 1, "the first text has one token"
     with torch.inference_mode():
         assert not model(batch).embeddings.requires_grad
 
@@ -89,12 +84,10 @@ def test_the_convolution_sees_zeros_beyond_the_text():
     model, batch = small.model("conv"), small.batch()
     row = batch.rows(torch.tensor([2]))
     embedded = torch.nn.functional.pad(model.embedding(row.tokens)[0], (0, 0, 3, 3))
-    by_hand = []
+    hidden = model(batch).hidden[2]
     for position in range(int(row.lengths)):
-        window = embedded[position : position + 7]
         parts = [
-            conv.bias + torch.einsum("oiw,wi->o", conv.weight, window[3 - w // 2 : 4 + w // 2])
+            conv.bias + torch.einsum("oiw,wi->o", conv.weight, embedded[position + 3 - w // 2 : position + 4 + w // 2])
             for conv, w in zip(model.encoder.convolutions, (1, 3, 5, 7), strict=True)
         ]
-        by_hand.append(torch.relu(torch.cat(parts)))
-    torch.testing.assert_close(model(batch).hidden[2, : int(row.lengths)], torch.stack(by_hand))
+        torch.testing.assert_close(hidden[position], torch.relu(torch.cat(parts)))
