@@ -66,11 +66,11 @@ def corpus_of(run: Run) -> Corpus:
         "planted": lambda: marked(small.split(range(1, 11))),
         "planted-documents": lambda: documents.documents(documents.CUTS * 2),
     }
-    split = made.get(run.dataset, lambda: questions.split(answers=False))()
+    split = made.get(run.dataset, lambda: questions.split())()
     if run.dataset == "snli":
         labelled = tuple(replace(one, label=number % 3) for number, one in enumerate(split.instances))
-        split = replace(split, instances=labelled, classes=3)
-    classes = tuple(str(number) for number in range(split.classes))
+        split = replace(split, instances=labelled)
+    classes = ("0", "1", "2") if run.dataset == "snli" else ("0", "1")
     parts = {name: replace(split, name=name) for name in ("train", "dev", "test")}
     return Corpus(run.dataset, "", classes, split.vocabulary, **parts, checksum=run.dataset)
 

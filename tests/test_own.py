@@ -73,18 +73,13 @@ FORMS = {
     "my.csv": separated(ROWS),
     "semicolons.csv": separated(ROWS, delimiter=";"),
     "bars.txt": separated(ROWS, delimiter="|"),
-    "tabs.csv": separated(ROWS, delimiter="\t"),
     "my.tsv": separated(ROWS, delimiter="\t"),
     "old.csv": separated(ROWS).replace("\r\n", "\r"),
-    "blank.csv": separated(ROWS).replace("\r\n", "\n\n , \n", 1),
-    "index.csv": TABLE.to_csv(),
-    "late.csv": "\n \r\n" + separated(ROWS),
-    "my.csv.gz": gzip.compress(separated(ROWS).encode()),
-    "my.jsonl": json_lines(ROWS),
+    "blank.csv": "\n \r\n" + separated(ROWS).replace("\r\n", "\n\n , \n", 1),
+    "index.csv.gz": gzip.compress(TABLE.to_csv().encode()),
     "my.ndjson": "\n" + json_lines(ROWS),
-    "my.json": json_lines(ROWS),
     "bom.csv": codecs.BOM_UTF8 + separated(ROWS).encode(),
-    "bom.jsonl": codecs.BOM_UTF8 + json_lines(ROWS).encode(),
+    "bom.json": codecs.BOM_UTF8 + json_lines(ROWS).encode(),
     "wide.csv": separated(ROWS, delimiter="\t").encode("utf-16"),
     "big-endian.csv": codecs.BOM_UTF16_BE + separated(ROWS).encode("utf-16-be"),
     "my.parquet": TABLE.to_parquet(),
@@ -134,9 +129,7 @@ def test_quotation_marks_delimiters_and_line_breaks_stay_in_a_text(tmp_path):
         (["10", "9", "1"], ("1", "9", "10")),
         (["1.0", "-2", "1", "0.5"], ("-2", "0.5", "1.0")),  # 1.0 and 1 are one class, as first written
         ([10, 2.0, 3.5], ("2", "3.5", "10")),
-        (["b", "a", "B"], ("B", "a", "b")),
-        (["none", "nano", "n"], ("n", "nano", "none")),
-        ([" yes", "no "], ("no", "yes")),
+        ([" none", "b", "B "], ("B", "b", "none")),
         ([HOSTILE, "é", "😀"], (HOSTILE, "é", "😀")),
     ],
 )
@@ -144,9 +137,6 @@ def test_classes_are_named_and_in_their_natural_order(tmp_path, labels, classes)
     records = [(text, labels[i % len(labels)]) for i, (text, _) in enumerate(rows(80))]
     corpus = datasets.load(own_text(put(tmp_path, json_lines(records), "my.jsonl")))
     assert corpus.classes == classes
-    card = datasets.card(corpus)
-    counted = card.loc[[f"class {name}" for name in classes]]
-    assert counted.sum().tolist() == card.loc["texts"].tolist() == [len(split) for split in corpus.splits]
 
 
 def test_texts_are_cut_into_sentences_of_lower_case_tokens(tmp_path):
@@ -169,8 +159,7 @@ def test_columns_are_found_by_their_names_or_by_their_looks(tmp_path):
     assert chosen == own.Columns("Text", "LABEL")
     looks = [(text, label, i) for i, (text, label) in enumerate(rows())]
     assert own_text(put(tmp_path, separated(looks, ("review", "stars", "n")))).columns == own.Columns("review", "stars")
-    given = own_text(str(tmp_path / "my.csv"), "review", "stars")
-    assert given == own_text(str(tmp_path / "my.csv")), "however it is found, it is the same dataset"
+    assert own_text(str(tmp_path / "my.csv"), "review", "stars") == own_text(str(tmp_path / "my.csv"))
 
 
 def test_what_looks_like_texts_and_what_like_labels():
@@ -179,7 +168,7 @@ def test_what_looks_like_texts_and_what_like_labels():
     assert looks_like_labels(labels) and not looks_like_texts(labels)
     assert looks_like_texts(["这部电影非常好看,强烈推荐给所有人" + str(i) for i in range(9)]), "without spaces"
     assert not looks_like_labels(["one"] * 9) and not looks_like_labels([str(i) for i in range(9)])
-    assert not looks_like_labels([["a"], ["b"]] * 5) and not looks_like_texts([None] * 5) and not looks_like_texts([])
+    assert not looks_like_labels([["a"], ["b"]] * 5) and not looks_like_texts([None] * 5)
 
 
 # --- splits
@@ -191,14 +180,12 @@ def test_splits_that_are_drawn_keep_the_shares_of_the_classes(tmp_path):
     corpus_labels = np.concatenate([split.labels for split in corpus.splits])
     shares = np.array([np.bincount(split.labels) / np.bincount(corpus_labels) for split in corpus.splits])
     assert np.abs(shares - np.array([[0.7], [0.15], [0.15]])).max() < 0.06
-    again = datasets.load(own_text(str(tmp_path / "my.csv")))
-    assert again.checksum == corpus.checksum
+    assert datasets.load(own_text(str(tmp_path / "my.csv"))).checksum == corpus.checksum
     assert any("of each class 70% are train, 15% dev and 15% test" in note for note in corpus.notes)
 
 
-@pytest.mark.parametrize("dev", ["dev", "VAL", "valid", "validation ", "development"])
-def test_splits_are_those_of_a_column(tmp_path, dev):
-    splits = ["train", "Train", "training", dev, "test"]
+def test_splits_are_those_of_a_column_and_a_dev_that_is_missing_is_drawn_from_train(tmp_path):
+    splits = ["train", "Train", "training", "VAL ", "test"]
     records = [(text, label, splits[i // 2 % 5]) for i, (text, label) in enumerate(rows(50))]
     corpus = datasets.load(own_text(put(tmp_path, separated(records, ("text", "label", "fold"))), split_column="fold"))
     assert [len(split) for split in corpus.splits] == [30, 10, 10]
@@ -206,9 +193,6 @@ def test_splits_are_those_of_a_column(tmp_path, dev):
     assert "The splits are those of the column 'fold'." in corpus.notes
     called = own_text(put(tmp_path, separated(records, ("text", "label", "Split"))))
     assert called.columns.split == "Split" and datasets.load(called).checksum == corpus.checksum
-
-
-def test_a_dev_that_is_missing_is_drawn_from_train(tmp_path):
     records = [(text, label, "test" if i < 10 else "train") for i, (text, label) in enumerate(rows(50))]
     corpus = datasets.load(own_text(put(tmp_path, separated(records, ("text", "label", "split")))))
     assert [len(split) for split in corpus.splits] == [34, 6, 10]
@@ -219,37 +203,26 @@ def test_a_dev_that_is_missing_is_drawn_from_train(tmp_path):
 
 
 def test_the_name_depends_on_the_content_and_tells_no_folder(tmp_path):
-    here, there = tmp_path / "here", tmp_path / "there"
-    here.mkdir()
-    there.mkdir()
-    first = own_text(put(here, separated(rows()), "my reviews.csv"))
-    moved = own_text(put(there, separated(rows()), "my reviews.csv"))
+    (tmp_path / "here").mkdir()
+    first = own_text(put(tmp_path / "here", separated(rows()), "my reviews.csv"))
+    moved = own_text(put(tmp_path, separated(rows()), "my reviews.csv"))
     assert first == moved and hash(first) == hash(moved) and first.startswith("own:my_reviews-")
-    assert {first, own_text(put(there, separated(rows(62)), "my reviews.csv"))} == {
-        first,
-        own_text(str(there / "my reviews.csv")),
-    }
-    assert own_text(put(there, separated(rows()), f"{'é' * 60}<x>.csv")).startswith("own:x-")
+    assert own_text(put(tmp_path, separated(rows()), f"{'é' * 60}<x>.csv")).startswith("own:x-")
     for copied in (pickle.loads(pickle.dumps(first)), deepcopy(first)):  # made above: nothing foreign is read
         assert copied == first and datasets.load(copied).checksum == datasets.load(first).checksum
     with pytest.raises(DataError, match="unknown dataset 'own:my_reviews-"):
         datasets.load(str(first))
+    assert own_text(put(tmp_path, separated(rows(58)), "my reviews.csv")) != moved
+    with pytest.raises(DataError, match=r"my reviews\.csv has changed since it was first read; start again"):
+        datasets.load(moved)
 
 
-def test_a_file_that_changes_between_two_readings_is_noticed(tmp_path):
-    name = own_text(put(tmp_path, separated(rows())))
-    put(tmp_path, separated(rows(58)))
-    with pytest.raises(DataError, match=r"my\.csv has changed since it was first read; start again"):
-        datasets.load(name)
-
-
-def test_files_are_looked_for_here_in_the_project_and_in_the_homes_of_data(tmp_path, monkeypatch):
-    (tmp_path / "here").mkdir()
+def test_files_are_looked_for_here_and_in_the_homes_of_data(tmp_path, monkeypatch):
     (tmp_path / "home").mkdir()
     put(tmp_path / "home", separated(rows()), "elsewhere.csv")
-    put(tmp_path / "here", separated(rows()), "near.csv")
-    monkeypatch.chdir(tmp_path / "here")
-    assert own_text("near.csv").path == tmp_path / "here" / "near.csv"
+    put(tmp_path, separated(rows()), "near.csv")
+    monkeypatch.chdir(tmp_path)
+    assert own_text("near.csv").path == tmp_path / "near.csv"
     assert own_text("elsewhere.csv", data_home=tmp_path / "home").path == tmp_path / "home" / "elsewhere.csv"
 
 
@@ -281,87 +254,57 @@ def with_line(line, names=("text", "label")):
     return json_lines(rows(), names) + line + "\n"
 
 
-JSON, FOLD = {"name": "my.jsonl"}, {"split_column": "fold"}
+JSON = {"name": "my.jsonl"}
 PLAIN = [(text.replace(",", ""), label) for text, label in rows()]
+TWO = [(f"{text} and more", text, label) for text, label in rows()]
+BROKEN = gzip.compress(separated(rows()).encode())
 
 
 def with_splits(*splits):
     records = [(*row, splits[i // 2 % len(splits)]) for i, row in enumerate(rows(60))]
-    return separated(records, ("text", "label", "fold"))
-
-
-TWO = [(f"{text} and more", text, label) for text, label in rows()]
-BROKEN = gzip.compress(separated(rows()).encode())
-IN_SPLITS = ("text", "label", "split")
+    return separated(records, ("text", "label", "split"))
 
 
 def of_splits(train, test):
-    return separated([*((*row, "train") for row in train), *((*row, "test") for row in test)], IN_SPLITS)
+    records = [*((*row, "train") for row in train), *((*row, "test") for row in test)]
+    return separated(records, ("text", "label", "split"))
 
 
 BAD = [  # a file's content, what the message says, and the file's name and the parameters if they are others
     # encodings
     (separated(rows()).encode("utf-16")[:-1], "is not UTF-8, nor in any encoding", {}),
     (separated(rows()).encode("utf-16-le"), "my.csv holds a NUL character", {}),  # without its mark
-    (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\xff\xd8", "is not UTF-8, nor in any encoding", {}),
     (with_line('{"text": "a\\u0000b", "label": "bad"}'), "row 61: 'text' holds a NUL", JSON),
     (with_line('{"text": "\\ud83d", "label": "bad"}'), "'text' is not UTF-8, or holds half a surrogate", JSON),
-    (with_line('{"text": "a b c", "label": "b\\u0000"}'), "row 61: 'label' holds a NUL", JSON),
     # forms
-    (b"", "my.csv is empty; it needs one record for each text, with its label", {}),
-    (codecs.BOM_UTF8 + b" \n\r\n\t\n", "my.jsonl is empty", JSON),
-    ("text,label\n", "has no record, only names of columns", {}),
+    (b"", "my.csv is no CSV (No columns to parse", {}),
+    ("text,label\n", "is empty; it needs one record for each text, with its label", {}),
     (changed(3, ("one", "bad", "more")), "is no CSV (Error tokenizing data. C error: Expected 2 fields in line 5", {}),
-    (changed(3, ("one",)), "row 5: the label ('label') is missing", {}),
+    (changed(3, ("one",)), "row 5: 'label' is missing", {}),
     ('text,label\nfine,1\n"open,0\nmore,1\n', "EOF inside string starting at row 2", {}),
     (with_line('{"text": "cut'), "my.jsonl, line 61, is no JSON", JSON),
-    (with_line("[1]"), "line 61, is a JSON list; each line must be one object", JSON),
-    (with_line('{"text": 7, "label": "bad"}'), "row 61: the text ('text') is '7'; allowed: a string in every", JSON),
-    (with_line('{"label": "bad"}'), "row 61: the text ('text') is missing", JSON),
-    (separated(rows()), "is damaged", {"name": "my.csv.gz"}),
+    (with_line('{"text": 7, "label": "bad"}'), "row 61: 'text' is '7'; allowed: a string in every", JSON),
     (BROKEN[: len(BROKEN) // 2], "is damaged or cut off", {"name": "my.csv.gz"}),
-    (b"no parquet", "is no sound Parquet file (Could not open Parquet", {"name": "my.parquet"}),
+    (None, "there is no file", {}),
+    (b"PK\x03\x04", "my.xlsx is not read; allowed: .csv, .tsv, .txt, .jsonl", {"name": "my.xlsx"}),
     # columns
     (separated(TWO, ("text", "text", "label")), "has two columns 'text'; names must differ", {}),
     ("text\n" + "a fine film\n" * 9, "is the label? 0 columns look like it; ", {}),
     ("\n".join(f"{text},{label}" for text, label in PLAIN), "the first row must name the columns", {}),
     (separated(rows()), "has no column 'review'; its columns: 'text', 'label'", {"text_column": "review"}),
-    (separated(rows()), "has no column 'fold'", {"split_column": "fold"}),
-    (separated(rows()), "are text, text; allowed: different", {"text_column": "text", "label_column": "text"}),
     (separated(TWO, ("title", "body", "label")), "which column is the text? 2 columns look like it; ", {}),
-    (separated([(*row, i % 3) for i, row in enumerate(rows())], ("text", "a", "b")), "is the label? 2 columns", {}),
-    (separated([(i, i % 2) for i in range(60)]), "the column 'text' holds no words", {}),
-    (separated([[*"abcdefghijklmnop"]] * 3, [f"column {i}" for i in range(16)]), "'column 11', ...", {}),
-    # labels
-    ("\n\n" + changed(3, ("a\nb", "bad")) + "\r\nlast,\r\n", "my.csv, row 65: the label ('label') is missing", {}),
-    (with_line('{"text": "a film", "label": NaN}'), "row 61: the label ('label') is missing", JSON),
-    *((changed(4, ("a film", name)), f"row 6: the label ('label') is {name!r}", {}) for name in ("nan", "None", "NA")),
-    (with_line('{"text": "a film", "label": ["bad"]}'), "is \"['bad']\"; allowed: a name of up to 200", JSON),
-    (changed(4, ("a film", "bad " * 60)), "allowed: a name of up to 200 characters", {}),
+    (None, "text names a column, but there is no file; name it by data", {"name": "", "text_column": "text"}),
+    # labels and splits
+    (changed(3, ("a\nb", "bad")) + "\r\nlast,\r\n", "my.csv, row 63: 'label' is missing", {}),
+    (with_line('{"text": "a film", "label": NaN}'), "row 61: 'label' is missing", JSON),
+    (changed(4, ("a film", "NA")), "row 6: 'label' is 'NA'; allowed: a name or number, not what programs write", {}),
+    (with_line('{"text": "a film", "label": ["bad"]}'), "is \"['bad']\"; allowed: a name or number", JSON),
     (separated(rows(labels=["bad"])), "all 60 records have the label 'bad'; a classifier needs at least two", {}),
-    (separated([*rows(), *rows(2, ["odd"])]), "fewer texts in train than the 3 that are needed", {}),
-    # splits
-    (with_splits("train", "test", "fold 3"), "row 6: the split ('fold') is 'fold 3'; allowed: train, training", FOLD),
-    (with_splits("train", "", "test"), "row 4: the split ('fold') is missing", FOLD),
-    (with_splits("train", "dev"), "my.csv: the records are of train, dev; allowed: train and test, and dev", FOLD),
-    (
-        of_splits(rows(), rows(9, ["new", "bad"])),
-        "than the 2 that are needed to learn it",
-        {},
-    ),
-    (
-        of_splits(rows(), rows(9, ["bad"], 99)),
-        "has 9 texts left, of the classes: bad; a classifier needs at least two",
-        {},
-    ),
-    (of_splits(rows(), [("", label) for _, label in rows()]), "has 0 texts left, of the classes: none", {}),
-    # files
-    (None, "there is no file", {}),
-    (Path.mkdir, "my.csv cannot be read: Is a directory", {}),
-    (b"PK\x03\x04", "my.xlsx ends in .xlsx; allowed: .csv, .tsv, .txt, .jsonl", {"name": "my.xlsx"}),
-    (None, "cannot be read: File name too long", {"name": f"{'a' * 300}.csv"}),
-    (None, "m\\x00y.csv' has characters that cannot be shown", {"name": "m\0y.csv"}),
-    (None, "text_column is 'text', but there is no file; name it by data", {"name": "", "text_column": "text"}),
+    (separated([*rows(), *rows(2, ["odd"])]), "class 'odd' has 2 texts in train; 3 are needed to learn it", {}),
+    (with_splits("train", "test", "fold 3"), "row 6: 'split' is 'fold 3'; allowed: train, training", {}),
+    (with_splits("train", "dev"), "my.csv: the records are of train, dev; allowed: train and test, and dev", {}),
+    (of_splits(rows(), rows(9, ["new", "bad"])), "'new' has 0 texts in train; 2 are needed", {}),
+    (of_splits(rows(), rows(9, ["bad"], 99)), "has 9 texts left, of the classes: bad; a classifier needs", {}),
 ]
 
 
@@ -369,9 +312,7 @@ BAD = [  # a file's content, what the message says, and the file's name and the 
 def test_bad_input_is_one_sentence_and_leaves_nothing(tmp_path, monkeypatch, content, expected, given):
     name, columns = given.get("name", "my.csv"), {key: value for key, value in given.items() if key != "name"}
     monkeypatch.setenv("CACHE_HOME", str(tmp_path / "cache"))
-    if callable(content):
-        content(tmp_path / name)
-    elif content is not None:
+    if content is not None:
         put(tmp_path, content, name)
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(DataError) as caught:
@@ -379,7 +320,6 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(tmp_path, monkeypatch, con
     message = str(caught.value)
     assert expected in message and "\n" not in message and len(message) < 600 and caught.value.__cause__ is None
     assert sorted(tmp_path.rglob("*")) == before
-    assert csv.field_size_limit() == 131_072, "as it was"
 
 
 # --- reports
@@ -389,13 +329,9 @@ def test_the_command_refuses_before_anything_runs(tmp_path, capsys):
     good, alone = put(tmp_path, separated(rows())), put(tmp_path, separated(rows(labels=["bad"])), "alone.csv")
     for given, expected in [
         (["data", alone], "all 60 records have the label 'bad'"),
-        (["data", str(tmp_path / "none.csv")], "there is no file"),
-        (
-            ["data", good, "label_column", "stars"],
-            "has no column 'stars'; its columns: 'text', 'label'",
-        ),
+        (["data", good, "label_column", "stars"], "has no column 'stars'; its columns: 'text', 'label'"),
         (["data", good, "dataset", "sst"], "dataset is 'sst' and data is"),
-        (["text_column", "text"], "text_column is 'text', but there is no file"),
+        (["text_column", "text"], "text names a column, but there is no file"),
     ]:
         pairs = [word for name, value in zip(given[::2], given[1::2], strict=True) for word in ("-p", name, value)]
         assert main(["correlation", *pairs, "--output", str(tmp_path / "out")]) == 2
@@ -404,18 +340,13 @@ def test_the_command_refuses_before_anything_runs(tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_report_is_named_after_the_file_and_not_after_its_folder(tmp_path):
-    study = notebooks.save(
-        tmp_path / "small.ipynb", "1", parameters=f'data = ""\nlabel_column = ""\n{notebooks.PARAMETERS}'
-    )
+def test_a_report_is_named_after_the_file_alone_and_made_again_when_it_has_changed(tmp_path):
+    parameters = f'data = ""\nlabel_column = ""\n{notebooks.PARAMETERS}'
+    study = notebooks.save(tmp_path / "small.ipynb", "1", parameters=parameters)
     names = {report_name(study, {"data": data}) for data in ("/secret/a/my.csv", "/secret/b/my.csv", "my.csv")}
     assert len(names) == 3 and all(name.startswith("small-own-my-") and "secret" not in name for name in names)
     assert report_name(study, {"data": f"/secret/{HOSTILE}.csv", "label_column": "a/b"}).count("/") == 0
     assert report_name(study, {}) == "small-planted"
-
-
-def test_a_report_is_made_again_when_the_file_has_changed(tmp_path):
-    study = notebooks.save(tmp_path / "small.ipynb", "1", parameters=f'data = ""\n{notebooks.PARAMETERS}')
     asked = {"data": put(tmp_path, separated(rows()))}
     first = fingerprint(study, asked)
     assert fingerprint(study, asked) == first

@@ -1,10 +1,11 @@
 """Datasets by name: `load("sst")` is a Corpus, prepared as the papers do."""
 
-from ast import literal_eval
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
+
+from pydantic import ValidationError
 
 from lib import profiles
 from lib.datasets import altered, files, own
@@ -18,7 +19,6 @@ from lib.datasets.questions import question_and_answer
 
 _modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
 DATASETS = {spec.name: spec for module in _modules for spec in getattr(module, "SPECS", ())}
-ALTERATIONS = tuple(f"{name}=" for name in altered.CHOICES)
 SHOW_TEXT = ("auto", "yes")
 
 
@@ -45,18 +45,19 @@ def spec(name: str) -> Spec:
     """How the dataset of that name is prepared; DataError with what is known, or allowed, otherwise.
 
     Options of made-up texts may follow the name as its dials, which are then their defaults:
-    "planted:negation=0,noise=0.1"; of any texts what is altered (lib.datasets.altered): "sst:shortcut=pair".
+    "planted:negation=0,noise=0.1"; of any texts a shortcut (lib.datasets.altered): "sst:shortcut=pair".
     """
     if isinstance(name, Own):
         return own.spec_of(name)
     plain, colon, dials = str(name).partition(":")
     if plain not in DATASETS:
         raise DataError(f"unknown dataset {name!r}; known: {', '.join(DATASETS)}")
-    chosen, parts = DATASETS[plain], dials.split(",") if colon else []
-    changes = dict(part.split("=", 1) for part in parts if part.startswith(ALTERATIONS))
-    if dials := [part for part in parts if not part.startswith(ALTERATIONS)]:
-        chosen = replace(chosen, options=_dials(chosen, dials))
-    return replace(altered.altered(chosen, changes) if changes else chosen, name=name)
+    chosen, given = DATASETS[plain], dict(part.partition("=")[::2] for part in dials.split(",") if colon)
+    if "shortcut" in given:
+        chosen = altered.altered(chosen, given.pop("shortcut"))
+    if given and not chosen.dials:
+        raise DataError(f"the dataset {plain!r} has no dials, but {', '.join(given)} follows its name")
+    return replace(chosen, name=name, options=_settled(chosen, given))
 
 
 def with_dials(name: str, *dials: str) -> str:
@@ -65,31 +66,16 @@ def with_dials(name: str, *dials: str) -> str:
     return f"{plain}:{','.join(filter(None, (own, *dials)))}"
 
 
-def _dials(chosen: Spec, parts: list[str]) -> dict:
-    """A dataset's options with those that follow its name, "negation=0" and "noise=0.1"."""
-    if chosen.dials is None:
-        raise DataError(f"the dataset {chosen.name!r} has no dials, but {','.join(parts)!r} follows its name")
-    options = {}
-    for dial, _, value in (part.partition("=") for part in parts):
-        try:
-            options[dial] = literal_eval(value)
-        except (ValueError, SyntaxError):
-            options[dial] = value  # no number: refused below
-    return _settled(chosen, options)
-
-
 def _settled(chosen: Spec, given: dict) -> dict:
     """A dataset's options, those that are given in place of its own; DataError where one is unknown or out of range."""
     for option in given.keys() - chosen.options.keys():
         known = ", ".join(chosen.options) or "none"
         raise DataError(f"unknown option {option!r} of the dataset {chosen.name!r}; known: {known}")
-    options = {**chosen.options, **given}
     try:
-        if chosen.dials:
-            chosen.dials(**options)
-    except ValueError as error:
-        raise DataError(f"dataset {chosen.name!r}: {error}") from None
-    return options
+        return asdict(chosen.dials(**chosen.options | given)) if chosen.dials else chosen.options | given
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise DataError(f"dataset {chosen.name!r}: {first['loc'][0]} is {first['input']!r}; {first['msg']}") from None
 
 
 def tokens_shown(corpus: Corpus, instance: Instance, show_text: str = "auto") -> tuple[str, ...]:

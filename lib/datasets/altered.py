@@ -16,7 +16,6 @@ from lib.datasets.assembly import Draft, Spec
 from lib.datasets.corpus import Instance
 from lib.datasets.files import DataError
 
-CHOICES = {"shortcut": ("single", "pair")}
 SHORTCUT_WORDS = ("onea", "zeroa")  # new ones: no text has them
 COPY = "-copy"  # ends the id of a copy with the shortcut
 SEED = 2022
@@ -26,20 +25,11 @@ NOTES = {
 }
 
 
-def altered(spec: Spec, given: dict[str, str]) -> Spec:
-    """The spec of the altered dataset.
-
-    Raises:
-        DataError: an alteration that is not in CHOICES, or texts with sentences or questions.
-    """
-    kind = given["shortcut"]
-    if kind not in NOTES:
-        raise DataError(f"shortcut of the dataset {spec.name!r} is {kind!r}; allowed: {', '.join(NOTES)}")
-    if spec.sentences or spec.asks:
-        raise DataError(
-            f"the dataset {spec.name!r} cannot have a shortcut; allowed: for texts without questions that are not cut "
-            "into sentences"
-        )
+def altered(spec: Spec, kind: str) -> Spec:
+    """The spec of the dataset with that shortcut; DataError: an unknown one, or texts with sentences or questions."""
+    if kind not in NOTES or spec.sentences or spec.asks:
+        texts = f"for texts without questions that are not cut into sentences: {', '.join(NOTES)}"
+        raise DataError(f"shortcut of the dataset {spec.name!r} is {kind!r}; allowed: {texts}")
 
     def read(altered: Spec, folder, options: dict) -> Draft:
         return with_shortcut(spec.read(altered, folder, options), kind)

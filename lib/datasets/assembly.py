@@ -39,8 +39,8 @@ class Spec:
     folder        in a home of data; None: it needs none
     tokens        cuts a text; divide makes dev, and test where it must, from the splits of the files
     options       name -> default, of what `load` takes besides
-    dials         checks options that follow the name, `planted:noise=0.1` (ValueError); None: none may
-    longer_than, shorter_than    bounds on the number of tokens, both exclusive; None: no bound
+    dials         a pydantic model of options that may follow the name, `planted:noise=0.1`; None: none may
+    longer_than, shorter_than    bounds on the number of tokens, both exclusive
     drop_longest  Jain & Wallace's code takes a bound that is not given from the split itself: its longest texts go
     min_df        words in fewer texts of the training split are unknown
     min_count     words that occur there less often are unknown
@@ -59,8 +59,8 @@ class Spec:
     divide: Callable[[Splits], Splits] | None = field(default=None, repr=False)
     options: dict[str, object] = field(default_factory=dict)
     dials: Callable[..., object] | None = field(default=None, repr=False)
-    longer_than: int | None = None
-    shorter_than: int | None = None
+    longer_than: int = 0
+    shorter_than: float = float("inf")
     drop_longest: bool = False
     min_df: int = 1
     min_count: int = 1
@@ -89,11 +89,7 @@ def draft_of(
         splits[split] = [instance for instance in instances if instance.tokens and instance.query != ()]
         if empty := len(instances) - len(splits[split]):
             notes.append(f"{empty:,} of {len(instances):,} texts of {split} were left out because they have no tokens.")
-    try:
-        splits = spec.divide(splits) if spec.divide else splits
-    except ValueError as error:
-        sizes = ", ".join(f"{split} {len(instances):,}" for split, instances in splits.items())
-        raise DataError(f"{folder} has too few texts ({sizes}) to be divided: {error}") from None
+    splits = spec.divide(splits) if spec.divide else splits
     title, citation, licence = (str(about.get(key, "")) for key in ("title", "citation", "licence"))
     return Draft(title or spec.name, tuple(classes), splits, tuple(notes), citation, licence, str(folder))
 
@@ -138,49 +134,44 @@ def assemble(spec: Spec, draft: Draft, profile: Profile) -> Corpus:
         DataError: a split is left without texts of two classes.
     """
     notes, kept, train = list(draft.notes), {}, draft.splits["train"]
+    limits = {"train": (profile.train_tokens, profile.train_texts), "dev": (profile.test_tokens, profile.test_texts)}
+    limits["test"] = (*limits["dev"], profile.test_texts or 0)
     for name, instances in draft.splits.items():
         filtered = _within_bounds(spec, name, instances, notes)
-        kept[name] = _read(profile, name, filtered, spec.asks)
+        tokens, most, *least = limits[name]
+        kept[name] = subset(filtered, tokens, None if spec.asks else most, *least)
         if len(kept[name]) < len(filtered):
             train = kept[name] if name == "train" else train
             part = f"{len(kept[name]):,} of {len(filtered):,} texts of {name}"
             notes.append(f"The profile {profile.name} reads {part}, drawn at random with the classes in their shares.")
-        _refuse_one_class(kept[name], name, draft)
+        classes = {draft.classes[instance.label] for instance in kept[name]}
+        if len(classes) < 2:
+            left = f"has {len(kept[name]):,} texts left, of the classes: {', '.join(classes) or 'none'}"
+            raise DataError(f"{name} of {draft.source} {left}; a classifier needs at least two")
     texts = [tokens for instance in train for tokens in (instance.tokens, instance.query) if tokens is not None]
     texts = ([word for word in text if word != SPECIALS[UNKNOWN]] for text in texts)
     vocabulary = Vocabulary.of(texts, spec.min_df, spec.min_count)
-    splits = [Split(name, tuple(kept[name]), vocabulary, len(draft.classes)) for name in ("train", "dev", "test")]
+    splits = [Split(name, tuple(kept[name]), vocabulary) for name in ("train", "dev", "test")]
     about = (profile.name, draft.citation, draft.licence, draft.source, tuple(notes), checksum(splits, vocabulary))
     return Corpus(spec.name, draft.title, draft.classes, vocabulary, *splits, *about)
 
 
 def _within_bounds(spec: Spec, split: str, instances: list[Instance], notes: list[str]) -> list[Instance]:
     """The texts within the bounds of length, with a note on the others."""
-    low, high = spec.longer_than, spec.shorter_than
-    if spec.drop_longest:
-        high = max((len(instance.tokens) for instance in instances), default=0)
-    least, most = -1 if low is None else low, float("inf") if high is None else high
-    kept = [instance for instance in instances if least < len(instance.tokens) < most]
+    longest = max((len(instance.tokens) for instance in instances), default=0)
+    low, high = spec.longer_than, longest if spec.drop_longest else spec.shorter_than
+    kept = [instance for instance in instances if low < len(instance.tokens) < high]
     if dropped := len(instances) - len(kept):
-        lower, tokens = ("", " tokens") if low is None else (f"more than {low} tokens and ", "")
-        upper = f"fewer than {high}" + (", the split's longest" if spec.drop_longest else "")
-        bounds = f"the papers keep those with {lower}{upper}{tokens}"
-        notes.append(f"{dropped:,} of {len(instances):,} texts of {split} were left out: {bounds}.")
+        left_out = f"{dropped:,} of {len(instances):,} texts of {split} were left out"
+        bounds = f"more than {low} tokens and fewer than {high}" + ", the split's longest" * spec.drop_longest
+        notes.append(f"{left_out}: the papers keep those with {bounds}.")
     return kept
-
-
-def _read(profile: Profile, split: str, instances: list[Instance], asks: bool) -> list[Instance]:
-    """The texts of a split that the profile reads; with questions its tokens alone are limited."""
-    if split == "train":
-        return subset(instances, profile.train_tokens, None if asks else profile.train_texts)
-    texts, least = profile.test_texts, profile.test_texts or 0 if split == "test" else 0
-    return subset(instances, profile.test_tokens, None if asks else texts, least)
 
 
 def subset(instances: Sequence[Instance], limit: int | None, most: int | None = None, least: int = 0) -> list[Instance]:
     """Whole texts of together at most `limit` tokens, each class in its share of the texts, in the order of the split.
 
-    They are drawn at random, always the same. A text that no longer fits is passed over, and the drawing goes on.
+    They are drawn at random, always the same; one that no longer fits is passed over.
 
     Args:
         limit: in tokens; None: all texts. A text that is longer by itself is taken only if all of its class are.
@@ -206,10 +197,3 @@ def subset(instances: Sequence[Instance], limit: int | None, most: int | None = 
             seen.add(label)
             used += length
     return [instances[place] for place in sorted(chosen)]
-
-
-def _refuse_one_class(instances: Sequence[Instance], split: str, draft: Draft) -> None:
-    classes = {draft.classes[instance.label] for instance in instances}
-    if len(classes) < 2:
-        left = f"has {len(instances):,} texts left, of the classes: {', '.join(classes) or 'none'}"
-        raise DataError(f"{split} of {draft.source} {left}; a classifier needs at least two")

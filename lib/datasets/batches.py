@@ -24,7 +24,6 @@ class Batch:
     sentence  (batch, word) the number of the word's sentence in its text, -1 where the mask is False; only where the
               split has sentences
     query, query_mask    as tokens and mask, of the texts' questions; only in tasks with questions
-    answers   (batch, class) True for the classes that may answer; only where not all may
     """
 
     tokens: Tensor
@@ -36,7 +35,6 @@ class Batch:
     sentence: Tensor | None = None
     query: Tensor | None = None
     query_mask: Tensor | None = None
-    answers: Tensor | None = None
 
     @classmethod
     def of(cls, tokens: Tensor, lengths: Tensor, label: Tensor, instance: Tensor) -> "Batch":
@@ -57,13 +55,8 @@ class Batch:
         width = int(lengths.max()) if len(lengths) else 0
         per_word = (self.tokens, self.mask, self.guide, self.sentence)
         tokens, mask, guide, sentence = (value if value is None else value[keep, :width] for value in per_word)
-        label, instance = self.label[keep], self.instance[keep]
-        return Batch(tokens, lengths, mask, label, instance, guide, sentence, **self.questions(keep))
-
-    def questions(self, keep: Tensor) -> dict[str, Tensor]:
-        """Fields of a batch: the questions of the texts that `keep` names, and what may answer them; {} without any."""
-        held = {name: getattr(self, name) for name in ("query", "query_mask", "answers")}
-        return {name: value[keep] for name, value in held.items() if value is not None}
+        asked = (value if value is None else value[keep] for value in (self.query, self.query_mask))
+        return Batch(tokens, lengths, mask, self.label[keep], self.instance[keep], guide, sentence, *asked)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -81,7 +74,12 @@ def collate(split: Split, instances: np.ndarray) -> Batch:
     )
     if split.sentences is not None:
         batch = replace(batch, sentence=torch.from_numpy(np.where(inside, split.sentences[where], -1)))
-    return batch if split.queries is None else replace(batch, **_questions(split, instances))
+    if split.queries is not None:
+        where, asked = _places(split.queries[1], instances)
+        query = torch.from_numpy(np.where(where >= 0, split.queries[0][where], PAD))
+        padded = Batch.of(query, torch.from_numpy(asked), None, None)
+        batch = replace(batch, query=padded.tokens, query_mask=padded.mask)
+    return batch
 
 
 def _places(offsets: np.ndarray, instances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -91,39 +89,22 @@ def _places(offsets: np.ndarray, instances: np.ndarray) -> tuple[np.ndarray, np.
     return np.where(position < lengths[:, None], offsets[instances][:, None] + position, -1), lengths
 
 
-def _questions(split: Split, instances: np.ndarray) -> dict[str, Tensor]:
-    """query and query_mask of the named instances, and answers where not every class may answer."""
-    ids, offsets = split.queries
-    where, lengths = _places(offsets, instances)
-    padded = Batch.of(torch.from_numpy(np.where(where >= 0, ids[where], PAD)), torch.from_numpy(lengths), None, None)
-    questions = {"query": padded.tokens, "query_mask": padded.mask}
-    allowed = [split.instances[position].answers for position in instances]
-    if any(classes is not None for classes in allowed):
-        answers = torch.zeros(len(allowed), split.classes, dtype=torch.bool)
-        for row, classes in enumerate(allowed):
-            answers[row, slice(None) if classes is None else list(classes)] = True
-        questions["answers"] = answers
-    return questions
-
-
 def batches(split: Split, size: int, seed: int | Sequence[int] | None = None, pool: int = 50) -> Iterator[Batch]:
     """Every text of a split once, in batches of texts of nearly one length.
 
-    Without a seed the texts come from short to long (evaluation). With a seed they are shuffled, cut into pools of
-    `pool` batches, sorted by length inside each pool, and the batches shuffled: texts of one length meet more often
-    than in a plain shuffle, which makes an epoch on long texts several times faster.
+    Without a seed the texts come from short to long. With a seed they are shuffled, cut into pools of `pool` batches,
+    sorted by length inside each pool, and the batches shuffled: several times faster on long texts.
     """
     if size < 1:
         raise ValueError(f"batch size is {size}; allowed: 1 or more")
-    if seed is None or not len(split):
+    if seed is None:
         order = np.argsort(split.lengths, kind="stable")
-        chunks = [order[start : start + size] for start in range(0, len(order), size)]
     else:
         random = np.random.default_rng(seed)
         order = random.permutation(len(split))
-        pools = [order[start : start + size * pool] for start in range(0, len(order), size * pool)]
-        order = np.concatenate([p[np.argsort(split.lengths[p], kind="stable")] for p in pools])
-        chunks = [order[start : start + size] for start in range(0, len(order), size)]
+        order = order[np.lexsort((split.lengths[order], np.arange(len(order)) // (size * pool)))]
+    chunks = [order[start : start + size] for start in range(0, len(order), size)]
+    if seed is not None:
         random.shuffle(chunks)
     return (collate(split, chunk) for chunk in chunks)
 

@@ -18,7 +18,7 @@ class Instance:
 
     `rationale` holds the spans [start, end) of `tokens` that decide the label, or None where they are not known;
     `sentences` how many tokens each sentence has, or None where the text is not cut into sentences; `query` the tokens
-    of the text's question, `answers` the classes that may answer it, None for all of them.
+    of the text's question.
     """
 
     id: str
@@ -28,7 +28,6 @@ class Instance:
     rationale: tuple[tuple[int, int], ...] | None = None
     sentences: tuple[int, ...] | None = None
     query: tuple[str, ...] | None = None
-    answers: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -65,12 +64,11 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class Split:
-    """The instances of train, dev or test, and their ids in the corpus' vocabulary; `classes` is how many there are."""
+    """The instances of train, dev or test, and their ids in the corpus' vocabulary."""
 
     name: str
     instances: tuple[Instance, ...]
     vocabulary: Vocabulary = field(repr=False)
-    classes: int = 2
 
     @cached_property
     def encoded(self) -> tuple[np.ndarray, np.ndarray]:
@@ -150,5 +148,5 @@ def checksum(splits: Sequence[Split], vocabulary: Vocabulary) -> str:
             digest.update("\0".join([f"\0{instance.label}", *instance.tokens]).encode())
             digest.update(repr(instance.sentences or "").encode())
             if instance.query is not None:
-                digest.update(repr((instance.query, instance.answers)).encode())
+                digest.update(repr((instance.query, None)).encode())
     return digest.hexdigest()

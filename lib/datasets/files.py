@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
-
 PROJECT = Path(__file__).resolve().parents[2]
 SUFFIX = ".jsonl.gz"
 
@@ -47,18 +45,6 @@ class Row:
         allowed = f"whole numbers from 0 to {len(classes) - 1} (the {len(classes)} classes of dataset.json)"
         return self.value("label", allowed, lambda label: type(label) is int and 0 <= label < len(classes))
 
-    def spans(self, tokens: int) -> tuple[tuple[int, int], ...] | None:
-        """The spans [start, end) of tokens of a record's rationale, in order, or DataError; None where it has none."""
-
-        def inside(pair: object) -> bool:
-            return is_list(pair, int) and len(pair) == 2 and 0 <= pair[0] <= pair[1] <= tokens
-
-        allowed = f"a list of [start, end) pairs of tokens, of which this text has {tokens:,}"
-        if not self.record.get("rationale"):
-            return None
-        spans = self.value("rationale", allowed, lambda spans: isinstance(spans, list) and all(map(inside, spans)))
-        return tuple(sorted((start, end) for start, end in spans if start < end)) or None
-
 
 def is_list(values: object, kind: type) -> bool:
     """Whether something is a list of values of one type; a bool is no int."""
@@ -90,25 +76,26 @@ def find(name: str, data_home: str | Path | None = None, access: str = "") -> Pa
     )
 
 
-def listing(folder: Path) -> str:
-    """The first names in a folder, for messages."""
-    return ", ".join(sorted(ascii(place.name)[1:-1] for place in folder.glob("*"))[:8]) or "nothing"
+def find_file(name: str | Path, data_home: str | Path | None = None, allowed: str = "a file") -> Path:
+    """A file by its path from here, the project, a home of data or its folder vectors/; DataError where none has it."""
+    of_homes = [folder for home in homes(data_home) for folder in (home, home / "vectors")]
+    places = [folder / Path(name).expanduser() for folder in (Path.cwd(), PROJECT, *of_homes)]
+    for place in places:
+        if place.is_file():
+            return place
+    looked = ", ".join(dict.fromkeys(map(str, places)))
+    raise DataError(f"there is no file {str(name)!r}: looked for {looked}; allowed: {allowed}")
 
 
 @contextmanager
 def soundly_read(path: Path) -> Iterator[None]:
-    """While a file is read, what is wrong with it (not readable, damaged, no CSV) becomes a DataError."""
+    """While a file is read, an error that says that it is damaged or not readable becomes a DataError."""
     try:
         yield
     except (EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(f"{path} is damaged or cut off ({error}); copy or download it again") from None
-    except FileNotFoundError:
-        raise DataError(f"{path} is missing; its folder has {listing(path.parent)}") from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (pd.errors.EmptyDataError, pd.errors.ParserError) as error:
-        advice = "a delimiter in a field needs quotation marks, and each quotation mark its second"
-        raise DataError(f"{path} is no CSV ({str(error).strip()}); {advice}") from None
 
 
 def read_bytes(path: Path) -> bytes:
@@ -125,10 +112,10 @@ def decode(content: bytes, where: str) -> str:
 
 def sound(text: str, where: str) -> str:
     """The text itself; DataError for a NUL, half a surrogate pair, or bytes that were not UTF-8 ("surrogateescape")."""
-    if "\0" in text:
-        raise DataError(f"{where} holds a NUL character, which is no text; take it out")
     if not text.isascii() and re.search("[\ud800-\udfff]", text):
         raise DataError(f"{where} is not UTF-8, or holds half a surrogate pair; save the file as UTF-8")
+    if "\0" in text:
+        raise DataError(f"{where} holds a NUL character, which is no text; take it out")
     return text
 
 
@@ -146,21 +133,18 @@ def rows(folder: Path, splits: Sequence[str]) -> dict[str, list[Row]]:
     """The records of each split, in the order of its file; an id that is not given is "<split>-<line>".
 
     Raises:
-        DataError: file missing, empty or damaged; a line that is not a JSON object in UTF-8; two records with one id.
+        DataError: file missing, empty or damaged; a line that is not a JSON object in UTF-8.
     """
-    records, places = {split: [] for split in splits}, {}
+    records = {}
     for split in splits:
-        path = folder / f"{split}{SUFFIX}"
+        path, records[split] = folder / f"{split}{SUFFIX}", []
         for number, line in enumerate(read_bytes(path).split(b"\n"), start=1):
             if line.strip():
-                where = f"{path}, line {number},"
-                record = record_of(decode(line, where), where)
-                row = Row(record, str(record.get("id", f"{split}-{number}")), f"{path.name}, line {number}")
-                if (first := places.setdefault(row.id, row.place)) is not row.place:
-                    raise DataError(f"{row.place}: the id {row.id[:80]!r} is that of {first} too; ids must differ")
-                records[split].append(row)
+                place = f"{path.name}, line {number}"
+                record = record_of(decode(line, place), place)
+                records[split].append(Row(record, str(record.get("id", f"{split}-{number}")), place))
         if not records[split]:
-            raise DataError(f"{path} is empty: found no record; it needs one JSON object a line")
+            raise DataError(f"{path} is empty; it needs one JSON object a line")
     return records
 
 

@@ -38,21 +38,20 @@ def read(spec: Spec, folder: Path, options: dict, classes: tuple[str, str]) -> D
     """The admissions of a task, each with its discharge summaries as one text.
 
     Raises:
-        DataError: a file is missing or not as published; too few admissions.
+        DataError: a file is missing or not as published. ValueError: too few admissions.
     """
-    state = tuple((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(folder.glob("*.*")))
-    splits, notes = _read(spec.name, folder, state)
+    splits, notes = _read(spec.name, folder)
     return draft_of(spec, folder, ABOUT | {"title": f"MIMIC-III, {spec.name}"}, classes, dict(splits), [*notes, HIDDEN])
 
 
-@lru_cache(maxsize=1)
-def _read(task: str, folder: Path, state: tuple) -> tuple[Splits, list[str]]:
-    """Instances by split, and notes: read once as long as the `state` of the folder's files does not change."""
+@lru_cache(maxsize=1)  # some minutes
+def _read(task: str, folder: Path) -> tuple[Splits, list[str]]:
+    """Instances by split, and notes."""
     admissions = labels(folder, task)
     drawn = draw_admissions(admissions["patient"])
     texts = summaries(folder, drawn)
     kept = admissions.loc[texts.index].sort_values(["patient", "HADM_ID"])
-    kept["split"] = draw_splits(kept, folder)
+    kept["split"] = draw_splits(kept)
     splits, words = {split: [] for split in ("train", "dev", "test")}, {}  # words: one string for equal tokens
     for admission, label, split in kept[["label", "split"]].itertuples():
         tokens = tuple(words.setdefault(token, token) for token in text.clinical(texts[admission]))
@@ -111,7 +110,7 @@ def _chunks(folder: Path, table: str, columns: dict[str, str]) -> Iterator[pd.Da
     """
     paths = [path for path in (folder / f"{table}.csv", folder / f"{table}.csv.gz") if path.exists()]
     if not paths:
-        raise DataError(f"{folder} has no {table}.csv or {table}.csv.gz; it has {files.listing(folder)}; {ACCESS}")
+        raise DataError(f"{folder} has no {table}.csv or {table}.csv.gz; {ACCESS}")
     options = {"usecols": list(columns), "dtype": columns, "keep_default_na": False, "na_values": {"HADM_ID": [""]}}
     try:
         with files.soundly_read(paths[0]), pd.read_csv(paths[0], chunksize=CHUNK, **options) as chunks:
@@ -119,7 +118,7 @@ def _chunks(folder: Path, table: str, columns: dict[str, str]) -> Iterator[pd.Da
     except DataError:
         raise
     except ValueError:
-        wrong = f"a whole number is missing, it is not UTF-8, or it lacks one of {', '.join(columns)}"
+        wrong = f"it is no CSV in UTF-8, a whole number is missing, or it lacks one of {', '.join(columns)}"
         raise DataError(f"{paths[0]} is not as published: {wrong}") from None
 
 
@@ -137,21 +136,14 @@ def draw_admissions(patients: pd.Series) -> pd.Index:
     return patients.index[patients.isin(sizes.index[sizes <= MOST_ADMISSIONS])]
 
 
-def draw_splits(admissions: pd.DataFrame, folder: Path) -> pd.Series:
-    """Admission -> split, drawn with fixed seeds: no patient is in two splits.
+def draw_splits(admissions: pd.DataFrame) -> pd.Series:
+    """Admission -> split, drawn with the shares and seeds of Jain & Wallace's code for anemia, no patient in two.
 
-    A patient's class is 1 where that of one of the admissions is, and each class has its share. Shares and seeds are
-    those of Jain & Wallace's code for anemia.
-
-    Args:
-        admissions: patient and label of each; DataError where they are too few.
+    A patient's class is 1 where that of one of the admissions is, and each class has its share.
     """
     classes = admissions.groupby("patient")["label"].max()
-    try:
-        rest, test = divided(classes.index.tolist(), 12939, test_size=0.2, stratify=classes.tolist())
-        train, dev = divided(rest, 13448, test_size=0.15, stratify=classes[rest].tolist())
-    except ValueError as error:
-        raise DataError(f"{folder}: {len(admissions):,} admissions are too few to divide: {error}") from None
+    rest, test = divided(classes.index.tolist(), 12939, test_size=0.2, stratify=classes.tolist())
+    train, dev = divided(rest, 13448, test_size=0.15, stratify=classes[rest].tolist())
     splits = dict.fromkeys(train, "train") | dict.fromkeys(dev, "dev") | dict.fromkeys(test, "test")
     return admissions["patient"].map(splits)
 

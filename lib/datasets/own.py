@@ -17,17 +17,15 @@ from lib.datasets import files, text
 from lib.datasets.assembly import Draft, Spec, draft_of, drawn
 from lib.datasets.files import DataError
 
-FORMATS = dict.fromkeys((".csv", ".tsv", ".txt"), "CSV")
-FORMATS |= dict.fromkeys((".jsonl", ".ndjson", ".json"), "JSON lines") | {".parquet": "Parquet"}
+ALLOWED = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet")
 SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "test"}
 SPLITS |= dict.fromkeys(("dev", "development", "val", "valid", "validation"), "dev")
 # What spreadsheet programs write where it is not UTF-8; a short text fits many of Python's encodings.
 CODE_PAGES = [f"cp{number}" for number in (*range(1250, 1258), 932, 949)] + ["gb18030", "big5"]
-LONGEST_LABEL = 200  # characters
 MISSING = ("nan", "NaN", "NAN", "NaT", "None", "null", "NULL", "NA", "N/A", "<NA>")  # as programs write it
-NEEDS = "it needs one record for each text, with its label"
 SHARE = 0.15  # of dev, and of test
 SEED = 2019  # any fixed number: the splits must not depend on the seed of a run
+PREPARED = "spaCy's English tokens, lower-case, in the sentences of its rule-based splitter; words in at least 2 texts."
 
 
 class Columns(NamedTuple):
@@ -75,13 +73,12 @@ def own_text(
     Raises:
         DataError: whatever is wrong with the file, in one sentence.
     """
-    given = Columns(str(text_column), str(label_column), str(split_column))
+    given = Columns(text_column, label_column, split_column)
+    if not data and any(given):
+        raise DataError(f"{' and '.join(filter(None, given))} names a column, but there is no file; name it by data")
     if not data:
-        for role, value in given._asdict().items():
-            if value:
-                raise DataError(f"{role}_column is {value!r}, but there is no file; name it by data")
         return ""
-    path = find(str(data), data_home)
+    path = files.find_file(data, data_home)
     content = files.read_bytes(path)
     table = _table(path, content)
     columns = _columns(table, given)
@@ -91,11 +88,8 @@ def own_text(
 
 def spec_of(name: Own) -> Spec:
     """How your own text is prepared."""
-    words = (
-        "spaCy's English tokens, lower-case, in the sentences of its rule-based splitter; words in at least 2 texts."
-    )
     sizes = {"train_texts": None, "test_texts": None}
-    return Spec(name, read, words, tokens=text.spacy_words, options=sizes, min_df=2, sentences=True)
+    return Spec(name, read, PREPARED, tokens=text.spacy_words, options=sizes, min_df=2, sentences=True)
 
 
 def read(spec: Spec, folder: None, options: dict) -> Draft:
@@ -129,64 +123,38 @@ class Table(NamedTuple):
            spreadsheet counts it, the names of the columns being row 1; of JSON lines its line; of Parquet from 1
     """
 
-    path: Path
+    file: str
     frame: pd.DataFrame
     notes: tuple[str, ...]
 
     def listed(self) -> str:
         """The columns, for a message."""
-        names = [repr(name[:40]) for name in list(self.frame)[:12]]
-        return f"its columns: {', '.join(names)}{', ...' if len(self.frame.columns) > len(names) else ''}"
+        return f"its columns: {', '.join(repr(name[:40]) for name in self.frame)}"
 
-    def refuse(self, column: str, role: str, wrong: pd.Series, allowed: str) -> None:
+    def refuse(self, column: str, wrong: pd.Series, allowed: str) -> None:
         """Raises DataError with the first record whose value in a column is wrong, if any is."""
         if wrong.any():
-            row = wrong.idxmax()
-            value = self.frame.at[row, column]
+            value = self.frame.at[wrong.idxmax(), column]
             seen = "missing" if value is None or not str(value).strip() else repr(str(value)[:40])
-            raise DataError(f"{self.path.name}, row {row}: the {role} ({column!r}) is {seen}; allowed: {allowed}")
-
-    def refuse_unsound(self, column: str, values: pd.Series) -> None:
-        """Raises DataError with the first of a column's values that is no text (lib.datasets.files.sound)."""
-        for row, value in values.items():
-            files.sound(value, f"{self.path.name}, row {row}: {column!r}")
-
-
-def find(data: str, data_home: str | Path | None = None) -> Path:
-    """The file `data`, by its path from here, the project or a home of data; DataError where there is none."""
-    if not data.isprintable():
-        raise DataError(f"the name {data!a} has characters that cannot be shown; rename the file or its folder")
-    folders = (Path.cwd(), files.PROJECT, *files.homes(data_home))  # of an absolute path none matters
-    for place in (folder / Path(data).expanduser() for folder in folders):
-        with files.soundly_read(place):
-            if place.exists():
-                return place
-    near = (Path.cwd() / Path(data).expanduser()).parent
-    raise DataError(f"there is no file {data}; {near} has {files.listing(near)}")
-
-
-def _format(path: Path) -> str:
-    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
-    if suffix not in FORMATS:
-        raise DataError(f"{path} ends in {suffix or 'nothing'}; allowed: {', '.join(FORMATS)}, and each with .gz")
-    return FORMATS[suffix]
+            raise DataError(f"{self.file}, row {wrong.idxmax()}: {column!r} is {seen}; allowed: {allowed}")
 
 
 def _table(path: Path, content: bytes) -> Table:
     """The table of a file; DataError: not in the form of the file's ending; a column's name twice; no record."""
-    form, notes = _format(path), ()
-    if form == "Parquet":
-        frame = _parquet(path, content)
+    form, notes = Path(path.name.removesuffix(".gz")).suffix.lower(), ()
+    if form not in ALLOWED:
+        raise DataError(f"{path} is not read; allowed: {', '.join(ALLOWED)}, and each with .gz")
+    if form == ".parquet":
+        frame = pd.read_parquet(io.BytesIO(content)).rename(columns=str)
+        frame.index = range(1, len(frame) + 1)
     else:
         text, notes = _decoded(path, content)
-        if not text.strip():
-            raise DataError(f"{path} is empty; {NEEDS}")
-        frame = _json_lines(path, text) if form == "JSON lines" else _csv(path, text)
+        frame = _csv(path, text) if form in ALLOWED[:3] else _json_lines(path, text)
     if twice := list(frame.columns[frame.columns.duplicated()]):
         raise DataError(f"{path.name} has two columns {twice[0][:40]!r}; names must differ")
     if frame.empty:
-        raise DataError(f"{path} has no record, only names of columns; {NEEDS}")
-    return Table(path, frame.astype(object).where(frame.notna(), None), notes)
+        raise DataError(f"{path} is empty; it needs one record for each text, with its label")
+    return Table(path.name, frame.astype(object).where(frame.notna(), None), notes)
 
 
 def _decoded(path: Path, content: bytes) -> tuple[str, tuple[str, ...]]:
@@ -203,25 +171,26 @@ def _decoded(path: Path, content: bytes) -> tuple[str, tuple[str, ...]]:
         text = files.sound(content.decode(best.encoding if best else "ascii"), str(path))
     except UnicodeDecodeError:
         raise DataError(f"{path} is not UTF-8, nor in any encoding that is known here; save it as UTF-8") from None
-    words = dict.fromkeys(word.strip('",;|.')[:30] for word in text[:1_000_000].split() if not word.isascii())
+    words = [word.strip('",;|.')[:30] for word in text[:1_000_000].split() if not word.isascii()]
     return text, (
         f"{path.name} is not UTF-8. It was read as {best.encoding}, a guess from its bytes, with words such as "
-        f"{', '.join(map(repr, list(words)[:3]))}: if that is wrong, save the file as UTF-8.",
+        f"{', '.join(map(repr, words[:3]))}: if that is wrong, save the file as UTF-8.",
     )
 
 
 def _csv(path: Path, text: str) -> pd.DataFrame:
-    body = text.lstrip(" \r\n")
-    skipped, header = text[: len(text) - len(body)].count("\n"), re.match(r"[^\r\n]*", body)[0]
+    body = io.StringIO(text.lstrip(" \r\n"))
     try:
-        delimiter = csv.Sniffer().sniff(header[:10_000], ",;\t|").delimiter
+        delimiter = csv.Sniffer().sniff(re.match(r"[^\r\n]*", body.getvalue())[0][:10_000], ",;\t|").delimiter
     except csv.Error:
         delimiter = ","  # one column alone
-    with files.soundly_read(path):  # all as text, and blank rows too, so that rows count as a spreadsheet counts them
-        frame = pd.read_csv(
-            io.StringIO(body), sep=delimiter, header=None, dtype=object, keep_default_na=False, skip_blank_lines=False
-        )
-    frame.index += skipped + 1
+    options = {"dtype": object, "keep_default_na": False, "skip_blank_lines": False}
+    try:
+        frame = pd.read_csv(body, sep=delimiter, header=None, **options)
+    except (pd.errors.EmptyDataError, pd.errors.ParserError) as error:
+        advice = "a delimiter in a field needs quotation marks, and each quotation mark its second"
+        raise DataError(f"{path} is no CSV ({str(error).strip()}); {advice}") from None
+    frame.index += 1
     names, records = frame.iloc[0].str.strip(), frame.iloc[1:]
     filled = records.apply(lambda column: column.str.strip() != "").any(axis=1)
     return records.loc[filled, (names != "").to_numpy()].set_axis(names[names != ""].tolist(), axis=1)
@@ -233,29 +202,18 @@ def _json_lines(path: Path, text: str) -> pd.DataFrame:
     return pd.DataFrame(list(records.values()), index=list(records), dtype=object)
 
 
-def _parquet(path: Path, content: bytes) -> pd.DataFrame:
-    try:
-        frame = pd.read_parquet(io.BytesIO(content))
-    except Exception as error:  # each engine has errors of its own
-        raise DataError(f"{path} is no sound Parquet file ({str(error).splitlines()[0][:80]})") from None
-    return frame.set_axis(map(str, frame.columns), axis=1).set_axis(range(1, len(frame) + 1))
-
-
 # --- its columns
 
 
 def _columns(table: Table, given: Columns) -> Columns:
     """The columns as given, else as they look."""
     (text, label, split), frame = given, table.frame
-    named = [name for name in given if name]
-    if len(set(named)) < len(named):
-        raise DataError(f"text_column, label_column and split_column are {', '.join(named)}; allowed: different ones")
-    for name in named:
+    for name in filter(None, given):
         if name not in frame:
-            raise DataError(f"{table.path.name} has no column {name!r}; {table.listed()}")
+            raise DataError(f"{table.file} has no column {name!r}; {table.listed()}")
     if not split:  # a column of that name, if it is free and names a split in any record
-        free = [name for name in frame if name not in named and name.lower() == "split"]
-        split = next((name for name in free if _lowered(frame[name]).isin(SPLITS).any()), "")
+        free = [name for name in frame if name not in given and name.lower() == "split"]
+        split = next((name for name in free if _splits(frame[name]).notna().any()), "")
     text = text or _only(table, "text", looks_like_texts, {label, split})
     label = label or _only(table, "label", looks_like_labels, {text, split})
     return Columns(text, label, split)
@@ -263,15 +221,15 @@ def _columns(table: Table, given: Columns) -> Columns:
 
 def _only(table: Table, role: str, looks_like: Callable[[Sequence], bool], taken: set[str]) -> str:
     """The column called as its role, else the only one that looks like it."""
-    file, frame = table.path.name, table.frame.drop(columns=taken, errors="ignore")
+    frame = table.frame.drop(columns=taken, errors="ignore")
     called = [name for name in frame if name.lower() == role]
     fitting = called or [name for name in frame if looks_like(frame[name].tolist())]
     if len(fitting) != 1:
         seen = f"{len(fitting)} columns look like it; name it by {role}_column"
-        raise DataError(f"{file}: which column is the {role}? {seen}; {table.listed()}")
+        raise DataError(f"{table.file}: which column is the {role}? {seen}; {table.listed()}")
     if not called and fitting[0] in set(frame[fitting[0]]):
         header = f"the first row must name the columns, but {fitting[0][:40]!r}, which is there, is a {role} below too"
-        raise DataError(f"{file}: {header}; add a first row such as text,label")
+        raise DataError(f"{table.file}: {header}; add a first row such as text,label")
     return fitting[0]
 
 
@@ -288,61 +246,51 @@ def looks_like_labels(values: Sequence) -> bool:
     if not all(isinstance(value, str | int | float) for value in values):
         return False
     names = [str(value).strip() for value in values]
-    return 2 <= len(set(names)) <= len(names) / 3 and max(map(len, names)) <= LONGEST_LABEL
+    return 2 <= len(set(names)) <= len(names) / 3 and max(map(len, names)) <= 200
 
 
 # --- its records
 
 
 def _records(table: Table, columns: Columns) -> tuple[tuple[str, ...], pd.DataFrame, list[str]]:
-    """(classes; id, text, label and split of each record; notes)."""
-    texts = table.frame[columns.text]
-    table.refuse(columns.text, "text", ~texts.map(lambda value: isinstance(value, str)), "a string in every record")
-    table.refuse_unsound(columns.text, texts)
-    if texts.str.fullmatch(r"[\s\d.,+-]*").all():
-        raise DataError(f"{table.path.name}: the column {columns.text!r} holds no words; {table.listed()}")
-    classes, labels = _classes(table, columns.label)
-    ids = [f"text-{row}" for row in texts.index]
-    records = pd.DataFrame({"id": ids, "text": texts, "label": labels, "split": _splits(table, columns.split)})
-    notes = [f"In {table.path.name} {columns.text!r} is the text, {columns.label!r} is the label."]
-    notes += [f"The splits are those of the column {columns.split!r}."] if columns.split else []
-    return classes, records, [*notes, *_complete(records, classes, table.path.name, bool(columns.split)), *table.notes]
+    """(classes; id, text, label and split of each record; notes).
 
-
-def _classes(table: Table, column: str) -> tuple[tuple[str, ...], np.ndarray]:
-    """(classes, the number of each record's class), in their order if all are numbers, else by the alphabet."""
-    values = table.frame[column]
-    names = values.map(lambda value: str(int(value) if isinstance(value, float) and value.is_integer() else value))
-    names = names.where(values.notna(), "").str.strip()
-    wrong = (names == "") | names.isin(MISSING) | ~values.map(lambda value: isinstance(value, str | int | float))
-    wrong |= names.str.len() > LONGEST_LABEL
-    allowed = f"a name of up to {LONGEST_LABEL} characters or a number, not what programs write for a missing value"
-    table.refuse(column, "label", wrong, f"{allowed}; leave other records out")
-    table.refuse_unsound(column, names)
+    Classes are in their order if all are numbers, else by the alphabet; 1 and 1.0 are one class, as first written.
+    """
+    texts, names = table.frame[columns.text], table.frame[columns.label].map(_class_name)
+    table.refuse(columns.text, ~texts.map(lambda value: isinstance(value, str)), "a string in every record")
+    table.refuse(columns.label, names == "", "a name or number, not what programs write where one is missing")
+    for row, value in texts.items():
+        files.sound(value, f"{table.file}, row {row}: {columns.text!r}")
     numbers = pd.to_numeric(names, errors="coerce")
-    keys = numbers if np.isfinite(numbers).all() else names  # 1 and 1.0 are one class, as first written
-    labels, order = pd.factorize(keys, sort=True)
+    labels, order = pd.factorize(numbers if np.isfinite(numbers).all() else names, sort=True)
     if len(order) < 2:
         all_same = f"all {len(names):,} records have the label {names.iloc[0]!r}"
-        raise DataError(f"{table.path.name}: {all_same}; a classifier needs at least two classes")
-    return tuple(names.groupby(labels).first()), labels
+        raise DataError(f"{table.file}: {all_same}; a classifier needs at least two classes")
+    classes, split = tuple(names.groupby(labels).first()), "train"
+    notes = [f"In {table.file} {columns.text!r} is the text, {columns.label!r} is the label."]
+    if columns.split:
+        split = _splits(table.frame[columns.split])
+        table.refuse(columns.split, split.isna(), ", ".join(SPLITS))
+        notes.append(f"The splits are those of the column {columns.split!r}.")
+    ids = [f"text-{row}" for row in texts.index]
+    records = pd.DataFrame({"id": ids, "text": texts, "label": labels, "split": split})
+    return classes, records, [*notes, *_draw_splits(records, classes, table.file, bool(columns.split)), *table.notes]
 
 
-def _splits(table: Table, column: str) -> pd.Series | str:
-    """The split of each record; train of all where no column says it."""
-    if not column:
-        return "train"
-    names = _lowered(table.frame[column])
-    table.refuse(column, "split", ~names.isin(SPLITS), ", ".join(SPLITS))
-    return names.map(SPLITS)
+def _class_name(label: object) -> str:
+    """The name of a record's class: 2.0 is "2"; "" where it is missing or cannot be one."""
+    name = str(int(label) if isinstance(label, float) and label.is_integer() else label).strip()
+    return name if isinstance(label, str | int | float) and name not in MISSING else ""
 
 
-def _lowered(values: pd.Series) -> pd.Series:
-    return values.astype(str).str.strip().str.lower()
+def _splits(values: pd.Series) -> pd.Series:
+    """The split that each value names; NaN where it names none."""
+    return values.astype(str).str.strip().str.lower().map(SPLITS)
 
 
-def _complete(records: pd.DataFrame, classes: tuple[str, ...], file: str, given: bool) -> list[str]:
-    """Draws the splits that are not given from train, of each class its share; a note says so.
+def _draw_splits(records: pd.DataFrame, classes: tuple[str, ...], file: str, given: bool) -> list[str]:
+    """Draws the splits that are not given from train, of each class its share and at least one; a note says so.
 
     Raises:
         DataError: train or test is not among the given splits; a class has too few texts in train.
@@ -352,24 +300,16 @@ def _complete(records: pd.DataFrame, classes: tuple[str, ...], file: str, given:
         raise DataError(f"{file}: the records are of {', '.join(names)}; allowed: train and test, and dev")
     missing = [("test", SHARE), ("dev", SHARE / (1 - SHARE))] if not given else [("dev", SHARE)] * ("dev" not in names)
     counts = np.bincount(records.loc[records["split"] == "train", "label"], minlength=len(classes))
-    rarest, least = int(counts.argmin()), 1 + len(missing)
-    if counts[rarest] < least:
-        raise DataError(
-            f"{file}: {(counts < least).sum():,} of {len(classes):,} classes have fewer texts in train than the "
-            f"{least} that are needed to learn it and to draw splits; {classes[rarest][:40]!r} has {counts[rarest]}: "
-            "leave such records out, or name another label_column"
-        )
+    if (counts <= len(missing)).any():
+        few = f"class {classes[counts.argmin()][:40]!r} has {counts.min()} texts in train"
+        needed = f"{1 + len(missing)} are needed to learn it and to draw splits"
+        raise DataError(f"{file}: {few}; {needed}: leave such records out, or name another label_column")
     for seed, (split, share) in enumerate(missing, start=SEED):
-        _draw(records, split, share, seed)
+        train, random = records[records["split"] == "train"], np.random.default_rng(seed)
+        for label in range(len(classes)):
+            places = random.permutation(np.flatnonzero(train["label"] == label))
+            records.loc[train.index[places[: max(1, round(share * len(places)))]], "split"] = split
     if not given:
         shares = f"{1 - 2 * SHARE:.0%} are train, {SHARE:.0%} dev and {SHARE:.0%} test"
         return [f"The splits were drawn at random, always the same: of each class {shares}."]
     return [f"{SHARE:.0%} of train, of each class, are dev."] * len(missing)
-
-
-def _draw(records: pd.DataFrame, split: str, share: float, seed: int) -> None:
-    """`share` of the records of train, of each class at least one, are drawn for another split."""
-    train, random = records[records["split"] == "train"], np.random.default_rng(seed)
-    for label in np.unique(train["label"]):
-        places = random.permutation(np.flatnonzero(train["label"] == label))
-        records.loc[train.index[places[: max(1, round(share * len(places)))]], "split"] = split

@@ -31,9 +31,12 @@ seed         of the random numbers
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import asdict
 from functools import cache, partial
 from itertools import accumulate, product
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from lib.datasets.assembly import Draft, Spec
 from lib.datasets.corpus import Instance
@@ -76,31 +79,18 @@ TYPES = 400
 class Options:
     """How hard the texts are: see the module's docstring. ValueError where an option is out of its range."""
 
-    cues: int = 2
-    negation: float = 0.2
-    distractors: int = 1
-    noise: float = 0.0
-    seed: int = 0
-
-    def __post_init__(self):
-        for name, low, high in (("cues", 1, 8), ("distractors", 0, 8), ("seed", 0, 2**32)):
-            value = getattr(self, name)
-            if type(value) is not int or not low <= value <= high:
-                raise ValueError(f"{name} is {value!r}; allowed: whole numbers from {low} to {high}")
-        for name, high in (("negation", 1.0), ("noise", 0.5)):
-            value = getattr(self, name)
-            if type(value) not in (int, float) or not 0 <= value <= high:
-                raise ValueError(f"{name} is {value!r}; allowed: a fraction from 0 to {high}")
-
-
-DEFAULTS = {option.name: option.default for option in fields(Options)}
+    cues: int = Field(2, ge=1, le=8)
+    negation: float = Field(0.2, ge=0, le=1)
+    distractors: int = Field(1, ge=0, le=8)
+    noise: float = Field(0.0, ge=0, le=0.5)
+    seed: int = Field(0, ge=0)
 
 
 def records(split: str, **options) -> list[Instance]:
     """The reviews of train, dev or test, the same ones for the same options. No text occurs twice, in any split.
 
     Raises:
-        KeyError: unknown split. TypeError: unknown option. ValueError: an option is out of its range.
+        KeyError: unknown split. ValueError: an option is unknown or out of its range.
     """
     return list(_all_splits("planted", _review, Options(**options))[split])
 
@@ -185,8 +175,9 @@ def _passage(
     tokens, rationale = [], []
     for (words, counts), start, end in zip(units, cuts[:-1], cuts[1:], strict=True):
         tokens += _neutral(rng, end - start)
-        if counts:  # the cue, which is last, and the negator, which is first where there is one
-            rationale += _spans({len(tokens), len(tokens) + len(words) - 1})
+        first, last = len(tokens), len(tokens) + len(words) - 1  # the negator, where there is one, and the cue
+        if counts:
+            rationale += [(first, last + 1)] if last - first < 2 else [(first, first + 1), (last, last + 1)]
         tokens += words
     tokens += _neutral(rng, spare - cuts[-1])
     return tuple(tokens), tuple(rationale)
@@ -217,12 +208,6 @@ def _neutral(rng: random.Random, size: int) -> list[str]:
     return words[:size]
 
 
-def _spans(positions: set[int]) -> list[tuple[int, int]]:
-    """One or two positions as spans [start, end), one span where they are neighbours."""
-    first, last = min(positions), max(positions)
-    return [(first, last + 1)] if last - first < 2 else [(first, first + 1), (last, last + 1)]
-
-
 @cache
 def _zipf(size: int, offset: float) -> list[float]:
     """Cumulative weights 1 / (rank + offset)."""
@@ -238,7 +223,7 @@ def content_words() -> list[str]:
     return COMMON + random.Random("planted words").sample(sorted(made_up), TYPES - len(COMMON))
 
 
-_spec = partial(Spec, options=DEFAULTS, dials=Options)
+_spec = partial(Spec, options=asdict(Options()), dials=Options)
 SPECS = (
     _spec(
         "planted",

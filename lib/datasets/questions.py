@@ -20,12 +20,10 @@ def read_inference(spec: Spec, folder: Path, options: dict) -> Draft:
     """Does the hypothesis follow from the premise?"""
     about, splits = files.about(folder), {}
     for split, rows in spec.rows(folder).items():
-        splits[split] = [_pair(spec, row, row.label(about["classes"])) for row in rows]
+        premises = [spec.instance(row.id, row.text("premise"), row.label(about["classes"])) for row in rows]
+        queries = [spec.tokens(row.text("hypothesis")) for row in rows]
+        splits[split] = [replace(one, query=query) for one, query in zip(premises, queries, strict=True)]
     return draft_of(spec, folder, about, about["classes"], splits)
-
-
-def _pair(spec: Spec, row: Row, label: int) -> Instance:
-    return replace(spec.instance(row.id, row.text("premise"), label), query=spec.tokens(row.text("hypothesis")))
 
 
 def read_stories(spec: Spec, folder: Path, options: dict) -> Draft:
@@ -56,9 +54,8 @@ def _story(spec: Spec, row: Row) -> Instance:
         start = len(tokens)
         tokens += spec.tokens(sentence.strip().removesuffix("."))
         spans.append((start, len(tokens)))
-    allowed = f"a list of places in a context of {len(context):,} sentences"
-    inside = range(len(context))
-    facts = row.value("supporting", allowed, lambda value: files.is_list(value, int) and set(value) <= set(inside))
+    allowed, inside = f"a list of places in a context of {len(context):,} sentences", set(range(len(context)))
+    facts = row.value("supporting", allowed, lambda value: files.is_list(value, int) and set(value) <= inside)
     rationale = tuple(spans[place] for place in sorted(set(facts))) or None
     query = spec.tokens(row.text("question"))
     return Instance(row.id, " ".join(context), tuple(tokens), -1, rationale, query=query)

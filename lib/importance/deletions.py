@@ -54,7 +54,7 @@ def without_words(batch: Batch, positions: Tensor) -> Batch:
     """The texts, each without its word at the position (batch,) that is named for it."""
     tokens = without_each(batch.tokens, positions)
     shorter = Batch.of(tokens, batch.lengths - 1, batch.label, batch.instance)
-    return replace(shorter, **batch.questions(torch.arange(len(batch), device=tokens.device)))
+    return replace(shorter, query=batch.query, query_mask=batch.query_mask)
 
 
 def without_each(values: Tensor, positions: Tensor) -> Tensor:
@@ -133,9 +133,8 @@ class Reading:
         """Attended features (text, place, feature) -> logits (text, place, class)."""
         if self.query is None:
             return attended + self.model.decoder.bias
-        answers = None if self.batch.answers is None else self.batch.answers[:, None]
         of_query = self.model.affine_query(self.query)[:, None]
-        return self.model.answer(attended + self.model.affine_text.bias, of_query, answers)
+        return self.model.answer(attended + self.model.affine_text.bias, of_query)
 
 
 # --- encoders whose states see their neighbours alone

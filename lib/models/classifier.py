@@ -15,7 +15,6 @@ from lib.numerics import by_length
 from lib.projections import projection, softmax
 
 WORDS = 2**12  # of the sentences that are encoded at once, padding included
-NEVER = -1e30  # the logit of a class that may not answer: finite, and its probability is exactly 0
 
 
 class AttentionClassifier(nn.Module):
@@ -283,8 +282,8 @@ class QuestionClassifier(nn.Module):
         scores = self.attention(hidden, query)
         if attention is None:
             attention = self.projection(scores, batch.mask)
-        logits = self._decode(attention[:, None] @ hidden, query, batch.answers).squeeze(1)
-        return ModelOutput(logits, scores, attention, batch.mask, hidden, embeddings, query, batch.answers)
+        logits = self._decode(attention[:, None] @ hidden, query).squeeze(1)
+        return ModelOutput(logits, scores, attention, batch.mask, hidden, embeddings, query)
 
     def encode_query(self, batch: Batch) -> Tensor:
         """(batch, hidden): the encoded questions."""
@@ -295,22 +294,16 @@ class QuestionClassifier(nn.Module):
     def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
         """Logits under another attention: (batch, token) or (batch, draw, token) -> the same with class for token."""
         draws = attention if attention.dim() == 3 else attention[:, None]
-        logits = self._decode(draws @ output.hidden, output.query, output.answers)
+        logits = self._decode(draws @ output.hidden, output.query)
         return logits if attention.dim() == 3 else logits.squeeze(1)
 
     def token_logits(self, output: ModelOutput) -> None:
         """None: the read-out is not affine."""
 
-    def _decode(self, attended: Tensor, query: Tensor, answers: Tensor | None) -> Tensor:
+    def _decode(self, attended: Tensor, query: Tensor) -> Tensor:
         """(batch, draw, class) of attended averages (batch, draw, hidden)."""
-        allowed = None if answers is None else answers[:, None]
-        return self.answer(self.affine_text(self.last_dropout(attended)), self.affine_query(query)[:, None], allowed)
+        return self.answer(self.affine_text(self.last_dropout(attended)), self.affine_query(query)[:, None])
 
-    def answer(self, text: Tensor, query: Tensor, answers: Tensor | None) -> Tensor:
-        """Logits (..., class) of W_p c and W_q q, each (..., hidden / 2).
-
-        Args:
-            answers: (..., class) True for the classes that may answer; None: all.
-        """
-        logits = self.decoder((text + query).tanh().to(self.decoder.weight))
-        return logits if answers is None else logits.masked_fill(~answers, NEVER)
+    def answer(self, text: Tensor, query: Tensor) -> Tensor:
+        """Logits (..., class) of W_p c and W_q q, each (..., hidden / 2)."""
+        return self.decoder((text + query).tanh().to(self.decoder.weight))

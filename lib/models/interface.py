@@ -26,7 +26,7 @@ class ModelOutput:
     hidden      (batch, token, hidden)
     embeddings  (batch, word, embedding), in the graph whenever gradients are enabled
     query       (batch, hidden) the encoded question, only in tasks with one
-    answers     (batch, class) True for the classes that may answer, only where not all may
+    answers     not used: None
     """
 
     logits: Tensor

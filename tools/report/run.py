@@ -111,7 +111,7 @@ def fingerprint(notebook: Path, values: dict[str, Any]) -> str:
 
 def _data_files(notebook: Path, values: dict[str, Any]) -> list[Path]:
     """The files of the report's dataset, and its word vectors, found as its kernel will find them."""
-    from lib.datasets import DataError, files, own, spec, word_vectors
+    from lib.datasets import DataError, files, spec, word_vectors
 
     settings = parameters.all_values(notebook, values)
     home, found = settings.get("data_home"), []
@@ -119,7 +119,7 @@ def _data_files(notebook: Path, values: dict[str, Any]) -> list[Path]:
         try:
             found += word_vectors.files_of(settings.get("vectors", "auto"), home)
             if settings.get("data"):
-                return [path.resolve() for path in [*found, own.find(settings["data"], home)]]
+                return [path.resolve() for path in [*found, files.find_file(settings["data"], home)]]
             folder = spec(settings["dataset"]).folder if "dataset" in settings else None
             found += sorted(files.find(folder, home).glob("*")) if folder else []
         except DataError:
