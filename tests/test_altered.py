@@ -28,9 +28,8 @@ def test_a_shortcut_decides_the_label_of_half_of_train_and_of_copies_of_test(kin
         assert against == pytest.approx(0.5, abs=0.01), "the text's own words say nothing about it"
         assert len(with_it) == pytest.approx(len(whole) * (1 if split.name == "test" else 0.5), abs=2)
         assert Counter(one.label for one in with_it)[1] == pytest.approx(len(with_it) / 2, abs=len(with_it) * 0.06)
-    assert [one.tokens for one in corpus.test.instances[: len(plain.test)]] == [
-        one.tokens for one in plain.test.instances
-    ]
+    whole = [one.tokens for one in plain.test.instances]
+    assert [one.tokens for one in corpus.test.instances[: len(whole)]] == whole
     assert set(altered.SHORTCUT_WORDS) <= set(corpus.vocabulary.words)
 
 

@@ -66,10 +66,8 @@ def test_agnews4_has_all_four_topics_in_the_sentences_of_the_whole_pipeline(data
 def test_drawn_texts_are_always_the_same_ones_in_their_order():
     few, more = (drawn(range(1000), "dev", {"train_texts": most}, []) for most in (10, 300))
     assert few == sorted(few) == drawn(range(1000), "test", {"test_texts": 10}, []) and set(few) < set(more)
-    assert (
-        drawn(range(5), "train", {"train_texts": None}, []) == drawn(range(5), "train", {}, notes := []) == [*range(5)]
-    )
-    assert not notes and len(drawn(range(5), "train", {"train_texts": 9}, notes)) == 5 and "train_texts: 5" in notes[0]
+    assert drawn(range(5), "train", {"train_texts": None}, notes := []) == [*range(5)] and not notes
+    assert len(drawn(range(5), "train", {"train_texts": 9}, notes)) == 5 and "train_texts: 5" in notes[0]
 
 
 def deciding_sentence(one) -> tuple[int, int]:
@@ -89,8 +87,6 @@ def test_one_planted_sentence_decides():
             assert {low, high} <= set(starts) and all(low <= start and end <= high for start, end in one.rationale)
     again = planted.documents("train", seed=1)
     assert again != planted.documents("train") and len({one.tokens for one in again}) == len(again)
-    with pytest.raises(DataError, match="cues is 0"):
-        datasets.load("planted-documents", cues=0)
 
 
 def folder(home: Path, name: str, **splits) -> None:
@@ -116,7 +112,7 @@ def test_ratings_are_eight_classes(tmp_path):
     assert few.checksum != corpus.checksum
 
 
-@pytest.mark.parametrize("rating", [5, None, "7", True, [7], 7.5])
+@pytest.mark.parametrize("rating", [5, None, "7", True])
 def test_a_rating_that_is_none_of_the_eight_is_named(tmp_path, rating):
     folder(tmp_path, "imdb", train=reviews(16), test=[{"text": "a", "rating": rating}])
     with pytest.raises(DataError, match=r"line 1: 'rating' is .*; allowed: 1, 2, 3, 4, 7, 8, 9, 10"):
@@ -126,7 +122,8 @@ def test_a_rating_that_is_none_of_the_eight_is_named(tmp_path, rating):
 def test_rare_words_are_unknown():
     found = Vocabulary.of([["a", "a", "b"], ["a", "b", "c"]], min_count=3)
     assert found.words[len(SPECIALS) :] == ("a",)
-    assert Vocabulary.of([["a", "a", "b"], ["b"]], min_df=2, min_count=2).words[len(SPECIALS) :] == ("b",)
+    found = Vocabulary.of([["a", "a", "b"], ["b", "c"]], min_df=2, min_count=2)
+    assert found.words == (*SPECIALS, "b") and found.encode(["b", "zzz"]).tolist() == [2, 4, 1, 3]
 
 
 LEARN = """

@@ -293,7 +293,7 @@ BAD = [  # a file's content, what the message says, and the file's name and the 
     ("\n".join(f"{text},{label}" for text, label in PLAIN), "the first row must name the columns", {}),
     (separated(rows()), "has no column 'review'; its columns: 'text', 'label'", {"text_column": "review"}),
     (separated(TWO, ("title", "body", "label")), "which column is the text? 2 columns look like it; ", {}),
-    (None, "text names a column, but there is no file; name it by data", {"name": "", "text_column": "text"}),
+    (None, "text names a column, but no file is named by data", {"name": "", "text_column": "text"}),
     # labels and splits
     (changed(3, ("a\nb", "bad")) + "\r\nlast,\r\n", "my.csv, row 63: 'label' is missing", {}),
     (with_line('{"text": "a film", "label": NaN}'), "row 61: 'label' is missing", JSON),
@@ -331,7 +331,7 @@ def test_the_command_refuses_before_anything_runs(tmp_path, capsys):
         (["data", alone], "all 60 records have the label 'bad'"),
         (["data", good, "label_column", "stars"], "has no column 'stars'; its columns: 'text', 'label'"),
         (["data", good, "dataset", "sst"], "dataset is 'sst' and data is"),
-        (["text_column", "text"], "text names a column, but there is no file"),
+        (["text_column", "text"], "text names a column, but no file is named by data"),
     ]:
         pairs = [word for name, value in zip(given[::2], given[1::2], strict=True) for word in ("-p", name, value)]
         assert main(["correlation", *pairs, "--output", str(tmp_path / "out")]) == 2

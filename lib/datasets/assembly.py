@@ -32,43 +32,26 @@ class Draft:
 
 @dataclass(frozen=True)
 class Spec:
-    """How a dataset is prepared.
-
-    read          (spec, folder, options) -> its draft
-    preprocess    in words
-    folder        in a home of data; None: it needs none
-    tokens        cuts a text; divide makes dev, and test where it must, from the splits of the files
-    options       name -> default, of what `load` takes besides
-    dials         a pydantic model of options that may follow the name, `planted:noise=0.1`; None: none may
-    longer_than, shorter_than    bounds on the number of tokens, both exclusive
-    drop_longest  Jain & Wallace's code takes a bound that is not given from the split itself: its longest texts go
-    min_df        words in fewer texts of the training split are unknown
-    min_count     words that occur there less often are unknown
-    sentences     the texts are cut into sentences
-    asks          each text comes with a question; the label is its answer
-    page          where it is published
-    access        how to get the files, where they are given only on request
-    confidential  no word of the texts is shown unless `show_text` is "yes"
-    """
+    """How a dataset is prepared."""
 
     name: str
-    read: Callable[["Spec", Path | None, dict], Draft] = field(repr=False)
-    preprocess: str
-    folder: str | None = None
-    tokens: Callable[[str], tuple[str, ...]] | None = field(default=None, repr=False)
-    divide: Callable[[Splits], Splits] | None = field(default=None, repr=False)
-    options: dict[str, object] = field(default_factory=dict)
-    dials: Callable[..., object] | None = field(default=None, repr=False)
-    longer_than: int = 0
-    shorter_than: float = float("inf")
-    drop_longest: bool = False
-    min_df: int = 1
-    min_count: int = 1
-    sentences: bool = False
-    asks: bool = False
-    page: str = ""
-    access: str = ""
-    confidential: bool = False
+    read: Callable[["Spec", Path | None, dict], Draft] = field(repr=False)  # (spec, folder, options) -> its draft
+    preprocess: str  # in words
+    folder: str | None = None  # in a home of data; None: it needs none
+    tokens: Callable[[str], tuple[str, ...]] | None = field(default=None, repr=False)  # cuts a text
+    divide: Callable[[Splits], Splits] | None = field(default=None, repr=False)  # makes dev, and test where it must
+    options: dict[str, object] = field(default_factory=dict)  # name -> default, of what `load` takes besides
+    dials: Callable[..., object] | None = field(default=None, repr=False)  # checks options, which may follow the name
+    longer_than: int = 0  # tokens
+    shorter_than: float = float("inf")  # tokens
+    drop_longest: bool = False  # a bound that is not given is the split's longest text (Jain & Wallace's code)
+    min_df: int = 1  # words in fewer texts of the training split are unknown
+    min_count: int = 1  # words that occur there less often are unknown
+    sentences: bool = False  # the texts are cut into sentences
+    asks: bool = False  # each text comes with a question; the label is its answer
+    page: str = ""  # where it is published
+    access: str = ""  # how to get the files, where they are given only on request
+    confidential: bool = False  # no word of the texts is shown unless `show_text` is "yes"
 
     def rows(self, folder: Path) -> dict[str, list[Row]]:
         """The records of its files, by split: train and test where dev is made from train."""

@@ -13,27 +13,16 @@ from lib.numerics import by_length
 
 @dataclass(frozen=True)
 class Batch:
-    """Some texts of a split.
+    """Some texts of a split; the last four are None where they have no such thing."""
 
-    tokens    (batch, word) ids: start, the text, end, then padding
-    lengths   (batch,) ids of a text, start and end included
-    mask      (batch, word) True on the text's own tokens: not on start, end or padding
-    label     (batch,) class
-    instance  (batch,) position in the split
-    guide     (batch, word) attention to be imposed, 0 where the mask is False; only for models that need it
-    sentence  (batch, word) the number of the word's sentence in its text, -1 where the mask is False; only where the
-              split has sentences
-    query, query_mask    as tokens and mask, of the texts' questions; only in tasks with questions
-    """
-
-    tokens: Tensor
-    lengths: Tensor
-    mask: Tensor
-    label: Tensor
-    instance: Tensor
-    guide: Tensor | None = None
-    sentence: Tensor | None = None
-    query: Tensor | None = None
+    tokens: Tensor  # (batch, word) ids: start, the text, end, then padding
+    lengths: Tensor  # (batch,) ids of a text, start and end included
+    mask: Tensor  # (batch, word) True on the text's own tokens: not on start, end or padding
+    label: Tensor  # (batch,) class
+    instance: Tensor  # (batch,) position in the split
+    guide: Tensor | None = None  # (batch, word) attention to be imposed, 0 where the mask is False
+    sentence: Tensor | None = None  # (batch, word) the number of the word's sentence, -1 where the mask is False
+    query: Tensor | None = None  # as tokens, of the texts' questions
     query_mask: Tensor | None = None
 
     @classmethod

@@ -3,6 +3,7 @@
 Jain & Wallace (2019) classify texts by two classes; Serrano & Smith (2019), Table 1, texts in sentences by several.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,8 +13,6 @@ from lib.datasets.assembly import Draft, Spec, Splits, dev_from_train, divided, 
 from lib.datasets.corpus import Instance
 from lib.datasets.files import Row
 
-IMDB_PAGE = "https://ai.stanford.edu/~amaas/data/sentiment/"
-AGNEWS_PAGE = "https://github.com/zhangxiangxiao/Crepe"
 RATINGS = (1, 2, 3, 4, 7, 8, 9, 10)  # of the Large Movie Review Dataset; nothing between
 
 
@@ -84,90 +83,52 @@ def divide_imdb(splits: Splits) -> Splits:
     return {"train": train, "dev": dev, "test": test}
 
 
-AS_THEY_COME = "Tokens as they come, apart by spaces, since the rationales count them; words in at least 2 texts."
+SPACY = "spaCy's English tokens, lower-case"
+RATIONALES = "Tokens as they come, apart by spaces, since the rationales count them; words in at least 2 texts."
 DOCUMENTS = (
-    "spaCy's English tokens, lower-case, in the sentences of its rule-based splitter; words that occur at least 5 "
-    "times in train (Differs from the paper: its code counts dev too); 15% of train is dev."
+    f"{SPACY}, in the sentences of its rule-based splitter; words that occur at least 5 times in train (Differs from "
+    "the paper: its code counts dev too); 15% of train is dev."
 )
+PREPARED = {
+    "sst": "Neutral sentences dropped; brackets and punctuation dropped, lower-case; more than 5 tokens, and fewer "
+    "than the longest of the split.",
+    "imdb": "Lower-case words without punctuation and <br />; more than 6 tokens, under 400, and fewer than the "
+    "longest of the split; 20% of train is dev, 20% of test is test (seed 1378); words in at least 10 texts.",
+    "20news": f"Headers, footers and quotes removed; {SPACY}, qqq for tokens with a digit, punctuation outside tokens "
+    "dropped; more than 6 and fewer than 500 tokens; words in at least 2 texts.",
+    "agnews": f"World against Business, the description without the title; {SPACY}, qqq for tokens with a digit; 15% "
+    "of train is dev (seed 16377); words in at least 5 texts.",
+    "eraser_movies": RATIONALES,
+    "eraser_movies-sentences": f"{RATIONALES} Sentences by rule.",
+    "agnews4": f"All four topics, title and description as one text; {DOCUMENTS}",
+    "imdb-ratings": f"The eight ratings of the Large Movie Review Dataset as classes; {DOCUMENTS}",
+}
+PAGES = {
+    "sst": "https://nlp.stanford.edu/sentiment/",
+    "imdb": "https://ai.stanford.edu/~amaas/data/sentiment/",
+    "20news": "https://qwone.com/~jason/20Newsgroups/",
+    "agnews4": "https://github.com/zhangxiangxiao/Crepe",
+    "eraser_movies": "https://www.eraserbenchmark.com/",
+}
 
-_eraser = partial(
-    Spec,
-    read=read_folder,
-    folder="eraser_movies",
-    page="https://www.eraserbenchmark.com/",
-    tokens=lambda raw: tuple(raw.split()),
-    min_df=2,
-)
-_documents = partial(
-    Spec,
-    tokens=text.spacy_words,
-    divide=dev_from_train,
-    options={"train_texts": None, "test_texts": None},
-    min_count=5,
-    sentences=True,
-)
+
+def _spec(name: str, tokens: Callable[[str], tuple[str, ...]], folder: str = "", read=read_folder, **more) -> Spec:
+    folder = folder or name
+    return Spec(name, read, PREPARED[name], folder, tokens, page=PAGES[folder], **more)
+
+
+def _documents(name: str, folder: str, read: Callable[..., Draft]) -> Spec:
+    sizes, dev = {"train_texts": None, "test_texts": None}, dev_from_train
+    return _spec(name, text.spacy_words, folder, read, divide=dev, options=sizes, min_count=5, sentences=True)
+
+
 SPECS = (
-    Spec(
-        "sst",
-        read_folder,
-        "Neutral sentences dropped; brackets and punctuation dropped, lower-case; more than 5 tokens, and fewer than "
-        "the longest of the split.",
-        folder="sst",
-        page="https://nlp.stanford.edu/sentiment/",
-        tokens=text.words,
-        longer_than=5,
-        drop_longest=True,
-    ),
-    Spec(
-        "imdb",
-        read_folder,
-        "Lower-case words without punctuation and <br />; more than 6 tokens, under 400, and fewer than the longest of "
-        "the split; 20% of train is dev, 20% of test is test (seed 1378); words in at least 10 texts.",
-        folder="imdb",
-        page=IMDB_PAGE,
-        tokens=text.keras_words,
-        divide=divide_imdb,
-        longer_than=6,
-        drop_longest=True,
-        min_df=10,
-    ),
-    Spec(
-        "20news",
-        read_folder,
-        "Headers, footers and quotes removed; spaCy's English tokens, lower-case, qqq for tokens with a digit, "
-        "punctuation outside tokens dropped; more than 6 and fewer than 500 tokens; words in at least 2 texts.",
-        folder="20news",
-        page="https://qwone.com/~jason/20Newsgroups/",
-        tokens=text.generic_words,
-        longer_than=6,
-        shorter_than=500,
-        min_df=2,
-    ),
-    Spec(
-        "agnews",
-        read_agnews,
-        "World against Business, the description without the title; spaCy's English tokens, lower-case, qqq for tokens "
-        "with a digit; 15% of train is dev (seed 16377); words in at least 5 texts.",
-        folder="agnews4",
-        page=AGNEWS_PAGE,
-        tokens=text.generic,
-        divide=dev_from_train,
-        min_df=5,
-    ),
-    _eraser("eraser_movies", preprocess=AS_THEY_COME),
-    _eraser("eraser_movies-sentences", preprocess=f"{AS_THEY_COME} Sentences by rule.", sentences=True),
-    _documents(
-        "agnews4",
-        read_folder,
-        f"All four topics, title and description as one text; {DOCUMENTS}",
-        folder="agnews4",
-        page=AGNEWS_PAGE,
-    ),
-    _documents(
-        "imdb-ratings",
-        partial(read_folder, ratings=True),
-        f"The eight ratings of the Large Movie Review Dataset as classes; {DOCUMENTS}",
-        folder="imdb",
-        page=IMDB_PAGE,
-    ),
+    _spec("sst", text.words, longer_than=5, drop_longest=True),
+    _spec("imdb", text.keras_words, divide=divide_imdb, longer_than=6, drop_longest=True, min_df=10),
+    _spec("20news", text.generic_words, longer_than=6, shorter_than=500, min_df=2),
+    _spec("agnews", text.generic, "agnews4", read_agnews, divide=dev_from_train, min_df=5),
+    _spec("eraser_movies", text.pieces, min_df=2),
+    _spec("eraser_movies-sentences", text.pieces, "eraser_movies", min_df=2, sentences=True),
+    _documents("agnews4", "agnews4", read_folder),
+    _documents("imdb-ratings", "imdb", partial(read_folder, ratings=True)),
 )

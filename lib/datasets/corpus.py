@@ -40,12 +40,10 @@ class Vocabulary:
     def of(cls, texts: Iterable[Iterable[str]], min_df: int = 1, min_count: int = 1) -> "Vocabulary":
         """The words in at least `min_df` of the texts that occur at least `min_count` times, in alphabetical order."""
         frequency, count = Counter(), Counter()
-        for text in texts:
-            tokens = tuple(text)
+        for tokens in map(tuple, texts):
             frequency.update(set(tokens))
-            if min_count > 1:
-                count.update(tokens)
-        kept = (word for word, df in frequency.items() if df >= min_df and (min_count <= 1 or count[word] >= min_count))
+            count.update(tokens)
+        kept = (word for word, df in frequency.items() if df >= min_df and count[word] >= min_count)
         return cls(SPECIALS + tuple(sorted(kept)))
 
     @cached_property
@@ -55,8 +53,7 @@ class Vocabulary:
 
     def encode(self, tokens: Iterable[str]) -> np.ndarray:
         """Ids of start, the tokens, end: (tokens + 2,) int64."""
-        ids = self.ids
-        return np.array([START, *(ids.get(token, UNKNOWN) for token in tokens), END], dtype=np.int64)
+        return np.array([START, *(self.ids.get(token, UNKNOWN) for token in tokens), END], dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self.words)
@@ -84,19 +81,15 @@ class Split:
 
     def _end_to_end(self, texts: Iterable[Iterable[str]]) -> tuple[np.ndarray, np.ndarray]:
         rows = [self.vocabulary.encode(tokens) for tokens in texts]
-        offsets = np.cumsum([0, *map(len, rows)])
-        return np.concatenate(rows) if rows else np.empty(0, dtype=np.int64), offsets
+        return np.concatenate([np.empty(0, dtype=np.int64), *rows]), np.cumsum([0, *map(len, rows)])
 
     @cached_property
     def sentences(self) -> np.ndarray | None:
         """The number of its sentence for each id of `encoded`, -1 for start and end; None without sentences."""
         if not self.instances or self.instances[0].sentences is None:
             return None
-        rows = [
-            np.r_[-1, np.repeat(np.arange(len(instance.sentences)), instance.sentences), -1]
-            for instance in self.instances
-        ]
-        return np.concatenate(rows)
+        cuts = (instance.sentences for instance in self.instances)
+        return np.concatenate([np.r_[-1, np.repeat(np.arange(len(cut)), cut), -1] for cut in cuts])
 
     @cached_property
     def labels(self) -> np.ndarray:

@@ -74,9 +74,9 @@ def own_text(
         DataError: whatever is wrong with the file, in one sentence.
     """
     given = Columns(text_column, label_column, split_column)
-    if not data and any(given):
-        raise DataError(f"{' and '.join(filter(None, given))} names a column, but there is no file; name it by data")
     if not data:
+        if any(given):
+            raise DataError(f"{' and '.join(filter(None, given))} names a column, but no file is named by data")
         return ""
     path = files.find_file(data, data_home)
     content = files.read_bytes(path)
@@ -117,10 +117,9 @@ def _name(path: Path, content: bytes, columns: Columns) -> str:
 
 
 class Table(NamedTuple):
-    """The records of a file.
+    """The records of a file: named columns of Python objects, None where a value is missing.
 
-    frame  named columns of Python objects, None where a value is missing. The index is the record's row as a
-           spreadsheet counts it, the names of the columns being row 1; of JSON lines its line; of Parquet from 1
+    The index is the record's row as a spreadsheet counts it, names being row 1; of JSON lines its line.
     """
 
     file: str

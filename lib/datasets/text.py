@@ -18,6 +18,11 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(re.sub(r"\W", " ", text.replace("-LRB-", " ").replace("-RRB-", " ")).lower().split())
 
 
+def pieces(text: str) -> tuple[str, ...]:
+    """Tokens as they come, apart by spaces."""
+    return tuple(text.split())
+
+
 def keras_words(text: str) -> tuple[str, ...]:
     """Lower-case words without punctuation and without line breaks `<br />`, as in Keras' IMDB: "don't" is one word."""
     return tuple(text.replace("<br />", " ").lower().translate(KERAS_FILTER).split())

@@ -25,18 +25,12 @@ Entries = Iterator[tuple[str, np.ndarray]]  # a word and its numbers (size,), in
 
 @dataclass(frozen=True)
 class Vectors:
-    """An embedding table for a vocabulary.
+    """An embedding table for a vocabulary."""
 
-    table     (word, size) float32; zeros for padding, and for words that the file does not have (Jain & Wallace's code)
-    covered   (word,) True where the file has the word
-    source    where the numbers come from, in words
-    checksum  SHA-256 of the table
-    """
-
-    table: Tensor
-    covered: Tensor
-    source: str
-    checksum: str
+    table: Tensor  # (word, size) float32; zeros for padding, and for words that the file lacks (Jain & Wallace's code)
+    covered: Tensor  # (word,) True where the file has the word
+    source: str  # where the numbers come from, in words
+    checksum: str  # SHA-256 of the table
 
     def __str__(self) -> str:
         words, covered = len(self.table) - len(SPECIALS), int(self.covered.sum())
