@@ -3,7 +3,7 @@
 import gzip
 import json
 from dataclasses import replace
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import planned
@@ -21,7 +21,7 @@ from lib.importance import deletions
 from lib.importance.deletions import logits_without_each_token, logits_without_each_token_definition
 from lib.metrics import probabilities, total_variation
 from lib.models import QUESTION_ENCODERS, QuestionClassifier
-from lib.training import Run, train
+from lib.training import Run
 
 LENGTHS, ASKED, CLASSES = (5, 1, 2, 9, 7), (1, 4, 2, 6, 1), 4
 KINDS = [(encoder, attention) for encoder in QUESTION_ENCODERS for attention in ("additive", "dot")]
@@ -88,18 +88,12 @@ def test_the_model_is_the_formula_whatever_the_batch(encoder, attention):
         torch.testing.assert_close(alone.logits[0], logits, rtol=0, atol=1e-10)
     assert torch.equal(tested(given, attention=output.attention).logits, output.logits)
     torch.testing.assert_close(tested.read_out(output, output.attention), output.logits, rtol=0, atol=1e-12)
-
-
-def test_imposed_attention_in_draws_is_the_formula_too():
-    tested, given = model(), batch()
-    output = tested(given)
     draws = torch.rand(len(given), 3, given.mask.shape[1], dtype=torch.float64) * given.mask[:, None]
     draws = draws / draws.sum(dim=-1, keepdim=True)
     logits = tested.read_out(output, draws)
-    for row in range(len(given)):
-        for draw in range(3):
-            expected, _ = by_hand(tested, given, row, draws[row, draw][given.mask[row]])
-            torch.testing.assert_close(logits[row, draw], expected, rtol=0, atol=1e-10)
+    for row, draw in product(range(len(given)), range(3)):
+        expected, _ = by_hand(tested, given, row, draws[row, draw][given.mask[row]])
+        torch.testing.assert_close(logits[row, draw], expected, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize(("encoder", "attention"), KINDS)
@@ -153,9 +147,9 @@ def test_permutations_and_the_adversary_move_predictions_as_the_read_out_says():
             apart = (pair[0][:, None] - pair[1]).abs().sum(dim=-1)
             assert apart.min(dim=1).values.max() < 1e-8
             assert len(weights) > 2 or apart.min(dim=0).values.max() < 1e-8
-        attention, jsd = interventions.adversarial_attention(tested, output, 0.01, "gradient", steps=60)
+        attention, jsd = interventions.adversarial_attention(tested, output, 0.2, "gradient", steps=60)
         moved = total_variation(probabilities(tested.read_out(output, attention)), probabilities(output.logits))
-    assert moved.max() <= 0.01 and jsd.max() > 0.05
+    assert 0.1 < moved.max() <= 0.2 and jsd.max() > 0.05
     assert jsd[1] == 0  # one token
     with pytest.raises(ValueError, match="use method='gradient'"):
         interventions.adversarial_attention(tested, output, 0.01, "exact")
@@ -247,25 +241,6 @@ def test_what_does_not_answer_questions_is_refused():
         Run("babi1", variant="tying")
     with pytest.raises(ValueError, match="'snli' asks questions, which only the models of 'correlation' answer"):
         planned.runs("sparsity", "snli")
-
-
-def test_the_runs_of_stories_are_small_and_of_pairs_large():
-    of_stories = planned.runs("correlation", "babi2", "paper", seeds=[0])
-    assert {run.hidden_size for run in of_stories if run.encoder == "bilstm"} == {64}
-    assert {(run.epochs, run.option("judge"), run.vectors) for run in of_stories} == {(100, "accuracy", "random")}
-    of_pairs = planned.runs("correlation", "snli", "paper", seeds=[0])
-    assert {(run.epochs, run.option("batch_size"), run.option("reduction")) for run in of_pairs} == {(25, 128, "mean")}
-
-
-def test_a_trained_model_answers_better_than_chance(tmp_path, monkeypatch):
-    monkeypatch.setenv("CACHE_HOME", str(tmp_path / "cache"))
-    stories = [story(number, context=story(number)["context"][1:], supporting=[0]) for number in range(96)]
-    write(tmp_path, "babi1", {"title": "Stories"}, train=stories, test=stories[:16])
-    options = {"batch_size": 16, "embedding_size": 16, "epochs": 12, "hidden_size": 16, "learning_rate": 0.03}
-    run = Run("babi1", recipe="jain2019-questions", vectors="random", options=tuple(options.items()))
-    trained = train(run, tmp_path, say=lambda line: None)
-    found = measure(trained.model, trained.batches("test"), [])
-    assert (found["label"] == found["prediction"]).mean() > 0.8  # one in four by chance
 
 
 def test_the_shared_files_have_the_published_sizes(data_home):
