@@ -24,19 +24,18 @@ HIDDEN = ("of_seeds", "se", "se_texts")  # columns for the kept results
 NAMES = (*RUN_COLUMNS, "quantity", "ranking", "first", "second")
 
 
-def html(texts: pd.DataFrame, caption: str = "", numbers: Collection[str] = (), styled: bool = True) -> str:
+def html(texts: pd.DataFrame, caption: str = "", numbers: Collection[str] = ()) -> str:
     """A frame of texts as an HTML table, written by pandas' Styler; every text in it is escaped.
 
     Args:
         numbers: columns that are aligned to the right and not broken into lines; all others are aligned to the left.
-        styled: False for a plain table without classes, which keeps a page with many rows small.
     """
     columns = COLUMN_STYLES | dict.fromkeys(numbers, NUMBER_STYLE)
     styles = [{"selector": "caption, th, td", "props": TEXT_STYLE}]
     styles += [{"selector": f".col{i}", "props": columns[name]} for i, name in enumerate(texts) if name in columns]
     table = Styler(texts, uuid_len=32, cell_ids=False, caption=escape(caption) or None).hide(axis="index")
     table = table.format(escape="html").format_index(escape="html", axis="columns").set_table_styles(styles)
-    return table.to_html(exclude_styles=not styled)
+    return table.to_html()
 
 
 def show(frame: pd.DataFrame, empty: str = NOTHING, index: str = "", digits: int = 3) -> HTML:

@@ -89,8 +89,8 @@ def all_charts(frame: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
     performance = beside[beside["quantity"].isin(["accuracy", "f1", "auc"])]
     return {
         "tau": charts.histogram_by_class(frame, tau_name(PAIR), CLASSES),
-        "permuted": charts.violins_by_max_attention(frame, "permuted_change_of_p", CLASSES, "A title"),
-        "adversary": charts.violins_by_max_attention(frame, "jsd_exact", CLASSES, "A title"),
+        "permuted": charts.violins_by_max_attention(frame, "permuted_change_of_p", CLASSES, *titles),
+        "adversary": charts.violins_by_max_attention(frame, "jsd_exact", CLASSES, *titles),
         "jsd": charts.histogram_by_class(frame, "jsd_exact", CLASSES, "A title"),
         "taus": charts.values_beside(beside[beside["unit"].eq("tau-b")], *titles, "tau-b", shared=True),
         "performance": charts.values_beside(performance, *titles, "percent", True, True, {"f1": 0.5}),
@@ -129,7 +129,7 @@ def test_no_chart_grows_with_the_number_of_instances():
     frame["prediction"] = np.arange(len(frame)) % 2
     drawn = all_charts(frame)
     twelve = instances(n=40, encoders=tuple("abcdef"))
-    drawn["twelve panels"] = charts.violins_by_max_attention(twelve, "permuted_change_of_p", CLASSES, "A title")
+    drawn["twelve panels"] = charts.violins_by_max_attention(twelve, "permuted_change_of_p", CLASSES, "A title", "See.")
     for name, chart in drawn.items():
         assert sum(map(len, chart.to_dict()["datasets"].values())) < 5_000, name
 
@@ -173,7 +173,7 @@ def test_charts_of_three_classes_and_of_one_configuration():
     classes = ["no", "maybe", "<b>yes</b>"]
     for chart in (
         charts.histogram_by_class(frame, tau_name(PAIR), classes),
-        charts.violins_by_max_attention(frame, "jsd_exact", classes, "A title"),
+        charts.violins_by_max_attention(frame, "jsd_exact", classes, "A title", "See."),
     ):
         assert "<b>" not in vl_convert.vegalite_to_svg(chart.to_dict())
 
@@ -244,7 +244,7 @@ def test_a_published_value_is_a_series_by_its_source_and_a_dashed_line_is_in_its
 
 
 def test_a_sweep_draws_each_model_with_intervals():
-    spec = charts.sweep(over_lambda(), "lambda", "Title", "See.", "weight", "log").to_dict()
+    spec = charts.sweep(over_lambda(), "lambda", "Title", "See.", "symlog").to_dict()
     (drawn,) = spec["datasets"].values()
     assert [row["value"] for row in drawn] == [0.5] * 8 and {row["lambda"] for row in drawn} == {0.1, 1}
     assert len(spec["spec"]["layer"]) == 2 and spec["description"].endswith("Bands: 95% intervals.")

@@ -71,7 +71,3 @@ def test_a_gpu_is_shared_by_its_free_memory_or_as_the_environment_says(monkeypat
         assert processes.gpu_runs() == expected
     monkeypatch.setenv("GPU_RUNS", "3")
     assert processes.gpu_runs() == 3
-    for wrong in ("0", "-1", "many"):
-        monkeypatch.setenv("GPU_RUNS", wrong)
-        with pytest.raises(ValueError, match="GPU_RUNS is .*; allowed: a whole number from 1 up"):
-            processes.gpu_runs()

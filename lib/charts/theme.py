@@ -73,10 +73,9 @@ def theme() -> alt.theme.ThemeConfig:
 
 
 def titled(chart: alt.TopLevelMixin, title: str, subtitle: Sequence[str]) -> alt.TopLevelMixin:
-    """The chart with a title, paragraphs under it (empty ones are left out), and both as its description."""
-    paragraphs = list(filter(None, subtitle))
-    lines = [line for paragraph in paragraphs for line in wrap(paragraph, 106)]
-    sentences = (part if part.endswith((".", "?")) else f"{part}." for part in (title, *paragraphs))
+    """The chart with a title, paragraphs under it, and both as its description."""
+    lines = [line for paragraph in subtitle for line in wrap(paragraph, 106)]
+    sentences = (part if part.endswith((".", "?")) else f"{part}." for part in (title, *subtitle))
     return chart.properties(title=alt.TitleParams(title, subtitle=lines), description=" ".join(sentences))
 
 

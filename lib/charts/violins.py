@@ -13,29 +13,20 @@ from lib.quantity import JSD_BOUNDS, title_of, unit_of
 BINS = ("0 – .25", ".25 – .5", ".5 – .75", ".75 – 1")  # of the largest weight; the last holds 1 too
 FEWEST = 5  # texts of a violin
 POINTS = 25  # at which its outline is computed
-SEE = "Were attention the reason for the prediction, the upper rows would lie to the "
-SEE_CHANGE, SEE_JSD = f"{SEE}right.", f"{SEE}left: a sharp attention could not move far."
 HOW_TO_READ = "Lines are medians. Every violin has the same height, whatever n, its number of texts (each seed "
 HOW_TO_READ += f"counts); fewer than {FEWEST} texts, or equal values, have their median alone."
 
 
 @or_a_sentence
 def violins_by_max_attention(
-    instances: pd.DataFrame,
-    value: str,
-    classes: list[str],
-    title: str,
-    see: str | None = None,
-    axis: str | None = None,
+    instances: pd.DataFrame, value: str, classes: list[str], title: str, see: str
 ) -> alt.TopLevelMixin:
     """A value by the largest attention weight in four equal bins and by predicted class.
 
     Of the median |change of p| of permuted attention Jain & Wallace 2019, Figure 6; of the adversary's JSD Figure 8.
 
     Args:
-        instances: with the largest weight, in [0, 1], in the column "max_attention".
-        value: a column, for example "permutation".
-        see, axis: the line that explains what to see, the title of the x axis; by default as the value's unit says.
+        instances: with the largest weight, in [0, 1], in the column "max_attention". value: a column.
     """
     rows, names = with_class_names(defined(instances, value, "max_attention"), classes)
     rows = rows.assign(bin=(rows["max_attention"] * len(BINS)).astype(int).clip(upper=len(BINS) - 1))
@@ -45,11 +36,10 @@ def violins_by_max_attention(
         part = violin(values.to_numpy(dtype=np.float64))
         part = part.assign(low=centre - half * part["height"], high=centre + half * part["height"], centre=centre)
         parts.append(part.assign(**dict(zip(by, (encoder, attention, name, row), strict=True)), n=f"n {len(values):,}"))
-    frame, in_nats = pd.concat(parts, ignore_index=True), unit_of(value) == "nats"
-    end = JSD_BOUNDS[1] if in_nats else max(float(frame["x"].max()), 0.01)  # charts of JSDs share one axis
-    axis, see = axis or f"{title_of(value)} ({unit_of(value)})", see or (SEE_JSD if in_nats else SEE_CHANGE)
-    drawn = panels(frame, violin_layers(names, axis, end, rows[value].median() > end / 2), height=200)
-    return titled(drawn, title, [see, HOW_TO_READ, caption_of_rows(instances)])
+    frame, unit = pd.concat(parts, ignore_index=True), unit_of(value)
+    end = JSD_BOUNDS[1] if unit == "nats" else max(float(frame["x"].max()), 0.01)  # charts of JSDs share one axis
+    layers = violin_layers(names, f"{title_of(value)} ({unit})", end, rows[value].median() > end / 2)
+    return titled(panels(frame, layers, height=200), title, [see, HOW_TO_READ, caption_of_rows(instances)])
 
 
 def violin(values: np.ndarray) -> pd.DataFrame:
