@@ -5,25 +5,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Profile:
-    """Sizes of a run.
-
-    train_tokens, test_tokens   how many tokens of train, and of dev or test, are read at most; None: all of them
-    train_texts, test_texts     and how many texts; for texts with a question only the tokens are limited
-    epochs                      passes over the training split
-    adversary_epochs            most epochs of a trained adversary, which ends when its loss no longer falls
-    seeds                       runs of each configuration, by default
-    draws                       permutations of each instance's attention
-    """
+    """Sizes of a run; None: no limit. Of texts with a question only the tokens are limited."""
 
     name: str
     train_tokens: int | None
-    test_tokens: int | None
+    test_tokens: int | None  # of dev, too
     train_texts: int | None
     test_texts: int | None
     epochs: int
-    adversary_epochs: int
-    seeds: int
-    draws: int
+    adversary_epochs: int  # at most: a trained adversary ends when its loss no longer falls
+    seeds: int  # runs of each configuration, by default
+    draws: int  # permutations of each text's attention
 
 
 PROFILES = {

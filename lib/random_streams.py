@@ -53,10 +53,9 @@ def orders(stream: np.ndarray, draws: int, real: np.ndarray) -> np.ndarray:
 
 
 def _orders_of_width(stream: np.ndarray, draws: int, real: np.ndarray) -> np.ndarray:
-    """`orders` of rows of as many tokens.
+    """`orders` of rows of a power of two of tokens, by sorting random keys with their token in the lowest bits.
 
-    Random keys, with their token in the lowest bits, are sorted: keys of 32 bits, two from a hash, for up to 256
-    tokens (23 random bits or more: ties shift the chance of an order by 1e-7 at most), keys of 64 bits beyond.
+    Keys of up to 256 tokens have 32 bits, two from a hash (ties shift an order's chance by 1e-7 at most), else 64.
     """
     tokens = real.shape[1]
     kind, keys_per_hash = (np.uint32, 2) if tokens <= 256 else (np.uint64, 1)

@@ -12,11 +12,10 @@ from scipy.stats import gaussian_kde
 
 from lib import charts
 from lib.analysis import classification, summarise
-from lib.charts.boxes import box_of
 from lib.charts.comparison import OURS
-from lib.charts.erasure import around_zero, in_bins
+from lib.charts.distributions import box_of, violin
+from lib.charts.erasure import in_bins
 from lib.charts.text import visible
-from lib.charts.violins import violin
 from lib.datasets.corpus import Instance
 from lib.quantity import RUN_COLUMNS, declare, tau_name
 from papers import published
@@ -93,7 +92,7 @@ def all_charts(frame: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
         "adversary": charts.violins_by_max_attention(frame, "jsd_exact", CLASSES, *titles),
         "jsd": charts.histogram_by_class(frame, "jsd_exact", CLASSES, "A title"),
         "taus": charts.values_beside(beside[beside["unit"].eq("tau-b")], *titles, "tau-b", shared=True),
-        "performance": charts.values_beside(performance, *titles, "percent", True, True, {"f1": 0.5}),
+        "performance": charts.values_beside(performance, *titles, "percent", True, {"f1": 0.5}),
         "tokens": token_curves(HOSTILE),
         "sweep": charts.sweep(over_lambda(), "lambda", *titles, scale="symlog"),
         "one seed": charts.sweep(over_lambda(low=np.nan), "lambda", *titles),
@@ -258,8 +257,7 @@ def test_a_box_is_the_middle_half_and_its_line_ends_at_one_and_a_half_times_its_
 
 
 def test_bins_of_two_differences_hold_every_text_once():
-    frame = pd.DataFrame({"attention": [0.0, 0.5, 1.0, 1.0], "jsd": [-0.1, 0.2, 0.2, 0.2]})
-    edges = [around_zero(frame[name]) for name in frame]
-    binned = in_bins(frame, "HAN-rnn", edges)
+    frame = pd.DataFrame({"attention": [0.0, 0.5, 1.0, 1.0], "jsd": [-0.1, 0.21, np.log(2), np.log(2)]})
+    binned = in_bins(frame, "HAN-rnn")
     assert binned["texts"].tolist() == [1, 1, 2] and (binned["attention"] < binned["attention_end"]).all()
-    assert all(0.0 in of for of in edges), "what is above 0 and what is below never share a cell"
+    assert all((binned["jsd"] >= 0) | (binned["jsd_end"] <= 0)), "what is above 0 and what is below never share a cell"

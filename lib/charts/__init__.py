@@ -3,12 +3,9 @@
 `enable()` turns on their theme. A new chart is a function in a module of its own (see lib/charts/theme.py).
 """
 
-from lib.charts.boxes import boxes
 from lib.charts.comparison import values_beside
-from lib.charts.curves import sweep
+from lib.charts.curves import sweep, tradeoff
+from lib.charts.distributions import boxes, histogram_by_class, violins_by_max_attention
 from lib.charts.erasure import jsd_differences, negative_differences
-from lib.charts.histograms import histogram_by_class
 from lib.charts.text import attention_of_texts, attention_text, token_curves
 from lib.charts.theme import MIME, Empty, enable, or_a_sentence
-from lib.charts.tradeoff import tradeoff
-from lib.charts.violins import violins_by_max_attention

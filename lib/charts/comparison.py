@@ -1,7 +1,7 @@
 """Our values, each a dot with its 95% interval, beside published ones.
 
-Tables have a row for each value: RUN_COLUMNS, quantity, unit; ours, with low, high and seeds; and theirs, with source
-(who published it) and table. What has no partner is NaN there, and its source and table are "".
+Tables have a row for each value: RUN_COLUMNS, quantity; ours, with low, high and seeds; and theirs, with source (who
+published it) and table. What has no partner is NaN there.
 """
 
 from collections.abc import Mapping
@@ -24,28 +24,26 @@ def values_beside(
     title: str,
     see: str,
     axis: str,
-    percent: bool = False,
     shared: bool = False,
     lines: Mapping[str, float] | None = None,
 ) -> alt.TopLevelMixin:
     """Every quantity beside the published values, one panel each, a row for each model.
 
     Args:
-        axis: the title of the x axis. percent: fractions are written in percent.
-        shared: one scale for all panels, else each has its own. lines: quantity -> where its panel has a dashed line.
+        axis: the title of the x axis; "percent": fractions are written so. shared: one scale for all panels, else each
+            has its own. lines: quantity -> where its panel has a dashed line.
     """
     if beside.empty or beside[["ours", "theirs"]].isna().all(axis=None):
         raise Empty("the table has neither values of ours nor published ones")
     frame = one_row_per_value(beside)
-    ticks = alt.Axis(format=".0%" if percent else ".1f", tickCount=4 if shared else 3)
+    ticks = alt.Axis(format=".0%" if axis == "percent" else ".1f", tickCount=4 if shared else 3)
     x = alt.X("value:Q", title=axis, scale=alt.Scale(zero=False, nice=True), axis=ticks)
-    axis = alt.Axis(grid=True, labelLimit=AXES)
-    y = alt.Y("model:N", title=None, sort=frame["model"].drop_duplicates().tolist(), axis=axis)
+    names = alt.Axis(grid=True, labelLimit=AXES)
+    y = alt.Y("model:N", title=None, sort=frame["model"].drop_duplicates().tolist(), axis=names)
     series = list(dict.fromkeys([OURS, *frame["series"]]))
     color, shapes = series_color(series), alt.Scale(domain=series, range=SHAPES[: len(series)])
-    tips = ["model:N", alt.Tooltip("series:N", title="from"), "value:Q", "low:Q", "high:Q", "table:N"]
-    points = alt.Chart().mark_point(filled=True, size=50, opacity=1)
-    layers = [points.encode(x, y, color, alt.Shape("series:N", title=None, scale=shapes), tooltip=tips)]
+    points = alt.Chart().mark_point(filled=True, size=50, opacity=1, tooltip=True)
+    layers = [points.encode(x, y, color, alt.Shape("series:N", title=None, scale=shapes))]
     if frame["low"].notna().any():
         intervals = alt.Chart().mark_rule(strokeWidth=2.5, opacity=0.6)
         layers.insert(0, intervals.encode(alt.X("low:Q"), alt.X2("high"), y, color))

@@ -1,10 +1,11 @@
-"""Lines: quantities over a hyperparameter."""
+"""Curves: quantities over a hyperparameter, and how far attention went against what that cost in the prediction."""
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
-from lib.charts.theme import Empty, or_a_sentence, panels, series_color, titled
-from lib.quantity import title_of, unit_of
+from lib.charts.theme import INK, SHAPES, WIDTH, Empty, or_a_sentence, panels, series_color, titled
+from lib.quantity import JSD_BOUNDS, title_of, unit_of
 
 
 @or_a_sentence
@@ -30,3 +31,38 @@ def sweep(summary: pd.DataFrame, setting: str, title: str, see: str, scale: str 
         layers, notes = [bands, *layers], [see, "Bands: 95% intervals."]
     height = 240 if len(frame.drop_duplicates(["encoder", "attention"])) == 1 else 170
     return titled(panels(frame[columns], layers, height), title, [" ".join(notes)])
+
+
+@or_a_sentence
+def tradeoff(points: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin:
+    """Mean JSD (x) against mean TVD (y) of each run (Wiegreffe & Pinter 2019, figure 5).
+
+    A series with values of lambda has a curve for each seed, by growing lambda, and its chord; the last seed's names
+    them. A series without has marks. Bars are 95% intervals over texts. The base itself is at (0, 0).
+
+    Args:
+        points: rows of lib.analysis.points.
+    """
+    if points.empty:
+        raise Empty("there is no point")
+    by_seed, last = points.groupby(["series", "seed"])["at"], points.groupby("series")["seed"].transform("max")
+    ends = points["at"].eq(by_seed.transform("min")) | points["at"].eq(by_seed.transform("max"))
+    words = np.where(points["at"].notna() & points["seed"].eq(last), points["at"].map("λ {:g}".format), "")
+    x = alt.X("jsd:Q", title="mean JSD to the base's attention (nats)", scale=alt.Scale(domain=list(JSD_BOUNDS)))
+    y = alt.Y("tvd:Q", title="mean TVD to the base's prediction (fraction)", scale=alt.Scale(domainMin=0))
+    order = points["series"].drop_duplicates().tolist()
+    shape = alt.Shape("series:N", title=None, scale=alt.Scale(domain=order, range=SHAPES[: len(order)]))
+    base, color = alt.Chart(), series_color(order)
+    curves = base.transform_filter("isValid(datum.at)").mark_line(strokeWidth=1.5)
+    chords = base.transform_filter("datum.end").mark_line(strokeDash=[3, 4], strokeWidth=1, opacity=0.7)
+    bars = base.mark_rule(strokeWidth=1.5, opacity=0.6)
+    layers = [
+        *(line.encode(x, y, color, order="at:Q", detail="seed:N") for line in (curves, chords)),
+        bars.encode(alt.X("jsd_low:Q"), y, color, x2="jsd_high"),
+        bars.encode(x, alt.Y("tvd_low:Q"), color, y2="tvd_high"),
+        base.mark_point(filled=True, size=70, opacity=1, tooltip=True).encode(x, y, color, shape),
+        base.mark_text(align="left", dx=7, dy=9, fontSize=11, color=INK).encode(x, y, text="words:N"),
+    ]
+    drawn = alt.layer(*layers, data=points.assign(end=ends, words=words)).properties(width=WIDTH - 70, height=320)
+    note = "A point for each run, bars: 95% over texts; the base itself would be at 0. λ: the weight of distance. "
+    return titled(drawn, title, [see, note + "Dashed: each curve's chord."])

@@ -4,11 +4,12 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from lib.charts.histograms import binned
+from lib.charts.distributions import binned
 from lib.charts.theme import COLORS, Empty, caption_of_rows, dashed_line, facets, or_a_sentence, titled
 from lib.quantity import title_of
 
-BINS = 30  # of either axis of `jsd_differences`
+# Of differences of attention, and of JSD: what is above 0 and what is below never share a cell.
+EDGES = np.linspace(0, 1, 31), np.arange(-14, 15) / 20
 
 
 @or_a_sentence
@@ -19,8 +20,7 @@ def jsd_differences(instances: pd.DataFrame, title: str, see: str) -> alt.TopLev
         instances: with the columns of lib.interventions.single_erasure, measured under the name "top".
     """
     rows = top_less_drawn(instances)
-    edges = [around_zero(rows[name]) for name in ("attention", "jsd")]
-    frame = pd.concat(in_bins(of, encoder, edges) for encoder, of in rows.groupby("encoder", sort=False))
+    frame = pd.concat(in_bins(of, encoder) for encoder, of in rows.groupby("encoder", sort=False))
     x = alt.X("attention:Q", title="difference of attention", axis=alt.Axis(format=".1f", tickCount=5))
     y = alt.Y("jsd:Q", title="difference of JSD (nats)", axis=alt.Axis(format=".1f", tickCount=5))
     color = alt.Color("texts:Q", title="texts", scale=alt.Scale(type="log", range=["#3a86c833", COLORS[0]]))
@@ -58,19 +58,9 @@ def top_less_drawn(instances: pd.DataFrame) -> pd.DataFrame:
     return rows
 
 
-def in_bins(rows: pd.DataFrame, encoder: str, edges: list[np.ndarray]) -> pd.DataFrame:
-    """Counts of (attention, jsd) in the cells between the edges; empty ones are left out."""
-    counts, *_ = np.histogram2d(rows["attention"], rows["jsd"], edges)
+def in_bins(rows: pd.DataFrame, encoder: str) -> pd.DataFrame:
+    """Counts of (attention, jsd) in the cells between EDGES; empty ones are left out."""
+    counts, x, y = np.histogram2d(rows["attention"], rows["jsd"], EDGES)
     i, j = counts.nonzero()
-    x, y = edges
     bounds = {"attention": x[i], "attention_end": x[i + 1], "jsd": y[j], "jsd_end": y[j + 1]}
     return pd.DataFrame(bounds | {"texts": counts[i, j].astype(int), "encoder": encoder})
-
-
-def around_zero(values: pd.Series) -> np.ndarray:
-    """The edges of at most BINS cells over what occurs, one of them at 0."""
-    least, most = min(0.0, values.min()), max(values.max(), 1e-9)
-    width = (most - least) / (BINS - 1)
-    edges = width * np.arange(np.floor(least / width), np.ceil(most / width) + 1)
-    edges[[0, -1]] = min(edges[0], least), max(edges[-1], most)  # whatever the rounding
-    return edges
