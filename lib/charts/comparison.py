@@ -9,9 +9,7 @@ from collections.abc import Mapping
 import altair as alt
 import pandas as pd
 
-from lib.analysis.statistics import interval_source
 from lib.charts.theme import SHAPES, Empty, common_names, dashed_line, facets, or_a_sentence, series_color, titled
-from lib.progress import counted
 from lib.quantity import RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
 
 OURS = "ours, with 95% interval"
@@ -50,7 +48,8 @@ def values_beside(
     if lines:
         frame["dashed"] = frame["quantity"].map({title_of(name): value for name, value in lines.items()})
         layers.insert(0, dashed_line("x", "dashed"))
-    drawn = titled(facets(frame, layers, "quantity", alt.Step(20), axes=AXES), title, [see, caption(beside)])
+    of_all = " · ".join(filter(None, [*common_names(beside), describe_encoders(beside)]))
+    drawn = titled(facets(frame, layers, "quantity", alt.Step(20), axes=AXES), title, [see, f"{of_all}."])
     return drawn if shared else drawn.resolve_scale(x="independent")
 
 
@@ -63,12 +62,3 @@ def one_row_per_value(beside: pd.DataFrame) -> pd.DataFrame:
     theirs = common.assign(series=beside["source"], value=beside["theirs"], low=None, high=None)
     both = [part.dropna(subset="value").astype({"low": float, "high": float}) for part in (ours, theirs)]
     return pd.concat(both, ignore_index=True).drop_duplicates()
-
-
-def caption(beside: pd.DataFrame) -> str:
-    """What all rows have in common, and what our intervals are over."""
-    parts = [*common_names(beside), describe_encoders(beside)]
-    if beside["seeds"].notna().any():
-        most = int(beside["seeds"].max())
-        parts.append(f"ours: {counted(most, 'seed')}, interval over {interval_source(most)}")
-    return " · ".join(filter(None, parts)) + "."
