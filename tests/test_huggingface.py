@@ -19,7 +19,7 @@ from lib.models.check_interface import check_interface
 from lib.models.huggingface import HuggingFaceClassifier, corpus_in_subwords, order_of
 from lib.projections import uniform
 from lib.training import Run
-from lib.training.own_model import OneOutput, own_model
+from lib.training.own_model import own_model
 
 SUBWORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] good bad film the a un ##s ##ly ##good . it was".split()
 TEXTS = ("Good films, it was", "ungood", "the the bad film was badly a good film. It was it.", "a film good", "")
@@ -239,7 +239,7 @@ def test_the_readmes_model_is_measured_from_end_to_end(transformers, tokenizer, 
     tokenizer.save_pretrained("my_bert")
     (tmp_path / "my_bert.py").write_text(of_docs(1))
     (own,) = own_model("my_bert.py", Run("planted"), corpus=corpus_of())
-    assert isinstance(own.model, OneOutput) and own.model.model.order == [1, 0]
+    assert own.model.order == [1, 0]
     assert len(own.corpus.test) == 6 and own.corpus.notes[-1].endswith("without a subword were left out.")
     left_out = importance.quantity("loo", importance.leave_one_out)
     quantities = [attention_weights, inner_attention("rollout"), left_out]

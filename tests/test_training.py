@@ -22,7 +22,7 @@ from lib.atomic_write import write_json
 from lib.datasets.batches import batches
 from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL, QUESTION_ENCODERS, evaluation
 from lib.training import Run, cache, fitting, losses, stages, train, train_all, with_bases
-from lib.training.runs import RECIPES, VARIANTS, adds_up
+from lib.training.runs import RECIPES, VARIANTS
 from lib.training.tasks import Classification, rationales
 from lib.training.trained import Trained, batches_of, build, entry_name, load_vectors, task_of
 
@@ -311,8 +311,8 @@ def test_a_batch_of_long_texts_is_cut_into_micro_batches_for_the_same_step(name,
     vectors = load_vectors(run, corpus)
     longest = int(corpus.train.lengths.max()) + 2
 
-    def stepped(words: int) -> tuple[dict, dict, list[int]]:
-        """The weights after one step, its losses and the dev scores, and the sizes of the micro-batches."""
+    def stepped(words: int) -> tuple[bool, dict, dict, list[int]]:
+        """Whether losses add up; after one step the weights, its losses and dev scores; the sizes of micro-batches."""
         monkeypatch.setattr(fitting, "WORDS", words)
         monkeypatch.setattr(evaluation, "WORDS", words)
         model, sizes = build(run, corpus, vectors).eval(), []
@@ -326,12 +326,12 @@ def test_a_batch_of_long_texts_is_cut_into_micro_batches_for_the_same_step(name,
         optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
         given = batches_of(run, corpus, base)
         torch.manual_seed(0)
-        scores = fitting.train_epoch(model, given("train", 10, (0, 0)), optimizer, losses, "sum", None, adds_up(run))
-        return model.state_dict(), scores | task.scores(model, corpus.dev, given("dev", 10)), sizes
+        scores = fitting.train_epoch(model, given("train", 10, (0, 0)), optimizer, losses, "sum", None, task.adds_up)
+        return task.adds_up, model.state_dict(), scores | task.scores(model, corpus.dev, given("dev", 10)), sizes
 
-    weights, scores, _ = stepped(fitting.WORDS)
-    other, again, sizes = stepped(longest)
-    assert (max(sizes) <= longest and len(sizes) > 2) == adds_up(run)
+    _, weights, scores, _ = stepped(fitting.WORDS)
+    adds_up, other, again, sizes = stepped(longest)
+    assert (max(sizes) <= longest and len(sizes) > 2) == adds_up
     for key, value in weights.items():
         torch.testing.assert_close(other[key], value, rtol=1e-4, atol=1e-5)
     assert again == pytest.approx(scores, rel=1e-4, abs=1e-5)

@@ -192,7 +192,7 @@ def error_of_pairs(se: float, of_seeds: pd.Series) -> float:
 def searches(trained: Sequence[Trained], epsilon: float = 0.01) -> list[Quantity]:
     """The adversaries of single texts (Jain & Wallace 2019, section 4.2.2): their search, with its attention.
 
-    Where every model has one output with an affine read-out the optimum too.
+    Where every model has two classes and an affine read-out the optimum too.
     """
     search = adversary(epsilon, "gradient", with_attention=True)
     return [search, adversary(epsilon, "exact")] if all(has_optimum(one) for one in trained) else [search]
@@ -200,9 +200,9 @@ def searches(trained: Sequence[Trained], epsilon: float = 0.01) -> list[Quantity
 
 @torch.no_grad()
 def has_optimum(trained: Trained) -> bool:
-    """Whether the exact adversary is known: the model has one output with an affine read-out."""
+    """Whether the exact adversary is known: the model has two classes and an affine read-out."""
     output = trained.model(next(trained.batches("test", 1)))
-    return output.logits.shape[1] == 1 and trained.model.token_logits(output) is not None
+    return output.logits.shape[1] <= 2 and trained.model.token_logits(output) is not None
 
 
 def adversaries_of_texts(trained: Sequence[Trained], epsilon: float = 0.01) -> list[Quantity]:

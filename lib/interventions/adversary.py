@@ -1,7 +1,7 @@
 """Adversarial attention: as far as possible from the model's own, while the prediction stays within epsilon.
 
 Jain & Wallace (2019), section 4.2.2: maximise JSD(alpha', alpha) subject to TVD(prediction', prediction) <= epsilon,
-for each instance: the exact optimum for one output, and their search by gradients.
+for each instance: the exact optimum for two classes, and their search by gradients.
 """
 
 import math
@@ -36,8 +36,8 @@ def adversarial_attention(
 
     Args:
         epsilon: how far the prediction may move, a fraction of probability.
-        method: "exact", the optimum (one output with an affine read-out), or "gradient", Jain & Wallace's search, which
-            keeps the best iterate that is within epsilon. Restarts, steps, seed and instance (batch,) are the search's.
+        method: "exact", the optimum (two classes, affine read-out), or "gradient", Jain & Wallace's search, which keeps
+            the best iterate that is within epsilon. Restarts, steps, seed and instance (batch,) are the search's.
     Returns:
         attention (batch, token), rows sum to 1 over the mask, and its JSD (batch,) in nats, 0 where there is no other.
     Raises:
@@ -84,18 +84,23 @@ def adversary(
 
 
 def token_logits(model: AttentionModel, output: ModelOutput) -> Tensor:
-    """(batch, token): the one logit with all attention on each token, in doubles."""
-    affine = model.token_logits(output)
-    if affine is None or output.logits.shape[-1] != 1:
+    """(batch, token): the logit with all attention on each token, in doubles; of two logits the second less the first.
+
+    Raises:
+        ValueError: the read-out is not affine, or there are more than two classes.
+    """
+    affine, outputs = model.token_logits(output), output.logits.shape[-1]
+    if affine is None or outputs > 2:
         raise ValueError(
-            "the exact adversary needs one output with an affine read-out; use method='gradient' for this model"
+            "the exact adversary needs two classes and an affine read-out; use method='gradient' for this model"
         )
-    return (affine[0][:, :, 0] + affine[1]).double()
+    logits = (affine[0] + affine[1]).double()
+    return logits[:, :, 0] if outputs == 1 else logits[:, :, 1] - logits[:, :, 0]
 
 
 @torch.no_grad()
 def exact_adversary_definition(model: AttentionModel, output: ModelOutput, epsilon: float) -> Tensor:
-    """The exact adversarial attention (batch, token) of a model with one output and an affine read-out, in doubles.
+    """The exact adversarial attention (batch, token) of two classes with an affine read-out, in doubles.
 
     JSD is convex in the attention q, and the q whose prediction is within epsilon are a polytope, as the logit is
     l . q: the maximum is at a vertex. A vertex is one token that alone is within epsilon, or two that are mixed so

@@ -1,6 +1,6 @@
 """Whether a module has the interface of a model: a few forward passes on a few texts; each fault is one sentence."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -12,15 +12,9 @@ from lib.models.evaluation import eval_mode, gradients_enabled
 from lib.models.interface import AttentionModel, ModelOutput
 from lib.projections import uniform
 
-METHODS = {
-    "from_embeddings": "(embeddings, batch, attention=None) -> ModelOutput",
-    "read_out": "(output, attention) -> logits",
-    "token_logits": "(output) -> ((batch, token, class), bias (class,)), or None where the read-out is not affine",
-}
-FIELDS = ("logits", "scores", "attention", "mask", "hidden", "embeddings")
+METHODS = ("from_embeddings", "read_out", "token_logits")
 PADDING = {"tokens": 0, "mask": False, "guide": 0, "sentence": -1}  # the padding of each field of a batch
 EXTRA_PADDING = 3  # words
-OF_MODEL, UNDER_EQUAL = "those of model(batch)", "those of model(batch, equal weights)"
 
 
 class InterfaceError(ValueError):
@@ -41,86 +35,29 @@ def check_interface(model: nn.Module, batch: Batch) -> ModelOutput:
     """
     kind = type(model).__name__
     require(isinstance(model, nn.Module), f"a model is a torch.nn.Module; this is a {kind}")
-    missing = [f"{name}{shapes}" for name, shapes in METHODS.items() if not callable(getattr(model, name, None))]
-    require(not missing, f"a {kind} lacks methods of the interface: {'; '.join(missing)}")
+    missing = ", ".join(name for name in METHODS if not callable(getattr(model, name, None)))
+    require(not missing, f"a {kind} lacks methods of the interface (lib/models/interface.py): {missing}")
     with eval_mode(model), gradients_enabled(model):
-        output = attempt("model(batch)", model, batch)
+        output = attempt("model(batch)", lambda: model(batch))
         check_shapes(output, batch)
         check_attention(output)
-        check_gradient(output)
-        for call, logits, expected, name in same_logits(model, batch, output):
-            require_same(call, attempt(call, logits), expected, name)
-        embeddings = output.embeddings.detach().requires_grad_()
-        again = model.from_embeddings(embeddings, batch).logits
-        (gradient,) = torch.autograd.grad(again.sum(), embeddings, allow_unused=True)
-        call = "model.from_embeddings(embeddings, batch)"
-        require(gradient is not None, f"{call} does not compute its logits from the embeddings that it is given")
+        check_gradients(model, batch, output)
+        check_logits(model, batch, output)
     return output
 
 
-def same_logits(model: AttentionModel, batch: Batch, output: ModelOutput) -> Iterator[tuple]:
-    """What must give the same logits: (call, its function, the expected logits, what these are)."""
-    own, equal = output.attention.detach(), uniform(output.scores.detach(), output.mask)
-    call = "its own attention imposed, model(batch, attention=output.attention),"
-    yield call, lambda: model(batch, attention=own).logits, output.logits, OF_MODEL
-    imposed = attempt("model(batch, attention=...)", model, batch, attention=equal)
-    used = imposed.attention.shape == equal.shape and (imposed.attention - equal).abs().max() <= tolerance(equal)
-    require(bool(used), "model(batch, attention=given).attention is not the attention that was given")
-    under = ((own, output.logits, OF_MODEL), (equal, imposed.logits, UNDER_EQUAL))
-
-    for attention, logits, name in under:
-        call = f"model.read_out(output, {'output.attention' if attention is own else 'equal weights'})"
-        yield call, lambda attention=attention: model.read_out(output, attention), logits, name
-    call, draws = "model.read_out with attention of shape (batch, draw, token)", torch.stack([own, equal, own], dim=1)
-    expected = torch.stack([output.logits, imposed.logits, output.logits], dim=1)
-    yield call, lambda: model.read_out(output, draws), expected, "those of each draw"
-    nothing = attempt("model.read_out with all weights 0", model.read_out, output, torch.zeros_like(own))
-    require(bool(torch.isfinite(nothing).all()), "model.read_out is not finite with all weights 0")
-    affine = attempt("model.token_logits(output)", model.token_logits, output)
-    for attention, logits, _ in under if affine is not None else ():
-        call, name = "attention @ token_logits + bias", "the logits, or None where the read-out is not affine"
-        yield call, lambda attention=attention: (attention[:, None] @ affine[0])[:, 0] + affine[1], logits, name
-
-    yield "with more padding model(batch)", lambda: model(padded(batch)).logits, output.logits, OF_MODEL
-    texts = [batch.rows(torch.tensor([row], device=batch.tokens.device)) for row in range(len(batch))]
-    alone = "with each text alone model(batch)"
-    yield alone, lambda: torch.cat([model(text).logits for text in texts]), output.logits, OF_MODEL
-    call, embeddings = "model.from_embeddings(output.embeddings, batch", output.embeddings.detach()
-    yield f"{call})", lambda: model.from_embeddings(embeddings, batch).logits, output.logits, OF_MODEL
-    call = f"{call}, attention)"
-    yield call, lambda: model.from_embeddings(embeddings, batch, equal).logits, imposed.logits, UNDER_EQUAL
-
-
-def padded(batch: Batch) -> Batch:
-    """The same texts with more padding behind them."""
-    fields = {name: value for name, value in vars(batch).items() if name in PADDING and value is not None}
-    return replace(
-        batch, **{name: pad(value, (0, EXTRA_PADDING), value=PADDING[name]) for name, value in fields.items()}
-    )
-
-
-def attempt(call: str, function: Callable, *arguments, **options):
+def attempt(call: str, function: Callable):
     """What the function returns; an InterfaceError that names the call where it fails."""
     try:
-        return function(*arguments, **options)
+        return function()
     except Exception as error:
         raise InterfaceError(f"{call} failed: {type(error).__name__}: {error}") from error
 
 
-def require(condition: bool, fault: str) -> None:
+def require(condition: bool | Tensor, fault: str) -> None:
     """Raises InterfaceError with the fault where the condition does not hold."""
     if not condition:
         raise InterfaceError(fault)
-
-
-def require_same(call: str, logits: Tensor, expected: Tensor, name: str) -> None:
-    """Raises InterfaceError where the logits of a call are not the expected ones, up to rounding."""
-    logits, expected = logits.detach(), expected.detach()
-    shapes = tuple(logits.shape), tuple(expected.shape)
-    require(shapes[0] == shapes[1], f"{call} gives logits of shape {shapes[0]}; expected {shapes[1]}")
-    difference = float((logits - expected).abs().max())
-    allowed = tolerance(expected) * max(1.0, float(expected.abs().max()))
-    require(difference <= allowed, f"{call} gives other logits, by up to {difference:.3g}; expected {name}")
 
 
 def tolerance(values: Tensor) -> float:
@@ -132,15 +69,13 @@ def check_shapes(output: ModelOutput, batch: Batch) -> None:
     """Every field is there, of the shape that ModelOutput documents."""
     kind = type(output).__name__
     require(isinstance(output, ModelOutput), f"model(batch) gave a {kind}; it must give a lib.models.ModelOutput")
-    missing = [name for name in FIELDS if not isinstance(getattr(output, name), Tensor)]
-    require(not missing, f"model(batch) gave a ModelOutput without tensors for {' and '.join(missing)}")
     texts, words, tokens = *batch.tokens.shape, output.mask.shape[-1]
     shapes = dict.fromkeys(("mask", "scores", "attention"), (texts, tokens))
-    shapes |= {"logits": (texts, None), "hidden": (texts, tokens, None), "embeddings": (texts, words, None)}
+    shapes |= {"logits": (texts, "any"), "hidden": (texts, tokens, "any"), "embeddings": (texts, words, "any")}
     for name, shape in shapes.items():
         seen = tuple(getattr(output, name).shape)
-        fits = len(seen) == len(shape) and all(e in (None, size) for e, size in zip(shape, seen, strict=True))
-        expected = ", ".join("any" if size is None else str(size) for size in shape)
+        fits = len(seen) == len(shape) and all(e in ("any", size) for e, size in zip(shape, seen, strict=True))
+        expected = ", ".join(map(str, shape))
         require(fits, f"ModelOutput.{name} has shape {seen}; expected ({expected}): {texts} texts of {words} words")
     kind = output.mask.dtype
     require(kind == torch.bool, f"ModelOutput.mask is of {kind}; expected torch.bool, True where attention may go")
@@ -148,27 +83,67 @@ def check_shapes(output: ModelOutput, batch: Batch) -> None:
 
 def check_attention(output: ModelOutput) -> None:
     """The logits are finite, and the attention is a distribution over the mask."""
-    require(bool(torch.isfinite(output.logits).all()), "ModelOutput.logits are not finite")
+    require(output.logits.isfinite().all(), "ModelOutput.logits are not finite")
     attention = output.attention.detach()
     elsewhere = float(attention.masked_fill(output.mask, 0).abs().max())
-    where = "on padding, and on what the mask leaves out, such as start and end"
-    require(elsewhere == 0, f"the attention has {elsewhere:.3g} off the mask; expected exactly 0 there: {where}")
+    require(elsewhere == 0, f"the attention has {elsewhere:.3g} off the mask, such as on padding; expected exactly 0")
     sums, least = attention.sum(dim=-1), float(attention.min())
     furthest = float(sums[(sums - 1).abs().argmax()])
-    require(
-        abs(furthest - 1) <= tolerance(attention) and least >= 0,
-        f"the attention of a text sums to {furthest:.4g}, its least weight is {least:.3g}; expected weights of 0 or "
-        "more that sum to 1 over the mask",
-    )
+    seen = f"the attention of a text sums to {furthest:.4g}, its least weight is {least:.3g}"
+    fits = abs(furthest - 1) <= tolerance(attention) and least >= 0
+    require(fits, f"{seen}; expected weights of 0 or more that sum to 1 over the mask")
 
 
-def check_gradient(output: ModelOutput) -> None:
-    """The logits have a gradient with respect to the output's embeddings."""
-    gradient = None
-    if output.embeddings.requires_grad and output.logits.requires_grad:
-        (gradient,) = torch.autograd.grad(output.logits.sum(), output.embeddings, allow_unused=True, retain_graph=True)
-    require(
-        gradient is not None,
-        "ModelOutput.embeddings are not in the graph of the logits, so they have no gradient; from_embeddings must "
-        "begin with: if torch.is_grad_enabled() and not embeddings.requires_grad: embeddings.requires_grad_()",
-    )
+def check_gradients(model: AttentionModel, batch: Batch, output: ModelOutput) -> None:
+    """The logits have a gradient with respect to the output's embeddings, and to those that are given."""
+    call, given = "model.from_embeddings(embeddings, batch)", output.embeddings.detach().requires_grad_()
+    again = attempt(call, lambda: model.from_embeddings(given, batch).logits)
+    own = "ModelOutput.embeddings are not in the graph of the logits, so they have no gradient; from_embeddings must "
+    own += "begin with: if torch.is_grad_enabled() and not embeddings.requires_grad: embeddings.requires_grad_()"
+    foreign = f"{call} does not compute its logits from the embeddings that it is given"
+    for logits, embeddings, fault in ((output.logits, output.embeddings, own), (again, given, foreign)):
+        require(logits.requires_grad and embeddings.requires_grad, fault)
+        slope = torch.autograd.grad(logits.sum(), embeddings, allow_unused=True, retain_graph=True)[0]
+        require(slope is not None, fault)
+
+
+def check_logits(model: AttentionModel, batch: Batch, output: ModelOutput) -> None:
+    """The same logits come by every way: imposed attention, read-out, token logits, padding, one text, embeddings."""
+    own, expected, embeddings = output.attention.detach(), output.logits.detach(), output.embeddings.detach()
+    equal = uniform(output.scores.detach(), output.mask)
+    imposed = attempt("model(batch, attention=...)", lambda: model(batch, attention=equal))
+    used = imposed.attention.shape == equal.shape and (imposed.attention - equal).abs().max() <= tolerance(equal)
+    require(used, "model(batch, attention=given).attention is not the attention that was given")
+    nothing = attempt("model.read_out with all weights 0", lambda: model.read_out(output, torch.zeros_like(own)))
+    require(nothing.isfinite().all(), "model.read_out is not finite with all weights 0")
+    affine = attempt("model.token_logits(output)", lambda: model.token_logits(output))
+    under_equal, draws = imposed.logits.detach(), torch.stack([own, equal, own], dim=1)
+    fields = {name: value for name in PADDING if (value := getattr(batch, name)) is not None}
+    padded = {name: pad(value, (0, EXTRA_PADDING), value=PADDING[name]) for name, value in fields.items()}
+    texts = [batch.rows(torch.tensor([row], device=batch.tokens.device)) for row in range(len(batch))]
+    embedded = "model.from_embeddings(output.embeddings, batch"
+    same = [
+        ("model(batch, attention=output.attention)", lambda: model(batch, attention=own).logits, expected),
+        ("model.read_out(output, output.attention)", lambda: model.read_out(output, own), expected),
+        ("model.read_out(output, equal weights)", lambda: model.read_out(output, equal), under_equal),
+        (
+            "model.read_out with attention of shape (batch, draw, token)",
+            lambda: model.read_out(output, draws),
+            torch.stack([expected, under_equal, expected], dim=1),
+        ),
+        ("with more padding model(batch)", lambda: model(replace(batch, **padded)).logits, expected),
+        ("with each text alone model(batch)", lambda: torch.cat([model(text).logits for text in texts]), expected),
+        (f"{embedded})", lambda: model.from_embeddings(embeddings, batch).logits, expected),
+        (f"{embedded}, attention)", lambda: model.from_embeddings(embeddings, batch, equal).logits, under_equal),
+    ]
+    if affine is not None:
+        call = "attention @ token_logits + bias (token_logits is None where the read-out is not affine)"
+        for weights, logits in ((own, expected), (equal, under_equal)):
+            same.append((call, lambda weights=weights: (weights[:, None] @ affine[0])[:, 0] + affine[1], logits))
+    for call, function, expected in same:
+        logits = attempt(call, function).detach()
+        shapes = tuple(logits.shape), tuple(expected.shape)
+        require(shapes[0] == shapes[1], f"{call} gives logits of shape {shapes[0]}; expected {shapes[1]}")
+        difference = float((logits - expected).abs().max())
+        fits = difference <= tolerance(expected) * max(1.0, float(expected.abs().max()))
+        require(fits, f"{call} gives other logits than the forward pass with that attention, by up to {difference:.3g}")

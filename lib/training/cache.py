@@ -6,9 +6,9 @@ import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from pickle import UnpicklingError
 
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
+import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
@@ -41,7 +41,8 @@ def file_digest(path: Path) -> str:
 def entry(name: str, make: Callable[[Path], Sequence[str]], waiting: Callable[[], None] = lambda: None) -> Path:
     """The folder of a finished entry; where there is none it is made first, by one process at a time.
 
-    A process that is killed frees the lock, and what it left in the working folder is there for the next.
+    A process that is killed frees the lock, and what it left in the working folder is there for the next. The working
+    folder becomes the entry in one rename; `contents.json`, written last, has the digests of its files.
 
     Args:
         make: writes the files into a working folder, and gives the names of those to keep.
@@ -49,25 +50,19 @@ def entry(name: str, make: Callable[[Path], Sequence[str]], waiting: Callable[[]
     """
     if folder := finished(name):
         return folder
-    locks, working = home() / ".locks", home() / ".working" / name
+    locks, working, final = home() / ".locks", home() / ".working" / name, home() / name
     locks.mkdir(parents=True, exist_ok=True)
     with alone(locks / f"{name}.lock", waiting):
         if folder := finished(name):  # by the process that held the lock
             return folder
         working.mkdir(parents=True, exist_ok=True)
-        return _finish(name, working, make(working))
-
-
-def _finish(name: str, working: Path, keep: Sequence[str]) -> Path:
-    """Makes the working folder the finished entry, in one rename; `contents.json`, written last, has the digests."""
-    for leftover in working.iterdir():
-        if leftover.name not in keep:
-            leftover.unlink()
-    write_json(working / "contents.json", {file: file_digest(working / file) for file in keep})
-    final = home() / name
-    shutil.rmtree(final, ignore_errors=True)
-    working.rename(final)
-    return final
+        keep = make(working)
+        for leftover in working.iterdir():
+            if leftover.name not in keep:
+                leftover.unlink()
+        write_json(working / "contents.json", {file: file_digest(working / file) for file in keep})
+        shutil.rmtree(final, ignore_errors=True)
+        return working.rename(final)
 
 
 def finished(name: str) -> Path | None:
@@ -91,12 +86,10 @@ def weights_of(model: nn.Module) -> Weights:
 
 def save_checkpoint(path: Path, model: nn.Module, optimizer: Optimizer, best: Weights, history: list[dict]) -> None:
     """Writes what the rest of a run depends on, whole or not at all; batches and dropout follow from seed and epoch."""
-    tensors = {f"model.{name}": value for name, value in weights_of(model).items()}
-    tensors |= {f"best.{name}": value for name, value in best.items()}
-    for index, state in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{index}.{name}": value.detach().cpu() for name, value in state.items()}
+    states = optimizer.state_dict()["state"].items()
+    of_optimizer = {index: {name: value.cpu() for name, value in state.items()} for index, state in states}
     partial = path.with_name(path.name + ".partial")
-    save_file(tensors, partial, metadata={"history": json.dumps(history)})
+    torch.save([weights_of(model), of_optimizer, best, history], partial)
     partial.replace(path)
 
 
@@ -108,20 +101,10 @@ def restore_checkpoint(path: Path, model: nn.Module, optimizer: Optimizer) -> tu
     if not path.exists():
         return {}, []
     try:
-        tensors = load_file(path)
-        with safe_open(path, "pt") as file:
-            history = json.loads(file.metadata()["history"])
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError):
+        weights, of_optimizer, best, history = torch.load(path, weights_only=True)
+    except (RuntimeError, OSError, EOFError, ValueError, UnpicklingError):
         path.unlink()
         return {}, []
-    parts: dict[str, Weights] = {"model": {}, "best": {}, "optimizer": {}}
-    for name, value in tensors.items():
-        part, rest = name.split(".", 1)
-        parts[part][rest] = value
-    model.load_state_dict(parts["model"])
-    state = optimizer.state_dict()
-    for name, value in parts["optimizer"].items():
-        index, rest = name.split(".", 1)
-        state["state"].setdefault(int(index), {})[rest] = value
-    optimizer.load_state_dict(state)
-    return parts["best"], history
+    model.load_state_dict(weights)
+    optimizer.load_state_dict(optimizer.state_dict() | {"state": of_optimizer})
+    return best, history

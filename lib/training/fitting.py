@@ -16,7 +16,7 @@ from lib.metrics.distances import normalized_entropy
 from lib.models.evaluation import words_at_once
 from lib.training import cache
 from lib.training.losses import REDUCTIONS, prediction_loss
-from lib.training.runs import Run, adds_up
+from lib.training.runs import Run
 
 EVALUATION_BATCH = 128
 WORDS = 2**15  # with padding, in one forward and backward pass: a batch of 32 texts of a thousand words is not cut
@@ -46,9 +46,8 @@ def plateau(optimizer: torch.optim.Optimizer, factor: float | None, scores: Iter
     Args:
         factor: None: they never change. scores: of the epochs that are already done.
     """
-    if factor is None:
-        return lambda score: None
-    scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, mode="max", factor=factor, patience=0)
+    patience = math.inf if factor is None else 0
+    scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, "max", factor or 0.5, patience)
     for score in scores:
         scheduler.step(score)
     return scheduler.step
@@ -74,7 +73,7 @@ def fit(
         started, epoch = time.monotonic(), len(history)
         torch.manual_seed(run.seed * 1_000_003 + epoch)  # of dropout and masked words, which so resume the same
         order = batches("train", run.option("batch_size"), (run.seed, epoch))
-        how = run.option("reduction"), run.option("clip"), adds_up(run)
+        how = run.option("reduction"), run.option("clip"), task.adds_up
         losses = train_epoch(model, order, optimizer, task.losses, *how)
         if not math.isfinite(losses["loss"]):
             raise FloatingPointError(
@@ -87,7 +86,8 @@ def fit(
         end_of_epoch(record[judged])
         if task.chosen(history) == epoch + 1:
             best = cache.weights_of(model)
-        say(f"{run}: epoch {epoch + 1}/{run.epochs}, {task.summary(record)}")
+        shown = ", ".join(f"{name} {record[name]:.4f}" for name in task.shown)
+        say(f"{run}: epoch {epoch + 1}/{run.epochs}, {shown}")
         if time.monotonic() - saved > checkpoint_seconds and len(history) < run.epochs:
             cache.save_checkpoint(checkpoint, model, optimizer, best, history)
             saved = time.monotonic()

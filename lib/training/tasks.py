@@ -17,37 +17,30 @@ from lib.training import fitting
 from lib.training.losses import adversarial_loss, class_weights, lying_loss, mlm_loss, prediction_loss, tying_loss
 
 PATIENCE, LEAST = 10, 1e-4  # epochs; by how much an adversary's loss, which is of probability, must fall within them
-HELD = 2**29  # most numbers of hidden states kept in memory: 2 GB
 MASKED_SHARE = 0.15  # of the words
 KEPT_MASKED, REPLACED = 0.8, 0.9  # of the chosen words: below the first masked, below the second replaced
 
 
 class PerWord:
-    """A value for each word of each text of a split, start and end included, looked up by batch.
+    """A number for each word of each text of a split, start and end included, looked up by batch.
 
-    values   (word, ...) of all texts of the split end to end, 0 at first
+    values   (word,) of all texts of the split end to end, 0 at first
     offsets  (text + 1,): text i has values[offsets[i]:offsets[i + 1]]
     """
 
-    def __init__(self, split: Split, *shape: int, device: str | torch.device = "cpu"):
+    def __init__(self, split: Split, device: str | torch.device = "cpu"):
         self.offsets = torch.from_numpy(split.encoded[1]).to(device)
-        self.values = torch.zeros(int(self.offsets[-1]), *shape, device=device)
+        self.values = torch.zeros(int(self.offsets[-1]), device=device)
 
-    @classmethod
-    def collect(cls, split: Split, given: Iterable[tuple[Batch, Tensor]]) -> "PerWord":
-        """From batches of the split with their values (batch, word, ...)."""
-        held = None
-        for batch, values in given:
-            held = held or cls(split, *values.shape[2:], device=values.device)
-            inside, where = held._places(batch)
-            held.values[where[inside]] = values[inside].to(held.values.dtype)
-        return held or cls(split)
+    def put(self, batch: Batch, values: Tensor) -> None:
+        """Keeps the values (batch, word) of a batch's words."""
+        inside, where = self._places(batch)
+        self.values[where[inside]] = values[inside].to(self.values.dtype)
 
     def look_up(self, batch: Batch) -> Tensor:
-        """(batch, word, ...): 0 on padding."""
+        """(batch, word): 0 on padding."""
         inside, where = self._places(batch)
-        values = self.values[where]
-        return values * inside.view(*inside.shape, *(1,) * (values.dim() - 2))
+        return self.values[where] * inside
 
     def _places(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """(batch, word): where a text has words, and where its values lie."""
@@ -58,7 +51,7 @@ class PerWord:
 
 def rationales(split: Split, device: str | torch.device = "cpu") -> PerWord:
     """1 for each word of a text's rationale, 0 for all others."""
-    reasons = PerWord(split, device=device)
+    reasons = PerWord(split, device)
     for start, instance in zip(reasons.offsets.tolist(), split.instances, strict=False):
         for first, end in instance.rationale or ():
             reasons.values[start + 1 + first : start + 1 + end] = 1
@@ -69,9 +62,11 @@ def rationales(split: Split, device: str | torch.device = "cpu") -> PerWord:
 def guide(model: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> PerWord:
     """The attention of a trained model on all texts of a split, to be imposed on another; 0 on start and end."""
     model.eval()
-    outputs = ((batch, model(batch)) for batch in batches)
-    given = ((batch.to("cpu"), output.attention.masked_fill(~output.mask, 0).cpu()) for batch, output in outputs)
-    return PerWord.collect(split, given)
+    held = PerWord(split)
+    for batch in batches:
+        output = model(batch)
+        held.put(batch.to("cpu"), output.attention.masked_fill(~output.mask, 0).cpu())
+    return held
 
 
 # --- tasks
@@ -86,8 +81,11 @@ class Classification:
         judge: the dev score that decides.
     """
 
+    adds_up = True  # a batch's losses are the sums of its texts', so micro-batches give the same gradient
+
     def __init__(self, labels: Tensor, outputs: int, patience: int | None = None, judge: str = "auc"):
         self.weight, self.patience, self.judge = class_weights(labels, outputs), patience, judge
+        self.shown = "train_loss", f"dev_{judge}"
 
     def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
         """Sums over the batch; "loss" is minimised."""
@@ -114,11 +112,6 @@ class Classification:
         perfect = history[best - 1][f"dev_{self.judge}"] >= 1
         return perfect or (self.patience is not None and len(history) - best >= self.patience)
 
-    def summary(self, record: dict) -> str:
-        """One epoch in a few words."""
-        name = "AUC" if self.judge == "auc" else self.judge
-        return f"loss {record['train_loss']:.3f}, dev {name} {record[f'dev_{self.judge}']:.4f}"
-
 
 def best_epoch(history: Sequence[dict], judge: str) -> int:
     """The first epoch with the best dev score, from 1."""
@@ -131,6 +124,8 @@ class Tying(Classification):
     Args:
         delta: the weight of the distance. ending: patience and judge of Classification.
     """
+
+    adds_up = False  # the distance is a mean over a batch's words
 
     def __init__(self, labels: Tensor, outputs: int, delta: float, **ending):
         super().__init__(labels, outputs, **ending)
@@ -159,20 +154,17 @@ class Liar(Classification):
     def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
         """Sums over the batch; "loss" is minimised; "lying" is paid for attention to the reason."""
         output = model(batch)
-        prediction, lying = self.label_loss(output.logits, batch), self.lying(output.attention, batch, "train").sum()
+        prediction = self.label_loss(output.logits, batch)
+        lying = lying_loss(output.attention, self.reasons["train"].look_up(batch)).sum()
         return {"loss": prediction + self.strength * lying, "prediction": prediction, "lying": lying}
-
-    def lying(self, attention: Tensor, batch: Batch, split: str) -> Tensor:
-        """(batch,) -log(1 - alpha . m), in nats."""
-        return lying_loss(attention, self.reasons[split].look_up(batch))
 
     def scores(self, model: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> dict[str, float]:
         """The dev scores of an epoch, "lying" among them, and "objective"."""
         batches = list(batches)
         scores = super().scores(model, split, batches)
         with torch.inference_mode():
-            lying = torch.cat([self.lying(model(batch).attention, batch, "dev").double().cpu() for batch in batches])
-        paid = float(lying.mean())
+            pairs = ((model(batch).attention, self.reasons["dev"].look_up(batch)) for batch in batches)
+            paid = float(torch.cat([lying_loss(*pair).double().cpu() for pair in pairs]).mean())
         return scores | {"lying": paid, "objective": -scores["loss"] - self.strength * paid}
 
 
@@ -186,6 +178,8 @@ class MaskedLanguageModel(Classification):
         words: the size of the vocabulary. eta: the weight of the cross-entropy. share: of the words that are chosen.
         ending: patience and judge of Classification.
     """
+
+    adds_up = False  # which words are masked is drawn for a batch
 
     def __init__(self, labels: Tensor, outputs: int, words: int, eta: float, share: float = MASKED_SHARE, **ending):
         super().__init__(labels, outputs, **ending)
@@ -232,16 +226,17 @@ class BaseOutputs:
     def compute(cls, base: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> "BaseOutputs":
         """By evaluation of the base on the batches of a split."""
         base.eval()
-        attention, prediction = [], None
+        attention, prediction = PerWord(split, next(base.parameters()).device), None
         for batch in batches:
             output = base(batch)
-            attention.append((batch, output.attention))
+            attention.put(batch, output.attention)
             of_batch = probabilities(output.logits)
             prediction = of_batch.new_zeros(len(split), of_batch.shape[1]) if prediction is None else prediction
             prediction[batch.instance] = of_batch
-        return cls(PerWord.collect(split, attention), prediction)
+        return cls(attention, prediction)
 
 
+@dataclass
 class Adversary:
     """The base's predictions are imitated with other attention (Wiegreffe & Pinter 2019, section 4).
 
@@ -250,19 +245,27 @@ class Adversary:
 
     Args:
         strength: lambda. divergence, tvd: of `adversarial_loss`. base_outputs: of "train" and "dev".
+        frozen: the base, where embedding, encoder and decoder are its own and only the attention learns.
     """
 
-    def __init__(self, strength: float, divergence: str, tvd: str, base_outputs: dict[str, BaseOutputs]):
-        self.strength, self.divergence, self.tvd, self.base_outputs = strength, divergence, tvd, base_outputs
+    adds_up, shown = True, ("train_loss", "dev_tvd", "dev_jsd")
 
-    def output(self, model: AttentionClassifier, batch: Batch, split: str) -> tuple[Tensor, Tensor]:
-        """(logits, attention) of the adversary."""
-        output = model(batch)
-        return output.logits, output.attention
+    strength: float
+    divergence: str
+    tvd: str
+    base_outputs: dict[str, BaseOutputs]
+    frozen: AttentionClassifier | None = None
 
     def _each(self, model: AttentionClassifier, batch: Batch, split: str) -> tuple[Tensor, dict[str, Tensor]]:
         """Logits, and the terms of the loss, each (batch,)."""
-        logits, attention = self.output(model, batch, split)
+        if self.frozen is None:
+            output = model(batch)
+            logits, attention = output.logits, output.attention
+        else:
+            with torch.no_grad():
+                hidden = self.frozen.encoder(self.frozen.embedding(batch.tokens), batch.lengths)
+            attention = model.projection(model.attention(hidden), batch.mask)
+            logits = model.decode(attention, hidden)
         base = self.base_outputs[split]
         predictions = probabilities(logits), base.prediction[batch.instance]
         pair = attention, base.attention.look_up(batch)
@@ -290,53 +293,8 @@ class Adversary:
         """Whether the loss has stopped falling."""
         return stands_still(history)
 
-    @staticmethod
-    def summary(record: dict) -> str:
-        """One epoch in a few words."""
-        return f"loss {record['train_loss']:.5f}, dev TVD {record['dev_tvd']:.3f}, JSD {record['dev_jsd']:.3f} nats"
-
 
 def stands_still(history: Sequence[dict]) -> bool:
     """Whether an adversary's training loss fell by less than LEAST in the last PATIENCE epochs."""
     losses = [record["train_loss"] for record in history]
     return len(losses) > PATIENCE and min(losses[:-PATIENCE]) - min(losses[-PATIENCE:]) < LEAST
-
-
-class FrozenAdversary(Adversary):
-    """An adversary of which only the attention learns: embedding, encoder and decoder are the base's.
-
-    The hidden states never change, so they are computed once and kept, up to HELD numbers; beyond, at each batch.
-
-    Args:
-        aim: the arguments of Adversary. splits: of "train" and "dev" the split and its batches.
-    """
-
-    def __init__(self, *aim, splits: dict[str, tuple[Split, list[Batch]]], base: AttentionClassifier):
-        super().__init__(*aim)
-        self.base, self.held = base, {}
-        for name, (split, batches) in splits.items():
-            if len(split.encoded[0]) * base.encoder.hidden_size <= HELD:
-                self.held[name] = PerWord.collect(split, ((batch, _hidden(base, batch)) for batch in batches))
-
-    def output(self, model: AttentionClassifier, batch: Batch, split: str) -> tuple[Tensor, Tensor]:
-        """Logits and attention of a batch, from the base's hidden states."""
-        hidden = self.held[split].look_up(batch) if split in self.held else _hidden(self.base, batch)
-        attention = model.projection(model.attention(hidden), batch.mask)
-        return model.decode(attention, hidden), attention
-
-
-@torch.no_grad()
-def _hidden(model: AttentionClassifier, batch: Batch) -> Tensor:
-    return model.encoder(model.embedding(batch.tokens), batch.lengths)
-
-
-def freeze_all_but_attention(model: AttentionClassifier, base: AttentionClassifier) -> None:
-    """The base's weights, fixed, for all but the attention, which keeps the weights that it has and learns.
-
-    At the base's own attention both terms of the loss are 0 and flat, but for rounding.
-    """
-    own = ("attention.", "projection.")
-    started = {name: value for name, value in model.state_dict().items() if name.startswith(own)}
-    model.load_state_dict(base.state_dict() | started)
-    for name, parameter in model.named_parameters():
-        parameter.requires_grad_(name.startswith(own))

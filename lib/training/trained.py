@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -30,9 +31,10 @@ from lib.processes import cores, gpu_runs, run_all
 from lib.progress import Progress
 from lib.training import cache, fitting, tasks
 from lib.training.fitting import Say
-from lib.training.runs import OF_ENCODERS, Run, default_of, is_guided, stages, with_bases
+from lib.training.runs import OF_ENCODERS, Run, default_of, stages, with_bases
 from lib.training.vectors import load_vectors, word_table
 
+SAY = partial(print, flush=True)  # also out of a process of its own
 TINY = 500_000  # tokens of all epochs: starting processes would take longer than training
 
 
@@ -86,11 +88,6 @@ def select(trained: Iterable[Trained], **wanted: object) -> list[Trained]:
     return [one for one in trained if all(getattr(one.run, name) in values for name, values in several.items())]
 
 
-def say_at_once(message: str) -> None:
-    """Prints a line, also out of a process of its own."""
-    print(message, flush=True)
-
-
 def load_corpus(run: Run, data_home: str | Path | None = None) -> Corpus:
     """The corpus that a run reads."""
     dataset, size, options = run.data
@@ -101,7 +98,7 @@ def train(
     run: Run,
     data_home: str | Path | None = None,
     corpus: Corpus | None = None,
-    say: Say = say_at_once,
+    say: Say = SAY,
     checkpoint_seconds: float = 30,
 ) -> Trained:
     """The trained model of a run, from the cache where it is.
@@ -113,19 +110,30 @@ def train(
         DataError: the data are missing or wrong. KeyError: unknown encoder, attention or projection.
         FloatingPointError: the loss is not finite. ValueError: it is planned for a GPU, and there is none.
     """
-    refuse_missing_gpu([run])
+    if run.device_kind == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device is 'cuda', but torch finds no GPU here; use 'cpu' or 'auto'")
     corpus = corpus or load_corpus(run, data_home)
     base = train(run.base, data_home, corpus, say, checkpoint_seconds) if run.base else None
     vectors = load_vectors(run, corpus, data_home)
 
     def make(folder: Path) -> tuple[str, ...]:
         untrained = Trained(run, build(run, corpus, vectors), corpus, vectors, (), 0, base)
-        return _train_in(folder, untrained, say, checkpoint_seconds)
+        with fitting.one_thread(), own_random_state(run):
+            learned = task_of(untrained), corpus.dev, batches_of(run, corpus, base)
+            saving = folder / "checkpoint.pt", checkpoint_seconds
+            best, history = fitting.fit(run, untrained.model, *learned, say, *saving)
+        save_file(best, folder / "weights.safetensors")
+        write_json(folder / "history.json", history)
+        write_json(folder / "run.json", asdict(run))
+        return "weights.safetensors", "history.json", "run.json"
 
-    def waiting() -> None:
-        say(f"{run}: another process is training it; waiting")
-
-    return _read(cache.entry(entry_name(run, corpus, data_home), make, waiting), run, corpus, vectors, base)
+    waiting = partial(say, f"{run}: another process is training it; waiting")
+    folder = cache.entry(entry_name(run, corpus, data_home), make, waiting)
+    model = build(run, corpus, vectors)
+    model.load_state_dict(load_file(folder / "weights.safetensors"))
+    history = json.loads((folder / "history.json").read_text())
+    chosen = len(history) if run.variant == "adversary" else tasks.best_epoch(history, run.option("judge"))
+    return Trained(run, model.eval(), corpus, vectors, tuple(history), chosen, base)
 
 
 def is_trained(run: Run, corpus: Corpus, data_home: str | Path | None = None) -> bool:
@@ -165,9 +173,8 @@ def train_all(
         processes: how many; None: as many as cores, on a GPU no more than share it (`lib.processes.gpu_runs`).
         corpus: of the first run, where it is loaded already.
     Raises:
-        ValueError: a run is planned for a GPU, and there is none. What `train` raises.
+        What `train` raises.
     """
-    refuse_missing_gpu(runs)
     corpora = Corpora(data_home, {runs[0].data: corpus} if corpus and runs else {})
     missing = [run for run in with_bases(runs) if not is_trained(run, corpora.load(run), data_home)]
     if missing:
@@ -188,16 +195,10 @@ def train_missing(missing: Sequence[Run], corpora: Corpora, workers: int | None 
                 progress.advance(run)
 
 
-def put_in_cache(run: Run, data_home: str | Path | None, corpus: Corpus, say: Say = say_at_once) -> str:
+def put_in_cache(run: Run, data_home: str | Path | None, corpus: Corpus, say: Say = SAY) -> str:
     """Trains a run; its name, for its model stays in the cache."""
     train(run, data_home, corpus, say)
     return str(run)
-
-
-def refuse_missing_gpu(runs: Sequence[Run]) -> None:
-    """ValueError where a run is planned for a GPU, and torch finds none here."""
-    if any(run.device_kind == "cuda" for run in runs) and not torch.cuda.is_available():
-        raise ValueError("device is 'cuda', but torch finds no GPU here; use 'cpu' or 'auto'")
 
 
 def build(run: Run, corpus: Corpus, vectors: Vectors) -> AttentionClassifier | QuestionClassifier:
@@ -209,7 +210,7 @@ def build(run: Run, corpus: Corpus, vectors: Vectors) -> AttentionClassifier | Q
     if datasets.spec(run.dataset).asks:
         kind, outputs = QuestionClassifier, len(corpus.classes)
     else:
-        plain = GuidedClassifier if is_guided(run) else AttentionClassifier
+        plain = GuidedClassifier if run.is_guided else AttentionClassifier
         kind = HierarchicalClassifier if run.encoder in HIERARCHICAL else plain
         outputs = 1 if len(corpus.classes) == 2 else len(corpus.classes)
         options |= {"retention": run.architecture if run.architecture in RETENTIONS else None}
@@ -243,11 +244,11 @@ def batches_of(run: Run, corpus: Corpus, base: Trained | None) -> Callable[..., 
 
     def batches(split: str, size: int, seed: Sequence[int] | None = None) -> Iterator[Batch]:
         texts = getattr(corpus, split)
-        if is_guided(run) and split not in guides:
+        if run.is_guided and split not in guides:
             guides[split] = tasks.guide(base.model, texts, base.batches(split))
         whole = length_batches.batches(texts, size, seed)
         for batch in length_batches.micro_batches(whole, evaluation.WORDS) if seed is None else whole:
-            if is_guided(run):
+            if run.is_guided:
                 batch = replace(batch, guide=guides[split].look_up(batch))
             yield batch.to(run.device_kind)
 
@@ -255,56 +256,41 @@ def batches_of(run: Run, corpus: Corpus, base: Trained | None) -> Callable[..., 
 
 
 def task_of(untrained: Trained) -> tasks.Classification | tasks.Adversary:
-    """What a run learns; the model of an adversary gets those of the base's weights that it fixes or starts from."""
+    """What a run learns; the model of an adversary gets those of the base's weights that it fixes or starts from.
+
+    One that trains its attention alone keeps its own: at the base's both terms of the loss are 0 and flat.
+
+    Raises:
+        ValueError: a liar's texts have no rationales.
+    """
     run, corpus, model, base = untrained.run, untrained.corpus, untrained.model, untrained.base
-    if run.variant != "adversary":
-        return classification_of(run, corpus, model.decoder.out_features)
-    splits = {name: (getattr(corpus, name), list(base.batches(name))) for name in ("train", "dev")}
-    base_outputs = {name: tasks.BaseOutputs.compute(base.model, *given) for name, given in splits.items()}
-    aim = *(run.option(name) for name in ("lambda", "divergence", "tvd")), base_outputs
-    if run.option("starts") == "base":
-        model.load_state_dict(base.model.state_dict())
-    if run.option("trains") == "all":
-        return tasks.Adversary(*aim)
-    tasks.freeze_all_but_attention(model, base.model)
-    return tasks.FrozenAdversary(*aim, splits=splits, base=base.model)
-
-
-def classification_of(run: Run, corpus: Corpus, outputs: int) -> tasks.Classification:
-    """The task of a run that learns the labels, with the regularizer of its variant."""
-    labels = torch.from_numpy(corpus.train.labels)
+    if run.variant == "adversary":
+        outputs = {
+            split.name: tasks.BaseOutputs.compute(base.model, split, base.batches(split.name))
+            for split in (corpus.train, corpus.dev)
+        }
+        of_base, own = base.model.state_dict(), ("attention.", "projection.")
+        frozen = run.option("trains") == "attention"
+        if run.option("starts") == "base":
+            model.load_state_dict(of_base)
+        elif frozen:
+            started = {name: value for name, value in model.state_dict().items() if name.startswith(own)}
+            model.load_state_dict(of_base | started)
+        if frozen:
+            for name, parameter in model.named_parameters():
+                parameter.requires_grad_(name.startswith(own))
+        aim = (run.option(name) for name in ("lambda", "divergence", "tvd"))
+        return tasks.Adversary(*aim, outputs, base.model if frozen else None)
+    labels = torch.from_numpy(corpus.train.labels), model.decoder.out_features
     ending = {name: run.option(name) for name in ("patience", "judge")}
     if run.variant == "tying":
-        return tasks.Tying(labels, outputs, run.option("delta"), **ending)
-    if run.variant == "liar":
-        reasons = {split.name: tasks.rationales(split, run.device_kind) for split in (corpus.train, corpus.dev)}
-        if not all(per_word.values.any() for per_word in reasons.values()):
-            raise ValueError(
-                f"{run}: a liar hides the rationales of the texts, and {corpus.name!r} has none; allowed: "
-                "texts of train and dev with rationales"
-            )
-        return tasks.Liar(labels, outputs, run.option("lambda"), reasons, **ending)
+        return tasks.Tying(*labels, run.option("delta"), **ending)
     if run.variant == "mlm":
-        return tasks.MaskedLanguageModel(labels, outputs, len(corpus.vocabulary), run.option("eta"), **ending)
-    return tasks.Classification(labels, outputs, **ending)
-
-
-def _train_in(folder: Path, untrained: Trained, say: Say, checkpoint_seconds: float) -> tuple[str, ...]:
-    """Trains, or goes on from the folder's checkpoint; writes weights, history and run, and names the files."""
-    run, corpus = untrained.run, untrained.corpus
-    with fitting.one_thread(), own_random_state(run):
-        task, batches = task_of(untrained), batches_of(run, corpus, untrained.base)
-        saving = folder / "checkpoint.safetensors", checkpoint_seconds
-        best, history = fitting.fit(run, untrained.model, task, corpus.dev, batches, say, *saving)
-    save_file(best, folder / "weights.safetensors")
-    write_json(folder / "history.json", history)
-    write_json(folder / "run.json", asdict(run))
-    return "weights.safetensors", "history.json", "run.json"
-
-
-def _read(folder: Path, run: Run, corpus: Corpus, vectors: Vectors, base: Trained | None) -> Trained:
-    model = build(run, corpus, vectors)
-    model.load_state_dict(load_file(folder / "weights.safetensors"))
-    history = json.loads((folder / "history.json").read_text())
-    chosen = len(history) if run.variant == "adversary" else tasks.best_epoch(history, run.option("judge"))
-    return Trained(run, model.eval(), corpus, vectors, tuple(history), chosen, base)
+        return tasks.MaskedLanguageModel(*labels, len(corpus.vocabulary), run.option("eta"), **ending)
+    if run.variant != "liar":
+        return tasks.Classification(*labels, **ending)
+    reasons = {split.name: tasks.rationales(split, run.device_kind) for split in (corpus.train, corpus.dev)}
+    if not all(per_word.values.any() for per_word in reasons.values()):
+        hides = f"a liar hides the rationales of the texts, and {corpus.name!r} has none"
+        raise ValueError(f"{run}: {hides}; allowed: texts of train and dev with rationales")
+    return tasks.Liar(*labels, run.option("lambda"), reasons, **ending)
