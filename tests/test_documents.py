@@ -186,7 +186,7 @@ def test_serrano_and_smiths_recipe():
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ({"notebook": "erasure", "dataset": "sst", "encoders": ["han-rnn"]}, "han-rnn on sst: encoder is 'han-rnn'; allowed"),
+        ({"notebook": "erasure", "dataset": "sst", "encoders": ["han-rnn"]}, "on sst: encoder is 'han-rnn'"),
         ({"notebook": "correlation", "encoders": ["han-conv"]}, "allowed: bilstm, average, conv"),
         ({"notebook": "erasure", "dataset": "planted-documents", "train_texts": 9}, "is read whole; leave it out"),
     ],
