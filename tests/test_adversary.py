@@ -19,7 +19,7 @@ from lib.models import GuidedClassifier
 from lib.provenance import seeds_of
 from lib.training import Run, fitting, losses, train, train_all
 from lib.training.tasks import BaseOutputs, Classification, PerWord, guide, stands_still
-from lib.training.trained import batches_of, build, task_of
+from lib.training.trained import build, task_of
 
 SMALL = (("embedding_size", 20), ("epochs", 3), ("hidden_size", 16))
 BASE = Run("planted", vectors="random", options=SMALL)
@@ -189,7 +189,7 @@ def test_imposed_attention_is_used_exactly_and_does_not_learn(base):
     by_hand = guided.model.decoder(torch.einsum("bt,bth->bh", output.attention, output.hidden))
     assert torch.allclose(output.logits, by_hand, atol=1e-5)
     task = Classification(torch.from_numpy(base.corpus.train.labels), 1)
-    task.losses(guided.model, next(batches_of(run, base.corpus, base)("train", 8, (0, 0))))["loss"].backward()
+    task.losses(guided.model, next(guided.batches("train", 8, (0, 0))))["loss"].backward()
     assert all(parameter.grad is None for parameter in guided.model.attention.parameters())
     bare = collate(guided.corpus.test, np.arange(3))
     with pytest.raises(ValueError, match="has no attention"):

@@ -24,7 +24,7 @@ from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL, QUESTION_ENCODERS, ev
 from lib.training import Run, cache, fitting, losses, stages, train, train_all, with_bases
 from lib.training.runs import RECIPES, VARIANTS
 from lib.training.tasks import Classification, rationales
-from lib.training.trained import Trained, batches_of, build, entry_name, load_vectors, task_of
+from lib.training.trained import Trained, build, entry_name, load_vectors, task_of
 
 PROJECT = Path(__file__).resolve().parent.parent
 RECORDED = Path(__file__).with_name("weights.json")
@@ -317,17 +317,24 @@ def test_a_batch_of_long_texts_is_cut_into_micro_batches_for_the_same_step(name,
         monkeypatch.setattr(evaluation, "WORDS", words)
         model, sizes = build(run, corpus, vectors).eval(), []
         model.train = lambda *_: model  # no dropout, which differs between micro-batches
-        task = task_of(Trained(run, model, corpus, vectors, (), 0, base))
+        untrained = Trained(run, model, corpus, vectors, (), 0, base)
+        task = task_of(untrained)
 
         def losses(model, batch):
             sizes.append(batch.tokens.numel())
             return task.losses(model, batch)
 
         optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
-        given = batches_of(run, corpus, base)
         torch.manual_seed(0)
-        scores = fitting.train_epoch(model, given("train", 10, (0, 0)), optimizer, losses, "sum", None, task.adds_up)
-        return task.adds_up, model.state_dict(), scores | task.scores(model, corpus.dev, given("dev", 10)), sizes
+        scores = fitting.train_epoch(
+            model, untrained.batches("train", 10, (0, 0)), optimizer, losses, "sum", None, task.adds_up
+        )
+        return (
+            task.adds_up,
+            model.state_dict(),
+            scores | task.scores(model, corpus.dev, untrained.batches("dev", 10)),
+            sizes,
+        )
 
     _, weights, scores, _ = stepped(fitting.WORDS)
     adds_up, other, again, sizes = stepped(longest)

@@ -11,12 +11,10 @@ from sklearn.metrics import f1_score, roc_auc_score
 from torch import Tensor, nn
 
 from lib.datasets.batches import Batch, micro_batches
-from lib.datasets.corpus import Split
 from lib.metrics.distances import normalized_entropy
 from lib.models.evaluation import words_at_once
 from lib.training import cache
 from lib.training.losses import REDUCTIONS, prediction_loss
-from lib.training.runs import Run
 
 EVALUATION_BATCH = 128
 WORDS = 2**15  # with padding, in one forward and backward pass: a batch of 32 texts of a thousand words is not cut
@@ -25,18 +23,12 @@ Say = Callable[[str], None]
 
 
 def adam(model: nn.Module, weight_decay: float, rate: float, amsgrad: bool = True) -> torch.optim.Adam:
-    """Adam over all trained parameters; the attention's have no weight decay (Jain & Wallace's code).
-
-    Args:
-        rate: the learning rate.
-    """
+    """Adam over all trained parameters; the attention's have no weight decay (Jain & Wallace's code)."""
     learned = model.projection.parameters() if isinstance(model.projection, nn.Module) else ()
     own = {id(parameter) for parameter in (*model.attention.parameters(), *learned)}
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    groups = [
-        {"params": [p for p in trained if id(p) not in own], "weight_decay": weight_decay},
-        {"params": [p for p in trained if id(p) in own], "weight_decay": 0.0},
-    ]
+    decayed, spared = ([p for p in trained if (id(p) in own) == of_attention] for of_attention in (False, True))
+    groups = [{"params": decayed, "weight_decay": weight_decay}, {"params": spared, "weight_decay": 0.0}]
     return torch.optim.Adam(groups, lr=rate, amsgrad=amsgrad, fused=True)
 
 
@@ -53,40 +45,36 @@ def plateau(optimizer: torch.optim.Optimizer, factor: float | None, scores: Iter
     return scheduler.step
 
 
-def fit(
-    run: Run, model: nn.Module, task, dev: Split, batches, say: Say, checkpoint: Path, checkpoint_seconds: float
-) -> tuple[cache.Weights, list[dict]]:
+def fit(untrained, task, say: Say, checkpoint: Path, checkpoint_seconds: float) -> tuple[cache.Weights, list[dict]]:
     """The weights of the kept epoch, and a record for each epoch; goes on from the checkpoint where there is one.
 
     Args:
-        task: what the model learns, of lib.training.tasks. batches: (split name, size, seed=None) -> batches.
+        untrained: a `Trained` before training; its model learns. task: what it learns, of lib.training.tasks.
     Raises:
         FloatingPointError: the loss is not finite.
     """
-    options = ("weight_decay", "learning_rate", "amsgrad")
-    optimizer = adam(model, *(run.option(name) for name in options))
+    run, model, judged = untrained.run, untrained.model, f"dev_{untrained.run.option('judge')}"
+    optimizer = adam(model, *(run.option(name) for name in ("weight_decay", "learning_rate", "amsgrad")))
     best, history = cache.restore_checkpoint(checkpoint, model, optimizer)
-    judged = f"dev_{run.option('judge')}"
     end_of_epoch = plateau(optimizer, run.option("plateau"), (record[judged] for record in history))
     saved = time.monotonic()
     while len(history) < run.epochs and not task.ended(history):
         started, epoch = time.monotonic(), len(history)
         torch.manual_seed(run.seed * 1_000_003 + epoch)  # of dropout and masked words, which so resume the same
-        order = batches("train", run.option("batch_size"), (run.seed, epoch))
+        order = untrained.batches("train", run.option("batch_size"), (run.seed, epoch))
         how = run.option("reduction"), run.option("clip"), task.adds_up
         losses = train_epoch(model, order, optimizer, task.losses, *how)
         if not math.isfinite(losses["loss"]):
-            raise FloatingPointError(
-                f"{run}: the loss of epoch {epoch + 1} is {losses['loss']}; try a lower learning_rate"
-            )
-        scores = task.scores(model, dev, batches("dev", EVALUATION_BATCH))
+            seen = f"the loss of epoch {epoch + 1} is {losses['loss']}"
+            raise FloatingPointError(f"{run}: {seen}; try a lower learning_rate")
+        scores = task.scores(model, untrained.corpus.dev, untrained.batches("dev"))
         record = {"epoch": epoch + 1} | {f"train_{name}": value for name, value in losses.items()}
         record |= {f"dev_{name}": value for name, value in scores.items()}
         history.append(record | {"seconds": round(time.monotonic() - started, 3)})
         end_of_epoch(record[judged])
         if task.chosen(history) == epoch + 1:
             best = cache.weights_of(model)
-        shown = ", ".join(f"{name} {record[name]:.4f}" for name in task.shown)
+        shown = f"loss {record['train_loss']:.4f}, {judged} {record[judged]:.4f}"
         say(f"{run}: epoch {epoch + 1}/{run.epochs}, {shown}")
         if time.monotonic() - saved > checkpoint_seconds and len(history) < run.epochs:
             cache.save_checkpoint(checkpoint, model, optimizer, best, history)
@@ -108,8 +96,8 @@ def train_epoch(
     Args:
         losses: (model, batch) -> sums over the batch. reduction: of REDUCTIONS, what of it is minimised.
         clip: the gradient's norm is cut to it; None: never.
-        adds_up: whether a batch's losses are the sums of its texts'. Then a batch of long texts is cut into
-            micro-batches of WORDS words, for one step: the same gradient in bounded memory.
+        adds_up: a batch's losses are the sums of its texts'. Then a batch of long texts is cut into micro-batches of
+            WORDS words, for one step: the same gradient in bounded memory.
     """
     model.train()
     totals, texts = {}, 0

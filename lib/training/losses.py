@@ -8,6 +8,7 @@ from lib.metrics.distances import jensen_shannon, kullback_leibler, total_variat
 
 # A batch's loss by the sum over its texts.
 REDUCTIONS = {"sum": lambda texts: 1.0, "mean": lambda texts: 1.0 / texts}
+Pair = tuple[Tensor, Tensor]
 DIVERGENCES = ("kl", "jsd")
 TVDS = {"half": 0.5, "full": 1.0}
 
@@ -41,11 +42,7 @@ def prediction_loss(logits: Tensor, labels: Tensor, weight: Tensor | None = None
 
 
 def adversarial_loss(
-    prediction: tuple[Tensor, Tensor],
-    attention: tuple[Tensor, Tensor],
-    strength: float,
-    divergence: str = "kl",
-    tvd: str = "half",
+    prediction: Pair, attention: Pair, strength: float, divergence: str = "kl", tvd: str = "half"
 ) -> dict[str, Tensor]:
     """Wiegreffe & Pinter (2019), section 4: TVD(y_a, y_b) - lambda KL(alpha_a || alpha_b), of each text.
 
@@ -53,9 +50,8 @@ def adversarial_loss(
     undefined, count for nothing. Tutek & Snajder (2020), Eq. 6, is `tvd="full"` with the bounded `divergence="jsd"`.
 
     Args:
-        prediction: class distributions (batch, class) of adversary and base.
-        attention: (batch, token) of adversary and base, 0 outside the mask.
-        strength: lambda.
+        prediction: class distributions (batch, class) of adversary and base. attention: (batch, token) of both, 0
+            outside the mask. strength: lambda.
     Returns:
         loss, tvd (the full one, a fraction), jsd and kl (nats): each (batch,).
     """

@@ -4,7 +4,7 @@ And what it learns from, word by word: rationales, and the attention of another 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -72,6 +72,7 @@ def guide(model: AttentionClassifier, split: Split, batches: Iterable[Batch]) ->
 # --- tasks
 
 
+@dataclass
 class Classification:
     """The labels are learned; the epoch with the best dev score is kept, the first of equals.
 
@@ -81,11 +82,14 @@ class Classification:
         judge: the dev score that decides.
     """
 
+    labels: Tensor
+    outputs: int
+    patience: int | None = None
+    judge: str = "auc"
     adds_up = True  # a batch's losses are the sums of its texts', so micro-batches give the same gradient
 
-    def __init__(self, labels: Tensor, outputs: int, patience: int | None = None, judge: str = "auc"):
-        self.weight, self.patience, self.judge = class_weights(labels, outputs), patience, judge
-        self.shown = "train_loss", f"dev_{judge}"
+    def __post_init__(self):
+        self.weight = class_weights(self.labels, self.outputs)
 
     def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
         """Sums over the batch; "loss" is minimised."""
@@ -118,18 +122,12 @@ def best_epoch(history: Sequence[dict], judge: str) -> int:
     return max(history, key=lambda record: record[f"dev_{judge}"])["epoch"]
 
 
+@dataclass
 class Tying(Classification):
-    """Hidden states stay close to their embeddings: + delta times their mean squared distance (Eq. 4).
+    """Hidden states stay close to their embeddings: + delta times their mean squared distance (Eq. 4)."""
 
-    Args:
-        delta: the weight of the distance. ending: patience and judge of Classification.
-    """
-
+    delta: float = 10.0
     adds_up = False  # the distance is a mean over a batch's words
-
-    def __init__(self, labels: Tensor, outputs: int, delta: float, **ending):
-        super().__init__(labels, outputs, **ending)
-        self.delta = delta
 
     def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
         """Sums over the batch; "loss" is minimised; "distance" is the mean per token, times the texts."""
@@ -139,17 +137,17 @@ class Tying(Classification):
         return {"loss": prediction + self.delta * distance, "prediction": prediction, "distance": distance}
 
 
+@dataclass
 class Liar(Classification):
     """The labels are learned, and attention to the words of the reason is penalised (Pruthi et al. 2020, Eq. 2).
 
     Args:
         strength: lambda. reasons: of "train" and "dev", 1 for the words of each text's rationale.
-        ending: patience and judge of Classification; "objective": minus what is minimised, on dev.
+        judge: "objective" is minus what is minimised, on dev.
     """
 
-    def __init__(self, labels: Tensor, outputs: int, strength: float, reasons: dict[str, PerWord], **ending):
-        super().__init__(labels, outputs, **ending)
-        self.strength, self.reasons = strength, reasons
+    strength: float = 1.0
+    reasons: dict[str, PerWord] = field(default_factory=dict)
 
     def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
         """Sums over the batch; "loss" is minimised; "lying" is paid for attention to the reason."""
@@ -168,6 +166,7 @@ class Liar(Classification):
         return scores | {"lying": paid, "objective": -scores["loss"] - self.strength * paid}
 
 
+@dataclass
 class MaskedLanguageModel(Classification):
     """Masked words are predicted from their hidden states: + eta times their cross-entropy.
 
@@ -176,14 +175,12 @@ class MaskedLanguageModel(Classification):
 
     Args:
         words: the size of the vocabulary. eta: the weight of the cross-entropy. share: of the words that are chosen.
-        ending: patience and judge of Classification.
     """
 
+    words: int = 0
+    eta: float = 1.0
+    share: float = MASKED_SHARE
     adds_up = False  # which words are masked is drawn for a batch
-
-    def __init__(self, labels: Tensor, outputs: int, words: int, eta: float, share: float = MASKED_SHARE, **ending):
-        super().__init__(labels, outputs, **ending)
-        self.words, self.eta, self.share = words, eta, share
 
     def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
         """Sums over the batch; "loss" is minimised; "mlm" is of the masked words."""
@@ -248,13 +245,12 @@ class Adversary:
         frozen: the base, where embedding, encoder and decoder are its own and only the attention learns.
     """
 
-    adds_up, shown = True, ("train_loss", "dev_tvd", "dev_jsd")
-
     strength: float
     divergence: str
     tvd: str
     base_outputs: dict[str, BaseOutputs]
     frozen: AttentionClassifier | None = None
+    adds_up = True
 
     def _each(self, model: AttentionClassifier, batch: Batch, split: str) -> tuple[Tensor, dict[str, Tensor]]:
         """Logits, and the terms of the loss, each (batch,)."""
@@ -283,7 +279,7 @@ class Adversary:
         logits, each, labels = zip(*rows, strict=True)
         means = {name: float(torch.cat([of[name] for of in each]).double().mean()) for name in each[0]}
         scored = fitting.scored(torch.cat(logits).double().cpu(), torch.cat(labels).cpu())
-        return {name: scored[name] for name in ("auc", "f1", "accuracy")} | means
+        return scored | means
 
     def chosen(self, history: list[dict]) -> int:
         """Which epoch is kept, from 1: the last."""

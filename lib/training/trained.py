@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -11,29 +11,21 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file, save_file
 
-from lib import datasets
+from lib import datasets, models
 from lib.atomic_write import write_json
 from lib.datasets import batches as length_batches
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Corpus
 from lib.datasets.word_vectors import Vectors
-from lib.models import (
-    HIERARCHICAL,
-    RETENTIONS,
-    AttentionClassifier,
-    GuidedClassifier,
-    HierarchicalClassifier,
-    QuestionClassifier,
-    evaluation,
-)
+from lib.models import evaluation
 from lib.models.attention import xavier
 from lib.processes import cores, gpu_runs, run_all
 from lib.progress import Progress
 from lib.training import cache, fitting, tasks
-from lib.training.fitting import Say
 from lib.training.runs import OF_ENCODERS, Run, default_of, stages, with_bases
 from lib.training.vectors import load_vectors, word_table
 
+Model = models.AttentionClassifier | models.QuestionClassifier
 SAY = partial(print, flush=True)  # also out of a process of its own
 TINY = 500_000  # tokens of all epochs: starting processes would take longer than training
 
@@ -46,16 +38,26 @@ class Trained:
     """
 
     run: Run
-    model: AttentionClassifier | QuestionClassifier
+    model: Model
     corpus: Corpus
     vectors: Vectors
     history: tuple[dict, ...]
     chosen: int
     base: "Trained | None" = None
 
-    def batches(self, split: str, size: int = fitting.EVALUATION_BATCH) -> Iterator[Batch]:
-        """The texts of train, dev or test from short to long, on the model's device; a guided run's with its guide."""
-        return batches_of(self.run, self.corpus, self.base)(split, size)
+    def batches(
+        self, split: str, size: int = fitting.EVALUATION_BATCH, seed: Sequence[int] | None = None
+    ) -> Iterator[Batch]:
+        """The texts of train, dev or test on the run's device; a guided run's with their guide, its base's attention.
+
+        From short to long, and of long texts smaller than `size`; with a seed as in training, in random order.
+        """
+        texts, run = getattr(self.corpus, split), self.run
+        guide = tasks.guide(self.base.model, texts, self.base.batches(split)) if run.is_guided else None
+        batches = length_batches.batches(texts, size, seed)
+        for batch in length_batches.micro_batches(batches, evaluation.WORDS) if seed is None else batches:
+            imposed = replace(batch, guide=guide.look_up(batch)) if guide else batch
+            yield imposed.to(run.device_kind)
 
     @property
     def converged(self) -> bool:
@@ -98,7 +100,7 @@ def train(
     run: Run,
     data_home: str | Path | None = None,
     corpus: Corpus | None = None,
-    say: Say = SAY,
+    say: fitting.Say = SAY,
     checkpoint_seconds: float = 30,
 ) -> Trained:
     """The trained model of a run, from the cache where it is.
@@ -119,9 +121,8 @@ def train(
     def make(folder: Path) -> tuple[str, ...]:
         untrained = Trained(run, build(run, corpus, vectors), corpus, vectors, (), 0, base)
         with fitting.one_thread(), own_random_state(run):
-            learned = task_of(untrained), corpus.dev, batches_of(run, corpus, base)
             saving = folder / "checkpoint.pt", checkpoint_seconds
-            best, history = fitting.fit(run, untrained.model, *learned, say, *saving)
+            best, history = fitting.fit(untrained, task_of(untrained), say, *saving)
         save_file(best, folder / "weights.safetensors")
         write_json(folder / "history.json", history)
         write_json(folder / "run.json", asdict(run))
@@ -195,25 +196,24 @@ def train_missing(missing: Sequence[Run], corpora: Corpora, workers: int | None 
                 progress.advance(run)
 
 
-def put_in_cache(run: Run, data_home: str | Path | None, corpus: Corpus, say: Say = SAY) -> str:
+def put_in_cache(run: Run, data_home: str | Path | None, corpus: Corpus, say: fitting.Say = SAY) -> str:
     """Trains a run; its name, for its model stays in the cache."""
     train(run, data_home, corpus, say)
     return str(run)
 
 
-def build(run: Run, corpus: Corpus, vectors: Vectors) -> AttentionClassifier | QuestionClassifier:
+def build(run: Run, corpus: Corpus, vectors: Vectors) -> Model:
     """The untrained model of a run; its initial weights depend on the seed alone."""
     names = ("attention_share", "document_dropout", "classifier_dropout", *OF_ENCODERS.get(run.encoder, {}))
     options = {name: run.option(name) for name in names} | {"hidden_size": run.hidden_size}
     if default_of(run.encoder, "layers"):
         options["layers"] = run.layers
-    if datasets.spec(run.dataset).asks:
-        kind, outputs = QuestionClassifier, len(corpus.classes)
-    else:
-        plain = GuidedClassifier if run.is_guided else AttentionClassifier
-        kind = HierarchicalClassifier if run.encoder in HIERARCHICAL else plain
-        outputs = 1 if len(corpus.classes) == 2 else len(corpus.classes)
-        options |= {"retention": run.architecture if run.architecture in RETENTIONS else None}
+    kind, outputs = models.QuestionClassifier, len(corpus.classes)
+    if not datasets.spec(run.dataset).asks:
+        plain = models.GuidedClassifier if run.is_guided else models.AttentionClassifier
+        kind = models.HierarchicalClassifier if run.encoder in models.HIERARCHICAL else plain
+        outputs = 1 if outputs == 2 else outputs
+        options |= {"retention": run.architecture if run.architecture in models.RETENTIONS else None}
         options |= {"query_init": run.option("query_init")}
     table = word_table(run, vectors) * run.option("vector_scale")
     projection = "uniform" if run.variant == "uniform" else run.projection
@@ -232,27 +232,6 @@ def own_random_state(run: Run) -> AbstractContextManager[None]:
     On no other GPU: to read its random state takes half a GiB there, in every process.
     """
     return torch.random.fork_rng(devices=[torch.cuda.current_device()] if run.device_kind == "cuda" else [])
-
-
-def batches_of(run: Run, corpus: Corpus, base: Trained | None) -> Callable[..., Iterator[Batch]]:
-    """batches(split, size, seed=None) of a run, on its device, those of a guided run with its guide.
-
-    Without a seed they are for evaluation, and of long texts smaller than `size`. The guide of a split is computed
-    once, from its base.
-    """
-    guides = {}
-
-    def batches(split: str, size: int, seed: Sequence[int] | None = None) -> Iterator[Batch]:
-        texts = getattr(corpus, split)
-        if run.is_guided and split not in guides:
-            guides[split] = tasks.guide(base.model, texts, base.batches(split))
-        whole = length_batches.batches(texts, size, seed)
-        for batch in length_batches.micro_batches(whole, evaluation.WORDS) if seed is None else whole:
-            if run.is_guided:
-                batch = replace(batch, guide=guides[split].look_up(batch))
-            yield batch.to(run.device_kind)
-
-    return batches
 
 
 def task_of(untrained: Trained) -> tasks.Classification | tasks.Adversary:
@@ -284,13 +263,13 @@ def task_of(untrained: Trained) -> tasks.Classification | tasks.Adversary:
     labels = torch.from_numpy(corpus.train.labels), model.decoder.out_features
     ending = {name: run.option(name) for name in ("patience", "judge")}
     if run.variant == "tying":
-        return tasks.Tying(*labels, run.option("delta"), **ending)
+        return tasks.Tying(*labels, **ending, delta=run.option("delta"))
     if run.variant == "mlm":
-        return tasks.MaskedLanguageModel(*labels, len(corpus.vocabulary), run.option("eta"), **ending)
+        return tasks.MaskedLanguageModel(*labels, **ending, words=len(corpus.vocabulary), eta=run.option("eta"))
     if run.variant != "liar":
         return tasks.Classification(*labels, **ending)
     reasons = {split.name: tasks.rationales(split, run.device_kind) for split in (corpus.train, corpus.dev)}
     if not all(per_word.values.any() for per_word in reasons.values()):
         hides = f"a liar hides the rationales of the texts, and {corpus.name!r} has none"
         raise ValueError(f"{run}: {hides}; allowed: texts of train and dev with rationales")
-    return tasks.Liar(*labels, run.option("lambda"), reasons, **ending)
+    return tasks.Liar(*labels, **ending, strength=run.option("lambda"), reasons=reasons)

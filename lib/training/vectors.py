@@ -25,8 +25,9 @@ def load_vectors(run: Run, corpus: Corpus, data_home: str | Path | None = None) 
 def word2vec(corpus: Corpus, size: int = 200, seed: int = 0) -> Vectors:
     """Word vectors learned from train and dev (Serrano & Smith 2019, appendix A.1), from the cache where they are.
 
-    Reproducible: gensim with one worker draws from its seed alone. Words outside the vocabulary are learned as one, the
-    unknown word; padding, start and end, which word2vec does not see, are zeros.
+    gensim's defaults: CBOW, a window of 5, 5 epochs; reproducible, as one worker draws from its seed alone. Words
+    outside the vocabulary are learned as one, the unknown word; padding, start and end, which word2vec does not see,
+    are zeros.
     """
     import gensim  # takes a second, and only these vectors need it
 
@@ -35,31 +36,21 @@ def word2vec(corpus: Corpus, size: int = 200, seed: int = 0) -> Vectors:
     name = f"word2vec-{corpus.name.replace('-', '_')}-{corpus.profile}-seed{seed}-{cache.digest(decides)[:16]}"
 
     def make(folder: Path) -> tuple[str, ...]:
-        save_file(learn_word2vec(corpus, size, seed), folder / "vectors.safetensors")
+        words = corpus.vocabulary.words
+        encoded = [split.encoded for split in (corpus.train, corpus.dev)]
+        texts = [[words[i] for i in ids[start + 1 : end - 1]] for ids, at in encoded for start, end in pairwise(at)]
+        model = gensim.models.Word2Vec(texts, vector_size=size, min_count=1, workers=1, seed=seed)
+        table, covered = torch.zeros(len(words), size), torch.zeros(len(words), dtype=torch.bool)
+        for row, word in enumerate(words):
+            if word in model.wv and row != PAD:
+                table[row] = torch.from_numpy(model.wv[word].copy())
+                covered[row] = row >= len(SPECIALS)
+        save_file({"table": table, "covered": covered}, folder / "vectors.safetensors")
         return ("vectors.safetensors",)
 
     learned = load_file(cache.entry(name, make) / "vectors.safetensors")
     source = f"word2vec, learned from train and dev, seed {seed}"
     return word_vectors.with_checksum(learned["table"].numpy(), learned["covered"].numpy(), source)
-
-
-def learn_word2vec(corpus: Corpus, size: int, seed: int) -> dict[str, Tensor]:
-    """table (word, size) float32, and covered (word,): which words of the vocabulary have a trained vector.
-
-    gensim's defaults otherwise: CBOW, a window of 5, 5 epochs.
-    """
-    from gensim.models import Word2Vec
-
-    words = corpus.vocabulary.words
-    encoded = [split.encoded for split in (corpus.train, corpus.dev)]
-    texts = [[words[i] for i in ids[start + 1 : end - 1]] for ids, at in encoded for start, end in pairwise(at)]
-    model = Word2Vec(texts, vector_size=size, min_count=1, workers=1, seed=seed)
-    table, covered = torch.zeros(len(words), size), torch.zeros(len(words), dtype=torch.bool)
-    for row, word in enumerate(words):
-        if word in model.wv and row != PAD:
-            table[row] = torch.from_numpy(model.wv[word].copy())
-            covered[row] = row >= len(SPECIALS)
-    return {"table": table, "covered": covered}
 
 
 def word_table(run: Run, vectors: Vectors) -> Tensor:
