@@ -1,6 +1,7 @@
 """A model of one's own: every measure on modules with the interface alone, its check, files, docs."""
 
 import re
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
@@ -81,6 +82,15 @@ def pooled(**options) -> Pooled:
     with torch.random.fork_rng():
         torch.manual_seed(1)
         return Pooled(**options).double().eval()
+
+
+MODELS = {
+    "transformer": lambda: model("transformer"),
+    "the interface alone": lambda: Foreign(model("conv", outputs=3)),
+    "not affine": lambda: NotAffine(model()),
+    "single precision": lambda: model().float(),
+    "pooled": pooled,
+}
 
 
 def of_importance(tested, given) -> dict[str, torch.Tensor]:
@@ -227,83 +237,76 @@ def broken(**methods):
         return made().double()
 
 
-def with_output(change):
-    return lambda self, given, attention=None: change(Pooled.forward(self, given, attention), given, attention)
+def gives(**fields):
+    """A forward pass whose output has other fields, each a function of the output."""
+
+    def forward(self, given, attention=None):
+        output = Pooled.forward(self, given, attention)
+        return replace(output, **{name: value(output) for name, value in fields.items()})
+
+    return {"forward": forward}
 
 
-def changed(output: ModelOutput, **fields) -> ModelOutput:
-    return ModelOutput(**(vars(output) | fields))
+ITS = Pooled.from_embeddings
+FAULTS = [
+    ({"token_logits": None}, r"token_logits\(output\) failed: TypeError: 'NoneType'"),
+    ({"forward": lambda self, given, attention=None: given.tokens}, "gave a Tensor; it must give a lib.models.ModelOu"),
+    (gives(hidden=lambda o: o.hidden[:, 0]), r"hidden has shape \(5, 8\); expected \(5, 9, any\)"),
+    (gives(mask=lambda o: o.mask.double()), "mask is of torch.float64; expected torch.bool"),
+    (gives(attention=lambda o: o.scores.softmax(-1)), r"the attention has 0\.\d+ off the mask"),
+    (gives(attention=lambda o: 2 * o.attention), "the attention of a text sums to 2"),
+    (gives(embeddings=lambda o: o.embeddings.detach()), "embeddings are not in the graph"),
+    (
+        {"forward": lambda self, given, attention=None: Pooled.forward(self, given)},
+        r"attention=given\).attention is not the attention that was given",
+    ),
+    (
+        {"from_embeddings": lambda self, e, given, a=None: ITS(self, 2 * e, given, a)},
+        r"from_embeddings\(output.embeddings, batch\) gives other logits",
+    ),
+    (
+        {"from_embeddings": lambda self, e, given, a=None: ITS(self, e, given)},
+        r"from_embeddings\(output.embeddings, batch, attention\) gives other logits",
+    ),
+    (
+        {"from_embeddings": lambda self, e, given, a=None: Pooled.forward(self, given, a)},
+        r"from_embeddings\(embeddings, batch\) does not compute its logits from the embeddings that it is given",
+    ),
+    (
+        {"read_out": lambda self, output, attention: Pooled.read_out(self, output, attention) + 1},
+        r"read_out\(output, output.attention\) gives other logits",
+    ),
+    (
+        {"read_out": lambda self, output, attention: self.pooled(attention, output.hidden)},
+        r"of shape \(batch, draw, token\) failed: RuntimeError",
+    ),
+    (
+        {"token_logits": lambda self, output: (output.hidden[..., :2], torch.zeros(2).double())},
+        r"attention @ token_logits \+ bias .* None where the read-out is not affine\) gives other logits",
+    ),
+    (
+        {"pooled": lambda self, weights, hidden: Pooled.pooled(self, weights, hidden) + hidden.shape[-2]},
+        r"with more padding model\(batch\) gives other logits",
+    ),
+    (
+        {"pooled": lambda self, weights, hidden: Pooled.pooled(self, weights, hidden) + len(weights)},
+        r"with each text alone model\(batch\) gives other logits",
+    ),
+]
 
 
-FAULTS = {
-    r"lacks methods of the interface .*: token_logits$": {"token_logits": None},
-    r"gave a Tensor; it must give a lib.models.ModelOutput": {"forward": with_output(lambda o, g, a: o.logits)},
-    r"hidden has shape \(5, 8\); expected \(5, 9, any\)": {
-        "forward": with_output(lambda o, g, a: changed(o, hidden=o.hidden[:, 0]))
-    },
-    r"mask is of torch.float64; expected torch.bool": {
-        "forward": with_output(lambda o, g, a: changed(o, mask=o.mask.double()))
-    },
-    r"the attention has 0\.\d+ off the mask": {
-        "forward": with_output(lambda o, g, a: changed(o, attention=o.scores.softmax(-1)))
-    },
-    r"the attention of a text sums to 2": {
-        "forward": with_output(lambda o, g, a: changed(o, attention=2 * o.attention))
-    },
-    r"embeddings are not in the graph": {
-        "forward": with_output(lambda o, g, a: changed(o, embeddings=o.embeddings.detach()))
-    },
-    r"attention=output.attention\) gives other logits": {
-        "forward": with_output(lambda o, g, a: o if a is None else changed(o, logits=o.logits + 1))
-    },
-    r"attention=given\).attention is not the attention that was given": {
-        "forward": lambda self, given, attention=None: Pooled.forward(self, given)
-    },
-    r"from_embeddings\(output.embeddings, batch\) gives other logits": {
-        "from_embeddings": lambda self, e, given, a=None: Pooled.from_embeddings(self, 2 * e, given, a)
-    },
-    r"from_embeddings\(output.embeddings, batch, attention\) gives other logits": {
-        "from_embeddings": lambda self, e, given, a=None: Pooled.from_embeddings(self, e, given)
-    },
-    r"model.from_embeddings\(embeddings, batch\) does not compute its logits from the embeddings that it is given": {
-        "from_embeddings": lambda self, e, given, a=None: Pooled.forward(self, given, a)
-    },
-    r"read_out\(output, output.attention\) gives other logits": {
-        "read_out": lambda self, output, attention: Pooled.read_out(self, output, attention) + 1
-    },
-    r"of shape \(batch, draw, token\) failed: RuntimeError": {
-        "read_out": lambda self, output, attention: self.pooled(attention, output.hidden)
-    },
-    r"attention @ token_logits \+ bias .* None where the read-out is not affine\) gives other logits": {
-        "token_logits": lambda self, output: (output.hidden[..., :2], torch.zeros(2).double())
-    },
-    r"with more padding model\(batch\) gives other logits": {
-        "pooled": lambda self, weights, hidden: Pooled.pooled(self, weights, hidden) + hidden.shape[-2]
-    },
-    r"with each text alone model\(batch\) gives other logits": {
-        "pooled": lambda self, weights, hidden: Pooled.pooled(self, weights, hidden) + len(weights)
-    },
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_what_is_wrong_with_an_interface_is_one_sentence(fault):
+@pytest.mark.parametrize(("methods", "fault"), FAULTS)
+def test_what_is_wrong_with_an_interface_is_one_sentence(methods, fault):
     with pytest.raises(InterfaceError, match=fault) as raised:
-        check_interface(broken(**FAULTS[fault]), batch(LENGTHS))
+        check_interface(broken(**methods), batch(LENGTHS))
     assert "\n" not in str(raised.value)
 
 
-def test_the_check_passes_ours_and_leaves_the_model_as_it_was():
-    for tested in (
-        model("transformer"),
-        Foreign(model("conv", outputs=3)),
-        NotAffine(model()),
-        model().float(),
-        pooled(),
-    ):
-        tested.train()
-        check_interface(tested, batch(LENGTHS))
-        assert tested.training and all(parameter.grad is None for parameter in tested.parameters())
+@pytest.mark.parametrize("name", MODELS)
+def test_the_check_passes_ours_and_leaves_the_model_as_it_was(name):
+    tested = MODELS[name]().train()
+    check_interface(tested, batch(LENGTHS))
+    assert tested.training and all(parameter.grad is None for parameter in tested.parameters())
 
 
 MINE = """\
@@ -341,8 +344,7 @@ def corpus():
 
 
 def test_a_file_with_a_model_is_measured_from_end_to_end(mine, corpus, monkeypatch):
-    few = type(corpus.test)("test", corpus.test.instances[:40], corpus.vocabulary)
-    corpus = type(corpus)(**(vars(corpus) | {"test": few}))
+    corpus = replace(corpus, test=replace(corpus.test, instances=corpus.test.instances[:40]))
     own = own_model("mine.py:several", Run("planted"), corpus=corpus)
     assert [str(one.run) for one in own] == ["planted mine several, seed 0", "planted mine several, seed 1"]
     assert not has_optimum(own[0])
@@ -382,13 +384,8 @@ def test_the_parameter_model_is_checked_before_anything_runs(mine):
     name = report_name(notebook, values)
     for one in (name, report_name(notebook, {"model": f"{mine / 'mine.py'}"})):
         assert re.fullmatch(r"correlation-planted-model-mine-load-[0-9a-f]{6}", one), "without its folder"
-    for given, fault in (
-        ([("model", "yours.py")], "no file yours.py"),
-        (
-            [("model", "mine.py"), ("encoders", "average"), ("seeds", "0")],
-            "not trained here; leave encoders, seeds out",
-        ),
-    ):
+    leave_out = [("model", "mine.py"), ("encoders", "average"), ("seeds", "0")]
+    for given, fault in (([("model", "yours.py")], "no file yours.py"), (leave_out, "leave encoders, seeds out")):
         with pytest.raises(Refused, match=fault):
             parameters.given_parameters(notebook, given)
 

@@ -207,7 +207,6 @@ def test_tables_2_and_5_are_the_trend_of_the_gradient_and_the_adversaries_farthe
         ({"encoder": "transformer", "options": (("activation", "relu"),)}, "unknown option 'activation'"),
         ({"options": (("heads", 2),)}, "unknown option 'heads'"),
         ({"encoder": "transformer", "options": (("dropout", 1),)}, "dropout is 1; allowed"),
-        ({"encoder": "average", "layers": 2}, "layers is 2; allowed for the encoder 'average': 1"),
         ({"layers": 0}, "layers is 0; allowed"),
         ({"projection": "sparsegen:1"}, "allowed: below 1"),
         ({"projection": "entmax:inf"}, "allowed: from 1 up"),

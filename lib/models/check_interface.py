@@ -12,7 +12,6 @@ from lib.models.evaluation import eval_mode, gradients_enabled
 from lib.models.interface import AttentionModel, ModelOutput
 from lib.projections import uniform
 
-METHODS = ("from_embeddings", "read_out", "token_logits")
 PADDING = {"tokens": 0, "mask": False, "guide": 0, "sentence": -1}  # the padding of each field of a batch
 EXTRA_PADDING = 3  # words
 
@@ -29,14 +28,9 @@ def check_interface(model: nn.Module, batch: Batch) -> ModelOutput:
     Args:
         batch: a few texts of several lengths, on the model's device.
     Raises:
-        InterfaceError: a method is missing or fails; a shape is wrong; the attention is not a distribution over the
-            mask; the model's own attention, imposed, changes the logits; from_embeddings, read_out or token_logits
-            disagree with the forward pass; or padding or the other texts of a batch change a text's logits.
+        InterfaceError: a method is missing, fails or gives a wrong shape; the attention is not a distribution over the
+            mask; or the logits depend on padding, on a batch's other texts, or on the way by which they are computed.
     """
-    kind = type(model).__name__
-    require(isinstance(model, nn.Module), f"a model is a torch.nn.Module; this is a {kind}")
-    missing = ", ".join(name for name in METHODS if not callable(getattr(model, name, None)))
-    require(not missing, f"a {kind} lacks methods of the interface (lib/models/interface.py): {missing}")
     with eval_mode(model), gradients_enabled(model):
         output = attempt("model(batch)", lambda: model(batch))
         check_shapes(output, batch)

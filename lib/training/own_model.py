@@ -53,11 +53,10 @@ def own_model(named: str, run: Run, data_home: str | Path | None = None, corpus:
     >>> trained = own_model(model, runs[0], data_home, corpus) or train_all(runs, data_home)
 
     Args:
-        named: "my_model.py", whose function `load` is called with the corpus, or "my_model.py:function". It gives a
-            module with the interface (lib/models/interface.py); or a list of such modules, which count as seeds; or
-            a pair of either and the corpus that they read, such as one in subwords.
-        run: of those that would be trained: its data and its kind of device are taken.
-        corpus: the run's, where it is there already.
+        named: "my_model.py:function"; without a function it is `load`. Called with the corpus it gives a module with
+            the interface (lib/models/interface.py); a list of them, which count as seeds; or a pair of either and the
+            corpus that they read, such as one in subwords.
+        run: of those that would be trained: its data and its kind of device are taken. corpus: the run's.
     Raises:
         ModelError: the file, the function or the module is wrong, in one sentence.
     """
@@ -82,7 +81,7 @@ def own_model(named: str, run: Run, data_home: str | Path | None = None, corpus:
 
 
 def locate(named: str) -> tuple[Path, str]:
-    """(file, function) of "my_model.py" or "my_model.py:function"; the file from here, or from the project's folder.
+    """(file, function) of "my_model.py:function", the file from here or from the project's folder.
 
     Raises:
         ModelError: there is no such file.

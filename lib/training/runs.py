@@ -219,13 +219,9 @@ def refuse_options(run: Run) -> None:
 
 def refuse_misfits(run: Run) -> None:
     """Raises ValueError where the parts of a run, each allowed, do not fit together."""
-    if run.layers != 1 and default_of(run.encoder, "layers") is None:
-        raise ValueError(f"layers is {run.layers!r}; allowed for the encoder {run.encoder!r}: 1")
     base, bases = run.base and run.base.variant, VARIANTS[run.variant] or (None,)
     if base not in bases:
         raise ValueError(f"the base of a run of {run.variant} is {base}; allowed: {' or '.join(map(str, bases))}")
-    if run.base and run.base.data != run.data:
-        raise ValueError(f"the base reads {run.base.data}, the run {run.data}; allowed: the same data")
     if run.variant == "adversary" and run.option("divergence") == "kl" and run.projection not in NEVER_ZERO:
         where = f"infinite where the attention of {run.projection!r} is 0"
         raise ValueError(f"divergence is 'kl', which is {where}; allowed with sparse attention: 'jsd'")
