@@ -26,12 +26,10 @@ WORDS = 2**15  # of the texts whose gradients are computed at once: some 500 MB 
 def gradient(model: AttentionModel, batch: Batch, through_attention: bool = True, of: str = "input") -> Tensor:
     """L2 norm of the gradient of the prediction for each embedded token or hidden state (Meister et al. 2021, Eq. 4).
 
-    The prediction is p, or with several classes the probability of the predicted one. The norm is not normalised to
-    sum 1; no rank correlation depends on that.
+    The prediction is p, or with several classes the probability of the predicted one. Not normalised to sum 1.
 
     Args:
-        through_attention: whether the gradient also flows through the attention weights.
-        of: "input" or "hidden".
+        through_attention: whether the gradient also flows through the attention weights. of: "input" or "hidden".
     Returns:
         (batch, token), 0 off the mask.
     """
@@ -86,8 +84,7 @@ def integrated_gradients(model: AttentionModel, batch: Batch, steps: int = 50, b
     """(x - x') . mean gradient on the line from a baseline x' to the embedded text x (Sundararajan et al. 2017, Eq. 1).
 
     The gradient is of F, the probability of the predicted class, for each embedded token at x' + t (x - x'), t from 0
-    to 1. In the baseline the text's own tokens are zero vectors, or the unknown word's; start and end stay. The
-    attributions of a text sum to F(x) - F(x') (completeness).
+    to 1. In the baseline the text's own tokens are zero vectors, or the unknown word's. They sum to F(x) - F(x').
     Differs from the paper: the mean is by Gauss-Legendre quadrature, which needs fewer steps than their Riemann sum.
 
     Args:

@@ -53,8 +53,6 @@ def logits_without_each_state(model: AttentionModel, output: ModelOutput) -> tup
     Returns:
         In doubles, as small changes need it: the text's own logits (batch, class), computed in the same way, and
         (batch, token, class), NaN off the mask.
-    Raises:
-        ValueError: the model's attention is not what its projection gives.
     """
     projection, scores = getattr(model, "projection", softmax), output.scores.double()
     attention = projection(scores, output.mask)

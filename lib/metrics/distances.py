@@ -32,10 +32,7 @@ def jensen_shannon(p: Tensor, q: Tensor) -> Tensor:
 def kullback_leibler(p: Tensor, q: Tensor) -> Tensor:
     """KL(p || q), how much p is unlike q: sum of p ln(p / q) where p > 0.
 
-    Args:
-        p, q: (..., token), rows sum to 1, 0 on padding. Their gradients are finite, also where both are 0.
-    Returns:
-        (...,) in nats; infinite where p has weight and q has none.
+    Of p, q (..., token), rows sum to 1, 0 on padding: (...,) in nats; infinite where p has weight and q has none.
     """
     there = p > 0
     ones = torch.ones_like(p)
@@ -46,10 +43,7 @@ def kullback_leibler(p: Tensor, q: Tensor) -> Tensor:
 def total_variation(p: Tensor, q: Tensor) -> Tensor:
     """How far a prediction moved: half the sum of |p - q| over the classes.
 
-    Args:
-        p, q: (..., class), rows sum to 1.
-    Returns:
-        (...,) in [0, 1], a fraction of probability; with two classes |change of p|.
+    Of p, q (..., class), rows sum to 1: (...,) in [0, 1], a fraction of probability; with two classes |change of p|.
     """
     return (p - q).abs().sum(dim=-1) / 2
 

@@ -5,6 +5,7 @@ Over words, over words and then sentences, or over the words of a text about whi
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import PAD
@@ -24,14 +25,11 @@ class AttentionClassifier(nn.Module):
         vectors: (word, embedding), the initial embedding table; row 0 is padding.
         outputs: 1 for one sigmoid output (two classes), else the number of classes.
         retention: one of RETENTIONS, how embeddings are kept in the hidden states; None: they are not.
-        query_init: the initial query of dot attention, "default" as in torch or "normal", N(0, 1).
+        query_init: of Dot. attention_share: of Additive.
         frozen: the embedding table is not trained.
-        attention_share: the size of additive attention's inner layer, as a share of the hidden states'.
         document_dropout: dropout of the encoder's input. classifier_dropout: of the decoder's.
         encoded_size: size of the encoder's input, where that is not the embeddings.
         encoder_options: of the encoder's class, such as hidden_size.
-    Raises:
-        KeyError: unknown encoder, attention, projection or retention.
     """
 
     encoders = ENCODERS
@@ -54,13 +52,11 @@ class AttentionClassifier(nn.Module):
     ):
         super().__init__()
         self.embedding = nn.Embedding.from_pretrained(vectors.clone(), freeze=frozen, padding_idx=PAD)
-        kind = self.encoders[encoder]
-        self.encoder = kind(encoded_size or vectors.shape[1], **encoder_options)
+        self.encoder = self.encoders[encoder](encoded_size or vectors.shape[1], **encoder_options)
         if retention is not None:
             self.encoder = RETENTIONS[retention](self.encoder, vectors.shape[1])
         attention_options = {"query_init": query_init} if attention == "dot" else {"share": attention_share}
-        kind = ATTENTIONS[attention]
-        self.attention = kind(self.encoder.hidden_size, **attention_options)
+        self.attention = ATTENTIONS[attention](self.encoder.hidden_size, **attention_options)
         self.projection = projection(projection_name)
         self.decoder = nn.Linear(self.encoder.hidden_size, outputs)
         self.dropout, self.last_dropout = nn.Dropout(document_dropout), nn.Dropout(classifier_dropout)
@@ -76,13 +72,13 @@ class AttentionClassifier(nn.Module):
         return self.from_hidden(hidden, embeddings, batch.mask, attention)
 
     def from_hidden(
-        self, hidden: Tensor, embeddings: Tensor, mask: Tensor, attention: Tensor | None = None
+        self, hidden: Tensor, embeddings: Tensor, mask: Tensor, attention: Tensor | None, *query: Tensor
     ) -> ModelOutput:
-        """The output for the hidden states (batch, token, hidden) of these embeddings (batch, word, embedding)."""
-        scores = self.attention(hidden)
+        """The output for the hidden states (batch, token, hidden) of these embeddings, and a query if any."""
+        scores = self.attention(hidden, *query)
         if attention is None:
             attention = self.projection(scores, mask)
-        return ModelOutput(self.decode(attention, hidden), scores, attention, mask, hidden, embeddings)
+        return ModelOutput(self.decode(attention, hidden, *query), scores, attention, mask, hidden, embeddings, *query)
 
     def decode(self, attention: Tensor, hidden: Tensor) -> Tensor:
         """Logits (batch, class) of attention (batch, token) on hidden (batch, token, hidden)."""
@@ -101,13 +97,10 @@ class AttentionClassifier(nn.Module):
 
 
 class GuidedClassifier(AttentionClassifier):
-    """A classifier whose attention is given with each text, as `batch.guide`, in training and in test.
-
-    Wiegreffe & Pinter (2019), section 3.4.
-    """
+    """Its attention is given with each text, as `batch.guide`, also in training (Wiegreffe & Pinter 2019, 3.4)."""
 
     def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
-        """The forward pass from embeddings; attention is the given one, else the guide. ValueError without either."""
+        """The forward pass from embeddings; attention is the given one, else the guide."""
         if attention is None and batch.guide is None:
             raise ValueError("this model is guided, and the batch has no attention: use batches of its own run")
         return super().from_embeddings(embeddings, batch, batch.guide if attention is None else attention)
@@ -118,11 +111,8 @@ class HierarchicalClassifier(AttentionClassifier):
 
     Yang et al. (2016); Serrano & Smith (2019), section 3 and appendix A.1. `encoder`, `attention`, `projection` and
     `decoder` are those of the sentences, and so is every `token` of its ModelOutput; `word_encoder` and
-    `word_attention` are those of the words of a sentence.
-
-    Args:
-        sentence_dropout: dropout of the word embeddings.
-        options: of AttentionClassifier; `document_dropout` is that of the sentences.
+    `word_attention` are those of the words of a sentence. `sentence_dropout` is that of the word embeddings, and
+    `document_dropout` that of the sentences.
     """
 
     encoders = HIERARCHICAL
@@ -146,52 +136,29 @@ class HierarchicalClassifier(AttentionClassifier):
         self.word_dropout = nn.Dropout(sentence_dropout)
 
     def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
-        """The output for `embeddings` (batch, word, embedding) in place of those of the batch's tokens.
-
-        Args:
-            attention: (batch, sentence), where given, replaces the model's own.
-        Raises:
-            ValueError: the batch has no sentences.
-        """
+        """The output for `embeddings` (batch, word, embedding); `attention` is (batch, sentence)."""
         if batch.sentence is None:
-            raise ValueError(
-                "this model reads sentences, and the batch has none; use texts that are cut into sentences"
-            )
+            raise ValueError("this model reads sentences, and the batch has none; use texts cut into sentences")
         require_gradient(embeddings)
-        row, place, lengths = sentences_of(batch)
+        row, place = batch.mask.nonzero(as_tuple=True)
+        number = row * int(batch.sentence.max() + 1) + batch.sentence[row, place]
+        lengths = number.unique_consecutive(return_counts=True)[1]  # (sentence,)
+        row = row[lengths.cumsum(0) - lengths]  # (sentence,) the text of each
+        place = pad_sequence(place.split(lengths.tolist()), True, -1)  # (sentence, word) in the text, -1 beyond its end
         chunks = list(by_length(lengths, WORDS))  # not at once: all would be padded to the longest sentence
         encoded = [self._encode_sentences(embeddings, row[some], place[some], lengths[some]) for some in chunks]
         vectors = torch.cat(encoded)[torch.cat(chunks).argsort()]
         counts = torch.bincount(row, minlength=len(batch))
         mask = torch.arange(int(counts.max()), device=row.device) < counts[:, None]
-        sentences = vectors.new_zeros(*mask.shape, vectors.shape[1])
-        sentences[mask] = vectors
-        hidden = self.encoder(self.dropout(sentences), counts)
+        hidden = self.encoder(self.dropout(pad_sequence(vectors.split(counts.tolist()), True)), counts)
         return self.from_hidden(hidden, embeddings, mask, attention)
 
     def _encode_sentences(self, embeddings: Tensor, row: Tensor, place: Tensor, lengths: Tensor) -> Tensor:
-        """(sentence, hidden), of sentences as `sentences_of` returns them."""
+        """(sentence, hidden), of sentences (row, place, lengths) as above."""
         place = place[:, : int(lengths.max())]
         states = self.word_encoder(self.word_dropout(embeddings[row[:, None], place.clamp(min=0)]), lengths)
         weights = softmax(self.word_attention(states), place >= 0)
         return (weights[:, None] @ states).squeeze(1)
-
-
-def sentences_of(batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-    """The sentences of a batch, text by text.
-
-    Returns:
-        row (sentence,), the text of each; place (sentence, word), the positions of its words in the text, -1 beyond its
-        end; lengths (sentence,).
-    """
-    row, place = batch.mask.nonzero(as_tuple=True)
-    number = row * int(batch.sentence.max() + 1) + batch.sentence[row, place]
-    _, sentence, lengths = number.unique_consecutive(return_inverse=True, return_counts=True)
-    starts = lengths.cumsum(0) - lengths
-    within = torch.arange(len(sentence), device=sentence.device) - starts[sentence]
-    places = torch.full((len(lengths), int(lengths.max())), -1, device=sentence.device)
-    places[sentence, within] = place
-    return row[starts], places, lengths
 
 
 # --- tasks with a question
@@ -223,20 +190,12 @@ def maximum(hidden: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
 QUESTION_ENCODERS = {"bilstm": (BiLSTM, last_states), "average": (Average, mean), "conv": (Convolution, maximum)}
 
 
-class QuestionClassifier(nn.Module):
+class QuestionClassifier(AttentionClassifier):
     """logits = decoder(tanh(W_p c + W_q q)), c the attended average of the text, q the question.
 
-    Jain & Wallace (2019, section 2) and their code: text and question have an embedding table and an encoder each. The
-    attention over the text depends on the question, and so does the decoder, whose tanh makes the read-out not affine
-    in the attention.
-
-    Args:
-        vectors: (word, embedding), the initial value of both embedding tables; row 0 is padding.
-        encoder: one of QUESTION_ENCODERS, for text and question alike.
-        outputs: the number of classes.
-        The others are AttentionClassifier's.
-    Raises:
-        KeyError: unknown encoder, attention or projection.
+    Jain & Wallace (2019, section 2) and their code: text and question have an embedding table and an encoder each, of
+    the same kind, one of QUESTION_ENCODERS. The attention over the text depends on the question, and so does the
+    decoder, whose tanh makes the read-out not affine in the attention. Arguments are AttentionClassifier's.
     """
 
     def __init__(
@@ -252,7 +211,7 @@ class QuestionClassifier(nn.Module):
         classifier_dropout: float = 0.0,
         **encoder_options,
     ):
-        super().__init__()
+        nn.Module.__init__(self)  # not of the other class: initial weights are drawn in this order
         kind, self.summarise_query = QUESTION_ENCODERS[encoder]
         tables = (nn.Embedding.from_pretrained(vectors.clone(), freeze=frozen, padding_idx=PAD) for _ in range(2))
         self.embedding, self.query_embedding = tables
@@ -264,26 +223,13 @@ class QuestionClassifier(nn.Module):
         self.decoder = nn.Linear(size // 2, outputs)
         self.dropout, self.last_dropout = nn.Dropout(document_dropout), nn.Dropout(classifier_dropout)
 
-    def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
-        """The output for a batch; `attention` (batch, token), where given, replaces the model's own."""
-        return self.from_embeddings(self.embedding(batch.tokens), batch, attention)
-
     def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
-        """The same, with `embeddings` (batch, word, embedding) in place of those of the text's tokens.
-
-        Raises:
-            ValueError: the batch has no questions.
-        """
+        """The output for `embeddings` (batch, word, embedding) in place of those of the text's tokens."""
         if batch.query is None:
             raise ValueError("this model answers questions, and the batch has none; use texts with a question each")
         require_gradient(embeddings)
         hidden = self.encoder(self.dropout(embeddings), batch.lengths)
-        query = self.encode_query(batch)
-        scores = self.attention(hidden, query)
-        if attention is None:
-            attention = self.projection(scores, batch.mask)
-        logits = self._decode(attention[:, None] @ hidden, query).squeeze(1)
-        return ModelOutput(logits, scores, attention, batch.mask, hidden, embeddings, query)
+        return self.from_hidden(hidden, embeddings, batch.mask, attention, self.encode_query(batch))
 
     def encode_query(self, batch: Batch) -> Tensor:
         """(batch, hidden): the encoded questions."""
@@ -291,19 +237,19 @@ class QuestionClassifier(nn.Module):
         hidden = self.query_encoder(self.dropout(self.query_embedding(batch.query)), lengths)
         return self.summarise_query(hidden, lengths, batch.query_mask)
 
-    def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
-        """Logits under another attention: (batch, token) or (batch, draw, token) -> the same with class for token."""
+    def decode(self, attention: Tensor, hidden: Tensor, query: Tensor) -> Tensor:
+        """Logits of attention, (batch, token) or (batch, draw, token), on hidden: the same with class for token."""
         draws = attention if attention.dim() == 3 else attention[:, None]
-        logits = self._decode(draws @ output.hidden, output.query)
+        logits = self.answer(self.affine_text(self.last_dropout(draws @ hidden)), self.affine_query(query)[:, None])
         return logits if attention.dim() == 3 else logits.squeeze(1)
-
-    def token_logits(self, output: ModelOutput) -> None:
-        """None: the read-out is not affine."""
-
-    def _decode(self, attended: Tensor, query: Tensor) -> Tensor:
-        """(batch, draw, class) of attended averages (batch, draw, hidden)."""
-        return self.answer(self.affine_text(self.last_dropout(attended)), self.affine_query(query)[:, None])
 
     def answer(self, text: Tensor, query: Tensor) -> Tensor:
         """Logits (..., class) of W_p c and W_q q, each (..., hidden / 2)."""
         return self.decoder((text + query).tanh().to(self.decoder.weight))
+
+    def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
+        """Logits under another attention: (batch, token) or (batch, draw, token) -> the same with class for token."""
+        return self.decode(attention, output.hidden, output.query)
+
+    def token_logits(self, output: ModelOutput) -> None:
+        """None: the read-out is not affine."""

@@ -126,9 +126,6 @@ def pretrained(
     Args:
         source: a folder with model and tokenizer, or a name on the hub, from which it is downloaded.
         attention: of HuggingFaceClassifier. options: of from_pretrained.
-    Raises:
-        OSError: there is no such model.
-        ValueError: the model has other classes than the corpus, or HuggingFaceClassifier refuses it.
     """
     transformers.utils.logging.disable_progress_bar()
     tokenizer = transformers.AutoTokenizer.from_pretrained(source)

@@ -107,8 +107,6 @@ def class_terms(model: AttentionModel, output: ModelOutput) -> tuple[Tensor, Ten
 
     Returns:
         attention (batch, token) and terms (batch, token, class), both 0 off the mask, and bias (class,).
-    Raises:
-        ValueError: the model's read-out is not affine.
     """
     affine = model.token_logits(output)
     if affine is None:
