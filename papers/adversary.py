@@ -9,6 +9,7 @@ from pydantic import NonNegativeFloat, PositiveInt
 from pydantic.dataclasses import dataclass
 
 from lib import analysis
+from lib.analysis.adversaries import distance_beyond_seeds, moved_adversaries, select_runs
 from lib.analysis.summaries import rows_where
 from lib.models import ATTENTIONS
 from lib.training import Run
@@ -111,25 +112,25 @@ def tables(of_models, of_seeds, guides, adversaries, dev, searches) -> dict[str,
         searches: the search per instance: seed, instance, jsd.
     """
     of_models, of_seeds = (analysis.add_entropies(rows, ["attention"]) for rows in (of_models, of_seeds))
-    chosen = analysis.select_runs(adversaries, dev[dev["chosen"]])
+    chosen = select_runs(adversaries, dev[dev["chosen"]])
     given = {"bases": of_seeds, "guides": guides, "searches": searches, "chosen": chosen, "dev": dev}
     return given | {"measured": pd.concat([of_models, guides])}
 
 
 def search_less_seeds(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     """W2: how much farther from the base's attention the search for each text goes than other seeds do."""
-    yield BILSTM, [tables["bases"]], analysis.distance_beyond_seeds(tables["searches"], tables["bases"])
+    yield BILSTM, [tables["bases"]], distance_beyond_seeds(tables["searches"], tables["bases"])
 
 
 def equal_weights_less_seeds(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     """W2b: how much farther equal weights are."""
     uniform = rows_where(tables["measured"], {"variant": "uniform", "encoder": "bilstm"})
-    yield BILSTM, [tables["bases"]], analysis.distance_beyond_seeds(uniform, tables["bases"])
+    yield BILSTM, [tables["bases"]], distance_beyond_seeds(uniform, tables["bases"])
 
 
 def base_guide_less_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     """W3c: F1 of the MLP by the base's attention, less that by the adversary's, of adversaries that moved."""
-    moved = analysis.moved_adversaries(tables["dev"])
+    moved = moved_adversaries(tables["dev"])
     moved = moved[moved["lambda"] == guiding(tables["dev"]["lambda"])]
     between = {"variant": "guide_base"}, {"variant": "guide_adversary"}
     if len(rows := tables["guides"][tables["guides"]["seed"].isin(moved["seed"])]):

@@ -8,7 +8,8 @@ import pandas as pd
 from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
-from lib.analysis import add_entropies, add_sooner, sooner_ratio, sooner_signs, top_gaps
+from lib.analysis import add_entropies
+from lib.analysis.erasure import add_sooner, sooner_ratio, sooner_signs, top_gaps
 from lib.datasets import spec
 from lib.models import ENCODERS, HIERARCHICAL
 from lib.models.encoders import FLAN

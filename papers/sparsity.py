@@ -11,7 +11,8 @@ from pydantic import Field, NonNegativeFloat, PositiveInt
 from pydantic.dataclasses import dataclass
 
 from lib import importance
-from lib.analysis import add_entropies, add_support, attention_weights, correlate, lost_beyond_imitation, measure_all
+from lib.analysis import add_entropies, add_support, attention_weights, correlate, measure_all
+from lib.analysis.adversaries import lost_beyond_imitation
 from lib.projections import sparsegen_name, sparsegen_strength
 from lib.quantity import declare, tau_name
 from lib.training import Run, Trained

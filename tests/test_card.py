@@ -1,6 +1,5 @@
 """The data card counts what is there, and its baseline is scikit-learn's; the same cells open every notebook."""
 
-import importlib
 import json
 import re
 from collections import Counter
@@ -16,8 +15,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score
 
 from lib import datasets, tables
-from lib.analysis import against_baseline, baseline, classification, difference
-from lib.analysis.baseline import STRENGTHS, choose_strength
+from lib.analysis import against_baseline, baseline, classification, effects_between
+from lib.analysis.baseline import STRENGTHS
 from lib.datasets import about, card, sizes, word_vectors
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
 from tools.fetch.sources import sources
@@ -127,7 +126,7 @@ def test_about_says_source_licence_tokens_and_what_was_left_out():
 
 def by_hand(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
     """(predictions, probabilities) on test, TF-IDF written out: (1 + ln tf) (1 + ln((1 + n) / (1 + df))), rows of 1."""
-    weight = max((0.1, 1, 10, 100), key=lambda c: np.mean(answers(corpus.train, corpus.dev, c)[0] == corpus.dev.labels))
+    weight = max(STRENGTHS, key=lambda c: np.mean(answers(corpus.train, corpus.dev, c)[0] == corpus.dev.labels))
     both = replace(corpus.train, instances=corpus.train.instances + corpus.dev.instances)
     return answers(both, corpus.test, weight)
 
@@ -153,7 +152,7 @@ def terms(tokens):
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_baseline_is_tfidf_and_logistic_regression_of_the_corpus_own_tokens(classes):
-    corpus = random_corpus(classes)
+    corpus = random_corpus(classes, sizes=(120, 40, 60))
     ours, (prediction, probability) = baseline(corpus), by_hand(corpus)
     assert ours["prediction"].tolist() == prediction.tolist() and ours["label"].tolist() == corpus.test.labels.tolist()
     expected = probability[:, 1] if classes == 2 else probability.max(axis=1)
@@ -173,29 +172,6 @@ def test_the_baseline_knows_no_order_of_texts_and_nothing_of_test():
     assert baseline(corpus).equals(ours)
     half = replace(corpus, test=replace(corpus.test, instances=corpus.test.instances[:30]))
     assert baseline(half)["probability"].tolist() == ours["probability"].tolist()[:30]
-
-
-def test_the_baselines_strength_is_what_dev_prefers_and_of_equals_the_least():
-    corpus = random_corpus(sizes=(120, 40, 60))
-    right = {c: np.mean(answers(corpus.train, corpus.dev, c)[0] == corpus.dev.labels) for c in STRENGTHS}
-    assert choose_strength(corpus.train.instances, corpus.dev.instances) == max(right, key=right.get)
-    assert len(set(right.values())) > 1, "dev tells them apart"
-    alike = corpus_of(train=["0: a a", "1: c c"] * 9, dev=["0: a", "1: c"])
-    assert choose_strength(alike.train.instances, alike.dev.instances) == STRENGTHS[0]
-
-
-def test_of_a_huge_train_the_baseline_reads_a_part_and_says_so(monkeypatch, capsys):
-    corpus, read = random_corpus(), []
-    module = importlib.import_module("lib.analysis.baseline")
-    monkeypatch.setattr(module, "MOST_TOKENS", 200)
-    make = module.regression
-    monkeypatch.setattr(module, "regression", lambda texts, c: (read.append(texts), make(texts, c))[1])
-    assert len(baseline(corpus)) == len(corpus.test)
-    of_dev = set(corpus.dev.instances)
-    of_train = [one for one in read[-1] if one not in of_dev]
-    assert len(read[-1]) == len(of_train) + len(corpus.dev) and set(read[0]) == set(of_train)
-    assert 150 < sum(len(one.tokens) for one in of_train) <= 200 < corpus.train.lengths.sum()
-    assert f"it reads {len(of_train)} of 120 texts of train" in capsys.readouterr().out
 
 
 def models_beside(answers: pd.DataFrame, seeds=(0, 1)) -> pd.DataFrame:
@@ -228,26 +204,21 @@ def test_models_are_held_against_the_baseline_text_by_text(score):
     both = pd.concat([models, *(answers.assign(seed=seed) for seed in (0, 1))])
     for _, row in held.iterrows():
         between = {"encoder": row["encoder"]}, {"encoder": answers["encoder"].iloc[0]}
-        other = difference(both, [score], between).iloc[0]
-        keys = ["first", "second", "difference"]
-        assert np.allclose(row[keys].astype(float), other[keys].astype(float), atol=1e-12)
-        assert np.allclose(row[["low", "high"]].astype(float), other[["low", "high"]].astype(float), atol=5e-3)
-        assert row["word"] == other["word"] and row["n"] == 200
+        (other,) = effects_between(both, [score], between)
+        values = row[["first", "second", "difference"]].astype(float)
+        assert np.allclose(values, [other.first, other.second, other.value], atol=1e-12)
+        assert np.allclose(row[["low", "high"]].astype(float), other.interval(), atol=5e-3)
+        assert row["word"] == other.word and row["n"] == 200
     same = against_baseline(answers, answers, score).iloc[0]
     assert same[["difference", "low", "high"]].tolist() == [0, 0, 0] and same["word"] == "open"
     shown = tables.differences(held).data
     assert shown.count("<tr>") == 3 and ">higher<" in shown and f">{score}<".lower() in shown.lower()
 
 
-def test_other_texts_and_other_scores_are_refused():
+def test_other_texts_are_refused():
     answers = baseline(random_corpus())
-    models = models_beside(answers)
-    with pytest.raises(
-        ValueError, match=r"^tiny/bilstm/dot/softmax/base/1 and the baseline were measured on other texts"
-    ):
-        against_baseline(models[models["instance"] > 3], answers)
-    with pytest.raises(KeyError, match="unknown score 'auc'; known: f1, accuracy"):
-        against_baseline(models, answers, "auc")
+    with pytest.raises(ValueError, match=r"^tiny/bilstm/dot/softmax/base/1 and the baseline"):
+        against_baseline(models_beside(answers).query("instance > 3"), answers)
 
 
 def test_what_the_papers_count_is_counted_under_their_names():

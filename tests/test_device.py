@@ -14,7 +14,8 @@ import torch
 from far import far_away
 from torch import nn
 
-from lib.analysis import information, measure_versus_base
+from lib.analysis import information
+from lib.analysis.adversaries import measure_versus_base
 from lib.datasets.corpus import Corpus, Split
 from lib.importance import gradient, gradient_times_input, leave_one_out
 from lib.importance.state_gradients import state_gradients_definition

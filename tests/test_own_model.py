@@ -15,16 +15,9 @@ from torch import nn
 
 import papers
 from lib import importance, interventions
-from lib.analysis import (
-    add_flips,
-    attention_weights,
-    correlate,
-    information,
-    measure,
-    measure_all,
-    summarise,
-)
+from lib.analysis import attention_weights, correlate, information, measure, measure_all, summarise
 from lib.analysis.adversaries import has_optimum
+from lib.analysis.erasure import add_flips
 from lib.datasets import load
 from lib.datasets.batches import Batch
 from lib.importance import inner_attention

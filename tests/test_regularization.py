@@ -24,16 +24,14 @@ from lib import processes
 from lib.analysis import (
     add_average_precision,
     chosen_values,
+    classification,
     dev_scores,
-    difference,
-    fragility,
-    train_grid,
+    effects_between,
 )
 from lib.analysis import information as information_of_runs
 from lib.analysis.rationale import average_precision, chance_precision
 from lib.analysis.summaries import DROPS, FRAGILITY
 from lib.analysis.word_states import (
-    estimates,
     information_difference,
     jackknife_error,
     summary,
@@ -249,7 +247,7 @@ def test_fragility_is_what_scikit_learn_says_of_every_order(classes):
         own, uniform = (f1(rows["label"], rows[name]) for name in ("prediction", "under_uniform"))
         shuffled = np.mean([f1(rows["label"], order) for order in orders])
         values.append((own, uniform, shuffled, uniform - own, shuffled - own))
-    measured = fragility(frame, FRAGILITY).set_index("quantity")
+    measured = classification(frame, FRAGILITY).set_index("quantity")
     assert measured.loc[list(FRAGILITY), "value"].tolist() == pytest.approx(np.mean(values, axis=0))
     drop = measured.loc["f1_drop_permuted"]
     assert -1 <= drop["low"] < drop["value"] < drop["high"] < 0
@@ -259,20 +257,20 @@ def test_a_difference_of_fragility_pairs_texts_and_seeds():
     base, between = answers(), ({"variant": "tying"}, {"variant": "base"})
     same = base.assign(variant="tying")
     both = pd.concat([base, same])
-    row = difference(both, ["f1", *DROPS], between).set_index("quantity").loc["f1_drop_permuted"]
-    assert row["difference"] == row["low"] == row["high"] == 0 and row["word"] == "open"
+    row = effects_between(both, ["f1", *DROPS], between)[2]
+    assert (row.value, *row.interval(), row.word) == (0, 0, 0, "open") and row.quantity == "f1_drop_permuted"
     random = np.random.default_rng(1)
     worse = [
         np.where(random.random(len(order)) < 0.8, 1 - label, order)
         for order, label in zip(base["under_permuted"], base["label"], strict=True)
     ]
     both = pd.concat([base, base.assign(variant="tying", under_permuted=worse)])
-    row = difference(both, ["f1", *DROPS], between).set_index("quantity").loc["f1_drop_permuted"]
-    assert row["word"] == "lower" and row["high"] < -0.2
-    values = {name: fragility(rows, ["f1_drop_permuted"]).loc[0, "value"] for name, rows in both.groupby("variant")}
-    assert row["difference"] == pytest.approx(values["tying"] - values["base"])
-    with pytest.raises(KeyError, match="measure with"):
-        fragility(base.drop(columns="under_permuted"))
+    row = effects_between(both, ["f1", *DROPS], between)[2]
+    assert row.word == "lower" and row.interval()[1] < -0.2
+    own, tied = classification(both, ["f1_drop_permuted"])["value"]
+    assert row.value == pytest.approx(tied - own)
+    with pytest.raises(KeyError, match="under_permuted"):
+        classification(base.drop(columns="under_permuted"), ["f1_drop_permuted"])
 
 
 def test_mutual_information_has_its_closed_forms():
@@ -334,7 +332,7 @@ def test_information_of_runs_is_at_equal_n_and_higher_where_the_word_is_added():
     effect = information_difference(rows, "mutual_information_most_frequent", ("residual", "base"))
     assert effect.value > 0 and effect.by_run == {0: effect.value}
     means = summary(rows).set_index(["variant", "quantity"])["value"]
-    assert (means == rows.set_index(["variant", "quantity"])["plug_in"]).all() and len(estimates(rows)) == 4
+    assert (means == rows.set_index(["variant", "quantity"])["plug_in"]).all()
 
 
 def test_the_error_of_mutual_information_is_that_of_other_texts():
@@ -401,22 +399,9 @@ def test_weights_are_chosen_by_dev_alone():
     assert table["highest_auc"].tolist() == [False, True], "of equals the one that regularizes more"
 
 
-def test_a_grid_grows_for_each_attention_until_devs_best_lies_inside():
-    best = {"additive": 0.002, "dot": 1.0}  # of delta: the smaller end for one attention, the larger for the other
-
-    def trained(runs: list[Run]) -> list[SimpleNamespace]:
-        off = [abs(np.log(run.option("delta") / best[run.attention])) for run in runs]
-        pairs = zip(runs, off, strict=True)
-        return [SimpleNamespace(run=run, history=tied(1, [1 - by / 10]).history, chosen=1) for run, by in pairs]
-
-    grid = planned.runs("regularization/delta_sweep", profile="paper", device="cpu")
-    models = train_grid(grid, "delta", trained)
-    tried = {name: [model.run.option("delta") for model in select(models, attention=name)] for name in best}
-    assert tried == {"additive": [0.01, 0.03, 0.1, 0.003, 0.001], "dot": [0.01, 0.03, 0.1, 0.3, 0.9, 3]}
-    assert chosen_values(models, "delta") == [0.003, 0.9] and len({model.run for model in models}) == len(models)
-    best["dot"] = 1e9
-    assert max(model.run.option("delta") for model in train_grid(grid, "delta", trained)) == 9, "four beyond, no more"
-    assert len(train_grid(grid[:1], "delta", trained)) == 1, "a value that is given stays"
+def test_each_attention_has_its_own_weight():
+    models = [tied(delta, [auc], attention=name) for name, delta, auc in (("additive", 0.003, 0.9), ("dot", 0.9, 0.9))]
+    assert chosen_values([*models, tied(0.1, [0.8]), tied(0.1, [0.8], attention="dot")], "delta") == [0.003, 0.9]
     chosen = PAPERS["regularization"].settings(profile="paper", delta=(0.003, 0.9))
     deltas = {run.attention: run.option("delta") for run in variants(chosen) if run.variant == "tying"}
     assert deltas == {"additive": 0.003, "dot": 0.9}
@@ -436,8 +421,8 @@ def test_a_text_counts_in_the_seeds_in_which_both_models_have_it():
     tied["token_probability_mean"] = random.random(len(tied))
     both = pd.concat([base, tied])
     right = both[both["label"] == both["prediction"]]
-    row = difference(right, ["token_probability_mean"], ({"variant": "tying"}, {"variant": "base"})).iloc[0]
+    row = effects_between(right, ["token_probability_mean"], ({"variant": "tying"}, {"variant": "base"}))[0]
     joined = right.pivot(index=["seed", "instance"], columns="variant", values="token_probability_mean").dropna()
     of_seeds = (joined["tying"] - joined["base"]).groupby("seed").mean()
-    assert row["difference"] == pytest.approx(of_seeds.mean())
-    assert row["n"] == joined.index.get_level_values("instance").nunique()
+    assert row.value == pytest.approx(of_seeds.mean())
+    assert row.n == joined.index.get_level_values("instance").nunique()

@@ -1,7 +1,6 @@
 """What `sparsity` trains and measures."""
 
 from dataclasses import replace
-from itertools import permutations, product
 
 import numpy as np
 import pandas as pd
@@ -19,9 +18,8 @@ from lib.analysis import (
     left_out,
     measure,
     training_table,
-    trend,
 )
-from lib.analysis.correlation import kendall
+from lib.analysis.correlation import kendall, trend
 from lib.metrics import normalized_entropy
 from lib.projections import sparsegen_name, sparsegen_strength
 from lib.quantity import RUN_COLUMNS, unit_of
@@ -121,32 +119,15 @@ def test_the_trend_along_a_hyperparameter():
     rows = along_lambda(-0.1, 0.01)
     row = trend(rows, "lambda", "entropy")
     assert (row["points"], row["seeds"], row["n"]) == (5, 3, 60)
-    assert row["tau"] == row["tau_high"] == pytest.approx(-1) and row["p"] < 0.01
+    assert row["tau"] == row["tau_high"] == pytest.approx(-1)
     assert row["first"] == pytest.approx(1.5, abs=0.01) and row["last"] == pytest.approx(0.41, abs=0.01)
     row = trend(along_lambda(0, 1.0), "lambda", "entropy")
-    assert row["tau_low"] < 0 < row["tau_high"] and row["p"] > 0.05
+    assert row["tau_low"] < 0 < row["tau_high"]
     one = trend(along_lambda(-0.1, 0.01, seeds=1), "lambda", "entropy")
     assert one["tau"] == pytest.approx(-1) and np.isnan(one["tau_low"]), "one seed says nothing about others"
     few = trend(rows[rows["lambda"] > 0], "lambda", "entropy")
     flat = trend(rows.assign(entropy=0.5), "lambda", "entropy")
-    assert np.isnan([few["tau"], few["p"], flat["tau"], flat["p"]]).all() and few["points"] == 2
-
-
-def test_a_trend_is_held_against_all_orders_of_its_dial():
-    at, values = range(3), np.array([[0.1, 0.2, 0.3], [0.2, 0.3, 0.9], [0.1, 0.3, 0.25]])
-    found = trend(of_means(values), "lambda", "entropy")
-    taus = [[stats.kendalltau(at, row[list(order)]).statistic for order in permutations(at)] for row in values]
-    means, own = np.array([np.mean(each) for each in product(*taus)]), [each[0] for each in taus]
-    assert found["tau"] == pytest.approx(means[0]) and found["sd_seeds"] == pytest.approx(np.std(own, ddof=1))
-    assert found["p"] == pytest.approx((abs(means) >= means[0] - 1e-12).mean()), "14 of 216 orders are as far from 0"
-    for rising in (np.sort(values, axis=1), -np.sort(values, axis=1)):
-        assert trend(of_means(rising), "lambda", "entropy")["p"] == pytest.approx(2 / 216)
-
-
-def test_a_trend_over_many_values_is_held_against_some_orders():
-    random = np.random.default_rng(0)
-    found = [trend(of_means(random.normal(size=(3, 6))), "lambda", "entropy")["p"] for _ in range(8)]
-    assert min(found) > 0.05 and trend(of_means(np.arange(6) + np.zeros((3, 6))), "lambda", "entropy")["p"] < 0.001
+    assert np.isnan([few["tau"], flat["tau"]]).all() and few["points"] == 2
 
 
 def test_a_trend_counts_the_points_that_every_seed_has():

@@ -11,23 +11,15 @@ from sklearn.metrics import f1_score
 
 from lib import charts
 from lib.analysis import (
-    adversaries_by_dev,
+    adversaries,
     attention_on_rationale,
-    difference,
-    distance_beyond_seeds,
-    farthest_or_chosen,
-    instance_adversaries,
+    effects_between,
     mean_effect,
     measure,
-    measure_versus_base,
-    moved_adversaries,
     per_group,
-    points,
-    seed_distances,
-    select_runs,
     summarise,
 )
-from lib.analysis.adversaries import error_of_pairs
+from lib.analysis.adversaries import error_of_pairs, measure_versus_base, points, seed_distances
 from lib.datasets.batches import batches
 
 RUN = {"dataset": "planted", "encoder": "bilstm", "attention": "additive", "projection": "softmax", "layers": 1}
@@ -87,12 +79,11 @@ def test_each_seed_is_the_base_once_and_the_others_are_as_far_as_scipy_has_it():
         "base", 4, 3, lambda seed, random: {"attention_weights": [random.dirichlet(np.ones(n)) for n in texts]}
     )
     keys = ["seed", "instance"]
-    found = {how: seed_distances(bases, how).set_index(keys)["jsd_of_seeds"] for how in ("median", "max")}
+    found = seed_distances(bases).set_index(keys)["jsd_of_seeds"]
     weights = bases.set_index(keys)["attention_weights"]
     for seed, text in weights.index:
         apart = [jensenshannon(weights[seed, text], weights[other, text]) ** 2 for other in range(4) if other != seed]
-        assert found["median"][seed, text] == pytest.approx(np.median(np.nan_to_num(apart)))
-        assert found["max"][seed, text] == pytest.approx(np.max(np.nan_to_num(apart)))
+        assert found[seed, text] == pytest.approx(np.median(np.nan_to_num(apart)))
 
 
 def test_attention_on_the_rationale_by_hand():
@@ -137,13 +128,13 @@ def test_the_error_of_a_mean_over_pairs_of_seeds_is_that_of_many_studies():
 def test_how_much_farther_other_attention_is_than_other_seeds_is_of_the_texts_and_seeds_of_both():
     bases = rows("base", 3, 40, lambda seed, random: {"jsd": 0.0, "jsd_of_seeds": random.random(40)})
     other = rows("uniform", 2, 40, lambda seed, random: {"jsd": random.random(40)})
-    effect = distance_beyond_seeds(other, bases)
+    effect = adversaries.distance_beyond_seeds(other, bases)
     gaps = [(other["jsd"] - bases["jsd_of_seeds"][:80])[other["seed"] == seed].mean() for seed in (0, 1)]
     assert effect.value == pytest.approx(np.mean(gaps)) and effect.by_run == pytest.approx(dict(enumerate(gaps)))
     over_texts = mean_effect(other.assign(gap=other["jsd"] - bases["jsd_of_seeds"][:80]), "gap").se
     of_seeds = bases[:80].groupby("seed")["jsd_of_seeds"].mean()
     assert effect.se == pytest.approx(error_of_pairs(over_texts, of_seeds)) and effect.se > over_texts
-    assert np.isfinite(distance_beyond_seeds(other[:40], bases).se), "of one seed nothing is known of pairs"
+    assert np.isfinite(adversaries.distance_beyond_seeds(other[:40], bases).se), "of one seed nothing is known of pairs"
 
 
 def test_points_are_those_of_runs():
@@ -174,13 +165,13 @@ def test_what_dev_shows_of_adversaries_is_of_each_run():
     runs = [adversary(0.0, seed, f1, 0.1) for seed, f1 in ((0, 0.89), (1, 0.9), (2, 0.7))]
     runs += [adversary(1.0, seed, 0.9, jsd) for seed, jsd in ((0, 0.3), (1, 0.6), (2, 0.6))]
     runs += [adversary(2.0, 0, 0.8, 0.5), adversary(2.0, 1, 0.8, 0.6), adversary(3.0, 0, 0.95, 0.6, converged=False)]
-    dev = adversaries_by_dev(runs)
+    dev = adversaries.adversaries_by_dev(runs)
     assert dev.loc[dev["chosen"], ["lambda", "seed"]].to_numpy().tolist() == [[1.0, 1], [2.0, 0]]
-    assert moved_adversaries(dev)[["lambda", "seed"]].to_numpy().tolist() == [[1.0, 1], [2.0, 0], [2.0, 1]]
-    assert farthest_or_chosen(dev)[["lambda", "seed"]].to_numpy().tolist() == [[1.0, 2], [1.0, 1], [2.0, 0]]
-    why = dev.set_index(["lambda", "seed"])["why"]
-    assert "does not reach" in why[1.0, 2] and why[3.0, 0] == "not converged" and why[2.0, 0] == ""
-    assert adversaries_by_dev(runs[3:])["why"].str.contains("no imitation").all()
+    moved = adversaries.moved_adversaries(dev)
+    assert moved[["lambda", "seed"]].to_numpy().tolist() == [[1.0, 1], [2.0, 0], [2.0, 1]]
+    assert dev.loc[dev["moved"] & ~dev["imitates"], ["lambda", "seed"]].to_numpy().tolist() == [[1.0, 2]]
+    assert dev.loc[~dev["converged"], ["lambda", "seed"]].to_numpy().tolist() == [[3.0, 0]]
+    assert not adversaries.adversaries_by_dev(runs[3:])[["imitates", "chosen"]].any(axis=None), "no imitation is known"
 
 
 def models(better: float, texts: int = 300, seeds: int = 3) -> pd.DataFrame:
@@ -203,7 +194,7 @@ def test_the_texts_of_a_run_are_found_by_the_run_whatever_else_a_table_says_of_i
     runs = [(0.1, 0), (0.1, 1), (0.2, 0)]
     rows = pd.concat([pd.DataFrame(one).assign(**{"lambda": strength, "seed": seed}) for strength, seed in runs])
     dev = pd.DataFrame({"trains": "all", "lambda": [0.1], "seed": [1], "jsd": [0.4]})  # a column of both tables
-    selected = select_runs(rows, dev)
+    selected = adversaries.select_runs(rows, dev)
     assert selected[["lambda", "seed"]].drop_duplicates().to_numpy().tolist() == [[0.1, 1]]
     assert selected["jsd"].tolist() == one["jsd"] and list(selected) == list(rows)
 
@@ -214,7 +205,7 @@ def test_search_and_optimum_are_series_of_their_own_where_they_were_measured():
         return columns | {"jsd": 0.0, "tvd": 0.0}
 
     rows_of = rows("base", 2, 5, measured)
-    series = {name: instance_adversaries(rows_of, name) for name in ("gradient", "exact")}
+    series = {name: adversaries.instance_adversaries(rows_of, name) for name in ("gradient", "exact")}
     drawn = points(series)
     assert drawn["series"].tolist() == ["gradient", "gradient"] and drawn["at"].isna().all()
     assert drawn["jsd"].tolist() == pytest.approx(rows_of.groupby("seed")["adversary_gradient_jsd"].mean())
@@ -224,19 +215,18 @@ def test_search_and_optimum_are_series_of_their_own_where_they_were_measured():
 def test_scores_are_compared_as_scikit_learn_computes_them():
     instances = models(0.15)
     between = {"variant": "base"}, {"variant": "uniform"}
-    found = difference(instances, ["f1"], between, test=True).iloc[0]
+    (found,) = effects_between(instances, ["f1"], between)
     runs = instances.groupby(["variant", "seed"])[["label", "prediction"]]
     each_run = runs.apply(lambda one: f1_score(one["label"], one["prediction"]))
     by_hand = [each_run["base"].mean(), each_run["uniform"].mean()]
-    assert [found["first"], found["second"]] == pytest.approx(by_hand)
-    assert found["low"] < by_hand[0] - by_hand[1] < found["high"] and found["p"] < 0.05
-    same = difference(models(0.0), ["f1"], between, test=True).iloc[0]
-    assert same["p"] > 0.05 and same["word"] == "open"
-    with pytest.raises(KeyError, match="scores: accuracy, f1, auc"):
-        difference(instances, ["recall"], between)
+    assert [found.first, found.second] == pytest.approx(by_hand) and found.word == "higher"
+    assert found.interval()[0] < by_hand[0] - by_hand[1] < found.interval()[1]
+    assert effects_between(models(0.0), ["f1"], between)[0].word == "open"
+    with pytest.raises(KeyError, match="recall"):
+        effects_between(instances, ["recall"], between)
     fewer = instances[(instances["variant"] == "base") | (instances["instance"] > 5)]
     with pytest.raises(ValueError, match="on other texts"):
-        difference(fewer, ["f1"], between)
+        effects_between(fewer, ["f1"], between)
 
 
 def test_each_group_keeps_what_tells_it_apart():

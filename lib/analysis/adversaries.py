@@ -11,22 +11,14 @@ from torch import Tensor, nn
 
 from lib.analysis.measuring import BATCH, attention_weights, max_attention, measure
 from lib.analysis.statistics import Effect
-from lib.analysis.summaries import (
-    classification,
-    effects_between,
-    mean_effect,
-    per_group,
-    rows_where,
-    summarise,
-    summarise_by,
-)
+from lib.analysis.summaries import classification, effects_between, mean_effect, per_group, rows_where, summarise
 from lib.datasets.batches import Batch
 from lib.interventions import adversary, adversary_by_chance, largest_jsd
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models.interface import ModelOutput
 from lib.progress import Progress
 from lib.quantity import JSD_BOUNDS, Quantity, declare, title_of
-from lib.training import Run, Trained
+from lib.training import Trained
 from lib.training.tasks import PATIENCE, BaseOutputs
 
 AXES = ("jsd", "tvd")
@@ -34,7 +26,6 @@ DISTANCES = ("tvd", "tvd_half", "jsd")
 FAR = 0.4  # nats: an attention that is nearer to the base's has not moved (Wiegreffe & Pinter 2019, table 4)
 ON_PAR = 0.02  # of F1: less than the papers' own spread between two reports of one model
 AT_REST = 1e-6  # nats: an adversary that starts from its base, where nothing but rounding moves it, and stays there
-RUN_OF_A_SWEEP = ["trains", "lambda", "seed"]
 
 
 # --- on test
@@ -47,9 +38,7 @@ def measure_versus_base(
 
     Besides the quantities: attention_weights, max_attention; tvd, between the predictions, a fraction of probability
     (of both classes: |change of p|), and tvd_half, half of it, as Wiegreffe & Pinter (2019) count it; jsd, between the
-    attentions, in nats; base_prediction; by what adversaries differ, lambda and `trains`
-    (`kind_trained`); and whether they converged: their loss, and the distance (`still_leaving`). seed is the base's of
-    an adversary, whatever its own.
+    attentions, in nats; base_prediction; and the columns of `adversary_columns`.
 
     Args:
         bases: the one in the same place is a run's base; None: what the run was trained against, or itself.
@@ -71,19 +60,24 @@ def measure_versus_base(
 
 
 def adversary_columns(trained: Trained) -> dict[str, object]:
-    """What `measure_versus_base` has of a run as a whole: lambda, trains, converged, and the seed of its base."""
-    run, is_adversary = trained.run, trained.run.variant == "adversary"
-    strength = run.option("lambda") if is_adversary else np.nan
-    left = strength > 0 and still_leaving(trained.history)
-    converged = not is_adversary or (trained.converged and not left)
-    return {"lambda": strength, "trains": kind_trained(run), "converged": converged, "seed": (run.base or run).seed}
+    """lambda, trains, converged, and as seed that of its base: NaN, "" and True for a run that is no adversary.
 
-
-def kind_trained(run: Run) -> str:
-    """What of an adversary is trained, "all" or "attention", and whether from the base's weights; "" for another."""
+    trains is "all" or "attention", with " from the base" where it starts from the base's weights. An adversary has not
+    converged if its loss still falls, or, with a lambda above 0, if its distance on dev grew by a tenth or more in the
+    last PATIENCE epochs: with a small lambda the loss hardly falls while attention moves.
+    """
+    run, seed = trained.run, (trained.run.base or trained.run).seed
     if run.variant != "adversary":
-        return ""
-    return run.option("trains") + (" from the base" if run.option("starts") == "base" else "")
+        return {"lambda": np.nan, "trains": "", "converged": True, "seed": seed}
+    trains = run.option("trains") + (" from the base" if run.option("starts") == "base" else "")
+    away, strength = [record["dev_jsd"] for record in trained.history], run.option("lambda")
+    moves = len(away) > PATIENCE and away[-1] >= AT_REST and away[-1] - away[-1 - PATIENCE] >= away[-1] / 10
+    return {
+        "lambda": strength,
+        "trains": trains,
+        "converged": trained.converged and not (moves and strength > 0),
+        "seed": seed,
+    }
 
 
 def distances(base: BaseOutputs) -> list[Quantity]:
@@ -104,6 +98,11 @@ def distances(base: BaseOutputs) -> list[Quantity]:
     ]
 
 
+def scores_and_distances(rows: pd.DataFrame, score: str = "f1", distances: Sequence[str] = DISTANCES) -> pd.DataFrame:
+    """A score, and mean distances to the base, of rows of `measure_versus_base`: in the columns of `summarise`."""
+    return pd.concat([classification(rows, [score]), summarise(rows, distances)], ignore_index=True)
+
+
 def summarise_adversaries(measured: pd.DataFrame, variants: Mapping[str, str]) -> pd.DataFrame:
     """Accuracy, JSD and TVD of adversaries by `trains` and lambda, which are columns beside those of `summarise`.
 
@@ -111,8 +110,7 @@ def summarise_adversaries(measured: pd.DataFrame, variants: Mapping[str, str]) -
         measured: rows of `measure_versus_base`. variants: `trains` -> the variant that its rows are called.
     """
     adversaries, by = measured[measured["variant"] == "adversary"], ["trains", "lambda"]
-    scores = per_group(adversaries, by, lambda rows: classification(rows, ["accuracy"]))
-    means = pd.concat([scores, summarise_by(adversaries, by, AXES)], ignore_index=True)
+    means = per_group(adversaries, by, lambda rows: scores_and_distances(rows, "accuracy", AXES))
     return means.assign(variant=means["trains"].map(variants))
 
 
@@ -122,7 +120,7 @@ def lost_beyond_imitation(measured: pd.DataFrame, trains: Sequence[str]) -> Iter
     Of the seeds in which an adversary moved, to a mean JSD of at least FAR; of all seeds where it moved in none.
 
     Args:
-        measured: rows of `measure_versus_base`, of the bases too. trains: the kinds of adversaries (`kind_trained`).
+        measured: rows of `measure_versus_base`, of the bases too. trains: the kinds of adversaries.
     Yields:
         {trains, encoder, projection, lambda}, the rows of the base, what is lost.
     """
@@ -138,41 +136,33 @@ def lost_beyond_imitation(measured: pd.DataFrame, trains: Sequence[str]) -> Iter
         yield key, base, effects_between(both[both["seed"].isin(moved)], ["accuracy"], between)[0]
 
 
-def seed_distances(bases: pd.DataFrame, reduce: str = "median") -> pd.DataFrame:
+def seed_distances(bases: pd.DataFrame) -> pd.DataFrame:
     """The rows of bases with how far other seeds move the attention of each text: `jsd_of_seeds`, nats.
 
-    Wiegreffe & Pinter (2019), figure 3 a-d: the median, or as its caption has it the maximum, of the JSD to the same
-    model under every other seed. Differs from the paper: each seed is the base once, not one alone.
+    Wiegreffe & Pinter (2019), figure 3 a-d: the median (as its caption has it the maximum) of the JSD to the same model
+    under every other seed. Differs from the paper: each seed is the base once, not one alone.
 
     Args:
         bases: rows of one configuration with `attention_weights`, of the same texts in at least two seeds.
     """
     weights = bases.pivot(index="instance", columns="seed", values="attention_weights")
-    over = np.median if reduce == "median" else np.max
-    moved = {
-        seed: over([text_jsd(own, weights[other]) for other in weights if other != seed], axis=0)
-        for seed, own in weights.items()
-    }
+    starts = np.cumsum([0, *weights.iloc[:, 0].map(len)])[:-1]
+    flat = {seed: np.concatenate(weights[seed].tolist()).astype(np.float64) for seed in weights}
+
+    def apart(first: int, second: int) -> np.ndarray:  # (text,) JSD
+        p, q = flat[first], flat[second]
+        middle = (p + q) / 2
+        return np.add.reduceat(rel_entr(p, middle) + rel_entr(q, middle), starts) / 2
+
+    moved = {own: np.median([apart(own, other) for other in flat if other != own], axis=0) for own in flat}
     declare("jsd_of_seeds", "nats", bounds=JSD_BOUNDS)
     table = pd.DataFrame(moved, index=weights.index)
     pairs = zip(bases["instance"], bases["seed"], strict=True)
     return bases.assign(jsd_of_seeds=[table.at[pair] for pair in pairs])
 
 
-def text_jsd(first: pd.Series, second: pd.Series) -> np.ndarray:
-    """(text,) the JSD in nats of two attentions of each text, columns of arrays (token,)."""
-    starts = np.cumsum([0, *first.map(len)])[:-1]
-    p, q = (np.concatenate(column.tolist()).astype(np.float64) for column in (first, second))
-    middle = (p + q) / 2
-    return np.add.reduceat(rel_entr(p, middle) + rel_entr(q, middle), starts) / 2
-
-
 def distance_beyond_seeds(other: pd.DataFrame, bases: pd.DataFrame) -> Effect:
     """How much farther other attention is from the base's than that of the same model under other seeds: JSD, nats.
-
-    Each pair of seeds is in the values of both, so the variance of their mean is four times that of independent ones
-    (the jackknife of a mean over pairs). Their spread accounts for one of the four; the rest is added to the standard
-    error.
 
     Args:
         other: rows with `jsd`, of the bases' seeds and texts. bases: rows of `seed_distances`.
@@ -185,7 +175,11 @@ def distance_beyond_seeds(other: pd.DataFrame, bases: pd.DataFrame) -> Effect:
 
 
 def error_of_pairs(se: float, of_seeds: pd.Series) -> float:
-    """The standard error over texts, with what the spread over seeds lacks where each value is of pairs of seeds."""
+    """The standard error over texts, with what the spread over seeds lacks where each value is of pairs of seeds.
+
+    Each pair of seeds is in the values of both, so the variance of their mean is four times that of independent ones
+    (the jackknife of a mean over pairs). Their spread accounts for one of the four; the rest is added.
+    """
     return float(np.sqrt(se**2 + 3 * of_seeds.var() / len(of_seeds)))
 
 
@@ -195,7 +189,7 @@ def searches(trained: Sequence[Trained], epsilon: float = 0.01) -> list[Quantity
     Where every model has two classes and an affine read-out the optimum too.
     """
     search = adversary(epsilon, "gradient", with_attention=True)
-    return [search, adversary(epsilon, "exact")] if all(has_optimum(one) for one in trained) else [search]
+    return [search, adversary(epsilon, "exact")] if all(map(has_optimum, trained)) else [search]
 
 
 @torch.no_grad()
@@ -224,14 +218,33 @@ def instance_adversaries(measured: pd.DataFrame, method: str) -> pd.DataFrame:
     return rows.assign(**{axis: rows.get(f"adversary_{method}_{axis}") for axis in AXES}, **{"lambda": np.nan})
 
 
-def select_runs(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Those of `rows`, a text each, that are of one of `runs`: the same trains, lambda and seed."""
-    return rows.merge(runs[RUN_OF_A_SWEEP].drop_duplicates(), on=RUN_OF_A_SWEEP)
+def points(series: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The runs of each series on the plane of mean JSD (nats) and mean TVD (fraction), a point each.
+
+    Wiegreffe & Pinter (2019), figure 5.
+
+    Args:
+        series: the name of each -> rows of `measure_versus_base`.
+    Returns:
+        quantity ("point"), series, at (lambda, or NaN), seed, n, jsd, jsd_low, jsd_high, tvd, tvd_low, tvd_high (95%,
+        over texts).
+    """
+    rows = []
+    for name, instances in series.items():
+        for (strength, seed), run in instances.groupby(["lambda", "seed"], dropna=False):
+            point = {"quantity": "point", "series": name, "at": strength, "seed": seed}
+            for mean in summarise(run, AXES).itertuples():
+                axis = mean.quantity
+                point |= {"n": mean.n, axis: mean.value, f"{axis}_low": mean.low, f"{axis}_high": mean.high}
+            rows.append(point)
+    return pd.DataFrame(rows)
 
 
-def scores_and_distances(rows: pd.DataFrame) -> pd.DataFrame:
-    """F1, and the mean TVD and JSD to the base, of rows of `measure_versus_base`: in the columns of `summarise`."""
-    return pd.concat([classification(rows, ["f1"]), summarise(rows, DISTANCES)], ignore_index=True)
+def points_by_variant(adversaries: pd.DataFrame) -> pd.DataFrame:
+    """`points` of the adversaries of each variant, with their `attention` (Tutek & Snajder 2020, figure 1)."""
+    groups = adversaries.groupby(["attention", "variant"], sort=False)
+    curves = [points({title_of(name): rows}).assign(attention=own) for (own, name), rows in groups]
+    return pd.concat(curves, ignore_index=True)
 
 
 # --- on dev
@@ -244,100 +257,31 @@ def adversaries_by_dev(trained: Sequence[Trained]) -> pd.DataFrame:
     paper: each seed chooses among its own runs, as runs of one lambda may move or stay; and on dev, not on test.
 
     Returns:
-        lambda, seed, trains, epochs, dev_f1, base_f1 (its base's on dev), dev_tvd, dev_jsd, moved (dev_jsd is at least
-        FAR), why (it is no evidence, else ""), chosen (at most one of a seed and `trains`).
+        lambda, trains, converged, seed, epochs, dev_f1, dev_tvd, dev_jsd, base_f1 (its base's on dev), moved (dev_jsd
+        is at least FAR), imitates (the seed's adversary of lambda 0 reaches its base's F1), chosen (the best of a seed
+        and `trains` that is evidence).
     """
-    frame = pd.DataFrame([kept_on_dev(model) for model in trained])
-    frame["moved"] = frame["dev_jsd"] >= FAR
-    imitations = frame[frame["lambda"] == 0].set_index(["seed", "trains"])
-    imitates = (imitations["dev_f1"] >= imitations["base_f1"] - ON_PAR).to_dict()
-    frame["why"] = [why_not(row, imitates.get((row["seed"], row["trains"]))) for _, row in frame.iterrows()]
-    chosen = frame.index.isin(moved_adversaries(frame).groupby(["seed", "trains"])["dev_f1"].idxmax())
-    return frame.assign(chosen=chosen).drop(columns="converged")
-
-
-def kept_on_dev(adversary: Trained) -> dict[str, object]:
-    """What dev shows of one adversary, and of its base, at the epochs that they keep."""
-    own, of_base = (one.history[one.chosen - 1] for one in (adversary, adversary.base))
-    scores = {
-        "dev_f1": own["dev_f1"],
-        "base_f1": of_base["dev_f1"],
-        "dev_tvd": own["dev_tvd"],
-        "dev_jsd": own["dev_jsd"],
-    }
-    return adversary_columns(adversary) | {"epochs": len(adversary.history)} | scores
-
-
-def why_not(adversary: pd.Series, imitates: bool | None) -> str:
-    """Why a trained adversary is no evidence; "" where it is.
-
-    Args:
-        adversary: a row of `kept_on_dev`. imitates: whether that of lambda 0, which only imitates, reaches its base's
-            F1 on dev; None: there is none.
-    """
-    reasons = {
-        "no imitation (lambda 0) was trained": imitates is None,
-        "imitation alone (lambda 0) does not reach the base's F1": not imitates,
-        "not converged": adversary["lambda"] > 0 and not adversary["converged"],
-    }
-    return next((why for why, holds in reasons.items() if holds), "")
+    rows = []
+    for one in trained:
+        own, of_base = (model.history[model.chosen - 1] for model in (one, one.base))
+        scores = {name: own[name] for name in ("dev_f1", "dev_tvd", "dev_jsd")} | {"base_f1": of_base["dev_f1"]}
+        rows.append(adversary_columns(one) | {"epochs": len(one.history)} | scores)
+    frame = pd.DataFrame(rows)
+    on_par = frame[(frame["lambda"] == 0) & (frame["dev_f1"] >= frame["base_f1"] - ON_PAR)]
+    able = set(zip(on_par["seed"], on_par["trains"], strict=True))
+    imitates = [pair in able for pair in zip(frame["seed"], frame["trains"], strict=True)]
+    frame = frame.assign(moved=frame["dev_jsd"] >= FAR, imitates=imitates)
+    return frame.assign(
+        chosen=frame.index.isin(moved_adversaries(frame).groupby(["seed", "trains"])["dev_f1"].idxmax())
+    )
 
 
 def moved_adversaries(dev: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `adversaries_by_dev` that are evidence: converged, and moved, with a lambda above 0."""
-    return dev[dev["moved"] & dev["why"].eq("") & (dev["lambda"] > 0)]
+    """The rows of `adversaries_by_dev` that are evidence: converged, able to imitate, moved, with a lambda above 0."""
+    return dev[dev["moved"] & dev["converged"] & dev["imitates"] & (dev["lambda"] > 0)]
 
 
-def farthest_or_chosen(dev: pd.DataFrame) -> pd.DataFrame:
-    """Of each seed the adversary that dev chose, else that of the largest lambda: one row of `adversaries_by_dev`."""
-    return dev.sort_values(["chosen", "lambda"]).groupby("seed").tail(1)
-
-
-def still_leaving(history: Sequence[dict]) -> bool:
-    """Whether an adversary's distance on dev grew by a tenth or more in the last PATIENCE epochs.
-
-    The distance is weighted by lambda: with a small one the loss hardly falls while attention moves.
-    """
-    away = [record["dev_jsd"] for record in history]
-    return len(away) > PATIENCE and away[-1] >= AT_REST and away[-1] - away[-1 - PATIENCE] >= away[-1] / 10
-
-
-def not_converged(adversaries: Sequence[Trained]) -> str:
-    """How many adversaries used up their epochs before their loss converged, as the start of a sentence."""
-    capped = sum(not model.converged for model in adversaries)
-    most = adversaries[0].run.epochs
-    return f"{capped} of {len(adversaries)} adversaries reached the maximum number of epochs ({most})"
-
-
-# --- on the plane of JSD and TVD
-
-
-def points(series: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The runs of each series on the plane of mean JSD (nats) and mean TVD (fraction), a point each.
-
-    Wiegreffe & Pinter (2019), figure 5.
-
-    Args:
-        series: the name of each -> rows of `measure_versus_base`.
-    Returns:
-        quantity ("point"), series, at (lambda, or NaN), seed, jsd, jsd_low, jsd_high, tvd, tvd_low, tvd_high (95%, over
-        texts), n.
-    """
-    points = []
-    for name, instances in series.items():
-        for (strength, seed), run in instances.groupby(["lambda", "seed"], dropna=False):
-            summary = summarise(run, AXES).set_index("quantity")
-            point = {"quantity": "point", "series": name, "at": strength, "seed": seed, "n": summary.loc["jsd", "n"]}
-            for axis in AXES:
-                point |= dict(
-                    zip((axis, f"{axis}_low", f"{axis}_high"), summary.loc[axis, ["value", "low", "high"]], strict=True)
-                )
-            points.append(point)
-    return pd.DataFrame(points)
-
-
-def points_by_variant(adversaries: pd.DataFrame) -> pd.DataFrame:
-    """`points` of the adversaries of each variant, with their `attention` (Tutek & Snajder 2020, figure 1)."""
-    groups = adversaries.groupby(["attention", "variant"], sort=False)
-    curves = [points({title_of(name): rows}).assign(attention=own) for (own, name), rows in groups]
-    return pd.concat(curves, ignore_index=True)
+def select_runs(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Those of `rows`, a text each, that are of one of `runs`: the same trains, lambda and seed."""
+    keys = ["trains", "lambda", "seed"]
+    return rows.merge(runs[keys].drop_duplicates(), on=keys)

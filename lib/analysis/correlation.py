@@ -1,15 +1,13 @@
 """Rank correlation: of two measures over the tokens of a text, and of a dial with a quantity's mean."""
 
 from collections.abc import Iterable
-from itertools import permutations
-from math import factorial
 
 import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
 
-from lib.analysis.statistics import SEED, t_interval
+from lib.analysis.statistics import t_interval
 from lib.analysis.summaries import configurations
 from lib.analysis.token_values import column_of, pass_on, token_values
 from lib.metrics import kendall_tau
@@ -18,7 +16,6 @@ from lib.quantity import tau_name
 
 SIGNIFICANT = 0.05
 CELLS = 2**20  # most tokens in one call of kendall_tau
-SHUFFLES = 10_000  # of a dial's values, where there are more orders than that
 
 
 def correlate(instances: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
@@ -77,26 +74,21 @@ def kendall(at: np.ndarray, values: np.ndarray) -> np.ndarray:
 def trend(instances: pd.DataFrame, by: str, quantity: str) -> dict[str, object]:
     """Kendall's tau-b between a dial, such as an adversary's lambda, and a quantity's mean over the texts.
 
-    Meister et al. (2021), table 2. tau is that within each seed, the mean over seeds; p is two-sided, against the
-    dial's values shuffled within each seed (`shuffled_taus`). NaN where all of `taus_by_seed` are.
+    Meister et al. (2021), table 2. tau is that within each seed, the mean over seeds; NaN where all of `taus_by_seed`
+    are.
 
     Args:
         by: the dial's column.
     Returns:
-        quantity, tau, tau_low, tau_high (`t_interval` over seeds), sd_seeds (of tau), p, first, last (the quantity's
-        mean at the least and the largest value), points, seeds, n (texts).
+        quantity, tau, tau_low, tau_high (`t_interval` over seeds), sd_seeds (of tau), first, last (the quantity's mean
+        at the least and the largest value), points, seeds, n (texts).
     """
     means = instances.groupby(["seed", by])[quantity].mean().unstack()
-    shared, each = taus_by_seed(means)
-    at, values = (np.array(part, dtype=float) for part in (shared.columns, shared))
-    values, each = values[~np.isnan(each)], each[~np.isnan(each)]
-    tau = float(each.mean()) if len(each) else np.nan
-    p = float((np.abs(shuffled_taus(at, values)) >= abs(tau) - 1e-12).mean()) if len(each) else np.nan
-    low, high = np.clip(t_interval(each), -1, 1)
-    parts = {"quantity": quantity, "tau": tau, "tau_low": low, "tau_high": high, "p": p}
-    ends = {"sd_seeds": pd.Series(each).std(), "first": means.iloc[:, 0].mean(), "last": means.iloc[:, -1].mean()}
-    counts = {"points": means.shape[1], "seeds": len(means), "n": instances["instance"].nunique()}
-    return parts | ends | counts
+    taus = pd.Series(taus_by_seed(means)[1]).dropna()
+    low, high = np.clip(t_interval(taus.to_numpy()), -1, 1)
+    row = {"quantity": quantity, "tau": taus.mean(), "tau_low": low, "tau_high": high, "sd_seeds": taus.std()}
+    row |= {"first": means.iloc[:, 0].mean(), "last": means.iloc[:, -1].mean()}
+    return row | {"points": means.shape[1], "seeds": len(means), "n": instances["instance"].nunique()}
 
 
 def trends(instances: pd.DataFrame, by: str, quantities: Iterable[str]) -> pd.DataFrame:
@@ -113,16 +105,3 @@ def taus_by_seed(means: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
     shared = means.dropna(axis=1) if means.notna().all().sum() >= 3 else means
     at, values = (np.array(part, dtype=float) for part in (shared.columns, shared))
     return shared, kendall(at, values) if len(at) >= 3 else np.full(len(values), np.nan)
-
-
-def shuffled_taus(at: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The mean over seeds of tau with the dial's values shuffled within each: all orders where SHUFFLES hold them.
-
-    The order as it is counts among them: with it the p is (b + 1) / (m + 1).
-    """
-    seeds, points = values.shape
-    if factorial(points) ** seeds <= SHUFFLES:
-        orders = np.array(list(permutations(range(points))))
-        return sum(np.ix_(*(kendall(at, row[orders]) for row in values))).ravel() / seeds
-    shuffled = np.random.default_rng(SEED).permuted(np.broadcast_to(values, (SHUFFLES, seeds, points)), axis=2)
-    return np.append(kendall(at, shuffled).mean(axis=1), kendall(at, values).mean())

@@ -1,13 +1,10 @@
 """What dev chooses: the value of a hyperparameter, and the epoch that a model keeps."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 import pandas as pd
 
-from lib.training import Run, Trained
-
-MOST_BEYOND = {"quick": 0, "paper": 4}  # values that are tried beyond a grid
+from lib.training import Trained
 
 
 def dev_scores(trained: Sequence[Trained], option: str) -> pd.DataFrame:
@@ -24,37 +21,6 @@ def dev_scores(trained: Sequence[Trained], option: str) -> pd.DataFrame:
     scores = ["dev_auc", "dev_f1", "dev_loss", "epoch", "of"]
     frame = pd.DataFrame(rows).groupby(["attention", option])[scores].mean().reset_index()
     return frame.assign(highest_auc=frame.index.isin(frame[::-1].groupby("attention")["dev_auc"].idxmax()))
-
-
-def train_grid(runs: Sequence[Run], option: str, train: Callable[[Sequence[Run]], list[Trained]]) -> list[Trained]:
-    """Runs of a grid, trained, and of values beyond it, until for each attention dev's best lies inside.
-
-    At most MOST_BEYOND values of each attention (`value_beyond`). A grid of one value stays as it is.
-    """
-    trained = train(runs)
-    for _ in range(MOST_BEYOND[runs[0].profile]):
-        scores = dev_scores(trained, option)
-        values = {attention: value_beyond(some, option) for attention, some in scores.groupby("attention")}
-        more = [
-            replace(model.run, options=tuple((dict(model.run.options) | {option: value}).items()))
-            for model in trained
-            if (value := values[model.run.attention]) is not None
-        ]
-        if not more:
-            break
-        trained = [*trained, *train(list(dict.fromkeys(more)))]
-    return trained
-
-
-def value_beyond(scores: pd.DataFrame, option: str) -> float | None:
-    """A third of the best value where it is the smallest of several, three times as much where it is the largest.
-
-    To one digit; None where the best lies inside. scores: rows of `dev_scores` of one attention.
-    """
-    best, tried = float(scores.loc[scores["highest_auc"], option].iloc[0]), scores[option]
-    if len(tried) == 1 or tried.min() < best < tried.max():
-        return None
-    return float(f"{best / 3 if best == tried.min() else best * 3:.1g}")
 
 
 def chosen_values(trained: Sequence[Trained], option: str) -> list[float]:

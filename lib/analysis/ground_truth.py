@@ -5,12 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 import torch
-from scipy.stats import rankdata
 
 from lib.analysis.correlation import taus as pair_taus
 from lib.analysis.measuring import BATCH, declared_columns, forward, measure
 from lib.analysis.rationale import PREFIX, Rationales, add_average_precision, marked_tokens
-from lib.analysis.statistics import share_limits
 from lib.analysis.summaries import rows_where, summarise
 from lib.datasets.batches import Batch
 from lib.importance import MAX_TOKENS
@@ -19,24 +17,17 @@ from lib.progress import Progress
 from lib.quantity import Quantity, declare, title_of
 from lib.training import Trained
 
-SCORES = {"top": "top-1", "recall": "recall at the reason's size", "rank": "mean rank"}
-UNITS = {"top": "fraction", "recall": "fraction", "rank": "tokens"}
-CHANGES = {  # what an explanation should sum to: its quantity, and the baseline
-    "integrated_gradients": ("change_from_zero", "zero"),
-    "integrated_gradients_unknown": ("change_from_unknown", "unknown"),
-}
-COMPLETE = 1e-3  # of the probability: an explanation that sums to the change is no further from it
+SCORES = {"top": "top-1", "recall": "recall at the reason's size"}
 USED = 0.01  # of the probability: the size of the Shapley value of a word that the model uses
-INTERVAL = ["value", "low", "high"]
 
 
 def against_reason(instances: pd.DataFrame, columns: Iterable[str], rationales: Rationales) -> pd.DataFrame:
     """The rows with how well each explanation's ranking of the tokens finds the rationale, and what chance gives.
 
     Columns of `add_average_precision`, and of SCORES: reason_top_<name>, is the top token one of the rationale;
-    ..._recall_, how many of the R tokens of the rationale are among the top R; ..._rank_, their mean rank, from 1. Of
-    equal values the expectation over all their orders. beyond_chance_<name>: average precision as a share of what lies
-    between chance (0) and 1. NaN for a text without a rationale, or of rationale alone.
+    ..._recall_, how many of the R tokens of the rationale are among the top R. Of equal values the expectation over
+    all their orders. beyond_chance_<name>: average precision as a share of what lies between chance (0) and 1. NaN for
+    a text without a rationale, or of rationale alone.
 
     Args:
         columns: of values (token,). rationales: as of `add_average_precision`.
@@ -45,14 +36,13 @@ def against_reason(instances: pd.DataFrame, columns: Iterable[str], rationales: 
     values = {name: np.full((len(instances), len(SCORES)), np.nan) for name in ("chance", *columns)}
     for row, reason in enumerate(marked_tokens(instances, rationales)):
         if reason is not None:
-            values["chance"][row] = reason.mean(), reason.mean(), (len(reason) + 1) / 2
+            values["chance"][row] = reason.mean()
             for name in columns:
                 values[name][row] = hits(np.asarray(instances[name].iloc[row], dtype=np.float64), reason)
-    scored = {
-        declare(f"reason_{score}_{name}", UNITS[score], f"{title_of(name)}, {SCORES[score]}"): of_score
-        for name, of_name in values.items()
-        for score, of_score in zip(SCORES, of_name.T, strict=True)
-    }
+    scored = {}
+    for name, of_name in values.items():
+        for (score, title), of_score in zip(SCORES.items(), of_name.T, strict=True):
+            scored[declare(f"reason_{score}_{name}", "fraction", f"{title_of(name)}, {title}")] = of_score
     instances = add_average_precision(instances, {name: name for name in columns}, rationales).assign(**scored)
     chance = instances[f"{PREFIX}chance"]
     for name in columns:
@@ -61,12 +51,12 @@ def against_reason(instances: pd.DataFrame, columns: Iterable[str], rationales: 
     return instances
 
 
-def hits(values: np.ndarray, reason: np.ndarray) -> tuple[float, float, float]:
+def hits(values: np.ndarray, reason: np.ndarray) -> tuple[float, float]:
     """The SCORES of one ranking: values (token,), the largest first; reason (token,) bool."""
     size, last = reason.sum(), np.sort(values)[-reason.sum()]
     above, tied = values > last, values == last
     recall = (reason[above].sum() + reason[tied].mean() * (size - above.sum())) / size
-    return reason[values == values.max()].mean(), recall, rankdata(-values)[reason].mean()
+    return reason[values == values.max()].mean(), recall
 
 
 def explained(
@@ -100,20 +90,8 @@ def answered_right(one: Trained) -> Iterator[Batch]:
 
 
 def columns_of(quantities: Iterable[Quantity]) -> list[str]:
-    """The columns of the quantities, those of several parts one for each."""
+    """The columns of the quantities."""
     return [column for one in quantities for column in declared_columns(one)]
-
-
-def with_completeness(instances: pd.DataFrame) -> pd.DataFrame:
-    """The rows with complete_<name>: do the integrated gradients sum to the change to within COMPLETE? 1 or 0.
-
-    Gradients with kinks along the line, of a ReLU or of sparse attention, need more steps than smooth ones.
-    """
-    for name, (change, _) in CHANGES.items() if len(instances) else ():
-        own = declare(f"complete_{name}", "fraction", f"{title_of(name)}, complete")
-        apart = instances[name].map(np.sum).astype(float) - instances[change]
-        instances = instances.assign(**{own: (apart.abs() <= COMPLETE).astype(float)})
-    return instances
 
 
 def against_shapley(instances: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
@@ -160,10 +138,10 @@ def along(turned: pd.DataFrame, columns: Sequence[str]) -> dict[str, pd.DataFram
 
     The values are in the column of the dial's name; the quantities are beyond_chance_<name>.
     """
-    dials = turned["dataset"].astype(str).str.extract(r":(?P<dial>\w+)=(?P<value>[\d.]+)$")
+    dials = turned["dataset"].astype(str).str.extract(r":(\w+)=")[0]
     curves = {}
-    for dial, places in dials.groupby("dial", sort=False).groups.items():
-        summary = summarise_scores(turned.loc[places], columns, ["beyond_chance_{}"])
+    for dial, rows in turned.groupby(dials, sort=False):
+        summary = summarise_scores(rows, columns, ["beyond_chance_{}"])
         curves[dial] = summary.assign(**{dial: summary["dataset"].str.rpartition("=")[2].astype(float)})
     return curves
 
@@ -172,15 +150,18 @@ def explanation_table(summary: pd.DataFrame, score: str) -> pd.DataFrame:
     """Rows of `summarise` as explanations (rows) by models (columns): values with their 95% intervals as text.
 
     Args:
+        summary: with the column `model`, or models are named by what tells them apart.
         score: what the quantities' names start with, such as "reason_top_".
     """
-    some = summary[summary["quantity"].str.startswith(score)]
+    some = summary[summary["quantity"].str.startswith(score) & summary["value"].notna()]
     if some.empty:
         return pd.DataFrame()
-    varies = [name for name in ("dataset", "encoder", "attention", "projection", "variant") if some[name].nunique() > 1]
-    models = some[varies or ["encoder"]].map(title_of).agg(" · ".join, axis=1)
-    names = some["quantity"].str.removeprefix(score).map(title_of)
-    table = pd.DataFrame({"explanation": names, "model": models, "cell": cells(some)})
+    names = ("dataset", "encoder", "attention", "projection", "variant")
+    varies = ["model"] if "model" in some else [name for name in names if some[name].nunique() > 1] or ["encoder"]
+    cells = [f"{value:.2f} ({low:.2f} to {high:.2f})" for value, low, high in some[["value", "low", "high"]].to_numpy()]
+    explanations = some["quantity"].str.removeprefix(score).map(title_of)
+    models = some[varies].map(title_of).agg(" · ".join, axis=1)
+    table = pd.DataFrame({"explanation": explanations, "model": models, "cell": cells})
     return table.pivot_table("cell", "explanation", "model", aggfunc="first", sort=False)
 
 
@@ -188,25 +169,12 @@ def explanation_matrix(parts: Mapping[str, pd.DataFrame], columns: Sequence[str]
     """Explanations (rows) by what is known (columns): beyond_chance of each in the plain BiLSTM, as text.
 
     Args:
-        parts: rows of `explained`; an empty one was not measured.
+        parts: rows of `explained`; of an empty one there is no column.
     """
     plain = {"encoder": "bilstm", "variant": "base", "projection": "softmax"}
-    table = pd.DataFrame({"explanation": map(title_of, columns)})
-    for part, instances in parts.items():
-        rows = rows_where(instances, plain) if len(instances) else instances
-        summary = summarise_scores(rows, columns, ["beyond_chance_{}"]).drop_duplicates("quantity")
-        table[part] = cells(summary.set_index("quantity").reindex([f"beyond_chance_{name}" for name in columns]))
-    return table
-
-
-def cells(summary: pd.DataFrame) -> list[str]:
-    """Values with their intervals as text, "0.50 (0.40 to 0.60)"; a dash where there is none."""
-    return [cell(*row) for row in summary[INTERVAL].to_numpy(float)]
-
-
-def cell(value: float, low: float, high: float) -> str:
-    """One value with its interval as text."""
-    return "–" if np.isnan(value) else f"{value:.2f} ({low:.2f} to {high:.2f})"
+    known = {name: rows_where(rows, plain) for name, rows in parts.items() if len(rows)}
+    tables = [summarise_scores(rows, columns, ["beyond_chance_{}"]).assign(model=name) for name, rows in known.items()]
+    return explanation_table(pd.concat(tables), "beyond_chance_") if tables else pd.DataFrame()
 
 
 # --- tests of models that should find liars
@@ -223,35 +191,24 @@ def by_kind(suspicion: pd.DataFrame) -> Iterator[tuple[str, np.ndarray, np.ndarr
         yield test, *(suspicion.loc[kinds == kind, test].dropna().to_numpy() for kind in ("liar", "adversary", "base"))
 
 
-def aurocs(suspicion: pd.DataFrame) -> pd.DataFrame:
-    """Each test: how well it tells either kind of liar from honest models, with its 95% interval as text."""
-    rows = []
-    for test, liars, adversaries, honest in by_kind(suspicion):
-        row = {"test": test, "AUROC, liars": cell(*auroc(liars, honest))}
-        row |= {"AUROC, adversaries": cell(*auroc(adversaries, honest))}
-        rows.append(row | {"liars": len(liars), "adversaries": len(adversaries), "honest": len(honest)})
-    return pd.DataFrame(rows)
+def detections(suspicion: pd.DataFrame) -> pd.DataFrame:
+    """Each test, and how well it tells each kind of liar from honest models: `auroc`, and as an alarm.
 
-
-def alarm_matrix(suspicion: pd.DataFrame) -> pd.DataFrame:
-    """Each test as an alarm: the share of liars that it finds, and of false alarms, as text with exact limits.
-
-    The threshold is the largest suspicion of the first half of the honest models; false alarms are of the other half.
+    Its threshold is the largest suspicion of the first half of the honest models: found is the share of liars above
+    it, false alarms that of the other half.
     """
     rows = []
-    for test, liars, adversaries, honest in by_kind(suspicion):
+    for test, *kinds, honest in by_kind(suspicion):
         calibrating, others = np.array_split(honest, 2)
         threshold = calibrating.max(initial=-np.inf)
-        row = {"test": test, "liars found": share_above(liars, threshold)}
-        row |= {"adversaries found": share_above(adversaries, threshold)}
-        rows.append(row | {"false alarms": share_above(others, threshold), "other honest": len(others)})
+        for kind, liars in zip(("liar", "adversary"), kinds, strict=True):
+            if len(liars) and len(others):
+                row = {"test": test, "against": kind} | dict(
+                    zip(("AUROC", "low", "high"), auroc(liars, honest), strict=True)
+                )
+                row |= {"found": (liars > threshold).mean(), "false alarms": (others > threshold).mean()}
+                rows.append(row | {"liars": len(liars), "honest": len(honest)})
     return pd.DataFrame(rows)
-
-
-def share_above(values: np.ndarray, threshold: float) -> str:
-    """The share of the values above a threshold, with exact one-sided limits, as text."""
-    number = int((values > threshold).sum())
-    return cell(number / len(values), *share_limits(number, len(values))) if len(values) else "–"
 
 
 def auroc(liars: np.ndarray, honest: np.ndarray) -> tuple[float, float, float]:
@@ -260,8 +217,6 @@ def auroc(liars: np.ndarray, honest: np.ndarray) -> tuple[float, float, float]:
     The standard error is at least 1 / n, n of the fewer: one model more on the other side. DeLong's is 0 where all
     liars are above all honest models, which few models would be by chance too.
     """
-    if not len(liars) or not len(honest):
-        return np.nan, np.nan, np.nan
     above = wins(liars, honest)
     value, sides = above.mean(), (above.mean(axis=1), above.mean(axis=0))
     error = np.sqrt(sum(side.var(ddof=1) / len(side) for side in sides if len(side) > 1))

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from math import inf
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,8 @@ from lib.training import Trained
 RUN = (*RUN_COLUMNS, "seed")
 BATCH = 512  # texts: the searches and sweeps are fastest on many at once
 OWN_COLUMNS = (*RUN, "instance", "length", "label", "prediction", "probability", "left_out")
-
+MOST_CLASSES = 6  # of which there is a text to be read
+READABLE = 60  # tokens: the longest text that is chosen to be read, where there is a shorter one
 
 # The model's own attention, (batch, token), and the largest weight of each text, (batch,).
 attention_weights = Quantity("attention_weights", lambda model, batch, output: output.attention, "fraction")
@@ -43,39 +45,36 @@ def measure(
         the run's columns (empty without a run), instance, length (tokens), label, prediction, probability (of class 1;
         of the predicted class where there are more than two), left_out, and a column per quantity.
     Raises:
-        TypeError: something else than a Quantity. ValueError: the model's logits are not finite, a quantity's name is a
-            column of its own or used twice, or its shape is wrong.
+        ValueError: the model's logits are not finite, two columns would have one name, or a quantity's shape is wrong.
     """
-    refuse_names(quantities)
+    taken = Counter([*OWN_COLUMNS, *(quantity.name for quantity in quantities)]).most_common(1)[0]
+    if taken[1] > 1:
+        raise ValueError(f"two columns would be called {taken[0]!r}; the model's own attention is 'attention_weights'")
     device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
-    rows, columns = {}, {quantity.name: [] for quantity in quantities}
+    rows, columns = [], {quantity.name: [] for quantity in quantities}  # those that a quantity has
     with eval_mode(model):
         for batch in micro_batches(batches, words_at_once(model, WORDS)):
-            rows |= measure_batch(model, batch.to(device), quantities, columns)
+            rows += measure_batch(model, batch.to(device), quantities, columns)
     if progress is not None:
         progress.advance(str(run or ""))
     columns = {quantity.name: columns[quantity.name] or declared_columns(quantity) for quantity in quantities}
-    return table_of([rows[instance] for instance in sorted(rows)], columns, run)
+    for row in rows:
+        row["left_out"] = tuple((column, why) for name, why in row["left_out"] for column in columns[name])
+    names = [column for of_quantity in columns.values() for column in of_quantity]
+    rows.sort(key=lambda row: row["instance"])
+    frame = pd.DataFrame(rows, columns=[*OWN_COLUMNS[len(RUN) :], *names])
+    for name in names:
+        if frame[name].map(lambda value: isinstance(value, np.ndarray)).any():  # a text without an array: None, not NaN
+            frame[name] = frame[name].where(frame[name].notna(), None)
+        else:
+            frame[name] = frame[name].astype(np.float64)
+    identity = {name: getattr(run, name, "") for name in RUN}
+    return pd.concat([pd.DataFrame(identity, index=frame.index), frame], axis=1).copy()  # of columns that lie together
 
 
 def declared_columns(quantity: Quantity) -> list[str]:
     """The columns that a quantity may have: those of its parts, or the one of its name."""
     return [quantity.name] if isinstance(quantity.unit, str) else [f"{quantity.name}_{part}" for part in quantity.unit]
-
-
-def refuse_names(quantities: Sequence[Quantity]) -> None:
-    """TypeError or ValueError for what `measure` cannot make columns of."""
-    for quantity in quantities:
-        if not isinstance(quantity, Quantity):
-            raise TypeError(f"{quantity!r} is a {type(quantity).__name__}; measure takes lib.quantity.Quantity objects")
-        if quantity.name in OWN_COLUMNS:
-            raise ValueError(
-                f"a quantity may not be called {quantity.name!r}: every row has a column of that name. "
-                f"Taken: {', '.join(OWN_COLUMNS)}. The model's own attention is called 'attention_weights'"
-            )
-    twice = [name for name, number in Counter(quantity.name for quantity in quantities).items() if number > 1]
-    if twice:
-        raise ValueError(f"two quantities are called {twice[0]!r}; give each a name of its own")
 
 
 def measure_all(trained: Sequence, quantities: Sequence[Quantity], split: str = "test") -> pd.DataFrame:
@@ -86,55 +85,34 @@ def measure_all(trained: Sequence, quantities: Sequence[Quantity], split: str = 
     return pd.concat(frames or [measure(nn.Identity(), (), quantities)], ignore_index=True)
 
 
-def table_of(rows: list[dict], columns: dict[str, list[str]], run) -> pd.DataFrame:
-    """The run's columns, then what every row has, then the quantities, also those of which nothing was measured."""
-    names = [column for own in columns.values() for column in own]
-    for row in rows:
-        row["left_out"] = tuple((column, why) for name, why in row["left_out"] for column in columns[name])
-    frame = pd.DataFrame(rows, columns=[name for name in OWN_COLUMNS if name not in RUN] + names)
-    for name in names:
-        if frame[name].map(lambda value: isinstance(value, np.ndarray)).any():  # a text without an array: None, not NaN
-            frame[name] = frame[name].where(frame[name].notna(), None)
-        else:
-            frame[name] = frame[name].astype(np.float64)
-    identity = {name: getattr(run, name, "") for name in RUN}
-    return pd.concat([pd.DataFrame(identity, index=frame.index), frame], axis=1).copy()  # of columns that lie together
-
-
 def measure_batch(
     model: nn.Module, batch: Batch, quantities: Sequence[Quantity], columns: dict[str, list[str]]
-) -> dict[int, dict]:
-    """The rows of one batch, by position in the split; adds to `columns` which columns each quantity gave."""
-    rows, whole = {}, (batch, forward(model, batch))
-    for row in described(*whole):
-        rows[row["instance"]] = row
-    shorter = {None: whole}  # max_tokens -> the batch without longer texts, and the output of these
+) -> list[dict]:
+    """The rows of one batch; adds to `columns` which columns each quantity gave."""
+    output, lengths = forward(model, batch), batch.mask.sum(dim=1)
+    distribution = probabilities(output.logits.double())
+    top, prediction = distribution.max(dim=1)
+    probability = distribution[:, 1] if distribution.shape[1] == 2 else top
+    own = {"instance": batch.instance, "length": lengths, "label": batch.label, "prediction": prediction}
+    values = zip(*(value.tolist() for value in (*own.values(), probability)), strict=True)
+    rows = [dict(zip((*own, "probability"), row, strict=True), left_out=()) for row in values]
+    parts = {None: (batch, output)}  # max_tokens -> the batch without longer texts, and the output of these
     for quantity in quantities:
         bound = quantity.max_tokens
-        if bound not in shorter:
-            shorter[bound] = short_texts(model, *whole, bound)
-        part, output = shorter[bound]
-        for position in set(rows) - set(part.instance.tolist()):
-            rows[position]["left_out"] += ((quantity.name, f"longer than {bound:,} tokens"),)
-        if not len(part):
+        short = lengths <= (inf if bound is None else bound)
+        for place in (~short).nonzero().flatten().tolist():
+            rows[place]["left_out"] += ((quantity.name, f"longer than {bound:,} tokens"),)
+        if not short.any():
             continue
-        measured = named_values(quantity.name, quantity(model, part, output), part, output, quantity.draws)
-        for column, values in measured.items():
-            if column not in columns[quantity.name]:
-                quantity.declare(column)
-                columns[quantity.name].append(column)
-            for position, value in zip(part.instance.tolist(), values, strict=True):
-                rows[position][column] = value
+        if bound not in parts:
+            rest = batch if short.all() else batch.rows(short)
+            parts[bound] = rest, output if rest is batch else forward(model, rest)
+        measured = named_values(quantity.name, quantity(model, *parts[bound]), quantity, *parts[bound])
+        columns[quantity.name] += [column for column in measured if column not in columns[quantity.name]]
+        for column, of_texts in measured.items():
+            for place, value in zip(short.nonzero().flatten().tolist(), of_texts, strict=True):
+                rows[place][column] = value
     return rows
-
-
-def short_texts(model: nn.Module, batch: Batch, output: ModelOutput, bound: int) -> tuple[Batch, ModelOutput | None]:
-    """The texts of a batch of at most so many tokens, and the model's output of them."""
-    keep = batch.mask.sum(dim=1) <= bound
-    if keep.all():
-        return batch, output
-    rest = batch.rows(keep)
-    return rest, forward(model, rest) if len(rest) else None
 
 
 def forward(model: nn.Module, batch: Batch) -> ModelOutput:
@@ -143,10 +121,9 @@ def forward(model: nn.Module, batch: Batch) -> ModelOutput:
         output = model(batch)
     broken = ~torch.isfinite(output.logits).all(dim=1)
     if broken.any():
-        first = int(batch.instance[broken][0])
         raise ValueError(
             f"the model's logits are not finite for {int(broken.sum())} of {len(batch)} texts of a batch, first for "
-            f"instance {first}: {output.logits[broken][0].tolist()}. Its training has diverged; nothing was measured"
+            f"instance {int(batch.instance[broken][0])}. Its training has diverged; nothing was measured"
         )
     return output
 
@@ -158,33 +135,18 @@ def output_of_text(trained: Trained, position: int) -> ModelOutput:
         return forward(trained.model, batch)
 
 
-def described(batch: Batch, output: ModelOutput) -> list[dict]:
-    """What every row has: instance, length, label, prediction, probability, left_out."""
-    distribution = probabilities(output.logits.double())
-    top, prediction = distribution.max(dim=1)
-    probability = distribution[:, 1] if distribution.shape[1] == 2 else top
-    columns = {
-        "instance": batch.instance,
-        "length": batch.mask.sum(dim=1),
-        "label": batch.label,
-        "prediction": prediction,
-        "probability": probability,
-    }
-    values = zip(*(column.tolist() for column in columns.values()), strict=True)
-    return [dict(zip(columns, row, strict=True), left_out=()) for row in values]
-
-
 def named_values(
-    name: str, value: "Tensor | dict", batch: Batch, output: ModelOutput, draws: int | None = None
+    name: str, value: Tensor | dict, quantity: Quantity, batch: Batch, output: ModelOutput
 ) -> dict[str, list]:
     """Column -> one value a text: a float, or an array of the values of its own tokens, or of the draws."""
     if isinstance(value, dict):
-        parts = (named_values(f"{name}_{key}", part, batch, output, draws) for key, part in value.items())
+        parts = [named_values(f"{name}_{key}", part, quantity, batch, output) for key, part in value.items()]
         return {column: values for part in parts for column, values in part.items()}
+    quantity.declare(name)
     value = value.detach().cpu()
     if value.shape == (len(batch),):
         return {name: value.double().tolist()}
-    if draws is not None and value.shape == (len(batch), draws):
+    if value.shape == (len(batch), quantity.draws):
         return {name: list(value.numpy())}
     mask = next((mask.cpu() for mask in (output.mask, batch.mask) if mask.shape == value.shape), None)
     if mask is None:
@@ -202,12 +164,8 @@ def left_out(instances: pd.DataFrame) -> pd.DataFrame:
     counts once a run. The p-values that go with a tau are not listed again.
     """
     skipped = Counter(pair for pairs in instances["left_out"] for pair in pairs)
-    every = len(instances)
-    rows = [(name, number, every, why) for (name, why), number in skipped.items() if not belongs_to_another(name)]
-    for column in quantity_columns(instances):
-        number = int(undefined(instances, column).sum())
-        if number and not belongs_to_another(column):
-            rows.append((column, number, every, "undefined"))
+    skipped |= {(name, "undefined"): int(undefined(instances, name).sum()) for name in quantity_columns(instances)}
+    rows = [(name, n, len(instances), why) for (name, why), n in skipped.items() if not belongs_to_another(name)]
     return pd.DataFrame(rows, columns=["quantity", "texts left out", "of", "why"])
 
 
@@ -223,43 +181,32 @@ def undefined(instances: pd.DataFrame, column: str) -> pd.Series:
     return instances[column].isna() & ~pd.Series(skipped, index=instances.index, dtype=bool)
 
 
-MOST_CLASSES = 6  # of which there is a text to be read
-READABLE = 60  # tokens: the longest text that is chosen to be read, where there is a shorter one
-
-
 def joined(instances: pd.DataFrame, more: pd.DataFrame) -> pd.DataFrame:
-    """The first table with the second's quantities as further columns; a cell that runs again adds nothing.
+    """The first table with the second's quantities, which replace those of the same name: a cell may run again.
 
     Raises:
-        ValueError: the tables are not of the same runs and instances in the same order, or differ in a quantity that
-            both have.
+        ValueError: the tables are not of the same runs and instances in the same order.
     """
     keys = [*RUN, "instance"]
     if not instances[keys].reset_index(drop=True).equals(more[keys].reset_index(drop=True)):
         raise ValueError("the two tables are not of the same runs and instances; measure the same runs and split again")
-    more = more.set_axis(instances.index)
-    quantities = [column for column in more if column not in OWN_COLUMNS]
-    shared = [column for column in quantities if column in instances]
-    if others := [column for column in shared if not instances[column].equals(more[column])]:
-        raise ValueError(f"both tables hold {', '.join(others)}, with other values; measure each quantity once")
-    if shared and len(shared) == len(quantities):
-        return instances
-    left_out = [first + second for first, second in zip(instances["left_out"], more["left_out"], strict=True)]
-    added = more[[column for column in quantities if column not in shared]]
-    return pd.concat([instances.assign(left_out=left_out), added], axis=1)
+    left_out = [tuple(dict.fromkeys(a + b)) for a, b in zip(instances["left_out"], more["left_out"], strict=True)]
+    added = more.set_axis(instances.index).drop(columns=[name for name in OWN_COLUMNS if name in more])
+    kept = instances.drop(columns=added.columns, errors="ignore")
+    return pd.concat([kept.assign(left_out=left_out), added], axis=1)
 
 
 def examples(instances: pd.DataFrame, classes: Sequence[str], far: str | None = None) -> pd.DataFrame:
-    """A few texts of one run, chosen by a rule and not by hand, which the column `why` names.
+    """A few texts of the table's first run, chosen by a rule and not by hand, which the column `why` names.
 
     Of each class (at most MOST_CLASSES, the most frequent) the text that the model is surest of and right about, the
     text it is least sure of, and, where `far` names a column, the text in which that is largest; among the texts of at
     most READABLE tokens, if there are any.
-    The run is the table's first.
     """
     first = instances.iloc[0][list(RUN)]
     run = instances[(instances[list(RUN)] == first).all(axis=1)]
-    run = run if far is None or run[far].isna().all() else run[run[far].notna()]
+    far = None if far is None or run[far].isna().all() else far
+    run = run if far is None else run[run[far].notna()]
     short = run[run["length"] <= READABLE]
     run = short if len(short) else run
     sureness = (run["probability"] - 0.5).abs() if run["label"].max() < 2 else run["probability"]
@@ -270,6 +217,6 @@ def examples(instances: pd.DataFrame, classes: Sequence[str], far: str | None = 
         if len(sure):
             chosen[f"The text that is most surely, and rightly, {classes[label]}"] = sure.idxmax()
     chosen["The text the model is least sure of"] = sureness.idxmin()
-    if far is not None and run[far].notna().any():
+    if far is not None:
         chosen[f"The text with the largest {title_of(far)}"] = run[far].idxmax()
     return run.loc[list(chosen.values())].assign(why=list(chosen))

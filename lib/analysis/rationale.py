@@ -1,6 +1,6 @@
 """The words that decide a label, as people or a generator marked them: do a model's weights and rankings lie there?"""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
-from lib.datasets.corpus import Instance
-from lib.models import HIERARCHICAL, ModelOutput
+from lib.models import ModelOutput
 from lib.quantity import Quantity, declare, title_of
 
 Spans = Sequence[tuple[int, int]]
@@ -20,29 +19,20 @@ PREFIX = "rationale_average_precision_"
 def span_mask(spans: Spans | None, length: int) -> np.ndarray:
     """(token,) True on the tokens of the spans [start, end); ValueError where they go beyond the text."""
     marked = np.zeros(length, dtype=bool)
-    last = max((end for _, end in spans or ()), default=0)
-    if last > length:
-        raise ValueError(f"a span ends at {last}, the text has {length} tokens: are these another split's rationales?")
     for start, end in spans or ():
+        if end > length:
+            raise ValueError(
+                f"a span ends at {end}, the text has {length} tokens: are these another split's rationales?"
+            )
         marked[start:end] = True
     return marked
 
 
-def mark(spans: Spans | None, length: int, sentences: Sequence[int] = ()) -> np.ndarray | None:
-    """(item,) True for those that decide: tokens, or sentences of so many tokens, those that hold one.
-
-    None where there is no rationale, or where all items decide.
-    """
-    marked = span_mask(spans, length)
-    if len(sentences):
-        marked = np.logical_or.reduceat(marked, np.cumsum([0, *sentences[:-1]]))
-    return marked if marked.any() and not marked.all() else None
-
-
 def marked_tokens(instances: pd.DataFrame, rationales: Rationales) -> list[np.ndarray | None]:
-    """`mark` of the tokens of every row."""
+    """(token,) of every row, True on those that decide; None where there is no rationale, or where all decide."""
     rows = zip(instances["instance"], instances["length"], strict=True)
-    return [mark(rationales[position], int(length)) for position, length in rows]
+    masks = [span_mask(rationales[position], int(length)) for position, length in rows]
+    return [mask if mask.any() and not mask.all() else None for mask in masks]
 
 
 def attention_on_rationale(rationales: Rationales) -> Quantity:
@@ -76,14 +66,10 @@ def add_average_precision(instances: pd.DataFrame, measures: Mapping[str, str], 
             never hold one split against another.
     """
     marked = marked_tokens(instances, rationales)
-    areas = {
-        "chance": [np.nan if spans is None else chance_precision(int(spans.sum()), len(spans)) for spans in marked]
-    }
+    areas = {"chance": [np.nan if one is None else chance_precision(int(one.sum()), len(one)) for one in marked]}
     for name, column in measures.items():
         pairs = zip(marked, instances[column], strict=True)
-        areas[name] = [
-            np.nan if spans is None or values is None else average_precision(spans, values) for spans, values in pairs
-        ]
+        areas[name] = [np.nan if a is None or b is None else average_precision(a, b) for a, b in pairs]
     names = {name: declare(PREFIX + name, "fraction", f"average precision of {title_of(name)}") for name in areas}
     return instances.assign(**{names[name]: values for name, values in areas.items()})
 
@@ -119,26 +105,3 @@ def chance_precision(relevant: int, tokens: int) -> float:
     """
     harmonic = float((1 / np.arange(1, tokens + 1)).sum())
     return (harmonic + (relevant - 1) / max(tokens - 1, 1) * (tokens - harmonic)) / tokens
-
-
-def add_rationale_hits(instances: pd.DataFrame, rankings: Iterable[str], texts: Sequence[Instance]) -> pd.DataFrame:
-    """The rows with on_rationale_<ranking>: is its top item one that decides the label? 1 or 0; and ..._chance.
-
-    Items are words, or sentences where attention is over sentences: one that holds a word that decides. NaN for a text
-    of one item, without a rationale, or of which every item decides.
-
-    Args:
-        instances: with the columns of lib.interventions.single_erasure, measured under the name "top".
-        texts: those that were measured.
-    """
-    marked = []
-    for position, encoder in zip(instances["instance"], instances["encoder"], strict=True):
-        text = texts[position]
-        marked.append(mark(text.rationale, len(text.tokens), text.sentences if encoder in HIERARCHICAL else ()))
-    declare("on_rationale_chance", "fraction", "any item")
-    hits = {"chance": [np.nan if decides is None else decides.mean() for decides in marked]}
-    for name in rankings:
-        places = zip(marked, instances[f"top_{name}_place"], strict=True)
-        declare(f"on_rationale_{name}", "fraction", f"top of {title_of(name)}")
-        hits[name] = [np.nan if decides is None else float(decides[int(place)]) for decides, place in places]
-    return instances.assign(**{f"on_rationale_{name}": values for name, values in hits.items()})

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from math import inf, nan
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 LEVEL = 0.95  # of every interval
 FEW = 3  # runs: fewer say nothing about others, and the interval is of these very models
 MAX_WEIGHTS = 2_000_000  # held at once: 16 MB
-SEED = 0  # of every bootstrap and randomisation test: the same rows have the same interval
+SEED = 0  # of every bootstrap: the same rows have the same interval
 # (weights (draw, text), table (text, ...)) -> (draw, quantity, run): of texts that count with these weights
 Statistic = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -24,7 +24,6 @@ class Effect:
     se             the standard error over texts of that mean; NaN where it is not known
     n              texts
     first, second  of a difference its two values
-    over_texts     the percentile bootstrap's 95% interval over texts, the trained models as they are
     """
 
     quantity: str
@@ -34,7 +33,6 @@ class Effect:
     n: int
     first: float = nan
     second: float = nan
-    over_texts: tuple[float, float] = (nan, nan)
 
     def interval(self) -> tuple[float, float]:
         """The 95% interval over texts and runs."""
@@ -86,65 +84,33 @@ def interval_source(runs: float) -> str:
 
 
 def estimate(
-    names: Sequence[str], statistic: Statistic, table: np.ndarray, seeds: Sequence[int], draws: int
-) -> list[Effect]:
-    """The effect of each quantity of a statistic.
-
-    Args:
-        table: (text, ...) of one model. seeds: of its runs, in the table's order. draws: samples of the bootstrap.
-    """
-    by_run = statistic(np.ones((1, len(table))), table)[0]  # (quantity, run)
-    samples = bootstrap(lambda weights: mean_over(2, statistic(weights, table)), len(table), draws)
-    values, low, high = mean_over(1, by_run), *percentiles(samples)
-    return [
-        Effect(name, float(value), number_by_seed(seeds, each), standard_error(drawn), len(table), over_texts=ends)
-        for name, value, each, drawn, *ends in zip(names, values, by_run, samples.T, low, high, strict=True)
-    ]
-
-
-def compare(
     names: Sequence[str], statistic: Statistic, sides: Sequence[np.ndarray], seeds: Sequence[int], draws: int
 ) -> list[Effect]:
-    """The effect of each quantity of a statistic: that of the first table less that of the second.
-
-    The bootstrap draws texts, the same for both; runs of one seed are pairs.
+    """The effect of each quantity of a statistic in one model, or that in a first model less that in a second.
 
     Args:
-        sides: two tables (text, ...) of the same texts; of as many runs, or the second of one. seeds: of the pairs.
+        sides: the table (text, ...) of the model, or two of the same texts, of as many runs or the second of one: the
+            bootstrap draws the same texts for both, and runs of one seed are pairs.
+        seeds: of the runs, in the tables' order. draws: samples of the bootstrap.
     """
+
+    def contrast(values: list[np.ndarray]) -> np.ndarray:
+        return np.subtract(*values) if len(sides) == 2 else values[0]
 
     def means(weights: np.ndarray) -> list[np.ndarray]:
         return [mean_over(2, statistic(weights, side)) for side in sides]
 
     texts = len(sides[0])
     ones = np.ones((1, texts))
-    by_run = np.subtract(*(statistic(ones, side)[0] for side in sides))  # (quantity, run)
-    samples = bootstrap(lambda weights: np.subtract(*means(weights)), texts, draws)
-    columns = zip(names, *(map(float, mean[0]) for mean in means(ones)), by_run, samples.T, strict=True)
-    return [
-        Effect(name, first - second, number_by_seed(seeds, each), standard_error(drawn), texts, first, second)
-        for name, first, second, each, drawn in columns
-    ]
-
-
-def swap_test(statistic: Statistic, sides: Sequence[np.ndarray], draws: int) -> np.ndarray:
-    """The two-sided p (quantity,) of a paired randomisation test of these very models.
-
-    How often the difference is as large when chance swaps the two sides' rows of each text, those of all runs together.
-    Swapping a pair is swapping its weights: the tables are concatenated, and each draw assigns one row of each pair to
-    either side. Arguments as of `compare`.
-    """
-    random, both, texts = np.random.default_rng(SEED), np.concatenate(sides), len(sides[0])
-
-    def distance(swap: np.ndarray) -> np.ndarray:
-        weights = np.concatenate([~swap, swap], axis=1).astype(np.float64)
-        return abs(mean_over(2, statistic(weights, both)) - mean_over(2, statistic(1 - weights, both)))
-
-    seen = distance(np.zeros((1, texts), dtype=bool))[0]
-    beyond, step = 0, max(1, MAX_WEIGHTS // (2 * texts))
-    for start in range(0, draws, step):
-        beyond += (distance(random.random((min(step, draws - start), texts)) < 0.5) >= seen - 1e-12).sum(axis=0)
-    return (beyond + 1) / (draws + 1)
+    by_run = contrast([statistic(ones, side)[0] for side in sides])  # (quantity, run)
+    samples = bootstrap(lambda weights: contrast(means(weights)), texts, draws)
+    effects = []
+    for place, name in enumerate(names):
+        values = [float(mean[0, place]) for mean in means(ones)]
+        error, runs = standard_error(samples[:, place]), number_by_seed(seeds, by_run[place])
+        both = values if len(sides) == 2 else (nan, nan)
+        effects.append(Effect(name, float(contrast(values)), runs, error, texts, *both))
+    return effects
 
 
 def number_by_seed(seeds: Sequence[int], values: np.ndarray) -> dict[int, float]:
@@ -170,30 +136,15 @@ def bootstrap(statistic: Callable[[np.ndarray], np.ndarray], count: int, draws: 
     return np.concatenate(samples)
 
 
-def percentiles(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The 95% percentile interval of samples (draw, ...): (low, high), each (...); NaN where all are undefined."""
-    undefined = np.isnan(samples).all(axis=0)
-    bounds = np.nanquantile(np.where(undefined, 0.0, samples), [0.025, 0.975], axis=0)
-    low, high = np.where(undefined, np.nan, bounds)
-    return low, high
-
-
 def standard_error(samples: np.ndarray) -> float:
     """The sd of the bootstrap's samples (draw,); NaN for fewer than two."""
     samples = samples[~np.isnan(samples)]
     return float(samples.std(ddof=1)) if len(samples) > 1 else nan
 
 
-def share_limits(k: int, n: int) -> tuple[float, float]:
-    """The exact one-sided 95% limits of a share, k of n: below and above (Clopper & Pearson 1934)."""
-    low = stats.beta.ppf(1 - LEVEL, k, n - k + 1) if k else 0.0
-    high = stats.beta.ppf(LEVEL, k + 1, n - k) if k < n else 1.0
-    return float(low), float(high)
-
-
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
     """numerator / denominator, NaN where the denominator is 0."""
-    return np.divide(numerator, denominator, out=np.full_like(denominator, np.nan), where=denominator != 0)
+    return np.divide(numerator, denominator, out=np.full_like(denominator, nan), where=denominator != 0)
 
 
 def mean_over(axis: int, values: np.ndarray) -> np.ndarray:
@@ -213,16 +164,16 @@ def weighted_mean(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
 def weighted_median(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
     """weights (draw, text), values (text, ...) with NaN where undefined -> (draw, ...); NaN where none is."""
     columns = values.reshape(len(values), int(np.prod(values.shape[1:]))).T
-    medians = np.full((len(weights), len(columns)), np.nan)
+    medians = np.full((len(weights), len(columns)), nan)
     for place, column in enumerate(columns):
         order = np.argsort(column, kind="stable")[: np.count_nonzero(~np.isnan(column))]  # NaNs are last
         if not len(order):
             continue
         below = weights[:, order].cumsum(axis=1)
         half = below[:, -1:] / 2
-        lower, upper = (below < half).sum(axis=1), (below <= half).sum(axis=1)
-        middle = [column[order][np.minimum(rank, len(order) - 1)] for rank in (lower, upper)]
-        medians[:, place] = np.where(half[:, 0] > 0, np.mean(middle, axis=0), np.nan)
+        ranks = (below < half).sum(axis=1), (below <= half).sum(axis=1)
+        middle = [column[order][np.minimum(rank, len(order) - 1)] for rank in ranks]
+        medians[:, place] = np.where(half[:, 0] > 0, np.mean(middle, axis=0), nan)
     return medians.reshape(len(weights), *values.shape[1:])
 
 
@@ -242,29 +193,3 @@ def weighted_f1(weights: np.ndarray, label: np.ndarray, prediction: np.ndarray, 
         both = weights @ (is_label.astype(np.float64) + is_predicted)  # 2 tp + fp + fn
         scores.append(ratio(2 * hits, both))
     return mean_over(0, np.stack(scores)).reshape(len(weights), *prediction.shape[1:])
-
-
-def weighted_auc(weights: np.ndarray, label: np.ndarray, score: np.ndarray, classes: int = 2) -> np.ndarray:
-    """Area under the ROC curve: how often a positive text scores above a negative one, ties half.
-
-    Args:
-        weights: (draw, text). label: (text,) 0 or 1. score: (text, ...), such as one of each model.
-    Returns:
-        (draw, ...) fraction; NaN where a sample has one class only or a score is missing, and of more than two classes.
-    """
-    columns = score.reshape(len(label), -1).T
-    areas = np.full((len(weights), len(columns)), np.nan)
-    for place, column in enumerate(columns):
-        if classes == 2 and not np.isnan(column).any():
-            areas[:, place] = area_under_curve(weights, label, column)
-    return areas.reshape(len(weights), *score.shape[1:])
-
-
-def area_under_curve(weights: np.ndarray, label: np.ndarray, score: np.ndarray) -> np.ndarray:
-    """`weighted_auc` of one score (text,): (draw,)."""
-    order = np.argsort(score, kind="stable")
-    weights, positive, score = weights[:, order], label[order] == 1, score[order]
-    below = np.concatenate([np.zeros((len(weights), 1)), np.cumsum(weights * ~positive, axis=1)], axis=1)
-    first, after = np.searchsorted(score, score, side="left"), np.searchsorted(score, score, side="right")
-    beaten = (below[:, first] + below[:, after]) / 2  # weight of the negatives below, and half of the tied
-    return ratio((weights * positive * beaten).sum(1), (weights * positive).sum(1) * (weights * ~positive).sum(1))

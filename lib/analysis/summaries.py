@@ -10,22 +10,18 @@ from lib.analysis.measuring import quantity_columns, undefined
 from lib.analysis.statistics import (
     Effect,
     Statistic,
-    compare,
     estimate,
     interval,
     mean_over,
     quantile,
-    swap_test,
-    weighted_auc,
     weighted_f1,
     weighted_mean,
 )
 from lib.quantity import RUN_COLUMNS, bounds_of, unit_of
 
 DRAWS = 1000  # of the bootstrap
-DIFFERENCE_DRAWS = 2000  # of that of a difference, and of the randomisation test
-ANSWER = ("label", "prediction", "probability")
-CLASSIFICATION = ("accuracy", "f1", "auc")
+DIFFERENCE_DRAWS = 2000  # of that of a difference
+CLASSIFICATION = ("accuracy", "f1")
 DROPS = ("f1_drop_uniform", "f1_drop_permuted")
 FRAGILITY = ("f1", "f1_uniform", "f1_permuted", *DROPS)
 SUMMARY = [
@@ -40,27 +36,21 @@ def summarise(instances: pd.DataFrame, quantities: Iterable[str] | None = None) 
     """One row per configuration and quantity: its mean over the instances, with intervals.
 
     value is the mean over seeds of each run's mean over its instances; [low, high] is its 95% interval over
-    instances and seeds together (of one seed: over instances alone); [low_texts, high_texts] is the percentile
-    bootstrap over instances, the trained models as they are; sd_instances the sd over instances within a run (pooled
-    over the seeds), as the papers print it; sd_seeds the sd of the seeds' means. An undefined value is counted
-    (`undefined`, over all seeds), never averaged in; n is the number of instances with a value in at least one seed;
-    left_out counts the texts beyond a quantity's `max_tokens`; se_texts is the value's standard error over texts, and
-    of_seeds the value in each seed.
+    instances and seeds together (of one seed: over instances alone), [low_texts, high_texts] that over instances, the
+    trained models as they are, by se_texts, the bootstrap's standard error; sd_instances the sd over instances within
+    a run (pooled over the seeds), as the papers print it; sd_seeds the sd of the seeds' means. An undefined value is
+    counted (`undefined`, over all seeds), never averaged in; n is the number of instances with a value in at least one
+    seed; left_out counts the texts beyond a quantity's `max_tokens`; of_seeds is the value in each seed.
 
     Args:
-        quantities: columns; by default every measured number but the p-values.
-    Raises:
-        KeyError: no such column, or one without a declared unit. ValueError: a run has an instance twice.
+        quantities: columns with a declared unit; by default every measured number but the p-values.
     """
-    known = quantity_columns(instances)
-    names = [name for name in known if unit_of(name) != "p-value"] if quantities is None else list(quantities)
-    for name in names:
-        if name not in known:
-            raise KeyError(f"no measured number {name!r}; there are: {', '.join(known) or 'none'}")
-    rows = []
+    if quantities is None:
+        quantities = [name for name in quantity_columns(instances) if unit_of(name) != "p-value"]
+    names, rows = list(quantities), []
     for key, group in configurations(instances) if names else ():
-        table, seeds = stack_columns(group, names).swapaxes(1, 2), seeds_of(group)  # (instance, quantity, seed)
-        effects = estimate(names, weighted_mean, table, seeds, DRAWS)
+        table = stack_columns(group, names).swapaxes(1, 2)  # (instance, quantity, seed)
+        effects = estimate(names, weighted_mean, [table], seeds_of(group), DRAWS)
         for effect, values in zip(effects, table.swapaxes(0, 1), strict=True):
             missing = int(undefined(group, effect.quantity).sum())
             row = summary_row(effect) | {"sd_instances": pooled_sd(values), "undefined": missing}
@@ -69,21 +59,25 @@ def summarise(instances: pd.DataFrame, quantities: Iterable[str] | None = None) 
     return pd.DataFrame(rows, columns=SUMMARY)
 
 
-def classification(instances: pd.DataFrame, quantities: Sequence[str] = CLASSIFICATION) -> pd.DataFrame:
-    """Accuracy, F1 and AUC of each configuration, in the columns of `summarise`.
+def classification(instances: pd.DataFrame, scores: Sequence[str] = CLASSIFICATION) -> pd.DataFrame:
+    """Scores of each configuration, in the columns of `summarise`.
 
-    F1 is the positive class' for two classes, the macro average for more; AUC is of two classes only. Each score is
-    the mean over the seeds; the bootstrap draws instances and computes the score of each sample anew.
+    F1 is the positive class' for two classes, the macro average for more. f1_uniform and f1_permuted are F1 under equal
+    weights and under random orders, the mean of each order's own F1; the drops are these less f1, so below 0 where the
+    model loses (Tutek & Snajder 2020, section 4.1). Each score is the mean over the seeds; the bootstrap draws
+    instances and computes the score of each sample anew.
 
+    Args:
+        scores: some of CLASSIFICATION, and of FRAGILITY where lib.interventions.substituted() was measured.
     Raises:
         KeyError: unknown score. ValueError: the seeds of a configuration were measured on different instances.
     """
-    statistic, rows = score_statistic(quantities), []
+    rows = []
     for key, group in configurations(instances):
-        table = answer_table(group)
-        if np.isnan(table[..., 0]).any():
+        table = answer_table(group, scores)
+        if np.isnan(table).any():
             raise ValueError(f"the seeds of {'/'.join(map(str, key.values()))} were measured on different instances")
-        for effect in estimate(quantities, statistic, table, seeds_of(group), DRAWS):
+        for effect in estimate(scores, score_statistic(scores), [table], seeds_of(group), DRAWS):
             row = summary_row(effect)
             if effect.quantity == "accuracy":
                 row["sd_instances"] = pooled_sd((table[..., 0] == table[..., 1]).astype(np.float64))
@@ -91,35 +85,15 @@ def classification(instances: pd.DataFrame, quantities: Sequence[str] = CLASSIFI
     return pd.DataFrame(rows, columns=SUMMARY)
 
 
-def fragility(instances: pd.DataFrame, quantities: Sequence[str] = ("f1", *DROPS)) -> pd.DataFrame:
-    """F1 with the trained attention, and with other attention (Tutek & Snajder 2020, section 4.1).
-
-    In the columns of `summarise`. f1_uniform and f1_permuted are F1 under equal weights and under random orders, the
-    mean of each order's own F1; the drops are these less f1, so below 0 where the model loses, as the paper prints
-    them. Intervals pair texts and seeds.
-
-    Args:
-        instances: measured with lib.interventions.substituted().
-        quantities: some of FRAGILITY.
-    """
-    statistic = fragility_statistic(quantities)
-    rows = [
-        key | summary_row(effect)
-        for key, group in configurations(instances)
-        for effect in estimate(quantities, statistic, substituted_table(group), seeds_of(group), DRAWS)
-    ]
-    return pd.DataFrame(rows, columns=SUMMARY)
-
-
 def summary_row(effect: Effect) -> dict[str, object]:
     """What SUMMARY has of an effect; its intervals end where the quantity's values do."""
-    bounds, values = limits(effect.quantity), list(effect.by_run.values())
-    low, high, low_texts, high_texts = map(float, (*np.clip(effect.interval(), *bounds), *effect.over_texts))
+    bounds, values, half = limits(effect.quantity), list(effect.by_run.values()), effect.se * quantile(inf)
+    low, high = map(float, np.clip(effect.interval(), *bounds))
+    low_texts, high_texts = map(float, np.clip((effect.value - half, effect.value + half), *bounds))
     row = {"quantity": effect.quantity, "value": effect.value, "unit": unit_of(effect.quantity)}
     row |= {"low": low, "high": high, "low_texts": low_texts, "high_texts": high_texts, "se_texts": effect.se}
     row |= {"of_seeds": dict(effect.by_run), "sd_instances": nan, "sd_seeds": float(pd.Series(values).std())}
-    row |= {"n": effect.n, "seeds": len(values), "undefined": int(np.isnan(values).sum()), "left_out": 0}
-    return row
+    return row | {"n": effect.n, "seeds": len(values), "undefined": int(np.isnan(values).sum()), "left_out": 0}
 
 
 def limits(name: str) -> tuple[float, float]:
@@ -134,10 +108,11 @@ def limits(name: str) -> tuple[float, float]:
 
 
 def seed_table(group: pd.DataFrame, column: str) -> pd.DataFrame:
-    """(instance, seed) float: a column of one configuration, its instances paired; NaN where there is no value."""
-    if (again := group.duplicated(["instance", "seed"])).any():
-        instance, seed = group.loc[again, ["instance", "seed"]].iloc[0]
-        raise ValueError(f"instance {instance} of seed {seed} occurs twice; each run may be measured once")
+    """(instance, seed) float: a column of one configuration, its instances paired; NaN where there is no value.
+
+    Raises:
+        ValueError: an instance occurs twice in a seed.
+    """
     return group.pivot(index="instance", columns="seed", values=column).astype(np.float64)
 
 
@@ -146,23 +121,35 @@ def stack_columns(group: pd.DataFrame, columns: Iterable[str]) -> np.ndarray:
     return np.stack([seed_table(group, name).to_numpy() for name in columns], axis=2)
 
 
-def answer_table(group: pd.DataFrame) -> np.ndarray:
-    """(instance, seed, (label, prediction, probability)) of one configuration."""
-    return stack_columns(group, ANSWER)
+def answer_table(group: pd.DataFrame, scores: Sequence[str]) -> np.ndarray:
+    """(instance, seed, (label, answer, ...)) of one configuration.
 
-
-def substituted_table(group: pd.DataFrame) -> np.ndarray:
-    """(instance, seed, answer) of one configuration.
-
-    The answers are the label, and the prediction, that with equal weights, and those with each random order.
+    The answer is the prediction; where `scores` are of other attention, also that under equal weights, and those under
+    each random order.
     """
-    missing = [name for name in ("under_uniform", "under_permuted") if name not in group]
-    if missing:
-        raise KeyError(f"no column {missing[0]!r}: measure with lib.interventions.substituted()")
+    if set(scores) <= set(CLASSIFICATION):
+        return stack_columns(group, ("label", "prediction"))
     single = stack_columns(group, ("label", "prediction", "under_uniform"))
     table = group.pivot(index="instance", columns="seed", values="under_permuted")
     orders = np.stack([np.stack(table[seed].to_list()) for seed in table], axis=1)
     return np.concatenate([single, orders], axis=2)
+
+
+def score_statistic(names: Sequence[str]) -> Statistic:
+    """Some of CLASSIFICATION and FRAGILITY as a statistic of an `answer_table`; KeyError for others."""
+
+    def statistic(weights: np.ndarray, table: np.ndarray) -> np.ndarray:
+        label, answers = table[..., 0], table[..., 1:]
+        right = (label == answers[..., 0]).astype(np.float64)
+        f1 = weighted_f1(weights, label[:, 0], answers, max(2, int(table.max()) + 1))  # (draw, seed, answer)
+        scores = {"accuracy": weighted_mean(weights, right), "f1": f1[..., 0]}
+        if f1.shape[-1] > 1:
+            other = {"uniform": f1[..., 1], "permuted": mean_over(2, f1[..., 2:])}
+            scores |= {f"f1_{name}": value for name, value in other.items()}
+            scores |= {f"f1_drop_{name}": value - f1[..., 0] for name, value in other.items()}
+        return np.stack([scores[name] for name in names], axis=1)
+
+    return statistic
 
 
 def seeds_of(group: pd.DataFrame) -> list:
@@ -170,46 +157,9 @@ def seeds_of(group: pd.DataFrame) -> list:
     return sorted(group["seed"].unique().tolist())
 
 
-def score_statistic(names: Sequence[str]) -> Statistic:
-    """Some of CLASSIFICATION as a statistic of an `answer_table`; KeyError for others."""
-    refuse_unknown(names, CLASSIFICATION, "score")
-
-    def statistic(weights: np.ndarray, table: np.ndarray) -> np.ndarray:
-        label, prediction, probability = np.moveaxis(table, -1, 0)
-        classes = max(2, int(np.nanmax(table[..., :2])) + 1)
-        scores = {
-            "accuracy": lambda: weighted_mean(weights, (label == prediction).astype(np.float64)),
-            "f1": lambda: weighted_f1(weights, label[:, 0], prediction, classes),
-            "auc": lambda: weighted_auc(weights, label[:, 0], probability, classes),
-        }
-        return np.stack([scores[name]() for name in names], axis=1)
-
-    return statistic
-
-
-def fragility_statistic(names: Sequence[str]) -> Statistic:
-    """Some of FRAGILITY as a statistic of a `substituted_table`; KeyError for others."""
-    refuse_unknown(names, FRAGILITY, "quantity")
-
-    def statistic(weights: np.ndarray, table: np.ndarray) -> np.ndarray:
-        scores = weighted_f1(weights, table[:, 0, 0], table[..., 1:], max(2, int(table.max()) + 1))
-        own, uniform, permuted = scores[..., 0], scores[..., 1], mean_over(2, scores[..., 2:])  # (draw, seed)
-        values = dict(zip(FRAGILITY, (own, uniform, permuted, uniform - own, permuted - own), strict=True))
-        return np.stack([values[name] for name in names], axis=1)
-
-    return statistic
-
-
 def pooled_sd(table: np.ndarray) -> float:
     """The sd over instances within a seed, pooled: the root of the mean variance of (instance, seed)'s columns."""
     return float(np.sqrt(pd.DataFrame(table).var().mean()))
-
-
-def refuse_unknown(names: Iterable[str], known: Sequence[str], what: str) -> None:
-    """KeyError for a name that is not known."""
-    for name in names:
-        if name not in known:
-            raise KeyError(f"unknown {what} {name!r}; known: {', '.join(known)}")
 
 
 # --- groups of rows
@@ -234,7 +184,7 @@ def per_group(
 
 
 def summarise_by(instances: pd.DataFrame, by: Sequence[str], quantities: Sequence[str]) -> pd.DataFrame:
-    """`summarise` of each group of rows with the same values in the columns `by`, which its rows then have too."""
+    """`summarise`, `per_group`."""
     return per_group(instances, by, lambda rows: summarise(rows, quantities))
 
 
@@ -262,7 +212,7 @@ def mean_effect(instances: pd.DataFrame, quantity: str, middle: Callable = weigh
     table = seed_table(instances, quantity).dropna(how="all")
     if table.empty:
         return Effect(quantity, nan, dict.fromkeys(map(int, table.columns), nan), nan, 0)
-    return estimate([quantity], middle, table.to_numpy()[:, None], table.columns, DIFFERENCE_DRAWS)[0]
+    return estimate([quantity], middle, [table.to_numpy()[:, None]], table.columns, DIFFERENCE_DRAWS)[0]
 
 
 def effects_between(instances: pd.DataFrame, quantities: Sequence[str], between: Between) -> list[Effect]:
@@ -271,93 +221,40 @@ def effects_between(instances: pd.DataFrame, quantities: Sequence[str], between:
     Scores are of all texts, which must be the same; a measured number of those texts and seeds in which both have it.
 
     Args:
-        quantities: columns, or some of CLASSIFICATION, or some of FRAGILITY, of which a drop that is lower is deeper.
+        quantities: columns, or scores of `classification`, of which a drop that is lower is deeper.
         between: selects the two by their run columns: ({"encoder": "average"}, {"encoder": "bilstm"}).
     Raises:
         KeyError: no such column. ValueError: a group is empty or mixes configurations; they have no seed or no text in
             common, or scores are of other texts.
     """
-    if set(quantities) <= {*CLASSIFICATION, *FRAGILITY}:
-        sides, statistic, draws = score_tables(instances, quantities, between)
-        seeds = seeds_of(same_texts(instances, between)[0])
-        return compare(quantities, statistic, sides, seeds, draws)
-    return [mean_between(instances, name, between) for name in quantities]
+    groups = [rows_where(instances, where) for where in between]
+    for group, where in zip(groups, between, strict=True):
+        if (number := len(group[list(RUN_COLUMNS)].drop_duplicates())) != 1:
+            raise ValueError(f"{where} selects {number} configurations; it must select exactly one")
+    seeds = sorted(set(seeds_of(groups[0])) & set(seeds_of(groups[1])))
+    if not seeds:
+        raise ValueError(f"no seed is in both {between[0]} and {between[1]}; the comparison is paired by seed")
+    groups = [group[group["seed"].isin(seeds)] for group in groups]
+    if not set(quantities) <= {*CLASSIFICATION, *FRAGILITY}:
+        return [mean_between(groups, name, seeds) for name in quantities]
+    texts = [set(group["instance"]) for group in groups]
+    if texts[0] != texts[1]:
+        raise ValueError(f"{between[0]} and {between[1]} were measured on other texts; the comparison is paired")
+    sides = [answer_table(group, quantities) for group in groups]
+    draws = DIFFERENCE_DRAWS if set(quantities) <= set(CLASSIFICATION) else DRAWS
+    return estimate(quantities, score_statistic(quantities), sides, seeds, draws)
 
 
-def score_tables(
-    instances: pd.DataFrame, scores: Sequence[str], between: Between
-) -> tuple[list[np.ndarray], Statistic, int]:
-    """The answers of both models, the statistic that has these scores of them, and draws for its bootstrap."""
-    plain = set(scores) <= set(CLASSIFICATION)
-    table = answer_table if plain else substituted_table
-    statistic = score_statistic(scores) if plain else fragility_statistic(scores)
-    return [table(group) for group in same_texts(instances, between)], statistic, DIFFERENCE_DRAWS if plain else DRAWS
-
-
-def mean_between(instances: pd.DataFrame, quantity: str, between: Between) -> Effect:
-    """`effects_between` of a measured number."""
-    if quantity not in instances:
-        raise KeyError(
-            f"no measured number {quantity!r}; scores: {', '.join(dict.fromkeys(CLASSIFICATION + FRAGILITY))}"
-        )
-    tables = same_seeds([seed_table(group_of(instances, where), quantity) for where in between], between)
-    index = tables[0].index.intersection(tables[1].index)
-    first, second = (table.loc[index].to_numpy() for table in tables)
+def mean_between(groups: Sequence[pd.DataFrame], quantity: str, seeds: Sequence[int]) -> Effect:
+    """`effects_between` of a measured number of two groups with the same seeds."""
+    first, second = (seed_table(group, quantity) for group in groups)
+    index = first.index.intersection(second.index)
+    first, second = first.loc[index].to_numpy(), second.loc[index].to_numpy()
     both = ~np.isnan(first) & ~np.isnan(second)
     if not (shared := both.any(axis=1)).any():
-        raise ValueError(f"no text has a value of {quantity!r} in both {between[0]} and {between[1]} in one seed")
+        raise ValueError(f"no text has a value of {quantity!r} in both models in one seed")
     sides = [np.where(both, side, nan)[shared][:, None] for side in (first, second)]
-    return compare([quantity], weighted_mean, sides, tables[0].columns, DIFFERENCE_DRAWS)[0]
-
-
-def difference(
-    instances: pd.DataFrame, quantities: Sequence[str], between: Between, test: bool = False
-) -> pd.DataFrame:
-    """`effects_between` as a table: a row of `difference_row` for each quantity.
-
-    Args:
-        test: adds p to scores: how often the difference is as large when chance swaps the two models' answers to each
-            text (`swap_test`). It is about these very models; the interval is about other seeds too.
-    """
-    table = pd.DataFrame(map(difference_row, effects_between(instances, quantities, between)))
-    if test:
-        sides, statistic, draws = score_tables(instances, quantities, between)
-        table["p"] = swap_test(statistic, sides, draws)
-    return table
-
-
-def difference_row(effect: Effect) -> dict[str, object]:
-    """quantity, first, second, difference, low, high, word, unit, n, seeds, se, of_seeds: an effect for a table."""
-    low, high = effect.interval()
-    row = {"quantity": effect.quantity, "first": effect.first, "second": effect.second, "difference": effect.value}
-    row |= {"low": low, "high": high, "word": effect.word, "unit": unit_of(effect.quantity), "n": effect.n}
-    return row | {"seeds": len(effect.by_run), "se": effect.se, "of_seeds": dict(effect.by_run)}
-
-
-def same_texts(instances: pd.DataFrame, between: Between) -> list[pd.DataFrame]:
-    """The rows of both groups, of the seeds that both have; ValueError where they are on other texts."""
-    groups = [group_of(instances, where) for where in between]
-    labels = same_seeds([seed_table(group, "label") for group in groups], between)
-    if not labels[0].index.equals(labels[1].index):
-        raise ValueError(f"{between[0]} and {between[1]} were measured on other texts; the comparison is paired")
-    return [group[group["seed"].isin(labels[0].columns)] for group in groups]
-
-
-def same_seeds(tables: list[pd.DataFrame], between: Between) -> list[pd.DataFrame]:
-    """The columns (seeds) that both tables have; ValueError where there is none."""
-    both = tables[0].columns.intersection(tables[1].columns)
-    if both.empty:
-        raise ValueError(f"no seed is in both {between[0]} and {between[1]}; the comparison is paired by seed")
-    return [table[both] for table in tables]
-
-
-def group_of(instances: pd.DataFrame, where: Mapping) -> pd.DataFrame:
-    """The rows of the one configuration that `where` selects by its run columns."""
-    group = rows_where(instances, where)
-    kinds = group[list(RUN_COLUMNS)].drop_duplicates()
-    if len(kinds) != 1:
-        raise ValueError(f"{where} selects {len(kinds)} configurations; it must select exactly one")
-    return group
+    return estimate([quantity], weighted_mean, sides, seeds, DIFFERENCE_DRAWS)[0]
 
 
 # --- a row for each seed, and back

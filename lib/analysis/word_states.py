@@ -28,9 +28,7 @@ def information(trained: Sequence[Trained], words: int) -> pd.DataFrame:
     """Mutual information of input and hidden state of each run, in nats: a row for each run and sample of words.
 
     Embeddings and hidden states of every occurrence of the words in train (Tutek & Snajder 2020, section 3.4), at most
-    MOST, are clustered, each separately, and the labels counted. Runs on the same data see the same occurrences, so
-    their n is equal. The samples of words are those of lib.metrics.mutual_information: the most frequent, and a random
-    one.
+    MOST, are clustered, each separately, and the labels counted; of the most frequent words, and of random ones.
 
     Args:
         words: how many of a sample, and clusters of either side.
@@ -115,25 +113,17 @@ def summary(information: pd.DataFrame) -> pd.DataFrame:
     for key, group in information.groupby(keys, sort=False):
         values = group["plug_in"]
         low, high = t_interval(values.to_numpy())
-        row = {"low": low, "high": high, "value": values.mean(), "unit": "nats", "sd_seeds": values.std()}
-        row |= {"n": int(group["n"].iloc[0]), "seeds": len(group)}
-        row |= {"of_seeds": dict(zip(group["seed"], values, strict=True))}
+        row = {"value": values.mean(), "unit": "nats", "low": low, "high": high, "sd_seeds": values.std()}
+        row |= {"n": group["n"].iloc[0], "seeds": len(group), "of_seeds": dict(zip(group["seed"], values, strict=True))}
         rows.append(dict(zip(keys, key, strict=True)) | row)
     return pd.DataFrame(rows)
-
-
-def estimates(information: pd.DataFrame) -> pd.DataFrame:
-    """Means over the seeds of each variant and sample of words."""
-    columns = ["plug_in", "null", "above_null", "n", "words"]
-    return information.groupby(["attention", "variant", "quantity"], sort=False)[columns].mean().reset_index()
 
 
 def information_difference(measured: pd.DataFrame, quantity: str, between: tuple[str, str]) -> Effect:
     """The first variant's mutual information less the second's, in pairs of one seed.
 
-    Of above_null, which does not grow with the number of occupied clusters as the other two do.
-
-    The standard error over texts is by the jackknife, the clusters as they are.
+    Of above_null, which does not grow with the number of occupied clusters as the other two do. The standard error
+    over texts is by the jackknife, the clusters as they are.
 
     Args:
         measured: rows of `information`.
@@ -145,6 +135,6 @@ def information_difference(measured: pd.DataFrame, quantity: str, between: tuple
     values = [side["above_null"].to_numpy() for side in pair]
     first, second = (float(side.mean()) for side in values)
     by_run = number_by_seed(shared, values[0] - values[1])
-    without = [np.stack(side["without"].to_list()).mean(axis=0) for side in pair]
+    without = [np.mean(side["without"].tolist(), axis=0) for side in pair]
     se = jackknife_error(without[0] - without[1])
     return Effect(quantity, first - second, by_run, se, int(pair[0]["texts"].iloc[0]), first, second)

@@ -110,15 +110,6 @@ def integrated_gradients(model: AttentionModel, batch: Batch, steps: int = 50, b
     return in_micro_batches(model, batch, attributions)
 
 
-@torch.no_grad()
-def change_from_baseline(model: AttentionModel, batch: Batch, baseline: str = "zero") -> Tensor:
-    """F(x) - F(x'), to which integrated gradients sum (Sundararajan et al. 2017, proposition 1): (batch,)."""
-    output = model(batch)
-    start = baseline_of(model, batch, output.embeddings, baseline)
-    own, other = (probabilities(one.logits.double()) for one in (output, model.from_embeddings(start, batch)))
-    return (own - other).gather(1, own.argmax(dim=-1, keepdim=True)).squeeze(1)
-
-
 def baseline_of(model: AttentionModel, batch: Batch, text: Tensor, baseline: str) -> Tensor:
     """The embedded texts (batch, token, embedding) with zeros, or the unknown word's vector, for their own tokens."""
     if baseline not in BASELINES:

@@ -4,12 +4,12 @@ import json
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from math import ceil
 from pathlib import Path
 from typing import Any
 
-from lib.analysis import chosen_values, train_grid
+from lib.analysis import chosen_values
 from lib.atomic_write import write_json
 from lib.datasets import DataError
 from lib.training import Run, cache, stages, train_all, with_bases
@@ -84,11 +84,11 @@ class Report:
         return with_bases([*tried, *(run for part in paper.parts for run in part(settings))])
 
     def choose_on_dev(self, option: str, corpora: Corpora) -> Any:
-        """What dev chooses; trains the runs that it lacks, also where the best lies at an end of what was tried."""
+        """What dev chooses; trains the runs that it lacks."""
         paper = PAPERS[self.notebook.stem]
         runs = paper.swept[option](paper.settings.of(self.settings))
-        train = partial(train_all, data_home=corpora.home, processes=1, corpus=corpora.load(runs[0]))
-        return chosen_values(train_grid(runs, option, train), option)
+        trained = train_all(runs, data_home=corpora.home, processes=1, corpus=corpora.load(runs[0]))
+        return chosen_values(trained, option)
 
 
 def plan(
