@@ -29,11 +29,9 @@ def softmax(scores: Tensor, mask: Tensor) -> Tensor:
     """Softmax over the tokens in the mask.
 
     Args:
-        scores: (batch, token). mask: (batch, token), True where attention may go.
+        scores: (batch, token). mask: (batch, token), True where attention may go, somewhere in each row.
     Returns:
         (batch, token): rows sum to 1 over the mask, exactly 0 elsewhere.
-    Raises:
-        ValueError: a row of the mask is empty.
     """
     return torch.softmax(masked(scores, mask), dim=-1)
 

@@ -154,7 +154,7 @@ def test_what_is_no_classifier_no_head_or_no_tokenizer_for_it_is_refused(transfo
     with pytest.raises(ValueError, match=r"no head \(2, 0\); the model has 2 layers of 2"):
         HuggingFaceClassifier(bert, tokenizer, (2, 0))
     endless = transformers.GPT2Tokenizer(vocab={"a": 0, "<|endoftext|>": 1}, merges=[])
-    with pytest.raises(ValueError, match="no pad and no cls and no sep token"):
+    with pytest.raises(ValueError, match="makes 'a' of 'a'; it needs a pad token"):
         HuggingFaceClassifier(bert, endless)
 
 

@@ -28,8 +28,8 @@ def gradient(model: AttentionModel, batch: Batch, through_attention: bool = True
 
     The prediction is p, or with several classes the probability of the predicted one. Not normalised to sum 1.
 
-    Args:
-        through_attention: whether the gradient also flows through the attention weights. of: "input" or "hidden".
+    `of` is "input" or "hidden", and `through_attention` whether the gradient also flows through the attention weights.
+
     Returns:
         (batch, token), 0 off the mask.
     """
@@ -50,13 +50,12 @@ def gradient_times_input(
 ) -> Tensor:
     """|gradient . embedding| of each token, summed over the outputs (Jain & Wallace 2019, section 3).
 
-    Where the text answers a question, of the predicted answer's probability alone, as in their code.
+    (batch, token), 0 off the mask. Where the text answers a question, of the predicted answer's probability alone, as
+    in their code.
 
     Args:
         through_attention: whether the gradient also flows through the attention weights; theirs does not.
         attention: (batch, token), imposed in place of the model's own.
-    Returns:
-        (batch, token), 0 off the mask.
     """
     outputs = every_output if batch.query is None else predicted
 

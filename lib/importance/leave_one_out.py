@@ -67,7 +67,7 @@ def logits_without_each_state(model: AttentionModel, output: ModelOutput) -> tup
         """Logits (row, class) of those texts under attention (row, token)."""
         if affine is None:
             return model.read_out(rows_of(output, rows), attention.to(output.scores.dtype)).double()
-        return (attention[:, None] @ affine[0].double()[rows]).squeeze(1) + affine[1].double()
+        return (attention[:, None] @ affine[0][rows].double()).squeeze(1) + affine[1].double()
 
     own = read(torch.arange(len(scores), device=scores.device), attention)
     logits = own[:, None].repeat(1, output.mask.shape[1], 1)

@@ -35,8 +35,7 @@ def kullback_leibler(p: Tensor, q: Tensor) -> Tensor:
     Of p, q (..., token), rows sum to 1, 0 on padding: (...,) in nats; infinite where p has weight and q has none.
     """
     there = p > 0
-    ones = torch.ones_like(p)
-    ratio = torch.where(there, p, ones).log() - torch.where(there, q, ones).log()
+    ratio = p.masked_fill(~there, 1).log() - q.masked_fill(~there, 1).log()
     return (p * ratio).sum(dim=-1)
 
 
@@ -63,10 +62,7 @@ def entropy(p: Tensor) -> Tensor:
 def normalized_entropy(p: Tensor, mask: Tensor) -> Tensor:
     """Entropy as a fraction of that of the uniform distribution, H / ln n (Meister et al. 2021, section 4).
 
-    Args:
-        p: (batch, token), rows sum to 1 over the mask. mask: (batch, token), True on the n real tokens.
-    Returns:
-        (batch,) in [0, 1]; NaN where n = 1 (undefined).
+    Of p (batch, token), rows sum to 1 over the mask of n real tokens: (batch,) in [0, 1]; NaN where n = 1.
     """
     count = mask.sum(dim=-1)
     most = torch.where(count > 1, count, 1).to(p.dtype).log()

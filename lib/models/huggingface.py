@@ -189,14 +189,9 @@ def layers_and_heads(classifier: nn.Module, probe: Tensor) -> tuple[int, int]:
 class Recorder:
     """Records the attention of all layers, and replaces one head's row of the first word.
 
-    After the forward pass it has `weights`, of each layer (batch, head, word, word), and of the head `scores` (batch,
-    word) and `values` (batch, word, size).
-
-    Args:
-        head: (layer, head). mask: (batch, word) True on the text's own words.
-        attention: (batch, word) over the mask, in place of the head's weights at the first word, of which start and
-            end keep theirs.
-        values: (batch, word, size), weighed there in place of the head's own.
+    After the forward pass it has `weights`, of each layer (batch, head, word, word), and of the head (layer, head)
+    `scores` (batch, word) and `values` (batch, word, size). Given values are weighed in place of the head's own, and
+    given attention (batch, word) over the mask in place of its weights at the first word; start and end keep theirs.
     """
 
     def __init__(
@@ -251,16 +246,13 @@ def vocabulary_of(tokenizer) -> Vocabulary:
 
 def ids_of(tokenizer) -> list[int]:
     """The tokenizer's id of each word of `vocabulary_of`; ValueError where it puts no cls and sep around a text."""
-    special = {name: getattr(tokenizer, f"{name}_token_id", None) for name in ("pad", "unk", "cls", "sep")}
-    missing = [name for name in ("pad", "cls", "sep") if special[name] is None]
-    if missing:
-        raise ValueError(f"the tokenizer has no {' and no '.join(missing)} token; it needs pad, cls and sep")
+    pad, unk, cls, sep = (getattr(tokenizer, f"{name}_token_id", None) for name in ("pad", "unk", "cls", "sep"))
     around = tokenizer("a")["input_ids"]
-    if (around[0], around[-1]) != (special["cls"], special["sep"]):
+    if pad is None or (around[0], around[-1]) != (cls, sep):
         seen = " ".join(tokenizer.convert_ids_to_tokens(around))
-        raise ValueError(f"the tokenizer makes {seen!r} of 'a'; it needs its cls token before and its sep token after")
-    special["unk"] = special["pad"] if special["unk"] is None else special["unk"]  # byte-level: nothing is unknown
-    return [*special.values(), *range(len(tokenizer))]
+        raise ValueError(f"the tokenizer makes {seen!r} of 'a'; it needs a pad token, cls before a text and sep after")
+    unk = pad if unk is None else unk  # byte-level: nothing is unknown
+    return [pad, unk, cls, sep, *range(len(tokenizer))]
 
 
 def corpus_in_subwords(corpus: Corpus, tokenizer, most: int) -> Corpus:
