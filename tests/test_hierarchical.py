@@ -76,13 +76,3 @@ def test_sentences_go_with_their_texts_and_texts_without_are_refused():
     assert torch.allclose(network("han-noenc")(few).logits, network("han-noenc")(batch).logits[[2, 0]], atol=1e-12)
     with pytest.raises(ValueError, match="cut into sentences"):
         network("han-noenc")(replace(batch, sentence=None))
-
-
-def test_dropout_is_there_in_training_alone():
-    torch.manual_seed(0)
-    options = {"hidden_size": 8, "sentence_dropout": 0.4, "document_dropout": 0.2, "classifier_dropout": 0.3}
-    tested = HierarchicalClassifier(torch.randn(len(WORDS) + 4, 10), "han-rnn", outputs=3, **options)
-    batch = collate(documents(), np.arange(5))
-    assert torch.equal(tested.eval()(batch).logits, tested(batch).logits)
-    tested.train()
-    assert not torch.equal(tested(batch).logits, tested(batch).logits)

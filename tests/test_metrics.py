@@ -76,17 +76,17 @@ def test_entropy_is_scipys_and_normalised_by_the_real_tokens():
 
 
 def values(kind: str, seed=0):
-    """Rows of 0 to 60 tokens and some of 500 to 600, at random places of a wider tensor; infinities among them."""
+    """Rows of 0 to 60 tokens and two of 512 and 1025, at random places of a wider tensor; infinities among them."""
     generator = torch.Generator().manual_seed(seed)
-    count = torch.cat([torch.arange(61), torch.randint(1, 60, (200,), generator=generator), torch.tensor([512, 600])])
+    count = torch.cat([torch.arange(61), torch.randint(1, 60, (200,), generator=generator), torch.tensor([512, 1025])])
     start = torch.randint(0, 5, (len(count), 1), generator=generator)
-    place = torch.arange(610)
+    place = torch.arange(1030)
     mask = (place >= start) & (place < start + count[:, None])
-    x, y = torch.rand(2, len(count), 610, generator=generator, dtype=torch.float64)
+    x, y = torch.rand(2, len(count), 1030, generator=generator, dtype=torch.float64)
     if kind == "ties":
         x, y = (x * 5).floor(), (y * 9).floor()
     if kind == "half":
-        x[:, ::2] = 0  # exact zeros in one measure only
+        x[:, ::2], x[:, ::4] = 0, -0.0  # equal, and in one measure only
     if kind == "same":
         y = x.clone()
         y[::2] *= -1
@@ -110,18 +110,6 @@ def test_tau_is_undefined_for_constants_one_token_and_nan():
     mask = torch.tensor([[1, 1, 1], [1, 1, 1], [1, 0, 0], [1, 1, 1], [1, 1, 0]]).bool()
     tau, p_value = metrics.kendall_tau(x, x[:1].expand(5, 3), mask)
     assert tau.isnan().tolist() == p_value.isnan().tolist() == [False, True, True, True, False]
-
-
-@pytest.mark.parametrize("length", [15, 16, 17, 33, 1025, 2000])
-def test_discordant_pairs_are_those_of_the_definition(length):
-    x, y = torch.rand(2, 3, length, generator=torch.Generator().manual_seed(length), dtype=torch.float64)
-    x[1], y[1] = x[1].sign() * (x[1] * 9).floor(), -0.0 * y[1].round() - (y[1] * 5).floor()
-    y[2] = -x[2]
-    sign = [(side[:, :, None] - side[:, None]).sign() for side in (x, y)]
-    agree = (sign[0] * sign[1]).sum(dim=(1, 2))
-    expected = agree / (sign[0].square().sum(dim=(1, 2)) * sign[1].square().sum(dim=(1, 2))).sqrt()
-    tau, _ = metrics.kendall_tau(x, y, torch.ones(3, length).bool())
-    torch.testing.assert_close(tau, expected, atol=1e-12, rtol=0)
 
 
 def test_tau_refuses_shapes_that_differ():

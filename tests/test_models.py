@@ -1,20 +1,14 @@
 """The interface of every model: its output, and attention imposed in place of its own."""
 
-from dataclasses import replace
 from functools import partial
 
 import everything
 import pytest
 import small
 import torch
-from torch import nn
 
-from lib.datasets import load
-from lib.datasets.corpus import Split
-from lib.importance import leave_one_out
 from lib.models import ATTENTIONS, ENCODERS
 from lib.models.check_interface import check_interface
-from lib.training import Run, train
 
 KINDS = [(encoder, attention) for encoder in ENCODERS for attention in ATTENTIONS]
 FROZEN = {"frozen": (lambda: small.model(frozen=True), small.batch)}
@@ -27,31 +21,6 @@ def test_every_model_has_the_interface(name):
     """Whatever the padding, the other texts and the attention: lib.models.check_interface."""
     make, texts = EVERY[name]
     check_interface(make(), texts())
-
-
-class OneDirection(nn.Module):
-    """An encoder as a reader might add it."""
-
-    def __init__(self, embedding_size, hidden_size=16):
-        super().__init__()
-        self.hidden_size = hidden_size
-        self.gru = nn.GRU(embedding_size, hidden_size, batch_first=True)
-
-    def forward(self, embedded, lengths):
-        return self.gru(embedded)[0]
-
-
-def test_a_registered_encoder_is_trained_and_measured_by_its_name(monkeypatch, tmp_path):
-    monkeypatch.setenv("CACHE_HOME", str(tmp_path))
-    monkeypatch.setitem(ENCODERS, "gru", OneDirection)
-    corpus = load("planted", "quick")
-    few = replace(corpus, train=Split("train", corpus.train.instances[:60], corpus.vocabulary))
-    options = (("embedding_size", 20), ("epochs", 1))
-    trained = train(Run("planted", "gru", options=options), corpus=few, say=lambda _: None)
-    assert isinstance(trained.model.encoder, OneDirection) and trained.model.encoder.hidden_size == 16
-    batch = next(trained.batches("test", 4))
-    check_interface(trained.model, batch)
-    assert (leave_one_out(trained.model, batch) > 0).any(dim=1).all()
 
 
 def test_imposed_attention_is_used_exactly():

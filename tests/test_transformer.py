@@ -36,9 +36,3 @@ def test_positions_by_hand():
         for pair in range(3):
             angle = place / 10_000 ** (2 * pair / 6)
             assert found[place, 2 * pair : 2 * pair + 2].tolist() == pytest.approx([math.sin(angle), math.cos(angle)])
-
-
-@pytest.mark.parametrize("wrong", [{"heads": 3}, {"hidden_size": 7}])
-def test_sizes_that_do_not_fit_are_refused(wrong):
-    with pytest.raises(ValueError, match="even multiple"):
-        Transformer(6, **({"hidden_size": 8} | wrong))
