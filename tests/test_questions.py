@@ -12,7 +12,7 @@ import small
 import torch
 
 from lib import datasets, importance, interventions
-from lib.analysis import attention_weights, baseline, measure
+from lib.analysis import baseline
 from lib.analysis.baseline import words
 from lib.datasets import DataError
 from lib.datasets.batches import Batch, batches, collate
@@ -153,16 +153,6 @@ def test_permutations_and_the_adversary_move_predictions_as_the_read_out_says():
     assert jsd[1] == 0  # one token
     with pytest.raises(ValueError, match="use method='gradient'"):
         interventions.adversarial_attention(tested, output, 0.01, "exact")
-
-
-def test_measured_in_other_batches_the_numbers_are_the_same():
-    tested, texts = model(), split()
-    left_out = importance.quantity("leave_one_out", importance.leave_one_out)
-    quantities = [attention_weights, left_out, interventions.permutation_effect(20)]
-    one, many = (measure(tested, batches(texts, size), quantities) for size in (1, 8))
-    np.testing.assert_allclose(one["permutation"], many["permutation"], atol=1e-10)
-    for name in ("attention_weights", "leave_one_out"):
-        np.testing.assert_allclose(np.concatenate(one[name]), np.concatenate(many[name]), atol=1e-10)
 
 
 def test_a_batch_without_questions_is_refused():
