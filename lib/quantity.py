@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from torch import Tensor
 
 RUN_COLUMNS = ("dataset", "encoder", "attention", "projection", "variant", "layers")
@@ -159,21 +158,3 @@ def tau_name(pair: tuple[str, str]) -> str:
     declare(f"{name}_p", "p-value")
     declare(f"{name}_significant", "fraction")
     return name
-
-
-def columns_of_encoders(frame: pd.DataFrame) -> list[str]:
-    """Of attention and layers those columns that follow from the encoder: they vary, but not for one encoder."""
-    if "encoder" not in frame:
-        return []
-    named = [name for name in ("attention", "layers") if name in frame and frame[name].nunique() > 1]
-    return [name for name in named if frame.groupby("encoder")[name].nunique().max() == 1]
-
-
-def describe_encoders(frame: pd.DataFrame) -> str:
-    """The values of `columns_of_encoders` in one line: "BiLSTM: attention additive; Transformer: attention dot"."""
-    names = columns_of_encoders(frame)
-    lines = []
-    for row in frame.drop_duplicates("encoder").to_dict("records") if names else ():
-        parts = ", ".join(f"{name} {title_of(str(row[name]))}" for name in names)
-        lines.append(f"{title_of(str(row['encoder']))}: {parts}")
-    return "; ".join(lines)

@@ -12,7 +12,7 @@ from pandas.io.formats.style import Styler
 
 from lib.analysis.statistics import interval_source
 from lib.analysis.summaries import with_class_names
-from lib.quantity import RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
+from lib.quantity import RUN_COLUMNS, title_of
 
 NOTHING = "There is nothing to show."
 TEXT_STYLE = "text-align: left; vertical-align: top"
@@ -51,9 +51,8 @@ def show(frame: pd.DataFrame, empty: str = NOTHING, index: str = "", digits: int
     frame = frame.drop(columns=[name for name in HIDDEN if name in frame])
     texts = frame.apply(lambda column: [format_value(value, column.name, digits) for value in column])
     constant = [name for name in texts if name in (*RUN_COLUMNS, "seeds") and texts[name].nunique() == 1]
-    common = [f"{name} {texts[name].iloc[0]}" for name in constant if texts[name].iloc[0]]
-    caption = " · ".join(filter(None, [*common, describe_encoders(frame)]))
-    texts = texts.drop(columns=[*constant, *columns_of_encoders(frame)])
+    caption = " · ".join(f"{name} {texts[name].iloc[0]}" for name in constant if texts[name].iloc[0])
+    texts = texts.drop(columns=constant)
     titles = {name: str(name).replace("_", " ") for name in texts}
     numbers = [title for name, title in titles.items() if pd.api.types.is_numeric_dtype(frame[name])]
     return HTML(html(texts.rename(columns=titles), caption, numbers))

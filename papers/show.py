@@ -15,7 +15,7 @@ from lib import tables
 from lib.analysis.summaries import rows_where
 from lib.charts.theme import COLORS, INK, Empty, common_names, or_a_sentence, titled
 from lib.notebook import HEADLINE
-from lib.quantity import RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
+from lib.quantity import RUN_COLUMNS, title_of
 from papers import PAPERS
 from papers.effects import FINDINGS, Finding
 from papers.judge import NO, NONE, OPEN, YES
@@ -213,8 +213,8 @@ def compare(values: pd.DataFrame, percent: bool = False, empty: str = tables.NOT
 
 def one_table(values: pd.DataFrame, percent: bool) -> str:
     """One table of a paper: a row for each model, a column for each quantity, theirs above ours."""
-    first, implied = values.iloc[0], columns_of_encoders(values)
-    by = [name for name in RUN_COLUMNS if values[name].nunique() > 1 and name not in implied] or ["dataset"]
+    first = values.iloc[0]
+    by = [name for name in RUN_COLUMNS if values[name].nunique() > 1] or ["dataset"]
     rows = values.assign(cell=[compared_cell(row, percent) for row in values.to_dict("records")]).drop_duplicates(KEYS)
     wide = rows.pivot(index=by, columns="quantity", values="cell").fillna("")
     wide = wide.loc[list(dict.fromkeys(rows.set_index(by).index)), list(dict.fromkeys(rows["quantity"]))]
@@ -224,9 +224,8 @@ def one_table(values: pd.DataFrame, percent: bool) -> str:
     for _, cells in wide.iterrows():
         body += "<tr>" + "".join(f"<td>{escape(title_of(str(name)))}</td>" for name in cells[by])
         body += "".join(f"<td class='number'>{cell}</td>" for cell in cells.drop(by)) + "</tr>"
-    parts = [*common_names(values.drop(columns=[*by, *implied])), describe_encoders(values)]
     unit = "percent" if percent else ", ".join(dict.fromkeys(values["unit"]))
-    caption = f"{' · '.join(filter(None, parts))} ({unit})."
+    caption = f"{' · '.join(common_names(values.drop(columns=by)))} ({unit})."
     if first["paper"]:
         table = re.sub(r"(\d)", r" \1", first["table"], count=1)
         caption = f"{first['source']}, {table}: {caption} Above theirs, below ours."

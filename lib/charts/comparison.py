@@ -10,7 +10,7 @@ import altair as alt
 import pandas as pd
 
 from lib.charts.theme import SHAPES, Empty, common_names, dashed_line, facets, or_a_sentence, series_color, titled
-from lib.quantity import RUN_COLUMNS, columns_of_encoders, describe_encoders, title_of
+from lib.quantity import RUN_COLUMNS, title_of
 
 OURS = "ours, with 95% interval"
 AXES = 150  # pixels for the models' names
@@ -48,14 +48,14 @@ def values_beside(
     if lines:
         frame["dashed"] = frame["quantity"].map({title_of(name): value for name, value in lines.items()})
         layers.insert(0, dashed_line("x", "dashed"))
-    of_all = " · ".join(filter(None, [*common_names(beside), describe_encoders(beside)]))
-    drawn = titled(facets(frame, layers, "quantity", alt.Step(20), axes=AXES), title, [see, f"{of_all}."])
+    caption = " · ".join(common_names(beside)) + "."
+    drawn = titled(facets(frame, layers, "quantity", alt.Step(20), axes=AXES), title, [see, caption])
     return drawn if shared else drawn.resolve_scale(x="independent")
 
 
 def one_row_per_value(beside: pd.DataFrame) -> pd.DataFrame:
     """The table in long form: quantity, model, series (ours or a source), value, low, high, table."""
-    varying = [name for name in RUN_COLUMNS if beside[name].nunique() > 1 and name not in columns_of_encoders(beside)]
+    varying = [name for name in RUN_COLUMNS if beside[name].nunique() > 1]
     names = beside[varying or ["encoder"]].astype(str).map(title_of)
     common = beside[["table"]].assign(quantity=beside["quantity"].map(title_of), model=names.agg(" · ".join, axis=1))
     ours = common.assign(series=OURS, value=beside["ours"], low=beside["low"], high=beside["high"], table="")

@@ -14,7 +14,7 @@ import altair as alt
 import pandas as pd
 from IPython.display import HTML
 
-from lib.quantity import RUN_COLUMNS, columns_of_encoders, title_of
+from lib.quantity import RUN_COLUMNS, title_of
 
 INK = "#717985"  # text: readable on white and on near-black
 FAINT = "#8a92a055"  # grid lines
@@ -89,7 +89,7 @@ def panels(frame: pd.DataFrame, layers: Sequence[alt.Chart], height: int) -> alt
     across, down = (values.drop_duplicates().tolist() for values in titles.values())
     width = min(WIDEST, (WIDTH - 60) // len(across) - 18)
     drawn = alt.layer(*layers, data=frame.assign(**titles)).properties(width=width, height=height)
-    several = len(down) > 1 and "attention" not in columns_of_encoders(frame)
+    several = frame.groupby("encoder")["attention"].nunique().max() > 1
     rows = {"row": alt.Row("attention:N", title=None, sort=down)} if several else {}
     return drawn.facet(column=alt.Column("encoder:N", title=None, sort=across), **rows)
 
