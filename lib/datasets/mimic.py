@@ -35,11 +35,7 @@ SEED = 2019  # of the patients that are drawn
 
 
 def read(spec: Spec, folder: Path, options: dict, classes: tuple[str, str]) -> Draft:
-    """The admissions of a task, each with its discharge summaries as one text.
-
-    Raises:
-        DataError: a file is missing or not as published. ValueError: too few admissions.
-    """
+    """The admissions of a task, each with its discharge summaries as one text; DataError: files not as published."""
     splits, notes = _read(spec.name, folder)
     return draft_of(spec, folder, ABOUT | {"title": f"MIMIC-III, {spec.name}"}, classes, dict(splits), [*notes, HIDDEN])
 
@@ -153,18 +149,13 @@ PREPARED = (
     "lower-case, <DE> for what was taken out for privacy, runs of one character collapsed, qqq for tokens with a "
     "digit; words in at least 5 texts; fewer than 4000 tokens"
 )
+DIABETES = f"MIMIC-III, positive with a code 250.00: {PREPARED}, and more than 6; splits by patient."
+ANEMIA = (
+    f"MIMIC-III, acute (285.1) against chronic (285.2) anemia: {PREPARED}; splits by patient. Differs from the paper: "
+    "its code also drops the shortest text of each split."
+)
 _spec = partial(Spec, folder="mimic", page=PAGE, shorter_than=4000, min_df=5, access=ACCESS, confidential=True)
 SPECS = (
-    _spec(
-        "diabetes",
-        partial(read, classes=("no diabetes", "diabetes")),
-        f"MIMIC-III, positive with a code 250.00: {PREPARED}, and more than 6; splits by patient.",
-        longer_than=6,
-    ),
-    _spec(
-        "anemia",
-        partial(read, classes=("chronic anemia", "acute anemia")),
-        f"MIMIC-III, acute (285.1) against chronic (285.2) anemia: {PREPARED}; splits by patient. Differs from the "
-        "paper: its code also drops the shortest text of each split.",
-    ),
+    _spec("diabetes", partial(read, classes=("no diabetes", "diabetes")), DIABETES, longer_than=6),
+    _spec("anemia", partial(read, classes=("chronic anemia", "acute anemia")), ANEMIA),
 )

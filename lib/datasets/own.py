@@ -148,7 +148,12 @@ def _table(path: Path, content: bytes) -> Table:
         frame.index = range(1, len(frame) + 1)
     else:
         text, notes = _decoded(path, content)
-        frame = _csv(path, text) if form in ALLOWED[:3] else _json_lines(path, text)
+    if form in (".csv", ".tsv", ".txt"):
+        frame = _csv(path, text)
+    elif form != ".parquet":
+        lines = ((number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip())
+        records = {number: files.record_of(line, f"{path}, line {number},") for number, line in lines}
+        frame = pd.DataFrame(list(records.values()), index=list(records), dtype=object)
     if twice := list(frame.columns[frame.columns.duplicated()]):
         raise DataError(f"{path.name} has two columns {twice[0][:40]!r}; names must differ")
     if frame.empty:
@@ -193,12 +198,6 @@ def _csv(path: Path, text: str) -> pd.DataFrame:
     names, records = frame.iloc[0].str.strip(), frame.iloc[1:]
     filled = records.apply(lambda column: column.str.strip() != "").any(axis=1)
     return records.loc[filled, (names != "").to_numpy()].set_axis(names[names != ""].tolist(), axis=1)
-
-
-def _json_lines(path: Path, text: str) -> pd.DataFrame:
-    lines = ((number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip())
-    records = {number: files.record_of(line, f"{path}, line {number},") for number, line in lines}
-    return pd.DataFrame(list(records.values()), index=list(records), dtype=object)
 
 
 # --- its columns
@@ -297,7 +296,7 @@ def _draw_splits(records: pd.DataFrame, classes: tuple[str, ...], file: str, giv
     names = list(records["split"].unique())
     if given and not {"train", "test"} <= set(names):
         raise DataError(f"{file}: the records are of {', '.join(names)}; allowed: train and test, and dev")
-    missing = [("test", SHARE), ("dev", SHARE / (1 - SHARE))] if not given else [("dev", SHARE)] * ("dev" not in names)
+    missing = [("dev", SHARE)] * ("dev" not in names) if given else [("test", SHARE), ("dev", SHARE / (1 - SHARE))]
     counts = np.bincount(records.loc[records["split"] == "train", "label"], minlength=len(classes))
     if (counts <= len(missing)).any():
         few = f"class {classes[counts.argmin()][:40]!r} has {counts.min()} texts in train"

@@ -13,8 +13,7 @@ Reviews (`records`) follow this rule, word by word:
 So the right explanation of a text, its `rationale`, is its opinion words outside asides, each with the negator that
 flips it. The polarity of a distractor is drawn at random, so a text without its rationale holds no information on its
 label. A model that reads the order of the words can know all labels; one that does not (TF-IDF, an average encoder) can
-let the opinion words vote, and a Transformer hardly does better from so few texts: its AUC on dev is .87 at most, that
-of a vote .85.
+let the opinion words vote, and a Transformer hardly does better from so few texts.
 
 In documents (`documents`) all opinion words that count are in one sentence, anywhere in the text; an aside is in one
 sentence too, the same or another; every other sentence is neutral and may hold an idle negator.
@@ -223,17 +222,10 @@ def content_words() -> list[str]:
     return COMMON + random.Random("planted words").sample(sorted(made_up), TYPES - len(COMMON))
 
 
+REVIEWS = f"Made-up reviews of the lengths of SST in few words, their right explanation known; see {MADE_BY}."
+DOCUMENTS = f"Made-up texts of several sentences, one of which decides; see {MADE_BY}."
 _spec = partial(Spec, options=asdict(Options()), dials=Options)
 SPECS = (
-    _spec(
-        "planted",
-        partial(read, records, "Planted reviews"),
-        f"Made-up reviews of the lengths of SST in few words, their right explanation known; see {MADE_BY}.",
-    ),
-    _spec(
-        "planted-documents",
-        partial(read, documents, "Planted documents"),
-        f"Made-up texts of several sentences, one of which decides; see {MADE_BY}.",
-        sentences=True,
-    ),
+    _spec("planted", partial(read, records, "Planted reviews"), REVIEWS),
+    _spec("planted-documents", partial(read, documents, "Planted documents"), DOCUMENTS, sentences=True),
 )

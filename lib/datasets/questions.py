@@ -47,18 +47,15 @@ def read_stories(spec: Spec, folder: Path, options: dict) -> Draft:
 
 def _story(spec: Spec, row: Row) -> Instance:
     """A story without its answer: label -1."""
-    context = row.value("context", "a list of sentences", lambda value: files.is_list(value, str))
     tokens, spans = [], []
-    for sentence in context:
+    for sentence in row.record["context"]:
         tokens += [JOINT] if tokens else []
         start = len(tokens)
         tokens += spec.tokens(sentence.strip().removesuffix("."))
         spans.append((start, len(tokens)))
-    allowed, inside = f"a list of places in a context of {len(context):,} sentences", set(range(len(context)))
-    facts = row.value("supporting", allowed, lambda value: files.is_list(value, int) and set(value) <= inside)
-    rationale = tuple(spans[place] for place in sorted(set(facts))) or None
+    rationale = tuple(spans[place] for place in sorted(set(row.record["supporting"]))) or None
     query = spec.tokens(row.text("question"))
-    return Instance(row.id, " ".join(context), tuple(tokens), -1, rationale, query=query)
+    return Instance(row.id, " ".join(row.record["context"]), tuple(tokens), -1, rationale, query=query)
 
 
 def question_and_answer(instance: Instance, classes: Sequence[str]) -> str:
@@ -66,28 +63,13 @@ def question_and_answer(instance: Instance, classes: Sequence[str]) -> str:
     return f", asked “{' '.join(instance.query)}” ({classes[instance.label]})" if instance.query else ""
 
 
-_spec = partial(Spec, asks=True)
+PAIRS = "spaCy's English tokens, lower-case, qqq for tokens with a digit; words in at least 3 premises or hypotheses."
+STORIES = (
+    "Words, lower-case, the sentences joined by a full stop; any word may answer; 15% of train is dev (seed 16377)."
+)
+_snli = partial(Spec, page="https://nlp.stanford.edu/projects/snli/", asks=True)
+_babi = partial(Spec, page="https://research.fb.com/downloads/babi/", asks=True)
 SPECS = (
-    _spec(
-        "snli",
-        read_inference,
-        "spaCy's English tokens, lower-case, qqq for tokens with a digit; words in at least 3 premises or hypotheses.",
-        folder="snli",
-        page="https://nlp.stanford.edu/projects/snli/",
-        tokens=text.generic,
-        min_df=3,
-    ),
-    *(
-        _spec(
-            name,
-            read_stories,
-            "Words, lower-case, the sentences joined by a full stop; any word may answer; 15% of train is dev (seed "
-            "16377).",
-            folder=name,
-            page="https://research.fb.com/downloads/babi/",
-            tokens=text.generic,
-            divide=dev_from_train,
-        )
-        for name in ("babi1", "babi2", "babi3")
-    ),
+    _snli("snli", read_inference, PAIRS, "snli", text.generic, min_df=3),
+    *(_babi(f"babi{task}", read_stories, STORIES, f"babi{task}", text.generic, dev_from_train) for task in (1, 2, 3)),
 )
