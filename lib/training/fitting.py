@@ -121,9 +121,8 @@ def train_epoch(
 def kept_gradients(model: nn.Module) -> Iterator[Callable[[], None]]:
     """keep(), to be called after each backward pass: gradients of embedding tables go into one buffer a table.
 
-    A step clears of it the words of the step before. Gradients made anew, all zeros but for a few hundred rows, took 8%
-    of an epoch on a processor. Inside, the tables give sparse gradients; afterwards they are as they were. A gradient
-    that another term of the loss made dense stays as it is.
+    A step clears of it the words of the step before. Inside, the tables give sparse gradients; afterwards they are as
+    they were. A gradient that another term of the loss made dense stays as it is.
     """
     tables = [part for part in model.modules() if isinstance(part, nn.Embedding) and not part.sparse]
     tables = [table for table in tables if table.weight.requires_grad and table.weight.device.type == "cpu"]

@@ -25,14 +25,13 @@ def class_weights(labels: Tensor, outputs: int) -> Tensor | None:
 
 
 def prediction_loss(logits: Tensor, labels: Tensor, weight: Tensor | None = None, reduction: str = "sum") -> Tensor:
-    """Cross-entropy of the predictions, in nats.
+    """Cross-entropy of the predictions, in nats, of logits (batch, 1) for one sigmoid output, or (batch, class).
 
     Summed over the batch, as in Jain & Wallace's code: with Adam the step hardly changes, but weight decay is about
     32 times weaker than with the mean over a batch of 32 (`reduction="mean"`).
 
     Args:
-        logits: (batch, 1) for one sigmoid output, or (batch, class). labels: (batch,) int64.
-        weight: weight of the positive class, for one sigmoid output.
+        labels: (batch,) int64. weight: of the positive class, for one sigmoid output.
     """
     if logits.shape[1] == 1:
         return functional.binary_cross_entropy_with_logits(
@@ -88,13 +87,10 @@ def lying_loss(attention: Tensor, reason: Tensor) -> Tensor:
 def mlm_loss(hidden: Tensor, words: Tensor, table: Tensor, texts: int) -> Tensor:
     """Cross-entropy of masked words, decoded by the embedding table itself (Tutek & Snajder 2020, section 3.1), nats.
 
-    Summed over a text's masked tokens, so that long texts weigh more: the paper's footnote 5 implies it.
+    The mean per text, summed over its masked tokens, so that long texts weigh more: the paper's footnote 5 implies it.
 
     Args:
         hidden: (masked token, size), of the masked positions alone. words: (masked token,) rows of the table.
-        table: (word, size).
-        texts: how many texts the tokens come from.
-    Returns:
-        the mean per text; 0 where nothing is masked.
+        table: (word, size). texts: how many the tokens come from.
     """
     return functional.cross_entropy(hidden @ table.T, words, reduction="sum") / texts

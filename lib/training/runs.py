@@ -104,10 +104,8 @@ NEED_EQUAL_SIZES = ("residual", "tying", "mlm")  # hidden states are added to em
 class Run:
     """What is trained: everything that decides the weights, except the data themselves and the code.
 
-    `projection` is a name of lib.projections; `layers` is the encoder's, None its usual number. `recipe` names the
-    defaults of the training options, `options` is a sorted tuple of (name, value): the others, of training, encoder,
-    variant and dataset. `base` is another run whose outputs this one uses. ValueError and KeyError where parts are
-    unknown or do not fit together.
+    Raises:
+        KeyError, ValueError: a part is unknown, or parts do not fit together.
     """
 
     dataset: str
@@ -115,14 +113,14 @@ class Run:
     attention: str = "additive"
     projection: str = "softmax"
     variant: str = "base"
-    layers: int | None = None
+    layers: int | None = None  # of the encoder; None: its usual number
     seed: int = 0
     profile: str = "quick"
     vectors: str = "auto"
     device_kind: str = "cpu"
-    recipe: str = "jain2019"
-    options: tuple[tuple[str, object], ...] = ()
-    base: "Run | None" = None
+    recipe: str = "jain2019"  # the defaults of the training options
+    options: tuple[tuple[str, object], ...] = ()  # (name, value), sorted: of training, encoder, variant and dataset
+    base: "Run | None" = None  # whose outputs this one uses
 
     def __post_init__(self):
         refuse_names(self)
@@ -162,7 +160,7 @@ class Run:
     @property
     def freezes_embeddings(self) -> bool:
         """Whether the embedding table does not learn."""
-        return self.architecture == "frozen" or self.option("embeddings") == "frozen"
+        return "frozen" in (self.architecture, self.option("embeddings"))
 
     @property
     def epochs(self) -> int:

@@ -1,7 +1,4 @@
-"""What a run learns: the loss to minimise, how an epoch is judged, which epoch is kept, and when training ends.
-
-And what it learns from, word by word: rationales, and the attention of another model.
-"""
+"""What a run learns: the loss to minimise, how an epoch is judged, which epoch is kept, and when training ends."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -22,15 +19,11 @@ KEPT_MASKED, REPLACED = 0.8, 0.9  # of the chosen words: below the first masked,
 
 
 class PerWord:
-    """A number for each word of each text of a split, start and end included, looked up by batch.
-
-    values   (word,) of all texts of the split end to end, 0 at first
-    offsets  (text + 1,): text i has values[offsets[i]:offsets[i + 1]]
-    """
+    """A number for each word of each text of a split, start and end included, looked up by batch; 0 at first."""
 
     def __init__(self, split: Split, device: str | torch.device = "cpu"):
-        self.offsets = torch.from_numpy(split.encoded[1]).to(device)
-        self.values = torch.zeros(int(self.offsets[-1]), device=device)
+        self.offsets = torch.from_numpy(split.encoded[1]).to(device)  # text i has values[offsets[i]:offsets[i + 1]]
+        self.values = torch.zeros(int(self.offsets[-1]), device=device)  # (word,) of all texts end to end
 
     def put(self, batch: Batch, values: Tensor) -> None:
         """Keeps the values (batch, word) of a batch's words."""
@@ -74,18 +67,12 @@ def guide(model: AttentionClassifier, split: Split, batches: Iterable[Batch]) ->
 
 @dataclass
 class Classification:
-    """The labels are learned; the epoch with the best dev score is kept, the first of equals.
+    """The labels are learned; the epoch with the best dev score is kept, the first of equals."""
 
-    Args:
-        labels: (instance,) of the training split. outputs: of the model.
-        patience: training ends this many epochs after the best; None: after the last epoch.
-        judge: the dev score that decides.
-    """
-
-    labels: Tensor
-    outputs: int
-    patience: int | None = None
-    judge: str = "auc"
+    labels: Tensor  # (instance,) of the training split
+    outputs: int  # of the model
+    patience: int | None = None  # training ends this many epochs after the best; None: after the last epoch
+    judge: str = "auc"  # the dev score that decides
     adds_up = True  # a batch's losses are the sums of its texts', so micro-batches give the same gradient
 
     def __post_init__(self):
@@ -110,10 +97,8 @@ class Classification:
 
     def ended(self, history: list[dict]) -> bool:
         """Whether no later epoch will be kept: the best score is perfect, or patience is exhausted."""
-        if not history:
-            return False
-        best = self.chosen(history)
-        perfect = history[best - 1][f"dev_{self.judge}"] >= 1
+        best = self.chosen(history) if history else 0
+        perfect = best > 0 and history[best - 1][f"dev_{self.judge}"] >= 1
         return perfect or (self.patience is not None and len(history) - best >= self.patience)
 
 
@@ -139,15 +124,10 @@ class Tying(Classification):
 
 @dataclass
 class Liar(Classification):
-    """The labels are learned, and attention to the words of the reason is penalised (Pruthi et al. 2020, Eq. 2).
+    """The labels are learned, and attention to the words of the reason is penalised (Pruthi et al. 2020, Eq. 2)."""
 
-    Args:
-        strength: lambda. reasons: of "train" and "dev", 1 for the words of each text's rationale.
-        judge: "objective" is minus what is minimised, on dev.
-    """
-
-    strength: float = 1.0
-    reasons: dict[str, PerWord] = field(default_factory=dict)
+    strength: float = 1.0  # lambda
+    reasons: dict[str, PerWord] = field(default_factory=dict)  # of "train" and "dev", 1 for the rationales' words
 
     def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
         """Sums over the batch; "loss" is minimised; "lying" is paid for attention to the reason."""
@@ -172,14 +152,11 @@ class MaskedLanguageModel(Classification):
 
     Encoder and embedding are the classifier's; the words are decoded by the embedding table. The texts and their
     masked copies are encoded together.
-
-    Args:
-        words: the size of the vocabulary. eta: the weight of the cross-entropy. share: of the words that are chosen.
     """
 
-    words: int = 0
+    words: int = 0  # of the vocabulary
     eta: float = 1.0
-    share: float = MASKED_SHARE
+    share: float = MASKED_SHARE  # of the words that are chosen
     adds_up = False  # which words are masked is drawn for a batch
 
     def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
@@ -199,10 +176,7 @@ def masked(tokens: Tensor, mask: Tensor, words: int, share: float) -> tuple[Tens
 
     Each word is chosen independently with probability `share`; of the chosen 80% become the mask, 10% a random
     word, 10% stay. Padding, start, end and unknown words are never chosen, and never put in another's place.
-
-    Args:
-        tokens: (batch, token) ids. mask: (batch, token), True on the texts' own tokens.
-        words: the size of the vocabulary, which is the mask's id.
+    The mask's id is `words`, the size of the vocabulary.
     """
     chosen = mask & (tokens >= len(SPECIALS)) & (torch.rand(tokens.shape, device=tokens.device) < share)
     how = torch.rand(tokens.shape, device=tokens.device)
@@ -239,17 +213,13 @@ class Adversary:
 
     Nothing is chosen on dev, whose scores are only recorded: the last epoch is kept. The paper does not say how long it
     trains; its code ends after PATIENCE epochs without a new lowest training loss, or after 80, and keeps the lowest.
-
-    Args:
-        strength: lambda. divergence, tvd: of `adversarial_loss`. base_outputs: of "train" and "dev".
-        frozen: the base, where embedding, encoder and decoder are its own and only the attention learns.
     """
 
-    strength: float
+    strength: float  # lambda; divergence and tvd are those of `adversarial_loss`
     divergence: str
     tvd: str
-    base_outputs: dict[str, BaseOutputs]
-    frozen: AttentionClassifier | None = None
+    base_outputs: dict[str, BaseOutputs]  # of "train" and "dev"
+    frozen: AttentionClassifier | None = None  # the base, where embedding, encoder and decoder stay its own
     adds_up = True
 
     def _each(self, model: AttentionClassifier, batch: Batch, split: str) -> tuple[Tensor, dict[str, Tensor]]:

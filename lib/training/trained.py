@@ -32,18 +32,15 @@ TINY = 500_000  # tokens of all epochs: starting processes would take longer tha
 
 @dataclass(frozen=True)
 class Trained:
-    """A finished run. `history` has one record per epoch; `chosen` is the epoch whose weights the model has.
-
-    `base` is the run whose outputs this one uses; `converged` is whether an adversary's loss converged.
-    """
+    """A finished run."""
 
     run: Run
     model: Model
     corpus: Corpus
     vectors: Vectors
-    history: tuple[dict, ...]
-    chosen: int
-    base: "Trained | None" = None
+    history: tuple[dict, ...]  # a record for each epoch
+    chosen: int  # the epoch whose weights the model has
+    base: "Trained | None" = None  # the run whose outputs this one uses
 
     def batches(
         self, split: str, size: int = fitting.EVALUATION_BATCH, seed: Sequence[int] | None = None
@@ -173,8 +170,6 @@ def train_all(
     Args:
         processes: how many; None: as many as cores, on a GPU no more than share it (`lib.processes.gpu_runs`).
         corpus: of the first run, where it is loaded already.
-    Raises:
-        What `train` raises.
     """
     corpora = Corpora(data_home, {runs[0].data: corpus} if corpus and runs else {})
     missing = [run for run in with_bases(runs) if not is_trained(run, corpora.load(run), data_home)]
