@@ -102,16 +102,12 @@ def test_every_variant_trains_the_same_on_another_device(name, monkeypatch, tmp_
 
 
 def test_a_checkpoint_is_read_onto_the_device(monkeypatch, tmp_path):
-    split = small.split(range(1, 11))
-
     def epoch(seed: int, device: str, restored: bool) -> dict[str, float]:
-        model = small.model(seed=seed).float().to(device)
+        model, given = small.model(seed=seed).float().to(device), small.batch(range(1, 11)).to(device)
         optimizer = fitting.adam(model, 1e-5, 1e-3)
         if restored:
             cache.restore_checkpoint(tmp_path / "c", model, optimizer)
-        given = [small.batch(range(1, 11)).to(device)]
-        task = Classification(torch.from_numpy(split.labels), outputs=1)
-        losses = fitting.train_epoch(model, given, optimizer, task.losses, "sum")
+        losses = fitting.train_epoch(model, [given], optimizer, Classification(given.label.cpu(), 1).losses, "sum")
         cache.save_checkpoint(tmp_path / "c", model, optimizer, {}, [{"epoch": 1}])
         return losses
 
@@ -191,25 +187,15 @@ def test_no_measure_takes_a_gradient_through_cudnn(name, recurrent):
     assert torch.backends.cudnn.enabled
 
 
-@pytest.mark.parametrize("measure", [gradient, gradient_times_input, state_gradients_definition])
+def check_of_the_interface(model, batch) -> None:
+    check_interface(everything.pooled(), everything.texts())
+
+
+@pytest.mark.parametrize(
+    "measure", [gradient, gradient_times_input, state_gradients_definition, check_of_the_interface]
+)
 def test_no_gradient_alone_goes_through_cudnn(measure, recurrent):
     measure(small.Foreign(small.model()), small.batch())
-    assert any(recurrent)
-
-
-def test_the_check_of_the_interface_and_ones_own_quantity_ask_it_neither(recurrent):
-    model, given = everything.pooled(), everything.texts()
-    check_interface(model, given)
-    assert any(recurrent)
-    recurrent.clear()
-    own = small.quantities(own=lambda model, batch, output: model(batch).logits[:, 0])
-    everything.measure(model, [given], own)
-    assert any(recurrent)
-
-
-def test_training_keeps_cudnn(recurrent):
-    model = small.model().train()
-    model(small.batch())
     assert any(recurrent) and torch.backends.cudnn.enabled
 
 

@@ -126,24 +126,20 @@ def test_losses_of_words_are_what_their_formulas_say():
 
 
 def test_a_course_adds_its_objective_to_the_labels_loss():
-    batch = small.batch()
-    labels = batch.label
+    batch, labels = small.batch(), small.batch().label
     torch.manual_seed(0)
     model = AttentionClassifier(torch.randn(35, 8), hidden_size=8).double().eval()  # a row more: the mask
-    plain = Tying(labels, 1, delta=0).losses(model, batch)
-    tied = Tying(labels, 1, delta=3.0).losses(model, batch)
+    plain, tied = (Tying(labels, 1, delta=delta).losses(model, batch) for delta in (0, 3.0))
     output = model(batch)
     distance = len(batch) * losses.tying_loss(output.hidden, output.embeddings, batch.mask)
     torch.testing.assert_close(tied["loss"], plain["loss"] + 3 * distance)
-    task = MaskedLanguageModel(labels, 1, words=34, eta=2.0, share=0.5)
     torch.manual_seed(4)
-    found = task.losses(model, batch)
+    found = MaskedLanguageModel(labels, 1, words=34, eta=2.0, share=0.5).losses(model, batch)
     torch.testing.assert_close(found["prediction"], plain["prediction"])  # of the words as they are
     torch.testing.assert_close(found["loss"], found["prediction"] + 2 * found["mlm"])
     torch.manual_seed(4)
     tokens, chosen = masked(batch.tokens, batch.mask, 34, 0.5)
-    states = model(replace(batch, tokens=tokens)).hidden[chosen]
-    logits = states @ model.embedding.weight[4:34].T
+    logits = model(replace(batch, tokens=tokens)).hidden[chosen] @ model.embedding.weight[4:34].T
     expected = functional.cross_entropy(logits, batch.tokens[chosen] - 4, reduction="sum")
     assert chosen.any()
     torch.testing.assert_close(found["mlm"], expected)

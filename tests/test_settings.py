@@ -75,8 +75,3 @@ def test_what_is_not_given_is_the_choice_of_the_profile():
         given, chosen = paper.settings(profile="paper"), described(paper.settings)
         assert all(setting.default not in ("", 0, ()) or setting.default is False for setting in chosen.values())
         assert given.seeds_or() == list(range(PROFILES["paper"].seeds))
-
-
-def test_erasure_takes_a_projection_for_every_model():
-    runs = planned.runs("erasure", "planted-documents", projection="sparsemax", device="cpu")
-    assert len({run.encoder for run in runs}) == 6 and {run.projection for run in runs} == {"sparsemax"}
