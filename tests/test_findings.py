@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.metrics import f1_score
 
 from lib.analysis.summaries import rows_where
 from lib.analysis.word_states import NAME, SAMPLES
@@ -362,25 +362,6 @@ def test_sooner_to_later_is_a_ratio_of_texts():
     )
 
 
-def test_a_test_of_liars_is_scored_by_its_auroc_with_delongs_error():
-    random, label = np.random.default_rng(11), [1] * 20 + [0] * 20
-    index = pd.MultiIndex.from_product([["liar", "base"], range(20)], names=["variant", "seed"])
-    sharp = random.normal(np.array(label) * 0.8, 1).round()  # with ties
-    scores = pd.DataFrame({"blind": random.random(40), "sharp": sharp, "perfect": label}, index)
-    answers = pd.DataFrame({"dataset": ["planted"]})
-    found = of("G2", suspicion=scores, answers=answers)
-    assert found["dataset"].eq("planted").all()
-    for name, rows in found.groupby("model"):
-        liars, honest = scores[name].to_numpy()[:20], scores[name].to_numpy()[20:]
-        parts = [[roc_auc_score([1] + [0] * 20, [one, *honest]) for one in liars],
-                 [roc_auc_score([1] * 20 + [0], [*liars, one]) for one in honest]]  # fmt: skip
-        error = max(sum(np.var(part, ddof=1) / 20 for part in parts) ** 0.5, 0.05)
-        assert rows["value"].to_numpy() == pytest.approx(roc_auc_score(label, scores[name])) and len(rows) == 20
-        assert rows["se"].iloc[0] == pytest.approx(error, rel=0.2), name
-    assert judge(found).set_index("model")["word"].to_dict() == {"blind": NO, "sharp": OPEN, "perfect": YES}
-    assert of("G2", suspicion=pd.DataFrame(), answers=answers).empty
-
-
 # --- models that are no evidence, and controls
 
 
@@ -459,22 +440,11 @@ def test_a_model_that_learned_nothing_is_evidence_for_no_finding(notebook):
     assert set(found["finding"]) == names - {"G2"}, "which is of no model"
     taken = found[~found["left_out"].str.contains("not above the largest class") & found["finding"].ne("T4")]
     assert taken.empty, taken[["finding", "model"]].drop_duplicates()
-
-
-def test_each_kind_of_shortcut_is_a_model_that_its_own_rows_judge():
-    random, columns = np.random.default_rng(17), {"reason_top": 0.5, "reason_top_chance": 0.2, "of": "attention"}
-    kinds = [texts(random, dataset=f"sst:shortcut={kind}", **columns) for kind in ("single", "pair")]
-    found = judge(of("G1b", answers=texts(random), copies=pd.concat(kinds)))
-    assert found["word"].tolist() == [YES, YES] and found["dataset"].nunique() == 2
-
-
-def test_t4_leaves_out_a_model_that_learned_nothing():
-    found = compute("regularization", chance_tables("regularization", np.random.default_rng(14)))
-    assert found.loc[found["finding"].eq("T4"), "left_out"].ne("").all()
+    assert found["left_out"].ne("").all()
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.4])
-@pytest.mark.parametrize("name", ["J6", "S1", "T1", "G1"])
+@pytest.mark.parametrize("name", ["J6", "T1", "G1"])
 def test_what_shuffled_weights_do_as_well_is_no_finding(name, strength):
     """Twenty made-up studies in which the measure and its control have one distribution; and in which they have not."""
     random, finding, frames = np.random.default_rng(15), FINDINGS[name], []

@@ -103,17 +103,6 @@ def test_a_row_says_what_it_was_made_from():
     assert results.recipe_text({"variant": "tying"}, runs) == recipe.replace(" delta=0.03", ""), "what all runs share"
 
 
-def test_a_short_trial_in_profile_paper_removes_nothing():
-    keep({0: 0.1, 1: 0.2, 2: 0.3}, texts="whole", train=12_000)
-    trial = keep({0: 0.9}, texts="trial", train=300)
-    assert trial.sentence.startswith("kept in") and trial.effects["value"].tolist() == trial.values[
-        "value"
-    ].tolist() == [0.9]
-    assert kept() == kept("values") == [(0, 0.1), (0, 0.9), (1, 0.2), (2, 0.3)]
-    main = results.main_runs(results.kept("findings"), "findings")
-    assert main["value"].tolist() == [0.1, 0.2, 0.3], "the trial is not what the summary shows"
-
-
 def test_the_main_runs_are_of_the_most_texts_then_the_most_runs_and_one_recipe_for_each_model(monkeypatch):
     keep({0: 0.1, 1: 0.2}, train=12_000, source="few.npz")
     keep({0: 0.3, 1: 0.4, 2: 0.5}, train=12_000, source="more.npz")
