@@ -30,11 +30,7 @@ SMALL_VECTORS = 50
 
 @dataclass(frozen=True)
 class CorrelationSettings(Settings):
-    """The settings of `correlation`, the notebook that also reads texts with a question.
-
-    With query_init "default", as torch initialises it, dot attention often stays uniform; "normal" is N(0, 1), of Tutek
-    & Šnajder (2020, appendix C).
-    """
+    """Beside those of every notebook: which models, one's own or ours; here texts with a question are read too."""
 
     answers_questions: ClassVar[bool] = True
 
@@ -86,12 +82,17 @@ DIFFERENCES = {  # of two columns: how much less attention agrees than another m
 
 def add_differences(instances: pd.DataFrame) -> pd.DataFrame:
     """The instances with those of DIFFERENCES that are of measured columns."""
-    columns = {}
     for name, (more, less, title) in DIFFERENCES.items():
-        if more in instances and less in instances:
+        if {more, less} <= set(instances):
             bounds = (-2, 2) if unit_of(more) == "tau-b" else CHANGE_BOUNDS
-            columns[declare(name, unit_of(more), title, bounds)] = instances[more] - instances[less]
-    return instances.assign(**columns)
+            difference = instances[more] - instances[less]
+            instances = instances.assign(**{declare(name, unit_of(more), title, bounds): difference})
+    return instances
+
+
+def two_classes(instances: pd.DataFrame) -> tuple[int, ...]:
+    """The classes, where there are two; none where there are more."""
+    return (0, 1) if instances[["label", "prediction"]].max().max() < 2 else ()
 
 
 def add_classes(instances: pd.DataFrame) -> pd.DataFrame:
@@ -104,36 +105,29 @@ def add_classes(instances: pd.DataFrame) -> pd.DataFrame:
     return instances.assign(**columns)
 
 
-def two_classes(instances: pd.DataFrame) -> tuple[int, ...]:
-    """The classes, where there are two; none where there are more."""
-    return (0, 1) if instances[["label", "prediction"]].max().max() < 2 else ()
-
-
 def permutation_medians(instances: pd.DataFrame) -> pd.DataFrame:
     """The median change by permuting, by the largest weight (bins of .25) and the predicted class, as figure 6 has it.
 
     Rows of `lib.analysis.summarise` with the quantities permutation_median_bin_1_class_0 and the like.
     """
-    rows, kinds = [], two_classes(instances)
+    rows = []
     for key, group in configurations(instances):
         bins = np.ceil(group["max_attention"].clip(1e-9) * 4)
-        for number, kind in product(range(1, 5), kinds):
+        for number, kind in product(range(1, 5), two_classes(instances)):
             name = declare(f"permutation_median_bin_{number}_class_{kind}", "fraction")
             inside = group["permutation"].where(bins.eq(number) & group["prediction"].eq(kind))
             median = mean_effect(group.assign(**{name: inside}), name, middle=weighted_median)
-            about = {"quantity": name, "value": median.value, "unit": "fraction", "of_seeds": median.by_run}
-            rows += [key | about | {"se_texts": median.se, "n": median.n}] if median.n else []
+            row = {"quantity": name, "value": median.value, "unit": "fraction", "of_seeds": median.by_run}
+            rows += [key | row | {"se_texts": median.se, "n": median.n}] if median.n else []
     return pd.DataFrame(rows)
 
 
 def add_permutation_shares(instances: pd.DataFrame) -> pd.DataFrame:
     """With `permutation` of texts whose attention is not uniform, and as a share of the largest change in these."""
     uneven, most = instances["entropy_of_attention"] <= UNIFORM, instances["largest_change"]
-    shares = {
-        "permutation_of_uneven": instances["permutation"].where(uneven),
-        "permutation_share": (instances["permutation"] / most).where(uneven & (most > 0)),
-    }
-    return instances.assign(**{declare(name, "fraction"): values for name, values in shares.items()})
+    change, names = instances["permutation"], ("permutation_of_uneven", "permutation_share")
+    shares = change.where(uneven), (change / most).where(uneven & (most > 0))
+    return instances.assign(**{declare(name, "fraction"): share for name, share in zip(names, shares, strict=True)})
 
 
 def add_adversary_shares(instances: pd.DataFrame) -> pd.DataFrame:

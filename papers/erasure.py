@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 from math import nan
 
 import pandas as pd
@@ -64,9 +65,7 @@ class ErasureSettings(Settings):
 def every_model(settings: Settings) -> list[Run]:
     """Six models: over words alone and over sentences, with an RNN, with convolutions, and without an encoder."""
     encoders = settings.encoders or (*FLAN, *(HIERARCHICAL if spec(settings.dataset).sentences else ()))
-    return [
-        model(settings, encoder, seed) for encoder in encoders for seed in settings.seeds_or(SEEDS[settings.profile])
-    ]
+    return [model(settings, *part) for part in product(encoders, settings.seeds_or(SEEDS[settings.profile]))]
 
 
 def model(settings: Settings, encoder: str, seed: int) -> Run:
@@ -95,23 +94,17 @@ def printed(dataset: str, encoder: str) -> dict[str, float]:
 def tables(measured: pd.DataFrame, shuffled: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """What the findings read: every model's effects of erasing, beside those of shuffled weights.
 
+    Nothing is read of texts of fewer than FEWEST_SENTENCES where sentences are erased.
+
     Args:
         measured: with the columns of lib.interventions.single_erasure as "top", of until_flip as "removed", and
             attention_weights. shuffled: the same rows with "top" of `placed_by_chance`.
     """
     names = declare("top_gap_js", "nats"), declare("top_gap_js_shuffled", "nats")
-    gaps = dict(zip(names, map(top_gaps, (measured, shuffled)), strict=True))
-    rows = add_sooner(of_long_texts(measured.assign(**gaps)), "product", "attention")
-    return {"measured": add_entropies(rows, ["attention"])}
-
-
-def of_long_texts(measured: pd.DataFrame) -> pd.DataFrame:
-    """The rows without what was measured of texts of fewer than FEWEST_SENTENCES where sentences are erased."""
-    short = measured["encoder"].isin(list(HIERARCHICAL)) & (measured["removed_items"] < FEWEST_SENTENCES)
-    columns = [name for name in measured if name.startswith(("top_", "removed_"))]
-    kept = measured.copy()
-    kept.loc[short, columns] = nan
-    return kept
+    rows = measured.assign(**dict(zip(names, map(top_gaps, (measured, shuffled)), strict=True)))
+    short = rows["encoder"].isin(list(HIERARCHICAL)) & (rows["removed_items"] < FEWEST_SENTENCES)
+    rows.loc[short, [name for name in rows if name.startswith(("top_", "removed_"))]] = nan
+    return {"measured": add_entropies(add_sooner(rows, "product", "attention"), ["attention"])}
 
 
 def gradient_sooner_to_later(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:

@@ -19,21 +19,15 @@ SERIES = (*OPTIONS, "first", "epoch")
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper that the notebook of the same name re-runs.
+    """A paper that the notebook of the same name re-runs."""
 
-    name          of its notebook
-    key           in data/published.csv: "jain2019"
-    settings      the parameters of its notebook
-    parts         the runs of its notebook, by the functions that list them
-    swept         parameters that dev chooses where none is given, each with the part that has a run for each value
-    partners      (kept rows, those of models by themselves) -> more rows, under the names that published.csv has
-    """
-
-    name: str
-    key: str
-    settings: type[Settings]
-    parts: tuple[Part, ...]
+    name: str  # of its notebook
+    key: str  # in data/published.csv: "jain2019"
+    settings: type[Settings]  # the parameters of its notebook
+    parts: tuple[Part, ...]  # the runs of its notebook, by the functions that list them
+    # Parameters that dev chooses where none is given, each with the part that has a run for each value.
     swept: Mapping[str, Part] = field(default_factory=dict)
+    # (kept rows, those of models by themselves) -> more rows, under the names that published.csv has.
     partners: Callable[[pd.DataFrame, pd.DataFrame], list[pd.DataFrame]] = lambda rows, of_models: []
 
     @property

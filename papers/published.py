@@ -53,8 +53,7 @@ def table(paper: str | None = None, dataset: str | None = None) -> pd.DataFrame:
 
 def counts(dataset: str) -> pd.DataFrame:
     """What the papers' data tables say about a dataset: paper, table, quantity, value, unit; empty where none does."""
-    frame = table(dataset=dataset)
-    frame = frame[(frame["encoder"] == "") & frame["unit"].isin(COUNTED)]
+    frame = table(dataset=dataset).query("encoder == '' and unit in @COUNTED")
     return frame[["paper", "table", "quantity", "value", "unit"]].reset_index(drop=True)
 
 
@@ -74,12 +73,10 @@ def printed_table(paper: str, number: str, ours: pd.DataFrame, index: str | list
 def compare(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     """Each published value next to ours, by dataset, encoder, attention, projection, variant, layers and quantity.
 
-    A value that is in two tables or papers has a row for each, with ours repeated. What has no partner on the
-    other side is kept with NaN there. Values are compared as they are: no unit is converted.
+    A value that is in two tables or papers has a row for each, with ours repeated; what has no partner has NaN there.
 
     Args:
-        ours: the columns of lib.analysis.summarise; all after `unit` may be missing.
-        theirs: the columns of `table`.
+        ours: the columns of lib.analysis.summarise; all after `unit` may be missing. theirs: the columns of `table`.
     Returns:
         the keys, unit, ours, low, high, sd_seeds, seeds, paper, table, theirs, source (the paper's title), difference
         (ours less theirs), answer (one of ANSWERS; "" where there is nothing to compare), counted.

@@ -84,12 +84,9 @@ def setting(default: Any, help: str) -> Any:
 
 @dataclass(frozen=True, config={"allow_inf_nan": False})
 class Settings:
-    """The settings that all notebooks share. Those of a paper extend them, as do those of a notebook of your own.
+    """The settings that all notebooks share. Those of a paper extend them, as do those of a notebook of your own."""
 
-    answers_questions    whether the paper has models for texts with a question
-    """
-
-    answers_questions: ClassVar[bool] = False
+    answers_questions: ClassVar[bool] = False  # whether the paper has models for texts with a question
 
     dataset: Dataset = "planted"
     data: str | None = setting(None, "your own text instead: a .csv, .tsv, .txt, .jsonl or .parquet, each also .gz")

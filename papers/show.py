@@ -138,9 +138,6 @@ def printed(row: Mapping) -> float:
 def forest(found: pd.DataFrame, rows: str = "model", columns: int = 1) -> alt.TopLevelMixin:
     """A panel for each finding, a row for each model or dataset: the effect with its 95% interval.
 
-    A hollow diamond is what the paper printed, a grey tick what chance gives; a hollow point has fewer than three runs.
-    The paper's own datasets come first, then a line, then others.
-
     Args:
         found: rows of `papers.judge.judge`. rows: model or dataset. columns: panels beside each other.
     """
@@ -156,7 +153,7 @@ def forest(found: pd.DataFrame, rows: str = "model", columns: int = 1) -> alt.To
 
 
 def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
-    """The rows of one finding."""
+    """The rows of one finding; of datasets the paper's own come first, then a line, then others."""
     finding = FINDINGS[same["finding"].iloc[0]]
     own = same["dataset"].isin(finding.datasets)
     others = [OTHERS] if rows == "dataset" and own.any() and not own.all() else []
@@ -203,11 +200,11 @@ def compare(values: pd.DataFrame, percent: bool = False, empty: str = tables.NOT
     """
     if values["ours"].isna().all():
         return HTML(f"<p>{escape(empty)}</p>")
-    theirs = values[values["theirs"].notna()]
+    theirs, alone = values[values["theirs"].notna()], values[values["theirs"].isna()]
     parts = [values] if theirs.empty else []
     for _, same in theirs.groupby(["paper", "table"], sort=False):
-        alone = values["theirs"].isna() & values["encoder"].isin(same["encoder"])
-        parts.append(pd.concat([same, values[alone & values["quantity"].isin(same["quantity"])]]))
+        ours = alone["encoder"].isin(same["encoder"]) & alone["quantity"].isin(same["quantity"])
+        parts.append(pd.concat([same, alone[ours]]))
     return HTML("".join(one_table(part, percent) for part in parts))
 
 
@@ -250,14 +247,14 @@ def compared_cell(row: Mapping, percent: bool) -> str:
 @or_a_sentence
 def scatter(values: pd.DataFrame, width: int = 200) -> alt.TopLevelMixin:
     """Printed (x) against ours (y), a dot for each value that counts, a panel for each paper, with the diagonal."""
-    rows = values[values["counted"] & values["ours"].notna() & values["theirs"].notna() & values["unit"].ne("nats")]
+    rows = values[values["counted"] & values["difference"].notna() & values["unit"].ne("nats")]
     if rows.empty:
         raise Empty("no printed value has one of ours")
     data = rows[["source", "theirs", "ours", "answer", "dataset", "quantity"]]
     x, y = alt.X("theirs:Q", title="printed"), alt.Y("ours:Q", title="ours")
     colors = alt.Scale(domain=list(ANSWER_COLORS), range=list(ANSWER_COLORS.values()))
-    tips = ["dataset", "quantity", "theirs", "ours", "answer"]
     dots = alt.Chart().mark_circle(size=14, opacity=0.6)
+    tips = ["dataset", "quantity", "theirs", "ours", "answer"]
     dots = dots.encode(x, y, alt.Color("answer:N", title=None, scale=colors), tooltip=tips)
     ends = [data[["theirs", "ours"]].to_numpy().min(), data[["theirs", "ours"]].to_numpy().max()]
     diagonal = alt.Chart().mark_line(color=INK, strokeWidth=1, strokeDash=[3, 3]).encode(alt.X("d0:Q"), alt.Y("d0:Q"))
@@ -271,8 +268,7 @@ def counts(values: pd.DataFrame) -> pd.DataFrame:
     """Of each paper how many printed values count, how many of them have ours, and how these compare.
 
     Returns:
-        paper, counted, ours, one column for each of ANSWERS, r (Pearson's, of theirs with ours), distance (the median
-        size of the difference).
+        paper, counted, ours, one column for each of ANSWERS, r (Pearson's), distance (median size of the difference).
     """
     rows = []
     for paper, same in values[values["counted"]].groupby("paper", sort=False):
