@@ -136,7 +136,7 @@ def test_other_kinds_have_the_interface(transformers, tokenizer, given, kind, op
 @pytest.mark.parametrize(
     ("kind", "options", "fault"),
     [
-        ("GPT2", {"n_embd": 16, "n_layer": 2, "n_head": 2, "pad_token_id": 0}, r"no classifying .* of words \[4\]"),
+        ("GPT2", {"n_embd": 16, "n_layer": 2, "n_head": 2, "pad_token_id": 0}, r"no classifying .* states of \[4\]"),
         ("MPNet", {}, "does not expose its attention through transformers' AttentionInterface"),
         ("Bert", {"num_labels": 1}, "does not give a text one of two or more classes"),
         ("Bert", {"problem_type": "multi_label_classification"}, "but a number or several labels"),

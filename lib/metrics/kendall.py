@@ -24,8 +24,8 @@ def kendall_tau(x: Tensor, y: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     Args:
         x, y, mask: (batch, token); only tokens where the mask is True count.
     Returns:
-        (tau, p-value), each (batch,) float64 in tau-b and fraction; NaN where undefined: fewer than two tokens, all
-        values of x or of y equal, or a NaN among them.
+        tau-b and p-value (fraction), each (batch,) in doubles; NaN where undefined: fewer than two tokens, all values
+        of x or of y equal, or a NaN among them.
     """
     if not x.shape == y.shape == mask.shape:
         shapes = [tuple(one.shape) for one in (x, y)]
@@ -72,8 +72,6 @@ def _compare(values: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 def _ties(steps: np.ndarray, n: np.ndarray) -> np.ndarray:
     """(3, row), as `_compare` returns; steps (row, token - 1): whether sorted values differ from the last."""
     place = np.arange(1, steps.shape[-1] + 1)
-    if not (~steps & (place < n[:, None])).any():
-        return np.zeros((3, len(n)))
     before = place - np.maximum.accumulate(np.where(steps, place, 0), axis=-1)  # those of its group before each
     before = np.where(place < n[:, None], before, 0).astype(float)
     two, three = before.sum(axis=-1), (before * (before - 1)).sum(axis=-1)

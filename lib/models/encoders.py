@@ -1,8 +1,7 @@
 """Encoders: from embedded words (batch, word, embedding) to hidden states (batch, word, hidden).
 
-A new encoder is a class here and an entry in ENCODERS: training and reports then accept its name. `hidden_size` has a
-default and is an attribute, `layers` is taken by one that can have several; lengths (batch,) of `forward` include start
-and end. A text's states must not depend on padding or on the other texts.
+A new encoder is a class here and an entry in ENCODERS. `hidden_size` has a default and is an attribute, `layers` is
+taken by one that can have several; lengths (batch,) of `forward` include start and end, and padding must not be read.
 """
 
 from functools import partial
@@ -111,9 +110,8 @@ class Convolution(nn.Module):
         self.hidden_size = hidden_size
         self.dropout = nn.Dropout(dropout)
         channels = hidden_size // len(widths)
-        self.convolutions = nn.ModuleList(
-            nn.Conv1d(embedding_size, channels, width, padding=width // 2) for width in widths
-        )
+        filters = (nn.Conv1d(embedding_size, channels, width, padding=width // 2) for width in widths)
+        self.convolutions = nn.ModuleList(filters)
 
     def forward(self, embedded: Tensor, lengths: Tensor) -> Tensor:
         inside = torch.arange(embedded.shape[1], device=embedded.device) < lengths[:, None]

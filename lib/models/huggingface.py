@@ -177,8 +177,8 @@ def layers_and_heads(classifier: nn.Module, probe: Tensor) -> tuple[int, int]:
     read = [] if gradient is None else gradient[0].any(dim=-1).nonzero().flatten().tolist()
     if read != [0]:
         raise ValueError(
-            f"a {kind} has no classifying token in front: of a text of {words} words it reads out the states of words "
-            f"{read}, counted from 0; allowed: one that reads out word 0 alone, such as BERT, RoBERTa or DistilBERT"
+            f"a {kind} has no classifying token in front: of {words} words it reads out the states of {read}, from 0; "
+            "allowed: one that reads out word 0 alone, such as BERT, RoBERTa or DistilBERT"
         )
     return len(recorder.weights), recorder.weights[0].shape[1]
 
@@ -265,11 +265,8 @@ def corpus_in_subwords(corpus: Corpus, tokenizer, most: int) -> Corpus:
     for split in corpus.splits:
         ids = tokenizer([text.text for text in split.instances], add_special_tokens=False, verbose=False)["input_ids"]
         cut = [tuple(tokenizer.convert_ids_to_tokens(of_text[:most])) for of_text in ids]
-        kept = tuple(
-            replace(text, tokens=tokens, rationale=None, sentences=None)
-            for text, tokens in zip(split.instances, cut, strict=True)
-            if tokens
-        )
+        pairs = [(text, tokens) for text, tokens in zip(split.instances, cut, strict=True) if tokens]
+        kept = tuple(replace(text, tokens=tokens, rationale=None, sentences=None) for text, tokens in pairs)
         if len(kept) < len(ids):
             notes.append(f"{len(ids) - len(kept):,} texts of {split.name} without a subword were left out.")
         if longer := sum(len(text) > most for text in ids):
