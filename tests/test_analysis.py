@@ -22,7 +22,6 @@ from lib.analysis import (
     max_attention,
     mean_effect,
     measure,
-    measure_all,
     summarise,
 )
 from lib.analysis import statistics as ours
@@ -161,19 +160,6 @@ def test_a_diverged_model_is_one_clear_error():
     torch.nn.init.constant_(model.decoder.bias, torch.nan)
     with pytest.raises(ValueError, match=r"not finite for 3 of 3 texts .* instance 1"):
         measure(model, batches(small.split(LENGTHS), 3), [])
-
-
-def test_several_runs_are_one_table():
-    trained = [
-        SimpleNamespace(
-            model=small.model(seed=seed),
-            run=SimpleNamespace(**vars(RUN) | {"seed": seed}),
-            batches=lambda split, size: batches(small.split(LENGTHS), 3),
-        )
-        for seed in (0, 1)
-    ]
-    frame = measure_all(trained, [max_attention])
-    assert frame["seed"].tolist() == [0] * len(LENGTHS) + [1] * len(LENGTHS)
 
 
 def test_taus_are_scipys_and_undefined_ones_are_counted():
@@ -320,23 +306,6 @@ def test_a_difference_is_paired_by_text_and_seed_and_has_a_word():
         assert row.interval()[0] > 0 and row.word == word
 
 
-def test_a_difference_knows_that_seeds_differ():
-    noisy = [table(encoder=name) for name in ("average", "bilstm")]
-    for frame, shifts in zip(noisy, ([0.3, -0.2, 0.05], [0.0, 0.0, 0.0]), strict=True):
-        frame["tau"] += frame["seed"].map(dict(enumerate(shifts)))
-    row = effects_between(pd.concat(noisy), ["tau"], AVERAGE_LESS_BILSTM)[0]
-    assert row.word == "open"
-    seeds_alone = 2 * stats.t.ppf(0.975, 2) * np.std([0.3, -0.2, 0.05], ddof=1) / np.sqrt(3)
-    assert np.ptp(row.interval()) == pytest.approx(seeds_alone, rel=0.05)
-
-
-def test_an_interval_of_two_seeds_is_of_these_very_models():
-    frame = table(n=100, seeds=range(2))
-    frame["tau"] += frame["seed"]
-    row = summarise(frame, ["tau"]).iloc[0]
-    assert row["high"] - row["low"] == pytest.approx(row["high_texts"] - row["low_texts"], rel=0.1)
-
-
 @pytest.mark.parametrize("seeds", [3, 5])
 def test_intervals_cover_what_other_texts_and_seeds_would_give(seeds):
     random, covered, of_texts, paired = np.random.default_rng(seeds), 0, 0, 0
@@ -350,19 +319,6 @@ def test_intervals_cover_what_other_texts_and_seeds_would_give(seeds):
         paired += low <= 0.1 <= high
     assert covered >= 184 and paired >= 184, "at least 92 of 100"
     assert of_texts < 150, "an interval over texts alone knows nothing of other seeds"
-
-
-def test_several_quantities_are_compared_as_each_alone():
-    sides = np.random.default_rng(0).normal([[0.3]], 1, (2, 40, 3))  # (side, text, seed)
-
-    def moments(weights, values):
-        return np.stack([weighted_mean(weights, values), weighted_mean(weights, values**2)], axis=1)
-
-    both = estimate(["tau", "accuracy"], moments, sides, range(3), 300)
-    alone = estimate(["tau"], lambda weights, values: moments(weights, values)[:, :1], sides, range(3), 300)
-    assert both[:1] == alone and [effect.value for effect in both] == pytest.approx(
-        [(a - b).mean() for a, b in (sides, sides**2)]
-    )
 
 
 def test_a_group_that_is_none_or_several_is_refused():
@@ -451,21 +407,6 @@ def test_examples_follow_their_rule():
     assert "good" in chosen.iloc[1]["why"]
 
 
-def test_examples_are_short_right_and_have_an_adversary():
-    frame = texts_of(seeds=1)
-    frame.loc[frame["probability"].idxmax(), "length"] = 61  # too long to read
-    second = frame.loc[frame["length"] < 61, "probability"].idxmax()
-    frame.loc[second, "prediction"] = 0  # wrong
-    third = frame.loc[(frame["length"] < 61) & (frame["prediction"] == 1), "probability"].idxmax()
-    frame.loc[third, "tau"] = np.nan  # left out
-    allowed = frame[(frame["length"] < 61) & (frame["prediction"] == 1) & frame["tau"].notna()]
-    farthest = allowed.index[3]
-    frame.loc[farthest, "tau"] = 9.0
-    chosen = examples(frame, ("bad", "good"), far="tau")
-    assert chosen.index[1] == allowed["probability"].idxmax() and chosen.index[-1] == farthest
-    assert examples(frame.assign(length=100), ("bad", "good")).shape[0] == 3, "long texts where there is no short one"
-
-
 def test_joined_adds_columns_and_refuses_what_does_not_fit():
     frame = texts_of()
     run = ["dataset", "encoder", "attention", "projection", "variant", "layers", "seed", "instance", "left_out"]
@@ -478,11 +419,3 @@ def test_joined_adds_columns_and_refuses_what_does_not_fit():
     assert joined(weighed, more.assign(extra=1.6))["extra"].eq(1.6).all(), "what is measured anew takes its place"
     with pytest.raises(ValueError, match="not of the same runs"):
         joined(frame, more.iloc[::-1])
-
-
-def test_a_table_says_once_what_is_the_same_and_escapes_the_rest():
-    frame = pd.DataFrame({"dataset": ["<b>x</b>"] * 2, "quantity": ["f1", "accuracy"], "value": [0.12345, 1e-7]})
-    html = tables.show(frame).data
-    assert html.count("&lt;b&gt;x") == 1 and "<b>" not in html
-    assert ">0.123<" in html and ">1e-07<".replace("-", "−") in html and ">F1<" in html
-    assert tables.show(frame.iloc[:0], "None.").data == "<p>None.</p>"

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 import torch
-from small import Foreign, batch, deletions_are_shortened_texts, model
+from small import Foreign, batch, model
 
 from lib import importance
 from lib.importance import state_gradients as of_states
@@ -16,7 +16,6 @@ from lib.importance.state_gradients import (
 )
 from lib.metrics import kendall_tau, normalized_entropy, probabilities
 from lib.models import ENCODERS
-from lib.projections import projection
 
 PROJECTIONS = ("softmax", "sparsemax", "sparsegen:-3", "sparsegen:0.9", "entmax:1.5", "entmax:1.3", "entmax:learned")
 LENGTHS = (5, 1, 2, 3, 12, 7, 1, 4)
@@ -195,12 +194,6 @@ def test_the_entropy_of_states_is_the_mean_over_them(pairs, monkeypatch):
         assert float(ours["own_share"][row]) == pytest.approx(own, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", PROJECTIONS[1:])
-@pytest.mark.parametrize("encoder", ENCODERS)
-def test_deleted_tokens_under_any_projection(encoder, name):
-    deletions_are_shortened_texts(model(encoder, outputs=3, projection_name=name), batch((5, 1, 3, 9)))
-
-
 def test_a_model_that_does_not_say_how_it_weighs_is_taken_to_weigh_by_softmax():
     tested, given = model(), batch()
     found = importance.leave_one_out(Foreign(tested), given, of="hidden")
@@ -213,12 +206,3 @@ def test_a_model_that_does_not_say_how_it_weighs_is_taken_to_weigh_by_softmax():
 def test_importance_of_anything_else_is_refused(measure):
     with pytest.raises(ValueError, match="of: input, hidden"):
         measure(model(), batch(), of="output")
-
-
-def test_alpha_learns_and_is_part_of_the_attention():
-    tested = model(projection_name="entmax:learned")
-    assert tested.projection.alpha.item() == 1.5
-    output = tested(batch((5, 9)))
-    (gradient,) = torch.autograd.grad(output.logits.sum(), tested.projection.position)
-    assert gradient.abs() > 0
-    assert projection("entmax:learned") is not tested.projection

@@ -16,8 +16,6 @@ from lib.analysis import (
     effects_between,
     mean_effect,
     measure,
-    per_group,
-    summarise,
 )
 from lib.analysis.adversaries import error_of_pairs, measure_versus_base, points, seed_distances
 from lib.datasets.batches import batches
@@ -189,29 +187,6 @@ def models(better: float, texts: int = 300, seeds: int = 3) -> pd.DataFrame:
     return pd.concat([rows("base", seeds, texts, right(0.7 + better)), rows("uniform", seeds, texts, right(0.7))])
 
 
-def test_the_texts_of_a_run_are_found_by_the_run_whatever_else_a_table_says_of_it():
-    one = {"trains": "all", "label": [0, 1], "prediction": [0, 1], "tvd": [0.1, 0.3], "jsd": [0.2, 0.6]}
-    runs = [(0.1, 0), (0.1, 1), (0.2, 0)]
-    rows = pd.concat([pd.DataFrame(one).assign(**{"lambda": strength, "seed": seed}) for strength, seed in runs])
-    dev = pd.DataFrame({"trains": "all", "lambda": [0.1], "seed": [1], "jsd": [0.4]})  # a column of both tables
-    selected = adversaries.select_runs(rows, dev)
-    assert selected[["lambda", "seed"]].drop_duplicates().to_numpy().tolist() == [[0.1, 1]]
-    assert selected["jsd"].tolist() == one["jsd"] and list(selected) == list(rows)
-
-
-def test_search_and_optimum_are_series_of_their_own_where_they_were_measured():
-    def measured(seed, random):
-        columns = {f"adversary_gradient_{name}": random.random(5) for name in ("jsd", "tvd")}
-        return columns | {"jsd": 0.0, "tvd": 0.0}
-
-    rows_of = rows("base", 2, 5, measured)
-    series = {name: adversaries.instance_adversaries(rows_of, name) for name in ("gradient", "exact")}
-    drawn = points(series)
-    assert drawn["series"].tolist() == ["gradient", "gradient"] and drawn["at"].isna().all()
-    assert drawn["jsd"].tolist() == pytest.approx(rows_of.groupby("seed")["adversary_gradient_jsd"].mean())
-    assert points({"exact": series["exact"]}).empty
-
-
 def test_scores_are_compared_as_scikit_learn_computes_them():
     instances = models(0.15)
     between = {"variant": "base"}, {"variant": "uniform"}
@@ -227,10 +202,3 @@ def test_scores_are_compared_as_scikit_learn_computes_them():
     fewer = instances[(instances["variant"] == "base") | (instances["instance"] > 5)]
     with pytest.raises(ValueError, match="on other texts"):
         effects_between(fewer, ["f1"], between)
-
-
-def test_each_group_keeps_what_tells_it_apart():
-    instances = pd.concat([sweep(lambda s: (0.2 * s, 0.05 * s)), models(0.1)])
-    found = per_group(instances, ["trains", "lambda"], lambda some: summarise(some, ["jsd"]))
-    assert len(found) == 3 + 2 and found["lambda"].isna().sum() == 2
-    assert per_group(instances.iloc[:0], ["lambda"], lambda some: some).empty
