@@ -9,7 +9,6 @@ from pandas.api.types import is_numeric_dtype
 from scipy.special import xlogy
 from torch import Tensor
 
-from lib.analysis.statistics import ratio
 from lib.datasets.batches import Batch
 from lib.importance.deletions import MAX_WORDS_PER_PASS, without_each, without_words
 from lib.importance.leave_one_out import MAX_TOKENS, fall_of_the_predicted
@@ -19,7 +18,6 @@ from lib.models.evaluation import measurable, words_at_once
 from lib.numerics import by_length
 from lib.quantity import CHANGE_BOUNDS, Quantity, declare, title_of
 
-SUPPORT = "attention_support"
 SIGNED, RANDOM = "leave_one_out_signed", "random"
 
 
@@ -38,11 +36,11 @@ def column_of(name: str) -> str:
 
 def pass_on(left_out: pd.Series, columns: Iterable[str], followers: tuple[str, ...]) -> list[tuple]:
     """`left_out` of each row, with the columns that follow from others of which one was left out."""
-    sides = set(columns)
-    return [
-        pairs + tuple((own, why) for side, why in pairs if side in sides for own in followers)[: len(followers)]
-        for pairs in left_out
-    ]
+    sides, passed = set(columns), []
+    for pairs in left_out:
+        why = next((why for side, why in pairs if side in sides), None)
+        passed.append(pairs if why is None else (*pairs, *((own, why) for own in followers)))
+    return passed
 
 
 def add_entropies(instances: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
@@ -51,9 +49,6 @@ def add_entropies(instances: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame
     Meister et al. (2021), section 4: H / ln n of the values, normalised to sum 1 over a text's own tokens: 1 where
     all tokens matter equally, 0 where one alone does. NaN for a text of one token and where all values are 0; a text
     that the measure left out is left out here.
-
-    Raises:
-        KeyError: no such column.
     """
     result = instances.copy()
     for name in names:
@@ -75,10 +70,10 @@ def normalized_entropies(arrays: list[np.ndarray | None]) -> np.ndarray:
 
 def add_support(instances: pd.DataFrame) -> pd.DataFrame:
     """The instances with the size of the attention's support: attention_support (tokens), ..._share (of the text's)."""
-    sizes = np.array([np.count_nonzero(weights) for weights in instances["attention_weights"]], dtype=np.float64)
-    shares = ratio(sizes, instances["length"].to_numpy(dtype=np.float64))
-    of_text = declare(f"{SUPPORT}_share", "fraction", "tokens with weight, share of the text")
-    return instances.assign(**{declare(SUPPORT, "tokens", "tokens with weight"): sizes, of_text: shares})
+    sizes = instances["attention_weights"].map(np.count_nonzero).astype(float)
+    size = declare("attention_support", "tokens", "tokens with weight")
+    share = declare("attention_support_share", "fraction", "tokens with weight, share of the text")
+    return instances.assign(**{size: sizes, share: sizes / instances["length"]})
 
 
 def add_violations(instances: pd.DataFrame, measures: Iterable[str]) -> pd.DataFrame:

@@ -72,9 +72,7 @@ def word_states(trained: Trained, split: Split, words: np.ndarray) -> tuple[np.n
         for batch in micro_batches(trained.batches(split.name, BATCH), words_at_once(trained.model, WORDS)):
             output, mask = trained.model(batch), batch.mask.cpu()
             if output.hidden.shape[:2] != mask.shape:
-                raise ValueError(
-                    "the mutual information of words and hidden states needs a model with a hidden state for each word"
-                )
+                raise ValueError("mutual information of words and states needs a model with a state for each word")
             position = torch.arange(mask.shape[1]).expand(mask.shape)
             rows = place[(starts[batch.instance.cpu()][:, None] + position)[mask]]
             parts = [side[batch.mask].cpu()[rows >= 0].numpy() for side in (output.embeddings, output.hidden)]

@@ -41,7 +41,7 @@ def tradeoff(points: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin:
     them. A series without has marks. Bars are 95% intervals over texts. The base itself is at (0, 0).
 
     Args:
-        points: rows of lib.analysis.points.
+        points: rows of lib.analysis.adversaries.points.
     """
     if points.empty:
         raise Empty("there is no point")
