@@ -35,8 +35,8 @@ OTHERS = [
     interventions.until_flip(RANKINGS),
     interventions.single_erasure(RANKINGS),
     interventions.permutation_effect(100),
-    interventions.adversary(0.01, "exact", **FAR),
-    interventions.adversary(0.01, "gradient", steps=20, **FAR),
+    replace(interventions.adversary(0.01, "exact"), **FAR),
+    replace(interventions.adversary(0.01, "gradient", steps=20), **FAR),
 ]
 
 

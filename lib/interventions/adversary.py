@@ -59,25 +59,23 @@ def adversary(
     epsilon: float = 0.01,
     method: str = "exact",
     with_attention: bool = False,
-    max_tokens: int = MAX_TOKENS,
     **options,
 ) -> Quantity:
     """A quantity: {"jsd" (batch,) nats, "tvd" (batch,) fraction} of the adversarial attention of each text.
 
     Args:
         with_attention: also {"attention" (batch, token)}. options: those of adversarial_attention.
-        max_tokens: longer texts are left out by `measure`.
     """
 
-    def measured(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
-        with torch.no_grad():
-            attention, jsd = adversarial_attention(model, output, epsilon, method, instance=batch.instance, **options)
-            moved = probabilities(model.read_out(output, attention))
-            tvd = total_variation(moved, probabilities(output.logits))
-        return {"jsd": jsd, "tvd": tvd} | ({"attention": attention} if with_attention else {})
-
     units = {"jsd": "nats", "tvd": "fraction"} | ({"attention": "fraction"} if with_attention else {})
-    return Quantity(f"adversary_{method}", measured, units, {"jsd": JSD_BOUNDS}, max_tokens=max_tokens)
+
+    @torch.no_grad()
+    def measured(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
+        attention, jsd = adversarial_attention(model, output, epsilon, method, instance=batch.instance, **options)
+        tvd = total_variation(probabilities(model.read_out(output, attention)), probabilities(output.logits))
+        return dict(zip(units, (jsd, tvd, attention), strict=False))
+
+    return Quantity(f"adversary_{method}", measured, units, {"jsd": JSD_BOUNDS}, max_tokens=MAX_TOKENS)
 
 
 # --- the optimum
@@ -133,16 +131,14 @@ def exact_adversary(logits: Tensor, attention: Tensor, mask: Tensor, epsilon: fl
     low, high = _bounds((attention * logits.masked_fill(~mask, 0)).sum(dim=-1), epsilon)
     allowed = (logits >= low[:, None]) & (logits <= high[:, None]) & mask
     alone = (2 * math.log(2) + _plogp(attention) - _plogp(1 + attention)).masked_fill(~allowed, -torch.inf)
-    best, token = alone.max(dim=-1)
-    best_attention = torch.zeros_like(attention).scatter_(1, token[:, None], 1.0)
-    for bound in (low, high):
-        value, pair, weight = _best_pair(logits, attention, mask, bound)
-        better = value > best
-        best = torch.where(better, value, best)
-        mixed = torch.zeros_like(attention).scatter_(1, pair, torch.stack([weight, 1 - weight], dim=-1))
-        best_attention = torch.where(better[:, None], mixed, best_attention)
-    moved = jensen_shannon(best_attention, attention) > 0
-    return torch.where(((best > -torch.inf) & moved)[:, None], best_attention, attention)
+    most, token = alone.max(dim=-1)
+    best = torch.zeros_like(attention).scatter_(1, token[:, None], 1.0)
+    for bound in (low[:, None], high[:, None]):
+        value, mixed = _best_pair((logits - bound).masked_fill(~mask | bound.isinf(), 0), attention)
+        best = torch.where((value > most)[:, None], mixed, best)
+        most = torch.maximum(value, most)
+    moved = jensen_shannon(best, attention) > 0
+    return torch.where(((most > -torch.inf) & moved)[:, None], best, attention)
 
 
 def _bounds(logit: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
@@ -158,23 +154,31 @@ def _plogp(p: Tensor) -> Tensor:
     return p * p.clamp_min(1e-300).log()
 
 
-def _best_pair(logits: Tensor, attention: Tensor, mask: Tensor, bound: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The best two tokens on either side of a bound.
+def _best_pair(distance: Tensor, attention: Tensor) -> tuple[Tensor, Tensor]:
+    """The best mixture of two tokens on either side of a bound; those below in blocks, to bound the memory.
 
+    Args:
+        distance: (batch, token) of the tokens' logits to the bound; 0 where there is no token, or no bound.
     Returns:
-        (batch,) twice the JSD, -inf where there is no such pair; (batch, 2) tokens; (batch,) the first one's share.
+        (batch,) twice its JSD, -inf where there is no such pair; (batch, token).
     """
-    below, above = (logits < bound[:, None]) & mask, (logits > bound[:, None]) & mask
-    below &= bound.isfinite()[:, None]
-    pairs = below.sum(dim=-1) * above.sum(dim=-1)
-    value, pair = torch.full_like(bound, -torch.inf), torch.zeros(len(bound), 2, dtype=torch.long, device=mask.device)
-    for rows in by_length(pairs, PAIRS_AT_ONCE):
-        sides = [_gathered(side[rows], logits[rows] - bound[rows, None], attention[rows]) for side in (below, above)]
-        value[rows], pair[rows] = _enumerate(*sides)
-    near, far = (logits.gather(1, pair) - bound[:, None]).unbind(dim=-1)
-    weight = torch.where(value > -torch.inf, far / (far - near), 1.0)
-    pair = torch.where((value > -torch.inf)[:, None], pair, torch.tensor([0, 1], device=mask.device) % mask.shape[1])
-    return value, pair, weight
+    best, mixed = torch.full_like(distance[:, 0], -torch.inf), torch.zeros_like(distance)
+    for rows in by_length((distance < 0).sum(dim=-1) * (distance > 0).sum(dim=-1), PAIRS_AT_ONCE):
+        there = distance[rows], attention[rows]
+        (below, near, first), (above, far, second) = _gathered(there[0] < 0, *there), _gathered(there[0] > 0, *there)
+        width = above.shape[1]
+        for block in torch.arange(below.shape[1], device=rows.device).split(max(1, PAIRS_AT_ONCE // above.numel())):
+            share = far[:, None] / (far[:, None] - near[:, block, None])  # of the lower token
+            alpha = first[:, block, None], second[:, None]
+            value = 2 * math.log(2) + _plogp(alpha[1]) + _plogp(alpha[0])
+            value = value + _plogp(share) - _plogp(share + alpha[0]) + _plogp(1 - share) - _plogp(1 - share + alpha[1])
+            top, at = value.nan_to_num_(nan=-torch.inf).flatten(1).max(dim=-1, keepdim=True)
+            pair = torch.cat([below[:, block].gather(1, at // width), above.gather(1, at % width)], dim=1)
+            weight = share.flatten(1).gather(1, at)
+            found = torch.zeros_like(there[0]).scatter_(1, pair, torch.cat([weight, 1 - weight], dim=1))
+            mixed[rows] = torch.where(top > best[rows, None], found, mixed[rows])
+            best[rows] = torch.maximum(best[rows], top[:, 0])
+    return best, mixed
 
 
 def _gathered(side: Tensor, distance: Tensor, attention: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -183,27 +187,3 @@ def _gathered(side: Tensor, distance: Tensor, attention: Tensor) -> tuple[Tensor
     present, token = side.to(torch.uint8).sort(dim=-1, descending=True, stable=True)
     present, token = present[:, :width].bool(), token[:, :width]
     return token, distance.gather(1, token).masked_fill(~present, torch.nan), attention.gather(1, token)
-
-
-def _enumerate(below: tuple[Tensor, ...], above: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-    """(row,) twice the JSD of the best pair and (row, 2) its tokens; the lower ones in blocks, to bound the memory."""
-    (token_i, distance_i, attention_i), (token_j, distance_j, attention_j) = below, above
-    rows, width = token_j.shape
-    best = torch.full_like(distance_j[:, 0], -torch.inf)
-    pair = torch.zeros(rows, 2, dtype=torch.long, device=best.device)
-    own = 2 * math.log(2) + _plogp(attention_j)[:, None]
-    for block in torch.arange(token_i.shape[1], device=best.device).split(max(1, PAIRS_AT_ONCE // (rows * width))):
-        first = attention_i[:, block, None]
-        weight = distance_j[:, None] / (distance_j[:, None] - distance_i[:, block, None])
-        value = own + _plogp(first) + _plogp(weight)
-        value.sub_(_plogp(weight + first))
-        rest = weight.neg_().add_(1)
-        value.add_(_plogp(rest)).sub_(_plogp(rest + attention_j[:, None]))
-        top, at = value.nan_to_num_(nan=-torch.inf).flatten(1).max(dim=-1)
-        better = top > best
-        chosen = torch.stack(
-            [token_i.gather(1, block[at // width][:, None])[:, 0], token_j.gather(1, (at % width)[:, None])[:, 0]],
-            dim=-1,
-        )
-        best, pair = torch.where(better, top, best), torch.where(better[:, None], chosen, pair)
-    return best, pair

@@ -3,10 +3,10 @@
 The weights of each text are shuffled among its tokens and imposed, and the same test is made of that attention. Much of
 what a test measures is there by chance too: gradients have the weight as a factor, permuting moves any uneven
 attention, with many tokens nearly every text has an adversary, and erasing the heaviest weight moves the output most,
-whatever it is on. The papers have no such nulls; they are ours.
+whatever it is on. The papers have no such nulls; they are ours. How texts are batched changes no order.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import torch
@@ -14,11 +14,18 @@ from torch import Tensor
 
 from lib.datasets.batches import Batch
 from lib.interventions.adversary import MAX_TOKENS, adversarial_attention
-from lib.interventions.substitution import logits_of_each_token, permuted, permuted_attention
+from lib.interventions.substitution import permuted, permuted_attention, with_all_on_each_token
 from lib.metrics import kendall_tau
 from lib.metrics.distances import jensen_shannon, probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.quantity import JSD_BOUNDS, Quantity
+
+
+@torch.no_grad()
+def shuffled(model: AttentionModel, batch: Batch, output: ModelOutput, draws: int, seed: int) -> Iterator[ModelOutput]:
+    """The output with its weights in random orders, and the logits that they give."""
+    for attention in permuted_attention(output.attention, output.mask, draws, seed, batch.instance).unbind(dim=1):
+        yield replace(output, attention=attention, logits=model.read_out(output, attention))
 
 
 def agreement_by_chance(measure: Callable[..., Tensor], seed: int = 0) -> Quantity:
@@ -33,9 +40,8 @@ def agreement_by_chance(measure: Callable[..., Tensor], seed: int = 0) -> Quanti
     """
 
     def tau(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
-        attention = output.attention.detach()
-        shuffled = permuted_attention(attention, output.mask, 1, seed, batch.instance)[:, 0]
-        return kendall_tau(shuffled, measure(model, batch, attention=shuffled), output.mask)[0]
+        (other,) = shuffled(model, batch, output, 1, seed)
+        return kendall_tau(other.attention, measure(model, batch, attention=other.attention), output.mask)[0]
 
     return Quantity("agreement_by_chance", tau, "tau-b", title="attention / importance, by chance")
 
@@ -52,18 +58,14 @@ def permutation_share_by_chance(draws: int = 100, seed: int = 0, placed: int = 5
     @torch.no_grad()
     def share(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
         orders = probabilities(permuted(model, output, draws, seed, batch.instance).double())
-        alone = probabilities(logits_of_each_token(model, output).double())
-        found = []
-        for base in range(placed):
-            moved = total_variation(orders, orders[:, base, None])
-            others = torch.cat([moved[:, :base], moved[:, base + 1 :]], dim=1)
-            most = total_variation(alone, orders[:, base, None]).masked_fill(~output.mask, 0).amax(dim=-1)
-            found.append((others.quantile(0.5, dim=-1) / most).where(most > 0, torch.nan))
-        return torch.stack(found).mean(dim=0)
+        alone, bases = with_all_on_each_token(model, output), orders[:, :placed, None]
+        moved = total_variation(orders[:, None], bases)  # (batch, base, draw)
+        moved.diagonal(dim1=1, dim2=2).fill_(torch.nan)
+        most = total_variation(alone[:, None], bases).masked_fill(~output.mask[:, None], 0).amax(dim=-1)
+        return (moved.nanquantile(0.5, dim=-1) / most).where(most > 0, torch.nan).mean(dim=1)
 
-    return Quantity(
-        "permutation_share_by_chance", share, "fraction", title="permutation by chance, share of the largest"
-    )
+    title = "permutation by chance, share of the largest"
+    return Quantity("permutation_share_by_chance", share, "fraction", title=title)
 
 
 def placed_by_chance(quantity: Quantity, seed: int = 1) -> Quantity:
@@ -76,17 +78,11 @@ def placed_by_chance(quantity: Quantity, seed: int = 1) -> Quantity:
         seed: of the orders; not that of the quantity's own random draws.
     """
 
-    @torch.no_grad()
     def of_shuffled(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor | dict[str, Tensor]:
-        attention = permuted_attention(output.attention, output.mask, 1, seed, batch.instance)[:, 0]
-        return quantity(model, batch, imposed(model, output, attention))
+        (other,) = shuffled(model, batch, output, 1, seed)
+        return quantity(model, batch, other)
 
     return replace(quantity, function=of_shuffled)
-
-
-def imposed(model: AttentionModel, output: ModelOutput, attention: Tensor) -> ModelOutput:
-    """The output with another attention (batch, token), and the logits that it gives."""
-    return replace(output, attention=attention, logits=model.read_out(output, attention))
 
 
 def adversary_by_chance(
@@ -94,21 +90,18 @@ def adversary_by_chance(
 ) -> Quantity:
     """A quantity: the JSD of the adversary where chance decides which token has which weight, (batch,) nats.
 
-    The weights of each text are shuffled among its tokens, which is the same as shuffling its tokens' logits, and the
-    adversary of that attention is found, within epsilon of its prediction. The mean over the draws. Each text has its
-    own random orders: how texts are batched changes nothing.
+    The adversary of shuffled attention, within epsilon of its prediction: as if the tokens' logits were shuffled. The
+    mean over the draws.
 
     Args:
         draws: orders of each text. Epsilon, method and options are those of `adversary`.
     """
 
-    @torch.no_grad()
     def found(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
-        jsd = []
-        for attention in permuted_attention(output.attention, output.mask, draws, seed, batch.instance).unbind(dim=1):
-            shuffled = imposed(model, output, attention)
-            jsd.append(adversarial_attention(model, shuffled, epsilon, method, instance=batch.instance, **options)[1])
-        return torch.stack(jsd).mean(dim=0)
+        total, attack = 0, {"epsilon": epsilon, "method": method, "instance": batch.instance} | options
+        for other in shuffled(model, batch, output, draws, seed):
+            total += adversarial_attention(model, other, **attack)[1]
+        return total / draws
 
     title = "JSD of the adversary by chance"
     return Quantity(f"adversary_{method}_by_chance", found, "nats", JSD_BOUNDS, title, MAX_TOKENS)

@@ -41,48 +41,43 @@ class Erasure:
 
 
 @torch.no_grad()
-def logits_along(model: AttentionModel, output: ModelOutput, order: Tensor, steps: Tensor) -> Tensor:
-    """Logits after the first items of an order are erased and the rest renormalised.
+def logits_along(model: AttentionModel, output: ModelOutput, order: Tensor) -> Tensor:
+    """Logits after the first 0, 1, ... items of an order are erased and the rest renormalised.
 
     A read-out for each step; where it is affine, sums of what remains along the order, in time that grows with the
     length of a text and not with its square.
 
     Args:
         order: (batch, token) positions in the text, the first to be erased first; those off the mask last.
-        steps: (batch, step), how many items are erased.
     Returns:
-        (batch, step, class), in doubles, two classes at least.
+        (batch, token + 1, class), in doubles, two classes at least.
     """
     if is_affine(model, output):
         weights, terms, bias = class_terms(model, output)
-        weights, terms = weights.gather(1, order), terms.gather(1, order[:, :, None].expand_as(terms))
-        mass = from_the_end(weights).gather(1, steps)
-        sums = from_the_end(weights[:, :, None] * terms).gather(1, steps[:, :, None].expand(-1, -1, len(bias)))
-        return attended_mean(sums, mass) + bias
+        weights, terms = weights.gather(1, order)[:, :, None], terms.gather(1, order[:, :, None].expand_as(terms))
+        return share_of(from_the_end(weights * terms), from_the_end(weights)) + bias
     own, place = own_attention(output), order.argsort(dim=1)
 
-    def remaining(rows: Tensor, some: Tensor) -> Tensor:
-        return renormalised(own[rows][:, None] * (place[rows][:, None] >= steps[rows][:, some, None]))
+    def remaining(rows: Tensor, erased: Tensor) -> Tensor:
+        return renormalised(own[rows][:, None] * (place[rows][:, None] >= erased[:, None]))
 
-    return read_each(model, output, steps.shape[1], remaining)
+    return read_each(model, output, order.shape[1] + 1, remaining)
 
 
 def renormalised(weights: Tensor) -> Tensor:
     """Weights (..., token) divided by their sum; all 0 where nothing is left."""
-    total = weights.sum(dim=-1, keepdim=True)
-    return weights / torch.where(total > 0, total, 1)
+    return share_of(weights, weights.sum(dim=-1, keepdim=True))
+
+
+def share_of(parts: Tensor, total: Tensor) -> Tensor:
+    """Parts divided by their total, as they broadcast; as they are, all 0, where that is 0."""
+    return parts / torch.where(total > 0, total, 1)
 
 
 def from_the_end(values: Tensor) -> Tensor:
     """What remains after 0, 1, ... items: (batch, token, ...) -> sums (batch, token + 1, ...), the last of them 0."""
     sums = values.flip(1).cumsum(dim=1).flip(1)
     return torch.cat([sums, torch.zeros_like(sums[:, :1])], dim=1)
-
-
-def attended_mean(sums: Tensor, mass: Tensor) -> Tensor:
-    """Sums (batch, step, class) of weighted terms divided by the weights' mass (batch, step); 0 where that is 0."""
-    mass = mass[:, :, None]
-    return torch.where(mass > 0, sums / torch.where(mass > 0, mass, 1), 0)
 
 
 def erase_until_flip(model: AttentionModel, output: ModelOutput, ranking: Tensor) -> Erasure:
@@ -96,9 +91,8 @@ def erase_until_flip(model: AttentionModel, output: ModelOutput, ranking: Tensor
         ValueError: the ranking is not a number for some token.
     """
     order = descending(ranking, output.mask)
-    decisions = logits_along(model, output, order, every_step(output)).argmax(dim=-1)
-    weights = own_attention(output).gather(1, order)
-    return _erasure(decisions != decisions[:, :1], weights, order, output.mask.sum(dim=1))
+    decisions = logits_along(model, output, order).argmax(dim=-1)
+    return _erasure(output, decisions != decisions[:, :1], order)
 
 
 def erasure_curve(model: AttentionModel, output: ModelOutput, ranking: Tensor) -> tuple[Tensor, Tensor]:
@@ -107,7 +101,7 @@ def erasure_curve(model: AttentionModel, output: ModelOutput, ranking: Tensor) -
     `order` holds positions in the text; after the last item the distribution is that of the bias.
     """
     order = descending(ranking, output.mask)
-    return order, logits_along(model, output, order, every_step(output)).softmax(dim=-1)
+    return order, logits_along(model, output, order).softmax(dim=-1)
 
 
 def descending(ranking: Tensor, mask: Tensor) -> Tensor:
@@ -120,21 +114,13 @@ def descending(ranking: Tensor, mask: Tensor) -> Tensor:
     return order.gather(1, (~mask).gather(1, order).to(torch.uint8).argsort(dim=1, stable=True))
 
 
-def every_step(output: ModelOutput) -> Tensor:
-    """(batch, token + 1): 0, 1, ... items of every text."""
-    texts, tokens = output.mask.shape
-    return torch.arange(tokens + 1, device=output.mask.device).expand(texts, -1)
-
-
-def _erasure(other: Tensor, weights: Tensor, order: Tensor, items: Tensor) -> Erasure:
-    """From which decisions are other ones, after 0, 1, ... items (batch, token + 1), and weights in their order."""
-    flipped = other.any(dim=1)
-    count = other.to(torch.uint8).argmax(dim=1)
-    erased = torch.arange(weights.shape[1], device=weights.device) < count[:, None]
-    mass = (weights * erased).sum(dim=1)
-    found = (count.double(), count.double() / items, mass)
-    places = torch.zeros_like(erased).scatter(1, order, erased)
-    return Erasure(*(value.masked_fill(~flipped, torch.nan) for value in found), flipped, places)
+def _erasure(output: ModelOutput, other: Tensor, order: Tensor) -> Erasure:
+    """From which decisions are other ones after the first 0, 1, ... items (batch, token + 1) of an order."""
+    flipped, count = other.any(dim=1), other.to(torch.uint8).argmax(dim=1)
+    erased = order.argsort(dim=1) < count[:, None]
+    mass = (own_attention(output) * erased).sum(dim=1)
+    found = (count.double(), count.double() / output.mask.sum(dim=1), mass)
+    return Erasure(*(value.masked_fill(~flipped, torch.nan) for value in found), flipped, erased)
 
 
 @torch.no_grad()
@@ -159,18 +145,15 @@ def fewest_to_flip(model: AttentionModel, output: ModelOutput) -> Erasure:
     gains = gains.masked_fill(~output.mask[:, :, None], torch.inf)  # what is not there is erased last
     order = gains.argsort(dim=1, stable=True)  # (batch, token, class + 1)
     remaining = from_the_end(gains.gather(1, order).nan_to_num(posinf=0))[:, :, :-1]
-    sorted_weights = weights[:, :, None].expand_as(order).gather(1, order)
-    empty = from_the_end(sorted_weights) <= 0
+    empty = from_the_end(weights[:, :, None].expand_as(order).gather(1, order)) <= 0
     ahead = (torch.arange(len(bias), device=bias.device) < own[:, None])[:, None]
     other = (remaining > torch.where(ahead, -1, 1) * rounding[:, None]) & ~empty[:, :, :-1]
     other.scatter_(2, own[:, None, None].expand(-1, other.shape[1], 1), False)
     wins = torch.cat([other, empty[:, :, -1:] & (bias.argmax() != own)[:, None, None]], dim=2)
     wins[:, 0] = False  # nothing is erased
     counts = wins.to(torch.uint8).argmax(dim=1).masked_fill(~wins.any(dim=1), wins.shape[1])  # (batch, class + 1)
-    pick = counts.argmin(dim=1)[:, None, None].expand(-1, wins.shape[1], 1)
-    one = pick[:, 1:]
-    won, ordered, places = wins.gather(2, pick), sorted_weights.gather(2, one), order.gather(2, one)
-    return _erasure(won.squeeze(2), ordered.squeeze(2), places.squeeze(2), output.mask.sum(dim=1))
+    every, pick = torch.arange(len(counts), device=counts.device), counts.argmin(dim=1)
+    return _erasure(output, wins[every, :, pick], order[every, :, pick])
 
 
 def until_flip(rankings: Mapping[str, Ranking], orders: int = ORDERS, seed: int = 0) -> Quantity:
@@ -188,16 +171,16 @@ def until_flip(rankings: Mapping[str, Ranking], orders: int = ORDERS, seed: int 
     @torch.no_grad()
     def removed(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
         items = output.mask.sum(dim=1)
-        given = {of: ranking(model, output) for of, ranking in rankings.items()}
         drawn = random_rankings(batch, output, orders, seed)
+        given = {of: ranking(model, output) for of, ranking in rankings.items()}
         given |= {f"random_{number}": ranking for number, ranking in enumerate(drawn, start=1)}
         erasures = {of: erase_until_flip(model, output, ranking) for of, ranking in given.items()}
-        erasures |= {"fewest": fewest_to_flip(model, output)} if is_affine(model, output) else {}
-        unknown = {f"fewest_{part}": torch.full_like(items, torch.nan, dtype=torch.float64) for part in UNITS}
-        found = {"items": items.double()} | unknown
+        erasures["fewest"] = fewest_to_flip(model, output) if is_affine(model, output) else None
+        found = {"items": items.double()}
         for of, erasure in erasures.items():
             for part in UNITS:
-                found[f"{of}_{part}"] = getattr(erasure, part).masked_fill(items < 2, torch.nan)
+                value = torch.full_like(found["items"], torch.nan) if erasure is None else getattr(erasure, part)
+                found[f"{of}_{part}"] = value.masked_fill(items < 2, torch.nan)
         return found
 
     along = [*rankings, *(f"random_{order + 1}" for order in range(orders)), "fewest"]

@@ -5,14 +5,13 @@ comparison with the paper.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
-from lib.interventions.erasure import attended_mean, descending, renormalised
+from lib.interventions.erasure import descending, renormalised, share_of
 from lib.metrics.distances import jensen_shannon
 from lib.models import AttentionModel, ModelOutput
 from lib.models.interface import Ranking, class_terms, is_affine, own_attention, read_each, sum_of_others, two_classes
@@ -39,7 +38,8 @@ def logits_without_each_item(model: AttentionModel, output: ModelOutput) -> Tens
     """
     if is_affine(model, output):
         weights, terms, bias = class_terms(model, output)
-        logits = attended_mean(sum_of_others(weights[:, :, None] * terms), sum_of_others(weights)) + bias
+        weights = weights[:, :, None]
+        logits = share_of(sum_of_others(weights * terms), sum_of_others(weights)) + bias
         return logits.masked_fill(~output.mask[:, :, None], torch.nan)
     own, tokens = own_attention(output), output.mask.shape[1]
     place = torch.arange(tokens, device=own.device)
@@ -66,16 +66,25 @@ def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0) -> Quantity:
 
     @torch.no_grad()
     def erased(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
-        effects = Effects.of(model, output)
+        items, logits = output.mask.sum(dim=1), two_classes(output.logits.double())
+        without = logits_without_each_item(model, output).nan_to_num()
+        effects = {
+            "js": jensen_shannon(logits.softmax(-1)[:, None], without.softmax(-1)),
+            "flip": (without.argmax(-1) != logits.argmax(-1)[:, None]).double(),
+            "alpha": output.attention.double(),
+        }
+        effects = {name: values.masked_fill(~output.mask, 0) for name, values in effects.items()}
         drawn = bits(streams(seed, len(batch), batch.instance), np.zeros(1)).astype(np.float64) / 2.0**64
-        drawn = torch.from_numpy(drawn).to(output.attention.device)
-        found = {}
+        drawn, found = torch.from_numpy(drawn).to(items.device), {}
         for of, ranking in rankings.items():
             top = descending(ranking(model, output), output.mask)[:, 0]
-            parts = effects.against_others(top) | effects.against_drawn(top, drawn)
-            parts["place"] = (top - effects.first).double()
-            for part, value in parts.items():
-                found[f"{of}_{part}"] = value.masked_fill(effects.items < 2, torch.nan)
+            parts = against_others(effects, top, items)
+            for way, place in zip(RANDOM_ITEMS, another_item(drawn, top, output.mask), strict=True):
+                one, other = ({name: at(values, where) for name, values in effects.items()} for where in (top, place))
+                parts |= {f"{way}_delta_{name}": one[name] - other[name] for name in ("js", "alpha")}
+                parts[f"{way}_flip"] = other["flip"]
+            parts["place"] = (top - output.mask.to(torch.uint8).argmax(dim=1)).double()
+            found |= {f"{of}_{part}": value.masked_fill(items < 2, torch.nan) for part, value in parts.items()}
         return found
 
     units = {f"{of}_{part}": unit for of in rankings for part, unit in UNITS.items()}
@@ -83,54 +92,26 @@ def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0) -> Quantity:
     return Quantity("top", erased, units, bounds)
 
 
-@dataclass
-class Effects:
-    """What erasing each item of a batch of texts does, (batch, token) each; 0 off the mask."""
+def at(values: Tensor, place: Tensor) -> Tensor:
+    """(batch,) values (batch, token) at one place of each text."""
+    return values.gather(1, place[:, None]).squeeze(1)
 
-    js: Tensor
-    flip: Tensor
-    attention: Tensor
-    mask: Tensor
 
-    @classmethod
-    def of(cls, model: AttentionModel, output: ModelOutput) -> "Effects":
-        """The effects of erasing each item of each text of a batch."""
-        without = logits_without_each_item(model, output).nan_to_num()
-        logits = two_classes(output.logits.double())
-        js = jensen_shannon(logits.softmax(-1)[:, None], without.softmax(-1)).masked_fill(~output.mask, 0)
-        flip = (without.argmax(-1) != logits.argmax(-1)[:, None]).double().masked_fill(~output.mask, 0)
-        return cls(js, flip, output.attention.double(), output.mask)
+def against_others(effects: Mapping[str, Tensor], top: Tensor, items: Tensor) -> dict[str, Tensor]:
+    """The effects (batch, token) of the top item, and their exact expectation over all others."""
+    found = {name: at(effects[name], top) for name in ("js", "flip")}
+    larger, others = (effects["js"] > found["js"][:, None]).sum(dim=1), (items - 1).clamp(min=1)
+    found |= {f"others_{name}": (effects[name].sum(dim=1) - value) / others for name, value in found.items()}
+    return found | {"negative": larger.double() / others}
 
-    @property
-    def items(self) -> Tensor:
-        """(batch,) how many items a text has."""
-        return self.mask.sum(dim=1)
 
-    @property
-    def first(self) -> Tensor:
-        """(batch,) the position of a text's first item."""
-        return self.mask.to(torch.uint8).argmax(dim=1)
+def another_item(drawn: Tensor, top: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Where an item is that is drawn in either way, from drawn (batch,) in [0, 1).
 
-    def at(self, values: Tensor, place: Tensor) -> Tensor:
-        """(batch,) values at one place of each text."""
-        return values.gather(1, place[:, None]).squeeze(1)
-
-    def against_others(self, top: Tensor) -> dict[str, Tensor]:
-        """The top item, and the exact expectation over all others."""
-        js, flip, others = self.at(self.js, top), self.at(self.flip, top), (self.items - 1).clamp(min=1)
-        larger = ((self.js > js[:, None]) & self.mask).sum(dim=1).double()
-        found = {"js": js, "flip": flip, "negative": larger / others}
-        of_others = {"others_js": self.js.sum(dim=1) - js, "others_flip": self.flip.sum(dim=1) - flip}
-        return found | {name: total / others for name, total in of_others.items()}
-
-    def against_drawn(self, top: Tensor, drawn: Tensor) -> dict[str, Tensor]:
-        """The top item, and one that is drawn in either way; drawn (batch,) in [0, 1)."""
-        number = (drawn * (self.items - 1)).long().clamp(max=self.items - 2).clamp(min=0)
-        of_text = (number + (number >= top - self.first)) + self.first  # any place but the top's
-        found = {}
-        for way, place in zip(RANDOM_ITEMS, (of_text, self.first + number + 1), strict=True):
-            place = place.clamp(max=self.mask.shape[1] - 1)
-            for name, values in (("js", self.js), ("alpha", self.attention)):
-                found[f"{way}_delta_{name}"] = self.at(values, top) - self.at(values, place)
-            found[f"{way}_flip"] = self.at(self.flip, place)
-        return found
+    Returns:
+        (batch,) as in the paper, any but the top; (batch,) as in the authors' code, any but the first.
+    """
+    items, first = mask.sum(dim=1), mask.to(torch.uint8).argmax(dim=1)
+    number = (drawn * (items - 1)).long().clamp(max=items - 2).clamp(min=0)
+    places = first + number + (number >= top - first), first + number + 1
+    return tuple(place.clamp(max=mask.shape[1] - 1) for place in places)

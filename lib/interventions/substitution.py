@@ -1,6 +1,5 @@
 """Other attention put in place of the model's own: permuted, uniform, or all of it on one token."""
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -28,16 +27,12 @@ def permuted(
     """
     numbers = torch.arange(len(output.mask)) if instance is None else instance.cpu()
 
-    def shuffled(rows: Tensor, some: Tensor) -> Tensor:
+    def in_orders(rows: Tensor, some: Tensor) -> Tensor:
         parts = output.attention[rows], output.mask[rows], draws, seed, numbers[rows.cpu()]
         return permuted_attention(*parts)[:, some]
 
-    return _as_model_does(read_each(model, output, draws, shuffled), output)
-
-
-def _as_model_does(logits: Tensor, output: ModelOutput) -> Tensor:
-    """Logits of `read_each` with as many outputs as the model has, and in its precision."""
-    return logits[:, :, -output.logits.shape[-1] :].to(output.logits.dtype)
+    logits = read_each(model, output, draws, in_orders)
+    return logits[:, :, -output.logits.shape[-1] :].to(output.logits.dtype)  # as many outputs as the model has
 
 
 def permuted_attention(
@@ -56,6 +51,17 @@ def uniform(model: AttentionModel, output: ModelOutput) -> Tensor:
     return model.read_out(output, projections.uniform(output.scores, output.mask))
 
 
+@torch.no_grad()
+def with_all_on_each_token(model: AttentionModel, output: ModelOutput) -> Tensor:
+    """Probabilities with all attention on one token, a read-out for each: (batch, token, class), in doubles."""
+    place = torch.arange(output.mask.shape[1], device=output.mask.device)
+
+    def alone(rows: Tensor, tokens: Tensor) -> Tensor:
+        return (place == tokens[:, None]).expand(len(rows), -1, -1)
+
+    return probabilities(read_each(model, output, len(place), alone)[:, :, -output.logits.shape[-1] :])
+
+
 def permutation_effect(draws: int = 100, seed: int = 0) -> Quantity:
     """A quantity: the median over draws of how far the prediction moves under permuted attention.
 
@@ -63,41 +69,13 @@ def permutation_effect(draws: int = 100, seed: int = 0) -> Quantity:
     of probability. Each instance has its own random orders: how texts are batched changes nothing.
     """
 
+    @torch.no_grad()
     def moved(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
-        with torch.no_grad():
-            logits = permuted(model, output, draws, seed, batch.instance)
-            change = total_variation(probabilities(logits), probabilities(output.logits)[:, None])
-        middle = np.median(change.cpu().numpy(), axis=-1)
-        return torch.from_numpy(middle).to(change)
+        logits = permuted(model, output, draws, seed, batch.instance)
+        change = total_variation(probabilities(logits), probabilities(output.logits)[:, None])
+        return change.quantile(0.5, dim=-1)
 
     return Quantity("permutation", moved, "fraction")
-
-
-def substituted(draws: int = 100, seed: int = 0) -> Quantity:
-    """A quantity: the class predicted under other attention (Tutek & Snajder 2020, section 4.1).
-
-    {"uniform" (batch,): under equal weights; "permuted" (batch, draw): under random orders of the own weights}. Each
-    text has its own random orders: how texts are batched changes nothing.
-    """
-
-    def predicted(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
-        with torch.no_grad():
-            equal = probabilities(uniform(model, output))
-            shuffled = probabilities(permuted(model, output, draws, seed, batch.instance))
-        return {"uniform": equal.argmax(dim=-1), "permuted": shuffled.argmax(dim=-1).to(torch.int16)}
-
-    return Quantity("under", predicted, {"uniform": "class", "permuted": "class"}, draws=draws)
-
-
-@torch.no_grad()
-def logits_of_each_token(model: AttentionModel, output: ModelOutput) -> Tensor:
-    """Logits with all attention on one token, a read-out for each: (batch, token, class)."""
-    place = torch.arange(output.mask.shape[1], device=output.mask.device)
-
-    def alone(rows: Tensor, tokens: Tensor) -> Tensor:
-        return (place == tokens[:, None]).expand(len(rows), -1, -1)
-
-    return _as_model_does(read_each(model, output, len(place), alone), output)
 
 
 def largest_change() -> Quantity:
@@ -109,11 +87,27 @@ def largest_change() -> Quantity:
 
     @torch.no_grad()
     def most(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
-        alone = probabilities(logits_of_each_token(model, output).double())
-        moved = total_variation(alone, probabilities(output.logits.double())[:, None])
+        own = probabilities(output.logits.double())[:, None]
+        moved = total_variation(with_all_on_each_token(model, output), own)
         return moved.masked_fill(~output.mask, 0).amax(dim=-1)
 
     return Quantity("largest_change", most, "fraction", title="largest |change of p| of any attention")
+
+
+def substituted(draws: int = 100, seed: int = 0) -> Quantity:
+    """A quantity: the class predicted under other attention (Tutek & Snajder 2020, section 4.1).
+
+    {"uniform" (batch,): under equal weights; "permuted" (batch, draw): under random orders of the own weights}. Each
+    text has its own random orders: how texts are batched changes nothing.
+    """
+
+    @torch.no_grad()
+    def predicted(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
+        equal = probabilities(uniform(model, output))
+        shuffled = probabilities(permuted(model, output, draws, seed, batch.instance))
+        return {"uniform": equal.argmax(dim=-1), "permuted": shuffled.argmax(dim=-1).to(torch.int16)}
+
+    return Quantity("under", predicted, {"uniform": "class", "permuted": "class"}, draws=draws)
 
 
 @torch.no_grad()
@@ -123,10 +117,8 @@ def token_probabilities(model: AttentionModel, batch: Batch, output: ModelOutput
     sigma(w . h_t + b) of the class that it predicts for the text (Tutek & Snajder 2020, section 5 and Eq. 9), a
     fraction; with several classes the softmax's; 0 off the mask.
     """
-    logits = logits_of_each_token(model, output)
     predicted = probabilities(output.logits).argmax(dim=-1)
-    each = probabilities(logits.double())
-    own = each.gather(2, predicted[:, None, None].expand(-1, each.shape[1], 1)).squeeze(-1)
+    own = with_all_on_each_token(model, output)[torch.arange(len(batch), device=predicted.device), :, predicted]
     return own.masked_fill(~output.mask, 0)
 
 
