@@ -12,7 +12,7 @@ from small import NotAffine, batch, model
 from lib.importance.rankings import RANKINGS
 from lib.interventions import erasure
 from lib.interventions.erasure import random_rankings, until_flip
-from lib.interventions.single_erasure import Effects, logits_without_each_item, single_erasure
+from lib.interventions.single_erasure import another_item, logits_without_each_item, single_erasure
 from lib.metrics import jensen_shannon, probabilities
 
 LENGTHS = (5, 1, 2, 7, 9, 4, 3)
@@ -149,8 +149,8 @@ def test_sums_are_a_read_out_for_each_step(outputs, projection):
     """The second by the same model without its tokens' logits."""
     tested, given, output = some(outputs, projection, seed=3)
     ranking = torch.rand(given.mask.shape, generator=torch.Generator().manual_seed(1))
-    order, steps = erasure.descending(ranking, given.mask), erasure.every_step(output)
-    by_sums, one_by_one = (erasure.logits_along(one, output, order, steps) for one in (tested, NotAffine(tested)))
+    order = erasure.descending(ranking, given.mask)
+    by_sums, one_by_one = (erasure.logits_along(one, output, order) for one in (tested, NotAffine(tested)))
     torch.testing.assert_close(by_sums, one_by_one, atol=1e-9, rtol=0)
     by_sums, one_by_one = (logits_without_each_item(one, output) for one in (tested, NotAffine(tested)))
     torch.testing.assert_close(by_sums, one_by_one, atol=1e-9, rtol=0, equal_nan=True)
@@ -270,16 +270,11 @@ def test_one_item_against_the_others_by_hand(outputs, projection):
 def test_drawn_items_are_spread_as_each_way_says_and_depend_on_seed_and_text_alone():
     tested, given = model("average", outputs=3), batch((5,) * 400, seed=1)
     output = tested(given)
-    effects = Effects.of(tested, output)
-    effects.attention = torch.arange(7.0).double().expand(400, -1)  # so that a difference tells the place
-    top = torch.full((400,), 3)
     drawn = torch.rand(400, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    found = effects.against_drawn(top, drawn)
-    places = {way: 3 - found[f"{way}_delta_alpha"] for way in ("paper", "authors_code")}
-    counts = {way: torch.bincount(values.long(), minlength=7).tolist() for way, values in places.items()}
-    assert counts["paper"][3] == 0 and counts["authors_code"][1] == 0
-    assert [counts["paper"][place] > 70 for place in (1, 2, 4, 5)] == [True] * 4
-    assert [counts["authors_code"][place] > 70 for place in (2, 3, 4, 5)] == [True] * 4
+    places = another_item(drawn, torch.full((400,), 3), given.mask)
+    of_paper, of_code = (torch.bincount(place, minlength=7) for place in places)
+    assert of_paper.nonzero()[:, 0].tolist() == [1, 2, 4, 5] and of_paper[of_paper > 0].min() > 70
+    assert of_code.nonzero()[:, 0].tolist() == [2, 3, 4, 5] and of_code[of_code > 0].min() > 70
     of = {"attention": RANKINGS["attention"]}
     whole, name = single_erasure(of, seed=5)(tested, given, output), "attention_paper_delta_js"
     some_rows = torch.tensor([7, 300, 11])

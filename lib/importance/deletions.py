@@ -5,8 +5,9 @@ give the same, to rounding, from the states that a deletion changes. A Transform
 deleted one move, so that every state of every layer changes.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -71,90 +72,63 @@ def logits_of_nothing(model: AttentionModel, batch: Batch) -> Tensor:
     return model.read_out(output, torch.zeros_like(output.attention))
 
 
+@torch.no_grad()
 def logits_without_each_token(model: AttentionModel, batch: Batch) -> Tensor:
     """`logits_without_each_token_definition`, from the changed states alone where the encoder allows it."""
-    if type(model) in CLASSIFIERS and isinstance(model.encoder, Average | Convolution):
-        return _in_parts(model, batch, windowed)
-    if type(model) in CLASSIFIERS and has_one_lstm(model):
-        return _in_parts(model, batch, swept)
-    return logits_without_each_token_definition(model, batch)
-
-
-@torch.no_grad()
-def _in_parts(model: AttentionModel, batch: Batch, attended: Callable[["Reading"], Tensor]) -> Tensor:
-    """(batch, token, class) from attended features (text, token, feature) of some texts at a time; NaN off the mask."""
+    windows = type(model) in CLASSIFIERS and isinstance(model.encoder, Average | Convolution)
+    if not windows and not (type(model) in CLASSIFIERS and has_one_lstm(model)):
+        return logits_without_each_token_definition(model, batch)
     logits = model.decoder.weight.new_full((*batch.tokens.shape, model.decoder.out_features), torch.nan)
-    whole = Reading.of(model, batch)
-    for rows in by_length(batch.lengths, min(ROWS, PAIRS // int(batch.lengths.max()) // len(whole.weight))):
-        part = whole.rows(rows)
-        logits[rows, : part.batch.tokens.shape[1]] = part.decode(attended(part)).to(logits.dtype)
+    asks = isinstance(model, QuestionClassifier)
+    weight = model.affine_text.weight if asks else model.decoder.weight  # (feature, hidden)
+    query = model.encode_query(batch) if asks else None
+    for rows in by_length(batch.lengths, min(ROWS, PAIRS // int(batch.lengths.max()) // len(weight))):
+        part, asked = batch.rows(rows), query[rows] if asks else None
+        attended = (windowed if windows else swept)(model, part, weight, asked)
+        if asks:
+            found = model.answer(attended + model.affine_text.bias, model.affine_query(asked)[:, None])
+        else:
+            found = attended + model.decoder.bias
+        logits[rows, : part.tokens.shape[1]] = found.to(logits.dtype)
     return logits.masked_fill(~batch.mask[:, :, None], torch.nan)
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How one of our classifiers reads the states of a batch: scores each, and logits from their attended features.
-
-    weight (feature, hidden), features of a state; query (text, hidden), only where the text answers a question.
-    """
-
-    model: AttentionClassifier | QuestionClassifier
-    batch: Batch
-    weight: Tensor
-    query: Tensor | None
-
-    @classmethod
-    def of(cls, model: AttentionClassifier | QuestionClassifier, batch: Batch) -> "Reading":
-        """Of texts alone, or of texts with their questions."""
-        if isinstance(model, QuestionClassifier):
-            return cls(model, batch, model.affine_text.weight, model.encode_query(batch))
-        return cls(model, batch, model.decoder.weight, None)
-
-    def rows(self, rows: Tensor) -> "Reading":
-        """The same of the texts at those positions of the batch."""
-        return replace(self, batch=self.batch.rows(rows), query=None if self.query is None else self.query[rows])
-
-    def scores(self, hidden: Tensor) -> Tensor:
-        """States (text, state, hidden) -> (text, state): `model.attention`, with the faster tanh of NumPy."""
-        attention = self.model.attention
-        given = (hidden,) if self.query is None else (hidden, self.query)
-        if not isinstance(attention, Additive | AdditiveWithQuery):
-            return attention(*given)
-        inner = attention.affine(hidden)
-        if self.query is not None:
-            inner += attention.affine_query(self.query)[:, None]
-        return attention.context(elementwise.tanh(inner, out=inner)).squeeze(-1)
-
-    def features(self, hidden: Tensor) -> Tensor:
-        """States (..., hidden) -> (..., feature)."""
-        return hidden @ self.weight.T
-
-    def decode(self, attended: Tensor) -> Tensor:
-        """Attended features (text, place, feature) -> logits (text, place, class)."""
-        if self.query is None:
-            return attended + self.model.decoder.bias
-        of_query = self.model.affine_query(self.query)[:, None]
-        return self.model.answer(attended + self.model.affine_text.bias, of_query)
+def scored(model: AttentionClassifier | QuestionClassifier, hidden: Tensor, query: Tensor | None) -> Tensor:
+    """States (text, state, hidden) -> (text, state): `model.attention`, with the faster tanh of NumPy."""
+    attention = model.attention
+    if not isinstance(attention, Additive | AdditiveWithQuery):
+        return attention(hidden) if query is None else attention(hidden, query)
+    inner = attention.affine(hidden)
+    if query is not None:
+        inner += attention.affine_query(query)[:, None]
+    return attention.context(elementwise.tanh(inner, out=inner)).squeeze(-1)
 
 
 # --- encoders whose states see their neighbours alone
 
 
-def windowed(reading: Reading) -> Tensor:
-    """Attended features (text, deletion, feature): a deletion changes the states of `reach` tokens on each side."""
-    model, batch = reading.model, reading.batch
+def windowed(
+    model: AttentionClassifier | QuestionClassifier, batch: Batch, weight: Tensor, query: Tensor | None
+) -> Tensor:
+    """What is attended without each token: a deletion changes the states of `reach` tokens on each side.
+
+    Args:
+        weight: (feature, hidden), the features of a state that are read. query: (text, hidden), of texts with one.
+    Returns:
+        (text, deletion, feature).
+    """
     embedded = model.embedding(batch.tokens)
     hidden = model.encoder(embedded, batch.lengths)
-    changed = _states_beside(model.encoder, embedded, batch.lengths)
+    reach, changed = _states_beside(model.encoder, embedded, batch.lengths)
     texts, words, neighbours, size = changed.shape
-    scores = reading.scores(hidden).double().masked_fill(~batch.mask, -torch.inf)
-    beside = reading.scores(changed.view(texts, words * neighbours, size)).double().view(texts, words, neighbours)
-    for number, by in enumerate(_offsets(neighbours // 2)):
-        beside[:, :, number].masked_fill_(~_shifted(batch.mask, by), -torch.inf)
-    features, of_beside = reading.features(hidden).double(), reading.features(changed).double()
+    scores = scored(model, hidden, query).double().masked_fill(~batch.mask, -torch.inf)
+    beside = scored(model, changed.view(texts, -1, size), query).double().view(texts, words, neighbours)
+    there = [_shifted(batch.mask, by) for by in _offsets(reach)]
+    beside = beside.masked_fill(~torch.stack(there, dim=2), -torch.inf) if there else beside
+    features, of_beside = (hidden @ weight.T).double(), (changed @ weight.T).double()
     place, attended = torch.arange(words, device=scores.device), []
     for some in place.split(max(1, PAIRS // 8 // (texts * words))):
-        far = (place - some[:, None]).abs() > neighbours // 2
+        far = (place - some[:, None]).abs() > reach
         kept = torch.cat([torch.where(far, scores[:, None], -torch.inf), beside[:, some]], dim=2)
         attention = project_the_rest(model.projection, kept, kept > -torch.inf)
         changed_sums = (attention[:, :, words:, None] * of_beside[:, some]).sum(dim=2)
@@ -162,29 +136,26 @@ def windowed(reading: Reading) -> Tensor:
     return torch.cat(attended, dim=1)
 
 
-def _states_beside(encoder: Average | Convolution, embedded: Tensor, lengths: Tensor) -> Tensor:
-    """The states around each word once it is deleted: (text, word, neighbour, hidden), of neighbours in text order.
+def _states_beside(encoder: Average | Convolution, embedded: Tensor, lengths: Tensor) -> tuple[int, Tensor]:
+    """How far a word reaches, and the states that it reaches once it is deleted: (text, word, neighbour, hidden).
 
-    Each tap of a filter is applied once to each word; the rest is additions.
+    Each tap of a filter is applied once to each word; the rest is additions: taps that reach across the deleted word
+    move on. Neighbours are in the text's order.
     """
     if isinstance(encoder, Average):
-        return embedded.new_empty(*embedded.shape[:2], 0, encoder.hidden_size)
+        return 0, embedded.new_empty(*embedded.shape[:2], 0, encoder.hidden_size)
     reach = max(conv.kernel_size[0] // 2 for conv in encoder.convolutions)
     inside = torch.arange(embedded.shape[1], device=embedded.device) < lengths[:, None]
-    embedded = embedded * inside[:, :, None]
     changed = []
     for conv in encoder.convolutions:
-        taps = [embedded @ weight.T for weight in conv.weight.unbind(dim=2)]
-        changed.append(torch.stack([_tapped(taps, conv.bias, by) for by in _offsets(reach)], dim=2))
-    return torch.relu(torch.cat(changed, dim=-1))
-
-
-def _tapped(taps: list[Tensor], bias: Tensor, by: int) -> Tensor:
-    """The output at the neighbour `by` words away once the word here is deleted: taps that reach across it move on."""
-    half = len(taps) // 2
-    read = [by + k - half for k in range(len(taps))]  # the word that each tap reads, relative to the deleted one
-    moved = [at + (at >= 0 > by) - (at <= 0 < by) for at in read]
-    return bias + sum(_shifted(tap, at) for tap, at in zip(taps, moved, strict=True))
+        taps = [embedded * inside[:, :, None] @ weight.T for weight in conv.weight.unbind(dim=2)]
+        outputs = []
+        for by in _offsets(reach):
+            read = range(by - len(taps) // 2, by + len(taps) // 2 + 1)  # words from the deleted one
+            read = [at + (at >= 0 > by) - (at <= 0 < by) for at in read]
+            outputs.append(conv.bias + sum(map(_shifted, taps, read)))
+        changed.append(torch.stack(outputs, dim=2))
+    return reach, torch.relu(torch.cat(changed, dim=-1))
 
 
 def _offsets(reach: int) -> list[int]:
@@ -206,99 +177,74 @@ def _shifted(sequences: Tensor, by: int) -> Tensor:
 # and so is all that follows. Such a row is swept no further.
 
 
-def swept(reading: Reading) -> Tensor:
-    """Attended features (text, deletion, feature), from one sweep in each direction."""
-    batch, encoder = reading.batch, reading.model.encoder
+def swept(
+    model: AttentionClassifier | QuestionClassifier, batch: Batch, weight: Tensor, query: Tensor | None
+) -> Tensor:
+    """As `windowed`, from one sweep in each direction."""
     texts, words = batch.tokens.shape
     place = torch.arange(words, device=batch.tokens.device)[:, None]
     mirror = torch.where(place < batch.lengths, batch.lengths - 1 - place, place)  # (word, text), its own inverse
-    directions, inputs = both_directions(encoder, reading.model.embedding(batch.tokens), batch.lengths)
+    directions, inputs = both_directions(model.encoder, model.embedding(batch.tokens), batch.lengths)
     passed = [direction.run(own.clone()) for direction, own in zip(directions, inputs, strict=True)]
-    others = [states.gather(0, mirror[:, :, None].expand_as(states)) for states, _ in reversed(passed)]
-    onward, backward = map(Sweep, directions, inputs, passed, others, (True, False), (reading, reading))
+    onward, backward = (states.gather(0, mirror[:, :, None].expand_as(states)) for states, _ in passed)
+
+    def read(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+        """Scores (row, text) and features (row, text, feature), of twice the states of both directions."""
+        hidden = torch.cat([first, second], dim=-1).div_(2)
+        return scored(model, hidden.transpose(0, 1), query).T, hidden @ weight.T
+
+    def read_onward(states: Tensor, word: int | slice) -> tuple[Tensor, Tensor]:
+        return read(states, backward[word].expand_as(states))
+
+    def read_backward(states: Tensor, word: int | slice) -> tuple[Tensor, Tensor]:
+        return read(onward[word].expand_as(states), states)
+
+    ways = zip(directions, inputs, passed, (read_onward, read_backward), strict=True)
+    after_each, before_each = (partial(_later, *way) for way in ways)
     attended = []
-    for some in place[:, 0].split(words if texts > 1 else max(1, PAIRS // words // len(reading.weight))):
+    for some in place[:, 0].split(words if texts > 1 else max(1, PAIRS // words // len(weight))):
         first, last = int(some[0]), int(some[-1]) + 1
-        after, before = onward.later(first, last), backward.later(words - last, words - first)
+        after, before = after_each(first, last), before_each(words - last, words - first)
         at = mirror[:, None], mirror[some] - (words - last), torch.arange(texts, device=place.device)
-        later = after[0] > -torch.inf
-        scores = torch.where(later, after[0], before[0][at]).permute(2, 1, 0)  # (text, deletion, token)
+        later = (place > some)[:, :, None] & (place < batch.lengths - 1)[:, None]  # (token, deletion, text)
+        kept = (later | ((place > 0) & (place < some))[:, :, None]).permute(2, 1, 0)
+        scores = torch.where(later, after[0], before[0][at]).permute(2, 1, 0)
         features = torch.where(later[..., None], after[1], before[1][at]).permute(2, 1, 0, 3)
-        attention = project_the_rest(reading.model.projection, scores, scores > -torch.inf)
+        attention = project_the_rest(model.projection, scores, kept)
         attended.append((attention[:, :, None] @ features).squeeze(2))
     return torch.cat(attended, dim=1)
 
 
-@dataclass(frozen=True)
-class Sweep:
-    """Some texts in one direction, from which any deletions can be swept.
+def _later(
+    direction: Recurrence, inputs: Tensor, passed: tuple[Tensor, Tensor], read: Callable, first: int, last: int
+) -> tuple[Tensor, Tensor]:
+    """What the tokens after each of the deletions first .. last - 1 hold, in the order of this direction.
 
-    inputs   (word, text, gate), projected
-    passed   twice the hidden states, and the cells, of the texts as they are: (word, text, hidden) each
-    others   (word, text, hidden): twice the other direction's states
-    onward   whether this is the forward direction, whose states come first
+    Deletions come back to the whole text's states in about their own order: those before `back` have.
+
+    Args:
+        inputs: (word, text, gate), projected. passed: twice the hidden states, and the cells, of the whole texts.
+        read: (twice the states (row, text, hidden), at which word) -> scores (row, text), features (row, text, feature)
+    Returns:
+        scores (token, deletion, text) and features (token, deletion, text, feature) of the later tokens, 0 elsewhere.
     """
-
-    direction: Recurrence
-    inputs: Tensor
-    passed: tuple[Tensor, Tensor]
-    others: Tensor
-    onward: bool
-    reading: Reading
-
-    def later(self, first: int, last: int) -> tuple[Tensor, Tensor]:
-        """What the tokens after each of the deletions first .. last - 1 hold, in the order of this direction.
-
-        Returns:
-            scores (token, deletion, text) and features (token, deletion, text, feature) of the later tokens; -inf and 0
-            elsewhere.
-        """
-        words, texts, _ = self.inputs.shape
-        scores = self.inputs.new_full((words, last - first, texts), -torch.inf)
-        features = self.inputs.new_zeros(*scores.shape, len(self.reading.weight))
-        whole = self.read(self.passed[0], self.others)
-        for word, back, going, states in self.steps(first, last):
-            changed = self.read(states, self.others[word])
-            for held, of_text, of_rows in zip((scores, features), whole, changed, strict=True):
-                held[word, :back], held[word, back:going] = of_text[word], of_rows
-        ended = torch.arange(words, device=scores.device)[:, None] >= self.reading.batch.lengths - 1
-        return scores.masked_fill_(ended[:, None], -torch.inf), features
-
-    def read(self, twice: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
-        """Scores (row, text) and features (row, text, feature) of states (row, text, hidden) of both directions."""
-        halves = (twice, others.expand_as(twice))
-        hidden = torch.cat(halves if self.onward else halves[::-1], dim=-1).div_(2)
-        return self.reading.scores(hidden.transpose(0, 1)).T, self.reading.features(hidden)
-
-    def steps(self, first: int, last: int) -> Iterator[tuple[int, int, int, Tensor]]:
-        """For each word the deletions, counted from `first`, whose later states it changes.
-
-        Deletions come back to the whole text's states in about their own order.
-
-        Yields:
-            word, back, going: those before `back` have come back, those from `going` on lie ahead; twice the states
-            (deletion, text, hidden) of the others at the word.
-        """
-        words, texts, _ = self.inputs.shape
-        rows, size, back = last - first, self.direction.size, 0
-        twice, cell = self.inputs.new_zeros(2, rows, texts, size)
-        for state, passed in zip((twice, cell), self.passed, strict=True):  # without a word, its predecessor's stays
-            state[max(1 - first, 0) :] = passed[max(first, 1) - 1 : last - 1]
-        gates = self.inputs.new_empty(rows, texts, 4 * size)
-        for word in range(first + 1, words - 1):
-            going = min(word, last) - first
-            if back < going:
-                gates[back:going] = self.inputs[word]
-                self.direction.advance(*(part[back:going].flatten(0, 1) for part in (gates, twice, cell)))
-            yield word, back, going, twice[back:going]
-            if word % EVERY == 0 and back < going:
-                back += self.come_back(word, twice[back:going], cell[back:going])
-
-    def come_back(self, word: int, *states: Tensor) -> int:
-        """How many of the first rows have the whole text's states again, (row, text, hidden) each."""
-        least = ROUNDINGS * torch.finfo(self.inputs.dtype).eps
-        differ = [
-            (state - passed[word]).abs().amax(dim=(1, 2)) > least * passed[word].abs().amax()
-            for state, passed in zip(states, self.passed, strict=True)
-        ]
-        return int((~(differ[0] | differ[1])).to(torch.uint8).cumprod(dim=0).sum())
+    words, texts, _ = inputs.shape
+    rows, back, least = last - first, 0, ROUNDINGS * torch.finfo(inputs.dtype).eps
+    states = inputs.new_zeros(2, rows, texts, direction.size)  # twice the hidden ones, and the cells
+    for state, of_text in zip(states, passed, strict=True):  # without a word, its predecessor's stays
+        state[max(1 - first, 0) :] = of_text[max(first, 1) - 1 : last - 1]
+    gates, whole = inputs.new_empty(rows, texts, inputs.shape[2]), read(passed[0], slice(None))
+    found = [of_text.new_zeros(words, rows, *of_text.shape[1:]) for of_text in whole]
+    for word in range(first + 1, words - 1):
+        going = min(word, last) - first
+        if back < going:
+            gates[back:going] = inputs[word]
+            direction.advance(*(part[back:going].flatten(0, 1) for part in (gates, *states)))
+        for held, of_text, of_rows in zip(found, whole, read(states[0, back:going], word), strict=True):
+            held[word, :back], held[word, back:going] = of_text[word], of_rows
+        if word % EVERY == 0 and back < going:
+            own = torch.stack([part[word] for part in passed])
+            away = (states[:, back:going] - own[:, None]).abs().amax(dim=(2, 3))
+            same = (away <= least * own.abs().amax(dim=(1, 2))[:, None]).all(dim=0)
+            back += int(same.to(torch.uint8).cumprod(dim=0).sum())
+    return found

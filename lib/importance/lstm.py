@@ -43,10 +43,6 @@ class Recurrence:
         """The number of hidden units of one direction."""
         return self.state_weight.shape[1]
 
-    def project(self, embedded: Tensor) -> Tensor:
-        """What the inputs add to the gates: (..., embedding) -> (..., 4 hidden)."""
-        return embedded @ self.input_weight.T + self.input_bias
-
     def advance(self, gates: Tensor, twice: Tensor, cell: Tensor) -> None:
         """One step of all rows, in place. gates (row, 4 hidden) holds the inputs and then tanh of the gates;
         twice, cell (row, hidden) hold the states before and then after."""
@@ -72,6 +68,7 @@ def both_directions(
 ) -> tuple[tuple[Recurrence, Recurrence], list[Tensor]]:
     """The directions of an encoder of one layer, and the projected inputs (word, text, gate) in each one's order."""
     directions = Recurrence.of(encoder.forwards[0]), Recurrence.of(encoder.backwards[0])
-    sequences = embedded, reversed_by_length(embedded, lengths)
-    inputs = [each.project(words).transpose(0, 1) for each, words in zip(directions, sequences, strict=True)]
-    return directions, [part.contiguous() for part in inputs]
+    inputs = []
+    for each, words in zip(directions, (embedded, reversed_by_length(embedded, lengths)), strict=True):
+        inputs.append((words @ each.input_weight.T + each.input_bias).transpose(0, 1).contiguous())
+    return directions, inputs

@@ -1,7 +1,6 @@
 """How much each token of the input matters to each hidden state: the gradients of all their norms."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -52,24 +51,7 @@ def _in_micro_batches(model: AttentionModel, batch: Batch) -> Iterator[tuple[Ten
     """(rows, (row, state, token)) of some texts at a time, padded no longer than they need."""
     swept = type(model) is AttentionClassifier and has_one_lstm(model)
     for rows in by_length(batch.lengths, PAIRS, power=2):
-        with denormals_as_zero():
-            part = (_swept if swept else state_gradients_definition)(model, batch.rows(rows))
-        yield rows, part
-
-
-@contextmanager
-def denormals_as_zero() -> Iterator[None]:
-    """Numbers below the smallest normal one (1e-38 in single precision) count as 0, in this thread.
-
-    A state's gradient fades word by word; on a text of 200 most of it would be such numbers, on which a processor
-    takes six times as long.
-    """
-    already = bool(torch.full((), 1e-39) * 1 == 0)
-    torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        torch.set_flush_denormal(already)
+        yield rows, (_swept if swept else state_gradients_definition)(model, batch.rows(rows))
 
 
 @torch.no_grad()
@@ -96,13 +78,19 @@ def _sweep(direction: Recurrence, cotangent: Tensor, gates: Tensor, cells: Tenso
     carried no further. States fade in about their own order: those from `last` on have.
 
     Args:
-        cotangent: (word, text, hidden) of each state. gates, cells: as `Recurrence.run` leaves them.
+        cotangent: (word, text, hidden) of each state.
+        gates, cells: as `Recurrence.run` leaves them: tanh of the gates, so their slope is 1 - tanh^2.
     Returns:
         (text, state, word), 0 where the word comes later and on the diagonal; (text, word, embedding).
     """
     words, texts, size = cotangent.shape
-    weight = direction.input_weight
-    to_gates, to_cell, kept = _slopes(gates, cells)
+    weight, squashed, tanhs = direction.input_weight, elementwise.tanh(cells), gates.view(*cells.shape[:2], 4, -1)
+    enter, keep, candidate, leave = tanhs.unbind(dim=2)
+    before = torch.cat([torch.zeros_like(cells[:1]), cells[:-1]])
+    # what a step multiplies by, from the gradient of the cell to the first three gates and of twice the state to the
+    # last (word, text, 4, hidden); from that of twice the state to the cell; and from a cell to the one before
+    to_gates = torch.stack([candidate, before, 1 + enter, squashed], dim=2) * (1 - tanhs.square())
+    to_cell, kept = (1 + leave) * (1 - squashed.square()) / 2, (1 + keep) / 2
     squares, own = gates.new_zeros(texts, words, words), gates.new_zeros(texts, words, weight.shape[1])
     carried, of_gates = gates.new_zeros(2, words, texts, size), gates.new_empty(words, texts, 4, size)
     first, last = gates.new_zeros(2, words, texts), words  # the largest component of each state's, at its own word
@@ -126,25 +114,6 @@ def _sweep(direction: Recurrence, cotangent: Tensor, gates: Tensor, cells: Tenso
     return squares, own
 
 
-def _slopes(gates: Tensor, cells: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """What a step of the backward sweep multiplies by, the same for the gradients of all states.
-
-    Args:
-        gates, cells: as `Recurrence.run` leaves them: tanh of the gates, so their slope is 1 - tanh^2.
-    Returns:
-        to_gates (word, text, 4, hidden), from the gradient of the cell to the first three gates, from that of twice the
-        state to the last; to_cell, from twice the state to the cell; kept, from a cell to the one before: (word, text,
-        hidden) each.
-    """
-    squashed = elementwise.tanh(cells)
-    tanhs = gates.view(*cells.shape[:2], 4, -1)
-    enter, keep, candidate, leave = tanhs.unbind(dim=2)
-    before = torch.cat([torch.zeros_like(cells[:1]), cells[:-1]])
-    to_gates = torch.stack([candidate, before, 1 + enter, squashed], dim=2)
-    to_gates *= 1 - tanhs.square()
-    return to_gates, (1 + leave) * (1 - squashed.square()) / 2, (1 + keep) / 2
-
-
 def inputs_to_states(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
     """A quantity: how the importance g_{h_p}(x) of the inputs to a state is spread: means over the states p of a text.
 
@@ -152,25 +121,15 @@ def inputs_to_states(model: AttentionModel, batch: Batch, output: ModelOutput) -
     where states depend on their own token alone, 1/n where on all equally (not in the paper)}: each in [0, 1]. A state
     that no token moves has no distribution and does not count.
     """
-    entropy, own_share = torch.full((2, len(batch)), torch.nan, dtype=torch.float64, device=batch.mask.device)
+    means = torch.full((2, len(batch)), torch.nan, dtype=torch.float64, device=batch.mask.device)
     for rows, gradients in _in_micro_batches(model, batch):
-        mask = batch.rows(rows).mask[:, : gradients.shape[1]]
-        entropy[rows] = _mean_entropy(gradients, mask)
-        total = gradients.sum(dim=-1, dtype=torch.float64)
-        shares = gradients.diagonal(dim1=1, dim2=2).double() / total  # NaN where no token moves the state
-        own_share[rows] = shares.masked_fill(~mask, torch.nan).nanmean(dim=1)
-    return {"entropy": entropy, "own_share": own_share}
-
-
-def _mean_entropy(gradients: Tensor, mask: Tensor) -> Tensor:
-    """(batch,) from gradients (batch, state, token), over the states that some token moves, where there are several."""
-    entropies = []
-    for part in gradients.split(max(1, PAIRS // mask.numel()), dim=1):  # some states at a time, as it takes doubles
-        total = part.double().sum(dim=-1, keepdim=True)
-        shares = part.double() / total.clamp_min(torch.finfo(torch.float64).tiny)
-        found = normalized_entropy(shares.flatten(0, 1), mask[:, None].expand_as(shares).flatten(0, 1))
-        entropies.append(found.view(shares.shape[:2]).masked_fill(total.squeeze(-1) == 0, torch.nan))
-    return torch.cat(entropies, dim=1).masked_fill(~mask, torch.nan).nanmean(dim=1)
+        mask = batch.rows(rows).mask
+        gradients = gradients.double()
+        shares = gradients / gradients.sum(dim=-1, keepdim=True)  # NaN where no token moves the state
+        entropy = normalized_entropy(shares.flatten(0, 1), mask.repeat_interleave(mask.shape[1], dim=0))
+        found = torch.stack([entropy.view_as(mask), shares.diagonal(dim1=1, dim2=2)])
+        means[:, rows] = found.masked_fill(~mask, torch.nan).nanmean(dim=-1)
+    return {"entropy": means[0], "own_share": means[1]}
 
 
 PARTS = {"entropy": "fraction", "own_share": "fraction"}

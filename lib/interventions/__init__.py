@@ -11,7 +11,7 @@ from lib.interventions.chance import (
 from lib.interventions.deletion import shapley, shortened, without_reason
 from lib.interventions.erasure import ORDERS, erase_until_flip, erasure_curve, fewest_to_flip, until_flip
 from lib.interventions.searched_adversary import searched_adversary_definition
-from lib.interventions.single_erasure import single_erasure
+from lib.interventions.single_erasure import another_item, single_erasure
 from lib.interventions.substitution import (
     largest_change,
     permutation_effect,
