@@ -349,8 +349,8 @@ def test_the_largest_change_is_that_of_one_token_alone(outputs):
 
 def test_what_is_not_there_is_refused():
     tested, _, output = case(outputs=3)
-    for options, message in (({"epsilon": 0.1}, "two classes"), ({"epsilon": 0.1, "method": "best"}, "exact, gradient")):
-        with pytest.raises(ValueError, match=message):
+    for options, said in (({"epsilon": 0.1}, "two classes"), ({"epsilon": 0.1, "method": "best"}, "exact, gradient")):
+        with pytest.raises(ValueError, match=said):
             interventions.adversarial_attention(tested, output, **options)
     with pytest.raises(ValueError, match="-0.1"):
         interventions.adversarial_attention(tested, output, -0.1, "gradient")
