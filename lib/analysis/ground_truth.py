@@ -203,9 +203,8 @@ def detections(suspicion: pd.DataFrame) -> pd.DataFrame:
         threshold = calibrating.max(initial=-np.inf)
         for kind, liars in zip(("liar", "adversary"), kinds, strict=True):
             if len(liars) and len(others):
-                row = {"test": test, "against": kind} | dict(
-                    zip(("AUROC", "low", "high"), auroc(liars, honest), strict=True)
-                )
+                value, low, high = auroc(liars, honest)
+                row = {"test": test, "against": kind, "AUROC": value, "low": low, "high": high}
                 row |= {"found": (liars > threshold).mean(), "false alarms": (others > threshold).mean()}
                 rows.append(row | {"liars": len(liars), "honest": len(honest)})
     return pd.DataFrame(rows)
