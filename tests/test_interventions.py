@@ -6,7 +6,6 @@ from itertools import permutations
 import numpy as np
 import pytest
 import torch
-from scipy.optimize import minimize
 from scipy.stats import chisquare, kendalltau
 from small import NotAffine, batch, model
 
@@ -100,12 +99,6 @@ def test_the_seed_and_the_instance_decide_a_permutation_and_the_batch_does_not()
     np.testing.assert_allclose(effect(tested, part, tested(part)), expected[rows])
 
 
-def test_a_model_that_is_not_affine_is_permuted_through_its_read_out():
-    tested, _, output = case(outputs=3)
-    expected = interventions.permuted(tested, output, 30)
-    assert torch.allclose(interventions.permuted(NotAffine(tested), output, 30), expected, atol=1e-12)
-
-
 def test_one_token_moves_nothing():
     tested, given, output = case((1, 1))
     assert (interventions.permutation_effect(10)(tested, given, output) == 0).all()
@@ -126,7 +119,7 @@ def test_the_exact_adversary_is_allowed_and_says_its_distance(epsilon):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("epsilon", [0.01, 0.1])
-def test_no_grid_point_and_no_optimiser_beats_the_exact_adversary(seed, epsilon):
+def test_no_grid_point_beats_the_exact_adversary(seed, epsilon):
     tested, _, output = case((3,), seed=seed)
     _, jsd = interventions.adversarial_attention(tested, output, epsilon)
     step = torch.linspace(0, 1, 401, dtype=torch.float64)
@@ -136,25 +129,6 @@ def test_no_grid_point_and_no_optimiser_beats_the_exact_adversary(seed, epsilon)
     assert jensen_shannon(grid[allowed], output.attention).max() <= jsd + 1e-12
     fine = jsd - jensen_shannon(grid[allowed], output.attention).max()
     assert fine < 0.03  # and the grid comes close
-
-    logits, bias = (part.detach().numpy() for part in tested.token_logits(output))
-    base, p = output.attention[0, 1:4].numpy(), float(output.logits.sigmoid())
-
-    def chance(q):
-        return 1 / (1 + np.exp(-(q @ logits[0, 1:4, 0] + bias[0])))
-
-    def distance(q):
-        return -float(jensen_shannon(torch.tensor(np.clip(q, 0, 1)), torch.tensor(base)))
-
-    limits = [
-        {"type": "eq", "fun": lambda q: q.sum() - 1},
-        {"type": "ineq", "fun": lambda q: epsilon - 1e-9 - chance(q) + p},
-        {"type": "ineq", "fun": lambda q: epsilon - 1e-9 + chance(q) - p},
-    ]
-    for start in np.random.default_rng(seed).dirichlet([1, 1, 1], 10):
-        found = minimize(distance, start, bounds=[(0, 1)] * 3, constraints=limits, method="SLSQP")
-        if found.success and abs(chance(found.x) - p) <= epsilon and abs(found.x.sum() - 1) < 1e-9:
-            assert -found.fun <= float(jsd[0]) + 1e-7
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.02, 0.3])

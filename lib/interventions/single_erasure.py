@@ -34,20 +34,19 @@ def logits_without_each_item(model: AttentionModel, output: ModelOutput) -> Tens
     A read-out for each item; where it is affine, sums of the others, in time that grows with the length of a text.
 
     Returns:
-        (batch, token, class) in doubles, two classes at least, NaN off the mask.
+        (batch, token, class) in doubles, two classes at least.
     """
     if is_affine(model, output):
         weights, terms, bias = class_terms(model, output)
         weights = weights[:, :, None]
-        logits = share_of(sum_of_others(weights * terms), sum_of_others(weights)) + bias
-        return logits.masked_fill(~output.mask[:, :, None], torch.nan)
+        return share_of(sum_of_others(weights * terms), sum_of_others(weights)) + bias
     own, tokens = own_attention(output), output.mask.shape[1]
     place = torch.arange(tokens, device=own.device)
 
     def others(rows: Tensor, items: Tensor) -> Tensor:
         return renormalised(own[rows][:, None] * (place != items[:, None]))
 
-    return read_each(model, output, tokens, others).masked_fill(~output.mask[:, :, None], torch.nan)
+    return read_each(model, output, tokens, others)
 
 
 def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0) -> Quantity:
@@ -67,7 +66,7 @@ def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0) -> Quantity:
     @torch.no_grad()
     def erased(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
         items, logits = output.mask.sum(dim=1), two_classes(output.logits.double())
-        without = logits_without_each_item(model, output).nan_to_num()
+        without = logits_without_each_item(model, output)
         effects = {
             "js": jensen_shannon(logits.softmax(-1)[:, None], without.softmax(-1)),
             "flip": (without.argmax(-1) != logits.argmax(-1)[:, None]).double(),
