@@ -21,10 +21,8 @@ def gpu_runs(wildcards):
 
 
 def priority(wildcards):
-    """Trainings before reports, so that no long one is left for the end; first, with its trainings, what then waits for
-    a choice on dev, since such a report trains the rest itself."""
-    job = JOBS[wildcards.job]
-    return 2 * job["chooses"] + ("runs" in job)
+    """Trainings before reports, so that no long one is left for the end."""
+    return int("runs" in JOBS[wildcards.job])
 
 
 localrules:

@@ -1,4 +1,4 @@
-"""What a notebook shows beside tables and charts, or leaves to its report: source code, findings, kept tables."""
+"""What a notebook shows beside tables and charts: source code, and findings for the top of its report."""
 
 import inspect
 from collections.abc import Callable
@@ -6,9 +6,7 @@ from textwrap import dedent
 
 from IPython.display import Markdown
 
-# MIME types: of the findings, and of the tables that a notebook leaves to its report
-HEADLINE = "application/vnd.attention.headline+json"
-LEFT = "application/vnd.attention.tables+json"
+HEADLINE = "application/vnd.attention.headline+json"  # the MIME type of the findings
 
 
 def show_source(*functions: Callable) -> Markdown:

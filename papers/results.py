@@ -8,7 +8,7 @@ sizes, from other vectors or by another recipe stand beside each other.
 import csv
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
@@ -18,7 +18,6 @@ from lib import provenance
 from lib.analysis.summaries import split_seeds
 from lib.atomic_write import alone, write_text
 from lib.datasets import Own
-from lib.notebook import LEFT
 from lib.provenance import PROJECT
 from lib.quantity import RUN_COLUMNS
 from lib.training import Run, Trained
@@ -39,17 +38,16 @@ TEXTS = {"texts", "vectors", "recipe", "version", "runs", "commit", "profile", "
 
 @dataclass(frozen=True)
 class Kept:
-    """What became of a notebook's tables; as a cell's last line it leaves them to the report."""
+    """What became of a notebook's tables."""
 
     sentence: str  # whether they are kept, and where
     values: pd.DataFrame  # this run's rows with those kept of the same experiment; or, where nothing is kept, alone
     effects: pd.DataFrame  # the same
     own: bool  # the model or the text is one's own
     these_models: bool  # the findings are about these very models, so that only texts vary
-    left: dict[str, str] = field(default_factory=dict)  # to the report: the dataset's name, and both tables as CSV
 
-    def _repr_mimebundle_(self, **_) -> dict[str, object]:
-        return {LEFT: self.left, "text/plain": self.sentence}
+    def __repr__(self) -> str:
+        return self.sentence
 
 
 def keep(
@@ -60,7 +58,7 @@ def keep(
     effects: pd.DataFrame,
     commit: str = "",
 ) -> Kept:
-    """Leaves both tables to the report; of a run in profile `paper`, or a part of one, it puts them into files too.
+    """Puts both tables of a run in profile `paper`, or a part of one, into files.
 
     The files are in $RESULTS_HOME, by default in reports/results of the project. One process at a time writes them.
 
@@ -79,18 +77,17 @@ def keep(
         return Kept("not kept: the model is your own; only models that are trained here are", values, effects, *about)
     tables = {"values": values, "findings": effects}
     tables = {kind: with_run(rows, trained, commit or provenance.commit()) for kind, rows in tables.items()}
-    texts = {kind: rows.to_csv(index=False, float_format="%.6g") for kind, rows in tables.items()}
-    left, new = {"dataset": dataset, **texts}, {kind: rows_in(text) for kind, text in texts.items()}
+    new = {kind: rows_in(rows.to_csv(index=False, float_format="%.6g")) for kind, rows in tables.items()}
     try:
         refused = not_kept(settings)
         names = [] if refused else write(notebook, dataset, new)
     except Damaged as error:
         refused = str(error)
     if refused:
-        return Kept(f"not kept: {refused}", tables["values"], effects, *about, left)
+        return Kept(f"not kept: {refused}", tables["values"], effects, *about)
     same = [kept(kind, notebook, dataset).merge(typed(new[kind])[READ].drop_duplicates(), on=READ) for kind in ENDINGS]
     same = [main_runs(rows, kind) for rows, kind in zip(same, ENDINGS, strict=True)]
-    return Kept(f"kept in {' and '.join(names)}; python -m tools.summary shows them", *same, *about, left)
+    return Kept(f"kept in {' and '.join(names)}; python -m tools.summary shows them", *same, *about)
 
 
 def not_kept(settings: Settings) -> str:

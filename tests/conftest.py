@@ -1,8 +1,7 @@
-"""What tests need from outside: real data and a browser. What is missing is reported in one line, or is a failure."""
+"""What tests need from outside: real data and a browser. What is missing is reported, or is a failure."""
 
 import os
 import shutil
-from collections import Counter
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -25,7 +24,6 @@ OPTIONAL = ("gpu",)  # reported where it is missing, never a failure: few machin
 LONG = ("test_faults.py", "test_notebooks.py", "test_contributing.py", "test_growth.py", "test_documents.py")
 # Whole files, the longest first: none is left for the end when all others are through.
 HEAVY = "regularization report_page report training importance summary datasets ground_truth own"
-NOT_RUN = Counter()  # of this process: of several that test side by side it is the one that reports
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -104,28 +102,4 @@ def gpu() -> str:
 def _missing(what: str):
     if REQUIRE_ALL and what not in OPTIONAL:
         pytest.fail(f"REQUIRE_ALL is set, and this test needs {MISSING[what]}", pytrace=False)
-    pytest.skip(f"missing: {what}")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
-    """Tests that lack something are counted apart, and not among the skipped ones."""
-    report = yield
-    if report.skipped and "missing: " in str(report.longrepr):
-        report.lacks = str(report.longrepr).rsplit("missing: ", 1)[1].split("'")[0]
-    return report
-
-
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if getattr(report, "lacks", None):
-        NOT_RUN[report.lacks] += 1
-
-
-def pytest_report_teststatus(report: pytest.TestReport):
-    return ("not run", "-", "NOT RUN") if getattr(report, "lacks", None) else None
-
-
-def pytest_terminal_summary(terminalreporter) -> None:
-    lines = [f"{NOT_RUN[what]} for want of {needed}" for what, needed in MISSING.items() if NOT_RUN[what]]
-    if lines:
-        terminalreporter.write_line(f"tests not run: {', '.join(lines)}")
+    pytest.skip(f"this test needs {MISSING[what]}")

@@ -18,15 +18,15 @@ from lib.atomic_write import alone
 from lib.training import train_all
 from lib.training.trained import Corpora
 from tools.report.__main__ import main as make_report
-from tools.report.page import kept, kept_summary
+from tools.report.page import kept_summary
 from tools.sweep.__main__ import main
 
 KILLS = int(os.environ.get("KILLS", 0))  # make faults: 20
 KILLS_OF_GRIDS, KILLS_OF_REPORTS = KILLS or 2, KILLS or 1
 JOB = "tools.sweep.jobs"
-# Three trainings that take seconds, each in a job.
+# Three trainings that take seconds, in two jobs.
 CHOSEN = {"encoders": "average", "attentions": "additive", "seeds": "0,1,2"}
-GRID = ["correlation", "--trainings", "--together", "1", "--jobs", "2"]
+GRID = ["correlation", "--trainings", "--jobs", "2"]
 GRID += [word for pair in CHOSEN.items() for word in ("-p", *pair)]
 
 
@@ -96,7 +96,7 @@ def test_a_full_disk_is_reported_and_leaves_nothing_that_looks_finished(place):
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))  # weights do not fit
 
-    few = [*GRID, "--together", "2", "-p", "seeds", "0", "--output", str(place / "reports")]
+    few = [*GRID, "-p", "seeds", "0", "--output", str(place / "reports")]
     sweep = Sweep(few, place / "output", full)
     assert sweep.ended() == 1
     assert "File too large" in sweep.output and "Traceback" not in sweep.output
@@ -145,27 +145,28 @@ def test_of_two_masters_the_second_ends_with_a_sentence_and_a_dead_ones_lock_is_
     assert "0 trainings in 0 jobs" in capsys.readouterr().out
 
 
-# A notebook that trains, and leaves a table.
+# A notebook that trains, and has a finding.
 TRAINS = """
 from lib.training import Run, train
 trained = train(Run("planted", "average", seed=1))
 """.strip()
-LEAVES = """
+FINDS = """
 from IPython.display import display
-from lib.notebook import LEFT
-display({LEFT: {"history": trained.history}}, raw=True)
+from lib.notebook import HEADLINE
+found = {"lines": [str(trained.history)], "table": "", "chart": None, "own": False, "shown": []}
+display({HEADLINE: found}, raw=True)
 """.strip()
 
 
 def test_a_killed_report_is_made_by_the_next(place, forked_kernels, monkeypatch):
     """The same as one that is made in this process, without a sweep."""
     output = place / "reports"
-    notebook = notebooks.save(place / "small.ipynb", TRAINS, LEAVES)
+    notebook = notebooks.save(place / "small.ipynb", TRAINS, FINDS)
     monkeypatch.setattr("tools.sweep.__main__.find_notebook", lambda name: notebook)
     whole = ["small", "--output", str(output)]
     assert make_report([*whole, "--notebooks", str(place)]) == 0
-    expected, trained, draw = left_by(output), traces(place / "cache"), random.Random(8)
-    assert expected["history"] and len(trained) == 1
+    expected, trained, draw = found_by(output), traces(place / "cache"), random.Random(8)
+    assert len(expected) == 1 and len(trained) == 1
     for number in range(KILLS_OF_REPORTS):
         shutil.rmtree(output)
         words = ("ipykernel", JOB)[number % 2]
@@ -176,14 +177,13 @@ def test_a_killed_report_is_made_by_the_next(place, forked_kernels, monkeypatch)
         code = sweep.ended()
         wait_for_orphans(str(place))  # those of a killed master go on, and may make the report
         if victim == "job":
-            assert code == 1 and "not made: small-planted" in sweep.output and left_by(output) == {}
-        assert left_by(output) in ({}, expected)
+            assert code == 1 and "small-planted was not made" in sweep.output and found_by(output) == []
+        assert found_by(output) in ([], expected)
     again = Sweep(whole, place / "output")
     assert again.ended() == 0, again.output
-    assert left_by(output) == expected and traces(place / "cache") == trained
+    assert found_by(output) == expected and traces(place / "cache") == trained
 
 
-def left_by(output: Path) -> dict:
-    """The tables that a finished report left in a folder; {} where none is finished."""
-    page = output / "small-planted.html"
-    return kept(page, "tables")[0] if kept_summary(page) else {}
+def found_by(output: Path) -> list[str]:
+    """The findings of a finished report in a folder; [] where none is finished."""
+    return (kept_summary(output / "small-planted.html") or {"findings": []})["findings"]

@@ -3,7 +3,6 @@
 import errno
 import gzip
 import json
-import os
 import shutil
 import stat
 import tarfile
@@ -11,7 +10,6 @@ import threading
 import zipfile
 from dataclasses import replace
 from hashlib import sha256
-from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,11 +20,10 @@ from lib.datasets import DataError, word_vectors
 from lib.datasets.corpus import SPECIALS, Vocabulary
 from tests.official import ARCHIVES
 from tests.web import BREAK_OFF, served, tarred, zipped
-from tools.fetch import archive, install
+from tools.fetch import install
 from tools.fetch.__main__ import known, main
-from tools.fetch.archive import unpack
-from tools.fetch.install import fetch
-from tools.fetch.prepare import SPLITS, VECTORS, prepare, without_newsgroup_marks
+from tools.fetch.install import fetch, unpack
+from tools.fetch.prepare import SPLITS, VECTORS, prepare
 from tools.fetch.sources import sources
 
 SST = ARCHIVES["sst"]
@@ -54,19 +51,17 @@ def source(address, name="sst", **changes):
     """A source whose file is served here, with its digest."""
     digest = f"sha256:{sha256(ARCHIVES[name]).hexdigest()}"
     url = f"{address}/{sources()[name].file}"
-    return replace(sources()[name], **{"url": url, "digest": digest, "texts": {}} | changes)
+    return replace(sources()[name], **{"url": url, "digest": digest} | changes)
 
 
-# --- one file
+# --- one source
 
 
-def test_what_breaks_off_or_may_pass_is_tried_again(tmp_path, waits):
+def test_what_breaks_off_or_may_pass_is_tried_again_and_what_is_there_is_not_replaced(tmp_path, waits):
     with served((500, b""), (200, SST[:200] + BREAK_OFF), (200, b"wrong"), (200, SST)) as (address, asked):
         assert fetch(source(address), tmp_path)
-    assert waits == [1, 2, 3] and len(asked) == 4
-    record = json.loads((tmp_path / "sst" / "fetched.json").read_text())
-    assert record["archive"] == f"sha256:{sha256(SST).hexdigest()}" and record["source"] == "sst"
-    assert not (tmp_path / ".downloads" / "sst").exists()
+        assert waits == [1, 2, 3] and len(asked) == 4 and not (tmp_path / ".downloads" / "sst").exists()
+        assert not fetch(source(address), tmp_path) and len(asked) == 4
 
 
 @pytest.mark.parametrize(
@@ -77,20 +72,15 @@ def test_what_breaks_off_or_may_pass_is_tried_again(tmp_path, waits):
         (200, SST + BREAK_OFF, "cannot be reached"),
     ],
 )
-def test_a_server_that_lies_is_refused_in_one_sentence(tmp_path, status, body, message):
+def test_a_server_that_lies_is_refused_and_a_persons_own_download_is_taken(tmp_path, status, body, message):
     with served((status, body)) as (address, _):
-        assert message in refused(fetch, source(address), tmp_path)
-    assert not (tmp_path / "sst").exists() and not list((tmp_path / ".downloads" / "sst").iterdir())
-
-
-def test_without_a_network_it_is_one_sentence_and_a_persons_own_download_is_taken(tmp_path):
-    gone = source("http://127.0.0.1:9")
-    message = refused(fetch, gone, tmp_path)
-    own = tmp_path / ".downloads" / "sst" / gone.file
-    assert "cannot be reached" in message and str(own) in message
+        given = source(address)
+        refusal = refused(fetch, given, tmp_path)
+    own = tmp_path / ".downloads" / "sst" / given.file
+    assert message in refusal and str(own) in refusal
+    assert not (tmp_path / "sst").exists() and not list(own.parent.iterdir())
     own.write_bytes(SST)
-    assert fetch(gone, tmp_path)
-    assert all(one.url.startswith("https://") for one in sources().values())
+    assert fetch(given, tmp_path)
 
 
 def test_a_full_disk_is_reported_and_the_archive_kept(tmp_path, monkeypatch):
@@ -102,6 +92,22 @@ def test_a_full_disk_is_reported_and_the_archive_kept(tmp_path, monkeypatch):
             patch.setattr(install, "unpack", full)
             assert "No space left on device; make space" in refused(fetch, source(address), tmp_path)
         assert fetch(source(address), tmp_path) and len(asked) == 1
+
+
+def test_what_a_killed_process_left_is_cleared_and_two_at_once_download_once(tmp_path, monkeypatch):
+    for folder in ("unpacked", "made"):
+        (tmp_path / ".downloads" / "sst" / folder / "sst").mkdir(parents=True)
+    begun, go_on, done = threading.Event(), threading.Event(), []
+    monkeypatch.setattr(install, "unpack", lambda *given: (begun.set(), go_on.wait(10), unpack(*given)))
+    with served((200, SST)) as (address, asked):
+        threads = [threading.Thread(target=lambda: done.append(fetch(source(address), tmp_path))) for _ in range(2)]
+        threads[0].start()
+        begun.wait(10)
+        threads[1].start()
+        go_on.set()
+        for thread in threads:
+            thread.join()
+    assert sorted(done) == [False, True] and len(asked) == 1
 
 
 # --- archives
@@ -119,20 +125,18 @@ def zip_link():
     return zipped({info: "/etc/passwd"})
 
 
+UNSAFE = "plain files and folders below its own, 25 times its size in all"
 HOSTILE = {
-    "tar, absolute": (tarred({"/var/x": "x"}), "leads out of its folder"),
-    "tar, up": (tarred({"a/../../x": "x"}), "leads out of its folder"),
-    "tar, drive": (tarred({"C:\\x": "x"}), "leads out of its folder"),
-    "tar, symlink": (link(tarfile.SYMTYPE), "a link or device"),
-    "tar, hard link": (link(tarfile.LNKTYPE), "a link or device"),
-    "tar, fifo": (link(tarfile.FIFOTYPE), "a link or device"),
+    "tar, absolute": (tarred({"/var/x": "x"}), UNSAFE),
+    "tar, up": (tarred({"a/../../x": "x"}), UNSAFE),
+    "tar, symlink": (link(tarfile.SYMTYPE), UNSAFE),
+    "tar, hard link": (link(tarfile.LNKTYPE), UNSAFE),
+    "tar, bomb": (tarred({"x": b"\0" * 30_000_000}), UNSAFE),
     "tar, cut off": (ARCHIVES["babi"][:-200], "is damaged"),
-    "tar, bomb": (tarred({"x": b"\0" * 30_000_000}), "unpacks to far more"),
-    "tar, twice": (tarred({"a/b": "x", "a/./b": "y"}), "twice"),
-    "zip, absolute": (zipped({"/var/x": "x"}), "leads out of its folder"),
-    "zip, up": (zipped({"../x": "x"}), "leads out of its folder"),
-    "zip, symlink": (zip_link(), "a link or device"),
-    "zip, bomb": (zipped({"x": b"\0" * 30_000_000}), "unpacks to far more"),
+    "zip, up": (zipped({"../x": "x"}), UNSAFE),
+    "zip, drive": (zipped({"C:\\x": "x"}), UNSAFE),
+    "zip, symlink": (zip_link(), UNSAFE),
+    "zip, bomb": (zipped({"x": b"\0" * 30_000_000}), UNSAFE),
     "zip, damaged": (SST[:50] + bytes(20) + SST[70:], "is damaged"),
 }
 
@@ -146,28 +150,14 @@ def test_a_hostile_archive_is_refused(tmp_path, case):
     assert [path.name for path in outside] == ["archive"]
 
 
-def test_an_archive_of_too_many_members_is_refused(tmp_path, monkeypatch):
-    (tmp_path / "many").write_bytes(tarred({f"{n}": "" for n in range(50)}))
-    monkeypatch.setattr(archive, "SLACK", 0)
-    assert "unpacks to far more" in refused(unpack, tmp_path / "many", tmp_path / "1")
-
-
-# --- whole sources
-
-
 @pytest.mark.parametrize(
     ("name", "member", "content"),
     [
         ("sst", "trees/train.txt", "(3 (2 It) is)"),
-        ("sst", "trees/train.txt", b"(3 (2 caf\xe9))"),
         ("imdb", "aclImdb/train/pos/one.txt", "x"),
-        ("agnews", "ag_news_csv/train.csv", '"5","A","B"'),
-        ("agnews", "ag_news_csv/train.csv", '"1","A"'),
         ("agnews", "ag_news_csv/train.csv", '"1","A","B'),
         ("eraser_movies", "movies/train.jsonl", '{"annotation_id": "../train.jsonl", "evidences": []}'),
-        ("eraser_movies", "movies/train.jsonl", "[1]"),
         ("snli", "snli_1.0/snli_1.0_train.jsonl", '{"gold_label": "maybe", "sentence1": "a", "sentence2": "b"}'),
-        ("snli", "snli_1.0/snli_1.0_train.jsonl", '{"gold_label": "-"}'),
         ("babi", "tasks_1-20_v1-2/en-10k/qa1_single-supporting-fact_train.txt", "1 Where is Mary?\tbathroom\t7"),
         ("20news", "20news-bydate-train", None),
         ("fasttext-simple", "wiki.simple.vec", "the 1 2 3"),
@@ -185,42 +175,6 @@ def test_official_files_of_another_form_are_refused_in_one_sentence(tmp_path, na
     assert message.startswith(f"the official files of {name} are not as published (") and len(message) < 300
 
 
-def test_it_is_fetched_again_only_where_that_is_asked_for_and_a_wrong_one_replaces_nothing(tmp_path):
-    wrong = zipped({"trees/train.txt": "x"})
-    with served((200, SST), (200, SST), (200, wrong)) as (address, asked):
-        assert fetch(source(address), tmp_path)
-        assert not fetch(source(address), tmp_path) and len(asked) == 1
-        assert fetch(source(address), tmp_path, again=True)
-        before = (tmp_path / "sst" / "train.jsonl.gz").read_bytes()
-        refused(fetch, source(address, digest=None), tmp_path, again=True)
-    assert (tmp_path / "sst" / "train.jsonl.gz").read_bytes() == before
-
-
-def test_ones_own_folder_is_never_replaced(tmp_path):
-    (tmp_path / "sst").mkdir()
-    one = source("http://127.0.0.1:9")
-    assert not fetch(one, tmp_path)
-    assert "was not fetched by this program" in refused(fetch, one, tmp_path, again=True)
-    assert not list((tmp_path / "sst").iterdir())
-
-
-def test_what_a_killed_process_left_is_cleared_and_two_at_once_download_once(tmp_path, monkeypatch, capsys):
-    for folder in ("unpacked", "made"):
-        (tmp_path / ".downloads" / "sst" / folder / "sst").mkdir(parents=True)
-    begun, go_on, done = threading.Event(), threading.Event(), []
-    monkeypatch.setattr(install, "unpack", lambda *given: (begun.set(), go_on.wait(10), unpack(*given)))
-    with served((200, SST)) as (address, asked):
-        threads = [threading.Thread(target=lambda: done.append(fetch(source(address), tmp_path))) for _ in range(2)]
-        threads[0].start()
-        begun.wait(10)
-        threads[1].start()
-        go_on.set()
-        for thread in threads:
-            thread.join()
-    assert sorted(done) == [False, True] and len(asked) == 1
-    assert capsys.readouterr().out in ("sst: waiting for another process\n", "")
-
-
 # --- every family, from an archive in its official form to what the loaders read
 
 
@@ -230,102 +184,62 @@ def records(folder, split):
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
-    """All of them, made twice."""
-    homes = [tmp_path_factory.mktemp("home") for _ in range(2)]
-    for home in homes:
-        for name in sources():
-            with served((200, ARCHIVES[name])) as (address, _):
-                assert fetch(source(address, name), home)
-    return homes
+    """A folder with all of them."""
+    home = tmp_path_factory.mktemp("home")
+    for name in sources():
+        with served((200, ARCHIVES[name])) as (address, _):
+            assert fetch(source(address, name), home)
+    return home
 
 
 def test_every_source_has_an_archive_here_and_a_way_to_prepare_it_and_cards_name_its_page():
     assert set(sources()) == set(ARCHIVES) == {*SPLITS, *VECTORS, "babi"}
+    assert all(one.url.startswith("https://") for one in sources().values())
     pages = {folder: source.page for source in known().values() for folder in source.makes}
     assert [spec.name for spec in datasets.DATASETS.values() if spec.page != pages.get(spec.folder, "")] == []
 
 
-def test_prepared_bytes_are_the_same_every_time(prepared):
-    def contents(home):
-        return {path.relative_to(home): path.read_bytes() for path in home.rglob("*.gz")}
-
-    first, second = map(contents, prepared)
-    assert len(first) >= 20 and first == second
-
-
 def test_records_say_what_the_official_files_say(prepared):
-    home = prepared[0]
-    assert records(home / "sst", "dev")[:2] == [
+    assert records(prepared / "sst", "dev")[:2] == [
         {"text": "It 's ( 8\xa01/2 )", "label": 1},
         {"text": "1/2 bad acting", "label": 0},
     ]
-    reviews = records(home / "imdb", "train")
+    reviews = records(prepared / "imdb", "train")
     assert [one["id"] for one in reviews][38:41] == ["train/pos/38_9", "train/pos/39_9", "train/neg/0_2"]
     text = "Review 0 <br />, quite pos and é, and so on. "
     assert reviews[0] == {"id": "train/pos/0_9", "text": text, "label": 1, "rating": 9}
     text = 'Some "text" \\\\and more.'
-    assert records(home / "agnews4", "test")[0] == {"text": f"A title {text}", "description": text, "label": 2}
-    assert [one["label"] for one in records(home / "snli", "dev")] == [2, 1]
-    first, second, third = records(home / "babi1", "train")
+    assert records(prepared / "agnews4", "test")[0] == {"text": f"A title {text}", "description": text, "label": 2}
+    assert [one["label"] for one in records(prepared / "snli", "dev")] == [2, 1]
+    first, second, third = records(prepared / "babi1", "train")
     facts = ["Mary moved to the bathroom.", "John went to the hallway."]
     assert (first["context"], first["supporting"]) == (facts, [0])
     answered = {"question": "Where is Daniel?", "answer": "hallway", "supporting": [2]}
     assert second == {"context": [*facts, "Daniel went back to the hallway."], **answered}
     assert third["context"] == ["Sandra went to the garden."]
-    film = records(home / "eraser_movies", "dev")[0]
+    film = records(prepared / "eraser_movies", "dev")[0]
     assert film["text"].split()[6:8] == ["not", "worth"] and film["label"] == 0 and film["rationale"] == [[6, 8]]
-    posts = [one for split in ("train", "dev", "test") for one in records(home / "20news", split)]
+    posts = [one for split in ("train", "dev", "test") for one in records(prepared / "20news", split)]
     assert len(posts) == 44
     assert "The rec.sport.hockey game 3 was good, and all of us saw it.\n" in {one["text"] for one in posts}
-
-
-POSTS = (
-    "From: a\n\nplain text\nof two lines",
-    "From: a\n\nOn 1 May B wrote:\n> quoted\n| too\nand this\n\n--\nsigned",
-    "From: a\n\ntext\n---\nmiddle\n  \nlast\n",
-    "no header",
-    "From: a\n\n--\nonly a signature",
-    "From: a\n\n",
-)
-
-
-@pytest.mark.parametrize("post", POSTS)
-def test_newsgroup_posts_are_cut_as_scikit_learn_cuts_them(post):
-    theirs = import_module("sklearn.datasets._twenty_newsgroups")
-    text = theirs.strip_newsgroup_footer(theirs.strip_newsgroup_header(post))
-    assert without_newsgroup_marks(post) == theirs.strip_newsgroup_quoting(text)
 
 
 def test_the_loaders_read_what_was_prepared(prepared):
     for spec in datasets.DATASETS.values():
         if spec.folder and not spec.confidential:  # of questions too few here for two classes in each split
-            splits = spec.read(spec, prepared[0] / spec.folder, dict(spec.options)).splits.values()
+            splits = spec.read(spec, prepared / spec.folder, dict(spec.options)).splits.values()
             assert all(len(split) > 0 and all(bool(one.query) == spec.asks for one in split) for split in splits)
 
 
 def test_word_vectors_are_read_by_auto(prepared):
-    home = prepared[0]
     names = ["fasttext.simple.300d.npz", "glove.840B.300d.npz"]
     for name in names:
-        with np.load(home / "vectors" / name, allow_pickle=False) as arrays:
+        with np.load(prepared / "vectors" / name, allow_pickle=False) as arrays:
             assert arrays["words"].tolist() == ["the", "New York"]
             assert arrays["vectors"].shape == (2, 300) and arrays["vectors"][1, 7] == 2
-    assert [path.name for path in word_vectors.files_of("auto", home)][:2] == names
+    assert [path.name for path in word_vectors.files_of("auto", prepared)][:2] == names
     vocabulary = Vocabulary((*SPECIALS, "the", "unknown"))
-    assert str(word_vectors.load("auto", vocabulary, home)).startswith("1 of 2 words (50.0%) from")
-
-
-@pytest.mark.parametrize("name", ["sst", "imdb", "20news", "agnews4", "snli", "babi1", "babi3", "eraser_movies"])
-def test_fields_are_those_of_the_real_prepared_sets(prepared, data_home, name):
-    def fields(home, split):
-        with gzip.open(home / name / f"{split}.jsonl.gz") as file:
-            return {key: type(value) for key, value in json.loads(next(file)).items()}
-
-    for path in sorted((prepared[0] / name).glob("*.jsonl.gz")):
-        split = path.name.removesuffix(".jsonl.gz")
-        assert fields(prepared[0], split).items() <= fields(data_home, split).items()
-    ours, real = (json.loads((home / name / "dataset.json").read_text()) for home in (prepared[0], data_home))
-    assert (ours["title"], ours.get("classes")) == (real["title"], real.get("classes"))
+    assert str(word_vectors.load("auto", vocabulary, prepared)).startswith("1 of 2 words (50.0%) from")
 
 
 # --- the command
@@ -333,33 +247,17 @@ def test_fields_are_those_of_the_real_prepared_sets(prepared, data_home, name):
 
 def test_the_command_prints_licence_and_citation(tmp_path, monkeypatch, capsys):
     with served((200, SST), (404, b"")) as (address, _):
-        monkeypatch.setitem(sources(), "sst", source(address, texts={"train": 6920}))
+        monkeypatch.setitem(sources(), "sst", source(address))
         monkeypatch.setitem(sources(), "imdb", source(address, "imdb"))
         assert main(["sst", "imdb", "--into", str(tmp_path)]) == 1
+    monkeypatch.setenv("DATA_HOME", str(tmp_path))
+    assert install.data_folder() == tmp_path and install.data_folder(tmp_path / "x") == tmp_path / "x"
     printed = capsys.readouterr()
     assert "licence: none stated" in printed.out and "please cite: Socher" in printed.out and "made:" in printed.out
     assert "404" in printed.err and "not fetched: imdb" in printed.err
-    about = json.loads((tmp_path / "sst" / "dataset.json").read_text())
-    assert "train has 8 texts of 6,920" in about["note"]
     assert main(["list", "--into", str(tmp_path)]) == 0
     listed = capsys.readouterr().out
     assert listed.count("by hand]") == 1 and listed.count(" there ") == 1
     with pytest.raises(SystemExit):
         main(["mnist"])
     assert "invalid choice: 'mnist'" in capsys.readouterr().err
-
-
-def test_a_stop_by_hand_is_one_line(tmp_path, monkeypatch, capsys):
-    def stop(*arguments):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(install, "download", stop)
-    assert main(["sst", "--into", str(tmp_path)]) == 130
-    assert "stopped; run it again" in capsys.readouterr().err and not (tmp_path / "sst").exists()
-
-
-def test_where_datasets_go(tmp_path, monkeypatch):
-    monkeypatch.setenv("DATA_HOME", str(tmp_path))
-    assert install.data_folder() == tmp_path and install.data_folder(tmp_path / "x") == tmp_path / "x"
-    monkeypatch.setattr(os, "access", lambda *arguments: False)
-    assert install.data_folder() == datasets.files.PROJECT / "data" / "raw"

@@ -25,7 +25,7 @@ from lib.training import Run, cache, train_all
 from papers import PAPERS
 from papers.results import keep
 from tools.report.__main__ import main
-from tools.report.names import report_name
+from tools.report.parameters import report_name
 from tools.report.run import fingerprint
 
 HOSTILE = "<script>alert(1)</script>"

@@ -12,8 +12,7 @@ from lib import datasets
 from lib.analysis.baseline import regression, words
 from lib.datasets import DataError, planted
 from lib.training import Run, train
-from tools.report.names import report_name
-from tools.report.parameters import find_notebook, given_parameters
+from tools.report.parameters import find_notebook, given_parameters, report_name
 
 
 def by_the_rule(tokens):

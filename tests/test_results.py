@@ -183,7 +183,7 @@ def test_what_is_no_result_of_the_papers_is_left_to_the_report_alone(home, tmp_p
         answer = keep({0: 0.1, 1: 0.2}, settings=given)
         assert answer.sentence.startswith("not kept: ") and why in answer.sentence and not home.exists()
         assert (answer.own, answer.these_models) == (own, these)
-        assert results.rows_in(answer.left["findings"])["value"].tolist() == ["0.1", "0.2"] and answer.left["dataset"]
+        assert answer.effects["value"].tolist() == [0.1, 0.2]
 
 
 def test_nothing_is_left_of_ones_own_model(home):
@@ -192,7 +192,7 @@ def test_nothing_is_left_of_ones_own_model(home):
     answer = results.keep(
         "correlation", PAPERS["correlation"].settings(profile="paper"), own, values, effect_rows("J2", [0.1])
     )
-    assert answer.sentence.startswith("not kept: the model is your own") and answer.left == {} and not home.exists()
+    assert answer.sentence.startswith("not kept: the model is your own") and not home.exists()
     assert answer.own and answer.these_models and answer.values["value"].tolist() == [0.1, 0.2]
 
 
@@ -202,8 +202,6 @@ def test_a_notebook_gets_its_own_rows_with_those_that_are_kept_of_the_same_exper
     again = keep({1: 0.5, 2: 0.3}, model="one")
     for rows in (again.values, again.effects):
         assert sorted(zip(rows["seed"], rows["value"], strict=True)) == [(0, 0.1), (1, 0.5), (2, 0.3)]
-    assert results.rows_in(again.left["values"])["value"].tolist() == ["0.5", "0.3"], "its page has this run alone"
-    assert again.left["dataset"] == "planted"
 
 
 # --- a row for each seed, and the tables in the repository

@@ -48,7 +48,8 @@ def test_numbers_are_looked_up_by_the_ids_of_findings(small):
     assert small.interval("S3 sst FLAN-rnn").startswith("2.34 [2.07, ")
     assert small.paper("J1 sst") == ".35" and small.paper("J1 sst average + additive") == ".61"
     assert small.ends("J6", "sst", "gain", percent=True) == "41"
-    assert small.percent("J6 sst") == "51%" and small.word("J6 sst") == "yes"
+    assert small.word("J6 sst") == "yes"
+    assert show.number(10.25, FINDINGS["S3"]) == "10.25" and "Ours" not in small.same("J6 sst"), "it is not printed"
     assert small.ends("J1", "sst imdb") == ".31 to .37" and small.ends("J1", "sst imdb", "paper") == ".35 to .44"
     assert small.ends("J6", "sst imdb", "gain", percent=True) == "40 to 41" and small.ends("J1", "sst sst") == ".31"
     assert small.value("theirs", "sst", "f1", encoder="bilstm", attention="additive") == ".78"
@@ -67,15 +68,6 @@ def test_printed_and_ours_are_the_same_within_the_tolerance_or_the_interval(smal
         effect = printed + apart
         found = rows.assign(effect=effect, low=effect - half, high=effect + half)
         assert Answer(found, small.values).same("J1 sst") == words, apart
-
-
-def test_numbers_of_ten_and_more_keep_their_digits(small):
-    assert show.number(10.25, FINDINGS["S3"]) == "10.25"
-    assert small.value("ours", "sst", "f1", True, encoder="bilstm", attention="additive") == "80.1 [79.0, 81.2]"
-
-
-def test_what_is_not_printed_is_not_compared(small):
-    assert "Ours" not in small.same("J6 sst")
 
 
 def test_a_sentence_stands_while_its_findings_have_their_words(small):
@@ -104,7 +96,7 @@ def test_the_readme_is_what_the_kept_results_give_and_every_sentence_holds(kept,
     monkeypatch.setattr(command, "answer", lambda: kept)
     assert command.main(["--check"]) == 0, capsys.readouterr()
     with monkeypatch.context() as patch:
-        patch.setattr(command, "links", lambda: "another page")
+        patch.setattr(command, "RENDERED", PROJECT)
         assert command.main(["--check"]) == 1, "stale, though every sentence holds"
     turned = kept.found["word"].mask(kept.found["finding"].eq("J6") & kept.found["dataset"].eq("sst"), "no")
     monkeypatch.setattr(command, "answer", lambda: Answer(kept.found.assign(word=turned), kept.values))
@@ -129,12 +121,9 @@ def test_the_readme_answers_in_120_words_of_which_each_paper_has_a_row(kept):
 
 
 def hostile(of: Answer) -> Answer:
-    """With a dataset, a model and a reason that would run where they are not escaped."""
-    rows = [effect_rows(name, [0.4, 0.5, 0.6], chance=0.1, dataset=EVIL, encoder=EVIL, model=EVIL, variant="tying")
-            for name in ("J1", "J6", "S2", "T1")]  # fmt: skip
-    rows += [effect_rows("M1", [0.4], dataset=EVIL, encoder=EVIL, model=EVIL, left_out=EVIL)]
-    evil = of.values[of.values["ours"].notna()].iloc[:3]
-    evil = evil.assign(dataset=EVIL, encoder=EVIL, quantity=EVIL, source=EVIL, table=EVIL)
+    """With a dataset that would run where its name is not escaped."""
+    rows = [effect_rows(name, [0.4, 0.5, 0.6], chance=0.1, dataset=EVIL) for name in ("J1", "J6", "S2", "T1")]
+    evil = of.values[of.values["ours"].notna()].iloc[:3].assign(dataset=EVIL, quantity=EVIL, source=EVIL)
     return Answer(pd.concat([judge(pd.concat(rows)), of.found], ignore_index=True), pd.concat([of.values, evil]))
 
 
@@ -149,22 +138,18 @@ def test_the_markdown_has_every_finding_that_is_measured_and_names_the_others(ke
     assert f"{row['effect']:+.2f}".replace("0.", ".") in re.search(r"^\| \*\*J2.*", text, re.MULTILINE)[0]
 
 
-def test_no_text_from_data_is_html_in_the_markdown(kept):
-    assert "<script>" not in summary.markdown(hostile(kept))
-
-
 def test_hostile_names_are_shown_on_the_page_and_never_run(kept, chromium, tmp_path):
     """In a browser without network, on a phone and dark: nothing runs or is asked for, both pictures are drawn."""
     path = tmp_path / "summary.html"
     path.write_text(summary.page(hostile(kept)), encoding="utf-8")
-    assert path.stat().st_size < 4e6
+    assert "<script>" not in summary.markdown(hostile(kept))
     with visit(chromium, path, "dark", width=375) as seen:
         sheet = seen.page
         assert seen.wrong == [] and sheet.locator("svg.marks").count() == 2
         assert sheet.locator("main img, main script:not([type])").count() == 0
         assert sheet.evaluate("document.documentElement.scrollWidth") <= 375
         text = sheet.locator("main").inner_text()
-        assert text.count(EVIL) >= 6 and kept.interval("J1 sst") in text and f"– {EVIL}" in text
+        assert text.count(EVIL) >= 2 and kept.interval("J1 sst") in text
         assert all(sheet.get_by_role("heading", name=paper.title).count() == 1 for paper in PAPERS.values())
         assert "Partly, and it depends on what you ask." in sheet.locator(".answer").inner_text()
     with visit(chromium, summary.RENDERED / "summary.html") as seen:

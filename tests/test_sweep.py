@@ -1,6 +1,7 @@
 """Sweeps: what is planned, what jobs are handed out, and what is printed."""
 
 import io
+import json
 import os
 from pathlib import Path
 from threading import Event
@@ -11,7 +12,7 @@ from planned import report, runs
 
 from lib.training import Run, train_all, with_bases
 from lib.training.trained import Corpora
-from tools.sweep import jobs, master, plan
+from tools.sweep import jobs, plan
 from tools.sweep.__main__ import arguments, main, reports_of
 from tools.sweep.plan import Report, trainings
 
@@ -39,31 +40,25 @@ def test_a_number_of_seeds_is_so_many_and_a_list_is_itself_in_both_commands(give
 def test_a_report_needs_the_papers_runs_with_their_bases(store, notebook):
     planned = report(notebook)
     expected = with_bases(runs(notebook, planned.settings["dataset"]))
-    assert list(planned.runs(Corpora(None)).values()) == expected and planned.swept == []
+    assert list(planned.runs(Corpora(None)).values()) == expected
+    assert Report(planned.notebook, {"model": "mine.py:load"}).runs(Corpora(None)) == {}, "one's own is trained"
 
 
-def test_of_what_dev_chooses_the_sweeps_come_first_and_given_values_leave_nothing_to_choose(store, monkeypatch):
-    corpora, made = Corpora(None), report("regularization", ("seeds", "0"))
-    swept = made.runs(corpora)
-    assert made.swept == ["delta", "eta"] and {run.variant for run in swept.values()} == {"tying", "mlm"}
-    given = report("regularization", ("delta", "1"), ("eta", "0.1"))
-    assert given.swept == [] and {"concat", "adversary"} < {run.variant for run in given.runs(corpora).values()}
-    some = report("regularization", ("delta", "1"))
-    assert some.swept == ["eta"] and {run.variant for run in some.runs(corpora).values()} == {"mlm"}
-    monkeypatch.setattr(plan, "is_trained", lambda *given: True)
-    monkeypatch.setattr(Report, "choose_on_dev", lambda *given: [0.5])
-    whole = made.runs(corpora)
-    assert swept.keys() < whole.keys() and {"concat", "adversary"} < {run.variant for run in whole.values()}
-
-
-def test_a_model_of_ones_own_needs_nothing_trained():
-    one = report("correlation")
-    assert Report(one.notebook, {"model": "mine.py:load"}).runs(Corpora(None)) == {}
+@pytest.mark.parametrize(
+    ("given", "variants"),
+    [
+        ([("seeds", "0")], {"tying", "mlm"}),
+        ([("delta", "1")], {"mlm"}),
+        ([("delta", "1"), ("eta", "0.1")], {"base", "frozen", "concat", "residual", "tying", "mlm", "adversary"}),
+    ],
+)
+def test_of_what_dev_chooses_those_to_choose_from_are_planned_and_of_given_values_all(store, given, variants):
+    assert {run.variant for run in report("regularization", *given).runs(Corpora(None)).values()} == variants
 
 
 def test_every_missing_run_is_in_one_job_after_those_that_it_stands_on(store):
     lacking = [(one, one.runs(Corpora(None))) for one in map(report, ("correlation", "adversary"))]
-    made = plan.plan(lacking, store, size=4)
+    made = plan.plan(lacking, store, workers=3)
     training = {name: job for name, job in made["jobs"].items() if "runs" in job}
     names = [name for job in training.values() for name in job["runs"]]
     assert len(names) == len(set(names)), "a run that two reports need is trained once"
@@ -74,42 +69,39 @@ def test_every_missing_run_is_in_one_job_after_those_that_it_stands_on(store):
         for run, name in name_of.items():
             assert run.base is None or job_of[name_of[run.base]] in training[job_of[name]]["after"]
         assert {job_of[name] for name in missing} == set(made["jobs"][one.name]["after"])
-    only = plan.plan(lacking, store, trainings_only=True)
-    assert all("runs" in job for job in only["jobs"].values()) and len(only["jobs"]) == 4, "16 in a job"
+    only = plan.plan(lacking, store, 3, trainings_only=True)
+    assert only["jobs"] == training
 
 
 def test_trainings_are_dealt_to_jobs_of_equal_size_by_stage():
     bases = [Run("planted", seed=seed) for seed in range(5)]
     above = [Run("planted", variant="adversary", base=base, seed=base.seed) for base in bases]
     missing = {str(run): run for run in (*bases, *above)}
-    made = trainings(missing, {}, 2).values()
+    made = trainings(missing, {}, 3).values()
     assert [len(job["runs"]) for job in made] == [2, 2, 1] * 2
     assert all(len({bool(missing[name].base) for name in job["runs"]}) == 1 for job in made)
     assert trainings(missing, dict.fromkeys(missing, "other"), 2) == {}, "another report's jobs train them"
-    assert [job["after"] for job in trainings(missing, {str(base): "other" for base in bases}, 9).values()] == [
-        ["other"]
-    ]
 
 
 def test_a_line_is_printed_as_each_job_ends_and_failures_name_their_logs(tmp_path):
-    job = {"report": "r", "after": [], "device": "cpu", "chooses": False}
+    job = {"report": "r", "after": [], "device": "cpu"}
     made = {
         "jobs": {"a1": job | {"runs": ["a"], "title": "planted bilstm"}, "r": job | {"title": "r"}},
         "reports": {"r": {}},
     }
     for _ in range(2):
-        plan.write(tmp_path, made)
-        assert plan.read(tmp_path) == made and not list((tmp_path / "done").iterdir()), "marks of earlier plans go"
+        plan.write(made, tmp_path)
+        assert json.loads((tmp_path / "plan.json").read_text()) == made
+        assert not list((tmp_path / "done").iterdir()), "marks of earlier plans go"
         (tmp_path / "done" / "a1").touch()
-    (tmp_path / "logs" / "r.log").write_text("Traceback\nr was not made. No data.\n more\n")
+    (tmp_path / "logs" / "r.log").write_text("Traceback\nr failed: No data.\n more\n")
     terminal, ended = io.StringIO(), Event()
     ended.set()
-    master.report_progress(made, tmp_path, terminal, ended)
+    plan.report_progress(made, tmp_path, terminal, ended)
     assert terminal.getvalue() == "1 of 2 jobs, 0 s · planted bilstm\n"
-    assert master.failures(made, tmp_path) == [
-        "not made: r",
-        f"r: r was not made. No data.\n    log: {tmp_path / 'logs' / 'r.log'}",
-        f"all logs: {tmp_path / 'logs'}, {tmp_path / 'snakemake.log'}",
+    assert plan.failures(made, tmp_path) == [
+        "r was not made: r failed: No data.",
+        f"logs: {tmp_path / 'logs'}, {tmp_path / 'snakemake.log'}",
     ]
 
 
@@ -134,20 +126,8 @@ def test_what_is_unknown_is_refused_in_one_sentence(store, capsys, given, expect
 def test_a_report_that_cannot_be_does_not_keep_others_from_the_plan(store, capsys):
     code = main(["correlation", "--datasets", "planted", "sst", "--plan", "--output", str(store)])
     out, error = capsys.readouterr()
-    assert code == 1 and "to do: 1 report, and 12 trainings in 1 job" in out
+    assert code == 1 and "to do: 1 report, and 12 trainings in " in out
     assert "correlation-sst: " in error and "set DATA_HOME" in error
-
-
-def test_the_plan_of_ones_own_text_says_how_it_was_read(store, tmp_path, capsys):
-    rows = [f"{word} film number {number},{word}" for number in range(30) for word in ("good", "bad")]
-    (tmp_path / "my.csv").write_text("\n".join(["review,stars", *rows]))
-    columns = ["-p", "text_column", "review", "-p", "label_column", "stars"]
-    given = ["correlation", "erasure", "-p", "data", str(tmp_path / "my.csv"), *columns, "--output", str(store)]
-    assert main([*given, "--plan"]) == 0
-    out = capsys.readouterr().out.splitlines()
-    assert out[0] == "In my.csv 'review' is the text, 'stars' is the label." and out.count(out[0]) == 1
-    assert out[-2] == "train 42 texts, dev 10 texts, test 8 texts; classes: bad (30), good (30)"
-    assert out[-1].startswith("to do: 2 reports")
 
 
 def test_runs_for_a_gpu_are_planned_where_there_is_none_and_trained_nowhere_else(store, monkeypatch):
@@ -157,7 +137,7 @@ def test_runs_for_a_gpu_are_planned_where_there_is_none_and_trained_nowhere_else
     assert {run.device_kind for run in missing.values()} == {"cuda"}
     with pytest.raises(ValueError, match="torch finds no GPU here; use 'cpu' or 'auto'"):
         train_all(list(missing.values()))
-    devices = [{job["device"] for job in plan.plan([(one, missing)], store)["jobs"].values()} for one in (far, near)]
+    devices = [{job["device"] for job in plan.plan([(one, missing)], store, 1)["jobs"].values()} for one in (far, near)]
     assert devices == [{"cuda"}, {"cpu"}]
 
 
@@ -165,17 +145,16 @@ def test_a_job_does_what_it_is_planned_for_and_says_so_where_the_plan_fits_no_mo
     monkeypatch.setattr(os, "environ", dict(os.environ))
     one, trained, done = report("regularization", ("seeds", "0")), [], []
     monkeypatch.setattr(jobs, "train", lambda run, *others: trained.append(run))
-    monkeypatch.setattr(jobs, "train_all", lambda runs, home: done.append(len(runs)))
     monkeypatch.setattr("tools.report.run.make_report", lambda *given: done.append(given[0]))
     missing = one.runs(Corpora(None))
-    made, folder = plan.plan([(one, missing)], store), store / "sweep"
-    plan.write(folder, made)
+    made, folder = plan.plan([(one, missing)], store, 2), store / "sweep"
+    plan.write(made, folder)
     for name in made["jobs"]:
         assert jobs.main(folder, name) == 0 and (folder / "done" / name).exists()
-    assert trained == list(missing.values())
-    assert done == [len(missing), one.notebook], "the report trains what dev has chosen, then is made"
+    assert set(trained) == set(missing.values()) and len(trained) == len(missing)
+    assert done == [one.notebook]
     (identity, job), *_ = made["jobs"].items()
-    plan.write(folder, made | {"jobs": {identity: job | {"runs": ["gone-0123456789abcdef"]}}})
+    plan.write(made | {"jobs": {identity: job | {"runs": ["gone-0123456789abcdef"]}}}, folder)
     assert jobs.main(folder, identity) == 1
     assert "data or code changed; start again" in capsys.readouterr().err
     assert not (folder / "done" / identity).exists()

@@ -1,4 +1,1 @@
-"""Official downloads of datasets and word vectors: `python -m tools.fetch NAME...|all`, or `list`.
-
-Addresses, licences and checksums are in tools/fetch/sources.toml.
-"""
+"""Official downloads of datasets and word vectors: `python -m tools.fetch NAME...|all`, or `list`."""

@@ -13,14 +13,13 @@ from tools.fetch.sources import Source, sources
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; 0 if all went well, 1 if something did not, 130 if it was interrupted."""
+    """Runs one command; 0 if all went well, 1 if something did not."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.fetch",
         description="Downloads datasets and word vectors from their official addresses and prepares them.",
     )
     names = f"all, or of {', '.join(known())}; or list: what there is"
     parser.add_argument("names", nargs="+", metavar="NAME", help=names, choices=["list", "all", *known()])
-    parser.add_argument("--again", action="store_true", help="fetch also what is there already")
     parser.add_argument("--into", metavar="DIR", help="the folder of datasets (DATA_HOME if set, else data/raw)")
     given = parser.parse_args(arguments)
     target = data_folder(given.into)
@@ -28,11 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_list([target] if given.into else files.homes(), target)
         return 0
     chosen = sources().values() if "all" in given.names else [known()[name] for name in dict.fromkeys(given.names)]
-    try:
-        failed = [source.name for source in chosen if not fetch_and_say(source, target, given.again)]
-    except KeyboardInterrupt:
-        print("stopped; run it again", file=sys.stderr)
-        return 130
+    failed = [source.name for source in chosen if not fetch_and_say(source, target)]
     if failed:
         print(f"not fetched: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
@@ -44,14 +39,14 @@ def known() -> dict[str, Source]:
     return sources() | {"mimic": Source("mimic", title, ABOUT["licence"], ABOUT["citation"], PAGE, ("mimic",))}
 
 
-def fetch_and_say(source: Source, home: Path, again: bool) -> bool:
+def fetch_and_say(source: Source, home: Path) -> bool:
     """Prints the terms of a source and fetches it; False, with the reason printed, where that fails."""
     print(f"{source.name}: {source.title}\n  licence: {source.licence}\n  please cite: {source.citation}")
     print(f"  from: {source.url or 'a person'} (see {source.page})", flush=True)
     try:
         if not source.url and not all((home / name).exists() for name in source.makes):
             raise DataError(f"{source.name} is not fetched by a program. {ACCESS} of {home}")
-        made = bool(source.url) and fetch(source, home, again)
+        made = bool(source.url) and fetch(source, home)
     except DataError as error:
         print(f"{error}\n", file=sys.stderr, flush=True)
         return False

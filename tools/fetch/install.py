@@ -3,70 +3,60 @@
 In the data folder `.downloads/NAME` holds what a source's archive becomes, and the archive itself until it is prepared.
 """
 
-import os
+import lzma
 import shutil
-import time
-from pathlib import Path
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
 
 import pooch
 import requests
 
-from lib.atomic_write import alone, write_json
+from lib.atomic_write import alone
 from lib.datasets import files
 from lib.datasets.files import DataError
-from tools.fetch.archive import unpack
 from tools.fetch.prepare import prepare
 from tools.fetch.sources import Source
 
 RETRIES = 3  # after a connection that failed or broke off, or wrong bytes; with growing pauses
 TIMEOUT = (20, 60)  # seconds to wait for a connection, and without data
+RATIO, SLACK = 25, 2**24  # an archive of n bytes may hold RATIO * n + SLACK
+DAMAGED = (EOFError, tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError)
 
 
 def data_folder(into: str | Path | None = None) -> Path:
-    """Where datasets are put: `into`, else $DATA_HOME if it can be written, else data/raw of the project."""
-    if into:
-        return Path(into).expanduser()
-    homes = files.homes()
-    return homes[0] if homes[0].is_dir() and os.access(homes[0], os.W_OK | os.X_OK) else homes[-1]
+    """Where datasets are put: `into`, else $DATA_HOME if set, else data/raw of the project."""
+    return Path(into).expanduser() if into else files.homes()[0]
 
 
-def fetch(source: Source, home: Path, again: bool = False) -> bool:
-    """Downloads and prepares a source in the data folder `home`; whether anything had to be done.
+def fetch(source: Source, home: Path) -> bool:
+    """Downloads and prepares what the data folder `home` lacks of a source; whether it lacked anything.
 
-    Args:
-        again: also if it is there already; only what was fetched before is replaced.
     Raises:
         DataError: it could not be downloaded, unpacked, prepared or written.
     """
     work = home / ".downloads" / source.name
     try:
         work.mkdir(parents=True, exist_ok=True)
-        with alone(work.with_suffix(".lock"), lambda: print(f"{source.name}: waiting for another process")):
-            if not _wanted(source, home, again):
-                return False
-            archive = download(source, work)
-            for folder in (work / "unpacked", work / "made"):
-                shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed
-            unpack(archive, work / "unpacked")
-            prepare(work / "unpacked", work / "made", source)
-            _place(source, home, work / "made", f"sha256:{pooch.file_hash(archive)}")
-            shutil.rmtree(work)
-            return True
+        with alone(work.with_suffix(".lock")):
+            lacking = [name for name in source.makes if not (home / name).exists()]
+            if lacking:
+                archive = download(source, work)
+                for folder in (work / "unpacked", work / "made"):
+                    shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed
+                unpack(archive, work / "unpacked")
+                prepare(work / "unpacked", work / "made", source)
+                for name in lacking:
+                    (home / name).parent.mkdir(parents=True, exist_ok=True)
+                    (work / "made" / name).replace(home / name)
+                shutil.rmtree(work)
+            return bool(lacking)
     except OSError as error:
         why = f"{error.filename or work} cannot be written: {error.strerror or error}"
         raise DataError(f"{why}; make space, or choose another place with --into") from None
-
-
-def _wanted(source: Source, home: Path, again: bool) -> bool:
-    """Whether something is missing, or is to be replaced; DataError rather than replace what was not fetched."""
-    there = [home / name for name in source.makes if (home / name).exists()]
-    if len(there) == len(source.makes) and not again:
-        return False
-    for product in there:
-        if not record_path(product).exists():
-            kept = f"{product} is there and was not fetched by this program, so it is not replaced"
-            raise DataError(f"{kept}; move it away, or choose another place with --into")
-    return True
 
 
 def download(source: Source, folder: Path) -> Path:
@@ -87,19 +77,38 @@ def download(source: Source, folder: Path) -> Path:
     raise DataError(f"{source.name} could not be downloaded: {source.url} {why}. By hand: {by_hand}")
 
 
-def record_path(product: Path) -> Path:
-    """The file that records where a folder or file of the data folder was fetched from."""
-    return product.with_name(f"{product.stem}.fetched.json") if product.suffix == ".npz" else product / "fetched.json"
+def unpack(archive: Path, into: Path) -> None:
+    """Writes the files of a zip or tar archive, or the one file that is not packed, into the new folder `into`.
+
+    Raises:
+        DataError: it is damaged, or a member is no plain file or folder below `into`, or too large.
+    """
+    into.mkdir(parents=True)
+    try:
+        if zipfile.is_zipfile(archive):
+            with zipfile.ZipFile(archive) as packed:
+                plain = (0, stat.S_IFREG, stat.S_IFDIR)
+                kinds = [(one, stat.S_IFMT(one.external_attr >> 16) in plain) for one in packed.infolist()]
+                check(archive, ((one.orig_filename, one.file_size, fits) for one, fits in kinds))
+                packed.extractall(into)
+        elif tarfile.is_tarfile(archive):
+            with tarfile.open(archive) as packed:
+                check(archive, ((one.name, one.size, one.isreg() or one.isdir()) for one in packed))
+                packed.extractall(into, filter="data")
+        else:
+            shutil.copy(archive, into)
+    except DAMAGED as error:
+        raise DataError(f"{archive} is damaged ({str(error)[:80]}); delete it and fetch it again") from None
 
 
-def _place(source: Source, home: Path, made: Path, archive: str) -> None:
-    """Renames every product to its final name, in place of what was there before, with a record of its origin."""
-    origin = {"source": source.name, "licence": source.licence, "citation": source.citation, "address": source.url}
-    origin |= {"archive": archive, "date": time.strftime("%Y-%m-%d", time.gmtime())}
-    for name in source.makes:
-        new, final = made / name, home / name
-        final.parent.mkdir(parents=True, exist_ok=True)
-        write_json(record_path(new if new.is_dir() else final), origin)
-        if final.is_dir():
-            shutil.rmtree(final)
-        new.replace(final)
+def check(archive: Path, members: Iterable[tuple[str, int, bool]]) -> None:
+    """Raises DataError for the first member (name, bytes, whether it is a plain file or folder) that is unsafe."""
+    left = archive.stat().st_size * RATIO + SLACK
+    for name, size, plain in members:
+        path = PurePosixPath(name)
+        left -= size
+        if not plain or path.is_absolute() or ".." in path.parts or any(sign in name for sign in "\\:\0") or left < 0:
+            allowed = f"plain files and folders below its own, {RATIO} times its size in all"
+            raise DataError(
+                f"{archive} has the member {name[:80]!r}; allowed: {allowed}. Delete it, it is not that file"
+            )

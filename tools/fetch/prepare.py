@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
+from sklearn.datasets import _twenty_newsgroups as posts
 from sklearn.datasets import load_files
 from sklearn.model_selection import train_test_split
 
@@ -21,7 +22,6 @@ INNER = re.compile(r"(\([0-4]|[ )])+")
 UNESCAPED = {"-LRB-": "(", "-RRB-": ")", r"\/": "/", r"\*": "*"}
 SIZE = 300  # numbers of a word vector
 LONGEST = 64  # characters of a word: each word of the file takes the space of the longest
-QUOTED = re.compile(r"writes in|writes:|wrote:|says:|said:|^In article|^Quoted from|^\||^>")
 
 
 def sst(unpacked: Path, source: Source) -> Splits:
@@ -78,17 +78,9 @@ def newsgroups(unpacked: Path, source: Source) -> Splits:
 
 
 def _post(path: Path, label: int) -> dict:
-    text = without_newsgroup_marks(path.read_bytes().decode("latin-1"))
+    text = posts.strip_newsgroup_header(path.read_bytes().decode("latin-1"))
+    text = posts.strip_newsgroup_quoting(posts.strip_newsgroup_footer(text))
     return {"id": "/".join(path.parts[-3:]), "text": text, "label": label}
-
-
-def without_newsgroup_marks(post: str) -> str:
-    """A post without header, signature and quotes, as scikit-learn's fetch_20newsgroups(remove=...) leaves it."""
-    text = post.partition("\n\n")[2]
-    lines = text.strip().split("\n")
-    last_rule = next((n for n in range(len(lines) - 1, -1, -1) if not lines[n].strip().strip("-")), 0)
-    kept = lines[:last_rule] if last_rule else text.split("\n")
-    return "\n".join(line for line in kept if not QUOTED.search(line))
 
 
 def _four_fifths(records: list[dict]) -> tuple[list[dict], list[dict]]:
@@ -99,13 +91,12 @@ def _four_fifths(records: list[dict]) -> tuple[list[dict], list[dict]]:
 
 def agnews(unpacked: Path, source: Source) -> Splits:
     """Rows of class 1..4, title and description, which `text` joins by a space."""
-    return {split: _articles(one_file(unpacked, f"{split}.csv"), source.classes) for split in ("train", "test")}
-
-
-def _articles(path: Path, classes: tuple[str, ...]) -> Iterator[dict]:
-    for number, title, description in csv.reader((line + "\n" for _, line in lines_of(path)), strict=True):
-        label = range(1, len(classes) + 1).index(int(number))
-        yield {"text": f"{title} {description}", "description": description, "label": label}
+    splits = {}
+    for split in ("train", "test"):
+        lines = (line + "\n" for _, line in lines_of(one_file(unpacked, f"{split}.csv")))
+        rows = [(int(number) - 1, title, words) for number, title, words in csv.reader(lines, strict=True)]
+        splits[split] = [{"text": f"{title} {words}", "description": words, "label": n} for n, title, words in rows]
+    return splits
 
 
 def eraser_movies(unpacked: Path, source: Source) -> Splits:
@@ -222,33 +213,18 @@ def objects_of(path: Path) -> Iterator[dict]:
         yield record_of(line, where, "the archive is not the published one")
 
 
-# --- what the loaders read: the same bytes for the same content everywhere
-
-
 def write_dataset(to: Path, source: Source, splits: Splits, title: str = "") -> None:
-    """Writes a folder of splits, and its dataset.json, which notes splits with more or fewer texts than published."""
+    """Writes a folder of splits, and its dataset.json."""
     to.mkdir(parents=True)
-    counts = {split: _write_split(to / f"{split}{SUFFIX}", records) for split, records in splits.items()}
-    other = {split: count for split, count in counts.items() if count != source.texts.get(split, count)}
-    notes = [source.note, *(f"{split} has {n:,} texts of {source.texts[split]:,}" for split, n in other.items())]
-    about = {
-        "title": title or source.title,
-        "classes": list(source.classes),
-        "citation": source.citation,
-        "licence": source.licence,
-        "note": "; ".join(filter(None, notes)),
-    }
+    for split, records in splits.items():
+        lines = [json.dumps(record, ensure_ascii=False).encode() + b"\n" for record in records]
+        if not lines:
+            raise ValueError(f"{split} would be empty: no text was found")
+        (to / f"{split}{SUFFIX}").write_bytes(gzip.compress(b"".join(lines), mtime=0))
+    about = {"title": title or source.title, "classes": list(source.classes)}
+    about |= {"citation": source.citation, "licence": source.licence, "note": source.note}
     text = json.dumps({key: value for key, value in about.items() if value}, indent=1, ensure_ascii=False)
     (to / "dataset.json").write_text(text + "\n", encoding="utf-8", newline="\n")
-
-
-def _write_split(path: Path, records: Iterable[dict]) -> int:
-    """Writes one record a line and returns their number."""
-    lines = [json.dumps(record, ensure_ascii=False).encode() + b"\n" for record in records]
-    if not lines:
-        raise ValueError(f"{path.name} would be empty: no text was found")
-    path.write_bytes(gzip.compress(b"".join(lines), mtime=0))
-    return len(lines)
 
 
 def write_vectors(text: Path, to: Path, kind: str) -> None:

@@ -1,10 +1,11 @@
 """Where each dataset and file of word vectors is published, and on what terms: the records of sources.toml."""
 
 import tomllib
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from pydantic.dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,6 @@ class Source:
     url     of its one file; empty: no program may download it
     digest  of that file, "sha256:..." or "md5:..."; None: not publicly known
     size    of that file in bytes; None: not publicly known
-    texts   number of texts in each split as published, as far as known
     """
 
     name: str
@@ -29,7 +29,6 @@ class Source:
     digest: str | None = None
     size: int | None = None
     classes: tuple[str, ...] = ()
-    texts: dict[str, int] = field(default_factory=dict, hash=False)
     note: str = ""
 
     @property
@@ -42,8 +41,4 @@ class Source:
 def sources() -> dict[str, Source]:
     """All records of sources.toml, by name."""
     tables = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    tuples = {
-        name: {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
-        for name, table in tables.items()
-    }
-    return {name: Source(name, **fields) for name, fields in tuples.items()}
+    return {name: Source(name, **table) for name, table in tables.items()}

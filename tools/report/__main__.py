@@ -5,19 +5,17 @@ import sys
 from pathlib import Path
 
 from tools.report import parameters
-from tools.report.names import report_name
-from tools.report.parameters import PROJECT, Refused
+from tools.report.parameters import PROJECT, Refused, report_name
 
 
 def arguments(given: list[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tools.report", description="Run a notebook and write its report.")
-    parser.add_argument("name", nargs="?", help="a notebook in notebooks/, or index: write the lists again")
+    parser.add_argument("name", nargs="?", help="a notebook in notebooks/")
     parser.add_argument(
         "-p", dest="given", nargs=2, action="append", default=[], metavar=("KEY", "VALUE"),
         help="a parameter of the notebook, as often as needed; a list is written 0,1,2",
     )  # fmt: skip
-    parser.add_argument("--force", action="store_true", help="run even when nothing changed since the last time")
     parser.add_argument("--list", action="store_true", help="the notebooks and their parameters")
     parser.add_argument("--output", type=Path, default=PROJECT / "reports", metavar="DIR", help="default: reports/")
     parser.add_argument(
@@ -37,36 +35,28 @@ def main(given: list[str] | None = None) -> int:
     try:
         if options.list:
             print_parameters(options.notebooks)
-        elif options.name == "index":
-            print_lists(options.output)
-        else:
-            return make(options)
+            return 0
+        return make(options)
     except Refused as error:
         print(f"{error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("\ninterrupted; finished training runs are kept", file=sys.stderr)
         return 130
-    return 0
 
 
 def make(options: argparse.Namespace) -> int:
-    """Make one report."""
+    """Make one report, and the lists of all."""
     notebook = parameters.find_notebook(options.name, options.notebooks)
     values = parameters.given_parameters(notebook, [tuple(pair) for pair in options.given])
     name = report_name(notebook, values)
-    from tools.report.execute import Failed  # not imported for --list and refusals: torch takes seconds
-    from tools.report.run import make_report
+    from tools.report.run import Failed, make_report  # not imported for --list and refusals: torch takes seconds
     from tools.summary.page import write_summary
 
     print(f"{name}: running {notebook.name}", flush=True)
     try:
-        made = True
-        try:
-            made = make_report(notebook, values, options.output, options.force)
-        finally:
-            if made:
-                write_summary(options.output)
+        make_report(notebook, values, options.output)
+        write_summary(options.output)
     except Failed as error:
         print(f"{name} was not made. {error}", file=sys.stderr)
         return 1
@@ -82,14 +72,6 @@ def print_parameters(folder: Path) -> None:
     for name in parameters.known_notebooks(folder):
         known = parameters.known_parameters(folder / f"{name}.ipynb").values()
         print(name, *("    -p {name} {default!r}    {help}".format(**entry) for entry in known), sep="\n")
-
-
-def print_lists(folder: Path) -> None:
-    """Write the list of reports and their summary again, and print where they are."""
-    from tools.report.page import write_index
-    from tools.summary.page import write_summary
-
-    print(f"reports: {write_index(folder)}\nsummary: {write_summary(folder)}")
 
 
 if __name__ == "__main__":

@@ -1,19 +1,25 @@
-"""What the template asks of a notebook's cells: text with formulas, outputs. Nothing in the data can become code."""
+"""What the templates ask of a notebook's cells: formulas, outputs, charts. Nothing in the data can become code."""
 
+import json
 import re
 from collections.abc import Callable
+from functools import cache
 from html import escape
-from itertools import chain, count
+from itertools import count
+from math import isfinite
+from pathlib import Path
 from typing import Any
 
+import jinja2
 from latex2mathml.converter import convert
 from nbconvert.filters import Highlight2HTML, strip_ansi
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
 from lib.notebook import HEADLINE
-from tools.report.figures import figure, json_for_html
 
 VEGALITE = re.compile(r"application/vnd\.vegalite\.v\d+\+json")
+TEMPLATES = Path(__file__).parent / "templates"
+SEVERAL_VIEWS = {"facet", "repeat", "concat", "hconcat", "vconcat"}
 
 
 class Cells:
@@ -32,9 +38,9 @@ class Cells:
         """A chart, with the next number."""
         return figure(spec, next(self.numbers))
 
-    def markdown(self, text: str) -> str:
-        """HTML of the notebook's own text, in which raw HTML stays as it is; formulas become MathML."""
-        return MarkdownWithMath(renderer=_Renderer(self.headings, trusted=True)).render(text)
+    def markdown(self, text: str, trusted: bool = True) -> str:
+        """HTML of Markdown; formulas become MathML. Raw HTML is escaped where it is not trusted, but may be data."""
+        return MarkdownWithMath(renderer=_Renderer(self.headings if trusted else [], trusted)).render(text)
 
     def outputs(self, outputs: list[Any]) -> str:
         """The outputs of a cell; first all that it printed."""
@@ -56,7 +62,7 @@ class Cells:
         if "text/html" in data:
             return f'<div class="output scroll">{data["text/html"]}</div>'
         if "text/markdown" in data:
-            return f'<div class="output">{untrusted_markdown(data["text/markdown"])}</div>'
+            return f'<div class="output">{self.markdown(data["text/markdown"], trusted=False)}</div>'
         return f'<pre class="output">{escape(strip_ansi(data.get("text/plain", "")))}</pre>'
 
 
@@ -66,18 +72,11 @@ def split_lead(text: str) -> tuple[str, str]:
     return lead, "".join(rest)
 
 
-def untrusted_markdown(text: str) -> str:
-    """HTML of an output in Markdown, which may have text from data: raw HTML in it is escaped."""
-    return MarkdownWithMath(renderer=_Renderer([], trusted=False)).render(text)
-
-
 def log(text: str) -> str:
     """What a cell printed, folded; of an overwritten line the last."""
-    if not text.strip():
-        return ""
-    lines = [line.rsplit("\r", 1)[-1] for line in strip_ansi(text).replace("\r\n", "\n").rstrip().split("\n")]
-    shown = f'<pre class="log">{escape(chr(10).join(lines))}</pre>'
-    return f'<details class="log"><summary>Log</summary>{shown}</details>'
+    kept = re.sub(r"[^\n]*\r(?!\n)", "", strip_ansi(text)).strip()
+    shown = f'<details class="log"><summary>Log</summary><pre class="log">{escape(kept)}</pre></details>'
+    return shown if kept else ""
 
 
 class _Renderer(IPythonRenderer):
@@ -90,8 +89,7 @@ class _Renderer(IPythonRenderer):
     def heading(self, text: str, level: int, **attrs) -> str:
         plain = re.sub(r"<annotation.*?</annotation>|<[^>]+>", "", text, flags=re.DOTALL).strip()
         stem = re.sub(r"[^\w]+", "-", plain.lower()).strip("-") or "part"
-        taken = {anchor for _, anchor, _ in self.headings}
-        anchor = next(name for name in chain([stem], (f"{stem}-{number}" for number in count(2))) if name not in taken)
+        anchor = f"{stem}-{len(self.headings)}" if stem in [taken for _, taken, _ in self.headings] else stem
         self.headings.append((level, anchor, plain))
         return f'<h{level} id="{escape(anchor)}">{text}</h{level}>\n'
 
@@ -116,3 +114,46 @@ def formula(latex: str, display: str) -> str:
     drawn = re.sub(r"<(?!/?(?:m[a-z]+|code)[ />])", "&lt;", drawn)  # the converter leaves < and & as they are
     drawn = re.sub(r"&(?!#?\w+;)", "&amp;", drawn)
     return f'<span class="formula">{drawn}</span>' if display == "block" else drawn
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """The templates; every value is escaped, unless a template marks it as safe."""
+    loader = jinja2.FileSystemLoader(TEMPLATES)
+    return jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+
+
+def figure(spec: dict[str, Any], number: int) -> str:
+    """One chart as HTML: its title as a caption, which breaks into lines, and its specification.
+
+    A single view is drawn as wide as the page, several in the width that they have.
+    """
+    several = SEVERAL_VIEWS & set(spec) or {"row", "column", "facet"} & set(spec.get("encoding", {}))
+    spec, single = rounded(spec), not several and not isinstance(spec.get("width"), dict)
+    title = spec.pop("title", "")
+    title = title if isinstance(title, dict) else {"text": title}
+    words = {name: title.get(name) or "" for name in ("text", "subtitle")}
+    words = {name: " ".join(text) if isinstance(text, list) else text for name, text in words.items()}
+    words["description"] = spec.get("description") or words["text"] or "A chart"
+    spec |= {"background": "transparent", "description": words["description"]}
+    spec |= {"width": "container"} if single else {}
+    template = environment().get_template("figure.html.j2")
+    return template.render(words, number=number, single=single, chart=json_for_html(spec))
+
+
+def rounded(value: Any) -> Any:
+    """A copy of a specification whose fractions have five digits: more cannot be seen, and they are most of a page."""
+    if isinstance(value, dict):
+        return {name: rounded(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [rounded(item) for item in value]
+    return float(f"{value:.5g}") if isinstance(value, float) and isfinite(value) else value
+
+
+def json_for_html(value: Any) -> str:
+    """JSON for a <script> of an HTML page: no character in it can end the element."""
+    finite = json.loads(json.dumps(value, default=str), parse_constant=lambda _: None)  # NaN is no JSON
+    text = json.dumps(finite, ensure_ascii=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text

@@ -15,11 +15,10 @@ from nbconvert import TemplateExporter
 from pygments.formatters import HtmlFormatter
 
 from lib.atomic_write import write_text
-from lib.notebook import LEFT
+from lib.notebook import HEADLINE
 from lib.progress import spoken
 from lib.training.cache import home
-from tools.report.cells import Cells
-from tools.report.figures import TEMPLATES, environment
+from tools.report.cells import TEMPLATES, Cells, environment
 
 HIDDEN = {"parameters", "injected-parameters"}  # tags of cells that have a place of their own on the page
 
@@ -37,12 +36,11 @@ def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]
     shown = [cell for cell in notebook.cells if not HIDDEN & set(cell.metadata.get("tags", []))]
     starts = bool(shown) and shown[0].cell_type == "markdown" and shown[0].source.startswith("# ")
     introduction = shown.pop(0).source.partition("\n")[2] if starts else ""
-    left = next(iter(outputs(notebook, LEFT)), {})
     exporter = TemplateExporter(template_file=str(TEMPLATES / "report.html.j2"), filters=cells.filters())
     for name, value in {"autoescape": True, "trim_blocks": True, "undefined": jinja2.StrictUndefined}.items():
         setattr(exporter.environment, name, value)
     exporter.environment.globals |= {
-        "summary": summary, "parameters": parameters, "found": found, "introduction": introduction, "left": left,
+        "summary": summary, "parameters": parameters, "found": found, "introduction": introduction,
         "time": spoken(summary["seconds"]), "headings": cells.headings, "style": style(), **drawing_scripts(),
     }  # fmt: skip
     notebook.cells = shown
@@ -55,44 +53,31 @@ def drawing_scripts() -> dict[str, Any]:
     return {"scripts": scripts, "policy": policy(scripts)}
 
 
-def outputs(notebook: Any, kind: str) -> list[Any]:
-    """The notebook's outputs of one MIME type: HEADLINE, its findings, or LEFT, the tables of `papers.results.keep`."""
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    return [output.data[kind] for cell in cells for output in cell.outputs if kind in output.get("data", {})]
+def headline(notebook: Any) -> dict[str, Any]:
+    """The findings of a notebook that ran, of `papers.show.headline`; {} where it has none."""
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    return next((output.data[HEADLINE] for output in outputs if HEADLINE in output.get("data", {})), {})
 
 
 def title(notebook: Any) -> str:
     """The notebook's first heading."""
     text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    found = re.search(r"^#\s+(.+)$", text, re.MULTILINE)
-    return found[1].strip() if found else "Report"
-
-
-def kept(page: Path, *names: str) -> list[Any]:
-    """What a finished report keeps under each name ("summary", "tables"); None where it or the page is missing."""
-    try:
-        text = page.read_text(encoding="utf-8")
-    except (FileNotFoundError, UnicodeDecodeError):
-        text = ""
-    finished = text if text.rstrip().endswith("</html>") else ""
-    patterns = [rf'<script type="application/json" id="{name}">(.*?)</script>' for name in names]
-    found = [re.search(pattern, finished, re.DOTALL) for pattern in patterns]
-    return [json.loads(match[1]) if match else None for match in found]
+    return next(iter(re.findall(r"^#\s+(.+)$", text, re.MULTILINE)), "Report").strip()
 
 
 def kept_summary(page: Path) -> dict[str, Any] | None:
-    """The summary that a finished report keeps of itself; None where there is no such report. See `page`."""
-    return kept(page, "summary")[0]
+    """The summary that a finished report keeps of itself, see `page`; None where there is no such report."""
+    text = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else ""
+    found = re.search(r'<script type="application/json" id="summary">(.*?)</script>', text, re.DOTALL)
+    return json.loads(found[1]) if found and text.rstrip().endswith("</html>") else None
 
 
 def write_index(folder: Path) -> Path:
     """Write the list of all reports in `folder`, index.html, the newest first."""
     summaries = [summary for path in sorted(folder.glob("*.html")) if (summary := kept_summary(path))]
     reports = sorted(summaries, key=lambda summary: summary["made"], reverse=True)
-    template = environment().get_template("index.html.j2")
-    return write_text(
-        folder / "index.html", template.render(reports=reports, spoken=spoken, style=style(), policy=policy([]))
-    )
+    page = environment().get_template("index.html.j2").render(reports=reports, style=style(), policy=policy([]))
+    return write_text(folder / "index.html", page)
 
 
 def policy(scripts: list[str]) -> str:

@@ -1,19 +1,18 @@
-"""The parameters of a notebook: its paper's settings check what a command line gives."""
+"""The parameters of a notebook, which its paper's settings check, and the name of its report."""
 
+import hashlib
+import re
 from ast import literal_eval
 from pathlib import Path
-from typing import Any, get_type_hints
-
-from pydantic.dataclasses import dataclass as validated
+from typing import Any
 
 from lib.datasets import Own
 from lib.provenance import PROJECT
 from lib.training.own_model import locate
 from papers import PAPERS, Settings
-from papers.settings import Several
 
 NOTEBOOKS = PROJECT / "notebooks"
-APPENDIX = "appendix"  # the folder of notebooks with what only an expert asks
+NAMED = ("dataset", "data", "profile", "model")  # parameters with a place of their own in a report's name
 OF_TRAINING = ("encoders", "attentions", "seeds", "projection", "vectors")  # your own model has them already
 
 
@@ -27,26 +26,17 @@ def known_notebooks(folder: Path = NOTEBOOKS) -> list[str]:
 
 
 def find_notebook(name: str, folder: Path = NOTEBOOKS) -> Path:
-    """The notebook of that name, such as correlation or appendix/NAME; Refused with the known ones otherwise."""
-    known = [*known_notebooks(folder), *(f"{APPENDIX}/{name}" for name in known_notebooks(folder / APPENDIX))]
-    if name not in known:
-        raise Refused(f"unknown notebook {name!r}; known: {', '.join(known) or 'none'}")
+    """The notebook of that name; Refused with the known ones otherwise."""
+    if name not in known_notebooks(folder):
+        raise Refused(f"unknown notebook {name!r}; known: {', '.join(known_notebooks(folder)) or 'none'}")
     return folder / f"{name}.ipynb"
 
 
 def known_parameters(notebook: Path) -> dict[str, dict[str, Any]]:
-    """Name, default and help of the parameters in the cell tagged `parameters`, by name.
-
-    Raises:
-        Refused: the file is no notebook.
-    """
-    import nbformat
+    """Name, default and help of the parameters in the cell tagged `parameters`, by name."""
     import papermill
 
-    try:
-        known = papermill.inspect_notebook(str(notebook))
-    except (nbformat.reader.NotJSONError, nbformat.ValidationError, UnicodeDecodeError) as error:
-        raise Refused(f"{notebook} is not a notebook: {str(error).splitlines()[0]}") from error
+    known = papermill.inspect_notebook(str(notebook))
     return {name: entry | {"default": literal(entry["default"])} for name, entry in known.items()}
 
 
@@ -63,50 +53,28 @@ def all_values(notebook: Path, values: dict[str, Any]) -> dict[str, Any]:
     return {name: entry["default"] for name, entry in known_parameters(notebook).items()} | values
 
 
-def settings_class(notebook: Path) -> type[Settings]:
-    """The settings of a paper's notebook, or of an appendix NAME-... to it; of another those that all share.
-
-    Settings that only the notebook's cell declares have the types of their defaults.
-    """
-    paper = PAPERS.get(notebook.stem.partition("-")[0])
-    base = paper.settings if paper else Settings
-    defaults = all_values(notebook, {})
-    kinds = {name: kind_of(value) for name, value in defaults.items() if name not in get_type_hints(base)}
-    return validated(frozen=True)(type(base.__name__, (base,), {"__annotations__": kinds} | dict.fromkeys(kinds)))
-
-
-def kind_of(default: Any) -> Any:
-    """The type of a default, of a list that of its first element."""
-    if isinstance(default, list) and default:
-        return Several[type(default[0])]
-    return Any if default is None else type(default)
-
-
 def given_parameters(notebook: Path, given: list[tuple[str, str]]) -> dict[str, Any]:
-    """The values of (name, text) pairs, in the parameters' types.
+    """The values of (name, text) pairs, as the paper's settings read them; others are Python's values, or text.
 
     Raises:
-        Refused: one is unknown or not allowed.
+        Refused: one is unknown or not allowed, or two exclude each other.
     """
     known, values = known_parameters(notebook), dict(given)
     if unknown := [name for name in values if name not in known]:
         raise Refused(f"unknown parameter {unknown[0]!r} of {notebook.stem}; known: {', '.join(known) or 'none'}")
-    refuse_contradictions(values)
-    try:
-        settings = settings_class(notebook).of(values)
-        checked = {name: getattr(settings, name) for name in values} | full_paths(values, settings)
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in checked.items()}
-    except (KeyError, ValueError) as error:
-        raise Refused(error.args[0]) from error
-
-
-def refuse_contradictions(values: dict[str, Any]) -> None:
-    """Raises Refused where two given parameters exclude each other."""
     if values.get("data") and "dataset" in values:
         raise Refused(f"dataset is {values['dataset']!r} and data is {values['data']!r}; allowed: one of the two")
     chosen = [name for name in OF_TRAINING if values.get(name)]
     if values.get("model") and chosen:
         raise Refused(f"model is {values['model']!r}, which is not trained here; leave {', '.join(chosen)} out")
+    try:
+        kind = PAPERS[notebook.stem].settings if notebook.stem in PAPERS else Settings
+        settings = kind.of(values)
+        checked = {name: getattr(settings, name, literal(text)) for name, text in values.items()}
+        checked |= full_paths(values, settings)
+    except (KeyError, ValueError) as error:
+        raise Refused(error.args[0]) from error
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in checked.items()}
 
 
 def full_paths(values: dict[str, Any], settings: Settings) -> dict[str, str]:
@@ -118,3 +86,33 @@ def full_paths(values: dict[str, Any], settings: Settings) -> dict[str, str]:
     if isinstance(settings.dataset, Own):
         paths["data"] = str(settings.dataset.path)
     return {} if Path.cwd() == PROJECT else paths
+
+
+def report_name(notebook: Path, values: dict[str, Any]) -> str:
+    """Notebook, dataset, the profile where it is not quick, and what else is not the default."""
+    defaults = all_values(notebook, {})
+    settings = {"data": None, "profile": "quick", "model": None} | defaults | values
+    parts = [notebook.stem]
+    if data := settings["data"]:  # two files of one name have two reports
+        parts.append(f"own-{slug(Path(data).stem, 24)}-{digest(data)}")
+    else:
+        parts.append(slug(settings.get("dataset", "")))
+    parts.append(slug(settings["profile"].replace("quick", "")))
+    if model := settings["model"]:
+        path, function = locate(model)
+        parts.append(f"model-{slug(f'{path.stem}-{function}', 24)}-{digest(model)}")
+    others = {name: one if isinstance(one, list) else [one] for name, one in sorted(values.items())}
+    others = {name: one for name, one in others.items() if name not in NAMED and values[name] != defaults[name]}
+    parts.append(slug("-".join(f"{name}={'+'.join(map(str, one))}" for name, one in others.items())))
+    return "-".join(filter(None, parts))
+
+
+def slug(text: str, longest: int = 48) -> str:
+    """`text` for a file name; a hash of the text follows wherever the short form is not the text itself."""
+    short = re.sub(r"[^A-Za-z0-9._=+-]+|\.{2,}", "_", text)[:longest].strip("._-")
+    return short if short == text else f"{short}-{digest(text)}".strip("-")
+
+
+def digest(text: str) -> str:
+    """Six characters that tell texts apart."""
+    return hashlib.sha256(text.encode()).hexdigest()[:6]

@@ -1,32 +1,34 @@
-"""One report: a notebook is run, and its page written last, when everything went well."""
+"""One report: a notebook is run by papermill, and its page written last, when everything went well."""
 
 import hashlib
 import json
+import logging
 import os
+import re
 import sys
 import time
-from contextlib import chdir
+from contextlib import AbstractContextManager, chdir
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
+
+import papermill
+from nbclient.exceptions import DeadKernelError
 
 from lib.atomic_write import alone, write_text
-from lib.notebook import HEADLINE
+from lib.processes import environment
 from lib.progress import spoken
 from lib.provenance import commit
 from papers import PAPERS
 from tools.report import parameters
-from tools.report.execute import kernel_environment, run_notebook
-from tools.report.names import report_name
-from tools.report.page import kept_summary, outputs, page, title, write_index
-from tools.report.parameters import PROJECT
+from tools.report.page import headline, kept_summary, page, title, write_index
+from tools.report.parameters import PROJECT, report_name
 
-SHOWN = 3  # findings on the terminal
 SOURCES = (".py", ".toml", ".j2", ".css", ".js")
 
 
-def make_report(notebook: Path, values: dict[str, Any], folder: Path, force: bool = False) -> bool:
+def make_report(notebook: Path, values: dict[str, Any], folder: Path) -> bool:
     """Run `notebook` with `values`, write its page into `folder`, and index.html; False where that was done already.
 
     Raises:
@@ -37,30 +39,24 @@ def make_report(notebook: Path, values: dict[str, Any], folder: Path, force: boo
     work.mkdir(parents=True, exist_ok=True)
     with alone(work / "lock", lambda: print(f"{name}: another process is making it; waiting")):
         mark = fingerprint(notebook, values)
-        if not force and is_made_from(target, mark):
-            print(f"{name}: up to date ({target}); --force makes it again")
+        if is_made_from(target, mark):
+            print(f"{name}: up to date; without {target} it is made again")
             return False
+        target.unlink(missing_ok=True)  # nothing may look finished
         try:
             _make(notebook, values, target, work, mark)
-        except Exception:
-            if target.exists():  # nothing may look finished
-                target.replace(work / "earlier.html")
+        finally:
             write_index(folder)
-            raise
-    write_index(folder)
-    return True
+        return True
 
 
 def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark: str) -> None:
     started, made_from = time.monotonic(), commit()
     ran = run_notebook(notebook, values, work)
-    known = [
-        entry | {"value": values.get(name, entry["default"])}
-        for name, entry in parameters.known_parameters(notebook).items()
-    ]
-    settings = {entry["name"]: entry["value"] for entry in known}
+    known, settings = parameters.known_parameters(notebook), parameters.all_values(notebook, values)
+    known = [entry | {"value": settings[name]} for name, entry in known.items()]
     model, data = (Path(settings.get(name) or "").name for name in ("model", "data"))
-    found = next(iter(outputs(ran, HEADLINE)), {})
+    found = headline(ran)
     own = " and ".join(filter(None, (model.partition(":")[0], data)))
     summary = {
         "file": target.name,
@@ -79,10 +75,6 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
     }
     write_text(target, page(ran, summary, known, found))
     print(f"{target.stem}: made in {spoken(summary['seconds'])}: {target}")
-    for line in summary["findings"][:SHOWN]:
-        print(f"    {line}")
-    if (more := len(summary["findings"]) - SHOWN) > 0:
-        print(f"    {more} more on the page")
 
 
 def is_made_from(page: Path, mark: str) -> bool:
@@ -125,3 +117,82 @@ def _data_files(notebook: Path, values: dict[str, Any]) -> list[Path]:
         except DataError:
             pass  # the notebook itself reports what is missing
         return [path.resolve() for path in found]
+
+
+class Failed(RuntimeError):
+    """The notebook did not run to its end; the message names where it stopped and what is left."""
+
+
+def run_notebook(notebook: Path, values: dict[str, Any], work: Path) -> Any:
+    """Run a notebook by papermill; the executed notebook and the log lie in `work`.
+
+    Raises:
+        Failed: a cell raised an error, or the kernel died. Only papermill's exceptions show it: in the notebook it
+            writes "completed" even after the kernel was killed.
+    """
+    log = work / "run.log"
+    for name in ("papermill", "asyncio"):  # an interrupted cell's traceback is not for the terminal
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    with log.open("w", encoding="utf-8") as file, kernel_environment():
+        tracker = Tracker(file)
+        try:
+            return papermill.execute_notebook(
+                notebook, work / notebook.name, parameters=values, kernel_name="python3", language="python",
+                cwd=PROJECT, progress_bar=False, stdout_file=tracker, stderr_file=file,
+                on_cell_start=tracker.start_cell, request_save_on_cell_execute=False,  # or it is written for each cell
+                extra_arguments=["--log-level=CRITICAL"],  # of the kernel: no traceback of its sockets on the terminal
+            )  # fmt: skip
+        except papermill.PapermillExecutionError as error:
+            for_reader = error.ename in ("DataError", "ModelError")  # a text that is meant for the reader stays
+            reason = error.evalue if for_reader else f"{tracker.place} failed: {error.ename}: {last_line(error.evalue)}"
+        except (DeadKernelError, RuntimeError) as error:
+            died = isinstance(error, DeadKernelError) or "Kernel died" in str(error)
+            why = "the kernel was killed (out of memory?)" if died else last_line(str(error))
+            reason = f"{tracker.place} failed: {why}"
+    raise Failed(f"{reason}\nlog: {log}")
+
+
+class Tracker:
+    """Follows a running notebook: prints its headings and output.
+
+    `place` is where it is, in words: cell 12 (3 Permutation).
+    """
+
+    def __init__(self, log: TextIO):
+        self.log, self.place, self._heading = log, "the start", "its beginning"
+
+    def start_cell(self, cell: Any, cell_index: int) -> None:
+        """A cell begins; nbclient calls this also for cells of text."""
+        headings = re.findall(r"^#+ +(.+)$", cell.source, re.MULTILINE) if cell.cell_type == "markdown" else []
+        if headings:
+            self._heading = headings[-1].strip()
+            print(f"· {self._heading}", flush=True)
+            print(f"{time.strftime('%H:%M:%S')}  {self._heading}", file=self.log, flush=True)
+        self.place = f"cell {cell_index + 1} ({self._heading})"
+
+    def write(self, text: str) -> None:
+        """What the notebook prints: into the log, and indented on the terminal, of a line written over the last."""
+        self.log.write(text)
+        lines = [line.rsplit("\r", 1)[-1].rstrip() for line in text.split("\n")]
+        print(*(f"    {line}\n" for line in lines if line), sep="", end="", flush=True)
+
+    def flush(self) -> None:
+        """Flushes what was printed."""
+        self.log.flush()
+
+
+def kernel_environment() -> AbstractContextManager:
+    """The kernel is this environment's, imports this project, and finds data where the caller's DATA_HOME points."""
+    own = {
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(PROJECT), os.environ.get("PYTHONPATH")])),
+        "JUPYTER_PREFER_ENV_PATH": "1",  # or a kernel "python3" of the user's goes before .venv's
+        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
+        "JPY_SESSION_NAME": "",  # no notebook server watches this kernel
+    }
+    home = os.environ.get("DATA_HOME")
+    return environment(own | ({"DATA_HOME": str(Path(home).resolve())} if home else {}))
+
+
+def last_line(text: str) -> str:
+    """The last line with words: of a traceback, the error."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no message")

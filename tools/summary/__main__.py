@@ -14,18 +14,14 @@ from papers import results
 from tools.summary.page import RENDERED, answer, markdown, picture, render, write_summary
 
 
-def links() -> str:
-    """The rendered pages as links of README."""
-    return ", ".join(f"[{path.stem}](reports/rendered/{path.name})" for path in sorted(RENDERED.glob("*.html")))
-
-
 def main(given: list[str] | None = None) -> int:
     """Writes README, its picture, and the summaries, or checks README; exit code 1 where README is not right."""
     parser = argparse.ArgumentParser(prog="python -m tools.summary", description=main.__doc__)
     parser.add_argument("--check", action="store_true", help="only check that README is what the kept results give")
     options = parser.parse_args(given)
     of, path = answer(), PROJECT / "README.md"
-    text = render("README.md.j2", of, pages=links()) + "\n"
+    links = [f"[{page.stem}](reports/rendered/{page.name})" for page in sorted(RENDERED.glob("*.html"))]
+    text = render("README.md.j2", of, pages=", ".join(links)) + "\n"
     for sentence in of.failed:
         print(f"a sentence of the answer no longer holds: {sentence}", file=sys.stderr)
     if options.check:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from papers import show
-from papers.effects import FINDINGS, Finding
+from papers.effects import FINDINGS
 from papers.published import DIFFERENT, NEAR, SAME, is_same, tolerance
 
 
@@ -50,7 +50,7 @@ class Answer:
 
     def paper(self, key: str) -> str:
         """What the paper printed."""
-        return show.number(show.printed(self.row(key)), self.finding(key))
+        return show.number(show.printed(self.row(key)), FINDINGS[key.split()[0]])
 
     def ends(self, name: str, datasets: str, what: str = "effect", model: str = "", percent: bool = False) -> str:
         """The least and the largest over datasets: "0.25 to 0.37".
@@ -63,10 +63,6 @@ class Answer:
         ends = min(row[what] for row in rows), max(row[what] for row in rows)
         texts = [f"{end:.0%}"[:-1] if percent else show.number(end, FINDINGS[name]) for end in ends]
         return " to ".join(dict.fromkeys(texts))
-
-    def percent(self, key: str) -> str:
-        """An effect in percent."""
-        return f"{self.row(key)['effect']:.0%}"
 
     def value(self, side: str, dataset: str, quantity: str, percent: bool = False, **where: str) -> str:
         """A value of published.csv, "theirs", or "ours" with its interval."""
@@ -84,7 +80,7 @@ class Answer:
 
     def same(self, key: str) -> str:
         """Whether the printed effect and ours are the same (`papers.published.is_same`), or ours smaller or larger."""
-        row, unit, theirs = self.row(key), self.finding(key).unit, show.printed(self.row(key))
+        row, unit, theirs = self.row(key), FINDINGS[key.split()[0]].unit, show.printed(self.row(key))
         if pd.isna(theirs):
             return "Not printed"
         allowed = tolerance("f1" if unit == "F1" else "effect", unit, theirs)
@@ -113,11 +109,6 @@ class Answer:
         """The word of a key; "" where its model is left out."""
         row = self.row(key)
         return "" if row["left_out"] else row["word"]
-
-    @staticmethod
-    def finding(key: str) -> Finding:
-        """The finding of a key."""
-        return FINDINGS[key.split()[0]]
 
     def compared(self) -> dict[str, str]:
         """Of the printed values that count how many have ours, and how many are what, in percent."""

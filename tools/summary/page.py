@@ -14,12 +14,11 @@ from lib.provenance import PROJECT
 from papers import PAPERS, judge, published, results, show
 from papers.effects import FINDINGS
 from papers.paper import Paper
-from tools.report.figures import TEMPLATES, figure
+from tools.report.cells import TEMPLATES, figure
 from tools.report.page import drawing_scripts, style
 from tools.summary.answer import Answer, Missing
 
 RENDERED = PROJECT / "reports" / "rendered"
-VALUES = "summary-values.csv"
 PICTURE = ("J6", "J1", "J4", "J7", "W1", "T1", "M1", "S3")  # one panel a question
 
 
@@ -90,31 +89,24 @@ def together(rows: pd.DataFrame) -> str:
 
 
 def page(of: Answer, mark: str = "") -> str:
-    """summary.html: the answer, the picture, every finding by dataset, and the papers' tables with ours beneath."""
+    """summary.html: the answer, the picture, the papers, and every finding by dataset, as in summary.md."""
     charts = [chart for chart in picture(of) if hasattr(chart, "to_dict")]
     drawings = [figure(chart.to_dict(), number) for number, chart in enumerate(charts, start=1)]
-    tables = []
-    for name, paper in PAPERS.items():
-        found = of.found[of.found["finding"].map(lambda one: FINDINGS[one].notebook).eq(name)]
-        values = of.values[of.values["paper"].eq(paper.key) & of.values["ours"].notna()]
-        beside = show.compare(values, paper.key == "tutek2020").data if len(values) else ""
-        tables.append((paper.title, show.findings(show.about(found)).data, beside))
-    parts = {name: markdown2html(render(f"{name}.md.j2", of)) for name in ("answer", "papers")}
-    parts |= {"mark": mark, "drawings": drawings, "tables": tables, "style": style(), **drawing_scripts()}
-    return render("summary.html.j2", of, **parts)
+    _, heading, findings = markdown(of).partition("## ")
+    texts = {name: render(f"{name}.md.j2", of) for name in ("answer", "papers")} | {"findings": heading + findings}
+    parts = {name: markdown2html(text) for name, text in texts.items()}
+    return render("summary.html.j2", of, mark=mark, drawings=drawings, style=style(), **parts, **drawing_scripts())
 
 
 def write_summary(folder: Path) -> Path:
-    """Writes summary.html and its values into a folder: the rendered ones, where they rest on the same files."""
+    """Writes summary.html and its values into a folder, where the page there does not rest on the same files."""
     path, mark = folder / "summary.html", fingerprint()
-    if is_made_from(path, mark):
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    if f'name="fingerprint" content="{mark}"' in text and text.rstrip().endswith("</html>"):
         return path
-    if is_made_from(RENDERED / path.name, mark):
-        write_text(folder / VALUES, (RENDERED / VALUES).read_text(encoding="utf-8"))
-        return write_text(path, (RENDERED / path.name).read_text(encoding="utf-8"))
     of = answer()
     columns = [name for name in of.values if name != "source"]
-    write_text(folder / VALUES, of.values[columns].to_csv(index=False, float_format="%.6g"))
+    write_text(folder / "summary-values.csv", of.values[columns].to_csv(index=False, float_format="%.6g"))
     return write_text(path, page(of, mark))
 
 
@@ -126,9 +118,3 @@ def fingerprint() -> str:
     for path in sorted(paths, key=lambda path: path.name):
         summed.update(path.name.encode() + b"\0" + path.read_bytes())
     return summed.hexdigest()[:16]
-
-
-def is_made_from(path: Path, mark: str) -> bool:
-    """Whether a summary is finished and has this fingerprint."""
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    return f'name="fingerprint" content="{mark}"' in text and text.rstrip().endswith("</html>")

@@ -2,22 +2,19 @@
 
 import argparse
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from lib.atomic_write import alone
-from lib.datasets.corpus import Corpus
 from lib.processes import cores
 from lib.progress import counted
 from lib.training import cache
 from lib.training.trained import Corpora
-from tools.report.__main__ import print_lists
+from tools.report.page import write_index
 from tools.report.parameters import PROJECT, Refused, find_notebook, given_parameters, known_notebooks
-from tools.sweep import master
-from tools.sweep import plan as plans
-from tools.sweep.plan import Report
+from tools.report.run import fingerprint, is_made_from
+from tools.summary.page import write_summary
+from tools.sweep.plan import Report, failures, plan, run
 
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
@@ -33,10 +30,6 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--on", default="here", help="a folder in profiles/: where jobs run; default: this machine")
     parser.add_argument("--jobs", type=int, default=cores(), help="at a time on this machine; default: its cores")
-    parser.add_argument(
-        "--together", type=int, default=0, metavar="N",
-        help="trainings that share a job; default: 16 in profile quick, else 1",
-    )  # fmt: skip
     parser.add_argument("--output", type=Path, default=PROJECT / "reports", metavar="DIR", help="default: reports/")
     parser.add_argument("--trainings", action="store_true", help="train what the reports need, and make none")
     parser.add_argument("--plan", action="store_true", help="print what is left to do and do nothing")
@@ -80,18 +73,18 @@ def reports_of(options: argparse.Namespace) -> list[Report]:
         raise Refused(f"--on is {options.on!r}; known: {', '.join(places)}")
     common = [("profile", options.profile), *map(tuple, options.given)]
     common += [("seeds", options.seeds)] if options.seeds else []
-    reports = []
-    for notebook in map(find_notebook, options.notebooks or known_notebooks()):
-        for chosen in [[("dataset", name)] for name in options.datasets] or [[]]:
-            reports.append(Report(notebook, given_parameters(notebook, [*chosen, *common])))
-    return reports
+    datasets = [[("dataset", name)] for name in options.datasets] or [[]]
+    notebooks = map(find_notebook, options.notebooks or known_notebooks())
+    pairs = [(notebook, [*dataset, *common]) for notebook in notebooks for dataset in datasets]
+    return [Report(notebook, given_parameters(notebook, values)) for notebook, values in pairs]
 
 
 def sweep(options: argparse.Namespace, reports: list[Report], folder: Path) -> int:
     """Plans, prints what is left, and does it; then what was not made, and why."""
-    lacking, problems, corpora = [], [], Corpora(reports[0].data_home)
+    lacking, problems, corpora = [], [], Corpora(reports[0].settings.get("data_home"))
     for report in reports:
-        if not options.trainings and report.is_up_to_date(options.output):
+        page = options.output / f"{report.name}.html"
+        if not options.trainings and is_made_from(page, fingerprint(report.notebook, report.values)):
             print(f"{report.name}: up to date")
             continue
         try:
@@ -99,35 +92,18 @@ def sweep(options: argparse.Namespace, reports: list[Report], folder: Path) -> i
             lacking.append((report, {name: run for name, run in runs.items() if not cache.finished(name)}))
         except Refused as error:
             problems.append(f"{report.name}: {error}")
-    if options.plan and reports[0].settings.get("data"):
-        print(*map(as_read, corpora.loaded.values()), sep="\n")
     if lacking:
-        plan = plans.plan(lacking, options.output, options.together, options.trainings)
-        print(in_words(plan), flush=True)
-        if plan["jobs"] and not options.plan and not master.run(plan, folder, options.on, options.jobs):
-            problems += master.failures(plan, folder)
+        planned = plan(lacking, options.output, options.jobs, options.trainings)
+        training = [job for job in planned["jobs"].values() if "runs" in job]
+        runs = counted(sum(len(job["runs"]) for job in training), "training")
+        made = counted(len(planned["jobs"]) - len(training), "report")
+        print(f"to do: {made}, and {runs} in {counted(len(training), 'job')}", flush=True)
+        if planned["jobs"] and not options.plan and not run(planned, folder, options.on, options.jobs):
+            problems += failures(planned, folder)
     if not options.plan and not options.trainings:
-        print_lists(options.output)
+        print(f"reports: {write_index(options.output)}\nsummary: {write_summary(options.output)}")
     print(*problems, sep="\n", end="\n" * bool(problems), file=sys.stderr)
     return int(bool(problems))
-
-
-def as_read(corpus: Corpus) -> str:
-    """How one's own text was read: its columns, splits and classes, a line each."""
-    splits = ", ".join(f"{split.name} {len(split):,} texts" for split in corpus.splits)
-    labels = Counter(one.label for split in corpus.splits for one in split.instances)
-    classes = ", ".join(f"{name} ({labels[number]:,})" for number, name in enumerate(corpus.classes))
-    return "\n".join([*corpus.notes, f"{splits}; classes: {classes}"])
-
-
-def in_words(plan: dict[str, Any]) -> str:
-    """What a plan does."""
-    training = [job for job in plan["jobs"].values() if "runs" in job]
-    reports = counted(len(plan["jobs"]) - len(training), "report")
-    runs = counted(sum(len(job["runs"]) for job in training), "training")
-    later = any(job["chooses"] for job in plan["jobs"].values())
-    rest = "; what dev chooses is trained by its report" if later else ""
-    return f"to do: {reports}, and {runs} in {counted(len(training), 'job')}{rest}"
 
 
 if __name__ == "__main__":

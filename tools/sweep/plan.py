@@ -1,25 +1,25 @@
-"""The plan of a sweep: the reports to make, and the trainings that they lack, in jobs of equal size."""
+"""The plan of a sweep: the reports to make, and the trainings that they lack, in jobs; and Snakemake, which runs it."""
 
-import json
+import os
 import sys
+import time
 from collections.abc import Iterable
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil
 from pathlib import Path
-from typing import Any
+from threading import Event, Thread
+from typing import Any, TextIO
 
-from lib.analysis import chosen_values
 from lib.atomic_write import write_json
 from lib.datasets import DataError
-from lib.training import Run, cache, stages, train_all, with_bases
-from lib.training.trained import Corpora, entry_name, is_trained
+from lib.processes import gpu_runs
+from lib.progress import spoken
+from lib.training import Run, cache, stages, with_bases
+from lib.training.trained import Corpora, entry_name
 from papers import PAPERS
 from papers.settings import device_kind
-from tools.report.names import report_name
-from tools.report.parameters import PROJECT, Refused, all_values
-
-SIZES = {"quick": 16}  # trainings of a job, by profile; else each is a job of its own
+from tools.report.parameters import PROJECT, Refused, all_values, report_name
 
 
 @dataclass(frozen=True)
@@ -39,78 +39,42 @@ class Report:
         """The report's file name, without its ending."""
         return report_name(self.notebook, self.values)
 
-    @property
-    def swept(self) -> list[str]:
-        """The options that dev chooses."""
-        paper = PAPERS.get(self.notebook.stem)
-        return [option for option in paper.swept if not self.settings[option]] if paper else []
-
-    @property
-    def data_home(self) -> str | None:
-        """The folder of datasets; None: the default."""
-        return self.settings.get("data_home")
-
-    def is_up_to_date(self, folder: Path) -> bool:
-        """Whether `folder` has its page, made from what is here now."""
-        from tools.report.run import fingerprint, is_made_from  # with papermill: not for jobs that train
-
-        return is_made_from(folder / f"{self.name}.html", fingerprint(self.notebook, self.values))
-
     def runs(self, corpora: Corpora) -> dict[str, Run]:
-        """Its runs by their names in the cache, bases first.
-
-        Until those are trained from which dev chooses an option, these alone.
+        """Its runs by their names in the cache, bases first; where dev chooses an option, those to choose from alone.
 
         Raises:
             Refused: for a parameter that the notebook would refuse.
         """
+        paper = PAPERS.get(self.notebook.stem)
+        if paper is None or self.settings.get("model"):
+            return {}
+        swept = [part for option, part in paper.swept.items() if not self.settings[option]]
         try:
-            runs = self.list_runs(corpora)
+            settings = paper.settings.of(self.settings)
+            runs = with_bases([run for part in swept or paper.parts for run in part(settings)])
             return {entry_name(run, corpora.load(run), corpora.home): run for run in runs}
         except (DataError, KeyError, ValueError) as error:
             raise Refused(error.args[0]) from error
 
-    def list_runs(self, corpora: Corpora) -> list[Run]:
-        """See `runs`."""
-        paper = PAPERS.get(self.notebook.stem)
-        if paper is None or self.settings.get("model"):
-            return []
-        settings = paper.settings.of(self.settings)
-        tried = with_bases([run for option in self.swept for run in paper.swept[option](settings)])
-        if not all(is_trained(run, corpora.load(run), corpora.home) for run in tried):
-            return tried
-        chosen = {option: self.choose_on_dev(option, corpora) for option in self.swept}
-        settings = paper.settings.of(self.settings | chosen)
-        return with_bases([*tried, *(run for part in paper.parts for run in part(settings))])
-
-    def choose_on_dev(self, option: str, corpora: Corpora) -> Any:
-        """What dev chooses; trains the runs that it lacks."""
-        paper = PAPERS[self.notebook.stem]
-        runs = paper.swept[option](paper.settings.of(self.settings))
-        trained = train_all(runs, data_home=corpora.home, processes=1, corpus=corpora.load(runs[0]))
-        return chosen_values(trained, option)
-
 
 def plan(
-    lacking: Iterable[tuple[Report, dict[str, Run]]], output: Path, size: int = 0, trainings_only: bool = False
+    lacking: Iterable[tuple[Report, dict[str, Run]]], output: Path, workers: int, trainings_only: bool = False
 ) -> dict[str, Any]:
     """What is left to do, as the Snakefile and its jobs read it: jobs and reports by name.
 
-    A job has `report`, `title`, `after` (the jobs before it), `device`, `chooses` (whether dev has yet to choose for
-    its report) and, where it trains, `runs` by their names in the cache.
+    A job has `report`, `title`, `after` (the jobs before it), `device` and, where it trains, `runs` by their names in
+    the cache. In profile `quick` the runs of a report that can be trained side by side are dealt to as many jobs as
+    there are workers; else each is a job of its own.
 
     Args:
-        lacking: the reports, each with the runs that are not trained.
-        output: the folder of the reports' pages.
-        size: trainings of a job; 0: as many as the profile has (SIZES).
-        trainings_only: no report is made.
+        lacking: the reports, each with the runs that are not trained. output: the folder of the reports' pages.
+        workers: jobs at a time on this machine. trainings_only: no report is made.
     """
     jobs, reports, job_of = {}, {}, {}
     for report, missing in lacking:
-        device = device_kind(report.settings.get("device", "auto"))
-        about = {"report": report.name, "device": device, "chooses": bool(report.swept)}
-        chunks = trainings(missing, job_of, size or SIZES.get(report.settings.get("profile"), 1))
-        jobs |= {name: about | job for name, job in chunks.items()}
+        about = {"report": report.name, "device": device_kind(report.settings.get("device", "auto"))}
+        most = workers if report.settings.get("profile") == "quick" else len(missing)
+        jobs |= {name: about | job for name, job in trainings(missing, job_of, most).items()}
         if not trainings_only:
             needs = sorted({job_of[name] for name in missing})
             jobs[report.name] = about | {"title": report.name, "after": needs}
@@ -119,26 +83,54 @@ def plan(
     return {"jobs": jobs, "reports": reports} | where
 
 
-def trainings(missing: dict[str, Run], job_of: dict[str, str], size: int) -> dict[str, dict[str, Any]]:
-    """Jobs that train the missing runs, `size` or fewer each, dealt round robin; each after those of its runs' bases.
+def trainings(missing: dict[str, Run], job_of: dict[str, str], most: int) -> dict[str, dict[str, Any]]:
+    """Jobs that train the missing runs, of each stage at most so many, dealt round robin; each after its runs' bases'.
 
     Args:
         job_of: names of runs -> the jobs that train them for other reports; those of this report are added.
     """
     jobs, name_of = {}, {run: name for name, run in missing.items()}
     for stage in stages([run for run, name in name_of.items() if name not in job_of]):
-        count = ceil(len(stage) / size)
-        for runs in (stage[number::count] for number in range(count)):
+        for runs in (stage[number::most] for number in range(min(most, len(stage)))):
             names = [name_of[run] for run in runs]
             identity = cache.digest(names)[:12]
-            bases = [name_of[run.base] for run in runs if run.base in name_of]
+            bases = {job_of[name_of[run.base]] for run in runs if run.base in name_of}
             title = str(runs[0]) + (f" and {len(runs) - 1} more" if len(runs) > 1 else "")
-            jobs[identity] = {"runs": names, "after": sorted({job_of[name] for name in bases}), "title": title}
+            jobs[identity] = {"runs": names, "after": sorted(bases), "title": title}
             job_of |= dict.fromkeys(names, identity)
     return jobs
 
 
-def write(folder: Path, plan: dict[str, Any]) -> None:
+def run(plan: dict[str, Any], folder: Path, profile: str, workers: int) -> bool:
+    """Runs a plan in its folder; whether all its jobs were done.
+
+    Args:
+        profile: the name of a folder in profiles/: where jobs run, and what each may use.
+        workers: jobs at a time on this machine; on a cluster its profile decides.
+    """
+    from snakemake.cli import main as snakemake
+
+    write(plan, folder)
+    arguments = ["--snakefile", PROJECT / "Snakefile", "--directory", folder]
+    arguments += ["--workflow-profile", PROJECT / "profiles" / profile]
+    if profile == "here":
+        arguments += ["--cores", workers, "--resources", f"gpu_runs={gpu_runs()}"]
+    os.environ.setdefault("XDG_CACHE_HOME", str(folder / ".cache"))  # a home that cannot be written is no obstacle
+    ended = Event()
+    reporter = Thread(target=report_progress, args=(plan, folder, sys.stdout, ended), daemon=True)
+    reporter.start()
+    try:
+        with (folder / "snakemake.log").open("w") as log, redirect_stdout(log), redirect_stderr(log):
+            snakemake([str(word) for word in arguments])
+    except SystemExit as stopped:
+        return not stopped.code
+    finally:
+        ended.set()
+        reporter.join()
+    return True
+
+
+def write(plan: dict[str, Any], folder: Path) -> None:
     """Writes plan.json, and removes what jobs of earlier plans left in the folder: marks and logs."""
     for name in ("done", "logs"):
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -147,6 +139,24 @@ def write(folder: Path, plan: dict[str, Any]) -> None:
     write_json(folder / "plan.json", plan)
 
 
-def read(folder: Path) -> dict[str, Any]:
-    """The plan in a folder."""
-    return json.loads((folder / "plan.json").read_text())
+def report_progress(plan: dict[str, Any], folder: Path, terminal: TextIO, ended: Event) -> None:
+    """Prints a line for each job that ends, until `ended` is set: `12 of 43 jobs, 3 min 10 s · sparsity-sst`."""
+    started, left, over = time.monotonic(), dict(plan["jobs"]), False
+    while not over:
+        over = ended.wait(0.5)
+        for name in [name for name in left if (folder / "done" / name).exists()]:
+            title, passed = left.pop(name)["title"], spoken(time.monotonic() - started)
+            done = len(plan["jobs"]) - len(left)
+            print(f"{done} of {len(plan['jobs'])} jobs, {passed} · {title}", file=terminal, flush=True)
+
+
+def failures(plan: dict[str, Any], folder: Path) -> list[str]:
+    """Which jobs of the plan were not done and, of each that began, why: the last line of its log."""
+    lines = []
+    for name, job in plan["jobs"].items():
+        log = folder / "logs" / f"{name}.log"
+        if not (folder / "done" / name).exists():
+            text = log.read_text(errors="replace").splitlines() if log.exists() else []
+            reasons = [line for line in text if " failed: " in line] or text[-1:] or ["not begun"]
+            lines.append(f"{job['title']} was not made: {reasons[-1]}")
+    return [*lines, f"logs: {folder / 'logs'}, {folder / 'snakemake.log'}"]
