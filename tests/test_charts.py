@@ -1,5 +1,7 @@
 """Every chart is valid, small, says what it shows, and can be drawn; text from data stays text."""
 
+import re
+from base64 import b64decode
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
@@ -8,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import vl_convert
+from nbconvert import HTMLExporter
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 from scipy.stats import gaussian_kde
 
 from lib import charts
@@ -16,6 +20,7 @@ from lib.charts.comparison import OURS
 from lib.charts.distributions import box_of, violin
 from lib.charts.erasure import in_bins
 from lib.charts.text import visible
+from lib.charts.theme import STATIC
 from lib.datasets.corpus import Instance
 from lib.quantity import RUN_COLUMNS, declare, tau_name
 from papers import published
@@ -178,11 +183,15 @@ def test_nothing_to_draw_is_one_clear_sentence():
     assert "no attention" in charts.attention_text([], {}).data
 
 
-def test_charts_are_displayed_as_the_type_that_jupyterlab_and_the_report_draw():
-    bundle = charts.histogram_by_class(instances(), tau_name(PAIR), CLASSES)._repr_mimebundle_()
-    assert set(bundle) == {charts.MIME, "text/plain"}
-    assert bundle[charts.MIME]["config"]["background"] == "transparent"
-    assert bundle["text/plain"].startswith("attention / gradient × input")
+def test_jupyterlab_and_the_report_draw_a_chart_and_nbconvert_shows_its_picture(monkeypatch):
+    chart = charts.histogram_by_class(instances(), tau_name(PAIR), CLASSES)
+    monkeypatch.setenv(STATIC, "no")
+    assert set(chart._repr_mimebundle_()) == {charts.MIME, "text/plain"}
+    monkeypatch.delenv(STATIC)
+    shown = new_output("display_data", chart._repr_mimebundle_())
+    html, _ = HTMLExporter().from_notebook_node(new_notebook(cells=[new_code_cell("chart", outputs=[shown])]))
+    (picture,) = re.findall(r"src=\"data:image/svg\+xml;base64,([^\"]+)", html)
+    assert b"by predicted class" in b64decode(picture)
 
 
 def test_hostile_tokens_stay_tokens():

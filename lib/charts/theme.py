@@ -5,6 +5,7 @@ A chart is a function that takes a table and returns `titled(drawn, title, what 
 means and quantiles are computed in pandas. With `or_a_sentence` it answers with a sentence where it raises `Empty`.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from functools import wraps
 from html import escape
@@ -23,6 +24,7 @@ SHAPES = ("circle", "diamond", "triangle-up", "square", "cross", "triangle-down"
 WIDTH = 700  # of the drawing, in a column of 760 pixels
 WIDEST = 420  # of one panel
 ACROSS = 3  # panels beside each other
+STATIC = "STATIC_CHARTS"
 MIME = "application/vnd.vegalite.v5+json"
 TWO_LINES = "split(replace(datum.label, ' / ', ' /|'), '|')"  # of a panel's title, which may be a pair of measures
 FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
@@ -46,10 +48,23 @@ def or_a_sentence(chart: Callable[..., alt.TopLevelMixin]) -> Callable[..., alt.
 
 
 def enable() -> None:
-    """Use this theme, and display charts as the MIME type that JupyterLab and the report draw, or their description."""
+    """Use this theme, and display charts as the MIME type that JupyterLab and the report draw."""
     alt.theme.register("calm", enable=True)(theme)
-    alt.renderers.register("calm", lambda spec, **_: {MIME: spec, "text/plain": spec.get("description", "a chart")})
+    alt.renderers.register("calm", render)
     alt.renderers.enable("calm")
+
+
+def render(spec: dict, **metadata) -> dict:
+    """A chart's specification, its description, and a picture for programs that do not draw charts, such as nbconvert.
+
+    With STATIC_CHARTS=no in the environment there is no picture: a report draws its charts itself.
+    """
+    shown = {MIME: spec, "text/plain": spec.get("description", "a chart")}
+    if os.environ.get(STATIC) == "no":
+        return shown
+    import vl_convert  # takes a second to start
+
+    return shown | {"image/svg+xml": vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])}
 
 
 def theme() -> alt.theme.ThemeConfig:

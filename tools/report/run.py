@@ -17,6 +17,7 @@ import papermill
 from nbclient.exceptions import DeadKernelError
 
 from lib.atomic_write import alone, write_text
+from lib.charts.theme import STATIC
 from lib.processes import environment
 from lib.progress import spoken
 from lib.provenance import commit
@@ -188,6 +189,7 @@ def kernel_environment() -> AbstractContextManager:
         "JUPYTER_PREFER_ENV_PATH": "1",  # or a kernel "python3" of the user's goes before .venv's
         "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
         "JPY_SESSION_NAME": "",  # no notebook server watches this kernel
+        STATIC: "no",  # the page draws the charts
     }
     home = os.environ.get("DATA_HOME")
     return environment(own | ({"DATA_HOME": str(Path(home).resolve())} if home else {}))
