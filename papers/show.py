@@ -60,12 +60,17 @@ def headline(found: pd.DataFrame, own: bool = False) -> None:
 
 
 def may_be_shown(found: pd.DataFrame) -> list[str]:
-    """The two lines of *May its attention be shown?*: as where the model reads, and as why it decides."""
-    is_so = found.set_index("finding")["word"].eq(YES)
-    if not {"J5c", "J6", "J7"} <= set(is_so.index):
+    """The two lines of *May its attention be shown?*, or why neither can be said; none where it was not measured."""
+    rows = {row["finding"]: row for row in found.to_dict("records") if row["finding"] in ("J5c", "J6", "J7")}
+    if len(rows) < 3:
         return []
-    answers = {"where the model reads": is_so["J6"] and is_so["J5c"], "why it decides": is_so["J7"]}
-    return [f"As {what}: {'yes' if answer else 'no'}." for what, answer in answers.items()]
+    if reasons := [row["left_out"] for row in rows.values() if row["left_out"]]:
+        return [f"– {reasons[0]}."]
+    moves, evidence, decides = (rows[name]["word"] == YES for name in ("J5c", "J6", "J7"))
+    return [
+        f"As where the model reads: {'yes' if evidence and moves else 'no'}.",
+        f"As why it decides: {'yes' if decides else 'no; leave-one-out shows what each word changes'}.",
+    ]
 
 
 def findings(found: pd.DataFrame, sources: bool = True) -> HTML:

@@ -10,6 +10,7 @@ import threading
 import zipfile
 from dataclasses import replace
 from hashlib import sha256
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -23,7 +24,7 @@ from tests.web import BREAK_OFF, served, tarred, zipped
 from tools.fetch import install
 from tools.fetch.__main__ import known, main
 from tools.fetch.install import fetch, unpack
-from tools.fetch.prepare import SPLITS, VECTORS, prepare
+from tools.fetch.prepare import SPLITS, VECTORS, prepare, without_newsgroup_marks
 from tools.fetch.sources import sources
 
 SST = ARCHIVES["sst"]
@@ -222,6 +223,17 @@ def test_records_say_what_the_official_files_say(prepared):
     posts = [one for split in ("train", "dev", "test") for one in records(prepared / "20news", split)]
     assert len(posts) == 44
     assert "The rec.sport.hockey game 3 was good, and all of us saw it.\n" in {one["text"] for one in posts}
+
+
+def test_newsgroup_posts_are_cut_as_scikit_learn_cuts_them():
+    theirs = import_module("sklearn.datasets._twenty_newsgroups")
+    quoted, rules = (
+        "\n\nOn 1 May B wrote:\n> quoted\n| too\nand this\n\n--\nsigned",
+        "\n\ntext\n---\nmiddle\n  \nlast\n",
+    )
+    for post in ("From: a\n\nplain text\nof two lines", quoted, rules, "no header", "\n\n--\nonly a signature", "\n\n"):
+        text = theirs.strip_newsgroup_footer(theirs.strip_newsgroup_header(post))
+        assert without_newsgroup_marks(post) == theirs.strip_newsgroup_quoting(text)
 
 
 def test_the_loaders_read_what_was_prepared(prepared):

@@ -9,7 +9,6 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import _twenty_newsgroups as posts
 from sklearn.datasets import load_files
 from sklearn.model_selection import train_test_split
 
@@ -19,6 +18,7 @@ from tools.fetch.sources import Source
 Splits = dict[str, Iterable[dict]]
 LEAF = re.compile(r"\([0-4] ([^() ]+)\)")  # a leaf may hold another kind of space
 INNER = re.compile(r"(\([0-4]|[ )])+")
+QUOTED = re.compile(r"writes in|writes:|wrote:|says:|said:|^In article|^Quoted from|^\||^>")
 UNESCAPED = {"-LRB-": "(", "-RRB-": ")", r"\/": "/", r"\*": "*"}
 SIZE = 300  # numbers of a word vector
 LONGEST = 64  # characters of a word: each word of the file takes the space of the longest
@@ -78,9 +78,17 @@ def newsgroups(unpacked: Path, source: Source) -> Splits:
 
 
 def _post(path: Path, label: int) -> dict:
-    text = posts.strip_newsgroup_header(path.read_bytes().decode("latin-1"))
-    text = posts.strip_newsgroup_quoting(posts.strip_newsgroup_footer(text))
+    text = without_newsgroup_marks(path.read_bytes().decode("latin-1"))
     return {"id": "/".join(path.parts[-3:]), "text": text, "label": label}
+
+
+def without_newsgroup_marks(post: str) -> str:
+    """A post without header, signature and quotes, as scikit-learn's fetch_20newsgroups(remove=...) leaves it."""
+    text = post.partition("\n\n")[2]
+    lines = text.strip().split("\n")
+    last_rule = next((n for n in range(len(lines) - 1, -1, -1) if not lines[n].strip().strip("-")), 0)
+    kept = lines[:last_rule] if last_rule else text.split("\n")
+    return "\n".join(line for line in kept if not QUOTED.search(line))
 
 
 def _four_fifths(records: list[dict]) -> tuple[list[dict], list[dict]]:

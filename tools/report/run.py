@@ -33,7 +33,7 @@ def make_report(notebook: Path, values: dict[str, Any], folder: Path) -> bool:
     """Run `notebook` with `values`, write its page into `folder`, and index.html; False where that was done already.
 
     Raises:
-        Failed: the notebook stopped; then `folder` has no page of it.
+        Failed: the notebook stopped; a page that was there before stays.
     """
     name = report_name(notebook, values)
     target, work = folder / f"{name}.html", folder / "work" / name
@@ -43,7 +43,6 @@ def make_report(notebook: Path, values: dict[str, Any], folder: Path) -> bool:
         if is_made_from(target, mark):
             print(f"{name}: up to date; without {target} it is made again")
             return False
-        target.unlink(missing_ok=True)  # nothing may look finished
         try:
             _make(notebook, values, target, work, mark)
         finally:
