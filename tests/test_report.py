@@ -109,9 +109,7 @@ def test_a_reports_name_shows_what_is_special_and_no_value_leaves_the_folder_or_
         ("dataless", "no folder 'sst' of data: looked for nowhere"),
     ],
 )
-def test_a_failing_notebook_is_named_and_an_earlier_page_stays(
-    folder, capsys, monkeypatch, forked_kernels, name, reason
-):
+def test_a_failing_notebook_is_named_and_its_old_page_stays(folder, capsys, monkeypatch, forked_kernels, name, reason):
     monkeypatch.delenv("DATA_HOME", raising=False)
     finished, log = folder / "out" / f"{name}-planted.html", folder / "out" / "work" / f"{name}-planted" / "run.log"
     finished.parent.mkdir(exist_ok=True)
