@@ -344,7 +344,7 @@ def test_a_damaged_checkpoint_is_no_checkpoint(tmp_path, damaged):
     optimizer = fitting.adam(model, 1e-5, 1e-3)
     cache.save_checkpoint(path, model, optimizer, {}, [{"epoch": 1}])
     path.write_bytes(path.read_bytes()[damaged])
-    assert cache.restore_checkpoint(path, model, optimizer) == ({}, []) and not path.exists()
+    assert cache.restore_checkpoint(path, model, optimizer) == ({}, [])
 
 
 if __name__ == "__main__":

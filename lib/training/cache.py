@@ -6,9 +6,9 @@ import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from pickle import UnpicklingError
 
-import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
@@ -86,25 +86,24 @@ def weights_of(model: nn.Module) -> Weights:
 
 def save_checkpoint(path: Path, model: nn.Module, optimizer: Optimizer, best: Weights, history: list[dict]) -> None:
     """Writes what the rest of a run depends on, whole or not at all; batches and dropout follow from seed and epoch."""
-    states = optimizer.state_dict()["state"].items()
-    of_optimizer = {index: {name: value.cpu() for name, value in state.items()} for index, state in states}
+    parts = {"model": weights_of(model), "best": best} | optimizer.state_dict()["state"]
+    tensors = {f"{part}/{name}": value.cpu() for part, values in parts.items() for name, value in values.items()}
     partial = path.with_name(path.name + ".partial")
-    torch.save([weights_of(model), of_optimizer, best, history], partial)
+    save_file(tensors, partial, {"history": json.dumps(history)})
     partial.replace(path)
 
 
 def restore_checkpoint(path: Path, model: nn.Module, optimizer: Optimizer) -> tuple[Weights, list[dict]]:
-    """Puts a saved state into model and optimizer; (best weights, history), empty where there is nothing to restore.
-
-    A file that cannot be read is removed: the run then starts anew.
-    """
-    if not path.exists():
-        return {}, []
+    """Puts a saved state into model and optimizer; (best weights, history), empty where there is nothing to restore."""
     try:
-        weights, of_optimizer, best, history = torch.load(path, weights_only=True)
-    except (RuntimeError, OSError, EOFError, ValueError, UnpicklingError):
-        path.unlink()
+        with safe_open(path, "pt") as file:
+            history, parts = json.loads(file.metadata()["history"]), {"best": {}}
+            for key in file.keys():  # noqa: SIM118 - it is no dictionary
+                part, name = key.split("/")
+                parts.setdefault(part, {})[name] = file.get_tensor(key)
+    except (OSError, SafetensorError):
         return {}, []
-    model.load_state_dict(weights)
-    optimizer.load_state_dict(optimizer.state_dict() | {"state": of_optimizer})
+    model.load_state_dict(parts.pop("model"))
+    best = parts.pop("best")
+    optimizer.load_state_dict(optimizer.state_dict() | {"state": {int(of): state for of, state in parts.items()}})
     return best, history

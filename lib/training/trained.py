@@ -118,7 +118,7 @@ def train(
     def make(folder: Path) -> tuple[str, ...]:
         untrained = Trained(run, build(run, corpus, vectors), corpus, vectors, (), 0, base)
         with fitting.one_thread(), own_random_state(run):
-            saving = folder / "checkpoint.pt", checkpoint_seconds
+            saving = folder / "checkpoint.safetensors", checkpoint_seconds
             best, history = fitting.fit(untrained, task_of(untrained), say, *saving)
         save_file(best, folder / "weights.safetensors")
         write_json(folder / "history.json", history)
