@@ -18,7 +18,7 @@ from lib.metrics import kullback_leibler, probabilities, total_variation
 from lib.models import GuidedClassifier
 from lib.provenance import seeds_of
 from lib.training import Run, fitting, losses, train, train_all
-from lib.training.tasks import BaseOutputs, Classification, PerWord, guide, stands_still
+from lib.training.tasks import Adversary, BaseOutputs, Classification, PerWord
 from lib.training.trained import build, task_of
 
 SMALL = (("embedding_size", 20), ("epochs", 3), ("hidden_size", 16))
@@ -107,11 +107,11 @@ def history(given: list[float]) -> list[dict]:
 
 
 def test_the_loss_stands_still_when_it_falls_by_less_than_a_ten_thousandth_in_ten_epochs():
-    assert not stands_still(history([0.1] * 10))
-    assert stands_still(history([0.1] * 11))
-    assert not stands_still(history([0.1] * 10 + [0.0998]))
-    assert stands_still(history([0.1] * 10 + [0.09995]))
-    assert not stands_still(history([0.0] * 10 + [-0.0002])) and stands_still(history([0.0] * 10 + [-0.00005]))
+    assert not Adversary.ended(history([0.1] * 10))
+    assert Adversary.ended(history([0.1] * 11))
+    assert not Adversary.ended(history([0.1] * 10 + [0.0998]))
+    assert Adversary.ended(history([0.1] * 10 + [0.09995]))
+    assert not Adversary.ended(history([0.0] * 10 + [-0.0002])) and Adversary.ended(history([0.0] * 10 + [-0.00005]))
 
 
 @pytest.mark.parametrize(("step", "converged"), [(0.0005, False), (0.0001, True)])
@@ -176,7 +176,7 @@ def test_imposed_attention_is_used_exactly_and_does_not_learn(base):
     guided = train(run, say=silent)
     assert isinstance(guided.model, GuidedClassifier)
     for split in ("train", "dev", "test"):
-        given = guide(base.model, getattr(base.corpus, split), base.batches(split))
+        given = BaseOutputs.compute(base.model, getattr(base.corpus, split), base.batches(split)).attention
         batch = next(guided.batches(split))
         output = guided.model(batch)
         assert torch.equal(output.attention, given.look_up(batch)) and not output.attention[~batch.mask].any()

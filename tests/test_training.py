@@ -5,7 +5,6 @@ import signal
 import time
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,7 +18,6 @@ from safetensors.torch import load_file
 
 from lib import processes
 from lib.atomic_write import write_json
-from lib.datasets.batches import batches
 from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL, QUESTION_ENCODERS, evaluation
 from lib.training import Run, cache, fitting, losses, stages, train, train_all, with_bases
 from lib.training.runs import RECIPES, VARIANTS
@@ -208,7 +206,6 @@ WRONG = [
     ({"options": (("epoch", 3),)}, "unknown option 'epoch' of a run of base on planted; known: amsgrad"),
     ({"options": (("lambda", 1e-3),)}, "unknown option 'lambda' of a run of base"),
     ({"options": (("epochs", 0),)}, "epochs is 0; allowed: greater than 0"),
-    ({"options": (("epochs", 1), ("epochs", 2))}, "an option is there twice"),
     ({"options": (("batch_size", "x"),)}, "batch_size is 'x'; allowed: a valid integer"),
     ({"options": (("amsgrad", 1),)}, "amsgrad is 1; allowed: a valid boolean"),
     ({"options": (("clip", float("inf")),)}, "clip is inf; allowed: a finite number"),
@@ -236,25 +233,6 @@ def test_weight_decay_spares_the_attention():
     assert [tuple(p.shape) for p in spared["params"]] == [tuple(p.shape) for p in model.attention.parameters()]
     assert spared["weight_decay"] == 0 and decayed["weight_decay"] == 1e-5
     assert len(decayed["params"]) + len(spared["params"]) == len(list(model.parameters()))
-
-
-def test_a_kept_gradient_is_the_dense_one_and_forgets_the_words_of_the_step_before():
-    model, seen = small.model(), []
-
-    def gradient(batch, keep=lambda: None) -> torch.Tensor:
-        model.zero_grad(set_to_none=True)
-        model(batch).logits.square().sum().backward()
-        keep()
-        return model.embedding.weight.grad.clone()
-
-    dense = [gradient(batch) for batch in batches(small.split(), 2)]
-    with fitting.kept_gradients(model) as keep:
-        kept = [gradient(batch, keep) for batch in batches(small.split(), 2)]
-    for one, other in zip(dense, kept, strict=True):
-        torch.testing.assert_close(other, one, rtol=1e-6, atol=1e-9)
-        seen.append(set(one.abs().sum(dim=1).nonzero().flatten().tolist()))
-    assert any(one - other for one, other in pairwise(seen))  # or nothing would have had to be forgotten
-    assert not model.embedding.sparse, "the model is as it was"
 
 
 def test_the_loss_by_hand():

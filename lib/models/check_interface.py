@@ -112,6 +112,7 @@ def check_logits(model: AttentionModel, batch: Batch, output: ModelOutput) -> No
     require(nothing.isfinite().all(), "model.read_out is not finite with all weights 0")
     affine = attempt("model.token_logits(output)", lambda: model.token_logits(output))
     under_equal, draws = imposed.logits.detach(), torch.stack([own, equal, own], dim=1)
+    of_draws = torch.stack([expected, under_equal, expected], dim=1)
     fields = {name: value for name in PADDING if (value := getattr(batch, name)) is not None}
     padded = {name: pad(value, (0, EXTRA_PADDING), value=PADDING[name]) for name, value in fields.items()}
     texts = [batch.rows(torch.tensor([row], device=batch.tokens.device)) for row in range(len(batch))]
@@ -120,11 +121,7 @@ def check_logits(model: AttentionModel, batch: Batch, output: ModelOutput) -> No
         ("model(batch, attention=output.attention)", lambda: model(batch, attention=own).logits, expected),
         ("model.read_out(output, output.attention)", lambda: model.read_out(output, own), expected),
         ("model.read_out(output, equal weights)", lambda: model.read_out(output, equal), under_equal),
-        (
-            "model.read_out with attention of shape (batch, draw, token)",
-            lambda: model.read_out(output, draws),
-            torch.stack([expected, under_equal, expected], dim=1),
-        ),
+        ("model.read_out with attention (batch, draw, token)", lambda: model.read_out(output, draws), of_draws),
         ("with more padding model(batch)", lambda: model(replace(batch, **padded)).logits, expected),
         ("with each text alone model(batch)", lambda: torch.cat([model(text).logits for text in texts]), expected),
         (f"{embedded})", lambda: model.from_embeddings(embeddings, batch).logits, expected),

@@ -35,9 +35,6 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-# --- entries
-
-
 def entry(name: str, make: Callable[[Path], Sequence[str]], waiting: Callable[[], None] = lambda: None) -> Path:
     """The folder of a finished entry; where there is none it is made first, by one process at a time.
 
@@ -74,9 +71,6 @@ def finished(name: str) -> Path | None:
     except (OSError, ValueError, AttributeError):
         sound = False
     return folder if sound else None
-
-
-# --- checkpoints
 
 
 def weights_of(model: nn.Module) -> Weights:

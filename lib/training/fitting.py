@@ -2,8 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import torch
@@ -35,8 +34,7 @@ def adam(model: nn.Module, weight_decay: float, rate: float, amsgrad: bool = Tru
 def plateau(optimizer: torch.optim.Optimizer, factor: float | None, scores: Iterable[float]) -> Callable[[float], None]:
     """step(dev score): the learning rates become `factor` times what they were unless the score is the best so far.
 
-    Args:
-        factor: None: they never change. scores: of the epochs that are already done.
+    A factor of None leaves them as they are; `scores` are those of the epochs that are already done.
     """
     patience = math.inf if factor is None else 0
     scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, "max", factor or 0.5, patience)
@@ -55,6 +53,9 @@ def fit(untrained, task, say: Say, checkpoint: Path, checkpoint_seconds: float) 
     """
     run, model, judged = untrained.run, untrained.model, f"dev_{untrained.run.option('judge')}"
     optimizer = adam(model, *(run.option(name) for name in ("weight_decay", "learning_rate", "amsgrad")))
+    for table in model.modules():
+        if isinstance(table, nn.Embedding):  # dense gradients would be as fast, and have other last bits
+            table.sparse = run.device_kind == "cpu"
     best, history = cache.restore_checkpoint(checkpoint, model, optimizer)
     end_of_epoch = plateau(optimizer, run.option("plateau"), (record[judged] for record in history))
     saved = time.monotonic()
@@ -64,9 +65,8 @@ def fit(untrained, task, say: Say, checkpoint: Path, checkpoint_seconds: float) 
         order = untrained.batches("train", run.option("batch_size"), (run.seed, epoch))
         how = run.option("reduction"), run.option("clip"), task.adds_up
         losses = train_epoch(model, order, optimizer, task.losses, *how)
-        if not math.isfinite(losses["loss"]):
-            seen = f"the loss of epoch {epoch + 1} is {losses['loss']}"
-            raise FloatingPointError(f"{run}: {seen}; try a lower learning_rate")
+        if not math.isfinite(loss := losses["loss"]):
+            raise FloatingPointError(f"{run}: the loss of epoch {epoch + 1} is {loss}; try a lower learning_rate")
         scores = task.scores(model, untrained.corpus.dev, untrained.batches("dev"))
         record = {"epoch": epoch + 1} | {f"train_{name}": value for name, value in losses.items()}
         record |= {f"dev_{name}": value for name, value in scores.items()}
@@ -74,8 +74,7 @@ def fit(untrained, task, say: Say, checkpoint: Path, checkpoint_seconds: float) 
         end_of_epoch(record[judged])
         if task.chosen(history) == epoch + 1:
             best = cache.weights_of(model)
-        shown = f"loss {record['train_loss']:.4f}, {judged} {record[judged]:.4f}"
-        say(f"{run}: epoch {epoch + 1}/{run.epochs}, {shown}")
+        say(f"{run}: epoch {epoch + 1}/{run.epochs}, loss {losses['loss']:.4f}, {judged} {record[judged]:.4f}")
         if time.monotonic() - saved > checkpoint_seconds and len(history) < run.epochs:
             cache.save_checkpoint(checkpoint, model, optimizer, best, history)
             saved = time.monotonic()
@@ -102,49 +101,20 @@ def train_epoch(
     model.train()
     totals, texts = {}, 0
     trained = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    with kept_gradients(model) as keep:
-        for batch in batches:
-            optimizer.zero_grad(set_to_none=True)
-            for part in micro_batches([batch], words_at_once(model, WORDS)) if adds_up else [batch]:
-                sums = losses(model, part)
-                (sums["loss"] * REDUCTIONS[reduction](len(batch))).backward()
-                totals = {name: totals.get(name, 0) + value.detach() for name, value in sums.items()}
-            keep()
-            if clip is not None:
-                nn.utils.clip_grad_norm_(trained, clip)
-            optimizer.step()
-            texts += len(batch)
+    for batch in batches:
+        optimizer.zero_grad(set_to_none=True)
+        for part in micro_batches([batch], words_at_once(model, WORDS)) if adds_up else [batch]:
+            sums = losses(model, part)
+            (sums["loss"] * REDUCTIONS[reduction](len(batch))).backward()
+            totals = {name: totals.get(name, 0) + value.detach() for name, value in sums.items()}
+        for parameter in trained:
+            if parameter.grad is not None and parameter.grad.is_sparse:
+                parameter.grad = parameter.grad.coalesce().to_dense()
+        if clip is not None:
+            nn.utils.clip_grad_norm_(trained, clip)
+        optimizer.step()
+        texts += len(batch)
     return {name: float(total) / texts for name, total in totals.items()}
-
-
-@contextmanager
-def kept_gradients(model: nn.Module) -> Iterator[Callable[[], None]]:
-    """keep(), to be called after each backward pass: gradients of embedding tables go into one buffer a table.
-
-    A step clears of it the words of the step before. Inside, the tables give sparse gradients; afterwards they are as
-    they were. A gradient that another term of the loss made dense stays as it is.
-    """
-    tables = [part for part in model.modules() if isinstance(part, nn.Embedding) and not part.sparse]
-    tables = [table for table in tables if table.weight.requires_grad and table.weight.device.type == "cpu"]
-    buffers = [torch.zeros_like(table.weight) for table in tables]
-    rows = [torch.empty(0, dtype=torch.int64)] * len(tables)
-
-    def keep() -> None:
-        for place, (table, buffer) in enumerate(zip(tables, buffers, strict=True)):
-            gradient = table.weight.grad
-            if gradient is not None and gradient.is_sparse:
-                buffer.index_fill_(0, rows[place], 0.0)
-                gradient = gradient.coalesce()
-                rows[place] = gradient.indices()[0]
-                table.weight.grad = buffer.index_copy_(0, rows[place], gradient.values())
-
-    for table in tables:
-        table.sparse = True
-    try:
-        yield keep
-    finally:
-        for table in tables:
-            table.sparse = False
 
 
 def evaluate(model: nn.Module, batches: Iterable[Batch], weight: Tensor | None = None) -> dict[str, float]:
@@ -182,14 +152,3 @@ def scored(logits: Tensor, labels: Tensor) -> dict[str, float]:
         "f1": float(f1_score(labels, prediction, average=average)),
         "accuracy": float((prediction == labels).double().mean()),
     }
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """One thread: several of them on busy cores are slower than one, and their sums differ in the last bits."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

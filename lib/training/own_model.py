@@ -6,8 +6,8 @@ The file is run as a program: name only files that you trust.
 import sys
 from contextlib import chdir
 from dataclasses import dataclass
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from runpy import run_path
 
 import numpy as np
 from torch import nn
@@ -100,13 +100,9 @@ def call_function(path: Path, function: str, corpus: Corpus) -> object:
     """What a function of a file returns for a corpus; its relative paths start in the file's folder."""
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))  # it may import what lies beside it
-    spec = spec_from_file_location(f"own_{path.stem}", path)
-    module = module_from_spec(spec)
-    sys.modules[spec.name] = module  # where dataclasses look for it
     try:
         with chdir(path.parent):
-            spec.loader.exec_module(module)
-            return getattr(module, function)(corpus)
+            return run_path(str(path), run_name=f"own_{path.stem}")[function](corpus)
     except Exception as error:
         raise ModelError(f"{path.name}:{function}(corpus) failed: {type(error).__name__}: {error}") from error
 

@@ -154,7 +154,7 @@ class Run:
 
     @property
     def is_guided(self) -> bool:
-        """Whether attention is imposed on each text (lib.training.tasks.guide)."""
+        """Whether attention is imposed on each text (`Trained.batches`)."""
         return self.variant.startswith("guide_")
 
     @property
@@ -204,8 +204,6 @@ def refuse_options(run: Run) -> None:
     if unknown := given.keys() - known:
         names = f"{min(unknown)!r} of a run of {run.variant} on {run.dataset}; known: {', '.join(sorted(known))}"
         raise KeyError(f"unknown option {names}")
-    if len(given) < len(run.options):
-        raise ValueError(f"an option is there twice: {run.options}; allowed: each once")
     given = {name: value for name, value in given.items() if value is not None}
     try:
         VALUES(**given, seed=run.seed, layers=run.layers)

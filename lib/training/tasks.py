@@ -51,20 +51,6 @@ def rationales(split: Split, device: str | torch.device = "cpu") -> PerWord:
     return reasons
 
 
-@torch.no_grad()
-def guide(model: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> PerWord:
-    """The attention of a trained model on all texts of a split, to be imposed on another; 0 on start and end."""
-    model.eval()
-    held = PerWord(split)
-    for batch in batches:
-        output = model(batch)
-        held.put(batch.to("cpu"), output.attention.masked_fill(~output.mask, 0).cpu())
-    return held
-
-
-# --- tasks
-
-
 @dataclass
 class Classification:
     """The labels are learned; the epoch with the best dev score is kept, the first of equals."""
@@ -187,7 +173,7 @@ def masked(tokens: Tensor, mask: Tensor, words: int, share: float) -> tuple[Tens
 
 @dataclass(frozen=True)
 class BaseOutputs:
-    """What a base model gives for a split: attention of every word, class distributions (text, class)."""
+    """What a base model gives for all texts of a split: attention of every word, class distributions (text, class)."""
 
     attention: PerWord
     prediction: Tensor
@@ -195,16 +181,15 @@ class BaseOutputs:
     @classmethod
     @torch.no_grad()
     def compute(cls, base: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> "BaseOutputs":
-        """By evaluation of the base on the batches of a split."""
+        """By a forward pass of each batch."""
         base.eval()
-        attention, prediction = PerWord(split, next(base.parameters()).device), None
+        attention, instances, predictions = PerWord(split, next(base.parameters()).device), [], []
         for batch in batches:
             output = base(batch)
             attention.put(batch, output.attention)
-            of_batch = probabilities(output.logits)
-            prediction = of_batch.new_zeros(len(split), of_batch.shape[1]) if prediction is None else prediction
-            prediction[batch.instance] = of_batch
-        return cls(attention, prediction)
+            instances.append(batch.instance)
+            predictions.append(probabilities(output.logits))
+        return cls(attention, torch.cat(predictions)[torch.cat(instances).argsort()])
 
 
 @dataclass
@@ -255,12 +240,8 @@ class Adversary:
         """Which epoch is kept, from 1: the last."""
         return len(history)
 
-    def ended(self, history: list[dict]) -> bool:
-        """Whether the loss has stopped falling."""
-        return stands_still(history)
-
-
-def stands_still(history: Sequence[dict]) -> bool:
-    """Whether an adversary's training loss fell by less than LEAST in the last PATIENCE epochs."""
-    losses = [record["train_loss"] for record in history]
-    return len(losses) > PATIENCE and min(losses[:-PATIENCE]) - min(losses[-PATIENCE:]) < LEAST
+    @staticmethod
+    def ended(history: Sequence[dict]) -> bool:
+        """Whether the training loss fell by less than LEAST in the last PATIENCE epochs."""
+        losses = [record["train_loss"] for record in history]
+        return len(losses) > PATIENCE and min(losses[:-PATIENCE]) - min(losses[-PATIENCE:]) < LEAST

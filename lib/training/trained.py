@@ -3,8 +3,8 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field, replace
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -49,31 +49,31 @@ class Trained:
 
         From short to long, and of long texts smaller than `size`; with a seed as in training, in random order.
         """
-        texts, run = getattr(self.corpus, split), self.run
-        guide = tasks.guide(self.base.model, texts, self.base.batches(split)) if run.is_guided else None
+        texts, base, guide = getattr(self.corpus, split), self.base, None
+        if self.run.is_guided:
+            guide = tasks.BaseOutputs.compute(base.model, texts, base.batches(split)).attention
         batches = length_batches.batches(texts, size, seed)
         for batch in length_batches.micro_batches(batches, evaluation.WORDS) if seed is None else batches:
-            imposed = replace(batch, guide=guide.look_up(batch)) if guide else batch
-            yield imposed.to(run.device_kind)
+            here = batch.to(self.run.device_kind)
+            yield replace(here, guide=guide.look_up(here)) if guide else here
 
     @property
     def converged(self) -> bool:
         """Whether the adversary's loss converged before the last epoch."""
-        return tasks.stands_still(self.history)
+        return tasks.Adversary.ended(self.history)
 
 
-@dataclass
-class Corpora:
-    """The corpora that runs read, each loaded once. home: the folder of datasets, as of lib.datasets.load."""
+class Corpora(dict):
+    """The corpora that runs read, by `Run.data`, each loaded once. home: the folder of datasets."""
 
-    home: str | Path | None = None
-    loaded: dict[tuple, Corpus] = field(default_factory=dict)
+    def __init__(self, home: str | Path | None = None):
+        self.home = home
 
     def load(self, run: Run) -> Corpus:
         """The corpus of a run."""
-        if run.data not in self.loaded:
-            self.loaded[run.data] = load_corpus(run, self.home)
-        return self.loaded[run.data]
+        if run.data not in self:
+            self[run.data] = load_corpus(run, self.home)
+        return self[run.data]
 
 
 def untrained(trained: Trained) -> Trained:
@@ -117,7 +117,7 @@ def train(
 
     def make(folder: Path) -> tuple[str, ...]:
         untrained = Trained(run, build(run, corpus, vectors), corpus, vectors, (), 0, base)
-        with fitting.one_thread(), own_random_state(run):
+        with reproducible(run):
             saving = folder / "checkpoint.safetensors", checkpoint_seconds
             best, history = fitting.fit(untrained, task_of(untrained), say, *saving)
         save_file(best, folder / "weights.safetensors")
@@ -132,11 +132,6 @@ def train(
     history = json.loads((folder / "history.json").read_text())
     chosen = len(history) if run.variant == "adversary" else tasks.best_epoch(history, run.option("judge"))
     return Trained(run, model.eval(), corpus, vectors, tuple(history), chosen, base)
-
-
-def is_trained(run: Run, corpus: Corpus, data_home: str | Path | None = None) -> bool:
-    """Whether the cache holds the run."""
-    return cache.finished(entry_name(run, corpus, data_home)) is not None
 
 
 def entry_name(run: Run, corpus: Corpus, data_home: str | Path | None = None) -> str:
@@ -171,24 +166,22 @@ def train_all(
         processes: how many; None: as many as cores, on a GPU no more than share it (`lib.processes.gpu_runs`).
         corpus: of the first run, where it is loaded already.
     """
-    corpora = Corpora(data_home, {runs[0].data: corpus} if corpus and runs else {})
-    missing = [run for run in with_bases(runs) if not is_trained(run, corpora.load(run), data_home)]
-    if missing:
-        tokens = sum(int(corpora.load(run).train.lengths.sum()) * run.epochs for run in missing)
-        train_missing(missing, corpora, processes or (1 if tokens < TINY else None))
-    return [train(run, data_home, corpora.load(run)) for run in runs]
-
-
-def train_missing(missing: Sequence[Run], corpora: Corpora, workers: int | None = None) -> None:
-    """Puts runs into the cache, bases first, and shows how far it is."""
-    with Progress("training", total=len(missing)) as progress:
+    corpora = Corpora(data_home)
+    if corpus and runs:
+        corpora[runs[0].data] = corpus
+    named = {run: entry_name(run, corpora.load(run), data_home) for run in with_bases(runs)}
+    missing = [run for run, name in named.items() if not cache.finished(name)]
+    if missing and sum(int(corpora.load(run).train.lengths.sum()) * run.epochs for run in missing) < TINY:
+        processes = processes or 1
+    with Progress("training", total=len(missing)) if missing else nullcontext() as progress:
         for stage in stages(missing):
             most = gpu_runs() if any(run.device_kind == "cuda" for run in stage) else len(stage)
-            calls = [(run, corpora.home, corpora.load(run)) for run in stage]
-            number = workers or min(cores(), most, len(stage))
+            calls = [(run, data_home, corpora.load(run)) for run in stage]
+            number = processes or min(cores(), most, len(stage))
             in_turn = (put_in_cache(*call, progress.write) for call in calls)
             for run in run_all(put_in_cache, calls, number) if number > 1 else in_turn:
                 progress.advance(run)
+    return [train(run, data_home, corpora.load(run)) for run in runs]
 
 
 def put_in_cache(run: Run, data_home: str | Path | None, corpus: Corpus, say: fitting.Say = SAY) -> str:
@@ -212,7 +205,7 @@ def build(run: Run, corpus: Corpus, vectors: Vectors) -> Model:
         options |= {"query_init": run.option("query_init")}
     table = word_table(run, vectors) * run.option("vector_scale")
     projection = "uniform" if run.variant == "uniform" else run.projection
-    with own_random_state(run):
+    with reproducible(run):
         torch.manual_seed(run.seed)
         options |= {"outputs": outputs, "frozen": run.freezes_embeddings}
         model = kind(table, run.encoder, run.attention, projection_name=projection, **options)
@@ -221,12 +214,19 @@ def build(run: Run, corpus: Corpus, vectors: Vectors) -> Model:
     return model.to(run.device_kind)
 
 
-def own_random_state(run: Run) -> AbstractContextManager[None]:
-    """Random numbers may be seeded and drawn inside; the caller's own state comes back, also on the run's GPU.
+@contextmanager
+def reproducible(run: Run) -> Iterator[None]:
+    """Inside there is one thread, as sums of several differ in the last bits, and random numbers may be seeded.
 
-    On no other GPU: to read its random state takes half a GiB there, in every process.
+    The caller's random state comes back, also on the run's GPU; that of another would take half a GiB there.
     """
-    return torch.random.fork_rng(devices=[torch.cuda.current_device()] if run.device_kind == "cuda" else [])
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.random.fork_rng(devices=[torch.cuda.current_device()] if run.device_kind == "cuda" else []):
+            yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def task_of(untrained: Trained) -> tasks.Classification | tasks.Adversary:
@@ -239,32 +239,26 @@ def task_of(untrained: Trained) -> tasks.Classification | tasks.Adversary:
     """
     run, corpus, model, base = untrained.run, untrained.corpus, untrained.model, untrained.base
     if run.variant == "adversary":
-        outputs = {
-            split.name: tasks.BaseOutputs.compute(base.model, split, base.batches(split.name))
-            for split in (corpus.train, corpus.dev)
-        }
-        of_base, own = base.model.state_dict(), ("attention.", "projection.")
-        frozen = run.option("trains") == "attention"
-        if run.option("starts") == "base":
-            model.load_state_dict(of_base)
-        elif frozen:
-            started = {name: value for name, value in model.state_dict().items() if name.startswith(own)}
-            model.load_state_dict(of_base | started)
-        if frozen:
-            for name, parameter in model.named_parameters():
-                parameter.requires_grad_(name.startswith(own))
+        splits, own = (corpus.train, corpus.dev), ("attention.", "projection.")
+        outputs = {of.name: tasks.BaseOutputs.compute(base.model, of, base.batches(of.name)) for of in splits}
+        frozen, whole = run.option("trains") == "attention", run.option("starts") == "base"
+        of_base = base.model.state_dict().items()
+        taken = {name: value for name, value in of_base if whole or (frozen and not name.startswith(own))}
+        model.load_state_dict(taken, strict=False)
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad_(parameter.requires_grad and (not frozen or name.startswith(own)))
         aim = (run.option(name) for name in ("lambda", "divergence", "tvd"))
         return tasks.Adversary(*aim, outputs, base.model if frozen else None)
     labels = torch.from_numpy(corpus.train.labels), model.decoder.out_features
-    ending = {name: run.option(name) for name in ("patience", "judge")}
+    usual = *labels, run.option("patience"), run.option("judge")
     if run.variant == "tying":
-        return tasks.Tying(*labels, **ending, delta=run.option("delta"))
+        return tasks.Tying(*usual, run.option("delta"))
     if run.variant == "mlm":
-        return tasks.MaskedLanguageModel(*labels, **ending, words=len(corpus.vocabulary), eta=run.option("eta"))
+        return tasks.MaskedLanguageModel(*usual, len(corpus.vocabulary), run.option("eta"))
     if run.variant != "liar":
-        return tasks.Classification(*labels, **ending)
+        return tasks.Classification(*usual)
     reasons = {split.name: tasks.rationales(split, run.device_kind) for split in (corpus.train, corpus.dev)}
     if not all(per_word.values.any() for per_word in reasons.values()):
         hides = f"a liar hides the rationales of the texts, and {corpus.name!r} has none"
         raise ValueError(f"{run}: {hides}; allowed: texts of train and dev with rationales")
-    return tasks.Liar(*labels, **ending, strength=run.option("lambda"), reasons=reasons)
+    return tasks.Liar(*usual, run.option("lambda"), reasons)
