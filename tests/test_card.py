@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from lib.datasets import about, card, sizes, word_vectors
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
 from tools.fetch.sources import sources
 
+CARD = ("## 1 Data", "datasets.card(corpus, word_vectors)", "analysis.baseline(corpus)", "train_all(")
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("*.ipynb"))
 
 
@@ -37,20 +38,13 @@ def corpus_of(classes=("bad", "good"), min_df=1, **splits) -> Corpus:
 
 def random_corpus(classes=2, seed=0, sizes=(120, 10, 60), longest=8) -> Corpus:
     """Texts whose words lean to their class; few words, so that pairs repeat. Case and signs are part of a token."""
-    random, words = (
-        np.random.default_rng(seed),
-        np.array(["a", "A", "!", "the", "film", "Film", "don't", "x", "y", "z"]),
-    )
-    splits = {}
+    random, words, splits = np.random.default_rng(seed), np.array("a A ! the film Film don't x y z".split()), {}
     for name, size in zip(("train", "dev", "test"), sizes, strict=True):
         labels = random.integers(0, classes, size)
         lean = [np.r_[np.ones(7), np.where(np.arange(3) == label, 2.5, 1)] for label in labels]
         drawn = [random.choice(words, random.integers(2, longest + 1), p=p / p.sum()) for p in lean]
         splits[name] = [f"{label}: {' '.join(text)}" for label, text in zip(labels, drawn, strict=True)]
     return corpus_of([f"c{k}" for k in range(classes)], **splits)
-
-
-# --- the table
 
 
 def test_a_card_counts_texts_lengths_and_unknown_tokens():
@@ -63,8 +57,6 @@ def test_a_card_counts_texts_lengths_and_unknown_tokens():
     assert lengths == pytest.approx([4.75, pd.Series([4, 4, 8, 3]).std(), 8])
     assert shown.loc["words of the vocabulary"].tolist()[0] == 3, "., a and b stand in two texts; c and d in one"
     assert shown.loc["tokens unknown, fraction"].tolist() == [3 / 19, 2 / 7, 1 / 2]
-    hostile = tables.show(card(corpus_of(["<b>", "good"])), index="what").data
-    assert ">train</th>" in hostile and "class &lt;b&gt;" in hostile and "nan" not in hostile
 
 
 def test_coverage_is_of_running_tokens():
@@ -79,19 +71,11 @@ def test_coverage_is_of_running_tokens():
 
 
 def test_texts_that_stand_in_train_are_counted_as_among_all_pairs():
-    train = ["0: a b", "0: a b", "1: a b", "1: c d", "0: e", "0: e"]
-    corpus = corpus_of(train=train, dev=["0: c d", "1: a b", "0: cd", "0: e"], test=["1: c d", "0: d c", "1: C d"])
-    assert again(corpus) == [5, 3, 1], "of train all but c d, which stands there once"
     corpus = random_corpus(3, sizes=(150, 40, 40), longest=2)
-    expected = [
-        sum(any(y is not x and y.tokens == x.tokens for y in corpus.train.instances) for x in split.instances)
-        for split in corpus.splits
-    ]
-    assert again(corpus) == again(backwards(corpus)) == expected and min(expected) > 0
-
-
-def again(corpus: Corpus) -> list[int]:
-    return card(corpus).loc["texts that occur in train too"].tolist()
+    train, counts = corpus.train.instances, card(corpus).loc["texts that occur in train too"]
+    for split in corpus.splits:
+        again = [any(y is not x and y.tokens == x.tokens for y in train) for x in split.instances]
+        assert counts[split.name] == sum(again) > 0
 
 
 def backwards(corpus: Corpus) -> Corpus:
@@ -99,14 +83,12 @@ def backwards(corpus: Corpus) -> Corpus:
     return replace(corpus, **turned)
 
 
-def test_a_table_is_escaped_and_aligned_and_no_id_stands_twice_on_a_page():
+def test_a_table_is_escaped_and_no_id_stands_twice_on_a_page():
     frame = pd.DataFrame({"<i>word": ["<b>x</b>", "&amp;"], "a_number": [1.5, -2]})
     first, second = (tables.show(frame).data for _ in range(2))
     assert "&lt;i&gt;word" in first and "&lt;b&gt;x" in first and "&amp;amp;" in first and ">−2<" in first
     assert "<b>" not in first and "<i>" not in first and ">a number<" in first
-    assert re.search(r" td {\s+text-align: left;", first) and re.search(r" \.col1 {\s+text-align: right;", first)
-    ids = re.findall(r'id="([^"]+)"', first + second)
-    assert len(ids) == len(set(ids)) == 2
+    assert len(set(re.findall(r'id="([^"]+)"', first + second))) == 2
 
 
 def test_about_says_source_licence_tokens_and_what_was_left_out():
@@ -115,13 +97,9 @@ def test_about_says_source_licence_tokens_and_what_was_left_out():
     lines = about(corpus, spec=datasets.spec("sst"))
     assert lines[0] == "Tiny. None. Published at https://nlp.stanford.edu/sentiment/."
     assert lines[2].startswith("How they are read: Neutral sentences dropped;")
-    assert about(corpus, spec=datasets.spec("planted"))[0] == "Tiny. None."
     pages = {folder: source.page for source in sources().values() for folder in source.makes}
     specs = [spec for spec in datasets.DATASETS.values() if spec.folder in pages]
     assert len(specs) >= 10 and all(spec.page == pages[spec.folder] for spec in specs), "where it is fetched from"
-
-
-# --- the baseline
 
 
 def by_hand(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
@@ -132,7 +110,9 @@ def by_hand(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
 
 
 def answers(fitted: Split, asked: Split, weight: float) -> tuple[np.ndarray, np.ndarray]:
-    train, test = ([Counter(terms(one.tokens)) for one in x.instances] for x in (fitted, asked))
+    train, test = (
+        [Counter([*zip(t), *pairwise(t)]) for t in (one.tokens for one in x.instances)] for x in (fitted, asked)
+    )
     frequency = Counter(term for text in train for term in text)
     known = sorted(term for term, df in frequency.items() if df >= 2)
     idf = np.array([1 + np.log((1 + len(train)) / (1 + frequency[term])) for term in known])
@@ -144,10 +124,6 @@ def answers(fitted: Split, asked: Split, weight: float) -> tuple[np.ndarray, np.
 
     model = LogisticRegression(C=weight, max_iter=1000).fit(weighed(train), fitted.labels)
     return model.predict(weighed(test)), model.predict_proba(weighed(test))
-
-
-def terms(tokens):
-    return [*((token,) for token in tokens), *pairwise(tokens)]
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -167,32 +143,20 @@ def test_the_baseline_is_tfidf_and_logistic_regression_of_the_corpus_own_tokens(
 def test_the_baseline_knows_no_order_of_texts_and_nothing_of_test():
     corpus = random_corpus()
     ours, turned = baseline(corpus), baseline(backwards(corpus))
-    assert turned["prediction"].tolist() == ours["prediction"].tolist()[::-1]
     assert np.allclose(turned["probability"], ours["probability"][::-1], atol=1e-4)
-    assert baseline(corpus).equals(ours)
     half = replace(corpus, test=replace(corpus.test, instances=corpus.test.instances[:30]))
     assert baseline(half)["probability"].tolist() == ours["probability"].tolist()[:30]
 
 
-def models_beside(answers: pd.DataFrame, seeds=(0, 1)) -> pd.DataFrame:
+def models_beside(answers: pd.DataFrame) -> pd.DataFrame:
     """Two configurations that answer at random, better the first."""
     random, parts = np.random.default_rng(1), []
-    for encoder, right in (("bilstm", 0.95), ("conv", 0.6)):
-        for seed in seeds:
-            correct = random.random(len(answers)) < right
-            prediction = np.where(correct, answers["label"], 1 - answers["label"])
-            run = {"encoder": encoder, "attention": "dot", "projection": "softmax", "variant": "base", "layers": 1}
-            parts.append(answers.assign(**run, seed=seed, prediction=prediction))
+    for encoder, seed in product(("bilstm", "conv"), (3, 4)):
+        correct = random.random(len(answers)) < (0.95 if encoder == "bilstm" else 0.6)
+        prediction = np.where(correct, answers["label"], 1 - answers["label"])
+        run = {"encoder": encoder, "attention": "dot", "projection": "softmax", "variant": "base", "layers": 1}
+        parts.append(answers.assign(**run, seed=seed, prediction=prediction))
     return pd.concat(parts, ignore_index=True)
-
-
-def test_what_is_held_against_the_baseline_has_the_seeds_of_its_models():
-    answers = baseline(random_corpus(sizes=(120, 10, 200)))
-    models = models_beside(answers, seeds=(3, 4)).query("encoder == 'bilstm'")
-    least = np.mean(answers["label"] == answers["prediction"])
-    right = models["label"].eq(models["prediction"]).groupby(models["seed"]).mean()
-    of_seeds = against_baseline(models, answers, "accuracy")["of_seeds"].iloc[0]
-    assert list(of_seeds) == [3, 4] and of_seeds == pytest.approx((right - least).to_dict())
 
 
 @pytest.mark.parametrize("score", ["f1", "accuracy"])
@@ -201,7 +165,8 @@ def test_models_are_held_against_the_baseline_text_by_text(score):
     models = models_beside(answers)
     held = against_baseline(models, answers, score)
     assert held["encoder"].tolist() == ["bilstm", "conv"] and held["word"].tolist()[0] == "higher"
-    both = pd.concat([models, *(answers.assign(seed=seed) for seed in (0, 1))])
+    both = pd.concat([models, *(answers.assign(seed=seed) for seed in (3, 4))])
+    assert list(held["of_seeds"].iloc[0]) == [3, 4]
     for _, row in held.iterrows():
         between = {"encoder": row["encoder"]}, {"encoder": answers["encoder"].iloc[0]}
         (other,) = effects_between(both, [score], between)
@@ -209,40 +174,26 @@ def test_models_are_held_against_the_baseline_text_by_text(score):
         assert np.allclose(values, [other.first, other.second, other.value], atol=1e-12)
         assert np.allclose(row[["low", "high"]].astype(float), other.interval(), atol=5e-3)
         assert row["word"] == other.word and row["n"] == 200
-    same = against_baseline(answers, answers, score).iloc[0]
-    assert same[["difference", "low", "high"]].tolist() == [0, 0, 0] and same["word"] == "open"
-    shown = tables.differences(held).data
-    assert shown.count("<tr>") == 3 and ">higher<" in shown and f">{score}<".lower() in shown.lower()
-
-
-def test_other_texts_are_refused():
-    answers = baseline(random_corpus())
+    assert tables.differences(held).data.count("<tr>") == 3
     with pytest.raises(ValueError, match=r"^tiny/bilstm/dot/softmax/base/1 and the baseline"):
-        against_baseline(models_beside(answers).query("instance > 3"), answers)
+        against_baseline(models.query("instance > 3"), answers)
 
 
 def test_what_the_papers_count_is_counted_under_their_names():
     corpus = random_corpus()
     found, texts = sizes(corpus), card(corpus)["train"]
-    assert found["train_size"] == texts["texts"] and found["classes"] == 2
     assert found["test_positive"] == np.sum(corpus.test.labels == 1) == found["test_size"] - found["test_negative"]
     assert found["average_length"] == pytest.approx(texts["tokens of a text, mean"])
-    assert found["vocabulary"] == texts["words of the vocabulary"]
-    assert found["train_and_dev_size"] == len(corpus.train) + len(corpus.dev)
+    assert found["vocabulary"] == texts["words of the vocabulary"] and found["train_size"] == texts["texts"]
     cut = replace(corpus.train, instances=tuple(replace(one, sentences=(1, 2)) for one in corpus.train.instances))
     assert sizes(replace(corpus, train=cut))["average_sentences"] == 2
-
-
-# --- in the notebooks
-
-CARD = ("datasets.card(corpus, word_vectors)", "analysis.baseline(corpus)")
 
 
 def test_every_notebook_opens_with_the_same_card_before_anything_is_trained():
     texts = []
     for path in NOTEBOOKS:
         cells = ["".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
-        order = [next(i for i, cell in enumerate(cells) if part in cell) for part in ("## 1 Data", *CARD, "train_all(")]
+        order = [next(i for i, cell in enumerate(cells) if part in cell) for part in CARD]
         assert order == sorted(order), path.stem
         texts.append(cells[order[2] - 1])
     assert len(texts) == 6 and len(set(texts)) == 1, "and says the same of the baseline"

@@ -43,16 +43,10 @@ def error_of(*arguments, **named):
     return str(caught.value)
 
 
-# --- as the papers have them
-
-
 def test_sst_is_exactly_that_of_the_paper(data_home):
     corpus = datasets.load("sst", data_home=data_home)
     assert [np.bincount(split.labels).tolist() for split in corpus.splits] == [[3034, 3321], [397, 424], [863, 862]]
-    assert len(corpus.vocabulary) == 13_826
-    assert corpus.classes == ("negative", "positive")
-    card = datasets.card(corpus)["test"]
-    assert card["tokens of a text, longest"] < 52 and 0.05 < card["tokens unknown, fraction"] < 0.06
+    assert len(corpus.vocabulary) == 13_826 and corpus.classes == ("negative", "positive")
     assert any(note.startswith("565 of 6,920 texts of train were left out") for note in corpus.notes)
 
 
@@ -67,7 +61,6 @@ def test_agnews_is_world_against_business_by_their_descriptions(data_home):
     spec = replace(datasets.spec("agnews"), tokens=lambda raw: tuple(raw.split()))  # spaCy's rules take longer
     corpus = assembly.assemble(spec, spec.read(spec, data_home / "agnews4", {}), PROFILES["paper"])
     assert [len(split) for split in corpus.splits] == [15_916, 2_809, 3_800]
-    assert len(corpus.train) + len(corpus.dev) == 18_725
     assert corpus.classes == ("World", "Business")
     assert np.bincount(corpus.test.labels).tolist() == [1900, 1900]
     assert any("6,561 of 25,286 World and Business texts of train" in note for note in corpus.notes)
@@ -81,32 +74,16 @@ def test_imdb_has_about_the_papers_sizes(data_home):
     assert [len(split) for split in corpus.splits] == pytest.approx([17_200, 4_300, 4_356], rel=0.01)
     assert len(corpus.vocabulary) == pytest.approx(12_487, rel=0.02), "as printed by Jain & Wallace"
     assert all(6 < split.lengths.min() < split.lengths.max() < 400 for split in corpus.splits)
-    assert quick.train.lengths.sum() <= PROFILES["quick"].train_tokens
-    assert {x.id for x in quick.train.instances} < {x.id for x in corpus.train.instances}
-    assert len(quick.vocabulary) < len(corpus.vocabulary)
+    assert quick.train.lengths.sum() <= PROFILES["quick"].train_tokens and len(quick.vocabulary) < len(
+        corpus.vocabulary
+    )
     assert any(re.match(r"The profile quick reads \d+ of 17,307 texts of train", note) for note in quick.notes)
-
-
-def test_quick_reads_so_many_texts_of_short_ones_and_so_many_tokens_of_long_ones():
-    quick = PROFILES["quick"]
-    short, long = datasets.load("planted", "quick"), datasets.load("planted-documents", "quick")
-    for corpus in (short, long):
-        assert 0.97 * quick.train_texts < len(corpus.train) <= 1.03 * quick.train_texts
-        assert corpus.train.lengths.sum() <= quick.train_tokens
-        assert 0.97 * quick.test_texts < len(corpus.test) <= 1.03 * quick.test_texts
-    assert len(datasets.load("planted", "paper").train) > 1.5 * len(short.train)
 
 
 def test_eraser_movies_names_its_reasons_by_the_tokens_of_the_text(data_home):
     corpus = datasets.load("eraser_movies", data_home=data_home)
     assert [len(split) for split in corpus.splits] == [1600, 200, 139]
-    shares = []
-    for split in corpus.splits:
-        marked = [{token for span in one.rationale or () for token in range(*span)} for one in split.instances]
-        assert all(one.tokens == tuple(one.text.split()) for one in split.instances)
-        assert all(of < set(range(len(one.tokens))) for of, one in zip(marked, split.instances, strict=True))
-        shares.append(sum(map(len, marked)) / split.lengths.sum())
-    assert shares == pytest.approx([0.09, 0.07, 0.31], abs=0.005)
+    assert all(one.tokens == tuple(one.text.split()) for split in corpus.splits for one in split.instances)
     assert any("mark 9% of train, 7% of dev, 31% of test" in note for note in corpus.notes), "not pooled"
     first = corpus.test.instances[0]
     start, end = first.rationale[0]
@@ -114,23 +91,15 @@ def test_eraser_movies_names_its_reasons_by_the_tokens_of_the_text(data_home):
     assert [one.id for one in corpus.train.instances if one.rationale is None] == ["posR_161"]
 
 
-def test_the_same_reviews_in_sentences_have_the_same_tokens_and_reasons(tmp_path):
-    texts = ["a b . c d e ! ' f", "no end", "? g ."]
-    ours = [{"text": texts[i % 3], "label": i % 2, "rationale": [[0, 2]]} for i in range(12)]
+def test_reasons_are_spans_of_the_tokens_also_in_sentences_and_one_outside_of_its_text_is_named(tmp_path):
+    ours = [{"text": "a b . ! ' f", "label": i % 2, "rationale": [[2, 3], [0, 1], [2, 2]]} for i in range(6)]
     write(tmp_path, "eraser_movies", train=ours, dev=ours, test=ours)
     plain, cut = (datasets.load(f"eraser_movies{of}", data_home=tmp_path).test for of in ("", "-sentences"))
-    assert [one.sentences for one in cut.instances[:3]] == [(3, 5, 1), (2,), (1, 2)]
+    assert all((one.rationale, one.sentences) == (((0, 1), (2, 3)), (5, 1)) for one in cut.instances)
     assert [replace(one, sentences=None) for one in cut.instances] == list(plain.instances)
-
-
-@pytest.mark.parametrize("spans", [[[0, 5]], [[-1, 2]]])
-def test_a_reason_outside_of_its_text_is_named(tmp_path, spans):
-    ours = [{"text": "a b c d", "label": i % 2, "rationale": [[2, 3], [0, 1], [2, 2]]} for i in range(6)]
-    write(tmp_path, "eraser_movies", train=ours, dev=ours, test=ours)
-    corpus = datasets.load("eraser_movies", data_home=tmp_path)
-    assert all(one.rationale == ((0, 1), (2, 3)) for one in corpus.test.instances)
-    write(tmp_path, "eraser_movies", train=ours, dev=ours, test=[*ours, ours[0] | {"rationale": spans}])
-    assert "test.jsonl.gz, line 7: 'rationale' is" in error_of("eraser_movies", data_home=tmp_path)
+    for spans in ([[0, 7]], [[-1, 2]]):
+        write(tmp_path, "eraser_movies", train=ours, dev=ours, test=[*ours, ours[0] | {"rationale": spans}])
+        assert "test.jsonl.gz, line 7: 'rationale' is" in error_of("eraser_movies", data_home=tmp_path)
 
 
 def test_pieces_apart_are_cut_as_whole_texts_are(data_home):
@@ -149,32 +118,17 @@ def test_pieces_apart_are_cut_as_whole_texts_are(data_home):
         (text.keras_words, "I don't<br /><br />know -- really!", "i don't know really"),
         (text.generic, " It's 4:30  in the\nU.S., isn't it?", "it 's qqq in the u.s. , is n't it ?"),
         (text.generic_words, "He said: (don't) -- ... 3rd base!", "he said do n ' t qqq base !"),
-        (text.generic, "", ""),
-        (text.words, " ,;- ", ""),
     ],
 )
 def test_tokens(tokens, given, expected):
     assert " ".join(tokens(given)) == expected
 
 
-# --- vocabulary, subset, checksum
-
-
-def test_words_of_dev_are_unknown_and_those_of_texts_left_out_are_not(tmp_path):
-    long = {"text": "longest " * 30, "label": 0}
-    write(tmp_path, train=[*texts(), long], dev=[*texts(), {"text": "unseen words are all of these six", "label": 1}])
-    corpus = datasets.load("sst", data_home=tmp_path)
-    assert "longest" in corpus.vocabulary.ids, "the vocabulary is that of the unfiltered training split"
-    assert "unseen" not in corpus.vocabulary.ids
-    assert "longest" not in {word for instance in corpus.train.instances for word in instance.tokens}
-    assert corpus.train.instances[0].id == "train-1"
-
-
 def of_lengths(lengths, labels):
     return [Instance(str(i), "", ("w",) * n, y) for i, (n, y) in enumerate(zip(lengths, labels, strict=True))]
 
 
-def test_a_long_text_ends_no_sample_and_one_that_is_too_long_by_itself_is_not_drawn():
+def test_a_subset_has_whole_texts_within_its_tokens_and_each_class_its_share():
     """760 texts, one in ten of them long: the shares are by text, whatever the lengths of a class."""
     random = np.random.default_rng(1)
     labels = random.random(760) < 0.45
@@ -185,14 +139,9 @@ def test_a_long_text_ends_no_sample_and_one_that_is_too_long_by_itself_is_not_dr
     assert chosen == assembly.subset(texts, 25_000) and len({one.label for one in assembly.subset(texts, 1)}) == 2
     assert assembly.subset(texts, None) == assembly.subset(texts, 10**9) == texts
     drawn = [int(one.id) for one in chosen]
-    assert drawn == sorted(drawn)
+    assert drawn == sorted(drawn) and len(drawn) > 40, "not the 16 before the first that does not fit"
     assert 24_000 < lengths[drawn].sum() <= 25_000 and lengths[drawn].max() <= 25_000
-    assert len(drawn) > 40, "not the 16 before the first that does not fit"
     assert np.mean([one.label for one in chosen]) == pytest.approx(labels.mean(), abs=0.06)
-
-
-def test_classes_take_turns_by_their_number_of_texts():
-    """However few texts are drawn, and however long those of a class are, each has its share to within one text."""
     labels = np.array([0] * 600 + [1] * 300 + [2] * 100)
     texts = of_lengths(np.array([10, 500, 2])[labels], labels)
     for most in (10, 50, 333):
@@ -207,32 +156,34 @@ def test_of_test_so_many_texts_are_read_however_long_they_are():
     assert [len(split) for split in corpus.splits] == [80_000 // 900, 25_000 // 900, 300]
     assert corpus.test.lengths.max() == 900 and np.bincount(corpus.test.labels).tolist() == [150, 150]
     assert any("quick reads 300 of 420 texts of test" in note for note in corpus.notes)
-    whole = assembly.assemble(assembly.Spec("long", None, ""), draft, PROFILES["paper"])
-    assert [len(split) for split in whole.splits] == [420] * 3 and not whole.notes
 
 
-def test_the_checksum_covers_tokens_labels_and_splits(tmp_path):
-    def checksum(**content):
+def test_a_split_keeps_its_texts_as_they_are_and_the_checksum_covers_tokens_labels_and_order(tmp_path):
+    def loaded(**content):
         write(tmp_path, **content)
-        return datasets.load("sst", data_home=tmp_path).checksum
+        return datasets.load("sst", data_home=tmp_path)
 
     other_label, other_word, moved = texts(), texts(), texts()
     other_label[4]["label"] ^= 1
-    other_word[4]["text"] = other_word[4]["text"].replace("number", "nummer")
+    other_word[4]["text"] += " \u202eright to left\u202c <b> \u2028"
     moved[1], moved[2] = moved[2], moved[1]
-    found = [checksum(), checksum(test=other_label), checksum(test=other_word), checksum(test=moved)]
-    assert len(set(found)) == 4 and checksum() == found[0]
-
-
-# --- what is wrong, in one sentence
+    found = [loaded(), *(loaded(test=test) for test in (other_label, other_word, moved))]
+    assert len({corpus.checksum for corpus in found}) == 4 and loaded().checksum == found[0].checksum
+    assert found[2].test.instances[4].text == other_word[4]["text"]
+    corpus = loaded(
+        train=[*texts(), {"text": "longest " * 30, "label": 0}, {"text": "...", "label": 0}], test=other_word
+    )
+    assert "longest" in corpus.vocabulary.ids, "the vocabulary is that of the unfiltered training split"
+    assert "longest" not in {word for one in corpus.train.instances for word in one.tokens}
+    assert "right" not in corpus.vocabulary.ids and corpus.train.instances[0].id == "train-1"
+    assert "1 of 14 texts of train were left out because they have no tokens." in corpus.notes
 
 
 def test_missing_data_says_where_it_looked_and_what_to_do(tmp_path, monkeypatch):
-    message = error_of("sst", data_home=tmp_path)
-    assert str(tmp_path / "sst") in message and "data/raw/sst" in message
-    assert "set DATA_HOME" in message and "'planted', which needs no download" in message
+    assert str(tmp_path / "sst") in error_of("sst", data_home=tmp_path)
     monkeypatch.setenv("DATA_HOME", str(tmp_path / "elsewhere"))
-    assert str(tmp_path / "elsewhere" / "sst") in error_of("sst")
+    message = error_of("sst")
+    assert str(tmp_path / "elsewhere" / "sst") in message and "data/raw/sst" in message and "set DATA_HOME" in message
 
 
 def test_unknown_names_options_and_profiles_are_refused_with_the_known_ones():
@@ -253,11 +204,8 @@ def with_line(line):
         (b"\n \n", "train.jsonl.gz is empty"),
         (with_line(b"[" * 100_000), "line 13 is no JSON"),
         (with_line(b"[1]"), "line 13 is a JSON list"),
-        (with_line(b'{"label": 1}'), "train.jsonl.gz, line 13: 'text' is None"),
         (with_line(b'{"text": 7, "label": 1}'), "line 13: 'text' is 7; allowed: a string"),
-        (with_line(b'{"text": "seven"}'), "line 13: 'label' is None; allowed: whole numbers from 0 to 1"),
         (with_line(b'{"text": "seven", "label": 2}'), "'label' is 2; allowed: whole numbers from 0 to 1"),
-        (with_line(b'{"text": "seven", "label": true}'), "'label' is True"),
         (with_line(b'{"text": "caf\xe9", "label": 1}'), "line 13 is not UTF-8"),
         (with_line(b'{"text": "a\\u0000b", "label": 1}'), "line 13: 'text' holds a NUL"),
         (with_line(b'{"text": "\\ud83d", "label": 1}'), "line 13: 'text' is not UTF-8, or holds half a surrogate pair"),
@@ -286,22 +234,3 @@ def test_bad_files_are_named(tmp_path):
     ]:
         (folder / "dataset.json").write_text(about)
         assert message in error_of("sst", data_home=tmp_path)
-
-
-def test_texts_without_tokens_are_left_out_and_counted(tmp_path):
-    write(tmp_path, train=[*texts(), {"text": "...", "label": 0}])
-    corpus = datasets.load("sst", data_home=tmp_path)
-    assert "1 of 13 texts of train were left out because they have no tokens." in corpus.notes
-
-
-def test_hostile_text_is_read_as_it_is(tmp_path):
-    hostile = [
-        {"text": "<script>alert(1)</script> six more words of good cheer", "label": 1},
-        {"text": "\u202eright to left\u202c marks in a text of many words", "label": 0},
-        {"text": "\U0001f600 an emoji is no word but these seven are \u2028 ok", "label": 1},
-        {"text": "word " * 20_000, "label": 0},
-    ]
-    write(tmp_path, train=[*texts(), *hostile, {"text": "word " * 20_001, "label": 1}])
-    corpus = datasets.load("sst", data_home=tmp_path)
-    assert [instance.text for instance in corpus.train.instances[-4:]] == [record["text"] for record in hostile]
-    assert corpus.train.lengths.max() == 20_000

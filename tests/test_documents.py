@@ -15,12 +15,11 @@ import pytest
 import torch
 
 from lib import datasets
-from lib.datasets import files, planted, text, word_vectors
+from lib.datasets import files, planted, text
 from lib.datasets.assembly import drawn
 from lib.datasets.classification import RATINGS
 from lib.datasets.corpus import SPECIALS, Vocabulary
 from lib.training import Run, fitting
-from lib.training.trained import build
 from lib.training.vectors import word2vec
 
 PLACES = "Rome Oslo Lima Cairo Delhi".split()
@@ -34,12 +33,8 @@ def sentences(raw: str) -> list[tuple[str, ...]]:
 
 def test_sentences_end_where_the_rule_says():
     raw = 'He said: "I go." Then Mr. Smith left... Really?! It costs 3.50.<br /><br />Over'
-    assert [" ".join(tokens) for tokens in sentences(raw)] == [
-        'he said : " i go . "',
-        "then mr. smith left ... really ? !",
-        "it costs 3.50 .",
-        "over",
-    ]
+    expected = ['he said : " i go . "', "then mr. smith left ... really ? !", "it costs 3.50 .", "over"]
+    assert [" ".join(tokens) for tokens in sentences(raw)] == expected
     assert sentences(" \n ") == []
 
 
@@ -48,7 +43,6 @@ def test_agnews4_has_all_four_topics_in_the_sentences_of_the_whole_pipeline(data
 
     corpus = datasets.load("agnews4", data_home=data_home, train_texts=400, test_texts=400)
     assert corpus.classes == ("World", "Sports", "Business", "Sci/Tech")
-    assert (len(corpus.train) + len(corpus.dev), len(corpus.test)) == (400, 400)
     rows = files.rows(files.find("agnews4", data_home), ("train", "test"))
     assert len(rows["train"]) == 51_730
     assert Counter(row.label(corpus.classes) for row in rows["test"]) == dict.fromkeys(range(4), 1_900)
@@ -68,21 +62,14 @@ def test_drawn_texts_are_always_the_same_ones_in_their_order():
     assert len(drawn(range(5), "train", {"train_texts": 9}, notes)) == 5 and "train_texts: 5" in notes[0]
 
 
-def deciding_sentence(one) -> tuple[int, int]:
-    """Where the sentence begins and ends that holds the first word of the rationale."""
-    ends = np.cumsum(one.sentences)
-    at = np.searchsorted(ends, one.rationale[0][0], side="right")
-    return int(ends[at] - one.sentences[at]), int(ends[at])
-
-
 def test_one_planted_sentence_decides():
     for split in planted.SIZES:
         for one in planted.documents(split):
             assert sum(one.sentences) == len(one.tokens) and 3 <= len(one.sentences) <= 6
             starts = np.cumsum([0, *one.sentences])
             assert all(one.tokens[end - 1] == "." for end in starts[1:])
-            low, high = deciding_sentence(one)
-            assert {low, high} <= set(starts) and all(low <= start and end <= high for start, end in one.rationale)
+            places = [place for start, end in one.rationale for place in range(start, end)]
+            assert len(set(np.searchsorted(starts, places, side="right"))) == 1
     again = planted.documents("train", seed=1)
     assert again != planted.documents("train") and len({one.tokens for one in again}) == len(again)
 
@@ -107,12 +94,10 @@ def test_ratings_are_eight_classes(tmp_path):
     assert corpus.test.labels.tolist() == [*range(8)] * 2 and corpus.test.instances[0].sentences == (4, 2)
     few = datasets.load("imdb-ratings", data_home=tmp_path, train_texts=40, test_texts=9)
     assert (len(few.train) + len(few.dev), len(few.test)) == (40, 9) and "test_texts: 9" in " ".join(few.notes)
-    assert few.checksum != corpus.checksum
 
 
 def test_rare_words_are_unknown():
-    found = Vocabulary.of([["a", "a", "b"], ["a", "b", "c"]], min_count=3)
-    assert found.words[len(SPECIALS) :] == ("a",)
+    assert Vocabulary.of([["a", "a", "b"], ["a", "b", "c"]], min_count=3).words[len(SPECIALS) :] == ("a",)
     found = Vocabulary.of([["a", "a", "b"], ["b", "c"]], min_df=2, min_count=2)
     assert found.words == (*SPECIALS, "b") and found.encode(["b", "zzz"]).tolist() == [2, 4, 1, 3]
 
@@ -146,27 +131,23 @@ def test_word2vec_knows_the_words_of_train_and_the_unknown_one(tmp_path, monkeyp
 
 
 def test_the_rate_falls_after_each_epoch_that_is_no_better_also_when_resumed():
-    def rates(scores: list[float], resumed: int, factor: float | None = 0.5) -> list[float]:
-        optimizer = torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))], lr=0.8)
+    scores = [0.5, 0.6, 0.6, 0.4, 0.7, 0.65]
+    for resumed, factor, rates in (
+        (0, 0.5, [0.8, 0.8, 0.4, 0.2, 0.2, 0.1]),
+        (3, 0.5, [0.2, 0.2, 0.1]),
+        (0, None, [0.8] * 6),
+    ):
+        optimizer, found = torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))], lr=0.8), []
         step = fitting.plateau(optimizer, factor, scores[:resumed])
-        found = []
         for score in scores[resumed:]:
             step(score)
             found.append(optimizer.param_groups[0]["lr"])
-        return found
-
-    scores = [0.5, 0.6, 0.6, 0.4, 0.7, 0.65]
-    assert rates(scores, 0) == [0.8, 0.8, 0.4, 0.2, 0.2, 0.1] and rates(scores, 3) == [0.2, 0.2, 0.1]
-    assert rates(scores, 0, None) == [0.8] * 6
+        assert found == rates
 
 
 def test_serrano_and_smiths_recipe():
     run = Run("agnews4", "flan-noenc", recipe="serrano2019")
     assert (run.hidden_size, run.option("judge"), run.option("patience")) == (200, "accuracy", 5)
-    corpus, options = datasets.load("planted-documents", "quick"), {"embedding_size": 12, "hidden_size": 12}
-    small = Run("planted-documents", "flan-noenc", recipe="serrano2019", options=tuple(options.items()))
-    model = build(small, corpus, word_vectors.load("random", corpus.vocabulary, size=12))
-    assert model.attention.affine.out_features == model.attention.affine.in_features == 12
     first = planned.runs("erasure", "agnews4", "paper", train_texts=500)
     assert len(first) == 18 and {run.vectors for run in first} == {"word2vec"} and first[0].epochs == 15
     options = {run.encoder: dict(run.options) for run in first}
@@ -175,16 +156,10 @@ def test_serrano_and_smiths_recipe():
     assert [run.encoder for run in planned.runs("erasure", "sst")] == ["flan-rnn", "flan-conv", "flan-noenc"]
 
 
-@pytest.mark.parametrize(
-    ("chosen", "message"),
-    [
-        ({"notebook": "erasure", "dataset": "sst", "encoders": ["han-rnn"]}, "on sst: encoder is 'han-rnn'"),
-        ({"notebook": "correlation", "encoders": ["han-conv"]}, "allowed: bilstm, average, conv"),
-        ({"notebook": "erasure", "dataset": "planted-documents", "train_texts": 9}, "is read whole; leave it out"),
-    ],
-)
-def test_what_does_not_fit_sentences_is_refused(chosen, message):
-    with pytest.raises(ValueError, match=message):
-        planned.runs(**chosen)
+def test_what_does_not_fit_sentences_is_refused():
+    with pytest.raises(ValueError, match="on sst: encoder is 'han-rnn'"):
+        planned.runs("erasure", "sst", encoders=["han-rnn"])
+    with pytest.raises(ValueError, match="is read whole; leave it out"):
+        planned.runs("erasure", "planted-documents", train_texts=9)
     with pytest.raises(ValueError, match="variant is 'tying'; allowed: base, uniform"):
         Run("planted-documents", "han-rnn", variant="tying")

@@ -79,11 +79,7 @@ def _settled(chosen: Spec, given: dict) -> dict:
 
 
 def tokens_shown(corpus: Corpus, instance: Instance, show_text: str = "auto") -> tuple[str, ...]:
-    """A text's tokens as a reader may see them: "[1]", "[2]", ... where the dataset is confidential.
-
-    Args:
-        show_text: "yes" shows the words of confidential texts too.
-    """
+    """A text's tokens as a reader may see them: of confidential texts "[1]", "[2]", ... unless `show_text` is "yes"."""
     if show_text not in SHOW_TEXT:
         raise DataError(f"show_text is {show_text!r}; allowed: {', '.join(SHOW_TEXT)}")
     if show_text == "yes" or not spec(corpus.name).confidential:

@@ -8,11 +8,12 @@ from random import Random
 
 import numpy as np
 
-from lib.datasets.corpus import SPECIALS, UNKNOWN, Corpus, Instance, Split, Vocabulary, checksum
+from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary, checksum
 from lib.datasets.files import DataError, Row, rows
 from lib.datasets.text import sentence_lengths
 from lib.profiles import Profile
 
+SIZES = {"train_texts": None, "test_texts": None}  # options of a dataset of which fewer texts may be `drawn`
 SUBSET_SEED = 20190226  # any fixed number: a profile's subset must not depend on the seed of a run
 Splits = dict[str, list[Instance]]
 
@@ -87,10 +88,7 @@ def divided(instances: list, seed: int, **share: float) -> tuple[list, list]:
 
 
 def drawn(records: Sequence, split: str, options: dict, notes: list[str]) -> list:
-    """As many records of a split as the option train_texts, of test test_texts, asks for, in their order; None: all.
-
-    They are drawn at random, always the same ones; a note has their number.
-    """
+    """As many records of a split as the option train_texts, of test test_texts, asks for, in their order; None: all."""
     name = f"{'test' if split == 'test' else 'train'}_texts"
     if options.get(name) is None:
         return list(records)
@@ -108,13 +106,10 @@ def dev_from_train(splits: Splits) -> Splits:
 
 
 def assemble(spec: Spec, draft: Draft, profile: Profile) -> Corpus:
-    """The corpus of a draft, by the spec and the profile.
+    """The corpus of a draft, by the spec and the profile; DataError: a split is left without texts of two classes.
 
     The vocabulary is that of the training split before its length filter (Jain & Wallace's code), or of the subset
     where the profile reads only a part of it.
-
-    Raises:
-        DataError: a split is left without texts of two classes.
     """
     notes, kept, train = list(draft.notes), {}, draft.splits["train"]
     limits = {"train": (profile.train_tokens, profile.train_texts), "dev": (profile.test_tokens, profile.test_texts)}
@@ -132,7 +127,6 @@ def assemble(spec: Spec, draft: Draft, profile: Profile) -> Corpus:
             left = f"has {len(kept[name]):,} texts left, of the classes: {', '.join(classes) or 'none'}"
             raise DataError(f"{name} of {draft.source} {left}; a classifier needs at least two")
     texts = [tokens for instance in train for tokens in (instance.tokens, instance.query) if tokens is not None]
-    texts = ([word for word in text if word != SPECIALS[UNKNOWN]] for text in texts)
     vocabulary = Vocabulary.of(texts, spec.min_df, spec.min_count)
     splits = [Split(name, tuple(kept[name]), vocabulary) for name in ("train", "dev", "test")]
     about = (profile.name, draft.citation, draft.licence, draft.source, tuple(notes), checksum(splits, vocabulary))
@@ -152,7 +146,7 @@ def _within_bounds(spec: Spec, split: str, instances: list[Instance], notes: lis
 
 
 def subset(instances: Sequence[Instance], limit: int | None, most: int | None = None, least: int = 0) -> list[Instance]:
-    """Whole texts of together at most `limit` tokens, each class in its share of the texts, in the order of the split.
+    """Texts of together at most `limit` tokens, each class in its share of the texts, in the order of the split.
 
     They are drawn at random, always the same; one that no longer fits is passed over.
 

@@ -78,10 +78,10 @@ def _places(offsets: np.ndarray, instances: np.ndarray) -> tuple[np.ndarray, np.
     return np.where(position < lengths[:, None], offsets[instances][:, None] + position, -1), lengths
 
 
-def batches(split: Split, size: int, seed: int | Sequence[int] | None = None, pool: int = 50) -> Iterator[Batch]:
+def batches(split: Split, size: int, seed: int | Sequence[int] | None = None) -> Iterator[Batch]:
     """Every text of a split once, in batches of texts of nearly one length.
 
-    Without a seed the texts come from short to long. With a seed they are shuffled, cut into pools of `pool` batches,
+    Without a seed the texts come from short to long. With a seed they are shuffled, cut into pools of 50 batches,
     sorted by length inside each pool, and the batches shuffled: several times faster on long texts.
     """
     if size < 1:
@@ -91,7 +91,7 @@ def batches(split: Split, size: int, seed: int | Sequence[int] | None = None, po
     else:
         random = np.random.default_rng(seed)
         order = random.permutation(len(split))
-        order = order[np.lexsort((split.lengths[order], np.arange(len(order)) // (size * pool)))]
+        order = order[np.lexsort((split.lengths[order], np.arange(len(order)) // (50 * size)))]
     chunks = [order[start : start + size] for start in range(0, len(order), size)]
     if seed is not None:
         random.shuffle(chunks)
@@ -99,10 +99,7 @@ def batches(split: Split, size: int, seed: int | Sequence[int] | None = None, po
 
 
 def micro_batches(batches: Iterable[Batch], words: int) -> Iterator[Batch]:
-    """The batches, cut into micro-batches of at most `words` words, so that one long text does not pad many short ones.
-
-    A text that is longer than that is a micro-batch alone.
-    """
+    """The batches, cut into those of at most `words` words or one text: a long text does not pad many short ones."""
     for batch in batches:
         for rows in by_length(batch.lengths, words):
             yield batch if len(rows) == len(batch) else batch.rows(rows)

@@ -57,11 +57,7 @@ def sizes(corpus: Corpus) -> dict[str, float]:
 
 
 def about(corpus: Corpus, vectors: Vectors | None = None, spec: Spec | None = None) -> list[str]:
-    """Source, licence, preparation, what was left out and why; and the word vectors before training.
-
-    Args:
-        spec: how the dataset is prepared (lib.datasets.spec): its page, and what a token is.
-    """
+    """Source, licence, preparation (of its `spec`), what was left out and why; and the word vectors before training."""
     source = f"{corpus.title}. {corpus.citation[:1].upper()}{corpus.citation[1:]}".strip(" .") + "."
     sentences = [source + (f" Published at {spec.page}." if spec and spec.page else "")]
     sentences += [f"Licence: {corpus.licence}."] if corpus.licence else []

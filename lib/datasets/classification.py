@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from lib.datasets import files, text
-from lib.datasets.assembly import Draft, Spec, Splits, dev_from_train, divided, draft_of, drawn
+from lib.datasets.assembly import SIZES, Draft, Spec, Splits, dev_from_train, divided, draft_of, drawn
 from lib.datasets.corpus import Instance
 from lib.datasets.files import DataError, Row
 
@@ -28,41 +28,38 @@ def read_folder(spec: Spec, folder: Path, options: dict, ratings: bool = False) 
         kept = drawn(rows, split, options, notes)
         labels = [RATINGS.index(row.record["rating"]) if ratings else row.label(classes) for row in kept]
         splits[split] = [_instance(spec, row, label) for row, label in zip(kept, labels, strict=True)]
-    return draft_of(spec, folder, about, classes, splits, [*notes, *_on_rationales(splits)])
+    if any(one.rationale for texts in splits.values() for one in texts):
+        shares = ", ".join(f"{_marked(texts):.0%} of {split}" for split, texts in splits.items())
+        notes.append(f"Rationales mark {shares} (shares of the tokens), so splits are compared each with its own.")
+    return draft_of(spec, folder, about, classes, splits, notes)
 
 
-def _instance(spec: Spec, row: Row, label: int, field: str = "text") -> Instance:
+def _instance(spec: Spec, row: Row, label: int) -> Instance:
     """A text with the spans [start, end) of its rationale, in order, where it has any."""
-    plain = spec.instance(row.id, row.text(field), label)
+    plain = spec.instance(row.id, row.text(), label)
     spans = sorted((start, end) for start, end in row.record.get("rationale") or () if start < end)
     if not all(0 <= start < end <= len(plain.tokens) for start, end in spans):
         raise DataError(f"{row.place}: 'rationale' is {spans}; allowed: spans of {len(plain.tokens):,} tokens")
     return replace(plain, rationale=tuple(spans) or None)
 
 
-def _on_rationales(splits: Splits) -> list[str]:
-    """A note on how much people marked as the reasons for the labels, where they did."""
-    if not any(instance.rationale for instances in splits.values() for instance in instances):
-        return []
-    shares = []
-    for split, instances in splits.items():
-        marked = sum(len({i for span in one.rationale or () for i in range(*span)}) for one in instances)
-        shares.append(f"{marked / sum(len(one.tokens) for one in instances):.0%} of {split}")
-    return [f"Rationales mark {', '.join(shares)} (shares of the tokens), so splits are compared each with its own."]
+def _marked(texts: list[Instance]) -> float:
+    """The fraction of the tokens that people marked as reasons for the labels."""
+    marked = sum(len({i for span in one.rationale or () for i in range(*span)}) for one in texts)
+    return marked / sum(len(one.tokens) for one in texts)
 
 
 def read_agnews(spec: Spec, folder: Path, options: dict) -> Draft:
     """World (0) against Business (2 in the file, 1 here) of AG News: their descriptions, without the titles."""
     about, splits, notes = files.about(folder), {}, []
-    classes = about["classes"]
     for split, rows in spec.rows(folder).items():
-        of_two = [row for row in rows if row.label(classes) in (0, 2)]
+        of_two = [row for row in rows if row.label(about["classes"]) in (0, 2)]
         kept = [row for row in of_two if row.record.get("description") is not None]
         if left_out := len(of_two) - len(kept):
             of_all = f"{left_out:,} of {len(of_two):,} World and Business texts of {split} were left out"
             notes.append(f"{of_all}: they do not keep title and description apart.")
-        splits[split] = [_instance(spec, row, row.label(classes) // 2, "description") for row in kept]
-    return draft_of(spec, folder, about, classes[:3:2], splits, notes)
+        splits[split] = [spec.instance(row.id, row.text("description"), row.record["label"] // 2) for row in kept]
+    return draft_of(spec, folder, about, about["classes"][:3:2], splits, notes)
 
 
 def divide_imdb(splits: Splits) -> Splits:
@@ -107,11 +104,7 @@ def _spec(name: str, tokens: Callable[[str], tuple[str, ...]], folder: str = "",
     return Spec(name, read, PREPARED[name], folder, tokens, page=PAGES[folder], **more)
 
 
-def _documents(name: str, folder: str, read: Callable[..., Draft]) -> Spec:
-    sizes, dev = {"train_texts": None, "test_texts": None}, dev_from_train
-    return _spec(name, text.spacy_words, folder, read, divide=dev, options=sizes, min_count=5, sentences=True)
-
-
+_documents = partial(_spec, tokens=text.spacy_words, divide=dev_from_train, min_count=5, sentences=True, options=SIZES)
 SPECS = (
     _spec("sst", text.words, longer_than=5, drop_longest=True),
     _spec("imdb", text.keras_words, divide=divide_imdb, longer_than=6, drop_longest=True, min_df=10),
@@ -119,6 +112,6 @@ SPECS = (
     _spec("agnews", text.generic, "agnews4", read_agnews, divide=dev_from_train, min_df=5),
     _spec("eraser_movies", text.pieces, min_df=2),
     _spec("eraser_movies-sentences", text.pieces, "eraser_movies", min_df=2, sentences=True),
-    _documents("agnews4", "agnews4", read_folder),
-    _documents("imdb-ratings", "imdb", partial(read_folder, ratings=True)),
+    _documents("agnews4"),
+    _documents("imdb-ratings", folder="imdb", read=partial(read_folder, ratings=True)),
 )

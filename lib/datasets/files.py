@@ -50,17 +50,10 @@ def homes(data_home: str | Path | None = None) -> list[Path]:
 
 
 def find(name: str, data_home: str | Path | None = None, access: str = "") -> Path:
-    """The folder `name` in the first home that has it.
-
-    Args:
-        access: how to get its files, where they are given only on request.
-    Raises:
-        DataError: no home has it.
-    """
+    """The folder `name` in the first home that has it; DataError, with how to get `access`, where none has it."""
     places = [home / name for home in homes(data_home)]
-    for place in places:
-        if place.is_dir():
-            return place
+    for place in filter(Path.is_dir, places):
+        return place
     raise DataError(
         f"no folder {name!r} of data: looked for {' and '.join(map(str, places))}; set DATA_HOME (or the parameter "
         f"data_home) to the folder that holds {name}/, or use the dataset 'planted', which needs no download"
@@ -72,9 +65,8 @@ def find_file(name: str | Path, data_home: str | Path | None = None, allowed: st
     """A file by its path from here, the project, a home of data or its folder vectors/; DataError where none has it."""
     of_homes = [folder for home in homes(data_home) for folder in (home, home / "vectors")]
     places = [folder / Path(name).expanduser() for folder in (Path.cwd(), PROJECT, *of_homes)]
-    for place in places:
-        if place.is_file():
-            return place
+    for place in filter(Path.is_file, places):
+        return place
     looked = ", ".join(dict.fromkeys(map(str, places)))
     raise DataError(f"there is no file {str(name)!r}: looked for {looked}; allowed: {allowed}")
 
@@ -122,11 +114,7 @@ def about(folder: Path, with_classes: bool = True) -> dict:
 
 
 def rows(folder: Path, splits: Sequence[str]) -> dict[str, list[Row]]:
-    """The records of each split, in the order of its file; an id that is not given is "<split>-<line>".
-
-    Raises:
-        DataError: file missing, empty or damaged; a line that is not a JSON object in UTF-8.
-    """
+    """The records of each split, in the order of its file; an id that is not given is "<split>-<line>"."""
     records = {}
     for split in splits:
         path, records[split] = folder / f"{split}{SUFFIX}", []

@@ -60,9 +60,6 @@ def _read(task: str, folder: Path) -> tuple[Splits, list[str]]:
     ]
 
 
-# --- the tables
-
-
 def labels(folder: Path, task: str) -> pd.DataFrame:
     """Patient and label of each admission of a task (index HADM_ID), by its codes.
 
@@ -81,29 +78,20 @@ def labels(folder: Path, task: str) -> pd.DataFrame:
 
 
 def summaries(folder: Path, admissions: Sequence[int]) -> pd.Series:
-    """The discharge summaries of each of these admissions as one text, reports before addenda, then by date.
+    """HADM_ID -> the discharge summaries of the admission as one text, reports before addenda, then by date.
 
-    Notes of other kinds and those marked as errors are left out.
-
-    Returns:
-        (admission,) by HADM_ID; those without a summary are not there.
+    Notes of other kinds and those marked as errors are left out, as are admissions without a summary.
     """
-    chunks = _chunks(folder, "NOTEEVENTS", NOTES)
-    notes = pd.concat([chunk[_is_summary(chunk) & chunk["HADM_ID"].isin(admissions)] for chunk in chunks])
+    is_summary = "CATEGORY == 'Discharge summary' and ISERROR == '' and TEXT.notna()"
+    chunks = (chunk.query(is_summary) for chunk in _chunks(folder, "NOTEEVENTS", NOTES))
+    notes = pd.concat([chunk[chunk["HADM_ID"].isin(admissions)] for chunk in chunks])
     notes["addendum"] = notes["DESCRIPTION"] != "Report"
     notes = notes.sort_values(["HADM_ID", "addendum", "CHARTDATE", "CHARTTIME", "ROW_ID"])
     return notes.groupby("HADM_ID")["TEXT"].agg(lambda texts: " ".join(texts).strip())
 
 
-def _is_summary(notes: pd.DataFrame) -> pd.Series:
-    return (notes["CATEGORY"] == "Discharge summary") & (notes["ISERROR"] == "") & notes["TEXT"].notna()
-
-
 def _chunks(folder: Path, table: str, columns: dict[str, str]) -> Iterator[pd.DataFrame]:
-    """These columns of a table, some rows at a time.
-
-    Raises DataError, without what pandas says of a wrong value: it may show what is in a row.
-    """
+    """These columns of a table, some rows at a time; DataError without what pandas says, which may show a row."""
     paths = [path for path in (folder / f"{table}.csv", folder / f"{table}.csv.gz") if path.exists()]
     if not paths:
         raise DataError(f"{folder} has no {table}.csv or {table}.csv.gz; {ACCESS}")
@@ -118,14 +106,10 @@ def _chunks(folder: Path, table: str, columns: dict[str, str]) -> Iterator[pd.Da
         raise DataError(f"{paths[0]} is not as published: {wrong}") from None
 
 
-# --- the splits
-
-
 def draw_admissions(patients: pd.Series) -> pd.Index:
-    """Admissions of patients drawn at random, always the same ones, together at most MOST_ADMISSIONS.
+    """Admissions of patients drawn at random, always the same ones, at most MOST_ADMISSIONS: all of a patient, or none.
 
-    Args:
-        patients: of each admission. Of a patient all admissions are taken, or none.
+    `patients` has the patient of each admission.
     """
     order = patients.drop_duplicates().sort_values().sample(frac=1, random_state=SEED)
     sizes = patients.value_counts()[order].cumsum()

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from lib.datasets import files, text
-from lib.datasets.assembly import Draft, Spec, draft_of, drawn
+from lib.datasets.assembly import SIZES, Draft, Spec, draft_of, drawn
 from lib.datasets.files import DataError
 
 ALLOWED = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet")
@@ -39,8 +39,7 @@ class Columns(NamedTuple):
 class Own(str):
     """The name of your own text as a dataset, such as "own:reviews-1f3c9a2b", with its file and columns.
 
-    As a string it has no folder in it and depends on the content alone, so that runs, the cache and reports treat it as
-    any other name; file and columns go along to other processes.
+    The string has no folder in it and depends on the content alone; file and columns go along to other processes.
     """
 
     path: Path
@@ -56,11 +55,7 @@ class Own(str):
 
 
 def own_text(
-    data: str = "",
-    text_column: str = "",
-    label_column: str = "",
-    split_column: str = "",
-    data_home: str | Path | None = None,
+    data: str = "", text_column: str = "", label_column: str = "", split_column: str = "", data_home: Path | str = ""
 ) -> Own | str:
     """Your own file as a dataset; "" where `data` names no file.
 
@@ -80,16 +75,14 @@ def own_text(
         return ""
     path = files.find_file(data, data_home)
     content = files.read_bytes(path)
-    table = _table(path, content)
-    columns = _columns(table, given)
+    columns = _columns(table := _table(path, content), given)
     _records(table, columns)
     return Own(_name(path, content, columns), path, columns)
 
 
 def spec_of(name: Own) -> Spec:
     """How your own text is prepared."""
-    sizes = {"train_texts": None, "test_texts": None}
-    return Spec(name, read, PREPARED, tokens=text.spacy_words, options=sizes, min_df=2, sentences=True)
+    return Spec(name, read, PREPARED, tokens=text.spacy_words, options=SIZES, min_df=2, sentences=True)
 
 
 def read(spec: Spec, folder: None, options: dict) -> Draft:
@@ -113,9 +106,6 @@ def _name(path: Path, content: bytes, columns: Columns) -> str:
     return f"own:{re.sub(r'[^A-Za-z0-9]+', '_', path.name.split('.')[0])[:24].strip('_') or 'text'}-{digest[:8]}"
 
 
-# --- the file as a table
-
-
 class Table(NamedTuple):
     """The records of a file: named columns of Python objects, None where a value is missing.
 
@@ -125,10 +115,6 @@ class Table(NamedTuple):
     file: str
     frame: pd.DataFrame
     notes: tuple[str, ...]
-
-    def listed(self) -> str:
-        """The columns, for a message."""
-        return f"its columns: {', '.join(repr(name[:40]) for name in self.frame)}"
 
     def refuse(self, column: str, wrong: pd.Series, allowed: str) -> None:
         """Raises DataError with the first record whose value in a column is wrong, if any is."""
@@ -140,20 +126,19 @@ class Table(NamedTuple):
 
 def _table(path: Path, content: bytes) -> Table:
     """The table of a file; DataError: not in the form of the file's ending; a column's name twice; no record."""
-    form, notes = Path(path.name.removesuffix(".gz")).suffix.lower(), ()
+    form = Path(path.name.removesuffix(".gz")).suffix.lower()
     if form not in ALLOWED:
         raise DataError(f"{path} is not read; allowed: {', '.join(ALLOWED)}, and each with .gz")
+    text, notes = ("", ()) if form == ".parquet" else _decoded(path, content)
     if form == ".parquet":
         frame = pd.read_parquet(io.BytesIO(content)).rename(columns=str)
         frame.index = range(1, len(frame) + 1)
-    else:
-        text, notes = _decoded(path, content)
-    if form in (".csv", ".tsv", ".txt"):
+    elif form in (".csv", ".tsv", ".txt"):
         frame = _csv(path, text)
-    elif form != ".parquet":
-        lines = ((number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip())
-        records = {number: files.record_of(line, f"{path}, line {number},") for number, line in lines}
-        frame = pd.DataFrame(list(records.values()), index=list(records), dtype=object)
+    else:
+        lines = {number: line for number, line in enumerate(text.split("\n"), start=1) if line.strip()}
+        records = [files.record_of(line, f"{path}, line {number},") for number, line in lines.items()]
+        frame = pd.DataFrame(records, index=list(lines), dtype=object)
     if twice := list(frame.columns[frame.columns.duplicated()]):
         raise DataError(f"{path.name} has two columns {twice[0][:40]!r}; names must differ")
     if frame.empty:
@@ -200,15 +185,12 @@ def _csv(path: Path, text: str) -> pd.DataFrame:
     return records.loc[filled, (names != "").to_numpy()].set_axis(names[names != ""].tolist(), axis=1)
 
 
-# --- its columns
-
-
 def _columns(table: Table, given: Columns) -> Columns:
     """The columns as given, else as they look."""
     (text, label, split), frame = given, table.frame
     for name in filter(None, given):
         if name not in frame:
-            raise DataError(f"{table.file} has no column {name!r}; {table.listed()}")
+            raise DataError(f"{table.file} has no column {name!r}; its columns: {', '.join(map(repr, frame))}")
     if not split:  # a column of that name, if it is free and names a split in any record
         free = [name for name in frame if name not in given and name.lower() == "split"]
         split = next((name for name in free if _splits(frame[name]).notna().any()), "")
@@ -224,7 +206,9 @@ def _only(table: Table, role: str, looks_like: Callable[[Sequence], bool], taken
     fitting = called or [name for name in frame if looks_like(frame[name].tolist())]
     if len(fitting) != 1:
         seen = f"{len(fitting)} columns look like it; name it by {role}_column"
-        raise DataError(f"{table.file}: which column is the {role}? {seen}; {table.listed()}")
+        raise DataError(
+            f"{table.file}: which column is the {role}? {seen}; its columns: {', '.join(map(repr, table.frame))}"
+        )
     if not called and fitting[0] in set(frame[fitting[0]]):
         header = f"the first row must name the columns, but {fitting[0][:40]!r}, which is there, is a {role} below too"
         raise DataError(f"{table.file}: {header}; add a first row such as text,label")
@@ -234,20 +218,14 @@ def _only(table: Table, role: str, looks_like: Callable[[Sequence], bool], taken
 def looks_like_texts(values: Sequence) -> bool:
     """Whether a column holds running text: strings of three words or fifteen characters, most of them different."""
     texts = [value for value in values if isinstance(value, str) and value.strip()]
-    if not texts or 2 * len(texts) < len(values) or 2 * len(set(texts)) < len(texts):
-        return False
-    return mean(len(text.split()) for text in texts) >= 3 or mean(map(len, texts)) >= 15
+    many = texts and 2 * len(texts) >= len(values) and 2 * len(set(texts)) >= len(texts)
+    return bool(many) and (mean(len(text.split()) for text in texts) >= 3 or mean(map(len, texts)) >= 15)
 
 
 def looks_like_labels(values: Sequence) -> bool:
     """Whether a column holds names of classes: short, at least two, and each of them three times or more."""
-    if not all(isinstance(value, str | int | float) for value in values):
-        return False
-    names = [str(value).strip() for value in values]
-    return 2 <= len(set(names)) <= len(names) / 3 and max(map(len, names)) <= 200
-
-
-# --- its records
+    names = [str(value).strip() for value in values if isinstance(value, str | int | float)]
+    return len(names) == len(values) and 2 <= len(set(names)) <= len(names) / 3 and max(map(len, names)) <= 200
 
 
 def _records(table: Table, columns: Columns) -> tuple[tuple[str, ...], pd.DataFrame, list[str]]:
@@ -271,7 +249,7 @@ def _records(table: Table, columns: Columns) -> tuple[tuple[str, ...], pd.DataFr
         split = _splits(table.frame[columns.split])
         table.refuse(columns.split, split.isna(), ", ".join(SPLITS))
         notes.append(f"The splits are those of the column {columns.split!r}.")
-    ids = [f"text-{row}" for row in texts.index]
+    ids = "text-" + texts.index.astype(str)
     records = pd.DataFrame({"id": ids, "text": texts, "label": labels, "split": split})
     return classes, records, [*notes, *_draw_splits(records, classes, table.file, bool(columns.split)), *table.notes]
 

@@ -12,20 +12,13 @@ Reviews (`records`) follow this rule, word by word:
 
 So the right explanation of a text, its `rationale`, is its opinion words outside asides, each with the negator that
 flips it. The polarity of a distractor is drawn at random, so a text without its rationale holds no information on its
-label. A model that reads the order of the words can know all labels; one that does not (TF-IDF, an average encoder) can
-let the opinion words vote, and a Transformer hardly does better from so few texts.
+label. A model that reads the order of the words can know all labels; one that does not lets the opinion words vote.
 
 In documents (`documents`) all opinion words that count are in one sentence, anywhere in the text; an aside is in one
 sentence too, the same or another; every other sentence is neutral and may hold an idle negator.
 
-Lengths of reviews follow the Stanford Sentiment Treebank, and the words are few. The options may follow the dataset's
-name as its dials, `planted:negation=0,noise=0.1`:
-
-cues         opinion words that count, in each text; 1: no redundancy
-negation     fraction of opinion words that are flipped by a negator
-distractors  opinion words that do not count, in each text
-noise        fraction of texts with the wrong label
-seed         of the random numbers
+Lengths of reviews follow the Stanford Sentiment Treebank, and the words are few. The `Options` may follow the dataset's
+name as its dials, `planted:negation=0,noise=0.1`.
 """
 
 import random
@@ -45,8 +38,6 @@ SIZES = {"train": 2000, "dev": 400, "test": 400}
 CLASSES = ("blame", "praise")
 REACH = 3
 SHORTEST, LONGEST = 6, 50  # tokens of a review
-FEWEST_SENTENCES, MOST_SENTENCES = 3, 6  # of a document
-SHORTEST_SENTENCE, LONGEST_SENTENCE = 5, 24  # tokens, full stop included
 
 PRAISE = "good funny great best entertaining moving fascinating engaging charming compelling powerful smart".split()
 BLAME = "bad dull boring silly worst predictable flat awful tired mess tedious shallow".split()
@@ -55,13 +46,10 @@ OPENERS = ("although", "though")
 CLOSERS = ("still", "yet")
 
 # In order of frequency; some are phrases, so that texts can nearly be read.
-LINKS = [
-    phrase.split()
-    for phrase in """the, a, and, of, to, of the, is a, it s, that, in a, as, and the, an, with, this, for, but, its,
-    you, is, in the, on, to be, by, one of the, are, at, than, like, all, more, about, has, i, have, from, his, or, who,
-    so, out of, up, too, just, if, most, what, there s, does, into, even, when, will, her, your, through, they, we, can,
-    how, only, their, been, because, no, any, some, us, him, then, over, much, where, while, between""".split(",")
-]
+LINKS = """the, a, and, of, to, of the, is a, it s, that, in a, as, and the, an, with, this, for, but, its,
+you, is, in the, on, to be, by, one of the, are, at, than, like, all, more, about, has, i, have, from, his, or, who,
+so, out of, up, too, just, if, most, what, there s, does, into, even, when, will, her, your, through, they, we, can,
+how, only, their, been, because, no, any, some, us, him, then, over, much, where, while, between""".split(",")
 COMMON = """film movie story characters time comedy way make drama director little work plot life see script humor feel
 action cast big people new performances made world picture thriller look heart audience ending screenplay moments love
 minutes scenes years actors kind family music romance style real documentary american get young old screen camera tale
@@ -76,21 +64,17 @@ TYPES = 400
 
 @dataclass(frozen=True)
 class Options:
-    """How hard the texts are: see the module's docstring. ValueError where an option is out of its range."""
+    """How hard the texts are. ValueError where an option is out of its range."""
 
-    cues: int = Field(2, ge=1, le=8)
-    negation: float = Field(0.2, ge=0, le=1)
-    distractors: int = Field(1, ge=0, le=8)
-    noise: float = Field(0.0, ge=0, le=0.5)
-    seed: int = Field(0, ge=0)
+    cues: int = Field(2, ge=1, le=8)  # opinion words that count, in each text; 1: no redundancy
+    negation: float = Field(0.2, ge=0, le=1)  # fraction of opinion words that are flipped by a negator
+    distractors: int = Field(1, ge=0, le=8)  # opinion words that do not count, in each text
+    noise: float = Field(0.0, ge=0, le=0.5)  # fraction of texts with the wrong label
+    seed: int = Field(0, ge=0)  # of the random numbers
 
 
 def records(split: str, **options) -> list[Instance]:
-    """The reviews of train, dev or test, the same ones for the same options. No text occurs twice, in any split.
-
-    Raises:
-        KeyError: unknown split. ValueError: an option is unknown or out of its range.
-    """
+    """The reviews of train, dev or test, the same ones for the same options. No text occurs twice, in any split."""
     return list(_all_splits("planted", _review, Options(**options))[split])
 
 
@@ -113,11 +97,9 @@ def read(records: Callable[..., list[Instance]], title: str, spec: Spec, folder:
 
 @cache
 def _all_splits(name: str, make: Callable, options: Options) -> dict[str, list[Instance]]:
-    """The texts of all splits: made together, since none may occur twice.
+    """The texts of all splits, made together: none may occur twice. `name` and the option `seed` seed the numbers.
 
-    Args:
-        name: seeds the random numbers, together with the option `seed`.
-        make: (rng, options, label) -> tokens, rationale; of a document also sentences.
+    `make` gets (rng, options, label) and gives tokens and rationale, of a document also sentences.
     """
     rng, seen, splits = random.Random(f"{name} {options.seed}"), set(), {}
     for split, size in SIZES.items():
@@ -141,11 +123,11 @@ def _review(rng: random.Random, options: Options, label: int) -> tuple[tuple[str
 
 def _document(rng: random.Random, options: Options, label: int) -> tuple:
     """Tokens, rationale and sentences of one text, of which one sentence decides."""
-    count = rng.randint(FEWEST_SENTENCES, MOST_SENTENCES)
+    count = rng.randint(3, 6)
     deciding, aside = rng.randrange(count), rng.randrange(count)
     tokens, rationale, sentences = [], [], []
     for number in range(count):
-        length = min(LONGEST_SENTENCE, SHORTEST_SENTENCE + int(rng.gammavariate(1.5, 4.0))) - 1
+        length = min(24, 5 + int(rng.gammavariate(1.5, 4.0))) - 1  # without the full stop
         cues, distractors = options.cues * (number == deciding), options.distractors * (number == aside)
         words, spans = _passage(rng, options, label, cues, distractors, length)
         rationale += [(start + len(tokens), end + len(tokens)) for start, end in spans]
@@ -159,9 +141,7 @@ def _passage(
 ) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...]]:
     """Tokens and rationale of a passage: opinions, an aside, perhaps an idle negator, neutral words around them.
 
-    Args:
-        cues, distractors: opinion words that count, and that do not, in place of those of the options.
-        length: in tokens, where the opinions leave it so short.
+    `cues` and `distractors` are in place of those of the options; `length` is in tokens, unless the opinions need more.
     """
     units = [(_opinion(rng, options, label), True) for _ in range(cues)]
     if distractors:
@@ -202,7 +182,7 @@ def _neutral(rng: random.Random, size: int) -> list[str]:
     """`size` neutral words: links and content words by turns."""
     words = []
     while len(words) < size:
-        words += rng.choices(LINKS, cum_weights=_zipf(len(LINKS), 2.0))[0]
+        words += rng.choices(LINKS, cum_weights=_zipf(len(LINKS), 2.0))[0].split()
         words += rng.choices(content_words(), cum_weights=_zipf(TYPES, 300.0), k=rng.choice((1, 2, 2, 3)))
     return words[:size]
 
@@ -216,9 +196,8 @@ def _zipf(size: int, offset: float) -> list[float]:
 @cache
 def content_words() -> list[str]:
     """TYPES neutral words, the most frequent first: common ones of film reviews, then made-up ones."""
-    taken = {*PRAISE, *BLAME, *NEGATORS, *OPENERS, *CLOSERS, *COMMON, *(word for link in LINKS for word in link)}
-    parts = product(ONSETS, VOWELS, CODAS, ENDINGS)
-    made_up = {"".join(part).replace("-", "") for part in parts} - taken
+    taken = {*PRAISE, *BLAME, *NEGATORS, *OPENERS, *CLOSERS, *COMMON, *" ".join(LINKS).split()}
+    made_up = {"".join(part).replace("-", "") for part in product(ONSETS, VOWELS, CODAS, ENDINGS)} - taken
     return COMMON + random.Random("planted words").sample(sorted(made_up), TYPES - len(COMMON))
 
 

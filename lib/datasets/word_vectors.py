@@ -5,6 +5,7 @@ A file is text or .npz; only the words of a vocabulary are kept, and no file can
 
 import gzip
 import hashlib
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +17,7 @@ from torch import Tensor
 
 from lib.datasets.altered import SHORTCUT_WORDS
 from lib.datasets.corpus import PAD, SPECIALS, Vocabulary
-from lib.datasets.files import DataError, find_file, homes, soundly_read
+from lib.datasets.files import DataError, find_file, homes, read_bytes, soundly_read
 
 SUFFIXES = (".npz", ".txt", ".vec")
 NAMES = f"random, auto, word2vec (learned from the texts), or a file of word vectors ({', '.join(SUFFIXES)})"
@@ -42,13 +43,12 @@ class Vectors:
 def load(
     name: str | Path, vocabulary: Vocabulary, data_home: str | Path | None = None, seed: int = 0, size: int = 300
 ) -> Vectors:
-    """The embedding table of that name.
+    """The embedding table (word, size) of that name.
 
     Args:
         name: "random"; "auto": the first of vectors/*.npz in the homes of data that has at least half of the words,
             else random; or a file, by its path or its path in a home of data.
-        data_home: as in lib.datasets.load.
-        seed: of the random numbers. size: numbers a word.
+        seed: of the random numbers.
     Raises:
         DataError: no such file; a damaged one; another size; not one word in common; a vector with NaN or infinity.
     """
@@ -114,17 +114,10 @@ def with_checksum(table: np.ndarray, covered: np.ndarray, source: str) -> Vector
     return Vectors(torch.from_numpy(table), torch.from_numpy(covered), source, checksum)
 
 
-# --- readers of files: they yield the words of `wanted` alone, so that memory does not grow with a text file
-
-
-def _opened(path: Path, mode: str, **options):
-    return (gzip.open if path.suffix == ".gz" else open)(path, mode, **options)
-
-
 def _read_npz(path: Path, wanted: dict[str, int], size: int) -> Entries:
     """Arrays `words` (text) and `vectors` (word, size) of real numbers of any precision."""
     try:
-        with _opened(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+        with np.load(io.BytesIO(read_bytes(path)), allow_pickle=False) as arrays:
             vectors = arrays["vectors"]
             entries = list(zip(arrays["words"].tolist(), vectors, strict=True))
     except (KeyError, ValueError, AttributeError) as error:  # objects, no .npz at all
@@ -137,9 +130,10 @@ def _read_npz(path: Path, wanted: dict[str, int], size: int) -> Entries:
 def _read_text(path: Path, wanted: dict[str, int], size: int) -> Entries:
     """word2vec's, GloVe's or fastText's text: a word and its numbers a line, with or without a first line of counts.
 
-    Lines of words that the vocabulary lacks are passed over unread: several times faster on large files.
+    Lines of words that the vocabulary lacks are passed over unread: several times faster, and in little memory.
     """
-    with _opened(path, "rt", encoding="utf-8", errors="replace", newline="\n") as file:
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8", errors="replace", newline="\n") as file:
         for number, line in enumerate(file, start=1):
             if number == 1:
                 fields = line.rstrip().split(" ")
