@@ -23,7 +23,7 @@ TITLES = {
     "ours2026": "Ours: the tests tested",
 }
 SAME, NEAR, DIFFERENT = ANSWERS = ("same", "within a seed", "different")
-SCORES = ("accuracy", "f1", "auc", "f1_uniform", "f1_permuted")
+SCORES = ("accuracy", "f1", "f1_uniform", "f1_permuted")
 EFFECTS = ("f1_drop_uniform", "f1_drop_permuted", "tvd")  # of any size, .01 as well as .8
 RUNS = {"tutek2020": 5}  # runs that a printed value is the mean of (section 4.1); the other papers speak of no mean
 # The test texts that are the papers', and how many: official splits. IMDB and 20 Newsgroups are sampled, MIMIC's lists
@@ -116,7 +116,7 @@ def with_text_keys(frame: pd.DataFrame) -> pd.DataFrame:
 def tolerance(quantity: str, unit: str, value: float) -> float:
     """The largest difference from a published value that counts as the same, in its unit.
 
-    | accuracy, F1, AUC, also under other attention | .02                                             |
+    | accuracy, F1, also under other attention      | .02                                             |
     | tau-b, JSD                                     | .06                                             |
     | changes of F1, TVD                             | a quarter of the published size, at least .01   |
     | other shares                                   | the same, and at most .06                       |

@@ -96,6 +96,8 @@ def test_random_orders_count_each_and_texts_that_do_not_flip_are_left_out():
     assert found["removed_over_half_random"].tolist() == pytest.approx([0, NONE, 1, 0.5, NONE, NONE], nan_ok=True)
     long = ranking_rows(found, ["random", "attention"])
     assert long["ranking"].tolist() == ["random"] * 12 + ["attention"] * 6, "each order of each text, and not the mean"
+    masses = ranking_rows(found.assign(removed_attention_mass=0.5), ["attention"], "mass")
+    assert masses["removed_mass"].tolist() == [0.5] * 6
 
 
 def test_how_often_a_drawn_item_does_more_than_the_top_one():

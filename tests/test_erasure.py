@@ -218,25 +218,6 @@ def test_the_gradient_of_weights_is_autograds(outputs, projection):
 
 @CASES
 @torch.no_grad()
-def test_the_first_order_effect_is_the_slope_of_erasing(outputs, projection):
-    tested, given, output = some(outputs, projection)
-    found, share = RANKINGS["first_order"](tested, output), 1e-6
-    before = probabilities(output.logits)
-    own = before.argmax(dim=-1)
-    for row, place in given.mask.nonzero().tolist():
-        weight = output.attention[row, place]
-        if 0 < weight < 1:
-            less = output.attention[row].clone()
-            less[place] = 0
-            towards = less / less.sum()
-            moved = (1 - share) * output.attention[row] + share * towards
-            after = probabilities(tested.decode(moved[None], output.hidden[row][None]))[0]
-            slope = (before[row] - after)[own[row]] / share
-            assert found[row, place].item() == pytest.approx(slope.item(), abs=1e-5)
-
-
-@CASES
-@torch.no_grad()
 def test_one_item_against_the_others_by_hand(outputs, projection):
     tested, given, output = some(outputs, projection, seed=3)
     found = single_erasure({"attention": RANKINGS["attention"]})(tested, given, output)

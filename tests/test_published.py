@@ -50,7 +50,7 @@ def test_a_value_finds_its_partner_whatever_type_the_layers_have():
 
 
 TOLERANCES = [  # quantity, unit, printed, what may lie between
-    ("accuracy", "fraction", 0.9, 0.02), ("f1", "fraction", 0.8, 0.02), ("auc", "fraction", 0.8, 0.02),
+    ("accuracy", "fraction", 0.9, 0.02), ("f1", "fraction", 0.8, 0.02),
     (TAU, "tau-b", 0.01, 0.06), (f"{TAU}_significant", "fraction", 0.9, 0.06), ("jsd", "nats", 0.6, 0.06),
     ("f1_drop_permuted", "fraction", -0.8, 0.2), ("f1_drop_uniform", "fraction", -0.012, 0.01),
     ("tvd", "fraction", 0.036, 0.01), ("tvd", "fraction", 0.4, 0.1), ("flip_both", "fraction", 0.005, 0.01),

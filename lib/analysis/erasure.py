@@ -85,10 +85,10 @@ def erasure_steps(
     return pd.DataFrame(columns).rename_axis("erased").reset_index()
 
 
-def orders(instances: pd.DataFrame, ranking: str) -> pd.DataFrame:
-    """(text, order): the column removed_<ranking>_fraction; of random orders removed_random_1_fraction, _2_, ..."""
+def orders(instances: pd.DataFrame, ranking: str, part: str = "fraction") -> pd.DataFrame:
+    """(text, order): the column removed_<ranking>_<part>; of random orders removed_random_1_<part>, _2_, ..."""
     name = r"random_\d+" if ranking == "random" else ranking
-    return instances.filter(regex=f"^removed_{name}_fraction$")
+    return instances.filter(regex=f"^removed_{name}_{part}$")
 
 
 def add_flips(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
@@ -112,18 +112,17 @@ def add_flips(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
     return instances.assign(**columns)
 
 
-def ranking_rows(instances: pd.DataFrame, rankings: Sequence[str]) -> pd.DataFrame:
-    """One row per text and ranking, with the columns ranking and removed_fraction; all random orders of a text."""
-    removed, kept = (
-        declare("removed_fraction", "fraction", "items removed, fraction"),
-        [*RUN_COLUMNS, "seed", "instance", "prediction"],
-    )
-    frames = [
-        instances[kept].assign(ranking=ranking, **{removed: values})
-        for ranking in rankings
-        for _, values in orders(instances, ranking).items()
-    ]
-    return pd.concat(frames, ignore_index=True)
+def ranking_rows(instances: pd.DataFrame, rankings: Sequence[str], part: str = "fraction") -> pd.DataFrame:
+    """One row per text, ranking and random order, with the columns ranking and removed_<part>.
+
+    Args:
+        part: "fraction" of the items that are erased, or the "mass" of attention that they had.
+    """
+    titles = {"fraction": "items removed, fraction", "mass": "attention removed"}
+    removed = declare(f"removed_{part}", "fraction", titles[part])
+    kept = instances[[*RUN_COLUMNS, "seed", "instance", "prediction"]]
+    each = [(name, values) for name in rankings for _, values in orders(instances, name, part).items()]
+    return pd.concat([kept.assign(ranking=name, **{removed: values}) for name, values in each], ignore_index=True)
 
 
 # --- which ranking flips the decision sooner

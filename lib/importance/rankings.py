@@ -10,7 +10,7 @@ from torch import Tensor
 from lib.metrics.distances import probabilities
 from lib.models import AttentionModel, ModelOutput
 from lib.models.evaluation import gradients_enabled
-from lib.models.interface import Ranking, sum_of_others
+from lib.models.interface import Ranking
 
 
 def by_attention(model: AttentionModel, output: ModelOutput) -> Tensor:
@@ -32,18 +32,4 @@ def by_product(model: AttentionModel, output: ModelOutput) -> Tensor:
     return by_gradient(model, output) * by_attention(model, output)
 
 
-def by_first_order(model: AttentionModel, output: ModelOutput) -> Tensor:
-    """How far d falls, to first order, when the item is erased and the rest renormalised.
-
-    alpha_i / (1 - alpha_i) (G_i - sum_j alpha_j G_j), G the gradient: alpha_i times G_i less the mean G of the others,
-    as the remaining attention weighs them. Where nothing remains, alpha_i G_i.
-    """
-    gradient = by_gradient(model, output)
-    weights = output.attention.double().masked_fill(~output.mask, 0)
-    others = sum_of_others(weights)
-    mean = sum_of_others(weights * gradient) / torch.where(others > 0, others, 1)
-    return weights * (gradient - mean)
-
-
-RANKINGS: dict[str, Ranking] = {"attention": by_attention, "gradient": by_gradient}
-RANKINGS |= {"product": by_product, "first_order": by_first_order}
+RANKINGS: dict[str, Ranking] = {"attention": by_attention, "gradient": by_gradient, "product": by_product}
