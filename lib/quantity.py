@@ -43,9 +43,13 @@ class Quantity:
     draws: int | None = None
 
     def __post_init__(self):
-        columns = [self.name] if isinstance(self.unit, str) else [f"{self.name}_{part}" for part in self.unit]
-        for column in columns:
+        for column in self.columns:
             self.declare(column)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that it may have: those of its parts, or the one of its name."""
+        return [self.name] if isinstance(self.unit, str) else [f"{self.name}_{part}" for part in self.unit]
 
     def __call__(self, model, batch, output) -> "Tensor | dict[str, Tensor]":
         return self.function(model, batch, output)

@@ -10,7 +10,7 @@ import pandas as pd
 from IPython.display import HTML
 from pandas.io.formats.style import Styler
 
-from lib.analysis.statistics import interval_source
+from lib.analysis.statistics import FEW
 from lib.analysis.summaries import with_class_names
 from lib.quantity import RUN_COLUMNS, title_of
 
@@ -130,7 +130,7 @@ def differences(rows: pd.DataFrame) -> HTML:
     if rows.empty:
         return show(rows)
     values = {title_of(rows["quantity"].iloc[0]): rows["first"], "compared with": rows["second"]}
-    over = f"95% over {interval_source(rows['seeds'].max())}"
+    over = f"95% over {'texts and seeds' if rows['seeds'].max() >= FEW else 'texts'}"
     interval = {over: intervals(rows["low"], rows["high"]), "it is": rows["word"]}
     models = rows[["encoder", "attention", "projection", "variant", "layers"]]
     return show(models.assign(**values, difference=rows["difference"], **interval))

@@ -10,7 +10,7 @@ from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
 from lib.analysis import add_entropies
-from lib.analysis.erasure import add_sooner, sooner_ratio, sooner_signs, top_gaps
+from lib.analysis.erasure import add_sooner, sooner_ratio, sooner_signs
 from lib.datasets import spec
 from lib.models import ENCODERS, HIERARCHICAL
 from lib.models.encoders import FLAN
@@ -100,8 +100,9 @@ def tables(measured: pd.DataFrame, shuffled: pd.DataFrame) -> dict[str, pd.DataF
         measured: with the columns of lib.interventions.single_erasure as "top", of until_flip as "removed", and
             attention_weights. shuffled: the same rows with "top" of `placed_by_chance`.
     """
-    names = declare("top_gap_js", "nats"), declare("top_gap_js_shuffled", "nats")
-    rows = measured.assign(**dict(zip(names, map(top_gaps, (measured, shuffled)), strict=True)))
+    parts = {declare("top_gap_js", "nats"): measured, declare("top_gap_js_shuffled", "nats"): shuffled}
+    gaps = {name: rows["top_attention_js"] - rows["top_attention_others_js"] for name, rows in parts.items()}
+    rows = measured.assign(**gaps)
     short = rows["encoder"].isin(list(HIERARCHICAL)) & (rows["removed_items"] < FEWEST_SENTENCES)
     rows.loc[short, [name for name in rows if name.startswith(("top_", "removed_"))]] = nan
     return {"measured": add_entropies(add_sooner(rows, "product", "attention"), ["attention"])}

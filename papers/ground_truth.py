@@ -271,10 +271,8 @@ def tables(answers, reasons, copies, suspicion, columns: Sequence[str]) -> dict[
         reasons, copies: of `lib.analysis.ground_truth.explained`. suspicion: of `suspicions`.
         columns: of explanations.
     """
-    reasons, copies = (
-        by_explanation(reasons[reasons["variant"] != "adversary"], columns),
-        by_explanation(copies, columns),
-    )
+    reasons = reasons[reasons["variant"] != "adversary"]
+    reasons, copies = (by_explanation(rows, columns) for rows in (reasons, copies))
     answers = add_entropies(answers, ["attention"])
     return {"answers": answers, "reasons": reasons, "copies": copies, "suspicion": suspicion}
 

@@ -112,9 +112,7 @@ class Settings:
             columns = [name or "" for name in (self.text_column, self.label_column, self.split_column)]
             object.__setattr__(self, "dataset", own_text(self.data or "", *columns, self.data_home) or self.dataset)
         if spec(self.dataset).asks and not self.answers_questions:
-            raise ValueError(
-                f"{self.dataset!r} asks questions, which only the models of 'correlation' answer; choose another"
-            )
+            raise ValueError(f"{self.dataset!r} asks questions, which only the models of 'correlation' answer")
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Self:
@@ -126,9 +124,7 @@ class Settings:
         """
         try:
             return cls(**{name: values[name] for name in described(cls) if name in values})
-        except (
-            ValidationError
-        ) as error:  # the first thing that is wrong: which parameter, what was seen, what is allowed
+        except ValidationError as error:  # the first thing that is wrong: which parameter, what was seen, what may be
             first, why = error.errors()[0], error.errors()[0]["msg"].removeprefix("Value error, ")
             if first["loc"]:  # else it is about several together
                 name, *element = first["loc"]

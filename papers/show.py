@@ -84,7 +84,7 @@ def findings(found: pd.DataFrame, sources: bool = True) -> HTML:
         cells |= {
             "model": row["model"],
             "dataset": re.sub("([:,])", r"\1 ", row["dataset"]),
-        }  # so that a long one breaks
+        }  # may break
         cells |= {"measured": measured(row, unit=True), "runs": str(row["runs"])}
         cells |= {"chance": number(row["chance"], finding), "paper": number(printed(row), finding)}
         rows.append(cells | {"is it so?": f"– {row['left_out']}" if row["left_out"] else row["word"] or "–"})
@@ -163,11 +163,9 @@ def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
     own = same["dataset"].isin(finding.datasets)
     others = [OTHERS] if rows == "dataset" and own.any() and not own.all() else []
     places = list(dict.fromkeys([*same.loc[own, rows], *others, *same[rows]]))
-    data = same[["effect", "low", "high", "chance", "runs"]].assign(
-        row=same[rows],
-        printed=[printed(row) for row in same.to_dict("records")],
-        word=same["word"].replace("", "measured"),
-    )
+    data = same[["effect", "low", "high", "chance", "runs"]]
+    data = data.assign(row=same[rows], word=same["word"].replace("", "measured"))
+    data["printed"] = [printed(row) for row in same.to_dict("records")]
     y = alt.Y("row:N", title=None, scale=alt.Scale(domain=places), axis=alt.Axis(grid=True, labelLimit=LABEL))
     axis = alt.Axis(tickCount=5, titleLimit=width + LABEL)
     x = alt.X("effect:Q", title=f"{finding.quantity} ({finding.unit})", scale=alt.Scale(zero=True), axis=axis)
@@ -219,8 +217,7 @@ def one_table(values: pd.DataFrame, percent: bool) -> str:
     by = [name for name in RUN_COLUMNS if values[name].nunique() > 1] or ["dataset"]
     rows = values.assign(cell=[compared_cell(row, percent) for row in values.to_dict("records")]).drop_duplicates(KEYS)
     wide = rows.pivot(index=by, columns="quantity", values="cell").fillna("")
-    wide = wide.loc[list(dict.fromkeys(rows.set_index(by).index)), list(dict.fromkeys(rows["quantity"]))]
-    wide = wide.reset_index()
+    wide = wide.loc[list(dict.fromkeys(rows.set_index(by).index)), list(dict.fromkeys(rows["quantity"]))].reset_index()
     head = "".join(f"<th scope='col'>{escape(title_of(name))}</th>" for name in wide)
     body = ""
     for _, cells in wide.iterrows():

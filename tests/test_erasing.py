@@ -14,7 +14,6 @@ from lib.analysis.erasure import (
     flip_tables,
     flips_sooner,
     ranking_rows,
-    weights_on_words,
 )
 from lib.importance.rankings import RANKINGS
 from lib.interventions import single_erasure, until_flip
@@ -119,6 +118,3 @@ def test_one_text_is_erased_step_by_step():
     assert steps["p, attention"].iloc[5] == pytest.approx(tested.decoder.bias.softmax(0)[output.logits.argmax()].item())
     sentences = erasure_steps(tested, output, {"attention": RANKINGS["attention"]}, words * 2)
     assert set(sentences["attention"][1:]) == {f"sentence {number}" for number in range(1, 6)}
-    both = pd.concat([rows({"instance": [0]}), rows({"instance": [0]}, encoder="han-rnn")])
-    both["attention_weights"] = [weights.numpy(), np.ones(2)]
-    assert list(weights_on_words(both, 0, words)) == ["FLAN-rnn"]

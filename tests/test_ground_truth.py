@@ -39,7 +39,7 @@ def test_the_reason_itself_scores_1_no_opinion_its_chance_and_ties_the_mean_over
 def test_every_explanation_is_scored_and_what_is_right_by_construction_is_best():
     split = small.split((6, 8, 12, 9))
     texts = [[(1, 2), (3, 4)] for _ in split.instances]
-    columns = ground_truth.columns_of(parts.explanations(steps=4))
+    columns = [column for one in parts.explanations(steps=4) for column in one.columns]
     instances = measure(small.model(), [small.batch((6, 8, 12, 9))], parts.explanations(steps=4))
     right = [np.isin(np.arange(length), (1, 3)).astype(float) for length in instances["length"]]
     instances = instances.assign(right=right, none=[0 * values for values in right])

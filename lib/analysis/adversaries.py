@@ -17,7 +17,7 @@ from lib.interventions import adversary, adversary_by_chance, largest_jsd
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models.interface import ModelOutput
 from lib.progress import Progress
-from lib.quantity import JSD_BOUNDS, Quantity, declare, title_of
+from lib.quantity import JSD_BOUNDS, Quantity, declare
 from lib.training import Trained
 from lib.training.tasks import PATIENCE, BaseOutputs
 
@@ -72,12 +72,8 @@ def adversary_columns(trained: Trained) -> dict[str, object]:
     trains = run.option("trains") + (" from the base" if run.option("starts") == "base" else "")
     away, strength = [record["dev_jsd"] for record in trained.history], run.option("lambda")
     moves = len(away) > PATIENCE and away[-1] >= AT_REST and away[-1] - away[-1 - PATIENCE] >= away[-1] / 10
-    return {
-        "lambda": strength,
-        "trains": trains,
-        "converged": trained.converged and not (moves and strength > 0),
-        "seed": seed,
-    }
+    converged = trained.converged and not (moves and strength > 0)
+    return {"lambda": strength, "trains": trains, "converged": converged, "seed": seed}
 
 
 def distances(base: BaseOutputs) -> list[Quantity]:
@@ -200,10 +196,7 @@ def has_optimum(trained: Trained) -> bool:
 
 
 def adversaries_of_texts(trained: Sequence[Trained], epsilon: float = 0.01) -> list[Quantity]:
-    """`searches`, the largest JSD that there is, and the adversary by chance.
-
-    That is of the optimum, or else of the search, of one order of each text.
-    """
+    """`searches`, the largest JSD that there is, and by chance the optimum, or else the search, of one order a text."""
     measured = searches(trained, epsilon)
     options = {} if len(measured) > 1 else {"method": "gradient", "draws": 1}
     return [*measured, largest_jsd(), adversary_by_chance(epsilon, **options)]
@@ -240,13 +233,6 @@ def points(series: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def points_by_variant(adversaries: pd.DataFrame) -> pd.DataFrame:
-    """`points` of the adversaries of each variant, with their `attention` (Tutek & Snajder 2020, figure 1)."""
-    groups = adversaries.groupby(["attention", "variant"], sort=False)
-    curves = [points({title_of(name): rows}).assign(attention=own) for (own, name), rows in groups]
-    return pd.concat(curves, ignore_index=True)
-
-
 # --- on dev
 
 
@@ -271,9 +257,8 @@ def adversaries_by_dev(trained: Sequence[Trained]) -> pd.DataFrame:
     able = set(zip(on_par["seed"], on_par["trains"], strict=True))
     imitates = [pair in able for pair in zip(frame["seed"], frame["trains"], strict=True)]
     frame = frame.assign(moved=frame["dev_jsd"] >= FAR, imitates=imitates)
-    return frame.assign(
-        chosen=frame.index.isin(moved_adversaries(frame).groupby(["seed", "trains"])["dev_f1"].idxmax())
-    )
+    best = moved_adversaries(frame).groupby(["seed", "trains"])["dev_f1"].idxmax()
+    return frame.assign(chosen=frame.index.isin(best))
 
 
 def moved_adversaries(dev: pd.DataFrame) -> pd.DataFrame:

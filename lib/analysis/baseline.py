@@ -41,21 +41,15 @@ def words(instance: Instance) -> tuple[str, ...]:
 
 
 def regression() -> Pipeline:
-    """The untrained model, of tuples of tokens to probabilities of the classes.
-
-    Unigrams and bigrams of at least 2 texts, weighted by 1 + ln(count) times idf, rows of length 1.
-    """
-    counts = TfidfVectorizer(
-        tokenizer=tuple, lowercase=False, token_pattern=None, ngram_range=(1, 2), min_df=2, sublinear_tf=True
-    )
+    """Untrained: of unigrams and bigrams in at least 2 texts, weighted by 1 + ln(count) times idf, rows of length 1."""
+    of_tokens = {"tokenizer": tuple, "lowercase": False, "token_pattern": None}
+    counts = TfidfVectorizer(**of_tokens, ngram_range=(1, 2), min_df=2, sublinear_tf=True)
     return make_pipeline(counts, LogisticRegression(max_iter=1000))
 
 
 def against_baseline(instances: pd.DataFrame, answers: pd.DataFrame, score: str = "f1") -> pd.DataFrame:
-    """Each configuration's score less the baseline's on the same texts.
+    """Each configuration's score, f1 or accuracy, less that of `answers`, which are the baseline's, on the same texts.
 
-    Args:
-        answers: what `baseline` gives. score: f1 or accuracy.
     Returns:
         RUN_COLUMNS, quantity, first (the model's value), second (the baseline's), difference, low, high, word, unit, n,
         seeds, se, of_seeds.

@@ -45,10 +45,7 @@ def taus(first: list, second: list) -> tuple[np.ndarray, np.ndarray]:
     lengths = [0 if a is None or b is None else len(a) for a, b in zip(first, second, strict=True)]
     for row in np.flatnonzero(lengths):
         if lengths[row] != len(second[row]):
-            raise ValueError(
-                f"row {row}: one measure has {lengths[row]} tokens, the other {len(second[row])}; "
-                "both must be over the same tokens"
-            )
+            raise ValueError(f"row {row}: one measure has {lengths[row]} tokens, the other {len(second[row])}")
     lengths = torch.tensor(lengths, dtype=torch.long)
     for rows in map(Tensor.numpy, by_length(lengths, CELLS)):
         mask = torch.arange(int(lengths[rows].max())) < lengths[rows, None]
@@ -64,24 +61,12 @@ def padded(arrays: list[np.ndarray], mask: Tensor) -> Tensor:
     return values
 
 
-def kendall(at: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Kendall's tau-b of at (point,) with each row of values (..., point); NaN where a side is constant."""
-    rows = torch.tensor(values.reshape(-1, len(at)))
-    tau, _ = kendall_tau(torch.tensor(at).expand_as(rows), rows, torch.ones_like(rows, dtype=torch.bool))
-    return tau.numpy().reshape(values.shape[:-1])
-
-
 def trend(instances: pd.DataFrame, by: str, quantity: str) -> dict[str, object]:
-    """Kendall's tau-b between a dial, such as an adversary's lambda, and a quantity's mean over the texts.
+    """Kendall's tau-b between a dial, the column `by`, and a quantity's mean over the texts.
 
     Meister et al. (2021), table 2. tau is that within each seed, the mean over seeds; NaN where all of `taus_by_seed`
-    are.
-
-    Args:
-        by: the dial's column.
-    Returns:
-        quantity, tau, tau_low, tau_high (`t_interval` over seeds), sd_seeds (of tau), first, last (the quantity's mean
-        at the least and the largest value), points, seeds, n (texts).
+    are. With tau_low and tau_high (`t_interval` over seeds), sd_seeds (of tau), first and last (the quantity's mean at
+    the least and the largest value), points, seeds, n (texts).
     """
     means = instances.groupby(["seed", by])[quantity].mean().unstack()
     taus = pd.Series(taus_by_seed(means)[1]).dropna()
@@ -103,5 +88,8 @@ def taus_by_seed(means: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
     Where seeds have different points, those count that all have, if they are three or more. NaN for fewer points.
     """
     shared = means.dropna(axis=1) if means.notna().all().sum() >= 3 else means
-    at, values = (np.array(part, dtype=float) for part in (shared.columns, shared))
-    return shared, kendall(at, values) if len(at) >= 3 else np.full(len(values), np.nan)
+    if shared.shape[1] < 3:
+        return shared, np.full(len(shared), np.nan)
+    at, values = (torch.tensor(np.array(part, dtype=float)) for part in (shared.columns, shared))
+    tau, _ = kendall_tau(at.expand_as(values), values, torch.ones_like(values, dtype=torch.bool))
+    return shared, tau.numpy()

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from lib.analysis.measuring import RUN
 from lib.training import Trained
 
 
@@ -13,13 +14,12 @@ def dev_scores(trained: Sequence[Trained], option: str) -> pd.DataFrame:
     `highest_auc` is the value that is chosen, by the score that chooses the epochs too; of equals the largest value.
     `epoch` is the one that is kept, `of` the most there could be: where the last is kept, more might do better.
     """
-    rows = [
-        {"attention": model.run.attention, option: model.run.option(option), "of": model.run.epochs}
-        | model.history[model.chosen - 1]
-        for model in trained
-    ]
+    kept = pd.DataFrame([model.history[model.chosen - 1] for model in trained])
+    runs = [model.run for model in trained]
+    kept["of"], kept["attention"] = [run.epochs for run in runs], [run.attention for run in runs]
+    kept[option] = [run.option(option) for run in runs]
     scores = ["dev_auc", "dev_f1", "dev_loss", "epoch", "of"]
-    frame = pd.DataFrame(rows).groupby(["attention", option])[scores].mean().reset_index()
+    frame = kept.groupby(["attention", option])[scores].mean().reset_index()
     return frame.assign(highest_auc=frame.index.isin(frame[::-1].groupby("attention")["dev_auc"].idxmax()))
 
 
@@ -31,10 +31,10 @@ def chosen_values(trained: Sequence[Trained], option: str) -> list[float]:
 
 def training_table(trained: Sequence[Trained]) -> pd.DataFrame:
     """How each model was trained: its learning rate, how many epochs of at most how many, and which is kept."""
-    rows = [
-        {name: getattr(model.run, name) for name in ("encoder", "attention", "projection", "variant", "layers", "seed")}
-        | {"learning_rate": model.run.option("learning_rate")}
-        | {"epochs": len(model.history), "at most": model.run.epochs, "kept": model.chosen}
-        for model in trained
-    ]
+    rows = []
+    for model in trained:
+        run = {name: getattr(model.run, name) for name in RUN[1:]} | {
+            "learning_rate": model.run.option("learning_rate")
+        }
+        rows.append(run | {"epochs": len(model.history), "at most": model.run.epochs, "kept": model.chosen})
     return pd.DataFrame(rows)

@@ -21,15 +21,6 @@ STEPS = 10  # of one text as it is erased
 # --- one item
 
 
-def top_gaps(instances: pd.DataFrame) -> pd.Series:
-    """How much more erasing attention's top item changes the output than another one, on average over all others: nats.
-
-    Args:
-        instances: with the columns of lib.interventions.single_erasure, measured under the name "top".
-    """
-    return instances["top_attention_js"] - instances["top_attention_others_js"]
-
-
 def add_drawn(instances: pd.DataFrame) -> pd.DataFrame:
     """The rows with drawn_negative: does the drawn item of figures 3 and 4 change the output more than the top one?"""
     js = instances["top_attention_paper_delta_js"]
@@ -58,13 +49,6 @@ def flip_tables(instances: pd.DataFrame, rankings: Iterable[str], ways: Iterable
 
 
 # --- until the decision flips
-
-
-def weights_on_words(instances: pd.DataFrame, position: int, tokens: Sequence[str]) -> dict[str, np.ndarray]:
-    """The attention of each encoder over the words of one text, of its first seed; none where it is over sentences."""
-    rows = instances[instances["instance"].eq(position)].drop_duplicates("encoder")
-    weights = dict(zip(rows["encoder"].map(title_of), rows["attention_weights"], strict=True))
-    return {encoder: values for encoder, values in weights.items() if len(values) == len(tokens)}
 
 
 def erasure_steps(
@@ -168,12 +152,9 @@ def sooner_signs(group: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
 
 
 def sooner_ratio(signs: pd.DataFrame) -> Effect:
-    """log of the ratio of two counts: texts in which the first ranking flips sooner, to those of the second.
+    """log of the ratio of two counts, by `sooner_signs`: texts in which the first ranking flips sooner, to the second.
 
     The mean counts over the seeds. Where one has fewer than FEW_TEXTS, se is that of two Poisson counts.
-
-    Args:
-        signs: of `sooner_signs`.
     """
     wins = np.stack([signs.eq(sign).to_numpy(np.float64) for sign in (1, -1)])  # (which, text, seed)
     by_run = wins.sum(axis=1)

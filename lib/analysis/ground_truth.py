@@ -7,7 +7,7 @@ import pandas as pd
 import torch
 
 from lib.analysis.correlation import taus as pair_taus
-from lib.analysis.measuring import BATCH, declared_columns, forward, measure
+from lib.analysis.measuring import BATCH, forward, measure
 from lib.analysis.rationale import PREFIX, Rationales, add_average_precision, marked_tokens
 from lib.analysis.summaries import rows_where, summarise
 from lib.datasets.batches import Batch
@@ -32,16 +32,14 @@ def against_reason(instances: pd.DataFrame, columns: Iterable[str], rationales: 
     Args:
         columns: of values (token,). rationales: as of `add_average_precision`.
     """
-    columns = list(columns)
-    values = {name: np.full((len(instances), len(SCORES)), np.nan) for name in ("chance", *columns)}
-    for row, reason in enumerate(marked_tokens(instances, rationales)):
-        if reason is not None:
-            values["chance"][row] = reason.mean()
-            for name in columns:
-                values[name][row] = hits(np.asarray(instances[name].iloc[row], dtype=np.float64), reason)
-    scored = {}
-    for name, of_name in values.items():
-        for (score, title), of_score in zip(SCORES.items(), of_name.T, strict=True):
+    columns, reasons, scored = list(columns), marked_tokens(instances, rationales), {}
+    for name in ("chance", *columns):
+        values = np.full((len(instances), len(SCORES)), np.nan)
+        for row, reason in enumerate(reasons):
+            if reason is not None:
+                own = np.zeros(len(reason)) if name == "chance" else instances[name].iloc[row]
+                values[row] = hits(np.asarray(own, dtype=np.float64), reason)
+        for (score, title), of_score in zip(SCORES.items(), values.T, strict=True):
             scored[declare(f"reason_{score}_{name}", "fraction", f"{title_of(name)}, {title}")] = of_score
     instances = add_average_precision(instances, {name: name for name in columns}, rationales).assign(**scored)
     chance = instances[f"{PREFIX}chance"]
@@ -67,7 +65,7 @@ def explained(
     Args:
         quantities: explanations, a value for each token each. more: others.
     """
-    trained, columns = list(trained), columns_of(quantities)
+    trained, columns = list(trained), [column for one in quantities for column in one.columns]
     frames = [pd.DataFrame(columns=["dataset", "encoder", "variant", "reason_top_chance"])]
     with Progress("measuring explanations", total=len(trained)) as progress:
         for one in trained:
@@ -87,11 +85,6 @@ def answered_right(one: Trained) -> Iterator[Batch]:
             right = probabilities(forward(one.model, some).logits).argmax(dim=-1) == some.label
             if right.any():
                 yield some.rows(right)
-
-
-def columns_of(quantities: Iterable[Quantity]) -> list[str]:
-    """The columns of the quantities."""
-    return [column for one in quantities for column in declared_columns(one)]
 
 
 def against_shapley(instances: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:

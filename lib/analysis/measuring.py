@@ -57,7 +57,7 @@ def measure(
             rows += measure_batch(model, batch.to(device), quantities, columns)
     if progress is not None:
         progress.advance(str(run or ""))
-    columns = {quantity.name: columns[quantity.name] or declared_columns(quantity) for quantity in quantities}
+    columns = {quantity.name: columns[quantity.name] or quantity.columns for quantity in quantities}
     for row in rows:
         row["left_out"] = tuple((column, why) for name, why in row["left_out"] for column in columns[name])
     names = [column for of_quantity in columns.values() for column in of_quantity]
@@ -70,11 +70,6 @@ def measure(
             frame[name] = frame[name].astype(np.float64)
     identity = {name: getattr(run, name, "") for name in RUN}
     return pd.concat([pd.DataFrame(identity, index=frame.index), frame], axis=1).copy()  # of columns that lie together
-
-
-def declared_columns(quantity: Quantity) -> list[str]:
-    """The columns that a quantity may have: those of its parts, or the one of its name."""
-    return [quantity.name] if isinstance(quantity.unit, str) else [f"{quantity.name}_{part}" for part in quantity.unit]
 
 
 def measure_all(trained: Sequence, quantities: Sequence[Quantity], split: str = "test") -> pd.DataFrame:
@@ -121,10 +116,8 @@ def forward(model: nn.Module, batch: Batch) -> ModelOutput:
         output = model(batch)
     broken = ~torch.isfinite(output.logits).all(dim=1)
     if broken.any():
-        raise ValueError(
-            f"the model's logits are not finite for {int(broken.sum())} of {len(batch)} texts of a batch, first for "
-            f"instance {int(batch.instance[broken][0])}. Its training has diverged; nothing was measured"
-        )
+        texts = f"{int(broken.sum())} of {len(batch)} texts of a batch, first for instance {batch.instance[broken][0]}"
+        raise ValueError(f"the model's logits are not finite for {texts}. Its training has diverged")
     return output
 
 
@@ -150,10 +143,8 @@ def named_values(
         return {name: list(value.numpy())}
     mask = next((mask.cpu() for mask in (output.mask, batch.mask) if mask.shape == value.shape), None)
     if mask is None:
-        raise ValueError(
-            f"quantity {name!r} has shape {tuple(value.shape)}; allowed here: ({len(batch)},) or (batch, token) "
-            f"{tuple(output.mask.shape)}"
-        )
+        allowed = f"allowed here: ({len(batch)},) or (batch, token) {tuple(output.mask.shape)}"
+        raise ValueError(f"quantity {name!r} has shape {tuple(value.shape)}; {allowed}")
     return {name: [row[real].numpy() for row, real in zip(value, mask, strict=True)]}
 
 

@@ -21,9 +21,7 @@ def span_mask(spans: Spans | None, length: int) -> np.ndarray:
     marked = np.zeros(length, dtype=bool)
     for start, end in spans or ():
         if end > length:
-            raise ValueError(
-                f"a span ends at {end}, the text has {length} tokens: are these another split's rationales?"
-            )
+            raise ValueError(f"a span ends at {end}, the text has {length} tokens: rationales of another split?")
         marked[start:end] = True
     return marked
 
@@ -66,7 +64,7 @@ def add_average_precision(instances: pd.DataFrame, measures: Mapping[str, str], 
             never hold one split against another.
     """
     marked = marked_tokens(instances, rationales)
-    areas = {"chance": [np.nan if one is None else chance_precision(int(one.sum()), len(one)) for one in marked]}
+    areas = {"chance": [np.nan if one is None else average_precision(one, np.zeros(len(one))) for one in marked]}
     for name, column in measures.items():
         pairs = zip(marked, instances[column], strict=True)
         areas[name] = [np.nan if a is None or b is None else average_precision(a, b) for a, b in pairs]
@@ -78,8 +76,8 @@ def average_precision(relevant: np.ndarray, values: np.ndarray) -> float:
     """The average precision of a ranking, in expectation over the orders of equal values.
 
     Without equal values it is scikit-learn's, which gives equal ones the precision of the last of them; a constant is
-    then below a random order. Here a constant has exactly `chance_precision`. A relevant token that is the j-th of m
-    equal ones, r of them relevant, has j - 1 before it of which (j - 1)(r - 1)/(m - 1) are relevant on average.
+    then below a random order, and here what that has on average. A relevant token that is the j-th of m equal ones, r
+    of them relevant, has j - 1 before it of which (j - 1)(r - 1)/(m - 1) are relevant on average.
 
     Args:
         relevant, values: (token,); at least one token is relevant, the largest value ranks first.
@@ -95,13 +93,3 @@ def average_precision(relevant: np.ndarray, values: np.ndarray) -> float:
     rank, at = np.arange(1, len(group) + 1), np.sort(group)
     precision = (hits_above[at] + 1 + (rank - above[at] - 1) * slope[at]) / rank  # if that rank's token is relevant
     return float((hits[at] / equal[at] * precision).sum() / hits.sum())
-
-
-def chance_precision(relevant: int, tokens: int) -> float:
-    """The expected average precision of a random ranking of `tokens` of which `relevant` are relevant.
-
-    The token at rank k is relevant with probability R / n, and precision there is then (1 + (k - 1)(R - 1)/(n - 1)) / k
-    on average.
-    """
-    harmonic = float((1 / np.arange(1, tokens + 1)).sum())
-    return (harmonic + (relevant - 1) / max(tokens - 1, 1) * (tokens - harmonic)) / tokens

@@ -78,11 +78,6 @@ def t_interval(values: np.ndarray) -> tuple[float, float]:
     return interval(float(mean_over(0, values)), nan, values)
 
 
-def interval_source(runs: float) -> str:
-    """What an interval of so many runs is over."""
-    return "texts and seeds" if runs >= FEW else "texts"
-
-
 def estimate(
     names: Sequence[str], statistic: Statistic, sides: Sequence[np.ndarray], seeds: Sequence[int], draws: int
 ) -> list[Effect]:

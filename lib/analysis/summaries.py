@@ -108,11 +108,7 @@ def limits(name: str) -> tuple[float, float]:
 
 
 def seed_table(group: pd.DataFrame, column: str) -> pd.DataFrame:
-    """(instance, seed) float: a column of one configuration, its instances paired; NaN where there is no value.
-
-    Raises:
-        ValueError: an instance occurs twice in a seed.
-    """
+    """(instance, seed) float: a column of one configuration; NaN where there is no value, ValueError where two are."""
     return group.pivot(index="instance", columns="seed", values=column).astype(np.float64)
 
 
@@ -286,9 +282,8 @@ def join_seeds(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         return rows
     single, joined = rows["per"].eq("seed"), []
     runs = rows[single].reindex(columns=[*dict.fromkeys([*by, "quantity", "unit", "seed", "value", "n", "se_texts"])])
-    for _, group in runs.drop_duplicates([*by, "quantity", "seed"]).groupby(
-        [*by, "quantity"], sort=False, dropna=False
-    ):
+    runs = runs.drop_duplicates([*by, "quantity", "seed"])
+    for _, group in runs.groupby([*by, "quantity"], sort=False, dropna=False):
         values, se, bounds = group["value"].to_numpy(float), group["se_texts"].mean(), limits(group["quantity"].iloc[0])
         value, half = values.mean(), se * quantile(inf)
         row = {"value": value, "sd_seeds": group["value"].std(), "seeds": len(values), "n": group["n"].max()}

@@ -53,19 +53,16 @@ def add_entropies(instances: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame
     result = instances.copy()
     for name in names:
         entropy = declare(f"entropy_of_{name}", "fraction")
-        result[entropy] = normalized_entropies(token_values(instances, name))
+        result[entropy] = np.clip([entropy_of(values) for values in token_values(instances, name)], 0, 1)
         result["left_out"] = pass_on(result["left_out"], [column_of(name)], (entropy,))
     return result
 
 
-def normalized_entropies(arrays: list[np.ndarray | None]) -> np.ndarray:
-    """(instance,) H / ln n of each array (token,), at least 0, normalised to sum 1; NaN where that is undefined."""
-    entropies = np.full(len(arrays), np.nan)
-    for row, values in enumerate(arrays):
-        if values is not None and len(values) > 1 and (total := values.sum(dtype=np.float64)) > 0:
-            shares = values / total
-            entropies[row] = -xlogy(shares, shares).sum() / np.log(len(values))
-    return np.clip(entropies, 0, 1)
+def entropy_of(values: np.ndarray | None) -> float:
+    """H / ln n of values (token,), at least 0, normalised to sum 1; NaN where that is undefined."""
+    if values is None or len(values) < 2 or not (total := values.sum(dtype=np.float64)) > 0:
+        return np.nan
+    return -xlogy(values / total, values / total).sum() / np.log(len(values))
 
 
 def add_support(instances: pd.DataFrame) -> pd.DataFrame:
