@@ -81,10 +81,7 @@ def findings(found: pd.DataFrame, sources: bool = True) -> HTML:
     for row in found.to_dict("records"):
         finding = FINDINGS[row["finding"]]
         cells = {"finding": f"{finding.sentence} ({finding.source})" if sources else finding.sentence}
-        cells |= {
-            "model": row["model"],
-            "dataset": re.sub("([:,])", r"\1 ", row["dataset"]),
-        }  # may break
+        cells |= {"model": row["model"], "dataset": re.sub("([:,])", r"\1 ", row["dataset"])}  # a long one breaks
         cells |= {"measured": measured(row, unit=True), "runs": str(row["runs"])}
         cells |= {"chance": number(row["chance"], finding), "paper": number(printed(row), finding)}
         rows.append(cells | {"is it so?": f"– {row['left_out']}" if row["left_out"] else row["word"] or "–"})

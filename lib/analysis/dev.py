@@ -33,8 +33,7 @@ def training_table(trained: Sequence[Trained]) -> pd.DataFrame:
     """How each model was trained: its learning rate, how many epochs of at most how many, and which is kept."""
     rows = []
     for model in trained:
-        run = {name: getattr(model.run, name) for name in RUN[1:]} | {
-            "learning_rate": model.run.option("learning_rate")
-        }
+        run = {name: getattr(model.run, name) for name in RUN[1:]}
+        run["learning_rate"] = model.run.option("learning_rate")
         rows.append(run | {"epochs": len(model.history), "at most": model.run.epochs, "kept": model.chosen})
     return pd.DataFrame(rows)
