@@ -184,14 +184,10 @@ def test_what_is_no_result_of_the_papers_is_left_to_the_report_alone(home, tmp_p
         assert answer.sentence.startswith("not kept: ") and why in answer.sentence and not home.exists()
         assert (answer.own, answer.these_models) == (own, these)
         assert answer.effects["value"].tolist() == [0.1, 0.2]
-
-
-def test_nothing_is_left_of_ones_own_model(home):
     own = [SimpleNamespace(run=SimpleNamespace(profile="paper"), corpus=None)]
     values = pd.DataFrame([{"quantity": "f1", "value": 0.15, "of_seeds": {0: 0.1, 1: 0.2}}])
-    answer = results.keep(
-        "correlation", PAPERS["correlation"].settings(profile="paper"), own, values, effect_rows("J2", [0.1])
-    )
+    settings = PAPERS["correlation"].settings(profile="paper")
+    answer = results.keep("correlation", settings, own, values, effect_rows("J2", [0.1]))
     assert answer.sentence.startswith("not kept: the model is your own") and not home.exists()
     assert answer.own and answer.these_models and answer.values["value"].tolist() == [0.1, 0.2]
 

@@ -1,7 +1,5 @@
 """What `sparsity` trains and measures."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import planned
@@ -88,13 +86,10 @@ def test_the_support_counts_what_is_exactly_above_zero():
 
 
 def along_lambda(slope: float, noise: float, seeds: int = 3, texts: int = 60) -> pd.DataFrame:
-    random, frames = np.random.default_rng(0), []
-    for seed in range(seeds):
-        for at in LAMBDAS:
-            values = 0.5 + slope * at + noise * random.standard_normal(texts)
-            arrays = {"attention_weights": [np.ones(2)] * texts}
-            frames.append(measured(arrays).assign(**{"lambda": at, "seed": seed, "entropy": values}))
-    return pd.concat(frames, ignore_index=True)
+    noises = noise * np.random.default_rng(0).standard_normal((seeds, len(LAMBDAS), texts))
+    values = 0.5 + slope * np.array(LAMBDAS)[:, None] + noises
+    places = [(seed, LAMBDAS[at], text, value) for (seed, at, text), value in np.ndenumerate(values)]
+    return pd.DataFrame(places, columns=["seed", "lambda", "instance", "entropy"])
 
 
 def of_means(means: np.ndarray) -> pd.DataFrame:
@@ -109,23 +104,17 @@ def test_the_trend_along_a_hyperparameter():
     assert (row["points"], row["seeds"], row["n"]) == (5, 3, 60)
     assert row["tau"] == row["tau_high"] == pytest.approx(-1)
     assert row["first"] == pytest.approx(1.5, abs=0.01) and row["last"] == pytest.approx(0.41, abs=0.01)
-    row = trend(along_lambda(0, 1.0), "lambda", "entropy")
-    assert row["tau_low"] < 0 < row["tau_high"]
     one = trend(along_lambda(-0.1, 0.01, seeds=1), "lambda", "entropy")
     assert one["tau"] == pytest.approx(-1) and np.isnan(one["tau_low"]), "one seed says nothing about others"
     few = trend(rows[rows["lambda"] > 0], "lambda", "entropy")
     flat = trend(rows.assign(entropy=0.5), "lambda", "entropy")
     assert np.isnan([few["tau"], flat["tau"]]).all() and few["points"] == 2
-
-
-def test_a_trend_counts_the_points_that_every_seed_has():
     rising = np.arange(6) + np.zeros((3, 6))
-    rising[2, [1, 4]], rising[2, [0, 2]] = np.nan, rising[2, [2, 0]]
+    rising[2, [1, 4]], rising[2, [0, 2]] = np.nan, rising[2, [2, 0]]  # those count that every seed has
     found = trend(of_means(rising), "lambda", "entropy")
     assert found["tau"] == pytest.approx((1 + 1 + stats.kendalltau(range(4), [2, 0, 3, 5]).statistic) / 3)
     rising[1, [0, 3]] = np.nan  # two points are left in common: each seed by itself, the whole ones alone
-    found = trend(of_means(rising), "lambda", "entropy")
-    assert found["tau"] == pytest.approx(1) and np.isnan(found["tau_low"])
+    assert trend(of_means(rising), "lambda", "entropy")["tau"] == pytest.approx(1)
 
 
 def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():
@@ -151,6 +140,9 @@ def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():
     assert at["random"] and not at["base"], "attention that never left its start must not begin beside its model's"
     with pytest.raises(ValueError, match="less than 1"):
         planned.runs("sparsity", strengths=[2])
+    for wrong in ({"options": (("heads", 2),)}, {"encoder": "transformer", "options": (("activation", "relu"),)}):
+        with pytest.raises(KeyError, match="unknown option"):
+            Run(**MEISTER | wrong)
     few = planned.runs("sparsity/spectrum", strengths=[0.5, 0, -1])
     assert [run.projection for run in few] == ["softmax", "sparsegen:-1", "sparsemax", "sparsegen:0.5"]
     assert {run.option("learning_rate") for run in planned.runs("sparsity/models")} == {1e-3}
@@ -170,33 +162,6 @@ def test_tables_2_and_5_are_the_trend_of_the_gradient_and_the_adversaries_farthe
     assert farthest["value"].tolist() == [0.7, 0.6] and set(farthest["projection"]) == {""}
 
 
-@pytest.mark.parametrize(
-    ("wrong", "reason"),
-    [
-        ({"encoder": "transformer", "options": (("activation", "relu"),)}, "unknown option 'activation'"),
-        ({"options": (("heads", 2),)}, "unknown option 'heads'"),
-        ({"encoder": "transformer", "options": (("dropout", 1),)}, "dropout is 1; allowed"),
-        ({"layers": 0}, "layers is 0; allowed"),
-        ({"projection": "sparsegen:1"}, "allowed: below 1"),
-        ({"projection": "entmax:inf"}, "allowed: from 1 up"),
-        ({"projection": "sparsegen:-inf"}, "allowed: below 1"),
-        ({"projection": "hardmax"}, "unknown projection 'hardmax'; known: softmax"),
-        ({"options": (("patience", 0),)}, "patience is 0; allowed"),
-    ],
-)
-def test_wrong_parts_of_a_run_are_refused(wrong, reason):
-    with pytest.raises((KeyError, ValueError), match=reason):
-        Run(**(MEISTER | wrong))
-
-
-def test_a_divergence_that_sparse_attention_makes_infinite_is_refused():
-    base = Run(**MEISTER, projection="sparsemax")
-    with pytest.raises(ValueError, match="'kl', which is infinite.*'jsd'"):
-        replace(base, variant="adversary", base=base)
-    bounded = replace(base, variant="adversary", base=base, options=(("divergence", "jsd"),))
-    assert bounded.option("divergence") == "jsd"
-
-
 def test_patience_ends_training_after_the_best_epoch():
     labels, aucs = torch.tensor([0, 1]), [0.6, 0.8, 0.7, 0.8, 0.75]
     history = [{"epoch": number + 1, "dev_auc": auc} for number, auc in enumerate(aucs)]
@@ -213,9 +178,7 @@ def test_training_a_sparse_model_and_its_adversaries(monkeypatch, tmp_path):
     base = Run(**MEISTER, encoder=encoder, projection=projection, vectors="random", options=tiny)
     trained = train(base, say=lambda message: None)
     assert trained.model.training is False and trained.history[0]["dev_attention_entropy"] < 1
-    again = train(base, say=lambda message: None)
-    first = next(iter(again.batches("test")))
-    assert torch.equal(again.model(first).logits, trained.model(first).logits)
+    first = next(iter(trained.batches("test")))
     assert trained.model.projection.alpha.item() != 1.5
     aim = (*tiny, ("lambda", 1.0), ("divergence", "jsd"), ("tvd", "full"), ("trains", "attention"))
     adversary = Run(**MEISTER, encoder=encoder, projection=projection, vectors="random", options=aim, base=base,
