@@ -135,11 +135,6 @@ def bounds_of(name: str) -> Bounds:
     return known.bounds or BOUNDS.get(known.unit, (-np.inf, np.inf))
 
 
-def belongs_to_another(name: str) -> bool:
-    """Whether it belongs to another quantity, as the p-value of a tau does."""
-    return name.startswith("kendall_tau_") and name.endswith(("_p", "_significant"))
-
-
 def title_of(name: str) -> str:
     """A quantity, or a part of a model, for a reader: "attention / leave-one-out"; by default its words."""
     if name in _REGISTRY and _REGISTRY[name].title:

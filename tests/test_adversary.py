@@ -14,7 +14,7 @@ from lib import analysis, processes
 from lib.analysis.adversaries import distances
 from lib.datasets import DATASETS
 from lib.datasets.batches import batches, collate
-from lib.metrics import kullback_leibler, probabilities, total_variation
+from lib.metrics.distances import kullback_leibler, probabilities, total_variation
 from lib.models import GuidedClassifier
 from lib.provenance import seeds_of
 from lib.training import Run, fitting, losses, train, train_all

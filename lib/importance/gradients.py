@@ -91,6 +91,8 @@ def integrated_gradients(model: AttentionModel, batch: Batch, steps: int = 50, b
     Returns:
         (batch, token) probability, positive where a token is evidence for the prediction; 0 off the mask.
     """
+    if baseline not in BASELINES:
+        raise ValueError(f"baseline is {baseline!r}; allowed: {', '.join(BASELINES)}")
     points, weights = np.polynomial.legendre.leggauss(steps)  # on [-1, 1]
 
     def attributions(part: Batch, rows: Tensor) -> Tensor:
@@ -98,7 +100,9 @@ def integrated_gradients(model: AttentionModel, batch: Batch, steps: int = 50, b
             output = model(part)
             predicted = probabilities(output.logits).argmax(dim=-1, keepdim=True)
             text = output.embeddings.detach()
-            start = baseline_of(model, part, text, baseline)
+            unknown = replace(part, tokens=part.tokens.masked_fill(part.mask, UNKNOWN))
+            zero = text.masked_fill(part.mask[:, :, None], 0)
+            start = zero if baseline == "zero" else model(unknown).embeddings.detach()
             mean = torch.zeros_like(text)
             for point, weight in zip((points + 1) / 2, weights / 2, strict=True):
                 embeddings = (start + point * (text - start)).requires_grad_()
@@ -107,15 +111,6 @@ def integrated_gradients(model: AttentionModel, batch: Batch, steps: int = 50, b
         return ((text - start) * mean).sum(dim=-1)
 
     return in_micro_batches(model, batch, attributions)
-
-
-def baseline_of(model: AttentionModel, batch: Batch, text: Tensor, baseline: str) -> Tensor:
-    """The embedded texts (batch, token, embedding) with zeros, or the unknown word's vector, for their own tokens."""
-    if baseline not in BASELINES:
-        raise ValueError(f"baseline is {baseline!r}; allowed: {', '.join(BASELINES)}")
-    if baseline == "zero":
-        return text.masked_fill(batch.mask[:, :, None], 0)
-    return model(replace(batch, tokens=batch.tokens.masked_fill(batch.mask, UNKNOWN))).embeddings.detach()
 
 
 def forward_pass(model: AttentionModel, batch: Batch, through_attention: bool, imposed: Tensor | None) -> ModelOutput:

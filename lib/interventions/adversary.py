@@ -55,12 +55,7 @@ def adversarial_attention(
     return attention.to(output.attention.dtype), jensen_shannon(attention, base).to(output.attention.dtype)
 
 
-def adversary(
-    epsilon: float = 0.01,
-    method: str = "exact",
-    with_attention: bool = False,
-    **options,
-) -> Quantity:
+def adversary(epsilon: float = 0.01, method: str = "exact", with_attention: bool = False, **options) -> Quantity:
     """A quantity: {"jsd" (batch,) nats, "tvd" (batch,) fraction} of the adversarial attention of each text.
 
     Args:

@@ -54,39 +54,28 @@ def without_reason(rationales: Sequence[Spans | None]) -> Quantity:
 def shapley() -> Quantity:
     """A quantity: the exact Shapley value of each token for the predicted class's probability, (batch, token).
 
-    Texts of more than MAX_WORDS words are left out; see `shapley_of_text`.
+    Shapley (1953): phi_t = sum over subsets S without t of a text's n words of |S|! (n - |S| - 1)! / n! times
+    v(S + t) - v(S), v being that probability where the words that are not in S are deleted. They sum to
+    v(all) - v(none). All subsets are enumerated: texts of more than MAX_WORDS words are left out.
     """
 
+    @torch.no_grad()
     def values(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
         result = torch.zeros(batch.mask.shape, dtype=torch.float64, device=batch.mask.device)
-        for row in range(len(batch)):
-            alone = batch.rows(torch.tensor([row], device=result.device))
-            result[row, batch.mask[row]] = shapley_of_text(model, alone)
+        nothing = model.read_out(output, torch.zeros_like(output.attention))
+        for row, mask in enumerate(batch.mask):
+            number = int(mask.sum())
+            subsets = torch.arange(2**number, device=mask.device)
+            chosen = (subsets[:, None] >> torch.arange(number, device=mask.device)) % 2 == 1  # (subset, word)
+            copies = batch.rows(torch.full_like(subsets[1:], row))
+            keep = copies.mask.masked_scatter(copies.mask, chosen[1:])
+            logits = torch.cat([nothing[[row]], model(shortened(copies, keep)).logits]).double()
+            value = probabilities(logits)[:, probabilities(output.logits[row]).argmax()]
+            weight = [1 / (number * comb(number - 1, size)) for size in range(number)]
+            weight = torch.tensor([*weight, 0.0], dtype=torch.float64, device=mask.device)[chosen.sum(dim=1)]
+            without = [subsets[~chosen[:, place]] for place in range(number)]
+            gains = [weight[some] * (value[some + 2**place] - value[some]) for place, some in enumerate(without)]
+            result[row, mask] = torch.stack(gains).sum(dim=1)
         return result
 
     return Quantity("shapley", values, "fraction", CHANGE_BOUNDS, "Shapley value", MAX_WORDS)
-
-
-@torch.no_grad()
-def shapley_of_text(model: AttentionModel, text: Batch) -> Tensor:
-    """(token,) of the only text of a batch, by enumeration of all subsets S of its n words.
-
-    Shapley (1953): phi_t = sum over S without t of |S|! (n - |S| - 1)! / n! times v(S + t) - v(S), v being the
-    predicted class's probability where the words that are not in S are deleted. They sum to v(all) - v(none).
-    """
-    words = text.mask[0].nonzero().squeeze(1)
-    number, device = len(words), words.device
-    subsets = torch.arange(2**number, device=device)
-    chosen = (subsets[:, None] >> torch.arange(number, device=device)) % 2 == 1  # (subset, word)
-    copies = text.rows(torch.zeros_like(subsets))
-    keep = copies.mask.clone()
-    keep[:, words] = chosen
-    output = model(text)
-    nothing = model.read_out(output, torch.zeros_like(output.attention))
-    logits = torch.cat([nothing, model(shortened(copies.rows(subsets > 0), keep[1:])).logits])
-    value = probabilities(logits.double())[:, probabilities(output.logits).argmax()]
-    weight = [1 / (number * comb(number - 1, size)) for size in range(number)]
-    weight = torch.tensor([*weight, 0.0], dtype=torch.float64, device=device)[chosen.sum(dim=1)]  # of each subset
-    without = [subsets[~chosen[:, place]] for place in range(number)]
-    gains = [weight[some] * (value[some + 2**place] - value[some]) for place, some in enumerate(without)]
-    return torch.stack(gains).sum(dim=1)

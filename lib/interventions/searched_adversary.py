@@ -84,7 +84,12 @@ def searched_adversary(
         start = starts(streams(seed, len(rows), instance[rows.cpu()]), mask, restarts).to(base.dtype)
         with torch.inference_mode():  # a small operation costs less
             best = _climb(start, base, terms, bias, epsilon, steps)
-        found[cells] = _furthest(best, base, mask, terms, bias, epsilon).T
+        q, own = best.double().masked_fill(~mask, 0), base.double()
+        q = q / q.sum(dim=1, keepdim=True)
+        moved = _moved(_chances(q, terms, bias), _chances(own[None], terms, bias))
+        distance = jensen_shannon(q.mT, own.T).masked_fill(moved > epsilon, -1)
+        top, restart = distance.max(dim=0)  # in doubles, too: the furthest restart that is within epsilon, or the base
+        found[cells] = torch.where(top > 0, q.gather(0, restart.expand(1, *own.shape))[0], own).T
     return found
 
 
@@ -157,14 +162,3 @@ def _chances(q: Tensor, terms: Tensor, bias: Tensor, buffer: Tensor | None = Non
 def _moved(chance: Tensor, p: Tensor) -> Tensor:
     """(restart, batch) total variation between what `_chances` gives."""
     return (chance - p).abs().sum(dim=0) / min(len(p), 2)
-
-
-def _furthest(best: Tensor, base: Tensor, mask: Tensor, terms: Tensor, bias: Tensor, epsilon: float) -> Tensor:
-    """(token, batch) in doubles: the restart with the largest JSD within epsilon, in doubles too, or the base."""
-    q = best.double().masked_fill(~mask, 0)
-    q, base = q / q.sum(dim=1, keepdim=True), base.double()
-    distance = jensen_shannon(q.mT, base.T)
-    moved = _moved(_chances(q, terms, bias), _chances(base[None], terms, bias))
-    top, restart = distance.masked_fill(moved > epsilon, -1).max(dim=0)
-    chosen = q.gather(0, restart.expand(1, *base.shape))[0]
-    return torch.where(top > 0, chosen, base)
