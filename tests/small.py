@@ -1,6 +1,9 @@
 """Small random models and texts, in float64, for tests against brute force."""
 
+import gzip
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -21,6 +24,22 @@ def split(lengths=(1, 2, 3, 7, 12), seed=0, name="test") -> Split:
         Instance(f"{name}-{i}", "", tuple(random.choice(WORDS, length)), i % 2) for i, length in enumerate(lengths)
     )
     return Split(name, instances, Vocabulary.of([WORDS]))
+
+
+def dataset(home: Path, name: str, about: dict, **splits: list[dict] | bytes) -> Path:
+    """The folder of a dataset with the records of its splits, or the content of their files."""
+    folder = home / name
+    folder.mkdir(exist_ok=True)
+    (folder / "dataset.json").write_text(json.dumps(about))
+    for split, records in splits.items():
+        content = records if isinstance(records, bytes) else lines(records)
+        (folder / f"{split}.jsonl.gz").write_bytes(gzip.compress(content))
+    return folder
+
+
+def lines(records: list[dict]) -> bytes:
+    """Records as JSON lines."""
+    return "".join(json.dumps(record) + "\n" for record in records).encode()
 
 
 def quantities(**functions: Callable) -> list[Quantity]:

@@ -1,11 +1,9 @@
-"""The data card counts what is there, and its baseline is scikit-learn's; the same cells open every notebook."""
+"""The data card counts what is there, and its baseline is scikit-learn's."""
 
-import json
 import re
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise, product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,9 +18,6 @@ from lib.analysis.baseline import STRENGTHS
 from lib.datasets import about, card, sizes, word_vectors
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
 from tools.fetch.sources import sources
-
-CARD = ("## 1 Data", "datasets.card(corpus, word_vectors)", "analysis.baseline(corpus)", "train_all(")
-NOTEBOOKS = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("*.ipynb"))
 
 
 def corpus_of(classes=("bad", "good"), min_df=1, **splits) -> Corpus:
@@ -187,13 +182,3 @@ def test_what_the_papers_count_is_counted_under_their_names():
     assert found["vocabulary"] == texts["words of the vocabulary"] and found["train_size"] == texts["texts"]
     cut = replace(corpus.train, instances=tuple(replace(one, sentences=(1, 2)) for one in corpus.train.instances))
     assert sizes(replace(corpus, train=cut))["average_sentences"] == 2
-
-
-def test_every_notebook_opens_with_the_same_card_before_anything_is_trained():
-    texts = []
-    for path in NOTEBOOKS:
-        cells = ["".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
-        order = [next(i for i, cell in enumerate(cells) if part in cell) for part in CARD]
-        assert order == sorted(order), path.stem
-        texts.append(cells[order[2] - 1])
-    assert len(texts) == 6 and len(set(texts)) == 1, "and says the same of the baseline"

@@ -1,4 +1,4 @@
-"""Planted reviews follow their rule, their rationales decide their labels, and a bag of words does not suffice."""
+"""Planted texts and shortcuts follow their rules, and their rationales decide their labels."""
 
 import hashlib
 import re
@@ -10,9 +10,8 @@ from planned import runs
 
 from lib import datasets
 from lib.analysis.baseline import regression
-from lib.datasets import DataError, planted
-from lib.training import Run, train
-from tools.report.parameters import find_notebook, given_parameters, report_name
+from lib.datasets import DataError, altered, planted, word_vectors
+from tools.report.parameters import find_notebook, report_name
 
 
 def by_the_rule(tokens):
@@ -61,15 +60,12 @@ def test_sizes_lengths_and_words_are_few():
     splits = {split: planted.records(split) for split in planted.SIZES}
     assert {split: len(records) for split, records in splits.items()} == {"train": 2000, "dev": 400, "test": 400}
     assert len({record.text for records in splits.values() for record in records}) == 2800, "a text occurs twice"
-    for records in splits.values():
-        assert 0.45 <= np.mean([record.label for record in records]) <= 0.55
     lengths = np.array([len(record.tokens) for record in splits["train"]])
     assert 18 <= lengths.mean() <= 20 and 7 <= lengths.std() <= 10
     assert lengths.min() >= planted.SHORTEST and lengths.max() <= planted.LONGEST
     frequency = Counter(word for record in splits["train"] for word in record.tokens)
     assert len(frequency) < 600 and min(frequency.values()) >= 5
     assert len(set(planted.content_words())) == planted.TYPES == 400
-    assert not set(planted.PRAISE) & set(planted.BLAME) and len(planted.PRAISE) == len(planted.BLAME) == 12
 
 
 @pytest.mark.parametrize("name", ["planted", "planted-documents"])
@@ -79,14 +75,6 @@ def test_who_reads_the_order_is_right_and_a_bag_of_words_in_most_texts_only(name
     assert all(by_the_rule(one.tokens) == (one.label, positions_of(one)) for one in dev)
     assert 0.68 <= right_by_words(name) <= 0.84 and right_by_words(f"{name}:negation=0,distractors=0") >= 0.95
     assert right_by_words(name, without_rationale=True) <= 0.6
-
-
-def test_a_bilstm_learns_the_rule_far_better_than_a_bag_of_words(tmp_path, monkeypatch):
-    monkeypatch.setenv("CACHE_HOME", str(tmp_path))
-    trained = train(Run("planted", vectors="random"), say=lambda message: None)
-    accuracy = trained.history[trained.chosen - 1]["dev_accuracy"]
-    assert 0.88 <= accuracy <= 1.0
-    assert accuracy - right_by_words("planted") >= 0.08
 
 
 def test_each_option_changes_what_it_names():
@@ -118,9 +106,8 @@ def test_dials_follow_the_name_wherever_a_dataset_is_named():
     assert datasets.load(name, "quick", noise=0.0).checksum == datasets.load("planted:negation=0", "quick").checksum
     assert not any(word in planted.NEGATORS for one in corpus.train.instances for word in one.tokens)
     assert runs("erasure", "planted-documents:cues=3")[-1].encoder == "han-noenc"
-    notebook = find_notebook("correlation")
-    values = given_parameters(notebook, [("dataset", name)])
-    assert re.fullmatch(r"correlation-planted_negation=0_noise=0\.1-[0-9a-f]{6}", report_name(notebook, values))
+    file = report_name(find_notebook("correlation"), {"dataset": name})
+    assert re.fullmatch(r"correlation-planted_negation=0_noise=0\.1-[0-9a-f]{6}", file)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +116,6 @@ def test_dials_follow_the_name_wherever_a_dataset_is_named():
         ("planted:clues=3", "unknown option 'clues' of the dataset 'planted'; known: cues, negation, distractors"),
         ("planted:cues", "cues is ''; Input should be a valid integer"),
         ("planted:noise=nan", "noise is 'nan'; Input should be less than or equal to 0.5"),
-        ("planted:distractors=9", "distractors is '9'; Input should be less than or equal to 8"),
         ("sst:cues=3", "the dataset 'sst' has no dials, but cues follows its name"),
         ("plants:cues=3", "unknown dataset 'plants:cues=3'; known: sst, imdb"),
     ],
@@ -139,3 +125,40 @@ def test_a_dial_that_is_none_is_refused_by_every_notebook(name, message):
         datasets.load(name)
     with pytest.raises(ValueError, match=message):
         runs("correlation", name)
+
+
+@pytest.mark.parametrize("kind", ["single", "pair"])
+def test_a_shortcut_decides_the_label_of_half_of_train_and_of_copies_of_test(kind):
+    plain, corpus = datasets.load("planted"), datasets.load(f"planted:shortcut={kind}")
+    decides = {("onea",): 1, ("zeroa",): 0} if kind == "single" else {("onea", "zeroa"): 1, ("zeroa", "onea"): 0}
+    for split, whole in zip(corpus.splits, plain.splits, strict=True):
+        own = {one.id: one for one in whole.instances}
+        with_it = [one for one in split.instances if one.rationale]
+        for one in split.instances:
+            before = own[one.id.removesuffix(altered.COPY)]
+            assert [word for word in one.tokens if word not in altered.SHORTCUT_WORDS] == list(before.tokens)
+            deciding = tuple(word for start, end in one.rationale or () for word in one.tokens[start:end])
+            assert one.label == (decides[deciding] if one.rationale else before.label)
+        against = np.mean([one.label != own[one.id.removesuffix(altered.COPY)].label for one in with_it])
+        assert against == pytest.approx(0.5, abs=0.01), "the text's own words say nothing about it"
+        assert len(with_it) == pytest.approx(len(whole) * (1 if split.name == "test" else 0.5), abs=2)
+        assert Counter(one.label for one in with_it)[1] == pytest.approx(len(with_it) / 2, abs=len(with_it) * 0.06)
+    assert [one.tokens for one in corpus.test.instances[:400]] == [one.tokens for one in plain.test.instances]
+    assert set(altered.SHORTCUT_WORDS) <= set(corpus.vocabulary.words)
+
+
+def test_what_cannot_be_altered_is_refused():
+    for name in ("planted:shortcut=both", "planted-documents:shortcut=pair"):
+        with pytest.raises(DataError, match="allowed: "):
+            datasets.spec(name)
+
+
+def test_inserted_words_have_random_vectors_of_the_usual_length(tmp_path):
+    corpus = datasets.load("planted:shortcut=single")
+    words = [word for word in corpus.vocabulary.words[4:] if word not in altered.SHORTCUT_WORDS]
+    numbers = np.random.default_rng(0).normal(0, 3, (len(words), 20))
+    lines = [" ".join([word, *map(str, row)]) for word, row in zip(words, numbers, strict=True)]
+    (tmp_path / "some.txt").write_text("\n".join(lines))
+    table = word_vectors.load(tmp_path / "some.txt", corpus.vocabulary, size=20).table
+    found = table[[corpus.vocabulary.ids[word] for word in altered.SHORTCUT_WORDS]]
+    assert float(found.std()) == pytest.approx(3, rel=0.4) and not np.allclose(*found)

@@ -14,27 +14,17 @@ from lib.datasets.corpus import Vocabulary
 SIZE = 7
 WORDS = ["good", "bad", "café", "naïve\u00a0x", "film", "missing"]
 HAVE = ["the", *WORDS[:-1]]
+VOCABULARY = Vocabulary.of([WORDS])
+KEYED = KeyedVectors(SIZE)  # what gensim itself holds and writes
+KEYED.add_vectors(HAVE, np.random.default_rng(0).standard_normal((len(HAVE), SIZE)).astype(np.float32))
 
 
-@pytest.fixture(scope="module")
-def vocabulary():
-    return Vocabulary.of([WORDS])
-
-
-@pytest.fixture(scope="module")
-def keyed():
-    """What gensim itself holds and writes."""
-    model = KeyedVectors(SIZE)
-    model.add_vectors(HAVE, np.random.default_rng(0).standard_normal((len(HAVE), SIZE)).astype(np.float32))
-    return model
-
-
-def write(path: Path, keyed, form: str) -> Path:
+def write(path: Path, form: str) -> Path:
     path = path / FORMS[form]
     if form == "npz":
-        np.savez(path, words=np.array(HAVE), vectors=keyed.vectors.astype(np.float16))
+        np.savez(path, words=np.array(HAVE), vectors=KEYED.vectors.astype(np.float16))
     else:
-        keyed.save_word2vec_format(path, write_header=form != "glove")
+        KEYED.save_word2vec_format(path, write_header=form != "glove")
     if form == "fasttext":  # a space at the end of each line
         path.write_bytes(path.read_bytes().replace(b"\n", b" \n"))
     return path
@@ -44,12 +34,12 @@ FORMS = {"npz": "v.npz", "glove": "v.txt", "word2vec": "v.vec", "fasttext": "v.v
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_gives_what_gensim_holds(tmp_path, vocabulary, keyed, form):
-    found = word_vectors.load(write(tmp_path, keyed, form), vocabulary, size=SIZE)
-    assert found.table.dtype == torch.float32 and found.table.shape == (len(vocabulary), SIZE)
-    for row, word in enumerate(vocabulary.words):
+def test_every_form_gives_what_gensim_holds(tmp_path, form):
+    found = word_vectors.load(write(tmp_path, form), VOCABULARY, size=SIZE)
+    assert found.table.dtype == torch.float32 and found.table.shape == (len(VOCABULARY), SIZE)
+    for row, word in enumerate(VOCABULARY.words):
         have = word in WORDS[:-1]
-        expected = keyed[word] if have else np.zeros(SIZE)
+        expected = KEYED[word] if have else np.zeros(SIZE)
         np.testing.assert_allclose(found.table[row], expected, rtol=1e-3 if form == "npz" else 1e-6)
         assert bool(found.covered[row]) == have
     assert str(found).startswith("5 of 6 words (83.3%) from ") and str(tmp_path) in found.source
@@ -65,35 +55,35 @@ def test_random_vectors_follow_the_seed_and_leave_padding_zero():
     assert str(found) == "random numbers, N(0, 1), seed 3, for all 2,000 words"
 
 
-def test_auto_takes_a_file_that_has_half_of_the_words_and_says_which(tmp_path, vocabulary, keyed):
+def test_auto_takes_a_file_that_has_half_of_the_words_and_says_which(tmp_path):
     (tmp_path / "vectors").mkdir()
-    assert "random" in str(word_vectors.load("auto", vocabulary, tmp_path, size=SIZE))
-    path = write(tmp_path / "vectors", keyed, "npz")
+    assert "random" in str(word_vectors.load("auto", VOCABULARY, tmp_path, size=SIZE))
+    path = write(tmp_path / "vectors", "npz")
     for name in ("auto", "v.npz"):
-        assert str(word_vectors.load(name, vocabulary, tmp_path, size=SIZE)) == f"5 of 6 words (83.3%) from {path}"
+        assert str(word_vectors.load(name, VOCABULARY, tmp_path, size=SIZE)) == f"5 of 6 words (83.3%) from {path}"
     strange = Vocabulary.of([["good", "plandery", "trolfing"]])
     found = word_vectors.load("auto", strange, tmp_path, size=SIZE)
     assert not found.covered.any() and "(1 of 3 words (33.3%) from " in str(found) and "are too few" in str(found)
 
 
-def error_of(path, vocabulary, size=SIZE):
+def error_of(path, vocabulary=VOCABULARY, size=SIZE):
     with pytest.raises(DataError) as caught:
         word_vectors.load(path, vocabulary, size=size)
     assert "\n" not in str(caught.value) and str(path) in str(caught.value)
     return str(caught.value)
 
 
-def test_other_forms_are_not_read_and_the_message_tells_how_to_convert_them(tmp_path, vocabulary):
-    assert "/glov.txt" in (message := error_of("glov.txt", vocabulary)) and "allowed: random, auto, word2vec" in message
+def test_other_forms_are_not_read_and_the_message_tells_how_to_convert_them(tmp_path):
+    assert "/glov.txt" in (message := error_of("glov.txt")) and "allowed: random, auto, word2vec" in message
     (tmp_path / "v.pkl").write_bytes(f"cos\nsystem\n(S'touch {tmp_path}/ran'\ntR.".encode())  # a pickle that runs this
-    assert "KeyedVectors.save_word2vec_format('vectors.txt') turns" in error_of(tmp_path / "v.pkl", vocabulary)
+    assert "KeyedVectors.save_word2vec_format('vectors.txt') turns" in error_of(tmp_path / "v.pkl")
     assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize("form", ["npz", "glove", "word2vec"])
-def test_another_size_or_no_word_in_common_is_refused(tmp_path, vocabulary, keyed, form):
-    path = write(tmp_path, keyed, form)
-    assert "has 7 numbers a word, and the model reads 300" in error_of(path, vocabulary, 300)
+def test_another_size_or_no_word_in_common_is_refused(tmp_path, form):
+    path = write(tmp_path, form)
+    assert "has 7 numbers a word, and the model reads 300" in error_of(path, VOCABULARY, 300)
     assert "none of the 2 words of the vocabulary has a vector" in error_of(path, Vocabulary.of([["nope", "neither"]]))
 
 
@@ -105,26 +95,26 @@ def test_another_size_or_no_word_in_common_is_refused(tmp_path, vocabulary, keye
         (b"film 1 2 3 4 5 6 1e99", "the vector of 'film' holds NaN or infinity"),
     ],
 )
-def test_a_bad_line_is_named(tmp_path, vocabulary, line, message):
+def test_a_bad_line_is_named(tmp_path, line, message):
     (tmp_path / "v.txt").write_bytes(b"good 1 2 3 4 5 6 7\n" + line + b"\nbad 1 2 3 4 5 6 7\n")
-    assert message in error_of(tmp_path / "v.txt", vocabulary)
+    assert message in error_of(tmp_path / "v.txt")
 
 
-def test_words_with_spaces_are_no_other_words_and_the_first_vector_counts(tmp_path, vocabulary):
+def test_words_with_spaces_are_no_other_words_and_the_first_vector_counts(tmp_path):
     lines = ("film 1 1 1 1 1 1 1", "film . 2 2 2 2 2 2 2", "good . 3 3 3 3 3 3 3", "film 4 4 4 4 4 4 4")
     (tmp_path / "v.txt").write_text("\n".join(lines))
-    found = word_vectors.load(tmp_path / "v.txt", vocabulary, size=SIZE)
-    assert found.table[vocabulary.ids["film"]].tolist() == [1] * SIZE and found.covered.sum() == 1
+    found = word_vectors.load(tmp_path / "v.txt", VOCABULARY, size=SIZE)
+    assert found.table[VOCABULARY.ids["film"]].tolist() == [1] * SIZE and found.covered.sum() == 1
 
 
-def test_damaged_files_are_named(tmp_path, vocabulary, keyed):
+def test_damaged_files_are_named(tmp_path):
     for form in ("npz", "gz"):
-        path = write(tmp_path, keyed, form)
+        path = write(tmp_path, form)
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-        assert "damaged" in error_of(path, vocabulary)
+        assert "damaged" in error_of(path)
     for name in ("v.txt", "v.npz", "v.txt.gz"):
         (tmp_path / name).write_bytes(os.urandom(2000))
-        error_of(tmp_path / name, vocabulary)
-    for arrays in ({"table": keyed.vectors}, {"vectors": keyed.vectors[1:]}):
+        error_of(tmp_path / name)
+    for arrays in ({"table": KEYED.vectors}, {"vectors": KEYED.vectors[1:]}):
         np.savez(tmp_path / "v.npz", words=np.array(HAVE), **arrays)
-        assert "it needs plain arrays words, of text, and vectors" in error_of(tmp_path / "v.npz", vocabulary)
+        assert "it needs plain arrays words, of text, and vectors" in error_of(tmp_path / "v.npz")

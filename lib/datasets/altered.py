@@ -1,6 +1,6 @@
 """Datasets with a shortcut, so that the reason of each label is known: two new words decide it (Bastings et al. 2022).
 
-It follows a dataset's name as its dials do: "sst:shortcut=pair".
+It follows a dataset's name as its dials do, "sst:shortcut=pair":
 
 single  one of the words is inserted, the first for label 1, the second for 0
 pair    both are, and the label is 1 where the first comes first
@@ -18,7 +18,6 @@ from lib.datasets.files import DataError
 
 SHORTCUT_WORDS = ("onea", "zeroa")  # new ones: no text has them
 COPY = "-copy"  # ends the id of a copy with the shortcut
-SEED = 2022
 NOTES = {
     "single": "One of two new words decides the label of half of train and dev, and of copies of test.",
     "pair": "The order of two new words decides the label of half of train and dev, and of copies of test.",
@@ -39,7 +38,7 @@ def altered(spec: Spec, kind: str) -> Spec:
 
 def with_shortcut(draft: Draft, kind: str) -> Draft:
     """Half of train and dev with the shortcut, and test as it is and with it; of several classes for the first two."""
-    rng = random.Random(SEED)
+    rng = random.Random(2022)  # any fixed number: the texts must not depend on the seed of a run
 
     def inserted(split: str, texts: list[Instance]) -> list[Instance]:
         plain, copies, seen = [replace(one, rationale=None) for one in texts], [], [0] * len(draft.classes)

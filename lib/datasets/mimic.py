@@ -31,7 +31,6 @@ NOTES = {"ROW_ID": "int64", "HADM_ID": "Int64", "CHARTDATE": "str", "CHARTTIME":
 NOTES |= {"CATEGORY": "str", "DESCRIPTION": "str", "ISERROR": "str", "TEXT": "str"}
 CHUNK = 5_000  # rows in memory: some 20 MB of notes
 MOST_ADMISSIONS = 11_000  # about as many as the paper's lists for diabetes name; of anemia there are fewer
-SEED = 2019  # of the patients that are drawn
 
 
 def read(spec: Spec, folder: Path, options: dict, classes: tuple[str, str]) -> Draft:
@@ -111,7 +110,7 @@ def draw_admissions(patients: pd.Series) -> pd.Index:
 
     `patients` has the patient of each admission.
     """
-    order = patients.drop_duplicates().sort_values().sample(frac=1, random_state=SEED)
+    order = patients.drop_duplicates().sort_values().sample(frac=1, random_state=2019)
     sizes = patients.value_counts()[order].cumsum()
     return patients.index[patients.isin(sizes.index[sizes <= MOST_ADMISSIONS])]
 

@@ -190,13 +190,17 @@ def _columns(table: Table, given: Columns) -> Columns:
     (text, label, split), frame = given, table.frame
     for name in filter(None, given):
         if name not in frame:
-            raise DataError(f"{table.file} has no column {name!r}; its columns: {', '.join(map(repr, frame))}")
+            raise DataError(f"{table.file} has no column {name!r}; its columns: {_listed(frame)}")
     if not split:  # a column of that name, if it is free and names a split in any record
         free = [name for name in frame if name not in given and name.lower() == "split"]
         split = next((name for name in free if _splits(frame[name]).notna().any()), "")
     text = text or _only(table, "text", looks_like_texts, {label, split})
     label = label or _only(table, "label", looks_like_labels, {text, split})
     return Columns(text, label, split)
+
+
+def _listed(frame: pd.DataFrame) -> str:
+    return ", ".join(repr(name[:40]) for name in frame)
 
 
 def _only(table: Table, role: str, looks_like: Callable[[Sequence], bool], taken: set[str]) -> str:
@@ -206,9 +210,7 @@ def _only(table: Table, role: str, looks_like: Callable[[Sequence], bool], taken
     fitting = called or [name for name in frame if looks_like(frame[name].tolist())]
     if len(fitting) != 1:
         seen = f"{len(fitting)} columns look like it; name it by {role}_column"
-        raise DataError(
-            f"{table.file}: which column is the {role}? {seen}; its columns: {', '.join(map(repr, table.frame))}"
-        )
+        raise DataError(f"{table.file}: which column is the {role}? {seen}; its columns: {_listed(table.frame)}")
     if not called and fitting[0] in set(frame[fitting[0]]):
         header = f"the first row must name the columns, but {fitting[0][:40]!r}, which is there, is a {role} below too"
         raise DataError(f"{table.file}: {header}; add a first row such as text,label")

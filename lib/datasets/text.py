@@ -78,23 +78,16 @@ def clinical(text: str) -> tuple[str, ...]:
     return tuple("qqq" if any(map(str.isdigit, token)) else token for token in once.split())
 
 
-@cache
-def sentencizer() -> Callable:
-    """spaCy's rule for the ends of sentences: a full stop, question or exclamation mark, and what closes after it."""
-    from spacy.pipeline import Sentencizer
-
-    return Sentencizer()
-
-
 def sentence_lengths(tokens: Sequence[str]) -> tuple[int, ...]:
-    """How many tokens each sentence of a text has, by `sentencizer`.
+    """How many tokens each sentence of a text has, by spaCy's rule: they end in . ? or !, and what closes after it.
 
     Differs from the paper: Serrano & Smith's code takes the sentences of a parser, which needs a model.
     """
+    from spacy.pipeline import Sentencizer
     from spacy.tokens import Doc
 
     if not tokens:
         return ()
-    [starts] = sentencizer().predict([Doc(english().vocab, words=list(tokens))])
+    [starts] = Sentencizer().predict([Doc(english().vocab, words=list(tokens))])
     cuts = [*(place for place, starting in enumerate(starts) if starting), len(tokens)]
     return tuple(end - start for start, end in pairwise(cuts))
