@@ -17,7 +17,7 @@ from lib.datasets.batches import batches, collate
 from lib.metrics.distances import kullback_leibler, probabilities, total_variation
 from lib.models import GuidedClassifier
 from lib.provenance import seeds_of
-from lib.training import Run, fitting, losses, train, train_all
+from lib.training import Run, losses, train
 from lib.training.tasks import Adversary, BaseOutputs, Classification, PerWord
 from lib.training.trained import build, task_of
 
@@ -126,16 +126,6 @@ def test_an_adversary_that_still_moves_away_has_not_converged_whatever_its_loss(
     assert rows.groupby("lambda")["converged"].all().to_dict() == {0.0: True, 1e-4: converged}
 
 
-def test_a_loss_that_is_summed_is_larger_by_the_number_of_texts_than_its_mean(base):
-    """And so its gradient; with Adam, which divides by the gradient's size, weight decay then counts for less."""
-    task, batch = Classification(torch.from_numpy(base.corpus.train.labels), 1), next(base.batches("train", 32))
-    slopes, model = {}, train(BASE, say=silent).model
-    for reduction in ("mean", "sum"):
-        fitting.train_epoch(model, [batch], torch.optim.SGD(model.parameters(), lr=0.0), task.losses, reduction)
-        slopes[reduction] = model.decoder.weight.grad.clone()
-    assert torch.allclose(slopes["sum"], 32 * slopes["mean"])
-
-
 def test_a_frozen_adversary_changes_no_weight_but_the_attentions(base):
     frozen = train(adversary(**{"lambda": 1e-2, "trains": "attention"}), say=silent)
     before, after = base.model.state_dict(), frozen.model.state_dict()
@@ -193,12 +183,6 @@ def test_imposed_attention_is_used_exactly_and_does_not_learn(base):
     assert torch.equal(guided.model(bare, attention=imposed).attention, imposed)
 
 
-def test_a_uniform_model_attends_to_all_tokens_alike():
-    trained = train(replace(BASE, variant="uniform"), say=silent)
-    batch = next(trained.batches("test"))
-    assert torch.equal(trained.model(batch).attention, batch.mask / batch.mask.sum(dim=1, keepdim=True))
-
-
 def test_values_per_word_come_back_whatever_the_batches():
     split = small.split()
     given = [(batch, torch.rand(*batch.tokens.shape) * (batch.tokens != 0)) for batch in batches(split, 2)]
@@ -209,26 +193,6 @@ def test_values_per_word_come_back_whatever_the_batches():
         assert torch.equal(held.look_up(batch), values)
     everything = collate(split, np.arange(len(split))[::-1].copy())
     assert held.look_up(everything).sum() == pytest.approx(float(sum(values.sum() for _, values in given)), rel=1e-5)
-
-
-class Killed(Exception):
-    pass
-
-
-def test_a_killed_adversary_goes_on_from_its_checkpoint_to_the_same_weights(base, tmp_path):
-    def in_the_second(line: str) -> None:
-        if "epoch 2/3" in line:
-            raise Killed
-
-    run, messages = adversary(**{"lambda": 2e-3}), []
-    with pytest.raises(Killed):
-        train(run, say=in_the_second, checkpoint_seconds=0)
-    found = train(run, say=messages.append)
-    assert len(messages) == 2 and len(found.history) == 3
-    with processes.environment({"CACHE_HOME": str(tmp_path)}):
-        again = train(run, say=silent)
-    for one, other in zip(found.model.parameters(), again.model.parameters(), strict=True):
-        assert torch.equal(one, other)
 
 
 def test_every_dataset_and_variant_has_its_runs():
@@ -257,12 +221,3 @@ def test_the_adversary_of_table_3_guides_or_that_of_the_largest_lambda_and_never
 def test_where_attention_may_be_0_the_bounded_divergence_is_in_the_loss():
     runs = planned.runs("adversary/sweep", projection="sparsegen:-3", attention="dot", adversary_epochs=2)
     assert {(run.option("divergence"), run.attention, run.epochs) for run in runs} == {("jsd", "dot", 2)}
-
-
-def test_train_all_trains_a_guide_before_what_it_guides(tmp_path):
-    with processes.environment({"CACHE_HOME": str(tmp_path)}):
-        one_epoch = (("embedding_size", 20), ("epochs", 1), ("hidden_size", 16))
-        base = replace(BASE, options=one_epoch)
-        guided = replace(base, encoder="average", variant="guide_adversary", base=adversary(base))
-        (trained,) = train_all([guided])
-        assert trained.base.run.variant == "adversary" and trained.base.base.run == base

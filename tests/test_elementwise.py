@@ -26,9 +26,3 @@ def test_infinities_and_what_is_not_defined_are_torchs_and_nothing_is_said(name)
     values = torch.tensor([0.0, -0.0, -1.0, torch.inf, -torch.inf, torch.nan, 1e-42, 1000.0])
     found = getattr(elementwise, name)(values)
     torch.testing.assert_close(found, getattr(torch, name)(values), equal_nan=True, rtol=1e-6, atol=0)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_another_device_is_torchs_own(name):
-    values = torch.empty(5, device="meta")
-    assert getattr(elementwise, name)(values).device.type == "meta"

@@ -63,7 +63,7 @@ def test_erasing_from_the_top_is_one_decoder_pass_an_item(outputs, projection, k
                 break
         assert bool(found.flipped[row]) == (count is not None)
         if count is None:
-            assert found.count[row].isnan() and found.fraction[row].isnan() and found.mass[row].isnan()
+            assert all(part[row].isnan() for part in (found.count, found.fraction, found.mass))
         else:
             expected = count, count / len(items), mass
             got = found.count[row].item(), found.fraction[row].item(), found.mass[row].item()
@@ -79,14 +79,8 @@ def test_the_fewest_items_are_those_of_all_subsets(outputs, projection, seed):
     ranked = erasure.erase_until_flip(tested, output, output.attention)
     for row in range(len(given)):
         items, first = items_of(given, row), decided(tested, output, row, set())[0]
-        fewest = next(
-            (
-                size
-                for size in range(1, len(items) + 1)
-                if any(decided(tested, output, row, set(some))[0] != first for some in combinations(items, size))
-            ),
-            None,
-        )
+        sets = (set(some) for size in range(1, len(items) + 1) for some in combinations(items, size))
+        fewest = next((len(some) for some in sets if decided(tested, output, row, some)[0] != first), None)
         assert bool(found.flipped[row]) == (fewest is not None)
         if fewest is not None:
             erased = set(found.erased[row].nonzero().squeeze(-1).tolist())
@@ -135,10 +129,8 @@ def test_the_fewest_are_exact_at_ties(classes, kind):
         terms, bias = random.integers(-2, 3, (items, classes)), random.integers(-1, 2, classes)
         expected = fewest_in_fractions(shares, terms.tolist(), bias.tolist())
         assert fewest(shares, terms.tolist(), bias.tolist()) == expected, (shares, terms, bias)
-        whole = [
-            sum(one * int(row[c]) for one, row in zip(shares, terms, strict=True)) + int(bias[c])
-            for c in range(classes)
-        ]
+        pairs = [*zip(shares, terms.tolist(), strict=True)]
+        whole = [sum(one * row[c] for one, row in pairs) + int(bias[c]) for c in range(classes)]
         ties += whole.count(max(whole)) > 1
     assert ties > 5
 
@@ -175,18 +167,6 @@ def test_nearly_all_weight_on_one_item(rest):
     assert torch.allclose(found, expected, atol=1e-9, rtol=0)
 
 
-def test_padding_and_what_lies_there_change_nothing():
-    tested, given, output = some(3, "softmax", seed=3)
-    alone = tested(given.rows(torch.tensor([2])))
-    ranking = output.attention.masked_fill(~given.mask, 9)  # off the mask anything may stand
-    both = erasure.erase_until_flip(tested, output, ranking), erasure.fewest_to_flip(tested, output)
-    width = alone.mask.shape[1]
-    own = erasure.erase_until_flip(tested, alone, ranking[2:3, :width]), erasure.fewest_to_flip(tested, alone)
-    for together, single in zip(both, own, strict=True):
-        assert torch.equal(together.flipped[2], single.flipped[0])
-        assert torch.allclose(together.count[2], single.count[0], equal_nan=True)
-
-
 def test_what_cannot_be_erased_is_refused():
     tested, _, output = some(1, "softmax")
     ranking = output.attention.detach().clone()
@@ -198,19 +178,12 @@ def test_what_cannot_be_erased_is_refused():
         erasure.fewest_to_flip(tested, output)
 
 
-def autograd_of_weights(tested, output) -> torch.Tensor:
-    """The gradient of the largest probability for each weight by itself."""
-    attention = output.attention.detach().clone().requires_grad_()
-    with torch.enable_grad():
-        chances = probabilities(tested.decode(attention, output.hidden.detach()))
-        (gradient,) = torch.autograd.grad(chances.amax(dim=-1).sum(), attention)
-    return gradient
-
-
 @CASES
 def test_the_gradient_of_weights_is_autograds(outputs, projection):
     tested, given, output = some(outputs, projection)
-    expected, mask = autograd_of_weights(tested, output), given.mask
+    attention, mask = output.attention.detach().clone().requires_grad_(), given.mask
+    chances = probabilities(tested.decode(attention, output.hidden.detach()))
+    (expected,) = torch.autograd.grad(chances.amax(dim=-1).sum(), attention)
     found = RANKINGS["gradient"](tested, output)
     assert torch.allclose(found[mask], expected[mask], atol=1e-12)
     assert torch.allclose(RANKINGS["product"](tested, output)[mask], (expected * output.attention)[mask], atol=1e-12)
@@ -234,13 +207,8 @@ def test_one_item_against_the_others_by_hand(outputs, projection):
             js[place] = jensen_shannon(probabilities(own[None]), probabilities(logits[None])).item()
             flip[place] = float(decision != first)
         others = [place for place in items if place != top]
-        expected = {
-            "js": js[top],
-            "flip": flip[top],
-            "others_js": sum(js[place] for place in others) / len(others),
-            "others_flip": sum(flip[place] for place in others) / len(others),
-            "negative": sum(js[place] > js[top] for place in others) / len(others),
-        }
+        expected = {"js": js[top], "flip": flip[top], "negative": np.mean([js[place] > js[top] for place in others])}
+        expected |= {f"others_{of}": np.mean([each[p] for p in others]) for of, each in (("js", js), ("flip", flip))}
         for name, value in expected.items():
             assert found[f"attention_{name}"][row].item() == pytest.approx(value, abs=1e-9), name
         drawn = {way: found[f"attention_{way}_delta_js"][row].item() for way in ("paper", "authors_code")}
@@ -278,9 +246,6 @@ def test_along_every_ranking_at_once():
             assert torch.equal(found[f"{name}_{part}"].nan_to_num(-1), expected.nan_to_num(-1))
     fewest = erasure.fewest_to_flip(tested, output).count
     assert torch.equal(found["fewest_count"][several].nan_to_num(-1), fewest[several].nan_to_num(-1))
-    assert {name for name in found if name.startswith("random_")} == {
-        f"random_{number}_{part}" for number in (1, 2, 3) for part in ("count", "fraction", "mass")
-    }
     part = given.rows(torch.tensor([4, 0]))  # the same orders in another batch
     again = until_flip(RANKINGS, orders=3, seed=4)(tested, part, tested(part))
     for name in found:

@@ -99,24 +99,6 @@ def test_the_seed_and_the_instance_decide_a_permutation_and_the_batch_does_not()
     np.testing.assert_allclose(effect(tested, part, tested(part)), expected[rows])
 
 
-def test_one_token_moves_nothing():
-    tested, given, output = case((1, 1))
-    assert (interventions.permutation_effect(10)(tested, given, output) == 0).all()
-    for method in ("exact", "gradient"):
-        attention, jsd = interventions.adversarial_attention(tested, output, 0.01, method)
-        assert (jsd == 0).all() and torch.equal(attention, output.attention)
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 0.01, 0.05, 0.3, 1.0])
-def test_the_exact_adversary_is_allowed_and_says_its_distance(epsilon):
-    tested, _, output = case()
-    attention, jsd = interventions.adversarial_attention(tested, output, epsilon)
-    assert (moved(tested, output, attention) <= epsilon + 1e-9).all()
-    assert (attention >= 0).all() and (attention[~output.mask] == 0).all()
-    assert torch.allclose(attention.sum(dim=-1), torch.ones(8, dtype=torch.float64))
-    assert torch.allclose(jsd, jensen_shannon(attention, output.attention))
-
-
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("epsilon", [0.01, 0.1])
 def test_no_grid_point_beats_the_exact_adversary(seed, epsilon):
@@ -126,15 +108,17 @@ def test_no_grid_point_beats_the_exact_adversary(seed, epsilon):
     first, second = (part.flatten() for part in torch.meshgrid(step, step, indexing="ij"))
     grid = torch.stack([first * 0, first, second, 1 - first - second, first * 0], dim=-1)[first + second <= 1]
     allowed = moved(tested, rows_of(output, torch.zeros(len(grid)).long()), grid) <= epsilon
-    assert jensen_shannon(grid[allowed], output.attention).max() <= jsd + 1e-12
-    fine = jsd - jensen_shannon(grid[allowed], output.attention).max()
-    assert fine < 0.03  # and the grid comes close
+    assert -1e-12 < jsd - jensen_shannon(grid[allowed], output.attention).max() < 0.03, "and the grid comes close"
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.02, 0.3])
+@pytest.mark.parametrize("epsilon", [0.0, 0.02, 0.3, 1.0])
 def test_the_exact_adversary_is_its_definition(epsilon):
-    tested, _, output = case()
-    found, jsd = interventions.adversarial_attention(tested, output, epsilon)
+    tested, given, output = case()
+    quantity = interventions.adversary(epsilon, with_attention=True)(tested, given, output)
+    found, jsd = quantity["attention"], quantity["jsd"]
+    assert (quantity["tvd"] <= epsilon + 1e-9).all()
+    assert torch.allclose(found.sum(dim=-1), torch.ones(8).double())
+    assert torch.equal(found[[1, 6]], output.attention[[1, 6]]), "one token"
     expected = exact_adversary_definition(tested, output, epsilon)
     assert torch.allclose(jsd, jensen_shannon(expected, output.attention), atol=1e-9, rtol=0)
     assert torch.allclose(found, expected, atol=1e-7, rtol=0)
@@ -176,20 +160,11 @@ def test_the_search_stays_within_epsilon_and_below_the_optimum(outputs, epsilon)
 
 def test_the_search_honours_its_seed_and_not_its_batch():
     tested, _, output = case()
-    search = lambda out, **options: interventions.adversarial_attention(  # noqa: E731
-        tested, out, 0.05, "gradient", steps=40, restarts=2, **options
-    )
-    first = search(output, seed=1)
-    assert torch.equal(search(output, seed=1)[0], first[0]) and not torch.equal(search(output, seed=2)[0], first[0])
-    rows = torch.tensor([5, 3])
-    assert torch.allclose(search(rows_of(output, rows), seed=1, instance=rows)[0], first[0][rows], atol=1e-9)
-
-
-def test_the_adversary_as_a_quantity():
-    tested, given, output = case()
-    found = interventions.adversary(0.05, with_attention=True)(tested, given, output)
-    assert list(found) == ["jsd", "tvd", "attention"] and (found["tvd"] <= 0.05 + 1e-9).all()
-    assert list(interventions.adversary(0.01, "gradient", steps=3)(tested, given, output)) == ["jsd", "tvd"]
+    rows, of = torch.tensor([5, 3]), {"epsilon": 0.05, "restarts": 2, "steps": 40}
+    first, again, other = (searched_adversary.searched_adversary(tested, output, seed=s, **of) for s in (1, 1, 2))
+    assert torch.equal(first, again) and not torch.equal(first, other)
+    few = searched_adversary.searched_adversary(tested, rows_of(output, rows), seed=1, instance=rows, **of)
+    assert torch.allclose(few, first[rows], atol=1e-9)
 
 
 def test_the_largest_divergence_is_that_of_the_least_token():
@@ -218,14 +193,9 @@ def test_the_adversary_by_chance_is_that_of_shuffled_logits():
             distances.append(jensen_shannon(other[0], output.attention[row, mask]))
         assert found[row] == pytest.approx(torch.stack(distances).mean().item(), abs=1e-9)
     assert found[2] == 0, "one token"
-    again = interventions.adversary_by_chance(0.05, draws=3, seed=2)(tested, given, output)
-    assert not torch.equal(again, found), "the seed counts"
     rows = torch.tensor([1])
     alone = interventions.adversary_by_chance(0.05, draws=3, seed=1)(tested, given.rows(rows), tested(given.rows(rows)))
     assert alone == pytest.approx(found[1].item()), "and the batch does not"
-    searched = interventions.adversary_by_chance(0.05, "gradient", draws=1, steps=20)(tested, given, output)
-    most = interventions.largest_jsd()(tested, given, output)
-    assert (searched[:2] > 0).all() and (searched <= most).all() and (found <= most + 1e-12).all()
 
 
 def test_placed_by_chance_a_measure_is_that_of_the_shuffled_weights_imposed():
@@ -255,10 +225,6 @@ def test_permuting_by_chance_is_permuting_attention_that_was_shuffled_before(out
             shares.append(np.median([change.item() for change in others]) / most.item())
         assert found[row].item() == pytest.approx(np.mean(shares), abs=1e-9)
     assert torch.isnan(found[1]), "one token: nothing changes anything"
-    own = interventions.permutation_effect(9, 1)(tested, given, output) / interventions.largest_change()(
-        tested, given, output
-    )
-    assert (found[[0, 2]] <= 1).all() and not torch.allclose(found[[0, 2]], own[[0, 2]])
 
 
 def test_attention_by_chance_agrees_with_the_gradient_that_has_its_weights_as_a_factor():
@@ -277,9 +243,6 @@ def test_attention_by_chance_agrees_with_the_gradient_that_has_its_weights_as_a_
         product = (embedded.grad * embedded).sum(-1).abs()[0][text.mask[0]].detach()
         tau = kendalltau(weights[row, mask].numpy(), product.numpy()).statistic
         assert found[row].item() == pytest.approx(tau, abs=1e-9)
-    alone = given.rows(torch.tensor([4]))
-    one = interventions.agreement_by_chance(gradient_times_input, seed=3)(tested, alone, tested(alone))
-    assert one.item() == pytest.approx(found[4].item()), "the batch does not count"
 
 
 @pytest.mark.parametrize("outputs", [1, 3])
@@ -316,9 +279,6 @@ def test_the_largest_change_is_that_of_one_token_alone(outputs):
         alone[torch.arange(len(alone)), mask.nonzero()[:, 0]] = 1
         one = rows_of(output, torch.full((len(alone),), row))
         assert found[row] == pytest.approx(moved(tested, one, alone).max().item())
-    if outputs == 1:
-        change = interventions.permutation_effect(50)(tested, given, output)
-        assert (change <= found + 1e-12).all()
 
 
 def test_what_is_not_there_is_refused():
@@ -328,14 +288,3 @@ def test_what_is_not_there_is_refused():
             interventions.adversarial_attention(tested, output, **options)
     with pytest.raises(ValueError, match="-0.1"):
         interventions.adversarial_attention(tested, output, -0.1, "gradient")
-
-
-def test_the_longest_text_that_an_adversary_takes_is_permuted_and_attacked():
-    tested, words = model().float(), 5_002
-    given = Batch.of(torch.randint(4, 30, (1, words)), *(torch.tensor([n]) for n in (words, 0, 0)))
-    with torch.no_grad():
-        output = tested(given)
-        assert interventions.permuted(tested, output, draws=3).isfinite().all()
-        for method in ("exact", "gradient"):
-            found = interventions.adversarial_attention(tested, output, 0.01, method, steps=2)
-            assert found[1] > 0 and moved(tested, output, found[0]) < 0.01 + 1e-5
