@@ -89,6 +89,10 @@ def test_every_column_is_what_the_model_says_of_each_text_alone():
         np.testing.assert_allclose(row["attention_weights"], weights, atol=1e-12)
         assert row["max_attention"] == pytest.approx(weights.max(), abs=1e-12)
         np.testing.assert_array_equal(row["two_word_ids"], batch.tokens[0, 1:-1])
+    p = small.model(outputs=3)(collate(split, np.arange(len(LENGTHS)))).logits.softmax(dim=1)
+    frame = measured(outputs=3)  # of several classes it is the probability of the predicted one
+    np.testing.assert_allclose(frame["probability"], p.amax(dim=1).detach(), atol=1e-12)
+    np.testing.assert_array_equal(frame["prediction"], p.argmax(dim=1))
 
 
 def test_the_batches_change_nothing():
@@ -99,14 +103,6 @@ def test_the_batches_change_nothing():
                 np.testing.assert_allclose(a, b, atol=1e-12)
             else:
                 assert a == b
-
-
-def test_several_classes_give_the_probability_of_the_predicted_one():
-    frame = measured(outputs=3)
-    batch = collate(small.split(LENGTHS), np.arange(len(LENGTHS)))
-    p = small.model(outputs=3)(batch).logits.softmax(dim=1)
-    np.testing.assert_allclose(frame["probability"], p.amax(dim=1).detach(), atol=1e-12)
-    np.testing.assert_array_equal(frame["prediction"], p.argmax(dim=1))
 
 
 def test_a_bounded_quantity_leaves_long_texts_out_and_says_so():
@@ -121,17 +117,9 @@ def test_a_bounded_quantity_leaves_long_texts_out_and_says_so():
     assert missing.loc["few_sum"].tolist() == [long.sum(), len(LENGTHS), "longer than 5 tokens"]
     row = summarise(frame, ["few_sum"]).iloc[0]
     assert (row["n"], row["undefined"], row["left_out"]) == (len(LENGTHS) - long.sum(), 0, long.sum())
-
-
-def test_a_quantity_that_no_text_is_short_enough_for_is_an_empty_column():
-    def none(model, batch, output):
-        raise AssertionError("never called")
-
-    units = {"none": "1", "two": {"a": "1", "b": "1"}}
-    quantities = [Quantity(name, none, unit, max_tokens=0) for name, unit in units.items()]
-    frame = measure(small.model(), batches(small.split(LENGTHS), 3), quantities)
-    assert frame[["none", "two_a", "two_b"]].isna().all(axis=None) and "two" not in frame
-    assert left_out(frame)["texts left out"].tolist() == [len(LENGTHS)] * 3
+    none = Quantity("none", short_only, {"a": "1", "b": "1"}, max_tokens=0)  # no text is short enough
+    frame = measure(small.model(), batches(small.split(LENGTHS), 3), [none])
+    assert frame[["none_a", "none_b"]].isna().all(axis=None) and "none" not in frame
 
 
 def test_the_model_is_left_as_it_was():
@@ -143,9 +131,11 @@ def test_the_model_is_left_as_it_was():
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
-def test_a_wrong_quantity_is_one_clear_error():
+def test_a_wrong_quantity_and_a_diverged_model_are_clear_errors():
+    model = small.model()
+
     def measured_as(*quantities):
-        return measure(small.model(), batches(small.split(LENGTHS), 3), quantities)
+        return measure(model, batches(small.split(LENGTHS), 3), quantities)
 
     with pytest.raises(ValueError, match="attention_weights"):
         measured_as(Quantity("attention", squares, "1"))
@@ -153,13 +143,11 @@ def test_a_wrong_quantity_is_one_clear_error():
         measured_as(max_attention, max_attention)
     with pytest.raises(ValueError, match="allowed here"):
         measured_as(Quantity("hidden", lambda model, batch, output: output.hidden, "1"))
-
-
-def test_a_diverged_model_is_one_clear_error():
-    model = small.model()
+    with pytest.raises(KeyError, match="the part 'word_ids' of the quantity 'some'"):
+        measured_as(Quantity("some", two, {"low": "fraction"}))
     torch.nn.init.constant_(model.decoder.bias, torch.nan)
     with pytest.raises(ValueError, match=r"not finite for 3 of 3 texts .* instance 1"):
-        measure(model, batches(small.split(LENGTHS), 3), [])
+        measured_as()
 
 
 def test_taus_are_scipys_and_undefined_ones_are_counted():
@@ -191,15 +179,8 @@ def test_taus_are_scipys_and_undefined_ones_are_counted():
     shown = tables.taus(one_class, {"tau": name}, ("bad", "good")).data
     cells = (f"{done[name].mean():.2f} ± {done[name].std():.2f}", f"{done[f'{name}_significant'].mean():.3f}")
     assert all(f">{cell.replace('-', '−')}<" in shown for cell in cells) and ">bad<" in shown and ">good<" not in shown
-
-
-def test_measures_over_different_tokens_are_refused():
-    frame = table(2, seeds=(0,))
-    frame["a"], frame["b"] = [np.ones(3), np.ones(2)], [np.ones(3), np.ones(4)]
     with pytest.raises(ValueError, match="2 tokens, the other 4"):
-        correlate(frame, [("a", "b")])
-    with pytest.raises(KeyError, match="'c'"):
-        correlate(frame, [("a", "c")])
+        correlate(frame[1:2].assign(a=[np.ones(2)], b=[np.ones(4)]), [("a", "b")])
 
 
 def test_summarise_is_the_closed_form_for_a_mean():
@@ -226,39 +207,27 @@ def test_an_undefined_value_is_counted_and_never_averaged_in():
     row = summarise(frame, ["tau"]).iloc[0]
     assert (row["n"], row["undefined"]) == (49, 4)
     assert row["value"] == pytest.approx(frame.groupby("seed")["tau"].mean().mean())
-    frame["tau"] = np.nan
-    row = summarise(frame, ["tau"]).iloc[0]
-    assert np.isnan([row["value"], row["low"], row["high"]]).all() and (row["n"], row["undefined"]) == (0, 150)
-
-
-def test_one_seed_has_no_interval_over_seeds_and_a_run_measured_twice_is_refused():
-    frame = table(30, seeds=(4,))
-    row = summarise(frame, ["tau"]).iloc[0]
-    assert np.isnan(row["sd_seeds"]) and row["seeds"] == 1
+    one = summarise(frame[frame["seed"].eq(2)], ["tau"]).iloc[0]
+    assert np.isnan(one["sd_seeds"]) and one["seeds"] == 1
     with pytest.raises(ValueError, match="duplicate"):
         summarise(pd.concat([frame, frame]), ["tau"])
-    assert np.isnan(t_interval(np.array([1.0, 2.0, np.nan]))).all(), "two seeds say nothing about others"
-
-
-def weights_of(count, draws):
-    return bootstrap(lambda weights: weights, count, draws)
-
-
-def test_the_bootstrap_draws_as_many_instances_as_there_are_and_the_same_again():
-    np.testing.assert_array_equal(weights_of(30, 50), weights_of(30, 50))
-    weights = weights_of(40_000, 120)  # in several chunks
-    assert weights.shape == (120, 40_000) and (weights.sum(axis=1) == 40_000).all()
-    assert weights.var() == pytest.approx(1, abs=0.01)
+    frame["tau"] = np.nan
+    row, none = summarise(frame, ["tau"]).iloc[0], mean_effect(frame, "tau")
+    assert np.isnan([row["value"], row["low"], row["high"]]).all() and (row["n"], row["undefined"]) == (0, 150)
+    assert none.n == 0 and np.isnan([none.value, none.se, *none.by_run.values()]).all()
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_weighted_scores_are_scikit_learns(classes):
-    random = np.random.default_rng(0)
-    label, prediction = random.integers(0, classes, (2, 300))
-    weights = weights_of(300, 20)
+def test_the_bootstraps_weights_are_counts_and_weighted_scores_scikit_learns(classes):
+    label, prediction = np.random.default_rng(0).integers(0, classes, (2, 300))
+    weights = bootstrap(lambda weights: weights, 300, 20)
     average = "binary" if classes == 2 else "macro"
     f1 = [judge.f1_score(label, prediction, average=average, sample_weight=row) for row in weights]
     np.testing.assert_allclose(ours.weighted_f1(weights, label, prediction, classes), f1)
+    np.testing.assert_array_equal(bootstrap(lambda weights: weights, 300, 20), weights)
+    many = bootstrap(lambda weights: weights, 40_000, 120)  # in several chunks
+    assert many.shape == (120, 40_000) and (many.sum(axis=1) == 40_000).all()
+    assert many.var() == pytest.approx(1, abs=0.01)
 
 
 def test_classification_is_scikit_learns_over_the_seeds():
@@ -275,12 +244,8 @@ def test_classification_is_scikit_learns_over_the_seeds():
     correct = (frame["label"] == frame["prediction"]).groupby(frame["instance"]).mean()
     half = 1.96 * correct.std() / np.sqrt(len(correct))
     assert (rows.loc["accuracy", "high_texts"] - rows.loc["accuracy", "low_texts"]) / 2 == pytest.approx(half, rel=0.1)
-
-
-def test_classification_without_a_positive_text_is_undefined_not_wrong():
-    frame = table(20).assign(label=0, prediction=0)
-    rows = classification(frame).set_index("quantity")
-    assert rows.loc["accuracy", "value"] == 1 and np.isnan(rows.loc["f1", "value"])
+    rows = classification(table(20).assign(label=0, prediction=0)).set_index("quantity")
+    assert rows.loc["accuracy", "value"] == 1 and np.isnan(rows.loc["f1", "value"]), "without a positive text"
     with pytest.raises(ValueError, match="different instances"):
         classification(frame.iloc[1:])
 
@@ -304,6 +269,13 @@ def test_a_difference_is_paired_by_text_and_seed_and_has_a_word():
         two["tau"] += np.where(two["encoder"].eq("average"), two["seed"].map({0: 0.06, 1: of_second - 0.02}), 0)
         row = effects_between(two, ["tau"], AVERAGE_LESS_BILSTM)[0]
         assert row.interval()[0] > 0 and row.word == word
+    for where, number in (({"attention": "additive"}, 2), ({"encoder": "conv"}, 0)):
+        with pytest.raises(ValueError, match=f"selects {number} configurations"):
+            effects_between(both, ["tau"], (where, {"encoder": "bilstm"}))
+    with pytest.raises(ValueError, match="on other texts"):
+        effects_between(both[both["encoder"].eq("average") | (both["instance"] > 5)], ["f1"], AVERAGE_LESS_BILSTM)
+    with pytest.raises(KeyError, match="recall"):
+        effects_between(both, ["recall"], AVERAGE_LESS_BILSTM)
 
 
 @pytest.mark.parametrize("seeds", [3, 5])
@@ -321,38 +293,19 @@ def test_intervals_cover_what_other_texts_and_seeds_would_give(seeds):
     assert of_texts < 150, "an interval over texts alone knows nothing of other seeds"
 
 
-def test_a_group_that_is_none_or_several_is_refused():
-    both = pd.concat([table(), table(encoder="average")])
-    with pytest.raises(ValueError, match="selects 2 configurations"):
-        effects_between(both, ["tau"], ({"attention": "additive"}, {"encoder": "bilstm"}))
-    with pytest.raises(ValueError, match="selects 0 configurations"):
-        effects_between(both, ["tau"], ({"encoder": "conv"}, {"encoder": "bilstm"}))
-
-
-def test_units():
-    name = tau_name(("a", "b"))
-    names = (name, f"{name}_significant", f"{name}_p", "jsd", "f1", "length", "lambda")
-    units = ["tau-b", "fraction", "p-value", "nats", "fraction", "tokens", "1"]
-    assert [unit_of(name) for name in names] == units
-    assert title_of(f"{name}_significant") == "a / b, share with p ≤ .05"
-    bounds = [(-1, 1), (0, 1), (0, np.log(2)), (-1, 1), (0, np.inf)]
-    assert [bounds_of(name) for name in (name, "f1", "jsd", "f1_drop_uniform", "length")] == bounds
-
-
 def test_a_name_is_declared_once_with_one_unit():
+    name = tau_name(("a", "b"))
+    assert [unit_of(one) for one in (name, f"{name}_significant", f"{name}_p")] == ["tau-b", "fraction", "p-value"]
+    assert title_of(f"{name}_significant") == "a / b, share with p ≤ .05" and bounds_of("length") == (0, np.inf)
     parts = Quantity("parts", two, {"low": "fraction", "word_ids": "1"}, {"low": (0.0, 0.5)})
     assert (unit_of("parts_low"), bounds_of("parts_low")) == ("fraction", (0, 0.5))
     assert declare("parts_low", "fraction", title="low part") == "parts_low"
     assert (title_of("parts_low"), bounds_of("parts_low")) == ("low part", (0, 0.5))
     with pytest.raises(ValueError, match="'parts_low' is declared in fraction, not nats"):
         declare("parts_low", "nats")
-    for of in (unit_of, bounds_of):
-        with pytest.raises(KeyError, match=r"the quantity 'parts_high' is not declared.*declare\('parts_high', unit\)"):
-            of("parts_high")
-    with pytest.raises(KeyError, match="the part 'word_ids' of the quantity 'some'"):
-        few = Quantity("some", two, {"low": "fraction"})
-        measure(small.model(), batches(small.split(LENGTHS), 3), [few])
-    assert parts(small.model(), small.batch(), small.model()(small.batch())).keys() == {"low", "word_ids"}
+    with pytest.raises(KeyError, match=r"the quantity 'parts_high' is not declared"):
+        unit_of("parts_high")
+    assert parts.columns == ["parts_low", "parts_word_ids"]
 
 
 def test_an_interval_adds_the_squares_of_what_texts_and_seeds_vary():
@@ -364,21 +317,8 @@ def test_an_interval_adds_the_squares_of_what_texts_and_seeds_vary():
     assert np.isnan([*interval(0.12, np.nan, values[:2]), *interval(np.nan, se, values)]).all()
 
 
-def test_the_mean_of_one_configuration_has_each_seed_and_its_error_over_texts():
-    frame = table()
-    mean, median = (mean_effect(frame, "tau", middle=middle) for middle in (weighted_mean, ours.weighted_median))
-    by_seed, averaged = frame.groupby("seed")["tau"], frame.groupby("instance")["tau"].mean()
-    assert mean.by_run == pytest.approx(by_seed.mean().to_dict())
-    assert mean.value == pytest.approx(averaged.mean()) and mean.n == 400
-    assert mean.se == pytest.approx(averaged.std() / np.sqrt(400), rel=0.06)
-    assert median.by_run == pytest.approx(by_seed.median().to_dict())
-    none = mean_effect(frame.assign(tau=np.nan), "tau")
-    assert none.n == 0 and np.isnan([none.value, none.se, *none.by_run.values()]).all()
-
-
-@pytest.mark.parametrize("draws", [1, 40])
-def test_a_weighted_median_is_that_of_repeated_texts(draws):
-    random = np.random.default_rng(0)
+def test_a_weighted_median_is_that_of_repeated_texts():
+    random, draws = np.random.default_rng(0), 40
     values, weights = random.normal(size=(31, 3)), random.integers(0, 4, (draws, 31)).astype(float)
     values[5, 0], values[3, 1], values[:, 2] = values[6, 0], np.nan, np.nan
     found = ours.weighted_median(weights, values)
@@ -388,15 +328,10 @@ def test_a_weighted_median_is_that_of_repeated_texts(draws):
     assert np.isnan(found[:, 2]).all() and np.isnan(ours.weighted_median(np.ones((1, 0)), np.empty((0, 2)))).all()
 
 
-def texts_of(n=60, seeds=4) -> pd.DataFrame:
-    """Texts that are all predicted right, half of either class."""
-    frame = table(n, range(seeds))
-    frame["label"] = frame["prediction"] = frame["instance"] % 2
-    return frame.assign(probability=np.random.default_rng(0).uniform(0, 0.4, len(frame)) + 0.6 * frame["label"])
-
-
 def test_examples_follow_their_rule():
-    frame = texts_of()
+    frame = table(60, range(4))
+    frame["label"] = frame["prediction"] = frame["instance"] % 2
+    frame["probability"] = np.random.default_rng(0).uniform(0, 0.4, len(frame)) + 0.6 * frame["label"]
     chosen = examples(frame, ("bad", "good"), far="tau")
     first = frame[frame["seed"] == 0]
     assert chosen["seed"].eq(0).all()
@@ -408,8 +343,8 @@ def test_examples_follow_their_rule():
 
 
 def test_joined_adds_columns_and_refuses_what_does_not_fit():
-    frame = texts_of()
-    run = ["dataset", "encoder", "attention", "projection", "variant", "layers", "seed", "instance", "left_out"]
+    frame = table(60)
+    run = [*vars(RUN), "instance", "left_out"]
     more = frame[run].assign(extra=1.5, left_out=[(("extra", "why"),)] * len(frame))
     both = joined(frame, more)
     assert both["extra"].eq(1.5).all() and both["left_out"].iloc[0] == (("extra", "why"),)
