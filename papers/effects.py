@@ -81,10 +81,7 @@ def compute(notebook: str, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
     value and chance are of one run; se is the standard error over texts of the mean over all these runs (of its
     distance from chance, where the finding is about that), n the number of texts, left_out why the model is no
-    evidence, "" where it is.
-
-    Args:
-        tables: "measured", and others that findings name; "answers", every model on all texts, where these are of some.
+    evidence. `tables` has "measured", others that findings name, and "answers", all texts, where these are some.
     """
     of_notebook = [one for one in FINDINGS.values() if one.notebook == notebook]
     rows = [row for finding in of_notebook for row in finding_effects(finding, tables)]
@@ -122,7 +119,7 @@ def single_effects(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iter
     for key, rows in select_models(finding, tables, column):
         if rows[column].isna().all():
             continue
-        both = rows.dropna(subset=[column, chance]) if chance else rows[:0]
+        both = rows.dropna(subset=[column, chance]) if chance else rows
         by_chance = both.groupby("seed")[chance].mean().to_dict() if chance else {}
         if finding.beyond_chance:  # its error is that of the distance
             apart = declare(f"{column}_beyond_chance", unit_of(column), None, (-2, 2))

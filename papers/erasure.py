@@ -94,11 +94,8 @@ def printed(dataset: str, encoder: str) -> dict[str, float]:
 def tables(measured: pd.DataFrame, shuffled: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """What the findings read: every model's effects of erasing, beside those of shuffled weights.
 
-    Nothing is read of texts of fewer than FEWEST_SENTENCES where sentences are erased.
-
-    Args:
-        measured: with the columns of lib.interventions.single_erasure as "top", of until_flip as "removed", and
-            attention_weights. shuffled: the same rows with "top" of `placed_by_chance`.
+    Nothing is read of texts of fewer than FEWEST_SENTENCES where sentences are erased. `measured` has single_erasure as
+    "top" and until_flip as "removed"; `shuffled` the same rows with "top" of `placed_by_chance`.
     """
     parts = {declare("top_gap_js", "nats"): measured, declare("top_gap_js_shuffled", "nats"): shuffled}
     gaps = {name: rows["top_attention_js"] - rows["top_attention_others_js"] for name, rows in parts.items()}

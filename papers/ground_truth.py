@@ -31,6 +31,7 @@ DIALS = {  # of planted reviews; one is turned, the others stay
 TURNED = {"quick": {"cues": (1, 2, 4)}, "paper": DIALS}
 LIARS = {"quick": 5, "paper": 40}  # and as many honest models, of other seeds
 OF_LIARS = ("distractors=0", "negation=0")  # elsewhere a liar of this size loses more than .02 of its accuracy
+EASY = {"planted": ("cues=4", *OF_LIARS)}  # learned from the half of train that no shortcut labels
 ADVERSARIES = {"quick": 2, "paper": 20}
 ADVERSARY_LAMBDA = ("lambda", 0.01)
 LIARS_LAMBDA = ("lambda", 0.3)  # of .03, .1, .3 and 1 the smallest whose liars have a mass on dev's reasons below .01
@@ -133,19 +134,16 @@ def shortcuts(settings: Settings) -> list[Run]:
     if isinstance(settings.dataset, Own) or "shortcut=" in settings.dataset or spec(settings.dataset).sentences:
         return []
     kinds = {"pair": ("bilstm",)} if settings.profile == "quick" else SHORTCUTS
-    chosen = [(encoder, (*easy(settings), f"shortcut={kind}")) for kind, of in kinds.items() for encoder in of]
+    chosen = [
+        (encoder, (*EASY.get(settings.dataset, ()), f"shortcut={kind}")) for kind, of in kinds.items() for encoder in of
+    ]
     return [run for model in chosen for run in small(settings, settings.first_seeds(), *model)]
-
-
-def easy(settings: Settings) -> tuple[str, ...]:
-    """Dials with which planted reviews are learned from the half of train that no shortcut labels."""
-    return ("cues=4", *OF_LIARS) if settings.dataset == "planted" else ()
 
 
 def clean(settings: Settings) -> list[Run]:
     """The same models without a shortcut."""
-    with_it = {(run.encoder, run.seed) for run in shortcuts(settings)}
-    return [run for encoder, seed in sorted(with_it) for run in small(settings, [seed], encoder, easy(settings))]
+    easy, with_it = EASY.get(settings.dataset, ()), {(run.encoder, run.seed) for run in shortcuts(settings)}
+    return [run for encoder, seed in sorted(with_it) for run in small(settings, [seed], encoder, easy)]
 
 
 # --- what is measured
@@ -237,10 +235,7 @@ def who_counts(instances: pd.DataFrame) -> pd.DataFrame:
 def suspicions(instances: pd.DataFrame, guided: Sequence[Trained]) -> pd.DataFrame:
     """How suspicious each of TESTS finds each model of `tested` that counts: a row for each (variant, seed).
 
-    The mean over the texts, or what other attention costs in F1, signed so that a liar should have more.
-
-    Args:
-        guided: MLPs, each guided by the attention of one of the models.
+    The mean over the texts, or what other attention (or an MLP guided by theirs) costs in F1, signed for a liar.
     """
     if instances.empty:
         return instances
@@ -264,12 +259,9 @@ def costs(texts: pd.DataFrame) -> dict[str, float]:
 
 
 def tables(answers, reasons, copies, suspicion, columns: Sequence[str]) -> dict[str, pd.DataFrame]:
-    """What the findings read: of the models and of those with shortcuts a row for each text and explanation.
+    """What the findings read: of the models (reasons) and of those with shortcuts (copies) a row for each explanation.
 
-    Args:
-        answers: every model on all texts, with attention_weights.
-        reasons, copies: of `lib.analysis.ground_truth.explained`. suspicion: of `suspicions`.
-        columns: of explanations.
+    answers: every model on all texts, with attention_weights. suspicion: of `suspicions`.
     """
     reasons = reasons[reasons["variant"] != "adversary"]
     reasons, copies = (by_explanation(rows, columns) for rows in (reasons, copies))

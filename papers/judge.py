@@ -22,11 +22,8 @@ def judge(effects: pd.DataFrame, these_models: bool = False) -> pd.DataFrame:
     """One row for each finding, dataset and model: the columns FOUND, in the order of FINDINGS.
 
     effect is the mean over runs, [low, high] its 95% interval over runs and texts, NaN with fewer than three runs;
-    of a ratio both are ratios. The word is "" for a level, and where the model is left out.
-
-    Args:
-        effects: rows of `papers.effects.compute`, also of several notebooks or kept runs together.
-        these_models: the question is about these very models, so that only texts vary.
+    of a ratio both are ratios. The word is "" for a level, and where the model is left out. `these_models`: the
+    question is about these very models, so that only texts vary.
     """
     groups = effects.groupby(["finding", "dataset", "model"], sort=False)
     found = [judge_model(FINDINGS[key[0]], rows, these_models) for key, rows in groups if key[0] in FINDINGS]

@@ -38,9 +38,9 @@ class Paper:
     def runs(self, settings: Settings, part: str | None = None) -> list[Run]:
         """All runs of the notebook, each once, or those of a part; KeyError with the known parts for another."""
         known = {one.__name__: one for one in self.parts}
-        if part is not None and part not in known:
+        if part not in (None, *known):
             raise KeyError(f"unknown part {part!r} of {self.name!r}; known: {', '.join(known)}")
-        parts = self.parts if part is None else (known[part],)
+        parts = [known[part]] if part else self.parts
         return list(dict.fromkeys(run for one in parts for run in one(settings)))
 
     def published(self, dataset: str | None = None) -> pd.DataFrame:
@@ -55,11 +55,7 @@ class Paper:
         return published.compare(values, theirs)
 
     def ours(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Our values under the names that published.csv has for them, each once: what `published.compare` takes.
-
-        Args:
-            rows: of `papers.results.kept`, a row for each seed, of one set of runs of this notebook.
-        """
+        """Kept rows, one set of runs of this notebook, under the names that published.csv has for them, each once."""
         values = join_seeds(rows, [*RUN_COLUMNS, *OPTIONS])
         names = [*RUN_COLUMNS, "quantity", "value", "unit", *published.INTERVALS]
         values = values.reindex(columns=list(dict.fromkeys([*values, *names, *SERIES])))

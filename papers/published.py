@@ -58,11 +58,9 @@ def counts(dataset: str) -> pd.DataFrame:
 
 
 def printed_table(paper: str, number: str, ours: pd.DataFrame, index: str | list[str], columns: str) -> pd.DataFrame:
-    """A table of a paper on other data than ours, with ours in its first rows or columns; each value once.
+    """A table of a paper ("table1") on other data than ours, with ours in its first rows or columns; each value once.
 
-    Args:
-        number: "table1". ours: dataset, encoder, quantity, value; what the paper does not print is left out.
-        index, columns: of the result.
+    Of ours (dataset, encoder, quantity, value) what the paper does not print is left out.
     """
     theirs = table(paper).query("table == @number")
     ours = ours[ours["quantity"].isin(theirs["quantity"])]
@@ -78,8 +76,8 @@ def compare(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     Args:
         ours: the columns of lib.analysis.summarise; all after `unit` may be missing. theirs: the columns of `table`.
     Returns:
-        the keys, unit, ours, low, high, sd_seeds, seeds, paper, table, theirs, source (the paper's title), difference
-        (ours less theirs), answer (one of ANSWERS; "" where there is nothing to compare), counted.
+        KEYS, unit, ours, its interval and seeds, paper, table, theirs, source (the paper's title), difference (of ours
+        and theirs), answer (one of ANSWERS; "" where there is nothing to compare), counted.
     Raises:
         ValueError: a key occurs twice in ours, or the units of two partners differ.
     """
@@ -135,9 +133,8 @@ def tolerance(quantity: str, unit: str, value: float) -> float:
 
 
 def answer(row: Mapping[str, float]) -> str:
-    """Whether a published value and ours are the same, within a seed or different; "" where one of them is missing.
+    """*same*: they differ by at most the tolerance, or the published value lies in our 95% interval. "": one is lacking.
 
-    *same*: they differ by at most the tolerance, or the published value lies in our 95% interval.
     *within a seed*: it lies where one more run of ours would, with 95% probability (`reach`). *different*: the rest.
     """
     if pd.isna(row["difference"]):

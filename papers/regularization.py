@@ -69,11 +69,7 @@ def variant(settings: Settings, name: str, attention: str, seed: int, layers: in
 
 
 def imitation(base: Run, strength: float, epochs: int | None = None) -> Run:
-    """The adversary of a model: built as it is, trained by Eq. 6 alone, and ended by its own rule.
-
-    Args:
-        strength: lambda. epochs: the most of them; None: the profile's.
-    """
+    """The adversary of a model: built as it is, trained by Eq. 6 with lambda `strength`, and ended by its own rule."""
     options = {name: value for name, value in base.options if name not in OF_THE_BASE}
     options |= AIM | {"lambda": strength} | ({"epochs": epochs} if epochs else {})
     return replace(base, variant="adversary", base=base, options=tuple(options.items()))
@@ -138,12 +134,9 @@ def measure_imitations(imitations: Sequence[Trained]) -> pd.DataFrame:
 
 
 def tables(measured: pd.DataFrame, information: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """What the findings read.
+    """What the findings read, of the models of table 1 and of lib.analysis.information.
 
-    Args:
-        measured: the models of table 1 with lib.interventions.substituted, token_probability_mean and the attention;
-            with the rationale's average precision where there is one.
-        information: rows of lib.analysis.information.
+    They have lib.interventions.substituted, token_probability_mean, attention, and where known average precision.
     """
     both = add_entropies(measured, ["attention"])
     right = both[both["label"] == both["prediction"]]

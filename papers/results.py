@@ -58,15 +58,12 @@ def keep(
     effects: pd.DataFrame,
     commit: str = "",
 ) -> Kept:
-    """Puts both tables of a run in profile `paper`, or a part of one, into files.
-
-    The files are in $RESULTS_HOME, by default in reports/results of the project. One process at a time writes them.
+    """Puts both tables of a run in profile `paper`, or a part of one, into files in $RESULTS_HOME, or reports/results.
 
     Args:
         trained: the runs that were measured, all of one dataset; nothing is kept of those of your own model.
         values: of `summarise` and the like, one or several; those with `of_seeds` become a row for each seed.
-        effects: of `papers.effects.compute`.
-        commit: of the code that ran; by default of the code as it is now.
+        effects: of `papers.effects.compute`. commit: of the code that ran; by default as it is now.
     """
     own_model, dataset = not isinstance(trained[0].run, Run), str(settings.dataset)
     own = own_model or isinstance(settings.dataset, Own)
@@ -187,8 +184,7 @@ def kept(kind: str, notebook: str | None = None, dataset: str | None = None) -> 
 def main_runs(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
     """The kept rows of the main experiment of each notebook and dataset: on the most texts, of the most runs.
 
-    Others, such as those from a second set of word vectors or by another recipe, stand beside it. Of a model that was
-    trained by several recipes, or versions of training, the one with the most runs is taken.
+    Of a model that was trained by several recipes, or versions of training, the one with the most runs is taken.
     """
     place = ["notebook", "dataset"]
     named = [name for name in KEYS[kind] if name in rows and name not in ("seed", "dataset")]

@@ -44,8 +44,7 @@ def about(found: pd.DataFrame) -> pd.DataFrame:
 def headline(found: pd.DataFrame, own: bool = False) -> None:
     """Displays the findings of the models that each is about; a report has them at its top.
 
-    Args:
-        found: rows of `papers.judge.judge`. own: the model or the text is one's own: BOX alone, of one model.
+    `own`: the model or the text is one's own: BOX alone, of one model.
     """
     rows = about(found)
     if own:
@@ -138,11 +137,7 @@ def printed(row: Mapping) -> float:
 
 @or_a_sentence
 def forest(found: pd.DataFrame, rows: str = "model", columns: int = 1) -> alt.TopLevelMixin:
-    """A panel for each finding, a row for each model or dataset: the effect with its 95% interval.
-
-    Args:
-        found: rows of `papers.judge.judge`. rows: model or dataset. columns: panels beside each other.
-    """
+    """A panel for each finding, `columns` beside each other, a row for each model or dataset: effect and interval."""
     found = found[found["left_out"].eq("")]
     if found.empty:
         raise Empty("every model is left out")
@@ -195,8 +190,7 @@ def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
 def compare(values: pd.DataFrame, percent: bool = False, empty: str = tables.NOTHING) -> HTML:
     """The papers' tables with ours beneath each value: rows and columns as theirs; ours alone where nothing is printed.
 
-    Args:
-        values: rows of `papers.published.compare`. percent: fractions in percent. empty: the sentence for none.
+    `percent`: fractions in percent; `empty`: the sentence for none.
     """
     if values["ours"].isna().all():
         return HTML(f"<p>{escape(empty)}</p>")
@@ -264,11 +258,7 @@ def scatter(values: pd.DataFrame, width: int = 200) -> alt.TopLevelMixin:
 
 
 def counts(values: pd.DataFrame) -> pd.DataFrame:
-    """Of each paper how many printed values count, how many of them have ours, and how these compare.
-
-    Returns:
-        paper, counted, ours, one column for each of ANSWERS, r (Pearson's), distance (median size of the difference).
-    """
+    """Of each paper how many printed values count, how many have ours, how many of ANSWERS, r, and median distance."""
     rows = []
     for paper, same in values[values["counted"]].groupby("paper", sort=False):
         ours = same[same["ours"].notna()]

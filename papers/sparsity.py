@@ -154,12 +154,9 @@ def partners(rows: pd.DataFrame, of_models: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def tables(measured: pd.DataFrame, sweep: pd.DataFrame, adversaries: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """What the findings read.
+    """What the findings read: softmax and sparsemax, `along_lambda`, and `measure_versus_base` of the adversaries.
 
-    Args:
-        measured: every encoder under softmax and sparsemax, with taus, entropies and the entropy of states.
-        sweep: of `along_lambda`; a lambda at which attention is uniform is left out.
-        adversaries: rows of `measure_versus_base`, of the bases too.
+    A lambda at which attention is uniform is left out.
     """
     gaps = {}
     for name in ("gradient", "leave_one_out"):

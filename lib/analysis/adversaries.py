@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import torch
 from scipy.special import rel_entr
-from torch import Tensor, nn
+from torch import Tensor
 
 from lib.analysis.measuring import BATCH, attention_weights, max_attention, measure
 from lib.analysis.statistics import Effect
@@ -36,9 +36,9 @@ def measure_versus_base(
 ) -> pd.DataFrame:
     """`measure` of each run on test beside its base, one below the other.
 
-    Besides the quantities: attention_weights, max_attention; tvd, between the predictions, a fraction of probability
-    (of both classes: |change of p|), and tvd_half, half of it, as Wiegreffe & Pinter (2019) count it; jsd, between the
-    attentions, in nats; base_prediction; and the columns of `adversary_columns`.
+    Besides the quantities: attention_weights, max_attention; tvd, between the predictions (of two classes |change of
+    p|), and tvd_half, half of it, as Wiegreffe & Pinter (2019) count it; jsd, between the attentions, in nats;
+    base_prediction; and the columns of `adversary_columns`.
 
     Args:
         bases: the one in the same place is a run's base; None: what the run was trained against, or itself.
@@ -79,10 +79,10 @@ def adversary_columns(trained: Trained) -> dict[str, object]:
 def distances(base: BaseOutputs) -> list[Quantity]:
     """The quantities of `measure_versus_base`."""
 
-    def tvd(model: nn.Module, batch: Batch, output: ModelOutput) -> Tensor:
+    def tvd(_, batch: Batch, output: ModelOutput) -> Tensor:
         return total_variation(probabilities(output.logits.double()), base.prediction[batch.instance].double())
 
-    def jsd(model: nn.Module, batch: Batch, output: ModelOutput) -> Tensor:
+    def jsd(_, batch: Batch, output: ModelOutput) -> Tensor:
         return jensen_shannon(output.attention.double(), base.attention.look_up(batch).double())
 
     return [
@@ -100,11 +100,7 @@ def scores_and_distances(rows: pd.DataFrame, score: str = "f1", distances: Seque
 
 
 def summarise_adversaries(measured: pd.DataFrame, variants: Mapping[str, str]) -> pd.DataFrame:
-    """Accuracy, JSD and TVD of adversaries by `trains` and lambda, which are columns beside those of `summarise`.
-
-    Args:
-        measured: rows of `measure_versus_base`. variants: `trains` -> the variant that its rows are called.
-    """
+    """Accuracy, JSD and TVD of the adversaries by `trains` and lambda; `variants` names each `trains`."""
     adversaries, by = measured[measured["variant"] == "adversary"], ["trains", "lambda"]
     means = per_group(adversaries, by, lambda rows: scores_and_distances(rows, "accuracy", AXES))
     return means.assign(variant=means["trains"].map(variants))
@@ -113,12 +109,8 @@ def summarise_adversaries(measured: pd.DataFrame, variants: Mapping[str, str]) -
 def lost_beyond_imitation(measured: pd.DataFrame, trains: Sequence[str]) -> Iterator[tuple[dict, pd.DataFrame, Effect]]:
     """What adversaries lose of accuracy: that of the one that only imitates (lambda 0) less theirs, in pairs of a seed.
 
-    Of the seeds in which an adversary moved, to a mean JSD of at least FAR; of all seeds where it moved in none.
-
-    Args:
-        measured: rows of `measure_versus_base`, of the bases too. trains: the kinds of adversaries.
-    Yields:
-        {trains, encoder, projection, lambda}, the rows of the base, what is lost.
+    Of the seeds in which an adversary moved, to a mean JSD of at least FAR; of all seeds where it moved in none. Yields
+    {trains, encoder, projection, lambda}, the rows of the base, and what is lost, from rows of `measure_versus_base`.
     """
     adversaries, names = measured[measured["trains"].isin(trains)], ["trains", "encoder", "projection"]
     between = {"variant": "imitation"}, {"variant": "adversary"}
@@ -158,11 +150,7 @@ def seed_distances(bases: pd.DataFrame) -> pd.DataFrame:
 
 
 def distance_beyond_seeds(other: pd.DataFrame, bases: pd.DataFrame) -> Effect:
-    """How much farther other attention is from the base's than that of the same model under other seeds: JSD, nats.
-
-    Args:
-        other: rows with `jsd`, of the bases' seeds and texts. bases: rows of `seed_distances`.
-    """
+    """How much farther other attention (`jsd`) is from the base's than other seeds' (`seed_distances`): nats."""
     keys, gap = ["seed", "instance"], declare("jsd_gap", "nats", bounds=(-JSD_BOUNDS[1], JSD_BOUNDS[1]))
     both = bases.drop(columns="jsd", errors="ignore").merge(other[[*keys, "jsd"]], on=keys).dropna(subset="jsd")
     effect = mean_effect(both.assign(**{gap: both["jsd"] - both["jsd_of_seeds"]}), gap)
@@ -214,13 +202,12 @@ def instance_adversaries(measured: pd.DataFrame, method: str) -> pd.DataFrame:
 def points(series: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """The runs of each series on the plane of mean JSD (nats) and mean TVD (fraction), a point each.
 
-    Wiegreffe & Pinter (2019), figure 5.
+    Wiegreffe & Pinter (2019), figure 5. With 95% intervals over texts.
 
     Args:
         series: the name of each -> rows of `measure_versus_base`.
     Returns:
-        quantity ("point"), series, at (lambda, or NaN), seed, n, jsd, jsd_low, jsd_high, tvd, tvd_low, tvd_high (95%,
-        over texts).
+        quantity ("point"), series, at (lambda, or NaN), seed, n, jsd, jsd_low, jsd_high, tvd, tvd_low, tvd_high.
     """
     rows = []
     for name, instances in series.items():

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from lib.analysis.statistics import t_interval
 from lib.analysis.summaries import configurations
@@ -49,16 +50,10 @@ def taus(first: list, second: list) -> tuple[np.ndarray, np.ndarray]:
     lengths = torch.tensor(lengths, dtype=torch.long)
     for rows in map(Tensor.numpy, by_length(lengths, CELLS)):
         mask = torch.arange(int(lengths[rows].max())) < lengths[rows, None]
-        x, y = (padded([side[row] for row in rows], mask) for side in (first, second))
+        sides = ([torch.tensor(side[row], dtype=torch.float64) for row in rows] for side in (first, second))
+        x, y = (pad_sequence(side, batch_first=True) for side in sides)
         tau[rows], p[rows] = (part.numpy() for part in kendall_tau(x, y, mask))
     return tau, p
-
-
-def padded(arrays: list[np.ndarray], mask: Tensor) -> Tensor:
-    """(batch, token) float64, 0 outside the mask."""
-    values = torch.zeros(mask.shape, dtype=torch.float64)
-    values[mask] = torch.from_numpy(np.concatenate(arrays).astype(np.float64))
-    return values
 
 
 def trend(instances: pd.DataFrame, by: str, quantity: str) -> dict[str, object]:

@@ -32,11 +32,11 @@ def add_drawn(instances: pd.DataFrame) -> pd.DataFrame:
 def flip_tables(instances: pd.DataFrame, rankings: Iterable[str], ways: Iterable[str]) -> pd.DataFrame:
     """Does erasing the top item of a ranking flip the decision, and does another item? Shares of CELLS, which sum to 1.
 
+    `summarise` of each ranking and way; a text of one item has no value.
+
     Args:
         instances: with the columns of lib.interventions.single_erasure, measured under the name "top".
         ways: "expected" over all other items, or the one that was drawn as in the "paper" or its "authors_code".
-    Returns:
-        the columns of `summarise` of each configuration, and `ranking`, `way`; a text of one item has no value.
     """
     tables = []
     for ranking, way in product(rankings, ways):
@@ -126,10 +126,8 @@ def add_sooner(instances: pd.DataFrame, first: str, second: str) -> pd.DataFrame
 def flips_sooner(instances: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
     """Along which of two rankings does the decision flip with fewer items (section 5.4)? A row a model and pair.
 
-    Returns:
-        the run's columns, quantity, value (the ratio of the two counts of texts) with its 95% interval low, high over
-        texts and seeds, first, second, first_sooner, second_sooner (shares of the texts that one of them flips),
-        left_out (texts that neither flips in any seed), n, seeds.
+    value is the ratio of the two counts of texts, with its 95% interval low, high over texts and seeds; first_sooner
+    and second_sooner are shares of the texts that one of them flips, left_out counts those that neither does.
     """
     rows = []
     for (first, second), (key, group) in product(pairs, list(configurations(instances))):

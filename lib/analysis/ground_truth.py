@@ -112,11 +112,7 @@ def against_shapley(instances: pd.DataFrame, columns: Iterable[str]) -> pd.DataF
 
 
 def summarise_scores(instances: pd.DataFrame, columns: Sequence[str], scores: Sequence[str]) -> pd.DataFrame:
-    """`summarise` of some scores of each explanation and of chance, those that there are; no row of an empty table.
-
-    Args:
-        scores: names of quantities with {} for the explanation, such as "reason_top_{}".
-    """
+    """`summarise` of scores, such as "reason_top_{}", of each explanation and of chance; no row of an empty table."""
     names = [score.format(name) for score in scores for name in ("chance", *columns)]
     return summarise(instances, [name for name in names if name in instances] if len(instances) else [])
 
@@ -142,9 +138,7 @@ def along(turned: pd.DataFrame, columns: Sequence[str]) -> dict[str, pd.DataFram
 def explanation_table(summary: pd.DataFrame, score: str) -> pd.DataFrame:
     """Rows of `summarise` as explanations (rows) by models (columns): values with their 95% intervals as text.
 
-    Args:
-        summary: with the column `model`, or models are named by what tells them apart.
-        score: what the quantities' names start with, such as "reason_top_".
+    Of the quantities that start with `score`. Models are the column `model`, or named by what tells them apart.
     """
     some = summary[summary["quantity"].str.startswith(score) & summary["value"].notna()]
     if some.empty:
@@ -159,11 +153,7 @@ def explanation_table(summary: pd.DataFrame, score: str) -> pd.DataFrame:
 
 
 def explanation_matrix(parts: Mapping[str, pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
-    """Explanations (rows) by what is known (columns): beyond_chance of each in the plain BiLSTM, as text.
-
-    Args:
-        parts: rows of `explained`; of an empty one there is no column.
-    """
+    """Explanations (rows) by what is known (columns): beyond_chance of each in the plain BiLSTM, as text."""
     plain = {"encoder": "bilstm", "variant": "base", "projection": "softmax"}
     known = {name: rows_where(rows, plain) for name, rows in parts.items() if len(rows)}
     tables = [summarise_scores(rows, columns, ["beyond_chance_{}"]).assign(model=name) for name, rows in known.items()]
@@ -176,8 +166,7 @@ def explanation_matrix(parts: Mapping[str, pd.DataFrame], columns: Sequence[str]
 def by_kind(suspicion: pd.DataFrame) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
     """Each test, and how suspicious it finds the liars, the adversaries and the honest models, each (model,).
 
-    Args:
-        suspicion: a row for each (variant, seed), a column for each test; variant is liar, adversary, or base.
+    `suspicion` has a row for each (variant, seed), a column for each test; variant is liar, adversary, or base.
     """
     for test in suspicion:
         kinds = suspicion.index.get_level_values("variant")

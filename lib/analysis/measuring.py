@@ -150,10 +150,9 @@ def named_values(
 
 
 def left_out(instances: pd.DataFrame) -> pd.DataFrame:
-    """What a table of instances does not hold: quantity, texts left out, of how many, why.
+    """What a table of instances does not hold: quantity, texts left out (in each run), of how many, why.
 
-    One row per quantity and reason: texts beyond a quantity's bound, and texts for which it is undefined (NaN). A text
-    counts once a run. The p-values that go with a tau are not listed again.
+    One row per quantity and reason: texts beyond a quantity's bound, and texts for which it is undefined (NaN).
     """
     skipped = Counter(pair for pairs in instances["left_out"] for pair in pairs)
     skipped |= {(name, "undefined"): int(undefined(instances, name).sum()) for name in quantity_columns(instances)}
@@ -178,8 +177,7 @@ def undefined(instances: pd.DataFrame, column: str) -> pd.Series:
 def joined(instances: pd.DataFrame, more: pd.DataFrame) -> pd.DataFrame:
     """The first table with the second's quantities, which replace those of the same name: a cell may run again.
 
-    Raises:
-        ValueError: the tables are not of the same runs and instances in the same order.
+    ValueError where the tables are not of the same runs and instances in the same order.
     """
     keys = [*RUN, "instance"]
     if not instances[keys].reset_index(drop=True).equals(more[keys].reset_index(drop=True)):
@@ -191,11 +189,10 @@ def joined(instances: pd.DataFrame, more: pd.DataFrame) -> pd.DataFrame:
 
 
 def examples(instances: pd.DataFrame, classes: Sequence[str], far: str | None = None) -> pd.DataFrame:
-    """A few texts of the table's first run, chosen by a rule and not by hand, which the column `why` names.
+    """A few texts of the table's first run, chosen by a rule, which the column `why` names; of READABLE ones, if any.
 
     Of each class (at most MOST_CLASSES, the most frequent) the text that the model is surest of and right about, the
-    text it is least sure of, and, where `far` names a column, the text in which that is largest; among the texts of at
-    most READABLE tokens, if there are any.
+    text it is least sure of, and, where `far` names a column, the text in which that is largest.
     """
     first = instances.iloc[0][list(RUN)]
     run = instances[(instances[list(RUN)] == first).all(axis=1)]

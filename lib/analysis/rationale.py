@@ -53,15 +53,14 @@ def attention_on_rationale(rationales: Rationales) -> Quantity:
 
 
 def add_average_precision(instances: pd.DataFrame, measures: Mapping[str, str], rationales: Rationales) -> pd.DataFrame:
-    """The rows with the area under precision and recall of each measure against the rationale, in columns of PREFIX.
+    """The rows with the average precision of each measure against the rationale, in columns of PREFIX.
 
-    The area is average precision: 1 where every rationale token ranks above every other, `chance` what a random
-    ranking has on average. A text without a rationale, or of rationale alone, has none (NaN).
+    1 where every rationale token ranks above every other, `chance` what a random ranking has on average. A text without
+    a rationale, or of rationale alone, has none (NaN).
 
     Args:
-        instances: measured on one split. measures: name -> column with a value per token, such as attention_weights.
-        rationales: the spans of every text of that very split. Train, dev and test may have been annotated otherwise:
-            never hold one split against another.
+        measures: name -> column with a value per token. rationales: the spans of every text of the very split that was
+            measured. Train, dev and test may have been annotated otherwise: never hold one split against another.
     """
     marked = marked_tokens(instances, rationales)
     areas = {"chance": [np.nan if one is None else average_precision(one, np.zeros(len(one))) for one in marked]}

@@ -51,8 +51,7 @@ def interval(value: float, se: float, runs: np.ndarray, texts: float = inf) -> t
     """The 95% interval of a mean over runs, for what other texts and other runs would give; NaN where nothing is known.
 
     Texts and runs are crossed. The squares of the half-widths of each one's own interval are added (Zou & Donner 2008,
-    method of variance estimates recovery). Satterthwaite's degrees of freedom, which would give one t for the sum of
-    the variances, are too many for three runs: in simulations up to 8% of its 95% intervals miss.
+    method of variance estimates recovery); with Satterthwaite's degrees of freedom up to 8% would miss, of three runs.
 
     Args:
         se: over texts, of this mean. runs: the values (run,); of fewer than FEW the interval is of these very models.
@@ -115,11 +114,9 @@ def number_by_seed(seeds: Sequence[int], values: np.ndarray) -> dict[int, float]
 
 
 def bootstrap(statistic: Callable[[np.ndarray], np.ndarray], count: int, draws: int) -> np.ndarray:
-    """What a statistic is in bootstrap samples of `count` texts: (draws, ...).
+    """What a statistic, weights (draw, text) -> (draw, ...), is in bootstrap samples of `count` texts: (draws, ...).
 
-    Args:
-        statistic: weights (draw, text) -> (draw, ...); the weights are how often each text was drawn, in chunks of at
-            most MAX_WEIGHTS of them.
+    The weights are how often each text was drawn, in chunks of at most MAX_WEIGHTS of them.
     """
     random, samples = np.random.default_rng(SEED), []
     step = max(1, MAX_WEIGHTS // max(count, 1))

@@ -40,10 +40,7 @@ def summarise(instances: pd.DataFrame, quantities: Iterable[str] | None = None) 
     trained models as they are, by se_texts, the bootstrap's standard error; sd_instances the sd over instances within
     a run (pooled over the seeds), as the papers print it; sd_seeds the sd of the seeds' means. An undefined value is
     counted (`undefined`, over all seeds), never averaged in; n is the number of instances with a value in at least one
-    seed; left_out counts the texts beyond a quantity's `max_tokens`; of_seeds is the value in each seed.
-
-    Args:
-        quantities: columns with a declared unit; by default every measured number but the p-values.
+    seed; left_out counts the texts beyond a quantity's `max_tokens`. By default of every measured number.
     """
     if quantities is None:
         quantities = [name for name in quantity_columns(instances) if unit_of(name) != "p-value"]
@@ -64,8 +61,7 @@ def classification(instances: pd.DataFrame, scores: Sequence[str] = CLASSIFICATI
 
     F1 is the positive class' for two classes, the macro average for more. f1_uniform and f1_permuted are F1 under equal
     weights and under random orders, the mean of each order's own F1; the drops are these less f1, so below 0 where the
-    model loses (Tutek & Snajder 2020, section 4.1). Each score is the mean over the seeds; the bootstrap draws
-    instances and computes the score of each sample anew.
+    model loses (Tutek & Snajder 2020, section 4.1). Each score is the mean over the seeds.
 
     Args:
         scores: some of CLASSIFICATION, and of FRAGILITY where lib.interventions.substituted() was measured.
@@ -170,10 +166,7 @@ def configurations(instances: pd.DataFrame) -> Iterator[tuple[dict, pd.DataFrame
 def per_group(
     instances: pd.DataFrame, by: Sequence[str], statistic: Callable[[pd.DataFrame], pd.DataFrame]
 ) -> pd.DataFrame:
-    """`statistic` of each group of rows with the same values in the columns `by`, which its rows then have too.
-
-    For runs that differ in what RUN_COLUMNS do not name, such as an adversary's lambda; missing values are one group.
-    """
+    """`statistic` of each group of rows with the same (or missing) values in `by`, columns that it then has too."""
     groups = instances.groupby(list(by), sort=False, dropna=False)
     tables = [statistic(rows).assign(**dict(zip(by, key, strict=True))) for key, rows in groups]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(by))
@@ -214,10 +207,9 @@ def mean_effect(instances: pd.DataFrame, quantity: str, middle: Callable = weigh
 def effects_between(instances: pd.DataFrame, quantities: Sequence[str], between: Between) -> list[Effect]:
     """How much higher each quantity or score is in the first model than in the second, in pairs of one text and seed.
 
-    Scores are of all texts, which must be the same; a measured number of those texts and seeds in which both have it.
+    Scores (of `classification`) are of all texts, which must be the same; a column of the texts in which both have it.
 
     Args:
-        quantities: columns, or scores of `classification`, of which a drop that is lower is deeper.
         between: selects the two by their run columns: ({"encoder": "average"}, {"encoder": "bilstm"}).
     Raises:
         KeyError: no such column. ValueError: a group is empty or mixes configurations; they have no seed or no text in

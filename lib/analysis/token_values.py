@@ -98,8 +98,7 @@ def violation_by_chance(seed: int = 0, placed: int = 5) -> Quantity:
 
     The weights of each text are shuffled among its tokens and imposed, which gives a prediction. A token speaks against
     it where removing it, with the text encoded again and the other weights scaled to sum to 1, raises the predicted
-    class's probability. 1 where the token drawn at random does and the one of the largest weight does not, -1 the other
-    way round, else 0; the mean over `placed` orders, (batch,).
+    class's probability. (batch,): the share of `placed` orders in which a random token does, less that of the top one.
     """
 
     @torch.no_grad()

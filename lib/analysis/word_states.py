@@ -28,10 +28,8 @@ def information(trained: Sequence[Trained], words: int) -> pd.DataFrame:
     """Mutual information of input and hidden state of each run, in nats: a row for each run and sample of words.
 
     Embeddings and hidden states of every occurrence of the words in train (Tutek & Snajder 2020, section 3.4), at most
-    MOST, are clustered, each separately, and the labels counted; of the most frequent words, and of random ones.
+    MOST, are clustered, each separately, into as many clusters as words; of the most frequent words, and random ones.
 
-    Args:
-        words: how many of a sample, and clusters of either side.
     Returns:
         the run's columns, quantity, plug_in, null, above_null (plug_in less null), n, words, texts (that the words
         occur in), without (plug_in without each of PARTS of the texts, for a standard error over texts).
@@ -102,11 +100,7 @@ def jackknife_error(without: np.ndarray) -> float:
 
 
 def summary(information: pd.DataFrame) -> pd.DataFrame:
-    """Means of plug_in over the seeds with Student's 95% interval, in the columns of `summarise`.
-
-    Args:
-        information: rows of `information`.
-    """
+    """Means of plug_in over the seeds with Student's 95% interval, in the columns of `summarise`."""
     keys, rows = [*RUN_COLUMNS, "quantity"], []
     for key, group in information.groupby(keys, sort=False):
         values = group["plug_in"]
@@ -122,9 +116,6 @@ def information_difference(measured: pd.DataFrame, quantity: str, between: tuple
 
     Of above_null, which does not grow with the number of occupied clusters as the other two do. The standard error
     over texts is by the jackknife, the clusters as they are.
-
-    Args:
-        measured: rows of `information`.
     """
     rows = measured[measured["quantity"] == quantity]
     pair = [rows[rows["variant"] == name].set_index("seed") for name in between]
@@ -132,7 +123,7 @@ def information_difference(measured: pd.DataFrame, quantity: str, between: tuple
     pair = [side.loc[shared] for side in pair]
     values = [side["above_null"].to_numpy() for side in pair]
     first, second = (float(side.mean()) for side in values)
-    by_run = number_by_seed(shared, values[0] - values[1])
+    by_run = number_by_seed(shared, np.subtract(*values))
     without = [np.mean(side["without"].tolist(), axis=0) for side in pair]
     se = jackknife_error(without[0] - without[1])
     return Effect(quantity, first - second, by_run, se, int(pair[0]["texts"].iloc[0]), first, second)
