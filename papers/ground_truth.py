@@ -134,15 +134,14 @@ def shortcuts(settings: Settings) -> list[Run]:
     if isinstance(settings.dataset, Own) or "shortcut=" in settings.dataset or spec(settings.dataset).sentences:
         return []
     kinds = {"pair": ("bilstm",)} if settings.profile == "quick" else SHORTCUTS
-    chosen = [
-        (encoder, (*EASY.get(settings.dataset, ()), f"shortcut={kind}")) for kind, of in kinds.items() for encoder in of
-    ]
+    easy = EASY.get(str(settings.dataset), ())
+    chosen = [(encoder, (*easy, f"shortcut={kind}")) for kind, encoders in kinds.items() for encoder in encoders]
     return [run for model in chosen for run in small(settings, settings.first_seeds(), *model)]
 
 
 def clean(settings: Settings) -> list[Run]:
     """The same models without a shortcut."""
-    easy, with_it = EASY.get(settings.dataset, ()), {(run.encoder, run.seed) for run in shortcuts(settings)}
+    easy, with_it = EASY.get(str(settings.dataset), ()), {(run.encoder, run.seed) for run in shortcuts(settings)}
     return [run for encoder, seed in sorted(with_it) for run in small(settings, [seed], encoder, easy)]
 
 

@@ -133,7 +133,7 @@ def tolerance(quantity: str, unit: str, value: float) -> float:
 
 
 def answer(row: Mapping[str, float]) -> str:
-    """*same*: they differ by at most the tolerance, or the published value lies in our 95% interval. "": one is lacking.
+    """*same*: they differ by at most the tolerance, or the published value lies in our 95% interval. "": one lacks.
 
     *within a seed*: it lies where one more run of ours would, with 95% probability (`reach`). *different*: the rest.
     """
