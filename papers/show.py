@@ -13,7 +13,7 @@ from IPython.display import HTML, display
 
 from lib import tables
 from lib.analysis.summaries import rows_where
-from lib.charts.theme import COLORS, INK, Empty, common_names, or_a_sentence, titled
+from lib.charts.theme import COLORS, INK, Empty, caption_of_rows, or_a_sentence, titled
 from lib.notebook import HEADLINE
 from lib.quantity import RUN_COLUMNS, title_of
 from papers import PAPERS
@@ -215,7 +215,7 @@ def one_table(values: pd.DataFrame, percent: bool) -> str:
         body += "<tr>" + "".join(f"<td>{escape(title_of(str(name)))}</td>" for name in cells[by])
         body += "".join(f"<td class='number'>{cell}</td>" for cell in cells.drop(by)) + "</tr>"
     unit = "percent" if percent else ", ".join(dict.fromkeys(values["unit"]))
-    caption = f"{' · '.join(common_names(values.drop(columns=by)))} ({unit})."
+    caption = f"{caption_of_rows(values.drop(columns=by)).removesuffix('.')} ({unit})."
     if first["paper"]:
         table = re.sub(r"(\d)", r" \1", first["table"], count=1)
         caption = f"{first['source']}, {table}: {caption} Above theirs, below ours."

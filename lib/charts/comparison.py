@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import altair as alt
 import pandas as pd
 
-from lib.charts.theme import SHAPES, Empty, common_names, dashed_line, facets, or_a_sentence, series_color, titled
+from lib.charts.theme import SHAPES, Empty, caption_of_rows, dashed_line, facets, or_a_sentence, series_color, titled
 from lib.quantity import RUN_COLUMNS, title_of
 
 OURS = "ours, with 95% interval"
@@ -48,8 +48,7 @@ def values_beside(
     if lines:
         frame["dashed"] = frame["quantity"].map({title_of(name): value for name, value in lines.items()})
         layers.insert(0, dashed_line("x", "dashed"))
-    caption = " · ".join(common_names(beside)) + "."
-    drawn = titled(facets(frame, layers, "quantity", alt.Step(20), axes=AXES), title, [see, caption])
+    drawn = titled(facets(frame, layers, "quantity", alt.Step(20), axes=AXES), title, [see, caption_of_rows(beside)])
     return drawn if shared else drawn.resolve_scale(x="independent")
 
 

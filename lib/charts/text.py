@@ -45,7 +45,7 @@ def attention_text(
         return HTML("<p>There is no attention to show.</p>")
     maps = {name: np.asarray(values, dtype=np.float64) for name, values in weights.items()}
     highest = np.maximum.reduce(list(maps.values()))
-    largest, shown = float(highest.max()) or 1.0, window(len(tokens), int(highest.argmax()) - most // 2, most)
+    largest, (shown, part) = float(highest.max()) or 1.0, window(len(tokens), int(highest.argmax()) - most // 2, most)
     decisive = {place for start, end in rationale or () for place in range(start, end)}
     parts = [f'<figcaption style="font-weight:600">{escape(title)}</figcaption>'] if title else []
     for hue, (name, values) in zip(cycle(HUES), maps.items(), strict=False):
@@ -61,20 +61,15 @@ def attention_text(
         )
     notes = [f"strongest ground: a weight of {largest:.2g}"]
     notes += ["underlined: the words that decide the label"] if decisive else []
-    notes += [of_all(shown, len(tokens))] if len(shown) < len(tokens) else []
-    parts.append(f'<div style="{SMALL}">{" · ".join(notes)}</div>')
+    parts.append(f'<div style="{SMALL}">{" · ".join([*notes, part] if part else notes)}</div>')
     return HTML(f'<figure class="attention-text" style="margin:1em 0">{"".join(parts)}</figure>')
 
 
-def window(length: int, first: int, most: int) -> range:
-    """At most so many places of a text, from `first` on where that leaves none of them empty."""
+def window(length: int, first: int, most: int) -> tuple[range, str]:
+    """At most so many places of a text, from `first` on where that leaves none empty; which, where it is not all."""
     first = max(0, min(first, length - most))
-    return range(first, min(first + most, length))
-
-
-def of_all(shown: range, length: int) -> str:
-    """Which tokens of a text are shown."""
-    return f"tokens {shown.start + 1:,} to {shown.stop:,} of {length:,}"
+    shown = range(first, min(first + most, length))
+    return shown, f"tokens {first + 1:,} to {shown.stop:,} of {length:,}" if len(shown) < length else ""
 
 
 def attention_of_texts(
@@ -119,7 +114,7 @@ def token_curves(rows: pd.DataFrame, corpus: Corpus, title: str, show_text: str 
     """
     text, two = corpus.test.instances[rows["instance"].iloc[0]], len(corpus.classes) == 2
     spans = pd.DataFrame(text.rationale or (), columns=["start", "end"])
-    shown = window(len(text.tokens), 0 if spans.empty else spans["start"].iloc[0] - BEFORE, MOST_CURVES)
+    shown, part = window(len(text.tokens), 0 if spans.empty else spans["start"].iloc[0] - BEFORE, MOST_CURVES)
     tokens = tokens_shown(corpus, text, show_text)[shown.start : shown.stop]
     words = pd.DataFrame({"place": range(len(tokens)), "token": [visible(token)[:LONGEST] for token in tokens]})
     own = pd.DataFrame({"model": rows["variant"].map(title_of), "probability": rows["probability"]})
@@ -130,27 +125,22 @@ def token_curves(rows: pd.DataFrame, corpus: Corpus, title: str, show_text: str 
         lines.append(words.assign(model=title_of(row["variant"]), probability=values))
     spans = (spans - shown.start - 0.5).clip(-0.5, len(words) - 0.5).query("start < end")
     shade = alt.Chart(spans).mark_rect(color=INK, opacity=0.15).encode(alt.X("start:Q"), alt.X2("end"))
-    layers = curve_layers(pd.concat(lines), own, words, corpus.classes[1] if two else "what the model predicts")
-    see = "Lines: were all attention on this token. Dotted: the model's own answer. At .5 a token decides nothing."
-    see += "" if spans.empty else " Shaded: the words that decide the label."
-    see += f" Shown: {of_all(shown, len(text.tokens))}." if len(shown) < len(text.tokens) else ""
-    drawn = alt.layer(*layers, *([] if spans.empty else [shade]))
-    drawn = drawn.properties(width=max(300, min(WIDTH, 22 * len(words) + 60)), height=HEIGHT)
-    return titled(drawn, f"{title} (label: {corpus.classes[text.label]})", [see])
-
-
-def curve_layers(lines: pd.DataFrame, own: pd.DataFrame, words: pd.DataFrame, of_class: str) -> list[alt.Chart]:
-    """A line at .5, a curve for each model, the models' own answers, and the words below."""
+    lines, of_class = pd.concat(lines), corpus.classes[1] if two else "what the model predicts"
     color = series_color(lines["model"].unique(), "model")
     scale = alt.Scale(domain=[-0.5, len(words) - 0.5], nice=False)
     x = alt.X("place:Q", title=None, scale=scale, axis=alt.Axis(labels=False, ticks=False, grid=False))
     y = alt.Y("probability:Q", title=f"probability of {of_class}", scale=alt.Scale(domain=[0, 1]))
     curves = alt.Chart(lines).mark_line(strokeWidth=1.5, point=alt.OverlayMarkDef(size=16))
-    answers = alt.Chart(own).mark_rule(strokeDash=[2, 3], strokeWidth=1.5)
     below = alt.Chart(words).mark_text(angle=300, align="right", baseline="middle", fontSize=11, color=INK)
-    return [
+    layers = [
         alt.Chart().mark_rule(color=INK, opacity=0.5).encode(alt.Y(datum=0.5)),
         curves.encode(x, y, color, tooltip=["token:N", "model:N", "probability:Q"]),
-        answers.encode(y=y, color=color),
+        alt.Chart(own).mark_rule(strokeDash=[2, 3], strokeWidth=1.5).encode(y=y, color=color),
         below.encode(x, alt.YValue(HEIGHT + 8), text="token:N"),
     ]
+    see = "Lines: were all attention on this token. Dotted: the model's own answer. At .5 a token decides nothing."
+    see += "" if spans.empty else " Shaded: the words that decide the label."
+    see += f" Shown: {part}." if part else ""
+    drawn = alt.layer(*layers, *([] if spans.empty else [shade]))
+    drawn = drawn.properties(width=max(300, min(WIDTH, 22 * len(words) + 60)), height=HEIGHT)
+    return titled(drawn, f"{title} (label: {corpus.classes[text.label]})", [see])

@@ -133,15 +133,16 @@ def dashed_line(channel: str, at: str | float) -> alt.Chart:
     return line.encode(**{channel: "mean(line):Q"})  # one line, not one for each row
 
 
-def caption_of_rows(instances: pd.DataFrame) -> str:
-    """What all rows have in common, "sst · BiLSTM · additive · 1,725 texts · 3 seeds pooled."."""
-    texts, seeds = len(instances.drop_duplicates(["dataset", "instance"])), instances["seed"].nunique()
-    counts = f"{texts:,} texts", f"{seeds} seeds pooled" if seeds > 1 else "1 seed"
-    return " · ".join([*common_names(instances), *counts]) + "."
+def caption_of_rows(frame: pd.DataFrame) -> str:
+    """What all rows have in common, "sst · BiLSTM · additive · 1,725 texts · 3 seeds pooled.", but softmax and base.
 
-
-def common_names(frame: pd.DataFrame) -> list[str]:
-    """The dataset, encoder, ... of all rows, where they are the same; softmax and base are not named."""
+    Texts and seeds are counted where a row is a text's.
+    """
     columns = [name for name in RUN_COLUMNS if name in frame and name != "layers" and frame[name].nunique() == 1]
     titles = [title_of(str(frame[name].iloc[0])) for name in columns]
-    return [title for title in titles if title not in ("", "softmax", "base")]
+    parts = [title for title in titles if title not in ("", "softmax", "base")]
+    if "instance" in frame:
+        seeds = frame["seed"].nunique()
+        parts.append(f"{len(frame.drop_duplicates(['dataset', 'instance'])):,} texts")
+        parts.append(f"{seeds} seeds pooled" if seeds > 1 else "1 seed")
+    return " · ".join(parts) + "."
