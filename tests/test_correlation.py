@@ -21,11 +21,8 @@ PAIRS += [(name, LOO) for name in ("gradient_times_input", "gradient_of_input")]
 def untrained(seeds=4, texts=40, length=14) -> pd.DataFrame:
     """What is measured of untrained models, whose attention is far from uniform and whose logits are random."""
     measures = [attention_weights, interventions.permutation_effect(30), interventions.largest_change()]
-    measures += [
-        interventions.permutation_share_by_chance(30),
-        interventions.agreement_by_chance(gradient_times_input),
-        violation_by_chance(),
-    ]
+    measures += [interventions.permutation_share_by_chance(30), violation_by_chance()]
+    measures += [interventions.agreement_by_chance(gradient_times_input)]
     measures += [interventions.adversary(0.01), interventions.adversary_by_chance(0.01), interventions.largest_jsd()]
     measures += [quantity("gradient_times_input", gradient_times_input), quantity("gradient_of_input", gradient)]
     measures += [leave_one_out_with_sign]

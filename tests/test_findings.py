@@ -374,21 +374,3 @@ def test_a_model_that_learned_nothing_is_evidence_for_no_finding(notebook):
     taken = found[~found["left_out"].str.contains("not above the largest class") & found["finding"].ne("T4")]
     assert taken.empty, taken[["finding", "model"]].drop_duplicates()
     assert found["left_out"].ne("").all()
-
-
-@pytest.mark.parametrize("strength", [0.0, 0.4])
-@pytest.mark.parametrize("name", ["J6", "G1"])
-def test_what_shuffled_weights_do_as_well_is_no_finding(name, strength):
-    """Twenty made-up studies in which the measure and its control have one distribution; and in which they have not."""
-    random, finding = np.random.default_rng(15), FINDINGS[name]
-
-    def measure(random: np.random.Generator) -> np.ndarray:
-        return random.normal(0.3, 0.2, TEXTS) + random.normal(0, 0.04)
-
-    both = {finding.effect["mean"]: measure, finding.chance: measure}
-    frames = [texts(random, of="attention", encoder=f"model {study}", **both) for study in range(20)]
-    rows = pd.concat(frames, ignore_index=True)
-    rows[finding.effect["mean"]] += strength
-    found = judge(of(name, **{finding.effect.get("of", "measured"): rows}))
-    assert len(found) == 20 and found["left_out"].eq("").all()
-    assert found["word"].eq(YES).all() if strength else not found["word"].eq(YES).any()

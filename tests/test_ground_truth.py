@@ -157,9 +157,8 @@ def test_the_auroc_is_scikit_learns_and_its_pairs_have_its_variance():
     value, low, high = ground_truth.auroc(liars, honest)
     label = np.repeat([1, 0], 30)
     assert value == pytest.approx(roc_auc_score(label, np.concatenate([liars, honest]))) and low < value < high
-    drawn = [
-        roc_auc_score(label, np.concatenate([random.choice(liars, 30), random.choice(honest, 30)])) for _ in range(400)
-    ]
+    samples = [np.concatenate([random.choice(liars, 30), random.choice(honest, 30)]) for _ in range(400)]
+    drawn = [roc_auc_score(label, sample) for sample in samples]
     assert high - low == pytest.approx(2 * 1.96 * np.std(drawn), rel=0.15)
     (effect,) = effects_of(suspicion(liars, honest))
     assert effect.by_run == pytest.approx(dict.fromkeys(range(30), value)) and effect.n == 30
@@ -198,8 +197,8 @@ def test_a_liar_counts_only_with_the_accuracy_and_the_reason_of_honest_models():
 def test_the_runs_of_each_dataset():
     listed = planned.runs("ground_truth", device="cpu")
     assert sum(run.variant == "liar" for run in listed) == 5 and {run.variant for run in listed} >= {"adversary"}
-    paper = planned.runs("ground_truth", profile="paper", seeds=5, device="cpu")
-    assert sum(run.variant == "liar" for run in paper) == 40 and sum(run.variant == "guide_base" for run in paper) == 80
+    paper = [run.variant for run in planned.runs("ground_truth", profile="paper", seeds=5, device="cpu")]
+    assert (paper.count("liar"), paper.count("guide_base")) == (40, 80)
     honest = {run.seed for run in planned.runs("ground_truth/honest", profile="paper")}
     assert not honest & {run.seed for run in planned.runs("ground_truth/liars", profile="paper")}
     of_sst = planned.runs("ground_truth", "sst", device="cpu")

@@ -88,6 +88,10 @@ def test_kept_again_a_run_changes_nothing_and_numbers_have_six_digits(home):
     assert again.sentence.startswith("kept in correlation-planted.csv and correlation-planted-findings.csv;")
     assert before == {path.name: path.read_text() for path in home.glob("*.csv")} and sorted(before) == sorted(FILES)
     assert kept() == kept("values") == [(0, 0.333333), (1, 0.666667)]
+    both = keep({1: 0.5, 2: 0.3})  # a notebook gets its own rows with those that are kept of the same experiment
+    assert not both.own and not both.these_models
+    for rows in (both.values, both.effects):
+        assert sorted(zip(rows["seed"], rows["value"], strict=True)) == [(0, 0.333333), (1, 0.5), (2, 0.3)]
 
 
 def test_a_row_says_what_it_was_made_from():
@@ -126,11 +130,9 @@ def test_the_main_runs_are_of_the_most_texts_then_the_most_runs_and_one_recipe_f
 CONFLICT = ("<<<<<<< HEAD", "=======", ">>>>>>> other")
 DAMAGE = {  # of the lines of a table: what is left of it
     "conflict markers": lambda lines: "\n".join([*lines[:2], CONFLICT[0], *lines[2:], *CONFLICT[1:], ""]),
-    "zeros": lambda lines: "\n".join(lines)[:-1] + "\0\n",
     "half a row": lambda lines: "\n".join(lines)[: -len(lines[-1]) // 2],
     "cut in quotation marks": lambda lines: "\n".join(lines).rpartition('one""')[0],
     "cut in the last cell": lambda lines: "\n".join(lines)[:-2],
-    "nothing": lambda lines: "",
     "no text": lambda lines: "\udcff",
 }
 
@@ -190,14 +192,6 @@ def test_what_is_no_result_of_the_papers_is_left_to_the_report_alone(home, tmp_p
     answer = results.keep("correlation", settings, own, values, effect_rows("J2", [0.1]))
     assert answer.sentence.startswith("not kept: the model is your own") and not home.exists()
     assert answer.own and answer.these_models and answer.values["value"].tolist() == [0.1, 0.2]
-
-
-def test_a_notebook_gets_its_own_rows_with_those_that_are_kept_of_the_same_experiment():
-    first = keep({0: 0.1, 1: 0.2})
-    assert not first.own and not first.these_models
-    again = keep({1: 0.5, 2: 0.3}, model="one")
-    for rows in (again.values, again.effects):
-        assert sorted(zip(rows["seed"], rows["value"], strict=True)) == [(0, 0.1), (1, 0.5), (2, 0.3)]
 
 
 # --- a row for each seed, and the tables in the repository
