@@ -45,8 +45,7 @@ def test_the_seed_decides_the_order_and_without_one_texts_come_from_short_to_lon
     def order(seed):
         return torch.cat([batch.instance for batch in batches(split, 32, seed=seed)])
 
-    assert torch.equal(order(5), order(5))
-    assert not torch.equal(order(5), order(6))
+    assert torch.equal(order(5), order(5)) and not torch.equal(order(5), order(6))
     assert not torch.equal(order((5, 0)), order((5, 1)))
     assert (torch.from_numpy(split.lengths)[order(None)].diff() >= 0).all()
 
@@ -92,8 +91,7 @@ def test_a_batch_that_needs_no_cut_is_not_cut(split):
 
 def test_one_token_one_text_no_text_and_no_size():
     (batch,) = batches(split_of([1]), 32, seed=0)
-    assert batch.lengths.tolist() == [3]
-    assert batch.mask.tolist() == [[False, True, False]]
+    assert batch.lengths.tolist() == [3] and batch.mask.tolist() == [[False, True, False]]
     assert list(batches(split_of([]), 32)) == list(batches(split_of([]), 32, seed=0)) == []
     with pytest.raises(ValueError, match="batch size is 0; allowed: 1 or more"):
         batches(split_of([1]), 0)

@@ -46,7 +46,6 @@ def test_a_card_counts_texts_lengths_and_unknown_tokens():
     train = ["0: a b b .", "0: a . b .", "1: c . a . b . c .", "0: a d ."]
     corpus = corpus_of(min_df=2, train=train, dev=["1: a .", "0: new . words . ."], test=["1: d ."])
     shown = card(corpus)
-    assert shown.loc["texts"].tolist() == [4, 2, 1]
     assert shown.loc["class bad"].tolist() == [3, 1, 0] and shown.loc["class good"].tolist() == [1, 1, 1]
     lengths = shown.filter(like="of a text", axis=0)["train"].tolist()
     assert lengths == pytest.approx([4.75, pd.Series([4, 4, 8, 3]).std(), 8])
@@ -62,7 +61,6 @@ def test_coverage_is_of_running_tokens():
     assert about(corpus, known)[-1] == "Word vectors before training: 1 of 2 words (50.0%) from a.npz."
     random = word_vectors.random(corpus.vocabulary, size=3)
     assert card(corpus, random).equals(card(corpus)), "random numbers cover nothing"
-    assert about(corpus, random)[-1].endswith("for all 2 words.")
 
 
 def test_texts_that_stand_in_train_are_counted_as_among_all_pairs():
@@ -88,10 +86,9 @@ def test_a_table_is_escaped_and_no_id_stands_twice_on_a_page():
 
 def test_about_says_source_licence_tokens_and_what_was_left_out():
     corpus = replace(corpus_of(), notes=("Nothing was left out.",))
-    assert about(corpus) == ["Tiny. None.", "Licence: MIT.", "Nothing was left out."]
-    lines = about(corpus, spec=datasets.spec("sst"))
-    assert lines[0] == "Tiny. None. Published at https://nlp.stanford.edu/sentiment/."
-    assert lines[2].startswith("How they are read: Neutral sentences dropped;")
+    source, licence, read, left_out = about(corpus, spec=datasets.spec("sst"))
+    assert source == "Tiny. None. Published at https://nlp.stanford.edu/sentiment/." and licence == "Licence: MIT."
+    assert read.startswith("How they are read: Neutral sentences dropped;") and left_out == "Nothing was left out."
     pages = {folder: source.page for source in sources().values() for folder in source.makes}
     specs = [spec for spec in datasets.DATASETS.values() if spec.folder in pages]
     assert len(specs) >= 10 and all(spec.page == pages[spec.folder] for spec in specs), "where it is fetched from"

@@ -89,9 +89,9 @@ def test_the_notes_of_an_admission_are_one_text(tmp_path, monkeypatch):
 
 
 def test_codes_are_compared_from_their_start(tmp_path):
-    given = {1: ["25000"], 2: ["25001", "4019"], 3: ["2500"], 5: ["E2851"], 6: ["2851"], 7: ["28521"]}
-    given |= {8: ["28529", "2851"], 9: ["285", "2859"], 10: ["2852"]}
-    place = folder(tmp_path, [], [(one, 100 + one, code) for one, codes in given.items() for code in (*codes, "")])
+    given = {1: "25000", 2: "25001 4019", 3: "2500", 5: "E2851", 6: "2851", 7: "28521", 8: "28529 2851", 10: "2852"}
+    codes = [(one, 100 + one, code) for one, codes in given.items() for code in (*codes.split(), "")]
+    place = folder(tmp_path, [], codes)
     of_diabetes, of_anemia = (mimic.labels(place, task) for task in TASKS)
     assert (of_diabetes.index - 100 == of_diabetes["patient"]).all() and set(of_diabetes["patient"]) == set(given)
     assert set(of_diabetes.query("label == 1")["patient"]) == {1}
@@ -99,13 +99,9 @@ def test_codes_are_compared_from_their_start(tmp_path):
 
 
 def test_tokens_are_those_of_the_papers_cleaner():
-    raw = f"Name:  [**Known lastname 1**]\nwith {SECRET}....\n\n----\nTemp 38.5, pt's BP 120/80 [** 2 **]; don't.\n"
-    by_spacy = " ".join(token.text.lower() for token in text.english()(re.sub(r"\s+", " ", raw.strip())))
-    marked = re.sub(r"\[\s*\*\s*\*(.*?)\*\s*\*\s*\]", " <DE> ", by_spacy)
-    once = re.sub(r"\s+", " ", re.sub(r"([^a-zA-Z0-9])(\s*\1\s*)+", r"\1 ", marked).strip())
-    expected = ["qqq" if any(map(str.isdigit, word)) else word for word in once.split(" ")]
-    assert list(text.clinical(raw)) == expected and expected.count("<DE>") == 2 and "qqq" in expected
-    assert text.clinical("[**a**][**b**] - - [**unclosed") == ("<DE>", "<DE>", "-", "[", "*", "unclosed")
+    raw = "Name:  [**Name 1**]\n....\n\n----\nTemp 38.5, pt's BP 120/80 [** 2 **]; don't [**a**][**b**] - - [**c"
+    expected = "name : <DE> . - temp qqq , pt 's bp qqq <DE> ; do n't <DE> <DE> - [ * c"
+    assert " ".join(text.clinical(raw)) == expected
 
 
 def test_no_patient_stands_in_two_splits_and_the_tables_are_read_once(tmp_path, monkeypatch):
