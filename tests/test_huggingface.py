@@ -133,29 +133,24 @@ def test_other_kinds_have_the_interface(transformers, tokenizer, given, kind, op
     assert (adapted.read_out(output, uniform(output.scores, output.mask)) - output.logits).abs().max() > 1e-4
 
 
-@pytest.mark.parametrize(
-    ("kind", "options", "fault"),
-    [
-        ("GPT2", {"n_embd": 16, "n_layer": 2, "n_head": 2, "pad_token_id": 0}, r"no classifying .* states of \[4\]"),
-        ("MPNet", {}, "does not expose its attention through transformers' AttentionInterface"),
-        ("Bert", {"num_labels": 1}, "does not give a text one of two or more classes"),
-        ("Bert", {"problem_type": "multi_label_classification"}, "but a number or several labels"),
-    ],
-)
-def test_models_that_cannot_be_measured_are_refused_in_a_sentence(transformers, tokenizer, kind, options, fault):
-    with pytest.raises(ValueError, match=fault):
-        HuggingFaceClassifier(tiny(transformers, kind, **options), tokenizer)
+REFUSED = [
+    ("GPT2", {"n_embd": 16, "n_layer": 2, "n_head": 2, "pad_token_id": 0}, r"no classifying .* states of \[4\]"),
+    ("MPNet", {}, "does not expose its attention through transformers' AttentionInterface"),
+    ("Bert", {"num_labels": 1}, "does not give a text one of two or more classes"),
+    ("Bert", {"problem_type": "multi_label_classification"}, "but a number or several labels"),
+]
 
 
-def test_what_is_no_classifier_no_head_or_no_tokenizer_for_it_is_refused(transformers, tokenizer):
+def test_what_cannot_be_measured_is_refused_in_a_sentence(transformers, tokenizer):
     bert = tiny(transformers)
-    with pytest.raises(ValueError, match="a BertModel is no sequence classifier"):
-        HuggingFaceClassifier(bert.bert, tokenizer)
-    with pytest.raises(ValueError, match=r"no head \(2, 0\); the model has 2 layers of 2"):
-        HuggingFaceClassifier(bert, tokenizer, (2, 0))
     endless = transformers.GPT2Tokenizer(vocab={"a": 0, "<|endoftext|>": 1}, merges=[])
-    with pytest.raises(ValueError, match="makes 'a' of 'a'; it needs a pad token"):
-        HuggingFaceClassifier(bert, endless)
+    cases = [((tiny(transformers, kind, **options), tokenizer), fault) for kind, options, fault in REFUSED]
+    cases += [((bert.bert, tokenizer), "a BertModel is no sequence classifier")]
+    cases += [((bert, tokenizer, (2, 0)), r"no head \(2, 0\); the model has 2 layers of 2")]
+    cases += [((bert, endless), "makes 'a' of 'a'; it needs a pad token")]
+    for given, fault in cases:
+        with pytest.raises(ValueError, match=fault):
+            HuggingFaceClassifier(*given)
 
 
 def test_importance_is_that_of_the_shortened_texts_and_of_the_graph(transformers, tokenizer, given):

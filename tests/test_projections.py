@@ -110,16 +110,10 @@ def test_a_learned_alpha_has_the_gradient_of_its_value():
     torch.testing.assert_close(gradient, slope, rtol=1e-4, atol=1e-7)
 
 
-@pytest.mark.parametrize(
-    ("name", "error", "message"),
-    [
-        ("sofmax", KeyError, "known: softmax, sparsemax, uniform, sparsegen:NUMBER"),
-        ("sparsegen", KeyError, "entmax:learned"),
-        ("sparsegen:1", ValueError, "lambda is 1.0; allowed: below 1"),
-        ("entmax:0.5", ValueError, "alpha is 0.5; allowed: from 1 up, or learned"),
-        ("entmax:many", ValueError, "could not convert string to float: 'many'"),
-    ],
-)
-def test_a_wrong_name_is_refused_with_what_is_allowed(name, error, message):
-    with pytest.raises(error, match=message):
-        projection(name)
+def test_a_wrong_name_is_refused_with_what_is_allowed():
+    for name, message in (("sofmax", "known: softmax, sparsemax, uniform, sparsegen:NUMBER"), ("sparsegen", "learned")):
+        with pytest.raises(KeyError, match=message):
+            projection(name)
+    for name, message in (("sparsegen:1", "below 1"), ("entmax:0.5", "from 1 up, or learned"), ("entmax:many", "many")):
+        with pytest.raises(ValueError, match=message):
+            projection(name)
