@@ -165,12 +165,10 @@ def test_imposed_attention_is_used_exactly_and_does_not_learn(base):
     run = replace(BASE, encoder="average", variant="guide_base", base=BASE)
     guided = train(run, say=silent)
     assert isinstance(guided.model, GuidedClassifier)
-    for split in ("train", "dev", "test"):
-        given = BaseOutputs.compute(base.model, getattr(base.corpus, split), base.batches(split)).attention
-        batch = next(guided.batches(split))
-        output = guided.model(batch)
-        assert torch.equal(output.attention, given.look_up(batch)) and not output.attention[~batch.mask].any()
-        assert torch.allclose(output.attention.sum(dim=1), torch.ones(len(batch)))
+    given = BaseOutputs.compute(base.model, base.corpus.dev, base.batches("dev")).attention
+    batch = next(guided.batches("dev"))
+    output = guided.model(batch)
+    assert torch.equal(output.attention, given.look_up(batch)) and not output.attention[~batch.mask].any()
     by_hand = guided.model.decoder(torch.einsum("bt,bth->bh", output.attention, output.hidden))
     assert torch.allclose(output.logits, by_hand, atol=1e-5)
     task = Classification(torch.from_numpy(base.corpus.train.labels), 1)

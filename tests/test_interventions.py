@@ -218,11 +218,9 @@ def test_permuting_by_chance_is_permuting_attention_that_was_shuffled_before(out
         text, shares = given.rows(torch.tensor([row])), []
         for base in range(2):
             shuffled = tested(text, attention=weights[row, base, None, : text.tokens.shape[1]])
-            others = [
-                moved(tested, shuffled, weights[row, o, None, : text.tokens.shape[1]]) for o in range(9) if o != base
-            ]
+            others = [weights[row, o, None, : text.tokens.shape[1]] for o in range(9) if o != base]
             most = interventions.largest_change()(tested, text, shuffled)
-            shares.append(np.median([change.item() for change in others]) / most.item())
+            shares.append(np.median([moved(tested, shuffled, other).item() for other in others]) / most.item())
         assert found[row].item() == pytest.approx(np.mean(shares), abs=1e-9)
     assert torch.isnan(found[1]), "one token: nothing changes anything"
 
