@@ -54,9 +54,8 @@ def test_only_texts_of_a_known_reason_that_are_answered_right_are_measured():
     texts, spans = small.split((4, 2, 9, 6, 8, 12)), ((), ((0, 2),), ((1, 2),), ((0, 3),), ((5, 7),), ((2, 3),))
     instances = tuple(replace(one, rationale=of) for one, of in zip(texts.instances, spans, strict=True))
     texts, tested = replace(texts, instances=instances), small.model("average")
-    one = SimpleNamespace(
-        model=tested, run=None, corpus=SimpleNamespace(test=texts), batches=lambda split, size: batches(texts, 2)
-    )
+    one = SimpleNamespace(model=tested, run=None, corpus=SimpleNamespace(test=texts))
+    one.batches = lambda split, size: batches(texts, 2)
     all_texts = measure(tested, batches(texts, 6), [attention_weights])
     expected = [place for place in range(2, 6) if all_texts["label"][place] == all_texts["prediction"][place]]
     assert 0 < len(expected) < 4

@@ -66,17 +66,6 @@ def test_small_changes_are_not_rounded_to_ties_in_single_precision(name):
 
 
 @MODELS
-@pytest.mark.parametrize("name", ["softmax", "sparsemax"])
-def test_with_attention_detached_the_gradient_of_hidden_states_ranks_as_attention_does(encoder, attention, name):
-    tested, given = model(encoder, attention, projection_name=name), batch((12, 7, 20, 9))
-    found = importance.gradient(tested, given, through_attention=False, of="hidden")
-    output = tested(given)
-    assert torch.equal(found > 0, output.attention > 0)
-    tau, _ = kendall_tau(output.attention.detach(), found, given.mask)
-    assert torch.allclose(tau, torch.ones_like(tau))
-
-
-@MODELS
 @pytest.mark.parametrize("through", [True, False])
 def test_the_gradient_of_hidden_states_by_central_differences(encoder, attention, through):
     tested, given = model(encoder, attention, projection_name="entmax:1.5"), batch((5, 1, 3))

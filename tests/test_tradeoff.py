@@ -64,9 +64,7 @@ def test_distances_to_the_base_are_scipys_whatever_the_batches():
 
 def test_each_seed_is_the_base_once_and_the_others_are_as_far_as_scipy_has_it():
     texts = [3, 1, 5]
-    bases = rows(
-        "base", 4, 3, lambda seed, random: {"attention_weights": [random.dirichlet(np.ones(n)) for n in texts]}
-    )
+    bases = rows("base", 4, 3, lambda _, random: {"attention_weights": [random.dirichlet(np.ones(n)) for n in texts]})
     keys = ["seed", "instance"]
     found = seed_distances(bases).set_index(keys)["jsd_of_seeds"]
     weights = bases.set_index(keys)["attention_weights"]
@@ -79,9 +77,8 @@ def test_attention_on_the_rationale_by_hand():
     model, split = small.model(), small.split()
     spans = [None, ((0, 1),), (), ((1, 3), (5, 6)), ((0, 12),)]
     weights = small.quantities(a=lambda model, batch, output: output.attention)
-    found = measure(model, batches(split, 3), [attention_on_rationale(spans), *weights]).rename(
-        columns={"attention_on_rationale": "on"}
-    )
+    found = measure(model, batches(split, 3), [attention_on_rationale(spans), *weights])
+    found["on"] = found["attention_on_rationale"]
     assert np.isnan(found["on"][[0, 2]]).all()
     assert found["on"][1] == pytest.approx(found["a"][1][0])
     assert found["on"][3] == pytest.approx(found["a"][3][[1, 2, 5]].sum()) and found["on"][4] == pytest.approx(1)
@@ -115,10 +112,8 @@ def test_how_much_farther_other_attention_is_than_other_seeds_is_of_the_texts_an
 def test_what_dev_shows_of_adversaries_is_of_each_run():
     def adversary(strength, seed, f1, jsd, converged=True):
         kept = {"dev_f1": f1, "dev_jsd": jsd, "dev_tvd": 0.1}
-        run = SimpleNamespace(
-            **{"variant": "adversary", "seed": seed, "base": None},
-            option={"lambda": strength, "trains": "all", "starts": "random"}.get,
-        )
+        options = {"lambda": strength, "trains": "all", "starts": "random"}
+        run = SimpleNamespace(variant="adversary", seed=seed, base=None, option=options.get)
         base = SimpleNamespace(history=[{"dev_f1": 0.9}], chosen=1)
         return SimpleNamespace(run=run, history=[kept], chosen=1, base=base, converged=converged)
 
