@@ -104,10 +104,7 @@ def partners(rows: pd.DataFrame, of_models: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def tables(of_models, of_seeds, guides, adversaries, dev, searches) -> dict[str, pd.DataFrame]:
-    """What the findings read: `measure_versus_base` of base and uniform models, MLPs and the sweep, and the searches.
-
-    of_seeds: `seed_distances` of the bases; dev: `adversaries_by_dev` of the sweep.
-    """
+    """What the findings read; of_seeds: `seed_distances` of the bases, dev: `adversaries_by_dev` of the sweep."""
     of_models, of_seeds = (analysis.add_entropies(rows, ["attention"]) for rows in (of_models, of_seeds))
     chosen = select_runs(adversaries, dev[dev["chosen"]])
     given = {"bases": of_seeds, "guides": guides, "searches": searches, "chosen": chosen, "dev": dev}

@@ -106,10 +106,7 @@ def add_classes(instances: pd.DataFrame) -> pd.DataFrame:
 
 
 def permutation_medians(instances: pd.DataFrame) -> pd.DataFrame:
-    """The median change by permuting, by the largest weight (bins of .25) and the predicted class, as figure 6 has it.
-
-    Rows of `lib.analysis.summarise` with the quantities permutation_median_bin_1_class_0 and the like.
-    """
+    """The median change by permuting, by the largest weight (bins of .25) and the predicted class: figure 6."""
     rows = []
     for key, group in configurations(instances):
         bins = np.ceil(group["max_attention"].clip(1e-9) * 4)

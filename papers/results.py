@@ -182,10 +182,7 @@ def kept(kind: str, notebook: str | None = None, dataset: str | None = None) -> 
 
 
 def main_runs(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """The kept rows of the main experiment of each notebook and dataset: on the most texts, of the most runs.
-
-    Of a model that was trained by several recipes, or versions of training, the one with the most runs is taken.
-    """
+    """The kept rows of the main experiment of each notebook and dataset: on the most texts, of most runs a model."""
     place = ["notebook", "dataset"]
     named = [name for name in KEYS[kind] if name in rows and name not in ("seed", "dataset")]
     for by, of in ((place, READ), ([*place, *READ, *named], ["recipe", "version"])):

@@ -101,9 +101,9 @@ def adversaries(settings: Settings) -> list[Run]:
 
 
 def frozen_adversaries(settings: Settings) -> list[Run]:
-    """Table 5, frozen: all weights are the model's, and only the attention learns, from a random start or the model's.
+    """Table 5, frozen: all weights are the model's, and only the attention learns, from the model's or another start.
 
-    The random start is of another seed: from the model's own, attention that training hardly moved would not leave it.
+    That is of another seed: from the model's own, attention that training hardly moved would not leave it.
     """
     made = adversaries(replace(settings, lambdas=settings.frozen_lambdas or FROZEN_LAMBDAS[settings.profile]))
     frozen = [replace(run, options=(*run.options, ("trains", "attention"))) for run in made]
@@ -154,10 +154,7 @@ def partners(rows: pd.DataFrame, of_models: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def tables(measured: pd.DataFrame, sweep: pd.DataFrame, adversaries: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """What the findings read: softmax and sparsemax, `along_lambda`, and `measure_versus_base` of the adversaries.
-
-    A lambda at which attention is uniform is left out.
-    """
+    """What the findings read: softmax and sparsemax, `along_lambda` but where attention is uniform, adversaries."""
     gaps = {}
     for name in ("gradient", "leave_one_out"):
         of_states, of_inputs = (measured[tau_name(("attention", f"{name}_of_{of}"))] for of in ("hidden", "input"))

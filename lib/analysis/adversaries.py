@@ -168,10 +168,7 @@ def error_of_pairs(se: float, of_seeds: pd.Series) -> float:
 
 
 def searches(trained: Sequence[Trained], epsilon: float = 0.01) -> list[Quantity]:
-    """The adversaries of single texts (Jain & Wallace 2019, section 4.2.2): their search, with its attention.
-
-    Where every model has two classes and an affine read-out the optimum too.
-    """
+    """The search for adversaries of single texts (Jain & Wallace 2019, section 4.2.2); where known, the optimum."""
     search = adversary(epsilon, "gradient", with_attention=True)
     return [search, adversary(epsilon, "exact")] if all(map(has_optimum, trained)) else [search]
 
