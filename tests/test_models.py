@@ -25,18 +25,6 @@ def test_every_model_has_the_interface(name):
     check_interface(make(), texts())
 
 
-def test_imposed_attention_is_used_exactly():
-    model, batch = small.model(), small.batch()
-    output = model(batch)
-    one_hot = torch.nn.functional.one_hot(batch.mask.double().argmax(1), batch.mask.shape[1]).double()
-    imposed = model(batch, attention=one_hot)
-    first = torch.stack([output.hidden[row, 1] for row in range(len(batch))])
-    torch.testing.assert_close(imposed.logits, model.decoder(first), rtol=0, atol=1e-12)
-    assert torch.equal(imposed.attention, one_hot) and output.attention[0, 1] == 1, "the first text has one token"
-    with torch.inference_mode():
-        assert not model(batch).embeddings.requires_grad
-
-
 def test_the_bilstm_is_torchs_bidirectional_lstm_on_packed_texts():
     model, batch = small.model(), small.batch()
     both = torch.nn.LSTM(10, 4, batch_first=True, bidirectional=True).double()
