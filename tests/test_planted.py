@@ -117,7 +117,6 @@ def test_dials_follow_the_name_wherever_a_dataset_is_named():
         ("planted:cues", "cues is ''; Input should be a valid integer"),
         ("planted:noise=nan", "noise is 'nan'; Input should be less than or equal to 0.5"),
         ("sst:cues=3", "the dataset 'sst' has no dials, but cues follows its name"),
-        ("plants:cues=3", "unknown dataset 'plants:cues=3'; known: sst, imdb"),
     ],
 )
 def test_a_dial_that_is_none_is_refused_by_every_notebook(name, message):

@@ -17,11 +17,7 @@ RATINGS = (1, 2, 3, 4, 7, 8, 9, 10)  # of the Large Movie Review Dataset; nothin
 
 
 def read_folder(spec: Spec, folder: Path, options: dict, ratings: bool = False) -> Draft:
-    """The texts of train.jsonl.gz and so on, cut into tokens and divided into splits.
-
-    Args:
-        ratings: the classes are RATINGS, by the field `rating`, in place of those of dataset.json.
-    """
+    """The texts of train.jsonl.gz and so on, in tokens; with `ratings` the classes are RATINGS, by the field rating."""
     about, splits, notes = files.about(folder), {}, []
     classes = [str(rating) for rating in RATINGS] if ratings else about["classes"]
     for split, rows in spec.rows(folder).items():

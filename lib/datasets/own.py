@@ -24,7 +24,6 @@ SPLITS |= dict.fromkeys(("dev", "development", "val", "valid", "validation"), "d
 CODE_PAGES = [f"cp{number}" for number in (*range(1250, 1258), 932, 949)] + ["gb18030", "big5"]
 MISSING = ("nan", "NaN", "NAN", "NaT", "None", "null", "NULL", "NA", "N/A", "<NA>")  # as programs write it
 SHARE = 0.15  # of dev, and of test
-SEED = 2019  # any fixed number: the splits must not depend on the seed of a run
 PREPARED = "spaCy's English tokens, lower-case, in the sentences of its rule-based splitter; words in at least 2 texts."
 
 
@@ -188,19 +187,14 @@ def _csv(path: Path, text: str) -> pd.DataFrame:
 def _columns(table: Table, given: Columns) -> Columns:
     """The columns as given, else as they look."""
     (text, label, split), frame = given, table.frame
-    for name in filter(None, given):
-        if name not in frame:
-            raise DataError(f"{table.file} has no column {name!r}; its columns: {_listed(frame)}")
+    if unknown := [name for name in given if name and name not in frame]:
+        raise DataError(f"{table.file} has no column {unknown[0]!r}; its columns: {str([*frame])[1:-1][:300]}")
     if not split:  # a column of that name, if it is free and names a split in any record
         free = [name for name in frame if name not in given and name.lower() == "split"]
         split = next((name for name in free if _splits(frame[name]).notna().any()), "")
     text = text or _only(table, "text", looks_like_texts, {label, split})
     label = label or _only(table, "label", looks_like_labels, {text, split})
     return Columns(text, label, split)
-
-
-def _listed(frame: pd.DataFrame) -> str:
-    return ", ".join(repr(name[:40]) for name in frame)
 
 
 def _only(table: Table, role: str, looks_like: Callable[[Sequence], bool], taken: set[str]) -> str:
@@ -210,7 +204,9 @@ def _only(table: Table, role: str, looks_like: Callable[[Sequence], bool], taken
     fitting = called or [name for name in frame if looks_like(frame[name].tolist())]
     if len(fitting) != 1:
         seen = f"{len(fitting)} columns look like it; name it by {role}_column"
-        raise DataError(f"{table.file}: which column is the {role}? {seen}; its columns: {_listed(table.frame)}")
+        raise DataError(
+            f"{table.file}: which column is the {role}? {seen}; its columns: {str([*table.frame])[1:-1][:300]}"
+        )
     if not called and fitting[0] in set(frame[fitting[0]]):
         header = f"the first row must name the columns, but {fitting[0][:40]!r}, which is there, is a {role} below too"
         raise DataError(f"{table.file}: {header}; add a first row such as text,label")
@@ -268,11 +264,7 @@ def _splits(values: pd.Series) -> pd.Series:
 
 
 def _draw_splits(records: pd.DataFrame, classes: tuple[str, ...], file: str, given: bool) -> list[str]:
-    """Draws the splits that are not given from train, of each class its share and at least one; a note says so.
-
-    Raises:
-        DataError: train or test is not among the given splits; a class has too few texts in train.
-    """
+    """Draws the splits that are not given from train, of each class its share and at least one; a note says so."""
     names = list(records["split"].unique())
     if given and not {"train", "test"} <= set(names):
         raise DataError(f"{file}: the records are of {', '.join(names)}; allowed: train and test, and dev")
@@ -282,7 +274,7 @@ def _draw_splits(records: pd.DataFrame, classes: tuple[str, ...], file: str, giv
         few = f"class {classes[counts.argmin()][:40]!r} has {counts.min()} texts in train"
         needed = f"{1 + len(missing)} are needed to learn it and to draw splits"
         raise DataError(f"{file}: {few}; {needed}: leave such records out, or name another label_column")
-    for seed, (split, share) in enumerate(missing, start=SEED):
+    for seed, (split, share) in enumerate(missing, start=2019):  # not the seed of a run
         train, random = records[records["split"] == "train"], np.random.default_rng(seed)
         for label in range(len(classes)):
             places = random.permutation(np.flatnonzero(train["label"] == label))
