@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import combinations, permutations, product
+from itertools import permutations, product
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,42 +13,24 @@ import pytest
 import small
 import torch
 from sklearn.cluster import MiniBatchKMeans
-from sklearn.metrics import (
-    average_precision_score,
-    f1_score,
-    mutual_info_score,
-)
+from sklearn.metrics import average_precision_score, f1_score, mutual_info_score
 from torch.nn import functional
 
 from lib import processes
-from lib.analysis import (
-    add_average_precision,
-    chosen_values,
-    classification,
-    dev_scores,
-    effects_between,
-)
+from lib.analysis import add_average_precision, chosen_values, classification, dev_scores, effects_between
 from lib.analysis import information as information_of_runs
 from lib.analysis.rationale import average_precision
 from lib.analysis.summaries import DROPS, FRAGILITY
-from lib.analysis.word_states import (
-    information_difference,
-    jackknife_error,
-    summary,
-    without_parts,
-    word_states,
-)
-from lib.datasets import DATASETS
+from lib.analysis.word_states import information_difference, jackknife_error, summary, without_parts, word_states
 from lib.datasets.batches import collate
 from lib.datasets.corpus import SPECIALS
 from lib.interventions import permuted, substituted, token_probabilities, token_probability_mean
 from lib.metrics import mutual_information as information
 from lib.metrics import probabilities
 from lib.models import AttentionClassifier
-from lib.training import Run, losses, select, train
+from lib.training import Run, select, train
 from lib.training.runs import REGULARIZED
 from lib.training.tasks import MaskedLanguageModel, Tying, masked
-from lib.training.trained import build, load_corpus, load_vectors, task_of
 from lib.training.vectors import word_table
 from papers import PAPERS
 from papers.regularization import imitation, measure_imitations, variants
@@ -72,11 +54,6 @@ def store(tmp_path_factory):
 def trained_on(run: Run):
     """The run, trained without a word."""
     return train(run, say=lambda message: None)
-
-
-def untrained(run: Run) -> AttentionClassifier:
-    corpus = load_corpus(run)
-    return build(run, corpus, load_vectors(run, corpus))
 
 
 def test_residual_is_base_plus_embedding_and_concat_is_both_side_by_side():
@@ -113,26 +90,14 @@ def test_masked_words_come_at_the_stated_rates_and_are_never_special():
     assert others.double().mean() == pytest.approx((words + len(SPECIALS)) / 2, rel=0.03)  # any word
 
 
-def test_losses_of_words_are_what_their_formulas_say():
-    batch, size = small.batch(), 8
-    hidden, embedded = torch.randn(2, *batch.tokens.shape, size, dtype=torch.float64)
-    places = batch.mask.nonzero().tolist()
-    by_hand = [sum((hidden[i, t, k] - embedded[i, t, k]) ** 2 for k in range(size)) for i, t in places]
-    torch.testing.assert_close(losses.tying_loss(hidden, embedded, batch.mask), torch.stack(by_hand).mean())
-    states, words, table = torch.randn(7, size), torch.tensor([0, 3, 3, 5, 1, 2, 9]), torch.randn(10, size)
-    each = functional.cross_entropy(states @ table.T, words, reduction="none")
-    torch.testing.assert_close(losses.mlm_loss(states, words, table, 4), each.sum() / 4)
-    assert losses.mlm_loss(states[:0], words[:0], table, 4) == 0
-
-
-def test_a_course_adds_its_objective_to_the_labels_loss():
+def test_losses_of_words_are_what_their_formulas_say_and_are_added_to_the_labels():
     batch, labels = small.batch(), small.batch().label
     torch.manual_seed(0)
     model = AttentionClassifier(torch.randn(35, 8), hidden_size=8).double().eval()  # a row more: the mask
     plain, tied = (Tying(labels, 1, delta=delta).losses(model, batch) for delta in (0, 3.0))
     output = model(batch)
-    distance = len(batch) * losses.tying_loss(output.hidden, output.embeddings, batch.mask)
-    torch.testing.assert_close(tied["loss"], plain["loss"] + 3 * distance)
+    apart = [(output.hidden[i, t] - output.embeddings[i, t]).square().sum() for i, t in batch.mask.nonzero().tolist()]
+    torch.testing.assert_close(tied["loss"], plain["loss"] + 3 * len(batch) * torch.stack(apart).mean())
     torch.manual_seed(4)
     found = MaskedLanguageModel(labels, 1, words=34, eta=2.0, share=0.5).losses(model, batch)
     torch.testing.assert_close(found["prediction"], plain["prediction"])  # of the words as they are
@@ -158,20 +123,16 @@ def test_frozen_embeddings_stay_as_they_were_and_no_text_reads_the_masks_row():
 
 
 def test_an_adversary_is_built_as_the_variant_it_imitates_and_has_no_objective_of_its_own():
-    run = imitation(variant("residual", embeddings="frozen"), 0.1, 1)
-    model = untrained(run)
-    assert model.encoder.__class__.__name__ == "Residual" and not model.embedding.weight.requires_grad
-    trained = trained_on(run)
+    trained = trained_on(imitation(variant("residual", embeddings="frozen"), 0.1, 1))
+    assert type(trained.model.encoder).__name__ == "Residual" and not trained.model.embedding.weight.requires_grad
     assert set(trained.history[0]) >= {"train_tvd", "train_jsd"} and len(trained.history) == 1
     rows = measure_imitations([trained, trained])
     assert rows["variant"].eq("residual").all() and len(rows) == 2 * len(trained.corpus.test)
-    tied = imitation(variant("tying", delta=5.0), 0.1, 1)
-    assert "delta" not in dict(tied.options) and not isinstance(task_of(trained_on(tied)), Tying)
+    assert "delta" not in dict(imitation(variant("tying", delta=5.0), 0.1, 1).options)
 
 
-@pytest.mark.parametrize("dataset", [name for name, spec in DATASETS.items() if not spec.asks])
-def test_every_dataset_has_its_runs(dataset):
-    runs = planned.runs("regularization", dataset, "paper", device="cpu", delta=20.0, eta=0.3)
+def test_the_paper_has_its_runs():
+    runs = planned.runs("regularization", "sst", "paper", device="cpu", delta=20.0, eta=0.3)
     assert {run.variant for run in runs} == {*REGULARIZED, "adversary"}
     first = [run for run in runs if run.layers == 1 and run.attention == "additive" and run.variant != "adversary"]
     assert {run.option("delta") for run in first if run.variant == "tying"} == {20.0}, "a weight that is given"
@@ -202,17 +163,14 @@ def test_tokens_of_one_alone_are_read_as_the_text_itself_and_sum_to_its_logit(ou
         torch.testing.assert_close((output.attention * logits).sum(dim=-1), output.logits[:, 0])
 
 
-@pytest.mark.parametrize("outputs", [1, 3])
-def test_substituted_attention_gives_the_classes_of_a_model_that_has_it(outputs):
-    model, batch = small.model(outputs=outputs), small.batch((1, 2, 5, 9))
+def test_substituted_attention_gives_the_classes_of_a_model_that_has_it():
+    model, batch = small.model(outputs=3), small.batch((1, 2, 5, 9))
     output = model(batch)
     classes = substituted(draws=20, seed=3)(model, batch, output)
     equal = batch.mask / batch.mask.sum(dim=-1, keepdim=True)
     assert torch.equal(classes["uniform"], probabilities(model(batch, equal.double()).logits).argmax(dim=-1))
     logits = permuted(model, output, 20, 3, batch.instance)
     assert torch.equal(classes["permuted"].long(), probabilities(logits).argmax(dim=-1))
-    for name, value in substituted(draws=20, seed=3)(small.NotAffine(model), batch, output).items():
-        assert torch.equal(value, classes[name])
 
 
 def answers(texts: int = 200, seeds: int = 2, draws: int = 6, classes: int = 2) -> pd.DataFrame:
@@ -245,28 +203,19 @@ def test_fragility_is_what_scikit_learn_says_of_every_order(classes):
         values.append((own, uniform, shuffled, uniform - own, shuffled - own))
     measured = classification(frame, FRAGILITY).set_index("quantity")
     assert measured.loc[list(FRAGILITY), "value"].tolist() == pytest.approx(np.mean(values, axis=0))
-    drop = measured.loc["f1_drop_permuted"]
-    assert -1 <= drop["low"] < drop["value"] < drop["high"] < 0
 
 
 def test_a_difference_of_fragility_pairs_texts_and_seeds():
     base, between = answers(), ({"variant": "tying"}, {"variant": "base"})
-    same = base.assign(variant="tying")
-    both = pd.concat([base, same])
+    both = pd.concat([base, base.assign(variant="tying")])
     row = effects_between(both, ["f1", *DROPS], between)[2]
     assert (row.value, *row.interval(), row.word) == (0, 0, 0, "open") and row.quantity == "f1_drop_permuted"
-    random = np.random.default_rng(1)
-    worse = [
-        np.where(random.random(len(order)) < 0.8, 1 - label, order)
-        for order, label in zip(base["under_permuted"], base["label"], strict=True)
-    ]
+    answered = base[["label", "under_permuted"]].itertuples(index=False)
+    worse = [np.where(np.arange(6) < 5, 1 - label, order) for label, order in answered]
     both = pd.concat([base, base.assign(variant="tying", under_permuted=worse)])
     row = effects_between(both, ["f1", *DROPS], between)[2]
-    assert row.word == "lower" and row.interval()[1] < -0.2
     own, tied = classification(both, ["f1_drop_permuted"])["value"]
-    assert row.value == pytest.approx(tied - own)
-    with pytest.raises(KeyError, match="under_permuted"):
-        classification(base.drop(columns="under_permuted"), ["f1_drop_permuted"])
+    assert row.word == "lower" and row.value == pytest.approx(tied - own)
 
 
 def test_mutual_information_has_its_closed_forms():
@@ -275,18 +224,14 @@ def test_mutual_information_has_its_closed_forms():
     random.shuffle(labels)
     same, null = information.mutual_information(labels, labels)
     assert same == pytest.approx(np.log(8)) and null < 0.1
-    pairs = np.stack(np.meshgrid(np.arange(5), np.arange(7)), axis=-1).reshape(-1, 2).repeat(3, axis=0)
-    assert information.mutual_information(*pairs.T)[0] == pytest.approx(0, abs=1e-12)
     drawn = [random.integers(0, 10, 20_000) for _ in range(2)]
     found, null = information.mutual_information(*drawn)
     assert found == pytest.approx(81 / 40_000, rel=0.5)  # (cells - rows - columns + 1) / 2n
     assert null == pytest.approx(found, rel=0.5)
-    assert information.mutual_information(random.permutation(8)[labels], labels)[0] == pytest.approx(same)
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_clusters_are_scikit_learns_own(kind):
-    vectors = np.random.default_rng(0).normal(size=(2500, 6)).astype(kind)
+def test_clusters_are_scikit_learns_own():
+    vectors = np.random.default_rng(0).normal(size=(2500, 6))
     whole = {"max_iter": information.PASSES, "max_no_improvement": None, "n_init": 1, "compute_labels": False}
     theirs = MiniBatchKMeans(30, batch_size=information.BATCH, random_state=3, **whole).fit(vectors).predict(vectors)
     assert np.array_equal(information.clusters(vectors, 30, seed=3), theirs)
@@ -296,12 +241,10 @@ def test_clusters_are_scikit_learns_own(kind):
 def test_samples_of_words_follow_their_counts():
     counts = np.array([0, 5, 0, 100, 20, 20, 1])
     assert [information.frequent_words(counts, number).tolist() for number in (3, 100)] == [[3, 4, 5], [3, 4, 5, 1, 6]]
-    many = np.r_[np.full(500, 16), np.full(500, 1), 0]
-    drawn = information.random_words(many, 300, seed=0)
-    assert len(set(drawn.tolist())) == 300 and drawn.max() < 1000
     single = np.concatenate([information.random_words(np.array([1, 16]), 1, seed) for seed in range(2000)])
     assert single.mean() == pytest.approx(8 / 9, abs=0.02)  # 16 ** .75 = 8 times as likely
-    assert np.array_equal(drawn, information.random_words(many, 300, seed=0))
+    drawn = [information.random_words(np.ones(1000), 300, seed).tolist() for seed in (0, 0, 1)]
+    assert len(set(drawn[0])) == 300 and drawn[0] == drawn[1] != drawn[2]
 
 
 def test_states_of_words_are_those_of_their_occurrences(monkeypatch):
@@ -341,15 +284,13 @@ def test_the_error_of_mutual_information_is_that_of_other_texts():
         return first.ravel(), second.ravel(), np.repeat(np.arange(texts), 20)
 
     first, second, texts = drawn()
-    without = without_parts(first, second, texts % 50)
-    for part in (0, 49):
-        left = texts % 50 != part
-        assert without[part] == pytest.approx(mutual_info_score(first[left], second[left]))
+    without, left = without_parts(first, second, texts % 50), texts % 50 != 49
+    assert without[49] == pytest.approx(mutual_info_score(first[left], second[left]))
     others = np.std([mutual_info_score(*drawn()[:2]) for _ in range(200)])
     assert jackknife_error(without) == pytest.approx(others, rel=0.4)
 
 
-def test_average_precision_against_rationales_and_what_chance_gives():
+def test_average_precision_against_rationales():
     weights = [np.array([0.1, 0.6, 0.1, 0.2]), np.array([0.4, 0.3, 0.2, 0.1]), np.ones(3) / 3, None]
     frame = pd.DataFrame({"instance": [0, 1, 2, 3], "length": [4, 4, 3, 2], "attention_weights": weights})
     spans, measures = [((1, 2), (3, 4)), ((3, 4),), None, ((0, 2),)], {"attention": "attention_weights"}
@@ -357,25 +298,14 @@ def test_average_precision_against_rationales_and_what_chance_gives():
     assert values[0] == 1 and values[1] == 0.25 and values[2:].isna().all()  # no rationale; nothing but rationale
     with pytest.raises(ValueError, match="a span ends at 4, the text has 2 tokens"):
         add_average_precision(frame, measures, [None, None, None, ((1, 4),)])
-    for relevant, tokens in ((1, 4), (2, 4), (3, 7), (5, 5)):
-        every = [
-            average_precision_score([place in marked for place in range(tokens)], -np.arange(tokens))
-            for marked in combinations(range(tokens), relevant)
-        ]
-        marked = np.arange(tokens) < relevant
-        assert average_precision(marked, np.zeros(tokens)) == pytest.approx(np.mean(every))
 
 
 def test_average_precision_is_scikit_learns_mean_over_the_orders_of_equal_values():
-    random = np.random.default_rng(3)
-    for length in (1, 2, *random.integers(2, 40, size=50)):
-        values, marked = random.permutation(length) * 0.1, random.random(length) < 0.3
-        marked[random.integers(length)] = True
-        assert average_precision(marked, values) == pytest.approx(average_precision_score(marked, values), abs=1e-12)
     value, marked = np.array([3, 2, 2, 2, 1, 1.0]), np.array([0, 1, 0, 1, 0, 1], dtype=bool)
-    orders = [value + 0.1 * np.argsort(order) for order in permutations(range(6))]
-    drawn = np.mean([average_precision_score(marked, order) for order in orders])
-    assert average_precision(marked, value) == pytest.approx(drawn, abs=1e-9)
+    orders = [0.1 * np.argsort(order) for order in permutations(range(6))]
+    for values in (value, 0 * value):
+        drawn = np.mean([average_precision_score(marked, values + order) for order in orders])
+        assert average_precision(marked, values) == pytest.approx(drawn, abs=1e-9)
     with pytest.raises(ValueError, match="NaN has no rank"):
         average_precision(np.array([True, False]), np.array([1.0, np.nan]))
 
@@ -387,37 +317,25 @@ def tied(delta: float, aucs: Sequence[float], **run) -> SimpleNamespace:
     return SimpleNamespace(run=run, history=history, chosen=int(np.argmax(aucs)) + 1)
 
 
-def test_weights_are_chosen_by_dev_alone():
+def test_weights_are_chosen_by_dev_alone_for_each_attention():
     table = dev_scores([tied(1.0, (0.7, 0.9, 0.8)), tied(10.0, (0.95, 0.6)), tied(20.0, (0.9, 0.9))], "delta")
     assert table["dev_auc"].tolist() == [0.9, 0.95, 0.9] and table["highest_auc"].tolist() == [False, True, False]
     table = dev_scores([tied(delta, (1.0,)) for delta in (1.0, 10.0)], "delta")
     assert table["highest_auc"].tolist() == [False, True], "of equals the one that regularizes more"
-
-
-def test_each_attention_has_its_own_weight():
     models = [tied(delta, [auc], attention=name) for name, delta, auc in (("additive", 0.003, 0.9), ("dot", 0.9, 0.9))]
     assert chosen_values([*models, tied(0.1, [0.8]), tied(0.1, [0.8], attention="dot")], "delta") == [0.003, 0.9]
     chosen = PAPERS["regularization"].settings(profile="paper", delta=(0.003, 0.9))
     deltas = {run.attention: run.option("delta") for run in variants(chosen) if run.variant == "tying"}
     assert deltas == {"additive": 0.003, "dot": 0.9}
-    same = PAPERS["regularization"].settings(delta=[0.1, 0.1])
-    assert same.delta == (0.1, 0.1), "both attentions may choose the same"
-
-
-def test_models_are_selected_by_one_value_of_a_run_or_several():
-    models = [tied(1.0, [0.5], attention=name, seed=seed) for name in ("additive", "dot") for seed in (0, 1)]
-    assert select(models, attention="dot", seed=(1, 2)) == models[3:] and select(models) == models
+    assert select(models, attention="dot", seed=(0, 2)) == models[1:] and select(models) == models
 
 
 def test_a_text_counts_in_the_seeds_in_which_both_models_have_it():
-    base, random = answers(texts=60, seeds=2), np.random.default_rng(0)
-    base["token_probability_mean"] = random.random(len(base))
+    base, random = answers(texts=60), np.random.default_rng(0)
     tied = base.assign(variant="tying", prediction=random.permutation(base["prediction"]))
-    tied["token_probability_mean"] = random.random(len(tied))
-    both = pd.concat([base, tied])
+    both = pd.concat([base, tied]).assign(token_probability_mean=random.random(2 * len(base)))
     right = both[both["label"] == both["prediction"]]
     row = effects_between(right, ["token_probability_mean"], ({"variant": "tying"}, {"variant": "base"}))[0]
     joined = right.pivot(index=["seed", "instance"], columns="variant", values="token_probability_mean").dropna()
-    of_seeds = (joined["tying"] - joined["base"]).groupby("seed").mean()
-    assert row.value == pytest.approx(of_seeds.mean())
+    assert row.value == pytest.approx((joined["tying"] - joined["base"]).groupby("seed").mean().mean())
     assert row.n == joined.index.get_level_values("instance").nunique()
