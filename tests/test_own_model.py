@@ -2,13 +2,12 @@
 
 import re
 from dataclasses import replace
-from itertools import permutations
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from nbformat.v4 import new_code_cell, new_notebook
 from safetensors.torch import save_file
 from small import Foreign, NotAffine, batch, model, shortened_by_hand
 from torch import nn
@@ -20,7 +19,6 @@ from lib.analysis.adversaries import has_optimum
 from lib.analysis.erasure import add_flips
 from lib.datasets import load
 from lib.datasets.batches import Batch
-from lib.importance import inner_attention
 from lib.importance.rankings import RANKINGS
 from lib.importance.state_gradients import of_inputs_to_states, state_gradients
 from lib.metrics import probabilities, total_variation
@@ -32,12 +30,10 @@ from lib.training.own_model import ModelError, own_model
 from lib.training.trained import load_corpus
 from papers import results
 from tools.report import parameters, run
-from tools.report.page import page
 from tools.report.parameters import Refused, report_name
 
 PROJECT = Path(__file__).resolve().parents[1]
 LENGTHS = (5, 1, 2, 7, 4)
-OUTPUTS = pytest.mark.parametrize("outputs", [1, 3])
 
 
 class Pooled(nn.Module):
@@ -124,8 +120,7 @@ def are_the_same(found: dict, expected: dict, without: str = "none") -> None:
             assert torch.allclose(found[name], expected[name], atol=1e-9, rtol=0, equal_nan=True), name
 
 
-@OUTPUTS
-@pytest.mark.parametrize("encoder", ["bilstm", "average", "conv", "transformer"])
+@pytest.mark.parametrize(("encoder", "outputs"), [("bilstm", 1), ("average", 3), ("conv", 1), ("transformer", 3)])
 def test_importance_of_the_interface_alone_is_that_of_the_shortcuts(encoder, outputs):
     tested, given = model(encoder, outputs=outputs), batch(LENGTHS)
     expected = of_importance(tested, given)
@@ -133,7 +128,7 @@ def test_importance_of_the_interface_alone_is_that_of_the_shortcuts(encoder, out
         are_the_same(of_importance(kind(tested), given), expected)
 
 
-@OUTPUTS
+@pytest.mark.parametrize("outputs", [1, 3])
 def test_interventions_on_any_read_out_are_those_on_an_affine_one(outputs, monkeypatch):
     tested, given = model("average", outputs=outputs), batch(LENGTHS)
     with torch.no_grad():
@@ -148,17 +143,6 @@ def test_interventions_on_any_read_out_are_those_on_an_affine_one(outputs, monke
     are_the_same(of_interventions(NotAffine(tested), given), by_reading)
 
 
-def test_what_needs_an_affine_read_out_is_refused_in_a_sentence():
-    tested, given = NotAffine(model()), batch(LENGTHS)
-    output = tested(given)
-    with pytest.raises(ValueError, match="and this model has none"):
-        interventions.fewest_to_flip(tested, output)
-    with pytest.raises(ValueError, match="method='gradient'"):
-        interventions.adversarial_attention(tested, output, 0.01)
-    with pytest.raises(AttributeError, match="'NotAffine' object has no attribute 'inner_attention'"):
-        inner_attention("rollout")(tested, given, output)
-
-
 def test_a_foreign_model_against_brute_force():
     tested, given = pooled(), batch((3, 5, 1))
     output = check_interface(tested, given)
@@ -169,30 +153,21 @@ def test_a_foreign_model_against_brute_force():
         assert torch.allclose(deleted[row, place], total_variation(probabilities(without)[0], p[row]), atol=1e-9)
     nothing = tested.read_out(output, torch.zeros_like(output.attention))
     assert torch.allclose(deleted[2, 1], total_variation(probabilities(nothing)[2], p[2]), atol=1e-9)
-    orders = [torch.tensor([0, *order, 0, 0, 0]) for order in permutations((1, 2, 3))]
-    every = torch.stack([tested(given, output.attention[:, order] * given.mask).logits[0] for order in orders])
-    with torch.no_grad():
-        drawn = interventions.permuted(tested, output, 60)[0]
-    assert torch.cdist(drawn, every, compute_mode="donot_use_mm_for_euclid_dist").min(dim=1).values.max() < 1e-9
+    for needs in (interventions.fewest_to_flip, partial(interventions.adversarial_attention, epsilon=0.01)):
+        with pytest.raises(ValueError, match="method='gradient'|and this model has none"):
+            needs(tested, output)
 
 
 def test_two_logits_are_measured_as_their_difference_alone_is():
     tested, given = model("average", outputs=2), batch(LENGTHS)
     one, both = model("average", outputs=1), tested(given)
-    one.load_state_dict(
-        tested.state_dict()
-        | {f"decoder.{name}": value[1:] - value[:1] for name, value in tested.decoder.state_dict().items()}
-    )
-    output = one(given)
-    assert torch.allclose(probabilities(output.logits), both.logits.softmax(-1), atol=1e-12)
+    last = {f"decoder.{name}": value[1:] - value[:1] for name, value in tested.decoder.state_dict().items()}
+    one.load_state_dict(tested.state_dict() | last)
     for epsilon in (0.02, 0.1):
         attention, jsd = interventions.adversarial_attention(tested, both, epsilon)
         moved = total_variation(tested.read_out(both, attention).softmax(-1), both.logits.softmax(-1))
         assert (moved <= epsilon + 1e-9).all() and moved.max() > 0.95 * epsilon
-        assert torch.allclose(jsd, interventions.adversarial_attention(one, output, epsilon)[1], atol=1e-9)
-    for name, value in of_importance(one, given).items():
-        times = 2 if name.startswith("times") else 1  # summed over the outputs
-        assert torch.allclose(times * value, of_importance(tested, given)[name], atol=1e-9), name
+        assert torch.allclose(jsd, interventions.adversarial_attention(one, one(given), epsilon)[1], atol=1e-9)
     of_two, of_one = of_interventions(tested, given), of_interventions(one, given)
     for name in ("uniform", "curve"):  # logits
         of_one[name], of_two[name] = probabilities(of_one[name]), probabilities(of_two[name])
@@ -200,7 +175,7 @@ def test_two_logits_are_measured_as_their_difference_alone_is():
 
 
 def test_a_model_limits_the_words_of_one_forward_pass():
-    given, tested, most, found = batch((30, 1, 6, 9)), model(), [], []
+    given, tested, most = batch((30, 1, 6, 9)), model(), []
 
     class Few(Foreign):
         words_at_once = 40
@@ -210,20 +185,17 @@ def test_a_model_limits_the_words_of_one_forward_pass():
             return super().forward(given, attention)
 
     quantities = [importance.quantity("loo", importance.leave_one_out), of_inputs_to_states]
-    quantities.append(importance.quantity("gradient", importance.gradient))
-    for kind in (Foreign, Few):
-        found.append(measure(kind(tested), [given], quantities))
+    found = [measure(kind(tested), [given], quantities) for kind in (Foreign, Few)]
     assert max(most) <= 40 and len(most) > 10
-    for name in ("loo", "inputs_to_states_entropy", "gradient"):
+    for name in ("loo", "inputs_to_states_entropy"):
         np.testing.assert_allclose(*(np.hstack(one[name]) for one in found), atol=1e-9)
 
 
 def broken(**methods):
     """A Pooled with some methods exchanged."""
-    made = type("Broken", (Pooled,), methods)
     with torch.random.fork_rng():
         torch.manual_seed(1)
-        return made().double()
+        return type("Broken", (Pooled,), methods)().double()
 
 
 def gives(**fields):
@@ -236,7 +208,13 @@ def gives(**fields):
     return {"forward": forward}
 
 
-ITS = Pooled.from_embeddings
+def pools(extra):
+    """A Pooled whose logits are off by what depends on weights and states."""
+    return {"pooled": lambda self, weights, hidden: Pooled.pooled(self, weights, hidden) + extra(weights, hidden)}
+
+
+ITS, READ = Pooled.from_embeddings, Pooled.read_out
+OTHER = "gives other logits"
 FAULTS = [
     ({"token_logits": None}, r"token_logits\(output\) failed: TypeError: 'NoneType'"),
     ({"forward": lambda self, given, attention=None: given.tokens}, "gave a Tensor; it must give a lib.models.ModelOu"),
@@ -245,42 +223,24 @@ FAULTS = [
     (gives(attention=lambda o: o.scores.softmax(-1)), r"the attention has 0\.\d+ off the mask"),
     (gives(attention=lambda o: 2 * o.attention), "the attention of a text sums to 2"),
     (gives(embeddings=lambda o: o.embeddings.detach()), "embeddings are not in the graph"),
+    ({"forward": lambda self, given, attention=None: Pooled.forward(self, given)}, "is not the attention that was giv"),
+    ({"from_embeddings": lambda self, e, given, a=None: ITS(self, 2 * e, given, a)}, rf"embeddings, batch\) {OTHER}"),
+    ({"from_embeddings": lambda self, e, given, a=None: ITS(self, e, given)}, rf"batch, attention\) {OTHER}"),
+    ({"from_embeddings": lambda self, e, given, a=None: Pooled.forward(self, given, a)}, "does not compute its logits"),
     (
-        {"forward": lambda self, given, attention=None: Pooled.forward(self, given)},
-        r"attention=given\).attention is not the attention that was given",
+        {"read_out": lambda self, o, weights: READ(self, o, weights) + 1},
+        rf"read_out\(output, output.attention\) {OTHER}",
     ),
     (
-        {"from_embeddings": lambda self, e, given, a=None: ITS(self, 2 * e, given, a)},
-        r"from_embeddings\(output.embeddings, batch\) gives other logits",
+        {"read_out": lambda self, o, weights: self.pooled(weights, o.hidden)},
+        r"draw, token\) failed: RuntimeError",
     ),
     (
-        {"from_embeddings": lambda self, e, given, a=None: ITS(self, e, given)},
-        r"from_embeddings\(output.embeddings, batch, attention\) gives other logits",
+        {"token_logits": lambda self, o: (o.hidden[..., :2], torch.zeros(2).double())},
+        r"attention @ token_logits \+ bias",
     ),
-    (
-        {"from_embeddings": lambda self, e, given, a=None: Pooled.forward(self, given, a)},
-        r"from_embeddings\(embeddings, batch\) does not compute its logits from the embeddings that it is given",
-    ),
-    (
-        {"read_out": lambda self, output, attention: Pooled.read_out(self, output, attention) + 1},
-        r"read_out\(output, output.attention\) gives other logits",
-    ),
-    (
-        {"read_out": lambda self, output, attention: self.pooled(attention, output.hidden)},
-        r"attention \(batch, draw, token\) failed: RuntimeError",
-    ),
-    (
-        {"token_logits": lambda self, output: (output.hidden[..., :2], torch.zeros(2).double())},
-        r"attention @ token_logits \+ bias .* None where the read-out is not affine\) gives other logits",
-    ),
-    (
-        {"pooled": lambda self, weights, hidden: Pooled.pooled(self, weights, hidden) + hidden.shape[-2]},
-        r"with more padding model\(batch\) gives other logits",
-    ),
-    (
-        {"pooled": lambda self, weights, hidden: Pooled.pooled(self, weights, hidden) + len(weights)},
-        r"with each text alone model\(batch\) gives other logits",
-    ),
+    (pools(lambda weights, hidden: hidden.shape[-2]), rf"with more padding model\(batch\) {OTHER}"),
+    (pools(lambda weights, hidden: len(weights)), rf"with each text alone model\(batch\) {OTHER}"),
 ]
 
 
@@ -370,30 +330,13 @@ def test_the_parameter_model_is_checked_before_anything_runs(mine):
     notebook = parameters.find_notebook("correlation")
     values = parameters.given_parameters(notebook, [("model", "mine.py")])
     assert values == {"model": f"{mine / 'mine.py'}:load"}
-    name = report_name(notebook, values)
-    for one in (name, report_name(notebook, {"model": f"{mine / 'mine.py'}"})):
-        assert re.fullmatch(r"correlation-planted-model-mine-load-[0-9a-f]{6}", one), "without its folder"
+    named = r"correlation-planted-model-mine-load-[0-9a-f]{6}"
+    assert re.fullmatch(named, report_name(notebook, values)), "without its folder"
+    assert run.fingerprint(notebook, values) != run.fingerprint(notebook, values), "its report is made anew each time"
     leave_out = [("model", "mine.py"), ("encoders", "average"), ("seeds", "0")]
     for given, fault in (([("model", "yours.py")], "no file yours.py"), (leave_out, "leave encoders, seeds out")):
         with pytest.raises(Refused, match=fault):
             parameters.given_parameters(notebook, given)
-
-
-def test_a_report_of_ones_own_model_is_made_as_often_as_it_is_asked_for(mine, monkeypatch):
-    made, notebook = [], parameters.find_notebook("correlation")
-    values = parameters.given_parameters(notebook, [("model", "mine.py")])
-    monkeypatch.setattr(run, "_make", lambda notebook, values, target, work, mark: made.append(written(target, mark)))
-    for _ in range(2):
-        run.make_report(notebook, values, mine / "reports")
-    assert len(made) == 2
-
-
-def written(target: Path, mark: str) -> Path:
-    """A finished page with a fingerprint."""
-    about = {"file": target.name, "notebook": "correlation", "title": "a", "fingerprint": mark, "dataset": "planted"}
-    about |= {"parameters": {}, "changed": [], "findings": [], "commit": "", "versions": "", "made": "", "seconds": 1.0}
-    target.write_text(page(new_notebook(cells=[new_code_cell("1")]), about, [], {}), encoding="utf-8")
-    return target
 
 
 def of_docs(number: int) -> str:
