@@ -32,13 +32,9 @@ class Sweep:
         output = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         for stream in (1, 2):
             os.dup2(output, stream)
-        with (
-            open(output, "w", closefd=False) as sys.stdout,
-            open(output, "w", closefd=False, buffering=1) as sys.stderr,
-        ):
-            before()
-            code = main(arguments)
-        os._exit(code)
+        sys.stdout = sys.stderr = os.fdopen(output, "w", buffering=1)
+        before()
+        os._exit(main(arguments))
 
     def ended(self, seconds: float = 300) -> int:
         """Its exit code; negative where it was killed."""
@@ -94,11 +90,8 @@ def finished(home: Path) -> Iterator[str]:
 
 def traces(home: Path) -> dict[str, tuple[int, int]]:
     """Of each sound entry what changes when it is made again: inode and time of its weights."""
-    found = {}
-    for name in finished(home):
-        weights_file = (home / name / "weights.safetensors").stat()
-        found[name] = weights_file.st_ino, weights_file.st_mtime_ns
-    return found
+    of = {name: (home / name / "weights.safetensors").stat() for name in finished(home)}
+    return {name: (file.st_ino, file.st_mtime_ns) for name, file in of.items()}
 
 
 def weights(home: Path) -> dict[str, bytes]:

@@ -18,7 +18,7 @@ SERVER.set_forkserver_preload(PRELOADED.split())
 class Forked:
     """A process that calls a function; it has what jupyter_client wants of a subprocess.Popen.
 
-    It has the environment variables and the folder of the process that starts it, and a session of its own.
+    It has the environment and the folder of the process that starts it, and a session of its own.
     """
 
     stdin = stdout = stderr = None

@@ -32,15 +32,12 @@ GRID += [word for pair in CHOSEN.items() for word in ("-p", *pair)]
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory) -> Path:
-    """The cache of the grid, of the runs that the paper lists, trained in this process, as a notebook does it.
-
-    Processes that test side by side share it, and none of them writes there afterwards.
-    """
-    own = tmp_path_factory.getbasetemp()
+    """The cache of the grid, of the runs that the paper lists, trained in this process, as a notebook does it."""
+    own = tmp_path_factory.getbasetemp()  # which processes that test side by side share
     home = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "undisturbed"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CACHE_HOME", str(home))
-        train_here(CHOSEN)
+        train_all(list(report("correlation", *CHOSEN.items()).runs(Corpora(None)).values()), processes=1)
     return home
 
 
@@ -59,11 +56,6 @@ def trained(place, undisturbed) -> Path:
     return place
 
 
-def train_here(chosen: dict[str, str]) -> None:
-    """Trains what a report needs in this process."""
-    train_all(list(report("correlation", *chosen.items()).runs(Corpora(None)).values()), processes=1)
-
-
 def grid(place: Path, **more) -> Sweep:
     return Sweep([*GRID, "--output", str(place / "reports")], place / "output", **more)
 
@@ -72,8 +64,7 @@ def test_a_grid_killed_at_many_moments_ends_as_if_it_never_was(place, undisturbe
     """Its master and a job of its in turn, once jobs are at work."""
     draw, expected = random.Random(2026), weights(undisturbed)
     for number in range(KILLS_OF_GRIDS):
-        if set(finished(place / "cache")) == set(expected):
-            assert weights(place / "cache") == expected
+        if weights(place / "cache") == expected:
             wait_for_orphans(str(place))
             shutil.rmtree(place / "cache")
         before = traces(place / "cache")
@@ -83,11 +74,10 @@ def test_a_grid_killed_at_many_moments_ends_as_if_it_never_was(place, undisturbe
         sweep.kill(draw, JOB, share=number % 2)
         sweep.ended()
         after = traces(place / "cache")
-        assert {name: after.get(name) for name in before} == before, "what was finished was trained again"
+        assert before.items() <= after.items(), "what was finished was trained again"
     last = grid(place)
     assert last.ended() == 0, last.output
-    assert weights(place / "cache") == expected
-    assert {name: traces(place / "cache")[name] for name in after} == after
+    assert weights(place / "cache") == expected and after.items() <= traces(place / "cache").items()
     assert not list((place / "cache" / ".working").glob("*/weights.safetensors"))
 
 
@@ -104,6 +94,11 @@ def test_a_full_disk_is_reported_and_leaves_nothing_that_looks_finished(place):
 
 
 def test_a_cache_that_may_only_be_read_is_enough_for_what_it_holds(trained):
+    def no_power_over_permissions():  # they count from here on, also where this process is the superuser's
+        libc = ctypes.CDLL(None, use_errno=True)
+        for power in (1, 2) if os.geteuid() == 0 else ():  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+            assert libc.prctl(24, power, 0, 0, 0) == 0
+
     cache, before = trained / "cache", traces(trained / "cache")
     for folder in (cache / ".locks", cache / ".working", cache):
         folder.mkdir(exist_ok=True)
@@ -112,14 +107,6 @@ def test_a_cache_that_may_only_be_read_is_enough_for_what_it_holds(trained):
     assert sweep.ended() == 0, sweep.output
     cache.chmod(0o755)
     assert traces(cache) == before
-
-
-def no_power_over_permissions() -> None:
-    """Permissions count from here on for this process and all that it starts, also where it is the superuser's."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if os.geteuid() == 0:
-        for power in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH: dropped for good, and from the next exec on
-            assert libc.prctl(24, power, 0, 0, 0) == 0
 
 
 def test_of_two_masters_the_second_ends_with_a_sentence_and_a_dead_ones_lock_is_free(trained, capsys):

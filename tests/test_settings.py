@@ -22,15 +22,11 @@ def test_every_run_is_listed_once():
     ("wrong", "message"),
     [
         ({"encoders": ["gru"]}, "'encoders' has 'gru'; allowed: bilstm, average, conv"),
-        ({"encoders": [3]}, "'encoders' has 3; input should be a valid string"),
         ({"encoders": ["conv", "conv"]}, "'conv' is there 2 times; allowed: each value once"),
-        ({"attentions": ["cosine"]}, "allowed: additive, dot"),
         ({"attentions": []}, "'attentions' is .*at least 1"),
         ({"device": "tpu"}, "'device' is 'tpu'; allowed: auto, cpu, cuda"),
-        ({"seeds": [1, 1]}, "each value once"),
         ({"seeds": [-1]}, "'seeds' has -1; input should be greater than or equal to 0"),
         ({"seeds": 2019}, "for that seed alone write .2019."),
-        ({"profile": "huge"}, "allowed: quick, paper"),
         ({"projection": "soft"}, "unknown projection 'soft'; known: softmax"),
     ],
 )

@@ -41,19 +41,11 @@ def test_a_failing_and_a_dying_worker_are_reported_and_stop_the_others():
     assert not any("popen_loky" in " ".join(one.cmdline()) for one in left)
 
 
-ABANDONED = """
-from test_workers import ends
-
-if __name__ == "__main__":
-    ends("takes long", "a")
-"""
-
-
-def test_workers_end_with_the_process_that_started_them(tmp_path):
-    (tmp_path / "abandoned.py").write_text(ABANDONED)
+def test_workers_end_with_the_process_that_started_them():
+    abandoned = [sys.executable, "-c", "from test_workers import ends\nends('takes long', 'a')"]
     paths = os.pathsep.join(map(str, (Path(__file__).parents[1], Path(__file__).parent)))
     given = {"stdout": subprocess.PIPE, "text": True, "env": os.environ | {"PYTHONPATH": paths}}
-    with subprocess.Popen([sys.executable, str(tmp_path / "abandoned.py")], **given) as parent:
+    with subprocess.Popen(abandoned, **given) as parent:
         assert parent.stdout.readline() == "started\n", "what a worker prints is seen at once"
         workers = psutil.Process(parent.pid).children(recursive=True)
         parent.kill()
