@@ -5,10 +5,12 @@ none          it holds 0 and lies within d of it
 can't tell    else, and with fewer than three runs
 """
 
+from collections import namedtuple
 from math import nan
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from lib.analysis import statistics
 from lib.analysis.statistics import FEW
@@ -69,3 +71,36 @@ def word_for(finding: Finding, low: float, high: float, dataset: str = "") -> st
     if low > threshold or high < threshold:
         return YES if low > threshold else NO
     return NONE if not threshold and -finding.d <= low and high <= finding.d else OPEN
+
+
+# The effect over datasets: the random-effects mean with its interval, and in how many of them it is above 0.
+Together = namedtuple("Together", "mean low high above of")
+
+
+def over_datasets(found: pd.DataFrame) -> Together:
+    """The mean over datasets with an interval (Hartung & Knapp 2001), NaN for fewer than three; ratios by their logs.
+
+    The variance between them is that of DerSimonian & Laird (1986).
+
+    Args:
+        found: rows of `judge` of one finding and one kind of model, a dataset each.
+    """
+    rows = found[found["left_out"].eq("") & found["low"].notna()]
+    if rows.empty:
+        return Together(nan, nan, nan, 0, 0)
+    finding = FINDINGS[rows["finding"].iloc[0]]
+    effects, low, high, chance = rows[["effect", "low", "high", "chance"]].to_numpy(float).T
+    if finding.unit == "times":
+        effects, low, high = np.log(effects), np.log(low), np.log(high)
+    effects = effects - chance if finding.beyond_chance else effects
+    above, of = int((effects > 0).sum()), len(rows)
+    if of < FEW:
+        return Together(nan, nan, nan, above, of)
+    variances = ((high - low) / (2 * stats.norm.ppf(0.975))) ** 2
+    fixed = 1 / variances
+    q = (fixed * (effects - np.average(effects, weights=fixed)) ** 2).sum()
+    between = max(0.0, (q - (of - 1)) / (fixed.sum() - (fixed**2).sum() / fixed.sum()))
+    weights = 1 / (variances + between)
+    mean = float(np.average(effects, weights=weights))
+    error = np.sqrt((weights * (effects - mean) ** 2).sum() / ((of - 1) * weights.sum()))
+    return Together(mean, *map(float, stats.t.interval(0.95, of - 1, mean, error)), above, of)
