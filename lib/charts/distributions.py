@@ -122,7 +122,7 @@ def violins_by_max_attention(
         parts.append(part.assign(**dict(zip(by, (encoder, attention, name, row), strict=True)), n=f"n {len(values):,}"))
     frame, unit = pd.concat(parts, ignore_index=True), unit_of(value)
     end = JSD_BOUNDS[1] if unit == "nats" else max(float(frame["x"].max()), 0.01)  # charts of JSDs share one axis
-    layers = violin_layers(names, f"{title_of(value)} ({unit})", end, rows[value].median() > end / 2)
+    layers = violin_layers(names, f"{title_of(value)} ({unit})", 1.2 * end)  # beyond the violins is room for n
     return titled(panels(frame, layers, height=200), title, [see, HOW_TO_READ_VIOLINS, caption_of_rows(instances)])
 
 
@@ -136,26 +136,22 @@ def violin(values: np.ndarray) -> pd.DataFrame:
     return pd.concat([pd.DataFrame({"kind": "shape", "x": x, "height": height / height.max()}), median])
 
 
-def violin_layers(names: list[str], axis: str, end: float, to_the_right: bool) -> list[alt.Chart]:
-    """Shapes, medians and n; the rows of the y axis are numbers with the bins as their labels.
-
-    Args:
-        end: of the x axis, which begins at 0. to_the_right: whether most values are there, so that n is on the left.
-    """
+def violin_layers(names: list[str], axis: str, end: float) -> list[alt.Chart]:
+    """Shapes, medians and n at the end of the x axis; rows of the y axis are numbers with the bins as their labels."""
     color = series_color(names, "class", "predicted class")
     stroke = alt.Stroke("class:N", title="predicted class", scale=color["scale"])  # a long thin tail stays a line
     labels = {"labelExpr": f"{list(BINS)}[datum.value]", "grid": False, "ticks": False, "domain": False}
-    x = alt.X("x:Q", title=axis, axis=alt.Axis(tickCount=4), scale=alt.Scale(domain=[0, end]))
+    x = alt.X("x:Q", title=axis, axis=alt.Axis(tickCount=4), scale=alt.Scale(domain=[0, end], nice=False))
     scale = alt.Scale(domain=[-0.5, 3.5], nice=False)
     y = alt.Y("low:Q", title="largest weight", axis=alt.Axis(values=[0, 1, 2, 3], **labels), scale=scale)
     shapes, medians = (alt.Chart().transform_filter(alt.datum.kind == kind) for kind in ("shape", "median"))
     shapes = shapes.mark_area(opacity=0.65, orient="vertical", strokeWidth=0.8)
     lines = medians.mark_rule(strokeWidth=2, color=INK)
-    numbers = medians.mark_text(align="left" if to_the_right else "right", fontSize=11, color=INK)
+    numbers = medians.mark_text(align="right", fontSize=11, color=INK)
     return [
         shapes.encode(x, y, alt.Y2("high"), color, stroke, detail=["class:N", "bin:N"]),
         lines.encode(x, y, alt.Y2("high"), tooltip=alt.Tooltip("x:Q", title="median")),
-        numbers.encode(alt.X(datum=0 if to_the_right else end), alt.Y("centre:Q"), text="n:N"),
+        numbers.encode(alt.X(datum=end), alt.Y("centre:Q"), text="n:N"),
     ]
 
 
