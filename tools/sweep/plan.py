@@ -40,7 +40,7 @@ class Report:
         return report_name(self.notebook, self.values)
 
     def runs(self, corpora: Corpora) -> dict[str, Run]:
-        """Its runs by their names in the cache, bases first; where dev chooses an option, those to choose from alone.
+        """Its runs by their names in the cache, bases first; of an option that dev chooses those to choose from.
 
         Raises:
             Refused: for a parameter that the notebook would refuse.
@@ -48,10 +48,13 @@ class Report:
         paper = PAPERS.get(self.notebook.stem)
         if paper is None or self.settings.get("model"):
             return {}
-        swept = [part for option, part in paper.swept.items() if not self.settings[option]]
         try:
             settings = paper.settings.of(self.settings)
-            runs = with_bases([run for part in swept or paper.parts for run in part(settings)])
+            open_choices = {name: part(settings) for name, part in paper.swept.items() if not self.settings[name]}
+            runs = [run for choice in open_choices.values() for run in choice]
+            others = (run for part in paper.parts for run in part(settings))
+            runs += [one for one in others if not any(open_choices.keys() & run.defaults for run in with_bases([one]))]
+            runs = with_bases(runs)
             return {entry_name(run, corpora.load(run), corpora.home): run for run in runs}
         except (DataError, KeyError, ValueError) as error:
             raise Refused(error.args[0]) from error
