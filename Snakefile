@@ -21,8 +21,8 @@ def gpu_runs(wildcards):
 
 
 def priority(wildcards):
-    """Trainings before reports, so that no long one is left for the end."""
-    return int("runs" in JOBS[wildcards.job])
+    """Trainings before reports, and first a report that chooses and trains: no long job is left for the end."""
+    return 2 * JOBS[wildcards.job]["first"] + ("runs" in JOBS[wildcards.job])
 
 
 localrules:

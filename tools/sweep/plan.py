@@ -39,6 +39,12 @@ class Report:
         """The report's file name, without its ending."""
         return report_name(self.notebook, self.values)
 
+    @property
+    def chooses(self) -> bool:
+        """Whether it trains what waits for a choice on dev, and so takes long."""
+        paper = PAPERS.get(self.notebook.stem)
+        return paper is not None and any(not self.settings[name] for name in paper.swept)
+
     def runs(self, corpora: Corpora) -> dict[str, Run]:
         """Its runs by their names in the cache, bases first; of an option that dev chooses those to choose from.
 
@@ -65,7 +71,7 @@ def plan(
 ) -> dict[str, Any]:
     """What is left to do, as the Snakefile and its jobs read it: jobs and reports by name.
 
-    A job has `report`, `title`, `after` (the jobs before it), `device` and, where it trains, `runs` by their names in
+    A job has `report`, `title`, `after` (the jobs before it), `device`, `first` (of a long report) and, where it trains, `runs` by their names in
     the cache. In profile `quick` the runs of a report that can be trained side by side are dealt to as many jobs as
     there are workers; else each is a job of its own.
 
@@ -76,6 +82,7 @@ def plan(
     jobs, reports, job_of = {}, {}, {}
     for report, missing in lacking:
         about = {"report": report.name, "device": device_kind(report.settings.get("device", "auto"))}
+        about["first"] = report.chooses
         most = workers if report.settings.get("profile") == "quick" else len(missing)
         jobs |= {name: about | job for name, job in trainings(missing, job_of, most).items()}
         if not trainings_only:
