@@ -71,9 +71,9 @@ def plan(
 ) -> dict[str, Any]:
     """What is left to do, as the Snakefile and its jobs read it: jobs and reports by name.
 
-    A job has `report`, `title`, `after` (the jobs before it), `device`, `first` (of a long report) and, where it
-    trains, `runs` by their names in the cache. In profile `quick` the runs of a report that can be trained side by side are dealt to as many jobs as
-    there are workers; else each is a job of its own.
+    A job has `report`, `title`, `after` (the jobs before it), `device`, `first` (of a long report) and, to train,
+    `runs` by their names in the cache. In profile `quick` the runs of a report that can be trained side by side are
+    dealt to as many jobs as there are workers; else each is a job of its own.
 
     Args:
         lacking: the reports, each with the runs that are not trained. output: the folder of the reports' pages.
