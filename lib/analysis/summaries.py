@@ -82,14 +82,20 @@ def classification(instances: pd.DataFrame, scores: Sequence[str] = CLASSIFICATI
 
 
 def summary_row(effect: Effect) -> dict[str, object]:
-    """What SUMMARY has of an effect; its intervals end where the quantity's values do."""
-    bounds, values, half = limits(effect.quantity), list(effect.by_run.values()), effect.se * quantile(inf)
-    low, high = map(float, np.clip(effect.interval(), *bounds))
-    low_texts, high_texts = map(float, np.clip((effect.value - half, effect.value + half), *bounds))
+    """What SUMMARY has of an effect."""
+    values = list(effect.by_run.values())
     row = {"quantity": effect.quantity, "value": effect.value, "unit": unit_of(effect.quantity)}
-    row |= {"low": low, "high": high, "low_texts": low_texts, "high_texts": high_texts, "se_texts": effect.se}
+    row |= intervals(effect.quantity, effect.value, effect.se, np.array(values)) | {"se_texts": effect.se}
     row |= {"of_seeds": dict(effect.by_run), "sd_instances": nan, "sd_seeds": float(pd.Series(values).std())}
     return row | {"n": effect.n, "seeds": len(values), "undefined": int(np.isnan(values).sum()), "left_out": 0}
+
+
+def intervals(quantity: str, value: float, se: float, runs: np.ndarray) -> dict[str, float]:
+    """low, high over texts and runs, low_texts, high_texts over texts; they end where the quantity's values do."""
+    half = se * quantile(inf)
+    ends = (*interval(value, se, runs), value - half, value + half)
+    clipped = np.clip(ends, *limits(quantity)).tolist()
+    return dict(zip(("low", "high", "low_texts", "high_texts"), clipped, strict=True))
 
 
 def limits(name: str) -> tuple[float, float]:
@@ -276,10 +282,8 @@ def join_seeds(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     runs = rows[single].reindex(columns=[*dict.fromkeys([*by, "quantity", "unit", "seed", "value", "n", "se_texts"])])
     runs = runs.drop_duplicates([*by, "quantity", "seed"])
     for _, group in runs.groupby([*by, "quantity"], sort=False, dropna=False):
-        values, se, bounds = group["value"].to_numpy(float), group["se_texts"].mean(), limits(group["quantity"].iloc[0])
-        value, half = values.mean(), se * quantile(inf)
-        row = {"value": value, "sd_seeds": group["value"].std(), "seeds": len(values), "n": group["n"].max()}
-        row["low"], row["high"] = np.clip(interval(value, se, values), *bounds)
-        row["low_texts"], row["high_texts"] = np.clip((value - half, value + half), *bounds)
-        joined.append(group.iloc[0].to_dict() | row | {"se_texts": se})
+        values, se = group["value"].to_numpy(float), group["se_texts"].mean()
+        row = {"value": values.mean(), "sd_seeds": group["value"].std(), "seeds": len(values), "n": group["n"].max()}
+        row |= intervals(group["quantity"].iloc[0], row["value"], se, values) | {"se_texts": se}
+        joined.append(group.iloc[0].to_dict() | row)
     return pd.concat([pd.DataFrame(joined), rows[~single]], ignore_index=True)

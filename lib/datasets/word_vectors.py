@@ -67,6 +67,7 @@ def load(
     return random(vocabulary, seed, size, why)
 
 
+@lru_cache(maxsize=8)  # every run of a notebook needs one, several times
 def random(vocabulary: Vocabulary, seed: int = 0, size: int = 300, why: str = "") -> Vectors:
     """N(0, 1) for every word and special but padding, which is zeros."""
     table = np.random.default_rng(seed).standard_normal((len(vocabulary), size), dtype=np.float32)
@@ -74,7 +75,7 @@ def random(vocabulary: Vocabulary, seed: int = 0, size: int = 300, why: str = ""
     return with_checksum(table, np.zeros(len(vocabulary), dtype=bool), f"random numbers, N(0, 1), seed {seed}{why}")
 
 
-@lru_cache(maxsize=8)  # every run of a notebook needs one
+@lru_cache(maxsize=8)
 def from_file(path: Path, vocabulary: Vocabulary, size: int = 300) -> Vectors:
     """The vectors of a file for its words, random ones for inserted shortcuts, zeros for others; raises as `load`."""
     rows = {word: row for row, word in enumerate(vocabulary.words) if row >= len(SPECIALS)}

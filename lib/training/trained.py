@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -41,6 +41,7 @@ class Trained:
     history: tuple[dict, ...]  # a record for each epoch
     chosen: int  # the epoch whose weights the model has
     base: "Trained | None" = None  # the run whose outputs this one uses
+    guides: dict[str, tasks.PerWord] = field(default_factory=dict, repr=False, compare=False)  # by split, once each
 
     def batches(
         self, split: str, size: int = fitting.EVALUATION_BATCH, seed: Sequence[int] | None = None
@@ -49,9 +50,10 @@ class Trained:
 
         From short to long, and of long texts smaller than `size`; with a seed as in training, in random order.
         """
-        texts, base, guide = getattr(self.corpus, split), self.base, None
-        if self.run.is_guided:
-            guide = tasks.BaseOutputs.compute(base.model, texts, base.batches(split)).attention
+        texts, base = getattr(self.corpus, split), self.base
+        if self.run.is_guided and split not in self.guides:
+            self.guides[split] = tasks.BaseOutputs.compute(base.model, texts, base.batches(split)).attention
+        guide = self.guides.get(split)
         batches = length_batches.batches(texts, size, seed)
         for batch in length_batches.micro_batches(batches, evaluation.WORDS) if seed is None else batches:
             here = batch.to(self.run.device_kind)

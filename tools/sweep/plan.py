@@ -40,10 +40,10 @@ class Report:
         return report_name(self.notebook, self.values)
 
     @property
-    def chooses(self) -> bool:
-        """Whether it trains what waits for a choice on dev, and so takes long."""
+    def choices(self) -> list[str]:
+        """The options that dev chooses: the report trains what waits for them itself, and so takes long."""
         paper = PAPERS.get(self.notebook.stem)
-        return paper is not None and any(not self.settings[name] for name in paper.swept)
+        return [name for name in (paper.swept if paper else ()) if not self.settings[name]]
 
     def runs(self, corpora: Corpora) -> dict[str, Run]:
         """Its runs by their names in the cache, bases first; of an option that dev chooses those to choose from.
@@ -56,10 +56,10 @@ class Report:
             return {}
         try:
             settings = paper.settings.of(self.settings)
-            open_choices = {name: part(settings) for name, part in paper.swept.items() if not self.settings[name]}
-            runs = [run for choice in open_choices.values() for run in choice]
+            choices = set(self.choices)
+            runs = [run for name in self.choices for run in paper.swept[name](settings)]
             others = (run for part in paper.parts for run in part(settings))
-            runs += [one for one in others if not any(open_choices.keys() & run.defaults for run in with_bases([one]))]
+            runs += [one for one in others if not any(choices & run.defaults.keys() for run in with_bases([one]))]
             runs = with_bases(runs)
             return {entry_name(run, corpora.load(run), corpora.home): run for run in runs}
         except (DataError, KeyError, ValueError) as error:
@@ -82,7 +82,7 @@ def plan(
     jobs, reports, job_of = {}, {}, {}
     for report, missing in lacking:
         about = {"report": report.name, "device": device_kind(report.settings.get("device", "auto"))}
-        about["first"] = report.chooses
+        about["first"] = bool(report.choices)
         most = workers if report.settings.get("profile") == "quick" else len(missing)
         jobs |= {name: about | job for name, job in trainings(missing, job_of, most).items()}
         if not trainings_only:
