@@ -35,7 +35,8 @@ def commit(folder: Path = PROJECT) -> str:
 
 def _git(folder: Path, *arguments: str) -> str:
     command = ["git", "--no-optional-locks", "-C", str(folder), *arguments]  # a killed report leaves no lock behind
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
+    ran = subprocess.run(command, capture_output=True, check=True, timeout=20)
+    return ran.stdout.decode(errors="replace").strip()
 
 
 class Start(NamedTuple):

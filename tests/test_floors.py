@@ -10,7 +10,7 @@ import pytest
 PROJECT = Path(__file__).resolve().parents[1]
 # From the ground up. On one line: folders and modules that do not import each other.
 FLOORS = [
-    "quantity numerics random_streams atomic_write processes projections progress provenance notebook profiles",
+    "quantity numerics random_streams atomic_write console processes projections progress provenance notebook profiles",
     "metrics",
     "datasets",
     "models",

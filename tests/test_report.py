@@ -1,5 +1,7 @@
 """Reports: what is refused, what a failure leaves, what a page is made of. In a browser: test_report_page.py."""
 
+import json
+import os
 import signal
 import sys
 import time
@@ -10,11 +12,12 @@ from forked import Forked
 from planned import runs
 
 import notebooks
+from lib.console import start_command
 from lib.datasets import files
 from lib.models import ENCODERS
 from tools.report.__main__ import main
 from tools.report.cells import Cells, figure, formula, json_for_html, log
-from tools.report.page import kept_summary
+from tools.report.page import kept_summary, write_index
 from tools.report.parameters import Refused, find_notebook, given_parameters, report_name
 from tools.report.run import fingerprint
 
@@ -28,6 +31,7 @@ def folder(tmp_path_factory):
     notebooks.save(made / "small.ipynb", "print('counted')", FOUND)
     notebooks.save(made / "failing.ipynb", "## The hard part", "x = 0", "1 / x")
     notebooks.save(made / "killed.ipynb", "print('so far')", "## The hungry part", "import os\nos.kill(os.getpid(), 9)")
+    notebooks.save(made / "leaving.ipynb", "## The end", "raise SystemExit(0)", "1")
     notebooks.save(made / "slow.ipynb", "## The slow part", "import time\ntime.sleep(600)")
     notebooks.save(made / "dataless.ipynb", "from lib.datasets import load\nload('sst', data_home='nowhere')")
     return made
@@ -49,7 +53,7 @@ def report(folder: Path, *arguments: str) -> int:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["nothing"], "unknown notebook 'nothing'; known: dataless, failing, killed, slow, small"),
+        (["nothing"], "unknown notebook 'nothing'; known: dataless, failing, killed, leaving"),
         (["../small"], "unknown notebook '../small'; known: dataless"),
         (["small", "-p", "sead", "1"], "unknown parameter 'sead' of small; known: dataset, profile, seeds, encoders"),
         (["small", "-p", "profile", "huge"], "parameter 'profile' is 'huge'; allowed: quick, paper"),
@@ -66,7 +70,7 @@ def test_what_is_unknown_is_refused_in_one_sentence(folder, capsys, arguments, e
 def test_without_a_name_the_known_ones_are_named_and_the_list_has_every_parameter(folder, tmp_path, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["--notebooks", str(folder)])
-    assert "known: dataless, failing, killed, slow, small" in capsys.readouterr().err
+    assert "known: dataless, failing, killed, leaving" in capsys.readouterr().err
     notebooks.save(tmp_path / "small.ipynb")
     assert report(tmp_path, "--list") == 0
     assert "-p note 'plain'    any words" in capsys.readouterr().out
@@ -91,7 +95,7 @@ def test_what_a_registry_knows_is_allowed_and_what_a_list_may_hold_stands_in_one
 def test_a_reports_name_shows_what_is_special_and_no_value_leaves_the_folder_or_meets_another(folder):
     study = folder / "small.ipynb"
     assert report_name(study, {"dataset": "sst", "profile": "paper", "draws": 100}) == "small-sst-paper"
-    assert report_name(study, {"seeds": [0, 1]}) == "small-planted-seeds=0+1"
+    assert report_name(study, {"seeds": [0, 1], "data_home": "/a/b"}) == "small-planted-seeds=0+1"
     hostile = ["../../etc", "a/b", "a b", "a_b", "<script>", "", "é" * 300, "a" * 300, "a" * 301]
     names = [report_name(study, {"note": value}) for value in hostile]
     assert len(set(names)) == len(hostile)
@@ -105,7 +109,8 @@ def test_a_reports_name_shows_what_is_special_and_no_value_leaves_the_folder_or_
     ("name", "reason"),
     [
         ("failing", "cell 5 (The hard part) failed: ZeroDivisionError: division by zero"),
-        ("killed", "cell 5 (The hungry part) failed: the kernel was killed (out of memory?)"),
+        ("killed", "cell 5 (The hungry part) failed: its kernel ended: out of memory, killed, or by os._exit"),
+        ("leaving", "cell 4 (The end) failed: it ended the notebook, as sys.exit does"),
         ("dataless", "no folder 'sst' of data: looked for nowhere"),
     ],
 )
@@ -121,20 +126,22 @@ def test_a_failing_notebook_is_named_and_its_old_page_stays(folder, capsys, monk
     assert finished.read_text() == "<html>a report made earlier</html>"
 
 
-def test_an_interrupt_ends_in_one_line(folder, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_in_one_line(folder, tmp_path, number):
     log = tmp_path / "log"
-    process = Forked(interrupted, ["slow", "--notebooks", str(folder), "--output", str(tmp_path)], log=log)
+    process = Forked(command, ["slow", "--notebooks", str(folder), "--output", str(tmp_path)], log=log)
     while "· The slow part" not in log.read_text() and process.poll() is None:
         time.sleep(0.1)
     time.sleep(1)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     assert process.wait() == 130
     lines = [line for line in log.read_text().splitlines() if line.strip()]
     assert lines[-1] == "interrupted; finished training runs are kept" and len(lines) <= 4, lines
 
 
-def interrupted(arguments: list[str]) -> None:
+def command(arguments: list[str]) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    start_command()
     sys.stderr = sys.stdout
     raise SystemExit(main(arguments))
 
@@ -179,6 +186,32 @@ def test_what_a_report_reads_counts_wherever_it_lies(folder, tmp_path, monkeypat
     before = fingerprint(folder / "small.ipynb", chosen)
     words.write_text("a 3")
     assert fingerprint(folder / "small.ipynb", chosen) == before
+
+
+def test_a_report_is_made_where_nobody_can_read_in_a_folder_of_any_name_and_names_no_folder(tmp_path, monkeypatch):
+    folder = tmp_path / "{x}"
+    folder.mkdir()
+    notebooks.save(folder / "small.ipynb", FOUND)
+    monkeypatch.setenv("RESULTS_HOME", "none")
+    monkeypatch.chdir(folder)
+    arguments = ["small", "-p", "vectors", str(folder / "mine.vec"), "--notebooks", ".", "--output", "out"]
+    assert Forked(command, arguments, log="/dev/full").wait() == 0
+    (page,) = folder.glob("out/small-*.html")
+    assert "mine.vec" in (text := page.read_text()) and str(tmp_path) not in text
+
+
+def test_whatever_else_lies_among_the_reports_is_left_out_and_what_a_foreign_one_says_is_text(tmp_path):
+    kept = dict.fromkeys(("title", "dataset", "made"), notebooks.HOSTILE) | {"findings": [notebooks.HOSTILE, {}]}
+    kept |= {"parameters": {"note": notebooks.HOSTILE}, "changed": ["note", "other", []]}
+    sound = json.dumps(kept).replace("<", "\\u003c")
+    for number, text in enumerate(["", "[]", "{", "1", f"<<<<<<< HEAD\n{sound}", '{"title": 1}', "[" * 10**5, sound]):
+        page = f'<script type="application/json" id="summary">{text}</script></html>'
+        (tmp_path / f"{number}.html").write_text(page)
+    (tmp_path / "binary.html").write_bytes(bytes(range(256)))
+    (tmp_path / "saved.html").mkdir()
+    os.mkfifo(tmp_path / "pipe.html")
+    index = write_index(tmp_path).read_text()
+    assert index.count("<article") == 1 and 'href="7.html"' in index and "<script" not in index and "<img" not in index
 
 
 # parts of a page

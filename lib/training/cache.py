@@ -21,7 +21,7 @@ WEIGHTS = 1  # the version of what training gives; whoever changes what training
 
 def home() -> Path:
     """The folder of finished runs: $CACHE_HOME, else data/cache of the project."""
-    return Path(os.environ.get("CACHE_HOME") or PROJECT / "data" / "cache")
+    return Path(os.environ.get("CACHE_HOME") or PROJECT / "data" / "cache").expanduser()
 
 
 def digest(value: object) -> str:

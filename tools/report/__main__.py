@@ -4,8 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from lib.console import say, start_command
 from tools.report import parameters
-from tools.report.parameters import PROJECT, Refused, report_name
+from tools.report.parameters import NOTEBOOKS, PROJECT, Refused, report_name
 
 
 def arguments(given: list[str] | None) -> argparse.Namespace:
@@ -18,30 +19,33 @@ def arguments(given: list[str] | None) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--list", action="store_true", help="the notebooks and their parameters")
     parser.add_argument("--output", type=Path, default=PROJECT / "reports", metavar="DIR", help="default: reports/")
-    parser.add_argument(
-        "--notebooks", type=Path, default=parameters.NOTEBOOKS, metavar="DIR", help="default: notebooks/"
-    )
+    parser.add_argument("--notebooks", type=Path, default=NOTEBOOKS, metavar="DIR", help="default: notebooks/")
     options = parser.parse_args(given)
     options.output = options.output.resolve()
     if not options.name and not options.list:
         known = ", ".join(parameters.known_notebooks(options.notebooks)) or "none"
         parser.error(f"which notebook? known: {known}")
+    for word in (*sys.argv, str(options.output)):
+        if word.encode(errors="replace").decode() != word:
+            parser.error(f"{word!a} is not UTF-8; allowed: names in UTF-8")
     return options
 
 
 def main(given: list[str] | None = None) -> int:
     """Exit code: 0 made or up to date, 1 the notebook failed, 2 an unknown name or value, 130 interrupted."""
-    options = arguments(given)
     try:
+        if given is None:
+            start_command()
+        options = arguments(given)
         if options.list:
             print_parameters(options.notebooks)
             return 0
         return make(options)
     except Refused as error:
-        print(f"{error}", file=sys.stderr)
+        say(str(error), to="stderr")
         return 2
     except KeyboardInterrupt:
-        print("\ninterrupted; finished training runs are kept", file=sys.stderr)
+        say("\ninterrupted; finished training runs are kept", to="stderr")
         return 130
 
 
@@ -53,16 +57,16 @@ def make(options: argparse.Namespace) -> int:
     from tools.report.run import Failed, make_report  # not imported for --list and refusals: torch takes seconds
     from tools.summary.page import write_summary
 
-    print(f"{name}: running {notebook.name}", flush=True)
+    say(f"{name}: running {notebook.name}")
     try:
         make_report(notebook, values, options.output)
         write_summary(options.output)
     except Failed as error:
-        print(f"{name} was not made. {error}", file=sys.stderr)
+        say(f"{name} was not made. {error}", to="stderr")
         return 1
     except OSError as error:
         reason = f"{error.filename or options.output}: {error.strerror or error}"
-        print(f"{name} was not made: nothing could be written. {reason}", file=sys.stderr)
+        say(f"{name} was not made: nothing could be written. {reason}", to="stderr")
         return 1
     return 0
 
@@ -71,7 +75,7 @@ def print_parameters(folder: Path) -> None:
     """Print the notebooks and, of each, the parameters with their defaults."""
     for name in parameters.known_notebooks(folder):
         known = parameters.known_parameters(folder / f"{name}.ipynb").values()
-        print(name, *("    -p {name} {default!r}    {help}".format(**entry) for entry in known), sep="\n")
+        say(name, *("    -p {name} {default!r}    {help}".format(**entry) for entry in known))
 
 
 if __name__ == "__main__":

@@ -4,27 +4,24 @@ import base64
 import hashlib
 import json
 import re
-from copy import deepcopy
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import jinja2
-from nbconvert import TemplateExporter
+import vl_convert
 from pygments.formatters import HtmlFormatter
 
 from lib.atomic_write import write_text
 from lib.notebook import HEADLINE
 from lib.progress import spoken
-from lib.training.cache import home
 from tools.report.cells import TEMPLATES, Cells, environment
 
 HIDDEN = {"parameters", "injected-parameters"}  # tags of cells that have a place of their own on the page
+LISTED = {"title": str, "dataset": str, "made": str, "parameters": dict, "changed": list, "findings": list}
 
 
 def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]], found: dict[str, Any]) -> str:
-    """The report of a notebook that ran, by nbconvert.
+    """The report of a notebook that ran.
 
     Args:
         notebook: nbformat's node, with outputs.
@@ -32,19 +29,15 @@ def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]
         parameters: name, value, default and help of each parameter.
         found: of `papers.show.headline`: what stands at the top.
     """
-    cells, notebook = Cells(), deepcopy(notebook)
+    cells, templates = Cells(), environment().overlay()
+    templates.filters = templates.filters | cells.filters()
     shown = [cell for cell in notebook.cells if not HIDDEN & set(cell.metadata.get("tags", []))]
     starts = bool(shown) and shown[0].cell_type == "markdown" and shown[0].source.startswith("# ")
     introduction = shown.pop(0).source.partition("\n")[2] if starts else ""
-    exporter = TemplateExporter(template_file=str(TEMPLATES / "report.html.j2"), filters=cells.filters())
-    for name, value in {"autoescape": True, "trim_blocks": True, "undefined": jinja2.StrictUndefined}.items():
-        setattr(exporter.environment, name, value)
-    exporter.environment.globals |= {
-        "summary": summary, "parameters": parameters, "found": found, "introduction": introduction,
-        "time": spoken(summary["seconds"]), "headings": cells.headings, "style": style(), **drawing_scripts(),
-    }  # fmt: skip
-    notebook.cells = shown
-    return exporter.from_notebook_node(notebook)[0]
+    return templates.get_template("report.html.j2").render(
+        cells=shown, summary=summary, parameters=parameters, found=found, introduction=introduction,
+        time=spoken(summary["seconds"]), headings=cells.headings, style=style(), **drawing_scripts(),
+    )  # fmt: skip
 
 
 def drawing_scripts() -> dict[str, Any]:
@@ -66,16 +59,20 @@ def title(notebook: Any) -> str:
 
 
 def kept_summary(page: Path) -> dict[str, Any] | None:
-    """The summary that a finished report keeps of itself, see `page`; None where there is no such report."""
-    text = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else ""
-    found = re.search(r'<script type="application/json" id="summary">(.*?)</script>', text, re.DOTALL)
-    return json.loads(found[1]) if found and text.rstrip().endswith("</html>") else None
+    """The summary that a finished report keeps of itself; None for whatever else has that name."""
+    try:
+        text = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else ""
+        found = re.search(r'<script type="application/json" id="summary">(.*?)</script>', text, re.DOTALL)
+        kept = json.loads(found[1]) if found and text.rstrip().endswith("</html>") else {}
+        return kept if all(isinstance(kept.get(name), kind) for name, kind in LISTED.items()) else None
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return None
 
 
 def write_index(folder: Path) -> Path:
     """Write the list of all reports in `folder`, index.html, the newest first."""
-    summaries = [summary for path in sorted(folder.glob("*.html")) if (summary := kept_summary(path))]
-    reports = sorted(summaries, key=lambda summary: summary["made"], reverse=True)
+    summaries = {path.name: summary for path in sorted(folder.glob("*.html")) if (summary := kept_summary(path))}
+    reports = sorted(summaries.items(), key=lambda report: report[1]["made"], reverse=True)
     page = environment().get_template("index.html.j2").render(reports=reports, style=style(), policy=policy([]))
     return write_text(folder / "index.html", page)
 
@@ -90,16 +87,8 @@ def policy(scripts: list[str]) -> str:
 
 @cache
 def vega() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script, in a function of its own; once per page.
-
-    Bundling takes three seconds, so the bundle is kept beside the trained models.
-    """
-    path = home() / f"vega-{version('vl-convert-python')}.js"
-    if not path.exists():
-        import vl_convert
-
-        write_text(path, vl_convert.javascript_bundle())
-    bundle = path.read_text(encoding="utf-8").replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    """Vega, Vega-Lite and Vega-Embed as one script; bundled anew in three seconds, as a kept one could be changed."""
+    bundle = vl_convert.javascript_bundle().replace("</script", "<\\/script").replace("<!--", "<\\!--")
     return f"(function () {{\n{bundle}\n}})();"
 
 

@@ -12,7 +12,8 @@ from lib.training.own_model import locate
 from papers import PAPERS, Settings
 
 NOTEBOOKS = PROJECT / "notebooks"
-NAMED = ("dataset", "data", "profile", "model")  # parameters with a place of their own in a report's name
+NAMED = ("dataset", "data", "profile", "model", "data_home")  # not by their values in a report's name
+FILES = ("data", "model", "vectors", "data_home")  # a page has their names alone: folders are private
 OF_TRAINING = ("encoders", "attentions", "seeds", "projection", "vectors")  # your own model has them already
 
 
@@ -36,8 +37,13 @@ def known_parameters(notebook: Path) -> dict[str, dict[str, Any]]:
     """Name, default and help of the parameters in the cell tagged `parameters`, by name."""
     import papermill
 
-    known = papermill.inspect_notebook(str(notebook))
+    known = papermill.inspect_notebook(literally(notebook))
     return {name: entry | {"default": literal(entry["default"])} for name, entry in known.items()}
+
+
+def literally(path: Path) -> str:
+    """A path for papermill, which takes {name} in it for the value of a parameter."""
+    return str(path).replace("{", "{{").replace("}", "}}")
 
 
 def literal(text: str) -> Any:
@@ -74,6 +80,8 @@ def given_parameters(notebook: Path, given: list[tuple[str, str]]) -> dict[str, 
         checked |= full_paths(values, settings)
     except (KeyError, ValueError) as error:
         raise Refused(error.args[0]) from error
+    except OSError as error:
+        raise Refused(f"{str(error.filename)[:60]!r} cannot be read: {error.strerror}") from error
     return {name: list(value) if isinstance(value, tuple) else value for name, value in checked.items()}
 
 

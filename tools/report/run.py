@@ -18,13 +18,14 @@ from nbclient.exceptions import DeadKernelError
 
 from lib.atomic_write import alone, write_text
 from lib.charts.theme import STATIC
+from lib.console import say
 from lib.processes import environment
 from lib.progress import spoken
 from lib.provenance import commit
 from papers import PAPERS
 from tools.report import parameters
 from tools.report.page import headline, kept_summary, page, title, write_index
-from tools.report.parameters import PROJECT, report_name
+from tools.report.parameters import FILES, PROJECT, literally, report_name
 
 SOURCES = (".py", ".toml", ".j2", ".css", ".js")
 
@@ -38,10 +39,10 @@ def make_report(notebook: Path, values: dict[str, Any], folder: Path) -> bool:
     name = report_name(notebook, values)
     target, work = folder / f"{name}.html", folder / "work" / name
     work.mkdir(parents=True, exist_ok=True)
-    with alone(work / "lock", lambda: print(f"{name}: another process is making it; waiting")):
+    with alone(work / "lock", lambda: say(f"{name}: another process is making it; waiting")):
         mark = fingerprint(notebook, values)
         if is_made_from(target, mark):
-            print(f"{name}: up to date; without {target} it is made again")
+            say(f"{name}: up to date; without {target} it is made again")
             return False
         try:
             _make(notebook, values, target, work, mark)
@@ -54,8 +55,9 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
     started, made_from = time.monotonic(), commit()
     ran = run_notebook(notebook, values, work)
     known, settings = parameters.known_parameters(notebook), parameters.all_values(notebook, values)
+    settings |= {name: Path(settings[name]).name for name in FILES if settings.get(name)}
     known = [entry | {"value": settings[name]} for name, entry in known.items()]
-    model, data = (Path(settings.get(name) or "").name for name in ("model", "data"))
+    model, data = (settings.get(name) or "" for name in ("model", "data"))
     found = headline(ran)
     own = " and ".join(filter(None, (model.partition(":")[0], data)))
     summary = {
@@ -74,7 +76,7 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
         "seconds": round(time.monotonic() - started, 1),
     }
     write_text(target, page(ran, summary, known, found))
-    print(f"{target.stem}: made in {spoken(summary['seconds'])}: {target}")
+    say(f"{target.stem}: made in {spoken(summary['seconds'])}: {target}")
 
 
 def is_made_from(page: Path, mark: str) -> bool:
@@ -127,8 +129,8 @@ def run_notebook(notebook: Path, values: dict[str, Any], work: Path) -> Any:
     """Run a notebook by papermill; the executed notebook and the log lie in `work`.
 
     Raises:
-        Failed: a cell raised an error, or the kernel died. Only papermill's exceptions show it: in the notebook it
-            writes "completed" even after the kernel was killed.
+        Failed: a cell raised an error or ended the notebook, or the kernel died. That only papermill's exceptions show:
+            in the notebook it writes "completed" even after the kernel was killed.
     """
     log = work / "run.log"
     for name in ("papermill", "asyncio"):  # an interrupted cell's traceback is not for the terminal
@@ -136,27 +138,27 @@ def run_notebook(notebook: Path, values: dict[str, Any], work: Path) -> Any:
     with log.open("w", encoding="utf-8") as file, kernel_environment():
         tracker = Tracker(file)
         try:
-            return papermill.execute_notebook(
-                notebook, work / notebook.name, parameters=values, kernel_name="python3", language="python",
-                cwd=PROJECT, progress_bar=False, stdout_file=tracker, stderr_file=file,
+            ran = papermill.execute_notebook(
+                literally(notebook), literally(work / notebook.name), parameters=values, kernel_name="python3",
+                language="python", cwd=PROJECT, progress_bar=False, stdout_file=tracker, stderr_file=file,
                 on_cell_start=tracker.start_cell, request_save_on_cell_execute=False,  # or it is written for each cell
                 extra_arguments=["--log-level=CRITICAL"],  # of the kernel: no traceback of its sockets on the terminal
             )  # fmt: skip
+            if all(map(is_done, ran.cells)):
+                return ran
+            reason = f"{tracker.place} failed: it ended the notebook, as sys.exit does"
         except papermill.PapermillExecutionError as error:
             for_reader = error.ename in ("DataError", "ModelError")  # a text that is meant for the reader stays
             reason = error.evalue if for_reader else f"{tracker.place} failed: {error.ename}: {last_line(error.evalue)}"
         except (DeadKernelError, RuntimeError) as error:
             died = isinstance(error, DeadKernelError) or "Kernel died" in str(error)
-            why = "the kernel was killed (out of memory?)" if died else last_line(str(error))
+            why = "its kernel ended: out of memory, killed, or by os._exit" if died else last_line(str(error))
             reason = f"{tracker.place} failed: {why}"
     raise Failed(f"{reason}\nlog: {log}")
 
 
 class Tracker:
-    """Follows a running notebook: prints its headings and output.
-
-    `place` is where it is, in words: cell 12 (3 Permutation).
-    """
+    """Follows a running notebook and prints its headings and output; `place` is where it is: cell 12 (3 Data)."""
 
     def __init__(self, log: TextIO):
         self.log, self.place, self._heading = log, "the start", "its beginning"
@@ -166,7 +168,7 @@ class Tracker:
         headings = re.findall(r"^#+ +(.+)$", cell.source, re.MULTILINE) if cell.cell_type == "markdown" else []
         if headings:
             self._heading = headings[-1].strip()
-            print(f"· {self._heading}", flush=True)
+            say(f"· {self._heading}")
             print(f"{time.strftime('%H:%M:%S')}  {self._heading}", file=self.log, flush=True)
         self.place = f"cell {cell_index + 1} ({self._heading})"
 
@@ -174,15 +176,22 @@ class Tracker:
         """What the notebook prints: into the log, and indented on the terminal, of a line written over the last."""
         self.log.write(text)
         lines = [line.rsplit("\r", 1)[-1].rstrip() for line in text.split("\n")]
-        print(*(f"    {line}\n" for line in lines if line), sep="", end="", flush=True)
+        say(*(f"    {line}" for line in lines if line))
 
     def flush(self) -> None:
         """Flushes what was printed."""
         self.log.flush()
 
 
+def is_done(cell: Any) -> bool:
+    """Whether a cell ran to its end; papermill takes one that leaves by sys.exit(0) for the end of the notebook."""
+    if cell.cell_type != "code" or not cell.source.strip():
+        return True
+    return bool(cell.execution_count) and all(output.output_type != "error" for output in cell.outputs)
+
+
 def kernel_environment() -> AbstractContextManager:
-    """The kernel is this environment's, imports this project, and finds data where the caller's DATA_HOME points."""
+    """The kernel is this environment's, and imports this project."""
     own = {
         "PYTHONPATH": os.pathsep.join(filter(None, [str(PROJECT), os.environ.get("PYTHONPATH")])),
         "JUPYTER_PREFER_ENV_PATH": "1",  # or a kernel "python3" of the user's goes before .venv's
@@ -190,8 +199,7 @@ def kernel_environment() -> AbstractContextManager:
         "JPY_SESSION_NAME": "",  # no notebook server watches this kernel
         STATIC: "no",  # the page draws the charts
     }
-    home = os.environ.get("DATA_HOME")
-    return environment(own | ({"DATA_HOME": str(Path(home).resolve())} if home else {}))
+    return environment(own)
 
 
 def last_line(text: str) -> str:
