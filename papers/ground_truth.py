@@ -12,7 +12,7 @@ from lib import importance, interventions
 from lib.analysis import add_entropies, attention_on_rationale, attention_weights, correlate, measure_all
 from lib.analysis.ground_truth import by_kind, wins
 from lib.analysis.statistics import Effect, weighted_f1
-from lib.datasets import Corpus, Own, spec, tokens_shown, with_dials
+from lib.datasets import Corpus, spec, tokens_shown, with_dials
 from lib.quantity import RUN_COLUMNS, Quantity, declare, title_of
 from lib.training import Run, Trained
 from lib.training.fitting import evaluate
@@ -65,6 +65,12 @@ class GroundTruthSettings(Settings):
 
     encoders: Encoders | None = setting(None, "of lib.models.ENCODERS; None: those of the profile")
     attentions: Attentions = setting(("additive",), "of lib.models.ATTENTIONS")
+
+    def __post_init__(self):
+        super().__post_init__()
+        if spec(self.dataset).sentences:  # into which no shortcut is put
+            allowed = "planted, or a dataset that is not split into sentences"
+            raise ValueError(f"no reason is known in {self.dataset!r}, and ground_truth needs some; allowed: {allowed}")
 
 
 def is_planted(dataset: object) -> bool:
@@ -130,8 +136,8 @@ def guided(settings: Settings) -> list[Run]:
 
 
 def shortcuts(settings: Settings) -> list[Run]:
-    """Models of texts with either shortcut, where the dataset is one of this project's."""
-    if isinstance(settings.dataset, Own) or "shortcut=" in settings.dataset or spec(settings.dataset).sentences:
+    """Models of texts with either shortcut, where they have none."""
+    if "shortcut=" in settings.dataset:
         return []
     kinds = {"pair": ("bilstm",)} if settings.profile == "quick" else SHORTCUTS
     easy = EASY.get(str(settings.dataset), ())

@@ -1,7 +1,4 @@
-"""The settings of a notebook: its parameters by their names, checked once; a paper's module adds its own.
-
-A setting that is not given, `None`, is chosen by the profile.
-"""
+"""The settings of a notebook: its parameters by name, checked once, None being the profile's; a paper adds its own."""
 
 import re
 from collections.abc import Collection
@@ -22,10 +19,7 @@ T = TypeVar("T")
 
 
 def device_kind(device: str) -> str:
-    """cpu or cuda: what `device` names, or for "auto" a GPU where there is one.
-
-    Runs for a GPU may be planned where there is none, such as on a cluster's login node; they are trained elsewhere.
-    """
+    """cpu or cuda: what `device` names, also where there is no GPU to plan for one, or for "auto" what there is."""
     return "cuda" if device == "cuda" or (device == "auto" and torch.cuda.is_available()) else "cpu"
 
 

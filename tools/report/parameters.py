@@ -67,7 +67,9 @@ def given_parameters(notebook: Path, given: list[tuple[str, str]]) -> dict[str, 
     """
     known, values = known_parameters(notebook), dict(given)
     if unknown := [name for name in values if name not in known]:
-        raise Refused(f"unknown parameter {unknown[0]!r} of {notebook.stem}; known: {', '.join(known) or 'none'}")
+        others = [name for name in known_notebooks() if unknown[0] in known_parameters(NOTEBOOKS / f"{name}.ipynb")]
+        of = f"{notebook.stem} (but of {', '.join(others)})" if others else notebook.stem
+        raise Refused(f"unknown parameter {unknown[0]!r} of {of}; known: {', '.join(known) or 'none'}")
     if values.get("data") and "dataset" in values:
         raise Refused(f"dataset is {values['dataset']!r} and data is {values['data']!r}; allowed: one of the two")
     chosen = [name for name in OF_TRAINING if values.get(name)]
