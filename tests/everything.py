@@ -11,77 +11,54 @@ import test_questions as questions
 import torch
 from torch import nn
 
+from lib import importance, interventions
 from lib.analysis import attention_on_rationale, attention_weights, max_attention, measure, violation_by_chance
 from lib.datasets.batches import Batch, collate
-from lib.importance import (
-    attention_times_contribution,
-    attention_times_norm,
-    gradient,
-    gradient_times_input,
-    integrated_gradients,
-    leave_one_out,
-    leave_one_out_with_sign,
-    quantity,
-)
+from lib.importance import quantity
 from lib.importance.rankings import RANKINGS
 from lib.importance.state_gradients import of_inputs_to_states
-from lib.interventions import (
-    adversary,
-    adversary_by_chance,
-    agreement_by_chance,
-    largest_change,
-    largest_jsd,
-    permutation_effect,
-    permutation_share_by_chance,
-    shapley,
-    single_erasure,
-    substituted,
-    token_probabilities,
-    token_probability_mean,
-    until_flip,
-    without_reason,
-)
+from lib.interventions import token_probabilities
 from lib.quantity import Quantity
 
 OF_ATTENTION = [
     attention_weights,
     max_attention,
-    permutation_effect(5),
-    adversary(0.05, "gradient", with_attention=True, restarts=2, steps=5),
-    adversary_by_chance(0.05, "gradient", draws=2, restarts=2, steps=5),
-    largest_change(),
-    permutation_share_by_chance(5),
-    largest_jsd(),
-    attention_times_norm,
-    attention_times_contribution,
-    substituted(5),
+    interventions.permutation_effect(5),
+    interventions.adversary(0.05, "gradient", with_attention=True, restarts=2, steps=5),
+    interventions.adversary_by_chance(0.05, "gradient", draws=2, restarts=2, steps=5),
+    interventions.largest_change(),
+    interventions.permutation_share_by_chance(5),
+    interventions.largest_jsd(),
+    importance.attention_times_norm,
+    importance.attention_times_contribution,
+    interventions.substituted(5),
     *small.quantities(token_probabilities=token_probabilities),
-    Quantity("token_probability_mean", token_probability_mean, "fraction"),
-    single_erasure(RANKINGS),
-    until_flip(RANKINGS),
+    Quantity("token_probability_mean", interventions.token_probability_mean, "fraction"),
+    interventions.single_erasure(RANKINGS),
+    interventions.until_flip(RANKINGS),
     attention_on_rationale([[(0, 1)]] * 20),
 ]
 OF_INPUT = [
-    quantity("times_input", gradient_times_input),
-    quantity("times_input_through", gradient_times_input, through_attention=True),
-    quantity("gradient", gradient),
-    quantity("gradient_detached", gradient, through_attention=False),
+    quantity("times_input", importance.gradient_times_input),
+    quantity("times_input_through", importance.gradient_times_input, through_attention=True),
+    quantity("gradient", importance.gradient),
+    quantity("gradient_detached", importance.gradient, through_attention=False),
 ]
 OF_WORDS = [
-    agreement_by_chance(gradient_times_input),
+    interventions.agreement_by_chance(importance.gradient_times_input),
     violation_by_chance(placed=2),
     *OF_INPUT,
-    leave_one_out_with_sign,
-    quantity("gradient_of_hidden", gradient, of="hidden"),
+    importance.leave_one_out_with_sign,
+    quantity("gradient_of_hidden", importance.gradient, of="hidden"),
     of_inputs_to_states,
 ]
-OF_STATES = [*OF_WORDS, quantity("leave_one_out_of_hidden", leave_one_out, of="hidden")]
+OF_STATES = [*OF_WORDS, quantity("leave_one_out_of_hidden", importance.leave_one_out, of="hidden")]
 OF_TEXTS = [
-    without_reason([[(0, 1)]] * 20),
-    shapley(),
-    quantity("integrated_gradients", integrated_gradients, steps=3, baseline="unknown"),
+    interventions.without_reason([[(0, 1)]] * 20),
+    interventions.shapley(),
+    quantity("integrated_gradients", importance.integrated_gradients, steps=3, baseline="unknown"),
 ]
-EXACT = [adversary(0.05), adversary_by_chance(0.05, draws=2)]
+EXACT = [interventions.adversary(0.05), interventions.adversary_by_chance(0.05, draws=2)]
 
 
 def pooled() -> nn.Module:

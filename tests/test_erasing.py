@@ -6,15 +6,7 @@ import pytest
 import torch
 from small import batch, model
 
-from lib.analysis.erasure import (
-    add_drawn,
-    add_flips,
-    add_sooner,
-    erasure_steps,
-    flip_tables,
-    flips_sooner,
-    ranking_rows,
-)
+from lib.analysis import erasure
 from lib.importance.rankings import RANKINGS
 from lib.interventions import single_erasure, until_flip
 
@@ -42,7 +34,7 @@ def flips(seed: int = 0) -> pd.DataFrame:
 
 
 def test_the_flip_table_by_hand_and_its_sum():
-    tables = flip_tables(pd.concat([flips(0), flips(1)]), ["attention"], ["expected", "paper", "authors_code"])
+    tables = erasure.flip_tables(pd.concat([flips(0), flips(1)]), ["attention"], ["expected", "paper", "authors_code"])
     of_ways = tables.groupby("way", sort=False)["value"].apply(list).to_dict()
     assert of_ways["expected"] == pytest.approx([0.125, 0.375, 0.0625, 0.4375])
     assert of_ways["paper"] == pytest.approx([0.25, 0.25, 0, 0.5])
@@ -71,37 +63,37 @@ def removed(seed: int = 0, **more) -> pd.DataFrame:
 
 
 def test_which_ranking_flips_sooner():
-    signs = add_sooner(removed(), "gradient", "attention")["sooner_gradient_than_attention"].tolist()
+    signs = erasure.add_sooner(removed(), "gradient", "attention")["sooner_gradient_than_attention"].tolist()
     assert signs == pytest.approx([1, 0, 1, -1, NONE, NONE], nan_ok=True), "of text 2 attention never flips"
     pair = [("gradient", "attention")]
-    found = flips_sooner(pd.concat([removed(0), removed(1)]), pair).iloc[0]
+    found = erasure.flips_sooner(pd.concat([removed(0), removed(1)]), pair).iloc[0]
     # text 5 is left out, and 4 has one item
     assert (found["first_sooner"], found["second_sooner"], found["value"]) == pytest.approx((0.5, 0.25, 2.5 / 1.5))
     assert (found["n"], found["left_out"], found["seeds"]) == (4, 1, 2) and found["low"] < 2 < found["high"]
     many = pd.concat([removed()] * 40, ignore_index=True).assign(instance=range(240))
-    clear = flips_sooner(many, pair).iloc[0]
+    clear = erasure.flips_sooner(many, pair).iloc[0]
     assert 1.2 < clear["low"] < 2 < clear["high"] < 3.5
-    never = flips_sooner(removed(removed_gradient_count=[NONE] * 6), pair).iloc[0]
+    never = erasure.flips_sooner(removed(removed_gradient_count=[NONE] * 6), pair).iloc[0]
     assert (never["first_sooner"], never["second_sooner"], never["value"]) == (0, 1, pytest.approx(0.5 / 3.5))
     half = 1.96 * np.sqrt(1 / 0.5 + 1 / 3.5)  # of the log, as of two Poisson counts
     assert never["high"] == pytest.approx(0.5 / 3.5 * np.exp(half), rel=1e-3)
 
 
 def test_random_orders_count_each_and_texts_that_do_not_flip_are_left_out():
-    found = add_flips(removed(), ["attention", "random"])
+    found = erasure.add_flips(removed(), ["attention", "random"])
     assert found["removed_random_fraction"].tolist() == pytest.approx([0.5, NONE, 1, 0.5, NONE, NONE], nan_ok=True)
     assert found["flips_attention"].tolist() == pytest.approx([1, 1, 0, 1, NONE, 0], nan_ok=True)
     assert found["flips_random"].tolist() == pytest.approx([1, 0, 0.5, 1, NONE, 0], nan_ok=True)
     assert found["removed_over_half_random"].tolist() == pytest.approx([0, NONE, 1, 0.5, NONE, NONE], nan_ok=True)
-    long = ranking_rows(found, ["random", "attention"])
+    long = erasure.ranking_rows(found, ["random", "attention"])
     assert long["ranking"].tolist() == ["random"] * 12 + ["attention"] * 6, "each order of each text, and not the mean"
-    masses = ranking_rows(found.assign(removed_attention_mass=0.5), ["attention"], "mass")
+    masses = erasure.ranking_rows(found.assign(removed_attention_mass=0.5), ["attention"], "mass")
     assert masses["removed_mass"].tolist() == [0.5] * 6
 
 
 def test_how_often_a_drawn_item_does_more_than_the_top_one():
     frame = removed(top_attention_paper_delta_js=[0.01, -0.1, 0.3, 0, 0, NONE])
-    assert add_drawn(frame)["drawn_negative"].tolist() == pytest.approx([0, 1, 0, 0, 0, NONE], nan_ok=True)
+    assert erasure.add_drawn(frame)["drawn_negative"].tolist() == pytest.approx([0, 1, 0, 0, 0, NONE], nan_ok=True)
 
 
 def test_one_text_is_erased_step_by_step():
@@ -110,11 +102,11 @@ def test_one_text_is_erased_step_by_step():
         least = tested(given).logits.argmin()
         tested.decoder.bias.copy_(1e-3 * torch.eye(3)[least])  # so that the decision flips, at the latest with all gone
     output, words = tested(given), list("abcde")
-    steps = erasure_steps(tested, output, {"attention": RANKINGS["attention"]}, words)
+    steps = erasure.erasure_steps(tested, output, {"attention": RANKINGS["attention"]}, words)
     weights = output.attention[0][output.mask[0]].detach()
     assert steps["erased"].tolist() == [0, 1, 2, 3, 4, 5]
     assert steps["attention"].iloc[:2].tolist() == ["", words[int(weights.argmax())]]
     assert steps["p, attention"].iloc[0] == pytest.approx(output.logits.softmax(dim=-1).max().item())
     assert steps["p, attention"].iloc[5] == pytest.approx(tested.decoder.bias.softmax(0)[output.logits.argmax()].item())
-    sentences = erasure_steps(tested, output, {"attention": RANKINGS["attention"]}, words * 2)
+    sentences = erasure.erasure_steps(tested, output, {"attention": RANKINGS["attention"]}, words * 2)
     assert set(sentences["attention"][1:]) == {f"sentence {number}" for number in range(1, 6)}

@@ -59,13 +59,6 @@ def test_a_batch_is_each_text_sentence_by_sentence(encoder, cuts):
         assert torch.allclose(output.attention[text][output.mask[text]], attention, atol=1e-12)
 
 
-def test_every_word_has_a_gradient_and_neither_start_end_nor_padding():
-    batch = collate(documents(), np.arange(len(CUTS)))
-    output = network("han-rnn")(batch)
-    (gradient,) = torch.autograd.grad(output.logits.sum(), output.embeddings)
-    assert torch.equal(gradient.norm(dim=-1) > 0, batch.mask)
-
-
 def test_sentences_go_with_their_texts_and_texts_without_are_refused():
     split = documents()
     batch = collate(split, np.arange(len(split)))

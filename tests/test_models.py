@@ -10,7 +10,7 @@ import torch
 
 from lib.models import ATTENTIONS, ENCODERS
 from lib.models.check_interface import check_interface
-from lib.models.transformer import Transformer, positions
+from lib.models.transformer import Transformer
 
 KINDS = [(encoder, attention) for encoder in ENCODERS for attention in ATTENTIONS]
 FROZEN = {"frozen": (lambda: small.model(frozen=True), small.batch)}
@@ -39,24 +39,13 @@ def test_the_bilstm_is_torchs_bidirectional_lstm_on_packed_texts():
     torch.testing.assert_close(ours[inside], packed[inside], rtol=0, atol=1e-12)
 
 
-def test_the_convolution_sees_zeros_beyond_the_text():
-    model, batch = small.model("conv"), small.batch()
-    row = batch.rows(torch.tensor([2]))
-    embedded = torch.nn.functional.pad(model.embedding(row.tokens)[0], (0, 0, 3, 3))
-    hidden = model(batch).hidden[2]
-    for position in range(int(row.lengths)):
-        parts = [
-            conv.bias + torch.einsum("oiw,wi->o", conv.weight, embedded[position + 3 - w // 2 : position + 4 + w // 2])
-            for conv, w in zip(model.encoder.convolutions, (1, 3, 5, 7), strict=True)
-        ]
-        torch.testing.assert_close(hidden[position], torch.relu(torch.cat(parts)))
-
-
 def test_the_transformer_is_torchs_encoder_layer_on_positions_and_embeddings():
     torch.manual_seed(0)
     ours = Transformer(6, 8, layers=2, heads=2).double().eval()
     embedded, lengths = torch.randn(3, 5, 6).double(), torch.tensor([5, 2, 4])
-    theirs = ours.input(embedded) + positions(5, 8)
+    angles = [[place / 10_000 ** (2 * pair / 8) for pair in range(4)] for place in range(5)]
+    by_hand = torch.tensor([[of(one) for one in row for of in (math.sin, math.cos)] for row in angles])
+    theirs = ours.input(embedded) + by_hand.double()
     padding = torch.arange(5) >= lengths[:, None]
     for layer in ours.layers:
         judge = torch.nn.TransformerEncoderLayer(8, 2, 32, batch_first=True).double().eval()
@@ -71,11 +60,3 @@ def test_the_transformer_is_torchs_encoder_layer_on_positions_and_embeddings():
         judge.norm2.load_state_dict(layer.norms[1].state_dict())
         theirs = judge(theirs, src_key_padding_mask=padding)
     assert torch.allclose(ours(embedded, lengths)[~padding], theirs[~padding], atol=1e-10)
-
-
-def test_positions_by_hand():
-    found = positions(7, 6)
-    for place in range(7):
-        for pair in range(3):
-            angle = place / 10_000 ** (2 * pair / 6)
-            assert found[place, 2 * pair : 2 * pair + 2].tolist() == pytest.approx([math.sin(angle), math.cos(angle)])

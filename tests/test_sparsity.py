@@ -8,15 +8,8 @@ import torch
 from scipy import stats
 from small import batch, model
 
-from lib.analysis import (
-    add_entropies,
-    add_support,
-    add_violations,
-    attention_weights,
-    left_out,
-    measure,
-    training_table,
-)
+from lib import analysis
+from lib.analysis import add_entropies, add_support, add_violations, attention_weights, left_out, measure
 from lib.analysis.correlation import trend
 from lib.metrics import normalized_entropy
 from lib.projections import sparsegen_name, sparsegen_strength
@@ -69,11 +62,7 @@ def test_violations_by_hand_of_ties_and_of_what_is_undefined():
     assert np.isnan(found.loc[3, "violation_attention"]) and found["violation_undefined"].isna().all()
     counted = left_out(found).set_index(["quantity", "why"])["texts left out"]
     assert counted["violation_undefined", "undefined"] == 3
-    assert (
-        counted["violation_attention", "longer than 1 tokens"]
-        == counted["violation_random", "longer than 1 tokens"]
-        == 1
-    )
+    assert [counted[f"violation_{name}", "longer than 1 tokens"] for name in ("attention", "random")] == [1, 1]
 
 
 def test_the_support_counts_what_is_exactly_above_zero():
@@ -178,5 +167,5 @@ def test_training_a_sparse_model_moves_its_alpha_and_untrained_is_its_start(monk
     logits = at_first.model(first).logits
     assert torch.equal(logits, build(base, trained.corpus, trained.vectors).eval()(first).logits)
     assert not torch.equal(logits, trained.model(first).logits)
-    table = training_table([trained])[["projection", "learning_rate", "epochs", "at most", "kept"]]
+    table = analysis.training_table([trained])[["projection", "learning_rate", "epochs", "at most", "kept"]]
     assert table.to_numpy().tolist() == [["entmax:learned", 0.01, 1, 1, 1]]

@@ -8,12 +8,7 @@ import pytest
 import small
 from scipy.spatial.distance import jensenshannon
 
-from lib.analysis import (
-    adversaries,
-    attention_on_rationale,
-    mean_effect,
-    measure,
-)
+from lib.analysis import adversaries, attention_on_rationale, mean_effect, measure
 from lib.analysis.adversaries import error_of_pairs, measure_versus_base, points, seed_distances
 from lib.datasets.batches import batches
 
