@@ -26,12 +26,9 @@ def masked(scores: Tensor, mask: Tensor) -> Tensor:
 
 
 def softmax(scores: Tensor, mask: Tensor) -> Tensor:
-    """Softmax over the tokens in the mask.
+    """Softmax over the tokens in the mask, True somewhere in each row.
 
-    Args:
-        scores: (batch, token). mask: (batch, token), True where attention may go, somewhere in each row.
-    Returns:
-        (batch, token): rows sum to 1 over the mask, exactly 0 elsewhere.
+    Of scores and mask (batch, token): (batch, token), rows sum to 1 over the mask, exactly 0 elsewhere.
     """
     return torch.softmax(masked(scores, mask), dim=-1)
 

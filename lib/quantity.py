@@ -149,8 +149,7 @@ def title_of(name: str) -> str:
 def tau_name(pair: tuple[str, str]) -> str:
     """("attention", "gradient_times_input") -> "kendall_tau_attention_vs_gradient_times_input", and declares it.
 
-    With it <name>_p, its p-value, and <name>_significant, 1 where that is at most .05. The column of the weights,
-    `attention_weights`, is called "attention" in the name, as in published.csv.
+    With it <name>_p, its p-value, and <name>_significant, 1 where that is at most .05. attention_weights is "attention"
     """
     first, second = ("attention" if name == "attention_weights" else name for name in pair)
     name = declare(f"kendall_tau_{first}_vs_{second}", "tau-b")

@@ -10,11 +10,7 @@ GOLDEN, FIRST, SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1C
 
 
 def streams(seed: int, texts: int, instance: Tensor | None = None) -> np.ndarray:
-    """(text,) uint64: where the stream of each instance starts under this seed.
-
-    Args:
-        instance: (text,) the instances of a batch; None: they are numbered by position.
-    """
+    """(text,) uint64: where the stream of each instance (text,), by default its position, starts under this seed."""
     number = np.arange(texts) if instance is None else instance.cpu().numpy()
     start = _hash(np.array([seed % 2**64], dtype=np.uint64) * GOLDEN)
     return _hash(start ^ _hash((number.astype(np.uint64) + np.uint64(1)) * GOLDEN))
@@ -35,12 +31,9 @@ def normal(stream: np.ndarray, counter: np.ndarray) -> np.ndarray:
 
 
 def orders(stream: np.ndarray, draws: int, real: np.ndarray) -> np.ndarray:
-    """Uniformly random orders of the first tokens of each row, which do not depend on how far rows are padded.
+    """Uniformly random orders of the first tokens of each row, those in real (row, token), whatever the padding.
 
-    Args:
-        stream: (row,). real: (row, token) True on the first tokens, which are permuted; the others stay in place.
-    Returns:
-        (row, draw, token) int64: which token is at each position.
+    Of stream (row,): (row, draw, token) int64, which token is at each position; the others stay in place.
     """
     lengths, tokens = real.sum(axis=1), real.shape[1]
     widths = 2 ** np.ceil(np.log2(np.maximum(lengths, 2))).astype(int)  # a row's keys depend on this alone

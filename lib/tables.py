@@ -1,7 +1,4 @@
-"""Tables to read: what is the same in every row is in the caption, numbers are rounded, text is escaped.
-
-A table without rows is a sentence.
-"""
+"""Tables to read: what all rows share is the caption, numbers are rounded, text is escaped; no rows are a sentence."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
@@ -20,16 +17,11 @@ NUMBER_STYLE = "text-align: right; white-space: nowrap; font-variant-numeric: ta
 COLUMN_STYLES = {"quantity": "min-width: 13em", **dict.fromkeys(("encoder", "95%"), "white-space: nowrap")}
 SETTINGS = ("lambda", "delta", "eta")  # not measured: shown with all their digits
 HIDDEN = ("of_seeds", "se", "se_texts")  # columns for the kept results
-# Columns that hold names of parts of a model or of quantities.
-NAMES = (*RUN_COLUMNS, "quantity", "ranking", "first", "second")
+NAMES = (*RUN_COLUMNS, "quantity", "ranking", "first", "second")  # columns of names that have a title
 
 
 def html(texts: pd.DataFrame, caption: str = "", numbers: Collection[str] = ()) -> str:
-    """A frame of texts as an HTML table, written by pandas' Styler; every text in it is escaped.
-
-    Args:
-        numbers: columns that are aligned to the right and not broken into lines; all others are aligned to the left.
-    """
+    """A frame of texts as an HTML table; all is escaped, and `numbers` are columns that are aligned to the right."""
     columns = COLUMN_STYLES | dict.fromkeys(numbers, NUMBER_STYLE)
     styles = [{"selector": "caption, th, td", "props": TEXT_STYLE}]
     styles += [{"selector": f".col{i}", "props": columns[name]} for i, name in enumerate(texts) if name in columns]
@@ -39,11 +31,9 @@ def html(texts: pd.DataFrame, caption: str = "", numbers: Collection[str] = ()) 
 
 
 def show(frame: pd.DataFrame, empty: str = NOTHING, index: str = "", digits: int = 3) -> HTML:
-    """A table as HTML; the sentence `empty` where it has no rows.
+    """A table as HTML, or the sentence `empty`; with `index`, a name, the frame's index is the first column.
 
-    Args:
-        index: a name for the frame's index, to show it as the first column.
-        digits: of numbers that are not whole; smaller ones keep as many significant digits.
+    digits: of numbers that are not whole; smaller ones keep as many significant digits.
     """
     if frame.empty:
         return HTML(f"<p>{escape(empty)}</p>")
@@ -90,9 +80,7 @@ def means(
 ) -> HTML:
     """Rows of lib.analysis.summarise: a row a model, a column a quantity, with its 95% interval where it has one.
 
-    Args:
-        columns: quantity -> the column's title, of those that were measured; by default all.
-        by: further columns that tell the rows apart.
+    columns: quantity -> the column's title; by default all. by: further columns that tell the rows apart.
     """
     if frame["value"].isna().all():
         return show(frame[:0], empty)
@@ -110,10 +98,7 @@ def means(
 def taus(instances: pd.DataFrame, columns: Mapping[str, str], classes: Sequence[str]) -> HTML:
     """Mean ± sd of taus over the texts of each model and predicted class, and how many are significant.
 
-    Jain & Wallace (2019), table 2.
-
-    Args:
-        instances: of `lib.analysis.correlate`. columns: the title of a tau -> its column.
+    Jain & Wallace (2019), table 2, of instances of `lib.analysis.correlate`. columns: the title of a tau -> its column.
     """
     rows, (named, _) = [], with_class_names(instances.sort_values("prediction", kind="stable"), classes)
     for (encoder, attention, name), texts in named.groupby(["encoder", "attention", "class"], sort=False):

@@ -62,9 +62,8 @@ def measure_versus_base(
 def adversary_columns(trained: Trained) -> dict[str, object]:
     """lambda, trains, converged, and as seed that of its base: NaN, "" and True for a run that is no adversary.
 
-    trains is "all" or "attention", with " from the base" where it starts from the base's weights. An adversary has not
-    converged if its loss still falls, or, with a lambda above 0, if its distance on dev grew by a tenth or more in the
-    last PATIENCE epochs: with a small lambda the loss hardly falls while attention moves.
+    trains is "all" or "attention", with " from the base" where it starts there. An adversary has not converged if its
+    loss still falls, or, as a small lambda hardly shows in it, if its distance on dev grew by a tenth in PATIENCE ones.
     """
     run, seed = trained.run, (trained.run.base or trained.run).seed
     if run.variant != "adversary":
@@ -128,10 +127,8 @@ def seed_distances(bases: pd.DataFrame) -> pd.DataFrame:
     """The rows of bases with how far other seeds move the attention of each text: `jsd_of_seeds`, nats.
 
     Wiegreffe & Pinter (2019), figure 3 a-d: the median (as its caption has it the maximum) of the JSD to the same model
-    under every other seed. Differs from the paper: each seed is the base once, not one alone.
-
-    Args:
-        bases: rows of one configuration with `attention_weights`, of the same texts in at least two seeds.
+    under every other seed. Differs from the paper: each seed is the base once, not one alone. `bases` are rows of one
+    configuration with `attention_weights`, of the same texts in at least two seeds.
     """
     weights = bases.pivot(index="instance", columns="seed", values="attention_weights")
     starts = np.cumsum([0, *weights.iloc[:, 0].map(len)])[:-1]
@@ -188,23 +185,17 @@ def adversaries_of_texts(trained: Sequence[Trained], epsilon: float = 0.01) -> l
 
 
 def instance_adversaries(measured: pd.DataFrame, method: str) -> pd.DataFrame:
-    """Bases measured with `searches` as rows of `measure_versus_base`: jsd and tvd are the adversary's.
-
-    No row where that method was not measured.
-    """
+    """Rows of `searches` as of `measure_versus_base`, with the adversary's jsd and tvd; none if not measured."""
     rows = measured if f"adversary_{method}_jsd" in measured else measured[:0]
     return rows.assign(**{axis: rows.get(f"adversary_{method}_{axis}") for axis in AXES}, **{"lambda": np.nan})
 
 
 def points(series: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The runs of each series on the plane of mean JSD (nats) and mean TVD (fraction), a point each.
+    """The runs of each series, rows of `measure_versus_base`, as points (Wiegreffe & Pinter 2019, figure 5).
 
-    Wiegreffe & Pinter (2019), figure 5. With 95% intervals over texts.
-
-    Args:
-        series: the name of each -> rows of `measure_versus_base`.
     Returns:
-        quantity ("point"), series, at (lambda, or NaN), seed, n, jsd, jsd_low, jsd_high, tvd, tvd_low, tvd_high.
+        quantity ("point"), series, at (lambda, or NaN), seed, n, jsd (the mean, nats), jsd_low, jsd_high (the 95%
+        interval over texts), tvd (fraction), tvd_low, tvd_high.
     """
     rows = []
     for name, instances in series.items():

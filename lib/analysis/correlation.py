@@ -59,9 +59,8 @@ def taus(first: list, second: list) -> tuple[np.ndarray, np.ndarray]:
 def trend(instances: pd.DataFrame, by: str, quantity: str) -> dict[str, object]:
     """Kendall's tau-b between a dial, the column `by`, and a quantity's mean over the texts.
 
-    Meister et al. (2021), table 2. tau is that within each seed, the mean over seeds; NaN where all of `taus_by_seed`
-    are. With tau_low and tau_high (`t_interval` over seeds), sd_seeds (of tau), first and last (the quantity's mean at
-    the least and the largest value), points, seeds, n (texts).
+    Meister et al. (2021), table 2. tau is the mean over seeds of `taus_by_seed`, with tau_low and tau_high
+    (`t_interval`), sd_seeds, first and last (the quantity's mean at either end), points, seeds, n (texts).
     """
     means = instances.groupby(["seed", by])[quantity].mean().unstack()
     taus = pd.Series(taus_by_seed(means)[1]).dropna()

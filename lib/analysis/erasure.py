@@ -32,11 +32,8 @@ def add_drawn(instances: pd.DataFrame) -> pd.DataFrame:
 def flip_tables(instances: pd.DataFrame, rankings: Iterable[str], ways: Iterable[str]) -> pd.DataFrame:
     """Does erasing the top item of a ranking flip the decision, and does another item? Shares of CELLS, which sum to 1.
 
-    `summarise` of each ranking and way; a text of one item has no value.
-
-    Args:
-        instances: with the columns of lib.interventions.single_erasure, measured under the name "top".
-        ways: "expected" over all other items, or the one that was drawn as in the "paper" or its "authors_code".
+    `summarise` of each ranking and way: "expected" over all other items, or the one drawn as in the "paper" or its
+    "authors_code". `instances` have single_erasure as "top"; a text of one item has no value.
     """
     tables = []
     for ranking, way in product(rankings, ways):
@@ -54,10 +51,9 @@ def flip_tables(instances: pd.DataFrame, rankings: Iterable[str], ways: Iterable
 def erasure_steps(
     model: AttentionModel, output: ModelOutput, rankings: Mapping[str, Ranking], tokens: Sequence[str]
 ) -> pd.DataFrame:
-    """One text as its items are erased: along each ranking the item that goes, and then the first decision's p.
+    """One text, alone in `output`, as its items are erased: along each ranking the item, then the first decision's p.
 
-    Args:
-        output: of that text alone. tokens: of the text; of a model over sentences the items are these, from 1.
+    Items are its tokens; of a model over sentences these, numbered from 1.
     """
     places = output.mask[0].nonzero().squeeze(-1).tolist()
     items = tokens if len(places) == len(tokens) else [f"sentence {number + 1}" for number in range(len(places))]
@@ -97,11 +93,7 @@ def add_flips(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
 
 
 def ranking_rows(instances: pd.DataFrame, rankings: Sequence[str], part: str = "fraction") -> pd.DataFrame:
-    """One row per text, ranking and random order, with the columns ranking and removed_<part>.
-
-    Args:
-        part: "fraction" of the items that are erased, or the "mass" of attention that they had.
-    """
+    """A row per text, ranking and random order: ranking, removed_<part>, a "fraction" of the items or their "mass"."""
     titles = {"fraction": "items removed, fraction", "mass": "attention removed"}
     removed = declare(f"removed_{part}", "fraction", titles[part])
     kept = instances[[*RUN_COLUMNS, "seed", "instance", "prediction"]]

@@ -22,15 +22,11 @@ USED = 0.01  # of the probability: the size of the Shapley value of a word that 
 
 
 def against_reason(instances: pd.DataFrame, columns: Iterable[str], rationales: Rationales) -> pd.DataFrame:
-    """The rows with how well each explanation's ranking of the tokens finds the rationale, and what chance gives.
+    """The rows with how well each explanation, a column of values (token,), finds the rationale, and what chance gives.
 
     Columns of `add_average_precision`, and of SCORES: reason_top_<name>, is the top token one of the rationale;
-    ..._recall_, how many of the R tokens of the rationale are among the top R. Of equal values the expectation over
-    all their orders. beyond_chance_<name>: average precision as a share of what lies between chance (0) and 1. NaN for
-    a text without a rationale, or of rationale alone.
-
-    Args:
-        columns: of values (token,). rationales: as of `add_average_precision`.
+    ..._recall_, how many of the R tokens of the rationale are among the top R, of equal values the expectation over
+    all their orders. beyond_chance_<name>: average precision as a share of what lies between chance (0) and 1.
     """
     columns, reasons, scored = list(columns), marked_tokens(instances, rationales), {}
     for name in ("chance", *columns):
@@ -60,10 +56,9 @@ def hits(values: np.ndarray, reason: np.ndarray) -> tuple[float, float]:
 def explained(
     trained: Iterable[Trained], quantities: Sequence[Quantity], more: Sequence[Quantity] = ()
 ) -> pd.DataFrame:
-    """Runs, each measured on the test texts of its own corpus that it answers right and whose reason is known.
+    """Runs, each measured on the test texts of its corpus that it answers right and whose reason is known.
 
-    Args:
-        quantities: explanations, a value for each token each. more: others.
+    `quantities` are explanations, a value for each token each; `more` are not.
     """
     trained, columns = list(trained), [column for one in quantities for column in one.columns]
     frames = [pd.DataFrame(columns=["dataset", "encoder", "variant", "reason_top_chance"])]
@@ -91,10 +86,8 @@ def against_shapley(instances: pd.DataFrame, columns: Iterable[str]) -> pd.DataF
     """Explanations held against the exact Shapley values of the model's own words, by size: rows of `explained`.
 
     The reason of a text are the words whose value is larger than USED, for the model or against it; an explanation's
-    values count by their size too. agreement_<name> is its rank correlation with the Shapley values, tau-b.
-
-    Args:
-        instances: with shapley; texts without it, the longer ones, are left out.
+    values count by their size too. agreement_<name> is its rank correlation with the Shapley values, tau-b. Texts
+    without Shapley values, the longer ones, are left out.
     """
     if "shapley" not in instances:
         return instances[:0]
@@ -123,9 +116,9 @@ def turned_to(rows: pd.DataFrame, dial: str) -> pd.DataFrame:
 
 
 def along(turned: pd.DataFrame, columns: Sequence[str]) -> dict[str, pd.DataFrame]:
-    """For each dial that a dataset's name turns, such as "planted:cues=2": `summarise` at its values.
+    """For each dial of datasets such as "planted:cues=2": `summarise` of beyond_chance_<name> at its values.
 
-    The values are in the column of the dial's name; the quantities are beyond_chance_<name>.
+    These are in the column of the dial's name.
     """
     dials = turned["dataset"].astype(str).str.extract(r":(\w+)=")[0]
     curves = {}
@@ -136,9 +129,9 @@ def along(turned: pd.DataFrame, columns: Sequence[str]) -> dict[str, pd.DataFram
 
 
 def explanation_table(summary: pd.DataFrame, score: str) -> pd.DataFrame:
-    """Rows of `summarise` as explanations (rows) by models (columns): values with their 95% intervals as text.
+    """Rows of `summarise` whose quantity starts with `score`, as explanations by models: values (95% interval) as text.
 
-    Of the quantities that start with `score`. Models are the column `model`, or named by what tells them apart.
+    Models are the column `model`, or named by what tells them apart.
     """
     some = summary[summary["quantity"].str.startswith(score) & summary["value"].notna()]
     if some.empty:
@@ -195,8 +188,7 @@ def detections(suspicion: pd.DataFrame) -> pd.DataFrame:
 def auroc(liars: np.ndarray, honest: np.ndarray) -> tuple[float, float, float]:
     """How often a liar is more suspicious than an honest model, ties half, with DeLong's 95% interval (1988).
 
-    The standard error is at least 1 / n, n of the fewer: one model more on the other side. DeLong's is 0 where all
-    liars are above all honest models, which few models would be by chance too.
+    The standard error is at least 1 / n, n of the fewer: DeLong's is 0 where all liars are above all honest models.
     """
     above = wins(liars, honest)
     value, sides = above.mean(), (above.mean(axis=1), above.mean(axis=0))

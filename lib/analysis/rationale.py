@@ -34,11 +34,7 @@ def marked_tokens(instances: pd.DataFrame, rationales: Rationales) -> list[np.nd
 
 
 def attention_on_rationale(rationales: Rationales) -> Quantity:
-    """A quantity: how much of the attention lies on the tokens that decide the label, (batch,) fraction.
-
-    Args:
-        rationales: of every text of the split the spans [start, end) of those tokens; none: NaN.
-    """
+    """A quantity: how much of the attention lies on the rationale of each text of the split, (batch,); none: NaN."""
 
     def mass(model: torch.nn.Module, batch: Batch, output: ModelOutput) -> Tensor:
         masses = output.attention.new_full((len(batch),), torch.nan)
@@ -59,8 +55,8 @@ def add_average_precision(instances: pd.DataFrame, measures: Mapping[str, str], 
     a rationale, or of rationale alone, has none (NaN).
 
     Args:
-        measures: name -> column with a value per token. rationales: the spans of every text of the very split that was
-            measured. Train, dev and test may have been annotated otherwise: never hold one split against another.
+        measures: name -> column with a value per token. rationales: of every text of the split that was measured; one
+            split is never held against another, which may have been annotated otherwise.
     """
     marked = marked_tokens(instances, rationales)
     areas = {"chance": [np.nan if one is None else average_precision(one, np.zeros(len(one))) for one in marked]}
@@ -74,14 +70,9 @@ def add_average_precision(instances: pd.DataFrame, measures: Mapping[str, str], 
 def average_precision(relevant: np.ndarray, values: np.ndarray) -> float:
     """The average precision of a ranking, in expectation over the orders of equal values.
 
-    Without equal values it is scikit-learn's, which gives equal ones the precision of the last of them; a constant is
-    then below a random order, and here what that has on average. A relevant token that is the j-th of m equal ones, r
-    of them relevant, has j - 1 before it of which (j - 1)(r - 1)/(m - 1) are relevant on average.
-
-    Args:
-        relevant, values: (token,); at least one token is relevant, the largest value ranks first.
-    Raises:
-        ValueError: a value is NaN.
+    Without equal values it is scikit-learn's, which has a constant below a random order. A relevant token that is the
+    j-th of m equal ones, r of them relevant, has (j - 1)(r - 1)/(m - 1) relevant ones before it on average. Of relevant
+    and values (token,), the largest first, at least one of them relevant; ValueError where a value is NaN.
     """
     if np.isnan(values).any():
         raise ValueError("a value that is NaN has no rank")

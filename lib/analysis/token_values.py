@@ -46,9 +46,8 @@ def pass_on(left_out: pd.Series, columns: Iterable[str], followers: tuple[str, .
 def add_entropies(instances: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     """The instances with the normalised entropy of each token-level column, entropy_of_<name>, a fraction.
 
-    Meister et al. (2021), section 4: H / ln n of the values, normalised to sum 1 over a text's own tokens: 1 where
-    all tokens matter equally, 0 where one alone does. NaN for a text of one token and where all values are 0; a text
-    that the measure left out is left out here.
+    Meister et al. (2021), section 4: H / ln n of the values, normalised to sum 1: 1 where all tokens matter equally, 0
+    where one alone does, NaN for one token and where all values are 0. What the measure left out is left out here.
     """
     result = instances.copy()
     for name in names:
@@ -77,11 +76,8 @@ def add_violations(instances: pd.DataFrame, measures: Iterable[str]) -> pd.DataF
     """The instances with violation_<measure>: is the measure's top token evidence against the prediction? 1 or 0.
 
     A violation of faithfulness (Liu et al. 2022): removing the token raises the predicted class's probability, its
-    signed leave-one-out is below 0. Of several top tokens the share; violation_random is that of all tokens, what a
-    token drawn at random has on average. NaN where the measure is undefined; a text that either left out is left out.
-
-    Args:
-        instances: with the column leave_one_out_signed. measures: columns with a value for each token.
+    leave_one_out_signed is below 0. Of several top tokens the share; violation_random is that of all tokens. NaN where
+    the measure, a column with a value for each token, is undefined; a text that either left out is left out.
     """
     result, effects = instances.copy(), token_values(instances, SIGNED)
     alike = [None if effect is None else np.zeros(len(effect)) for effect in effects]

@@ -17,8 +17,7 @@ label. A model that reads the order of the words can know all labels; one that d
 In documents (`documents`) all opinion words that count are in one sentence, anywhere in the text; an aside is in one
 sentence too, the same or another; every other sentence is neutral and may hold an idle negator.
 
-Lengths of reviews follow the Stanford Sentiment Treebank, and the words are few. The `Options` may follow the dataset's
-name as its dials, `planted:negation=0,noise=0.1`.
+Lengths of reviews follow the Stanford Sentiment Treebank. `Options` follow the name, `planted:negation=0,noise=0.1`.
 """
 
 import random
@@ -86,20 +85,17 @@ def documents(split: str, **options) -> list[Instance]:
 def read(records: Callable[..., list[Instance]], title: str, spec: Spec, folder: None, options: dict) -> Draft:
     """The draft of made-up texts: `records` makes those of a split."""
     made = {split: records(split, **options) for split in SIZES}
-    note = (
-        f"The order of the words decides: whoever reads it can be right in {1 - options['noise']:.0%} of the texts. A "
-        "model that does not (an average encoder, one without an encoder, TF-IDF) cannot know which opinion words "
-        "count, and a Transformer learns little of it from so few texts; beside them the others show what the order "
-        "adds."
-    )
+    note = f"The order of the words decides: whoever reads it can be right in {1 - options['noise']:.0%} of the texts. "
+    note += "A model without it (average, no encoder, TF-IDF) cannot know which opinion words count, and a Transformer "
+    note += "learns little of it from so few texts."
     return Draft(title, CLASSES, made, (note,), f"made by {MADE_BY}", "MIT, as the project", MADE_BY)
 
 
 @cache
 def _all_splits(name: str, make: Callable, options: Options) -> dict[str, list[Instance]]:
-    """The texts of all splits, made together: none may occur twice. `name` and the option `seed` seed the numbers.
+    """The texts of all splits, none twice, seeded by `name` and the option `seed`.
 
-    `make` gets (rng, options, label) and gives tokens and rationale, of a document also sentences.
+    make: (rng, options, label) -> tokens and rationale, of a document also sentences.
     """
     rng, seen, splits = random.Random(f"{name} {options.seed}"), set(), {}
     for split, size in SIZES.items():

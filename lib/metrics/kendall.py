@@ -17,9 +17,9 @@ COMPARED = 16  # tokens next to each other that are compared in pairs: fewer tha
 def kendall_tau(x: Tensor, y: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """Rank correlation with ties (Kendall's tau-b) of each row, and its two-sided p-value.
 
-    The same as scipy.stats.kendalltau: the exact distribution where no values tie and n <= 33 or at most one pair
-    disagrees (or agrees), else the normal approximation with ties. O(n log n) as in Knight (1966): with the tokens in
-    the order of x, and by y where they tie, the discordant pairs are those that y has out of order.
+    As scipy.stats.kendalltau: the exact distribution where no values tie and n <= 33 or at most one pair disagrees (or
+    agrees), else the normal approximation with ties. O(n log n) as in Knight (1966): with the tokens in the order of x,
+    and by y where they tie, the discordant pairs are those that y has out of order.
 
     Args:
         x, y, mask: (batch, token); only tokens where the mask is True count.
@@ -103,11 +103,7 @@ def _inversions(ranks: np.ndarray) -> np.ndarray:
 
 
 def _tau_and_p_value(ties: np.ndarray, unlike: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """(2, row): tau-b and p-value, of what `_compare` returns.
-
-    The exact p-value is over all n! orders, the other by the normal approximation with ties (Kendall, Rank Correlation
-    Methods, chapter 4).
-    """
+    """(2, row): tau-b and p-value, of what `_compare` returns (Kendall, Rank Correlation Methods, chapter 4)."""
     total, (ties_x, x0, x1), (ties_y, y0, y1) = n * (n - 1) / 2, *ties
     a, b = total - ties[:, 0]
     surplus = a + b - total - unlike  # pairs of tokens in one order minus pairs in opposite orders

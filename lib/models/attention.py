@@ -12,8 +12,7 @@ LINEAR_INITS = ("default", "xavier")
 class Additive(nn.Module):
     """v . tanh(W h + b), with a query v . tanh(W1 h + W2 q); v has no bias.
 
-    Args:
-        share: size of W h as a share of the size of h: 0.5 in their paper, 1 in Serrano & Smith (2019).
+    share: the size of W h by that of h, 0.5 in their paper, 1 in Serrano & Smith (2019).
     """
 
     with_query = False
@@ -42,9 +41,8 @@ class AdditiveWithQuery(Additive):
 class Dot(nn.Module):
     """w . h / sqrt(hidden), scaled dot product with a learned w.
 
-    Args:
-        query_init: "default", w starts as torch's Linear; "normal", from N(0, 1), without which the attention stays
-            uniform (Tutek & Snajder 2020, appendix C).
+    query_init: w starts as torch's Linear, or "normal", from N(0, 1), without which the attention stays uniform
+    (Tutek & Snajder 2020, appendix C).
     """
 
     def __init__(self, hidden_size: int, query_init: str = "default"):

@@ -108,10 +108,9 @@ class GuidedClassifier(AttentionClassifier):
 class HierarchicalClassifier(AttentionClassifier):
     """The hierarchical attention network: attention over the words of each sentence, then over the sentences.
 
-    Yang et al. (2016); Serrano & Smith (2019), section 3 and appendix A.1. `encoder`, `attention`, `projection` and
-    `decoder` are those of the sentences, and so is every `token` of its ModelOutput; `word_encoder` and
-    `word_attention` are those of the words of a sentence. `sentence_dropout` is that of the word embeddings, and
-    `document_dropout` that of the sentences.
+    Yang et al. (2016); Serrano & Smith (2019), section 3 and appendix A.1. `word_encoder` and `word_attention` are of
+    the words of a sentence, all other parts of the sentences, and so is every `token` of its ModelOutput.
+    `sentence_dropout` is of the word embeddings, `document_dropout` of the sentences.
     """
 
     encoders = HIERARCHICAL
@@ -171,10 +170,7 @@ def last_states(hidden: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
 
 
 def mean(hidden: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
-    """(batch, hidden): the mean over all words, start and end included.
-
-    Differs from the paper: their code averages over padding too.
-    """
+    """(batch, hidden): the mean over all words, start and end included; in Jain & Wallace's code over padding too."""
     inside = torch.arange(hidden.shape[1], device=hidden.device) < lengths[:, None]
     return (hidden * inside[:, :, None]).sum(dim=1) / lengths[:, None]
 
@@ -184,17 +180,16 @@ def maximum(hidden: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
     return hidden.masked_fill(~mask[:, :, None], 0).amax(dim=1)
 
 
-# Encoders of text and question, each with the function that makes one vector of the question's hidden states:
-# (hidden (batch, word, hidden), lengths (batch,), mask (batch, word)) -> (batch, hidden)
+# Each with what makes one vector of a question's states (batch, word, hidden), lengths (batch,), mask (batch, word)
 QUESTION_ENCODERS = {"bilstm": (BiLSTM, last_states), "average": (Average, mean), "conv": (Convolution, maximum)}
 
 
 class QuestionClassifier(AttentionClassifier):
     """logits = decoder(tanh(W_p c + W_q q)), c the attended average of the text, q the question.
 
-    Jain & Wallace (2019, section 2) and their code: text and question have an embedding table and an encoder each, of
-    the same kind, one of QUESTION_ENCODERS. The attention over the text depends on the question, and so does the
-    decoder, whose tanh makes the read-out not affine in the attention. Arguments are AttentionClassifier's.
+    Jain & Wallace (2019, section 2) and their code: text and question have an embedding table and an encoder each, one
+    of QUESTION_ENCODERS. The attention depends on the question, and so does the decoder, whose tanh makes the read-out
+    not affine. Arguments are AttentionClassifier's.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Encoders: from embedded words (batch, word, embedding) to hidden states (batch, word, hidden).
 
 A new encoder is a class here and an entry in ENCODERS. `hidden_size` has a default and is an attribute, `layers` is
-taken by one that can have several; lengths (batch,) of `forward` include start and end, and padding must not be read.
+taken by one that can have several; lengths (batch,) include start and end, and padding must not be read.
 """
 
 from functools import partial

@@ -44,12 +44,9 @@ def plateau(optimizer: torch.optim.Optimizer, factor: float | None, scores: Iter
 
 
 def fit(untrained, task, say: Say, checkpoint: Path, checkpoint_seconds: float) -> tuple[cache.Weights, list[dict]]:
-    """The weights of the kept epoch, and a record for each epoch; goes on from the checkpoint where there is one.
+    """The weights of the kept epoch, and a record for each; goes on from the checkpoint where there is one.
 
-    Args:
-        untrained: a `Trained` before training; its model learns. task: what it learns, of lib.training.tasks.
-    Raises:
-        FloatingPointError: the loss is not finite.
+    The model of `untrained`, a `Trained`, learns `task`, of lib.training.tasks; FloatingPointError: a loss not finite.
     """
     run, model, judged = untrained.run, untrained.model, f"dev_{untrained.run.option('judge')}"
     optimizer = adam(model, *(run.option(name) for name in ("weight_decay", "learning_rate", "amsgrad")))
@@ -93,10 +90,9 @@ def train_epoch(
     """One pass over the batches; the mean per text of each loss, "loss" being the one that is minimised.
 
     Args:
-        losses: (model, batch) -> sums over the batch. reduction: of REDUCTIONS, what of it is minimised.
-        clip: the gradient's norm is cut to it; None: never.
-        adds_up: a batch's losses are the sums of its texts'. Then a batch of long texts is cut into micro-batches of
-            WORDS words, for one step: the same gradient in bounded memory.
+        losses: (model, batch) -> sums over the batch. reduction: of REDUCTIONS. clip: the gradient's largest norm.
+        adds_up: a batch's losses are the sums of its texts', so a batch of long texts is cut into micro-batches of
+            WORDS words for one step: the same gradient in bounded memory.
     """
     model.train()
     totals, texts = {}, 0
@@ -118,10 +114,9 @@ def train_epoch(
 
 
 def evaluate(model: nn.Module, batches: Iterable[Batch], weight: Tensor | None = None) -> dict[str, float]:
-    """The scores of `scored`, the loss (nats), and how even the attention is.
+    """The scores of `scored`, the loss (nats), and `attention_entropy`, the mean of the normalised entropy (fraction).
 
-    The loss weighs the positive class by `weight`, as training does; `attention_entropy` is the mean over the texts of
-    the attention's entropy as a share of that of equal weights.
+    The loss weighs the positive class by `weight`, as training does.
     """
     model.eval()
     logits, labels, evenness = [], [], []

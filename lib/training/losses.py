@@ -14,10 +14,7 @@ TVDS = {"half": 0.5, "full": 1.0}
 
 
 def class_weights(labels: Tensor, outputs: int) -> Tensor | None:
-    """Weight of the positive class, negatives / positives, for one sigmoid output; None for several classes.
-
-    Jain & Wallace's code: a split with few positives would else be learned as all negative.
-    """
+    """Weight of the positive class, negatives / positives, of one sigmoid output (Jain & Wallace's code); else None."""
     if outputs > 1:
         return None
     positives = labels.sum()
@@ -27,11 +24,8 @@ def class_weights(labels: Tensor, outputs: int) -> Tensor | None:
 def prediction_loss(logits: Tensor, labels: Tensor, weight: Tensor | None = None, reduction: str = "sum") -> Tensor:
     """Cross-entropy of the predictions, in nats, of logits (batch, 1) for one sigmoid output, or (batch, class).
 
-    Summed over the batch, as in Jain & Wallace's code: with Adam the step hardly changes, but weight decay is about
-    32 times weaker than with the mean over a batch of 32 (`reduction="mean"`).
-
-    Args:
-        labels: (batch,) int64. weight: of the positive class, for one sigmoid output.
+    Of labels (batch,) int64; `weight` is of the positive class, for one sigmoid output. Summed over the batch, as in
+    Jain & Wallace's code: with Adam weight decay is about 32 times weaker than with the mean over a batch of 32.
     """
     if logits.shape[1] == 1:
         return functional.binary_cross_entropy_with_logits(
@@ -65,8 +59,7 @@ def adversarial_loss(
 def tying_loss(hidden: Tensor, embeddings: Tensor, mask: Tensor) -> Tensor:
     """The mean over a batch's tokens of ||h_t - e_t||^2 (Tutek & Snajder 2020, Eq. 4, without delta).
 
-    Args:
-        hidden, embeddings: (batch, token, size). mask: (batch, token), True on the texts' own tokens.
+    Of hidden, embeddings (batch, token, size), where mask (batch, token) is True.
     """
     return (hidden - embeddings).square().sum(dim=-1)[mask].mean()
 
@@ -74,10 +67,7 @@ def tying_loss(hidden: Tensor, embeddings: Tensor, mask: Tensor) -> Tensor:
 def lying_loss(attention: Tensor, reason: Tensor) -> Tensor:
     """-log(1 - alpha . m), what a text pays for attention to its reason (Pruthi et al. 2020, Eq. 2, without lambda).
 
-    Args:
-        attention: (batch, token), rows sum to 1. reason: (batch, token), m: 1 on the words of the reason, else 0.
-    Returns:
-        (batch,) nats; 0 for a text without a reason.
+    Of attention (batch, token) and reason (batch, token), m: 1 on its words: (batch,) nats; 0 without a reason.
     """
     elsewhere = (attention * (1 - reason)).sum(dim=-1)
     paid = -elsewhere.clamp_min(torch.finfo(attention.dtype).tiny).log()
@@ -88,9 +78,6 @@ def mlm_loss(hidden: Tensor, words: Tensor, table: Tensor, texts: int) -> Tensor
     """Cross-entropy of masked words, decoded by the embedding table itself (Tutek & Snajder 2020, section 3.1), nats.
 
     The mean per text, summed over its masked tokens, so that long texts weigh more: the paper's footnote 5 implies it.
-
-    Args:
-        hidden: (masked token, size), of the masked positions alone. words: (masked token,) rows of the table.
-        table: (word, size). texts: how many the tokens come from.
+    Of hidden (masked token, size), words (masked token,), rows of table (word, size), from so many texts.
     """
     return functional.cross_entropy(hidden @ table.T, words, reduction="sum") / texts

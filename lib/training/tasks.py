@@ -95,7 +95,7 @@ def best_epoch(history: Sequence[dict], judge: str) -> int:
 
 @dataclass
 class Tying(Classification):
-    """Hidden states stay close to their embeddings: + delta times their mean squared distance (Eq. 4)."""
+    """Hidden states stay close to their embeddings: + delta times their mean squared distance (Tutek 2020, Eq. 4)."""
 
     delta: float = 10.0
     adds_up = False  # the distance is a mean over a batch's words
@@ -134,11 +134,7 @@ class Liar(Classification):
 
 @dataclass
 class MaskedLanguageModel(Classification):
-    """Masked words are predicted from their hidden states: + eta times their cross-entropy.
-
-    Encoder and embedding are the classifier's; the words are decoded by the embedding table. The texts and their
-    masked copies are encoded together.
-    """
+    """Masked words are predicted from their hidden states by the embedding table: + eta times their cross-entropy."""
 
     words: int = 0  # of the vocabulary
     eta: float = 1.0
@@ -160,9 +156,8 @@ class MaskedLanguageModel(Classification):
 def masked(tokens: Tensor, mask: Tensor, words: int, share: float) -> tuple[Tensor, Tensor]:
     """Tokens with some of them masked, and where: (batch, token) ids, (batch, token) bool.
 
-    Each word is chosen independently with probability `share`; of the chosen 80% become the mask, 10% a random
+    Each word is chosen with probability `share`; of the chosen 80% become the mask, whose id is `words`, 10% a random
     word, 10% stay. Padding, start, end and unknown words are never chosen, and never put in another's place.
-    The mask's id is `words`, the size of the vocabulary.
     """
     chosen = mask & (tokens >= len(SPECIALS)) & (torch.rand(tokens.shape, device=tokens.device) < share)
     how = torch.rand(tokens.shape, device=tokens.device)
@@ -196,8 +191,8 @@ class BaseOutputs:
 class Adversary:
     """The base's predictions are imitated with other attention (Wiegreffe & Pinter 2019, section 4).
 
-    Nothing is chosen on dev, whose scores are only recorded: the last epoch is kept. The paper does not say how long it
-    trains; its code ends after PATIENCE epochs without a new lowest training loss, or after 80, and keeps the lowest.
+    The last epoch is kept, whatever dev says. Differs from the paper's code, which ends after PATIENCE epochs without a
+    new lowest training loss, or after 80, and keeps the lowest.
     """
 
     strength: float  # lambda; divergence and tvd are those of `adversarial_loss`

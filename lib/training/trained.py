@@ -160,13 +160,12 @@ def train_all(
     processes: int | None = None,
     corpus: Corpus | None = None,
 ) -> list[Trained]:
-    """The trained models of all runs, in their order; what the cache lacks is trained in processes of their own.
+    """The trained models of all runs, in their order; what the cache lacks is trained in processes of one thread each.
 
-    One thread a process. A run's base is trained before it; runs that are tiny altogether (TINY) in this process.
+    A run's base is trained before it; runs that are tiny altogether (TINY) in this process.
 
     Args:
-        processes: how many; None: as many as cores, on a GPU no more than share it (`lib.processes.gpu_runs`).
-        corpus: of the first run, where it is loaded already.
+        processes: how many; None: as many as cores, or as share a GPU. corpus: of the first run, if loaded already.
     """
     corpora = Corpora(data_home)
     if corpus and runs:
@@ -218,10 +217,7 @@ def build(run: Run, corpus: Corpus, vectors: Vectors) -> Model:
 
 @contextmanager
 def reproducible(run: Run) -> Iterator[None]:
-    """Inside there is one thread, as sums of several differ in the last bits, and random numbers may be seeded.
-
-    The caller's random state comes back, also on the run's GPU; that of another would take half a GiB there.
-    """
+    """One thread, as sums of more differ in the last bits; the caller's random state comes back, on its GPU too."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
