@@ -62,6 +62,13 @@ def browser() -> str:
 
 
 @pytest.fixture(scope="module")
+def one_cache(tmp_path_factory: pytest.TempPathFactory):
+    """One cache for the module: what its tests share is trained once."""
+    with processes.environment({"CACHE_HOME": str(tmp_path_factory.mktemp("cache"))}):
+        yield
+
+
+@pytest.fixture(scope="module")
 def chromium(browser: str):
     """The browser, running. Not for longer than a module: while it runs, nothing else can start an event loop here."""
     from playwright.sync_api import sync_playwright

@@ -1,6 +1,6 @@
-"""Plants each fault of mutations.toml in a copy of the project and runs its tests (`make mutations`).
+"""Plants each fault of mutations.toml, of all files or of those named, in a copy of the project and runs its tests.
 
-Exits with the number of faults that no test caught.
+`make mutations` plants all. Exits with the number of faults that no test caught.
 """
 
 import os
@@ -11,7 +11,6 @@ import tempfile
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from queue import SimpleQueue
 from typing import NamedTuple
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -32,46 +31,30 @@ def read() -> list[Mutation]:
     return [Mutation(group["file"], old, new, group["tests"]) for group in groups for old, new in group["faults"]]
 
 
-def copy_project(folder: Path) -> Path:
-    """A copy of the tracked files, with the environment and real data of this project."""
+def is_caught(mutation: Mutation) -> bool:
+    """Whether a test fails in a copy of the tracked files with this fault."""
     names = subprocess.run(["git", "ls-files"], cwd=PROJECT, capture_output=True, text=True, check=True).stdout
-    for name in names.splitlines():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(PROJECT / name, folder / name)
-    return folder
-
-
-def is_caught(mutation: Mutation, folder: Path) -> bool:
-    """Whether a test fails in a copy of the project with this fault; the copy is then as before."""
-    path = folder / mutation.file
-    before = path.read_text(encoding="utf-8")
-    path.write_text(before.replace(mutation.old, mutation.new), encoding="utf-8")
-    tests = [f"tests/{name}" for name in mutation.tests.split() if (folder / "tests" / name).exists()]
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
-    environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-    path.write_text(before, encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names.splitlines():
+            to = Path(folder, name)
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(PROJECT / name, to)
+        path = Path(folder, mutation.file)
+        path.write_text(path.read_text(encoding="utf-8").replace(mutation.old, mutation.new), encoding="utf-8")
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
+        command += [f"tests/{name}" for name in mutation.tests.split()]
+        environment = os.environ | {"PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
+        ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     if ran.returncode not in (0, 1):
         raise RuntimeError(f"pytest could not run {mutation.tests}:\n{ran.stdout[-2000:]}{ran.stderr[-2000:]}")
     return ran.returncode == 1
 
 
-def main(workers: int = os.cpu_count() or 1) -> int:
-    """Prints a line for each fault; returns how many were not caught."""
-    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(workers) as pool:
-        folders: SimpleQueue[Path] = SimpleQueue()
-        for number in range(workers):
-            folders.put(copy_project(Path(place) / str(number)))
-
-        def check(mutation: Mutation) -> bool:
-            folder = folders.get()
-            try:
-                return is_caught(mutation, folder)
-            finally:
-                folders.put(folder)
-
-        missed = 0
-        for mutation, caught in zip(mutations := read(), pool.map(check, mutations), strict=True):
+def main(*files: str) -> int:
+    """Prints a line for each fault, of these files or of all; returns how many were not caught."""
+    mutations, missed = [one for one in read() if not files or one.file in files], 0
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for mutation, caught in zip(mutations, pool.map(is_caught, mutations), strict=True):
             missed += not caught
             print("caught" if caught else "MISSED", mutation.file, "|", mutation.new.strip()[:80], flush=True)
     print(f"{len(mutations) - missed} of {len(mutations)} faults are caught")
@@ -79,4 +62,4 @@ def main(workers: int = os.cpu_count() or 1) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

@@ -10,7 +10,7 @@ import torch
 from scipy.special import rel_entr
 from scipy.stats import entropy
 
-from lib import analysis, processes
+from lib import analysis
 from lib.analysis.adversaries import distances
 from lib.datasets import DATASETS
 from lib.datasets.batches import batches, collate
@@ -21,6 +21,7 @@ from lib.training import Run, losses, train
 from lib.training.tasks import Adversary, BaseOutputs, Classification, PerWord
 from lib.training.trained import build, task_of
 
+pytestmark = pytest.mark.usefixtures("one_cache")
 SMALL = (("embedding_size", 20), ("epochs", 3), ("hidden_size", 16))
 BASE = Run("planted", vectors="random", options=SMALL)
 
@@ -29,21 +30,9 @@ def adversary(base: Run = BASE, **options) -> Run:
     return replace(base, variant="adversary", base=base, options=(*base.options, *options.items()))
 
 
-def silent(message: str) -> None:
-    pass
-
-
-@pytest.fixture(scope="module", autouse=True)
-def store(tmp_path_factory):
-    """One cache for the module: the base is trained once."""
-    folder = tmp_path_factory.mktemp("cache")
-    with processes.environment({"CACHE_HOME": str(folder)}):
-        yield folder
-
-
 @pytest.fixture(scope="module")
-def base(store):
-    return train(BASE, say=silent)
+def base(one_cache):
+    return train(BASE, say=print)
 
 
 def predictions(trained, split: str = "test") -> torch.Tensor:
@@ -55,8 +44,8 @@ def predictions(trained, split: str = "test") -> torch.Tensor:
 
 
 def test_imitation_comes_closer_than_another_seed_and_a_larger_lambda_goes_further(base):
-    others = [train(replace(BASE, seed=1), say=silent)]
-    others += [train(adversary(**{"lambda": strength}), say=silent) for strength in (0.0, 1e-4, 0.05)]
+    others = [train(replace(BASE, seed=1), say=print)]
+    others += [train(adversary(**{"lambda": strength}), say=print) for strength in (0.0, 1e-4, 0.05)]
     seed, imitates, near, far = (float(total_variation(predictions(one), predictions(base)).mean()) for one in others)
     assert imitates < seed and near < far
     assert [one.chosen for one in others[1:]] == [3, 3, 3], "the last epoch is kept"
@@ -127,7 +116,7 @@ def test_an_adversary_that_still_moves_away_has_not_converged_whatever_its_loss(
 
 
 def test_a_frozen_adversary_changes_no_weight_but_the_attentions(base):
-    frozen = train(adversary(**{"lambda": 1e-2, "trains": "attention"}), say=silent)
+    frozen = train(adversary(**{"lambda": 1e-2, "trains": "attention"}), say=print)
     before, after = base.model.state_dict(), frozen.model.state_dict()
     for name, weight in before.items():
         assert torch.equal(weight, after[name]) == (not name.startswith("attention.")), name
@@ -140,7 +129,7 @@ def test_a_frozen_adversary_changes_no_weight_but_the_attentions(base):
 
 def test_a_frozen_adversary_minimises_what_the_whole_model_would(base):
     run = adversary(**{"lambda": 1e-2, "trains": "attention"})
-    untrained = replace(base, run=run, model=train(replace(BASE, seed=3), say=silent).model, base=base)
+    untrained = replace(base, run=run, model=train(replace(BASE, seed=3), say=print).model, base=base)
     task, batch = task_of(untrained), next(base.batches("train", 32))
     whole = replace(task, frozen=None).losses(untrained.model, batch)["loss"]
     assert torch.allclose(task.losses(untrained.model, batch)["loss"], whole, rtol=1e-5)
@@ -156,14 +145,14 @@ def test_an_adversary_may_start_from_all_of_its_bases_parameters(base, trains):
     assert float(terms["tvd"]) < 1e-4 and float(terms["jsd"]) < 1e-4, "at the start it is its base"
     for name, weight in base.model.state_dict().items():
         assert torch.equal(untrained.model.state_dict()[name], weight), name
-    moved = train(run, say=silent)
+    moved = train(run, say=print)
     assert not torch.equal(moved.model.attention.context.weight, base.model.attention.context.weight)
     assert moved.history[-1]["dev_jsd"] > terms["jsd"]
 
 
 def test_imposed_attention_is_used_exactly_and_does_not_learn(base):
     run = replace(BASE, encoder="average", variant="guide_base", base=BASE)
-    guided = train(run, say=silent)
+    guided = train(run, say=print)
     assert isinstance(guided.model, GuidedClassifier)
     given = BaseOutputs.compute(base.model, base.corpus.dev, base.batches("dev")).attention
     batch = next(guided.batches("dev"))

@@ -16,7 +16,6 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.metrics import average_precision_score, f1_score, mutual_info_score
 from torch.nn import functional
 
-from lib import processes
 from lib.analysis import add_average_precision, chosen_values, classification, dev_scores, effects_between
 from lib.analysis import information as information_of_runs
 from lib.analysis.rationale import average_precision
@@ -35,25 +34,13 @@ from lib.training.vectors import word_table
 from papers import PAPERS
 from papers.regularization import imitation, measure_imitations, variants
 
+pytestmark = pytest.mark.usefixtures("one_cache")
 SMALL = (("embedding_size", 16), ("epochs", 2), ("hidden_size", 16))
 BASE = Run("planted", vectors="random", recipe="tutek2020", options=SMALL)
 
 
 def variant(name: str, **options) -> Run:
     return replace(BASE, variant=name, options=(*BASE.options, *options.items()))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def store(tmp_path_factory):
-    """One cache for the module."""
-    folder = tmp_path_factory.mktemp("cache")
-    with processes.environment({"CACHE_HOME": str(folder)}):
-        yield folder
-
-
-def trained_on(run: Run):
-    """The run, trained without a word."""
-    return train(run, say=lambda message: None)
 
 
 def test_residual_is_base_plus_embedding_and_concat_is_both_side_by_side():
@@ -112,7 +99,7 @@ def test_losses_of_words_are_what_their_formulas_say_and_are_added_to_the_labels
 
 def test_frozen_embeddings_stay_as_they_were_and_no_text_reads_the_masks_row():
     runs = {"frozen": variant("frozen"), "mlm": variant("mlm", embeddings="frozen", eta=0.3), "base": variant("base")}
-    models = {name: trained_on(run) for name, run in runs.items()}
+    models = {name: train(run) for name, run in runs.items()}
     for name, model in models.items():
         as_it_was = torch.equal(model.model.embedding.weight, word_table(model.run, model.vectors))
         assert as_it_was == (name != "base"), name
@@ -123,7 +110,7 @@ def test_frozen_embeddings_stay_as_they_were_and_no_text_reads_the_masks_row():
 
 
 def test_an_adversary_is_built_as_the_variant_it_imitates_and_has_no_objective_of_its_own():
-    trained = trained_on(imitation(variant("residual", embeddings="frozen"), 0.1, 1))
+    trained = train(imitation(variant("residual", embeddings="frozen"), 0.1, 1))
     assert type(trained.model.encoder).__name__ == "Residual" and not trained.model.embedding.weight.requires_grad
     assert set(trained.history[0]) >= {"train_tvd", "train_jsd"} and len(trained.history) == 1
     rows = measure_imitations([trained, trained])
@@ -248,7 +235,7 @@ def test_samples_of_words_follow_their_counts():
 
 
 def test_states_of_words_are_those_of_their_occurrences(monkeypatch):
-    trained = trained_on(variant("frozen"))
+    trained = train(variant("frozen"))
     split, words = trained.corpus.dev, np.array([10, 11, 25])
     embedded, hidden, texts = word_states(trained, split, words)
     ids, offsets = split.encoded
@@ -266,7 +253,7 @@ def test_states_of_words_are_those_of_their_occurrences(monkeypatch):
 
 def test_information_of_runs_is_at_equal_n_and_higher_where_the_word_is_added():
     runs = variant("base"), variant("residual", embeddings="frozen")
-    rows = information_of_runs([trained_on(run) for run in runs], words=30)
+    rows = information_of_runs([train(run) for run in runs], words=30)
     assert rows["n"].groupby(rows["quantity"]).nunique().eq(1).all()
     effect = information_difference(rows, "mutual_information_most_frequent", ("residual", "base"))
     assert effect.value > 0 and effect.by_run == {0: effect.value}
