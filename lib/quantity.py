@@ -102,11 +102,7 @@ _REGISTRY |= {f"f1_drop_{of}": Declared("fraction", bounds=CHANGE_BOUNDS) for of
 
 
 def declare(name: str, unit: str, title: str | None = None, bounds: Bounds | None = None) -> str:
-    """Makes a quantity's unit, title and bounds known under its name, which it returns; again is as good as once.
-
-    Raises:
-        ValueError: the name is known with another unit.
-    """
+    """Makes a quantity's unit, title and bounds known by its name, returned; ValueError: it has another unit."""
     known = _REGISTRY.get(name, Declared(unit))
     if known.unit != unit:
         raise ValueError(f"{name!r} is declared in {known.unit}, not {unit}; choose another name")

@@ -222,9 +222,8 @@ def tested(trained: Sequence[Trained], draws: int) -> pd.DataFrame:
 def who_counts(instances: pd.DataFrame) -> pd.DataFrame:
     """Each model of `tested` with its accuracy, mass on the reason and the reason's effect, and whether it `counts`.
 
-    A liar counts with an accuracy at most SAME_ACCURACY below the honest models' mean, less than LITTLE_MASS on the
-    reason, and a mean change of its prediction without the reason of at least SAME_EFFECT of theirs; an adversary with
-    that little mass; an honest model always.
+    An adversary counts with less than LITTLE_MASS on the reason; so does a liar, if its accuracy is at most
+    SAME_ACCURACY below the honest models' mean and its effect at least SAME_EFFECT of theirs; an honest model always.
     """
     if instances.empty:
         return instances

@@ -38,12 +38,8 @@ def measure_versus_base(
 
     Besides the quantities: attention_weights, max_attention; tvd, between the predictions (of two classes |change of
     p|), and tvd_half, half of it, as Wiegreffe & Pinter (2019) count it; jsd, between the attentions, in nats;
-    base_prediction; and the columns of `adversary_columns`.
-
-    Args:
-        bases: the one in the same place is a run's base; None: what the run was trained against, or itself.
-    Raises:
-        ValueError: not as many bases as runs, or a run and its base read other data.
+    base_prediction; and the columns of `adversary_columns`. By default a run's base is what it was trained against, or
+    itself; ValueError: not as many bases as runs, or a run and its base read other data.
     """
     frames, outputs = [], {}
     bases = [one.base or one for one in trained] if bases is None else bases

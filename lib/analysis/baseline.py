@@ -50,11 +50,8 @@ def regression() -> Pipeline:
 def against_baseline(instances: pd.DataFrame, answers: pd.DataFrame, score: str = "f1") -> pd.DataFrame:
     """Each configuration's score, f1 or accuracy, less that of `answers`, which are the baseline's, on the same texts.
 
-    Returns:
-        RUN_COLUMNS, quantity, first (the model's value), second (the baseline's), difference, low, high, word, unit, n,
-        seeds, se, of_seeds.
-    Raises:
-        ValueError: the two answer for other texts.
+    Returns RUN_COLUMNS, quantity, first (the model's value), second (the baseline's), difference, low, high, word,
+    unit, n, seeds, se, of_seeds; ValueError: the two answer for other texts.
     """
     rows, of_words = [], answers[["label", "prediction"]].to_numpy(np.float64)[:, None]  # (instance, seed, answer)
     for key, group in configurations(instances):

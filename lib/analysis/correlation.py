@@ -25,10 +25,7 @@ def correlate(instances: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd.D
     Jain & Wallace (2019), section 4.1. The pair ("attention", "gradient_times_input") gives the columns
     kendall_tau_attention_vs_gradient_times_input (tau-b), ..._p (two-sided) and ..._significant (1 where p <= .05).
     Undefined taus (a constant vector, a text of one token) are NaN in all three; a text that one of the two measures
-    left out is left out here. "attention" reads the column attention_weights.
-
-    Raises:
-        KeyError: no such column. ValueError: the two arrays of a text differ in length.
+    left out is left out here. KeyError: no such column. ValueError: the two arrays of a text differ in length.
     """
     result = instances.copy()
     for pair in pairs:

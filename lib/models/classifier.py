@@ -25,10 +25,9 @@ class AttentionClassifier(nn.Module):
         vectors: (word, embedding), the initial embedding table; row 0 is padding.
         outputs: 1 for one sigmoid output (two classes), else the number of classes.
         retention: one of RETENTIONS, how embeddings are kept in the hidden states.
-        query_init: of Dot. attention_share: of Additive. encoder_options: of the encoder, such as hidden_size.
-        frozen: the embedding table is not trained.
-        document_dropout: dropout of the encoder's input. classifier_dropout: of the decoder's.
-        encoded_size: size of the encoder's input, where that is not the embeddings'.
+        query_init: of Dot. attention_share: of Additive. frozen: the embedding table is not trained.
+        document_dropout: of the encoder's input, of size encoded_size, if not the embeddings'.
+        classifier_dropout: of the decoder's input. encoder_options: such as hidden_size.
     """
 
     encoders = ENCODERS

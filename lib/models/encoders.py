@@ -23,8 +23,7 @@ def reversed_by_length(sequences: Tensor, lengths: Tensor) -> Tensor:
 class Bidirectional(nn.Module):
     """A recurrent layer in each direction, their states concatenated: `hidden_size`, an even number, in all.
 
-    The second reads the texts reversed by length, so that it never reads padding: on long texts several times faster
-    than packing.
+    The second reads the texts reversed by length, never padding: on long texts several times faster than packing.
     """
 
     kind: type[nn.RNNBase]
@@ -95,11 +94,7 @@ class Average(nn.Module):
 
 
 class Convolution(nn.Module):
-    """Convolutions over 1, 3, 5 and 7 words with "same" padding and ReLU, their channels concatenated.
-
-    Args:
-        hidden_size: channels of all widths together. widths: odd. dropout: of the outputs.
-    """
+    """Convolutions over words, of odd widths, with "same" padding, ReLU and dropout; `hidden_size` channels in all."""
 
     def __init__(
         self, embedding_size: int, hidden_size: int = 128, widths: tuple[int, ...] = (1, 3, 5, 7), dropout: float = 0.0

@@ -10,8 +10,7 @@ from torch.nn.functional import scaled_dot_product_attention
 class Transformer(nn.Module):
     """Layers of self-attention over all words of a text, start and end included (Vaswani et al. 2017).
 
-    Embeddings are mapped to the hidden size, an even multiple of `heads`, and sinusoidal positions are added. No word
-    attends to padding.
+    Embeddings are mapped to the hidden size, an even multiple of `heads`, and sinusoidal positions added.
     """
 
     def __init__(

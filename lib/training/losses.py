@@ -39,14 +39,9 @@ def adversarial_loss(
 ) -> dict[str, Tensor]:
     """Wiegreffe & Pinter (2019), section 4: TVD(y_a, y_b) - lambda KL(alpha_a || alpha_b), of each text.
 
-    As in their code TVD counts half: |p_a - p_b| / 2 of one sigmoid output. Masked tokens, where their divergence is
-    undefined, count for nothing. Tutek & Snajder (2020), Eq. 6, is `tvd="full"` with the bounded `divergence="jsd"`.
-
-    Args:
-        prediction: class distributions (batch, class) of adversary and base. attention: (batch, token) of both, 0
-            outside the mask. strength: lambda.
-    Returns:
-        loss, tvd (the full one, a fraction), jsd and kl (nats): each (batch,).
+    As in their code TVD counts half: |p_a - p_b| / 2 of one sigmoid output. Tutek & Snajder (2020), Eq. 6, is
+    `tvd="full"` with the bounded `divergence="jsd"`. Of the class distributions (batch, class) and the attention
+    (batch, token), 0 off the mask, of adversary and base: loss, tvd (full, a fraction), jsd and kl (nats): (batch,).
     """
     own, base = attention
     positive = base.clamp_min(torch.finfo(base.dtype).tiny)  # where it has underflowed to 0, KL would be infinite

@@ -102,10 +102,9 @@ NEED_EQUAL_SIZES = ("residual", "tying", "mlm")  # hidden states are added to em
 
 @dataclass(frozen=True)
 class Run:
-    """What is trained: everything that decides the weights, except the data themselves and the code.
+    """What is trained: all that decides the weights, except data and code.
 
-    Raises:
-        KeyError, ValueError: a part is unknown, or parts do not fit together.
+    KeyError, ValueError: a part is unknown, or parts do not fit together.
     """
 
     dataset: str

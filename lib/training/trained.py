@@ -230,10 +230,8 @@ def reproducible(run: Run) -> Iterator[None]:
 def task_of(untrained: Trained) -> tasks.Classification | tasks.Adversary:
     """What a run learns; the model of an adversary gets those of the base's weights that it fixes or starts from.
 
-    One that trains its attention alone keeps its own: at the base's both terms of the loss are 0 and flat.
-
-    Raises:
-        ValueError: a liar's texts have no rationales.
+    One that trains its attention alone keeps its own: at the base's both terms of the loss are 0 and flat. ValueError:
+    a liar's texts have no rationales.
     """
     run, corpus, model, base = untrained.run, untrained.corpus, untrained.model, untrained.base
     if run.variant == "adversary":
