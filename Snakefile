@@ -9,7 +9,7 @@ from pathlib import Path
 
 PLAN = json.loads(Path("plan.json").read_text())
 JOBS = PLAN["jobs"]
-COMMAND = f"cd {PLAN['project']!r} && exec {PLAN['python']!r} -m tools.sweep.jobs {str(Path.cwd())!r}"
+HERE = str(Path.cwd())
 
 
 def after(wildcards):
@@ -45,7 +45,7 @@ rule train:
     resources:
         gpu_runs=gpu_runs,
     shell:
-        "exec > {log} 2>&1; {COMMAND} {wildcards.job:q}"
+        "exec > {log:q} 2>&1; cd {PLAN[project]:q} && exec {PLAN[python]:q} -m tools.sweep.jobs {HERE:q} {wildcards.job:q}"
 
 
 use rule train as report with:

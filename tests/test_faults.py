@@ -15,10 +15,11 @@ from planned import report
 
 import notebooks
 from lib.atomic_write import alone
-from lib.training import train_all
+from lib.training import cache, train_all
 from lib.training.trained import Corpora
 from tools.report.__main__ import main as make_report
 from tools.report.page import kept_summary
+from tools.sweep import plan
 from tools.sweep.__main__ import main
 
 KILLS = int(os.environ.get("KILLS", 0))  # make faults: 20
@@ -81,6 +82,25 @@ def test_a_grid_killed_at_many_moments_ends_as_if_it_never_was(place, undisturbe
     assert not list((place / "cache" / ".working").glob("*/weights.safetensors"))
 
 
+def test_an_interrupted_grid_ends_at_once_with_its_jobs_and_the_next_goes_on(place, undisturbed, monkeypatch):
+    """Also where a shell would run what stands in the names of folders."""
+    odd = place / "it's $(touch PWNED) \\x {a}"
+    odd.mkdir()
+    monkeypatch.setattr(plan, "PROJECT", odd / "project")
+    plan.PROJECT.symlink_to(cache.PROJECT)
+    for send, number in ((os.killpg, signal.SIGINT), (os.kill, signal.SIGTERM)):
+        sweep = grid(odd)
+        sweep.wait_for(JOB)
+        send(sweep.process.pid, number)
+        assert sweep.ended(60) == 130
+        assert sweep.output.endswith("interrupted; what was finished is kept, and trainings go on from there\n")
+        wait_for_orphans(str(place), 1)
+    last = grid(odd)
+    assert last.ended() == 0, last.output
+    assert weights(place / "cache") == weights(undisturbed)
+    assert not list(place.rglob("PWNED")) and not (cache.PROJECT / "PWNED").exists()
+
+
 def test_a_full_disk_is_reported_and_leaves_nothing_that_looks_finished(place):
     def full():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -99,14 +119,14 @@ def test_a_cache_that_may_only_be_read_is_enough_for_what_it_holds(trained):
         for power in (1, 2) if os.geteuid() == 0 else ():  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
             assert libc.prctl(24, power, 0, 0, 0) == 0
 
-    cache, before = trained / "cache", traces(trained / "cache")
-    for folder in (cache / ".locks", cache / ".working", cache):
+    home, before = trained / "cache", traces(trained / "cache")
+    for folder in (home / ".locks", home / ".working", home):
         folder.mkdir(exist_ok=True)
         folder.chmod(0o555)
     sweep = grid(trained, before=no_power_over_permissions)
     assert sweep.ended() == 0, sweep.output
-    cache.chmod(0o755)
-    assert traces(cache) == before
+    home.chmod(0o755)
+    assert traces(home) == before
 
 
 def test_of_two_masters_the_second_ends_with_a_sentence_and_a_dead_ones_lock_is_free(trained, capsys):

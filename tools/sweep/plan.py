@@ -1,15 +1,19 @@
 """The plan of a sweep: the reports to make, and the trainings that they lack, in jobs; and Snakemake, which runs it."""
 
 import os
+import signal
 import sys
 import time
-from collections.abc import Iterable
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, TextIO
+from unittest.mock import patch
+
+import psutil
 
 from lib.atomic_write import write_json
 from lib.datasets import DataError
@@ -130,7 +134,7 @@ def run(plan: dict[str, Any], folder: Path, profile: str, workers: int) -> bool:
     reporter = Thread(target=report_progress, args=(plan, folder, sys.stdout, ended), daemon=True)
     reporter.start()
     try:
-        with (folder / "snakemake.log").open("w") as log, redirect_stdout(log), redirect_stderr(log):
+        with (folder / "snakemake.log").open("w") as log, redirect_stdout(log), redirect_stderr(log), interruptible():
             snakemake([str(word) for word in arguments])
     except SystemExit as stopped:
         return not stopped.code
@@ -138,6 +142,30 @@ def run(plan: dict[str, Any], folder: Path, profile: str, workers: int) -> bool:
         ended.set()
         reporter.join()
     return True
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """SIGINT and SIGTERM end the jobs and raise KeyboardInterrupt: Snakemake would wait for them, and exit with 1."""
+    from snakemake.scheduling.job_scheduler import JobScheduler
+
+    came = []
+
+    def stop(number, frame):
+        came.append(number)
+        for job in psutil.Process().children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                job.terminate()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        with patch.object(JobScheduler, "exit_gracefully", staticmethod(stop)):  # its answer to SIGTERM
+            yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came:
+            raise KeyboardInterrupt
 
 
 def write(plan: dict[str, Any], folder: Path) -> None:
