@@ -27,12 +27,23 @@ def cores() -> int:
 
 
 def gpu_runs() -> int:
-    """How many trainings and reports share a GPU: $GPU_RUNS, else one for each GB_OF_A_RUN of its free memory."""
-    if "GPU_RUNS" in os.environ:
-        return int(os.environ["GPU_RUNS"])
+    """How many trainings and reports share a GPU: $GPU_RUNS, else one for each GB_OF_A_RUN of its free memory.
+
+    Raises:
+        ValueError: GPU_RUNS is no whole number from 1 up.
+    """
+    if given := os.environ.get("GPU_RUNS"):
+        return whole(given, "GPU_RUNS")
     import torch
 
     return max(1, int(torch.cuda.mem_get_info()[0] / (GB_OF_A_RUN * 1e9))) if torch.cuda.is_available() else 1
+
+
+def whole(text: str, name: str) -> int:
+    """A whole number from 1 up; ValueError with the name of what it is for any other text."""
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"{name} is {text!r}; allowed: a whole number from 1 up")
+    return int(text)
 
 
 def environment(values: dict[str, str]) -> AbstractContextManager:

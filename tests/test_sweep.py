@@ -100,7 +100,7 @@ def test_a_line_is_printed_as_each_job_ends_and_failures_name_their_logs(tmp_pat
     plan.report_progress(made, tmp_path, terminal, ended)
     assert terminal.getvalue() == "1 of 2 jobs, 0 s · planted bilstm\n"
     assert plan.failures(made, tmp_path) == [
-        "r was not made: r failed: No data.",
+        "r was not made: No data.",
         f"logs: {tmp_path / 'logs'}, {tmp_path / 'snakemake.log'}",
     ]
 
@@ -111,10 +111,13 @@ def test_a_line_is_printed_as_each_job_ends_and_failures_name_their_logs(tmp_pat
         (["corelation"], "adversary, correlation"),
         (["correlation", "--datasets", "sst3"], "planted"),
         (["correlation", "--on", "moon"], "here"),
-        (["--jobs", "0"], "--jobs is 0; allowed: a whole number from 1 up"),
+        (["--jobs", "0"], "--jobs is '0'; allowed: a whole number from 1 up"),
+        (["--jobs", "two"], "--jobs is 'two'; allowed: a whole number from 1 up"),
+        (["GPU_RUNS=abc"], "GPU_RUNS is 'abc'; allowed: a whole number from 1 up"),
     ],
 )
-def test_what_is_unknown_is_refused_in_one_sentence(store, capsys, given, expected):
+def test_what_is_unknown_is_refused_in_one_sentence(store, capsys, monkeypatch, given, expected):
+    monkeypatch.setenv("GPU_RUNS", given[0].partition("GPU_RUNS=")[2])
     try:
         code = main([*given, "--output", str(store)])
     except SystemExit as error:

@@ -20,8 +20,8 @@ WEIGHTS = 1  # the version of what training gives; whoever changes what training
 
 
 def home() -> Path:
-    """The folder of finished runs: $CACHE_HOME, else data/cache of the project."""
-    return Path(os.environ.get("CACHE_HOME") or PROJECT / "data" / "cache").expanduser()
+    """The folder of finished runs: $CACHE_HOME, else data/cache; a relative path is one of the project."""
+    return PROJECT / os.path.expanduser(os.environ.get("CACHE_HOME") or "data/cache")  # noqa: PTH111 - no user, no error
 
 
 def digest(value: object) -> str:

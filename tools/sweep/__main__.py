@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lib.atomic_write import alone
-from lib.processes import cores
+from lib.processes import cores, gpu_runs, whole
 from lib.progress import counted
 from lib.training import cache
 from lib.training.trained import Corpora
@@ -28,14 +28,17 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
         "-p", dest="given", nargs=2, action="append", default=[], metavar=("KEY", "VALUE"),
         help="a parameter of all the notebooks, as often as needed",
     )  # fmt: skip
-    parser.add_argument("--on", default="here", help="a folder in profiles/: where jobs run; default: this machine")
-    parser.add_argument("--jobs", type=int, default=cores(), help="at a time on this machine; default: its cores")
+    places = sorted(path.name for path in (PROJECT / "profiles").iterdir() if path.is_dir())
+    parser.add_argument("--on", default="here", choices=places, help="where jobs run, of profiles/; default: here")
+    parser.add_argument("--jobs", default=str(cores()), help="at a time on this machine; default: its cores")
     parser.add_argument("--output", type=Path, default=PROJECT / "reports", metavar="DIR", help="default: reports/")
     parser.add_argument("--trainings", action="store_true", help="train what the reports need, and make none")
     parser.add_argument("--plan", action="store_true", help="print what is left to do and do nothing")
     options = parser.parse_args(given)
-    if options.jobs < 1:
-        parser.error(f"--jobs is {options.jobs}; allowed: a whole number from 1 up")
+    try:
+        options.jobs, _ = whole(options.jobs, "--jobs"), gpu_runs()
+    except ValueError as error:
+        parser.error(str(error))
     options.output = options.output.resolve()
     return options
 
@@ -68,9 +71,6 @@ def main(given: Sequence[str] | None = None) -> int:
 
 def reports_of(options: argparse.Namespace) -> list[Report]:
     """The reports of a command line; Refused where a name or a value is unknown."""
-    places = sorted(path.name for path in (PROJECT / "profiles").iterdir() if path.is_dir())
-    if options.on not in places:
-        raise Refused(f"--on is {options.on!r}; known: {', '.join(places)}")
     common = [("profile", options.profile), *map(tuple, options.given)]
     common += [("seeds", options.seeds)] if options.seeds else []
     datasets = [[("dataset", name)] for name in options.datasets] or [[]]

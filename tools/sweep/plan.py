@@ -149,10 +149,10 @@ def interruptible() -> Iterator[None]:
     """SIGINT and SIGTERM end the jobs and raise KeyboardInterrupt: Snakemake would wait for them, and exit with 1."""
     from snakemake.scheduling.job_scheduler import JobScheduler
 
-    came = []
+    came = Event()
 
     def stop(number, frame):
-        came.append(number)
+        came.set()
         for job in psutil.Process().children(recursive=True):
             with suppress(psutil.NoSuchProcess):
                 job.terminate()
@@ -164,7 +164,7 @@ def interruptible() -> Iterator[None]:
             yield
     finally:
         signal.signal(signal.SIGINT, before)
-        if came:
+        if came.is_set():
             raise KeyboardInterrupt
 
 
@@ -196,5 +196,5 @@ def failures(plan: dict[str, Any], folder: Path) -> list[str]:
         if not (folder / "done" / name).exists():
             text = log.read_text(errors="replace").splitlines() if log.exists() else []
             reasons = [line for line in text if " failed: " in line] or text[-1:] or ["not begun"]
-            lines.append(f"{job['title']} was not made: {reasons[-1]}")
+            lines.append(f"{job['title']} was not made: {reasons[-1].removeprefix(job['title'] + ' failed: ')}")
     return [*lines, f"logs: {folder / 'logs'}, {folder / 'snakemake.log'}"]
