@@ -6,6 +6,7 @@ summary-values.csv. Nothing is written where a sentence of README no longer hold
 
 import argparse
 import sys
+from io import StringIO
 
 from lib import charts
 from lib.atomic_write import write_text
@@ -32,7 +33,8 @@ def main(given: list[str] | None = None) -> int:
         return 1
     charts.enable()
     forest, scatter = picture(of)
-    (forest & scatter).resolve_scale(color="independent").save(results.FOLDER / "answer.svg")
+    (forest & scatter).resolve_scale(color="independent").save(drawing := StringIO(), format="svg")
+    write_text(results.FOLDER / "answer.svg", drawing.getvalue())
     write_text(path, text)
     write_text(results.FOLDER / "summary.md", markdown(of))
     write_text(results.FOLDER / "findings.csv", of.found.to_csv(index=False, float_format="%.6g"))

@@ -100,9 +100,9 @@ def sweep(options: argparse.Namespace, reports: list[Report], folder: Path) -> i
         print(f"to do: {made}, and {runs} in {counted(len(training), 'job')}", flush=True)
         if planned["jobs"] and not options.plan and not run(planned, folder, options.on, options.jobs):
             problems += failures(planned, folder)
+    print(*problems, sep="\n", end="\n" * bool(problems), file=sys.stderr)
     if not options.plan and not options.trainings:
         print(f"reports: {write_index(options.output)}\nsummary: {write_summary(options.output)}")
-    print(*problems, sep="\n", end="\n" * bool(problems), file=sys.stderr)
     return int(bool(problems))
 
 
