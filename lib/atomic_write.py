@@ -36,6 +36,7 @@ def alone(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[No
 
     The system frees the lock if its holder is killed. What `waiting` raises is raised, and the lock is not waited for.
     """
+    path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path)
     try:
         lock.acquire(timeout=0)

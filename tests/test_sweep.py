@@ -84,11 +84,8 @@ def test_trainings_are_dealt_to_jobs_of_equal_size_by_stage():
 
 
 def test_a_line_is_printed_as_each_job_ends_and_failures_name_their_logs(tmp_path):
-    job = {"report": "r", "after": [], "device": "cpu"}
-    made = {
-        "jobs": {"a1": job | {"runs": ["a"], "title": "planted bilstm"}, "r": job | {"title": "r"}},
-        "reports": {"r": {}},
-    }
+    job = {"after": [], "device": "cpu"}
+    made = {"jobs": {"a1": job | {"runs": ["a"], "title": "planted bilstm"}, "r": job | {"title": "r"}}}
     for _ in range(2):
         plan.write(made, tmp_path)
         assert json.loads((tmp_path / "plan.json").read_text()) == made
@@ -159,5 +156,5 @@ def test_a_job_does_what_it_is_planned_for_and_says_so_where_the_plan_fits_no_mo
     (identity, job), *_ = made["jobs"].items()
     plan.write(made | {"jobs": {identity: job | {"runs": ["gone-0123456789abcdef"]}}}, folder)
     assert jobs.main(folder, identity) == 1
-    assert "data or code changed; start again" in capsys.readouterr().err
+    assert "data or code changed since it was planned; start again" in capsys.readouterr().err
     assert not (folder / "done" / identity).exists()

@@ -290,17 +290,16 @@ def test_a_batch_of_long_texts_is_cut_into_micro_batches_for_the_same_step(name,
     assert again == pytest.approx(scores, rel=1e-4, abs=1e-5)
 
 
-CUT, EMPTY, ENDS_IN_NULS = (lambda data: data[:1000]), (lambda data: b""), (lambda data: data[:-64] + bytes(64))
-MARKED, LONGER = (lambda data: b"<<<<<<< HEAD\n" + data), (lambda data: data + bytes(512))
-
-
-@pytest.mark.parametrize("damaged", [CUT, EMPTY, ENDS_IN_NULS, MARKED, LONGER])
-def test_a_damaged_checkpoint_is_no_checkpoint(tmp_path, damaged):
+def test_a_damaged_checkpoint_is_no_checkpoint(tmp_path):
     model, path = small.model(), tmp_path / "checkpoint"
     optimizer = fitting.adam(model, 1e-5, 1e-3)
     cache.save_checkpoint(path, model, optimizer, {}, [{"epoch": 1}])
-    path.write_bytes(damaged(path.read_bytes()))
-    assert cache.restore_checkpoint(path, model, optimizer) == ({}, [])
+    whole = path.read_bytes()
+    for damaged in (b"", whole[:1000], whole[:-64] + bytes(64), whole + bytes(64), b"<<<<<<< HEAD\n" + whole):
+        path.write_bytes(damaged)
+        assert cache.restore_checkpoint(path, model, optimizer) == ({}, [])
+    path.write_bytes(whole)
+    assert cache.restore_checkpoint(path, model, optimizer)[1] == [{"epoch": 1}]
 
 
 if __name__ == "__main__":

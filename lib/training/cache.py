@@ -47,9 +47,8 @@ def entry(name: str, make: Callable[[Path], Sequence[str]], waiting: Callable[[]
     """
     if folder := finished(name):
         return folder
-    locks, working, final = home() / ".locks", home() / ".working" / name, home() / name
-    locks.mkdir(parents=True, exist_ok=True)
-    with alone(locks / f"{name}.lock", waiting):
+    working, final = home() / ".working" / name, home() / name
+    with alone(home() / ".locks" / f"{name}.lock", waiting):
         if folder := finished(name):  # by the process that held the lock
             return folder
         working.mkdir(parents=True, exist_ok=True)

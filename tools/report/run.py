@@ -38,7 +38,6 @@ def make_report(notebook: Path, values: dict[str, Any], folder: Path) -> bool:
     """
     name = report_name(notebook, values)
     target, work = folder / f"{name}.html", folder / "work" / name
-    work.mkdir(parents=True, exist_ok=True)
     with alone(work / "lock", lambda: say(f"{name}: another process is making it; waiting")):
         mark = fingerprint(notebook, values)
         if is_made_from(target, mark):

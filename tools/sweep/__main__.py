@@ -25,9 +25,8 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--profile", default="quick", help="quick or paper")
     parser.add_argument("--seeds", default="", help="how many seeds, or a list of them as 0,3; none: the profile's")
     parser.add_argument(
-        "-p", dest="given", nargs=2, action="append", default=[], metavar=("KEY", "VALUE"),
-        help="a parameter of all the notebooks, as often as needed",
-    )  # fmt: skip
+        "-p", dest="given", nargs=2, action="append", default=[], metavar=("KEY", "VALUE"), help="a parameter of all"
+    )
     places = sorted(path.name for path in (PROJECT / "profiles").iterdir() if path.is_dir())
     parser.add_argument("--on", default="here", choices=places, help="where jobs run, of profiles/; default: here")
     parser.add_argument("--jobs", default=str(cores()), help="at a time on this machine; default: its cores")
@@ -55,7 +54,6 @@ def main(given: Sequence[str] | None = None) -> int:
         reports = reports_of(options)
         if options.plan:
             return sweep(options, reports, folder)
-        folder.mkdir(parents=True, exist_ok=True)
         with alone(folder / "master.lock", refuse):
             return sweep(options, reports, folder)
     except Refused as error:
@@ -75,8 +73,7 @@ def reports_of(options: argparse.Namespace) -> list[Report]:
     common += [("seeds", options.seeds)] if options.seeds else []
     datasets = [[("dataset", name)] for name in options.datasets] or [[]]
     notebooks = map(find_notebook, options.notebooks or known_notebooks())
-    pairs = [(notebook, [*dataset, *common]) for notebook in notebooks for dataset in datasets]
-    return [Report(notebook, given_parameters(notebook, values)) for notebook, values in pairs]
+    return [Report(one, given_parameters(one, [*dataset, *common])) for one in notebooks for dataset in datasets]
 
 
 def sweep(options: argparse.Namespace, reports: list[Report], folder: Path) -> int:

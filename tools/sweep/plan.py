@@ -4,14 +4,13 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from collections.abc import Iterable
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, TextIO
-from unittest.mock import patch
 
 import psutil
 
@@ -64,8 +63,7 @@ class Report:
             runs = [run for name in self.choices for run in paper.swept[name](settings)]
             others = (run for part in paper.parts for run in part(settings))
             runs += [one for one in others if not any(choices & run.defaults.keys() for run in with_bases([one]))]
-            runs = with_bases(runs)
-            return {entry_name(run, corpora.load(run), corpora.home): run for run in runs}
+            return {entry_name(run, corpora.load(run), corpora.home): run for run in with_bases(runs)}
         except (DataError, KeyError, ValueError) as error:
             raise Refused(error.args[0]) from error
 
@@ -73,35 +71,28 @@ class Report:
 def plan(
     lacking: Iterable[tuple[Report, dict[str, Run]]], output: Path, workers: int, trainings_only: bool = False
 ) -> dict[str, Any]:
-    """What is left to do, as the Snakefile and its jobs read it: jobs and reports by name.
+    """What is left to do for reports, each with the runs that are not trained, as the Snakefile and its jobs read it.
 
-    A job has `report`, `title`, `after` (the jobs before it), `device`, `first` (of a long report) and, to train,
-    `runs` by their names in the cache. In profile `quick` the runs of a report that can be trained side by side are
-    dealt to as many jobs as there are workers; else each is a job of its own.
-
-    Args:
-        lacking: the reports, each with the runs that are not trained. output: the folder of the reports' pages.
-        workers: jobs at a time on this machine. trainings_only: no report is made.
+    A job has its report's `notebook` and `values`, `title`, `after` (the jobs before it), `device`, `first` (of a long
+    report) and, to train, `runs` by their names in the cache. In profile `quick` the runs of a report that can be
+    trained side by side are dealt to as many jobs as there are workers; else each is a job of its own.
     """
-    jobs, reports, job_of = {}, {}, {}
+    jobs, job_of = {}, {}
     for report, missing in lacking:
-        about = {"report": report.name, "device": device_kind(report.settings.get("device", "auto"))}
-        about["first"] = bool(report.choices)
+        about = {"notebook": str(report.notebook), "values": report.values, "first": bool(report.choices)}
+        about["device"] = device_kind(report.settings.get("device", "auto"))
         most = workers if report.settings.get("profile") == "quick" else len(missing)
         jobs |= {name: about | job for name, job in trainings(missing, job_of, most).items()}
         if not trainings_only:
             needs = sorted({job_of[name] for name in missing})
             jobs[report.name] = about | {"title": report.name, "after": needs}
-        reports[report.name] = {"notebook": str(report.notebook), "values": report.values}
-    where = {"project": str(PROJECT), "python": sys.executable, "output": str(output)}
-    return {"jobs": jobs, "reports": reports} | where
+    return {"jobs": jobs, "project": str(PROJECT), "python": sys.executable, "output": str(output)}
 
 
 def trainings(missing: dict[str, Run], job_of: dict[str, str], most: int) -> dict[str, dict[str, Any]]:
     """Jobs that train the missing runs, of each stage at most so many, dealt round robin; each after its runs' bases'.
 
-    Args:
-        job_of: names of runs -> the jobs that train them for other reports; those of this report are added.
+    `job_of` has the jobs that train runs for other reports, by the runs' names; those of this report are added.
     """
     jobs, name_of = {}, {run: name for name, run in missing.items()}
     for stage in stages([run for run, name in name_of.items() if name not in job_of]):
@@ -116,13 +107,12 @@ def trainings(missing: dict[str, Run], job_of: dict[str, str], most: int) -> dic
 
 
 def run(plan: dict[str, Any], folder: Path, profile: str, workers: int) -> bool:
-    """Runs a plan in its folder; whether all its jobs were done.
+    """Runs a plan in its folder, as a folder in profiles/ says; whether all its jobs were done.
 
-    Args:
-        profile: the name of a folder in profiles/: where jobs run, and what each may use.
-        workers: jobs at a time on this machine; on a cluster its profile decides.
+    On this machine there are at most so many workers at a time. KeyboardInterrupt where it was interrupted or ended.
     """
     from snakemake.cli import main as snakemake
+    from snakemake.scheduling.job_scheduler import JobScheduler
 
     write(plan, folder)
     arguments = ["--snakefile", PROJECT / "Snakefile", "--directory", folder]
@@ -130,13 +120,17 @@ def run(plan: dict[str, Any], folder: Path, profile: str, workers: int) -> bool:
     if profile == "here":
         arguments += ["--cores", workers, "--resources", f"gpu_runs={gpu_runs()}"]
     os.environ.setdefault("XDG_CACHE_HOME", str(folder / ".cache"))  # a home that cannot be written is no obstacle
-    ended = Event()
+    ended, interrupted = Event(), Event()
+    JobScheduler.exit_gracefully = partial(end_jobs, interrupted)  # its answer to SIGTERM
+    signal.signal(signal.SIGINT, JobScheduler.exit_gracefully)
     reporter = Thread(target=report_progress, args=(plan, folder, sys.stdout, ended), daemon=True)
     reporter.start()
     try:
-        with (folder / "snakemake.log").open("w") as log, redirect_stdout(log), redirect_stderr(log), interruptible():
+        with (folder / "snakemake.log").open("w") as log, redirect_stdout(log), redirect_stderr(log):
             snakemake([str(word) for word in arguments])
     except SystemExit as stopped:
+        if interrupted.is_set():
+            raise KeyboardInterrupt from None
         return not stopped.code
     finally:
         ended.set()
@@ -144,28 +138,13 @@ def run(plan: dict[str, Any], folder: Path, profile: str, workers: int) -> bool:
     return True
 
 
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """SIGINT and SIGTERM end the jobs and raise KeyboardInterrupt: Snakemake would wait for them, and exit with 1."""
-    from snakemake.scheduling.job_scheduler import JobScheduler
-
-    came = Event()
-
-    def stop(number, frame):
-        came.set()
-        for job in psutil.Process().children(recursive=True):
-            with suppress(psutil.NoSuchProcess):
-                job.terminate()
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGINT, stop)
-    try:
-        with patch.object(JobScheduler, "exit_gracefully", staticmethod(stop)):  # its answer to SIGTERM
-            yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if came.is_set():
-            raise KeyboardInterrupt
+def end_jobs(interrupted: Event, *_: object) -> None:
+    """Answers SIGINT and SIGTERM: ends the jobs at once, where Snakemake would wait for them, and interrupts it."""
+    interrupted.set()
+    for job in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            job.terminate()
+    raise KeyboardInterrupt
 
 
 def write(plan: dict[str, Any], folder: Path) -> None:
