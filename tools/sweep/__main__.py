@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from lib.atomic_write import alone
@@ -52,9 +53,7 @@ def main(given: Sequence[str] | None = None) -> int:
 
     try:
         reports = reports_of(options)
-        if options.plan:
-            return sweep(options, reports, folder)
-        with alone(folder / "master.lock", refuse):
+        with nullcontext() if options.plan else alone(folder / "master.lock", refuse):
             return sweep(options, reports, folder)
     except Refused as error:
         print(error, file=sys.stderr)
@@ -85,8 +84,8 @@ def sweep(options: argparse.Namespace, reports: list[Report], folder: Path) -> i
             print(f"{report.name}: up to date")
             continue
         try:
-            runs = report.runs(corpora)
-            lacking.append((report, {name: run for name, run in runs.items() if not cache.finished(name)}))
+            missing = {name: run for name, run in report.runs(corpora).items() if not cache.finished(name)}
+            lacking.append((report, missing))
         except Refused as error:
             problems.append(f"{report.name}: {error}")
     if lacking:

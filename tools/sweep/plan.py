@@ -117,8 +117,7 @@ def run(plan: dict[str, Any], folder: Path, profile: str, workers: int) -> bool:
     write(plan, folder)
     arguments = ["--snakefile", PROJECT / "Snakefile", "--directory", folder]
     arguments += ["--workflow-profile", PROJECT / "profiles" / profile]
-    if profile == "here":
-        arguments += ["--cores", workers, "--resources", f"gpu_runs={gpu_runs()}"]
+    arguments += ["--cores", workers, "--resources", f"gpu_runs={gpu_runs()}"] if profile == "here" else []
     os.environ.setdefault("XDG_CACHE_HOME", str(folder / ".cache"))  # a home that cannot be written is no obstacle
     ended, interrupted = Event(), Event()
     JobScheduler.exit_gracefully = partial(end_jobs, interrupted)  # its answer to SIGTERM
